@@ -1,0 +1,89 @@
+/**
+ * Every error that a user can meet is one row here: its HTTP status, whether the same call may succeed later,
+ * the exit code of the CLI, and what to do next. Code is thrown as a {@link SandboxerError}; only the two borders
+ * (gateway and CLI) translate it.
+ */
+export const ERRORS = {
+  bad_request: row(400, false, 2, "Correct the request; the message says which field is wrong."),
+  unauthorized: row(401, false, 3, "Send the key in the Authorization header, as `Bearer KEY`."),
+  permission_denied: row(403, false, 3, "Use the token that came with the sandbox's id, or a server key."),
+  sandbox_not_found: row(404, false, 4, "List the stored sandboxes, or create a new one."),
+  snapshot_not_found: row(404, false, 4, "Take the snapshot first, or name one that exists."),
+  process_not_found: row(404, false, 4, "The process has ended and its record was dropped."),
+  file_not_found: row(404, false, 4, "Check the path inside the sandbox."),
+  wrong_state: row(409, true, 5, "Wait until the sandbox is running, then try again."),
+  sandbox_in_use: row(409, true, 5, "Another client is attached; detach it first."),
+  execution_in_progress: row(409, true, 5, "Wait for the execution to end, or kill it."),
+  lease_held: row(409, true, 5, "Another server owns the sandbox; attach there, or wait until it lets go."),
+  lease_lost: row(409, false, 5, "Another server has taken the sandbox over; attach to it again."),
+  sandbox_destroyed: row(410, false, 4, "The sandbox is gone for good; create a new one."),
+  stale_epoch: row(412, false, 5, "Read the sandbox again and repeat the call with its present epoch."),
+  too_large: row(413, false, 2, "Send less at once."),
+  not_supported: row(422, false, 6, "Choose a backend whose capabilities include this."),
+  checkpoint_disabled: row(422, false, 6, "Start the server with --store, and create the sandbox with enable_checkpoint."),
+  image_incompatible: row(422, false, 6, "Restore on a server whose engine, platform and root filesystem match the image."),
+  image_damaged: row(422, false, 7, "Attach with ?checkpoint=NAME to use an older checkpoint."),
+  limit_reached: row(429, true, 8, "Destroy sandboxes that are not needed, or raise the server's limit."),
+  internal: row(500, false, 1, "Look at the server's log."),
+  sandbox_failed: row(500, false, 9, "The sandbox ended unexpectedly; attach again to restore its last checkpoint."),
+  checkpoint_failed: row(500, true, 9, "The sandbox is alive and its older checkpoints are intact; try again."),
+  backend_unavailable: row(503, true, 10, "Run `sandboxer doctor`."),
+  store_unavailable: row(503, true, 10, "Check that the store can be reached and written, then try again."),
+  no_space: row(503, true, 10, "Free space on the volume that the message names."),
+  draining: row(503, true, 10, "The server is shutting down; use another one."),
+  timeout: row(503, true, 11, "Try again; the server's log says what took long."),
+} as const satisfies Record<string, ErrorRow>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export interface ErrorRow {
+  readonly httpStatus: number;
+  readonly retryable: boolean;
+  readonly exitCode: number;
+  readonly hint: string;
+}
+
+export interface ErrorOptions {
+  readonly cause?: unknown;
+  /** Overrides the table's hint where the situation is known better. */
+  readonly hint?: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/** The one error class. `message` is for people; `code` is what programs test. */
+export class SandboxerError extends Error {
+  readonly code: ErrorCode;
+  readonly hint: string;
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "SandboxerError";
+    this.code = code;
+    this.hint = options.hint ?? ERRORS[code].hint;
+    this.details = options.details ?? {};
+  }
+
+  get row(): ErrorRow {
+    return ERRORS[this.code];
+  }
+}
+
+/** Turns whatever was thrown into a {@link SandboxerError}, so that a border has one shape to translate. */
+export function asSandboxerError(thrown: unknown): SandboxerError {
+  if (thrown instanceof SandboxerError) return thrown;
+  if (isErrno(thrown) && (thrown.code === "ENOSPC" || thrown.code === "EDQUOT")) {
+    const where = thrown.path === undefined ? "" : ` (${thrown.path})`;
+    return new SandboxerError("no_space", `No space left on the device${where}.`, { cause: thrown });
+  }
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return new SandboxerError("internal", message, { cause: thrown });
+}
+
+export function isErrno(thrown: unknown): thrown is NodeJS.ErrnoException {
+  return thrown instanceof Error && typeof (thrown as NodeJS.ErrnoException).code === "string";
+}
+
+function row(httpStatus: number, retryable: boolean, exitCode: number, hint: string): ErrorRow {
+  return { httpStatus, retryable, exitCode, hint };
+}

@@ -1,0 +1,241 @@
+import type { CallOptions } from "../support/call-options.ts";
+
+/**
+ * One provider of sandboxes: how to make, run, save and load one. A backend knows nothing of stores, leases or clients,
+ * reads no environment, and hands out no type of its vendor.
+ *
+ * Every backend passes `test/backend-contract.ts`; what its capabilities deny is skipped there by name.
+ */
+export interface SandboxBackend {
+  readonly name: string;
+  readonly capabilities: Capabilities;
+
+  /** Whether sandboxes can be made here and now. Never throws. */
+  probe(): Promise<Health>;
+
+  /** A fresh sandbox. On failure nothing is left behind. */
+  acquire(request: AcquireRequest, options?: CallOptions): Promise<SandboxHandle>;
+
+  /** The sandbox with the same key and spec hash, when it is still there: reattached, or started if it was stopped. */
+  tryResume(request: AcquireRequest, options?: CallOptions): Promise<SandboxHandle | undefined>;
+
+  /**
+   * A sandbox with the state of the snapshot. What cannot be loaded here (kind, engine, platform, root filesystem) is
+   * refused as `image_incompatible` or `not_supported` before any side effect.
+   */
+  acquireFromSnapshot(
+    request: AcquireRequest,
+    snapshot: SnapshotPayload,
+    options?: CallOptions,
+  ): Promise<SandboxHandle>;
+
+  /** Ends what this process started and still runs. */
+  close(): Promise<void>;
+}
+
+export interface Capabilities {
+  /** `full`: files, memory and processes. `filesystem`: files. `metadata`: a record only. */
+  readonly snapshot: "full" | "filesystem" | "metadata" | "none";
+  readonly filesystemSnapshot: boolean;
+  readonly pty: boolean;
+  readonly files: boolean;
+  readonly connect: boolean;
+  readonly network: boolean;
+  /** CPU, memory, process and disk limits hold. */
+  readonly limits: boolean;
+}
+
+export interface Health {
+  readonly ok: boolean;
+  /** One line for people: what runs, or why nothing can. */
+  readonly summary: string;
+  readonly remedy?: string;
+  readonly details?: Readonly<Record<string, string>>;
+}
+
+export interface AcquireRequest {
+  /** Identifies the sandbox to its user for ever; the backend may give each incarnation a name of its own. */
+  readonly sandboxId: string;
+  readonly spec: SandboxSpec;
+}
+
+/** What a sandbox is made of; stored with it, so that a restore asks for the same. */
+export interface SandboxSpec {
+  /** `host`, `dir:/path`, `tar:/path`, `docker:NAME`, `oci:PATH:TAG`; absent: the backend's default. */
+  readonly image?: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly resources: Resources;
+  readonly network: "none" | "sandbox";
+}
+
+export interface Resources {
+  readonly cpus?: number;
+  readonly memoryBytes?: number;
+  readonly processes?: number;
+  readonly diskBytes?: number;
+  readonly fileBytes?: number;
+}
+
+/** A running sandbox. Calls on one that has ended fail with `sandbox_failed`. */
+export interface SandboxHandle {
+  readonly sandboxId: string;
+  /** Settles once, when the sandbox has ended, whether asked for or not. Never rejects. */
+  readonly ended: Promise<SandboxEnd>;
+
+  /** Starts a process. A key that is known gives the process that has it and starts nothing. */
+  exec(command: ExecCommand, options?: CallOptions): Promise<SandboxProcess>;
+  /** The processes that were started with `exec` and not released, oldest first; also those from before a restore. */
+  processes(): Promise<readonly SandboxProcess[]>;
+  /** Every process inside, whoever started it. */
+  processTable(): Promise<readonly ProcessTableEntry[]>;
+  readonly files: SandboxFiles;
+  /** A byte stream to a port on the loopback interface inside. */
+  connect(port: number): Promise<SandboxConnection>;
+
+  /**
+   * Saves the sandbox into the empty folder `into`. With `leaveRunning` it goes on at once; without, it stays frozen
+   * until `resume()` (the save was not wanted after all) or `destroy()`. When saving fails, the sandbox goes on.
+   */
+  snapshot(into: string, options: SnapshotOptions): Promise<SnapshotPayload>;
+
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+  /** Answers when the sandbox itself answers. */
+  ping(options?: CallOptions): Promise<void>;
+  stats(): Promise<SandboxStats>;
+  /** Ends it, keeping what `tryResume` needs, where the backend can. */
+  stop(): Promise<void>;
+  /** Ends it and removes everything of it. Idempotent. */
+  destroy(): Promise<void>;
+}
+
+export interface SandboxEnd {
+  readonly reason: "destroyed" | "crashed" | "out_of_memory";
+  readonly message: string;
+}
+
+export interface SandboxStats {
+  readonly memoryBytes: number;
+  readonly diskBytes: number;
+  readonly cpuMs: number;
+}
+
+export interface ExecCommand {
+  readonly key: string;
+  readonly argv: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly workingFolder?: string;
+  readonly pty?: { readonly rows: number; readonly columns: number };
+}
+
+/**
+ * A process and the log of its output. Both streams share one log; offsets count its bytes. The log is bounded: what
+ * nobody acknowledges makes the process block, not the memory grow.
+ */
+export interface SandboxProcess {
+  readonly key: string;
+  readonly pid: number;
+  /** Up to here the output was acknowledged. */
+  readonly acknowledged: number;
+  /** Settles when the process has exited and all its output is in the log. Rejects when the sandbox ends first. */
+  readonly exited: Promise<ProcessExit>;
+  /** Undefined while it runs. */
+  readonly exit: ProcessExit | undefined;
+
+  /**
+   * Output from an offset (default: what is not acknowledged), then live, ending after the last byte. One reader at a
+   * time; a new one ends the old one. A chunk holds whole UTF-8 characters unless the bytes are none. An offset whose
+   * bytes are gone starts at the oldest byte that is there.
+   */
+  output(options?: { readonly from?: number; readonly signal?: AbortSignal }): AsyncIterable<OutputChunk>;
+  /** The bytes before `offset` have reached their reader and may go. */
+  acknowledge(offset: number): void;
+  /** Resolves when the process's pipe has taken all of it. */
+  writeStdin(data: Uint8Array): Promise<void>;
+  closeStdin(): Promise<void>;
+  signal(signal: number, scope: "process" | "group"): Promise<void>;
+  resize(rows: number, columns: number): Promise<void>;
+  /** Drops the record and the log of an exited process. */
+  release(): Promise<void>;
+}
+
+export interface ProcessExit {
+  /** Undefined when a signal ended it. */
+  readonly code: number | undefined;
+  readonly signal: number | undefined;
+  /** The offset after the last byte of output. */
+  readonly outputEnd: number;
+}
+
+export interface OutputChunk {
+  readonly stream: "stdout" | "stderr";
+  /** Offset of the first byte. */
+  readonly offset: number;
+  readonly data: Uint8Array;
+}
+
+export interface ProcessTableEntry {
+  readonly pid: number;
+  readonly parentPid: number;
+  readonly uid: number;
+  readonly state: string;
+  readonly residentBytes: number;
+  readonly cpuMs: number;
+  readonly command: string;
+}
+
+export interface FileEntry {
+  readonly name: string;
+  readonly kind: "file" | "folder" | "symlink" | "other";
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  readonly sizeBytes: number;
+  readonly modifiedMs: number;
+  readonly linkTarget: string | undefined;
+}
+
+/** Files inside, with the rights of the sandbox's user. Absolute paths. */
+export interface SandboxFiles {
+  stat(path: string): Promise<FileEntry>;
+  list(path: string): Promise<readonly FileEntry[]>;
+  read(path: string, options?: { readonly offset?: number; readonly length?: number }): AsyncIterable<Uint8Array>;
+  /** Replaces the content. Parent folders must exist. */
+  write(path: string, content: Uint8Array | AsyncIterable<Uint8Array>, options?: { readonly mode?: number }): Promise<void>;
+  makeFolder(path: string, options?: { readonly parents?: boolean }): Promise<void>;
+  remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+}
+
+export interface SandboxConnection {
+  readonly data: AsyncIterable<Uint8Array>;
+  write(data: Uint8Array): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface SnapshotOptions extends CallOptions {
+  readonly mode: "full" | "filesystem";
+  readonly leaveRunning: boolean;
+}
+
+/** A saved state: its kind, what it needs to be loaded, and its files, which lie in a folder of this machine. */
+export interface SnapshotPayload {
+  readonly kind: SnapshotKind;
+  readonly members: readonly SnapshotMember[];
+  /** Compared by the backend before it loads the snapshot. JSON. */
+  readonly requirements: Readonly<Record<string, unknown>>;
+}
+
+export type SnapshotKind =
+  | "gvisor-checkpoint"
+  | "docker-image-tar"
+  | "workspace-tar"
+  | "daytona-snapshot"
+  | "stub-metadata"
+  | "fake-state";
+
+export interface SnapshotMember {
+  readonly name: string;
+  readonly path: string;
+  readonly sizeBytes: number;
+}
