@@ -1,1 +1,2 @@
+export * from "./duration.ts";
 export * from "./errors.ts";

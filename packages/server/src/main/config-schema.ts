@@ -1,0 +1,61 @@
+import { DURATION_HINT, tryParseDurationMs } from "@sandboxer/protocol";
+import { isAbsolute, resolve } from "node:path";
+import { z } from "zod";
+
+/** Turns the texts of flags and environment into values. Defaults are texts too, so that there is one way in. */
+export const configSchema = z.object({
+  host: z.string().trim().min(1),
+  port: integer(0, 65_535),
+  store: storeLocation().optional(),
+  backend: z.string().regex(/^[a-z][a-z0-9-]*$/, "must be the name of a backend, such as gvisor"),
+  platform: z.enum(["auto", "systrap", "ptrace", "kvm"]),
+  runscPath: path().optional(),
+  image: z.string().trim().min(1),
+  dataDirectory: path(),
+  cacheDirectory: path(),
+  leaseTtlMs: durationMs(),
+  handoffTimeoutMs: durationMs(),
+  defaultIdleTimeoutSeconds: durationMs().transform((ms) => ms / 1000),
+  keepCheckpoints: integer(1, 1_000_000),
+  maxSandboxes: integer(1, 1_000_000),
+  maxClients: integer(1, 1_000_000),
+  maxMessageBytes: integer(1024, 1_073_741_824),
+  apiKeys: z.string().transform((text) => text.split(",").map((key) => key.trim()).filter((key) => key !== "")),
+  logLevel: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
+  searchPath: z.string(),
+});
+
+export type ConfigValues = z.output<typeof configSchema>;
+
+function integer(minimum: number, maximum: number) {
+  const message = `must be an integer from ${minimum} to ${maximum}`;
+  return z
+    .string()
+    .regex(/^[0-9]{1,12}$/, message)
+    .transform(Number)
+    .refine((value) => value >= minimum && value <= maximum, message);
+}
+
+function durationMs() {
+  return z.string().transform((text, context) => {
+    const parsed = tryParseDurationMs(text);
+    if (parsed !== undefined) return parsed;
+    context.addIssue({ code: "custom", message: `is not a duration. ${DURATION_HINT}` });
+    return z.NEVER;
+  });
+}
+
+function path() {
+  return z.string().min(1).transform((text) => resolve(text));
+}
+
+function storeLocation() {
+  return z
+    .string()
+    .trim()
+    .min(1)
+    .refine((text) => isAbsolute(text) || !/^[a-z][a-z0-9+.-]*:\/\//i.test(text) || /^(s3|gs):\/\/[^/]/.test(text), {
+      message: "must be a path, s3://bucket/prefix or gs://bucket/prefix",
+    })
+    .transform((text) => (/^(s3|gs):\/\//.test(text) ? text : resolve(text)));
+}

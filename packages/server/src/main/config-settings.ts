@@ -1,0 +1,43 @@
+/**
+ * Every setting: the flag and the environment variable that set it, and what `--help` says. Flags win over the
+ * environment, and the environment over the default. There is no configuration file.
+ */
+export const SETTINGS = {
+  host: setting("--host <H>", "SANDBOXER_HOST", "address to listen on (default 127.0.0.1)"),
+  port: setting("--port <P>", "PORT", "port to listen on; 0 picks a free one (default 8080)"),
+  store: setting("--store <URL>", "CHECKPOINT_AND_RESTORE_PATH", "where checkpoints are kept; none: no checkpoints"),
+  backend: setting("--backend <NAME>", "SANDBOXER_SANDBOX_BACKEND", "what makes sandboxes (default gvisor)"),
+  platform: setting("--platform <P>", "SANDBOXER_PLATFORM", "gVisor platform: auto, systrap, ptrace, kvm"),
+  runscPath: setting("--runsc <PATH>", "SANDBOXER_RUNSC", "use this runsc and no other"),
+  image: setting("--image <IMAGE>", "SANDBOXER_IMAGE", "root filesystem of new sandboxes (default host)"),
+  dataDirectory: setting("--data-directory <PATH>", "SANDBOXER_DATA_DIRECTORY", "run directories and records"),
+  cacheDirectory: setting("--cache-directory <PATH>", "SANDBOXER_CACHE_DIRECTORY", "engines, agents, verdicts"),
+  leaseTtlMs: setting("--lease-ttl <DURATION>", "SANDBOXER_LEASE_TTL", "ownership without a renewal ends (default 15s)"),
+  handoffTimeoutMs: setting("--handoff-timeout <DURATION>", "SANDBOXER_HANDOFF_TIMEOUT", "wait for an owner to yield (default 30s)"),
+  defaultIdleTimeoutSeconds: setting("--idle-timeout <DURATION>", "SANDBOXER_IDLE_TIMEOUT", "for sandboxes that do not say (default 5m)"),
+  keepCheckpoints: setting("--keep-checkpoints <N>", "SANDBOXER_KEEP_CHECKPOINTS", "newest checkpoints kept of each sandbox (default 3)"),
+  maxSandboxes: setting("--max-sandboxes <N>", "SANDBOXER_MAX_SANDBOXES", "live sandboxes at once (default 100)"),
+  maxClients: setting("--max-clients <N>", "SANDBOXER_MAX_CLIENTS", "connected clients at once (default 1000)"),
+  maxMessageBytes: setting("--max-message-bytes <N>", "SANDBOXER_MAX_MESSAGE_BYTES", "largest message of a client (default 1048576)"),
+  apiKeys: setting(undefined, "SANDBOXER_API_KEYS", "comma-separated keys that clients must send"),
+  logLevel: setting("--log-level <L>", "SANDBOXER_LOG_LEVEL", "trace, debug, info, warn, error, fatal, silent (default info)"),
+  searchPath: setting(undefined, "PATH", "where programs are looked for"),
+} as const satisfies Record<string, Setting>;
+
+export type SettingName = keyof typeof SETTINGS;
+
+export interface Setting {
+  /** As commander declares it. Secrets have none: a command line is visible to every process. */
+  readonly flag: string | undefined;
+  readonly environment: string;
+  readonly description: string;
+}
+
+/** `--port` of `--port <P>`. */
+export function flagName(name: SettingName): string | undefined {
+  return SETTINGS[name].flag?.split(" ")[0];
+}
+
+function setting(flag: string | undefined, environment: string, description: string): Setting {
+  return { flag, environment, description };
+}

@@ -1,0 +1,96 @@
+import { describe, expect, test } from "vitest";
+import { describeConfig, parseConfig, type ConfigFlags } from "../../src/main/config.ts";
+
+function parse(flags: ConfigFlags = {}, env: Record<string, string> = {}) {
+  return parseConfig({ flags, env, homeDirectory: "/home/ada" });
+}
+
+test("without flags and environment there is no store and the address is loopback", () => {
+  const config = parse();
+  expect(config).toMatchObject({
+    host: "127.0.0.1",
+    port: 8080,
+    backend: "gvisor",
+    platform: "auto",
+    image: "host",
+    dataDirectory: "/home/ada/.local/share/sandboxer",
+    cacheDirectory: "/home/ada/.cache/sandboxer",
+    leaseTtlMs: 15_000,
+    handoffTimeoutMs: 30_000,
+    defaultIdleTimeoutSeconds: 300,
+    keepCheckpoints: 3,
+    maxSandboxes: 100,
+    maxClients: 1000,
+    maxMessageBytes: 1_048_576,
+    apiKeys: [],
+    logLevel: "info",
+  });
+  expect(config.store).toBeUndefined();
+  expect(config.runscPath).toBeUndefined();
+});
+
+test("a flag wins over the environment, and the environment over the default", () => {
+  const env = { PORT: "9000", CHECKPOINT_AND_RESTORE_PATH: "/srv/store" };
+  const config = parse({ port: "0" }, env);
+  expect(config.port).toBe(0);
+  expect(config.origins.port).toBe("flag --port");
+  expect(config.store).toBe("/srv/store");
+  expect(config.origins.store).toBe("environment CHECKPOINT_AND_RESTORE_PATH");
+  expect(config.origins.host).toBe("default");
+});
+
+test("an empty variable counts as not set", () => {
+  expect(parse({}, { PORT: "", CHECKPOINT_AND_RESTORE_PATH: "" })).toMatchObject({ port: 8080 });
+});
+
+describe("--default-store", () => {
+  test("is the data directory's store", () => {
+    const config = parse({ defaultStore: true }, { XDG_DATA_HOME: "/data" });
+    expect(config.store).toBe("/data/sandboxer/store");
+    expect(config.origins.store).toBe("flag --default-store");
+  });
+
+  test("gives way to a store that is named", () => {
+    expect(parse({ defaultStore: true, store: "s3://bucket/prefix" }).store).toBe("s3://bucket/prefix");
+    expect(parse({ defaultStore: true }, { CHECKPOINT_AND_RESTORE_PATH: "/srv" }).store).toBe("/srv");
+  });
+});
+
+test("relative XDG directories are ignored", () => {
+  expect(parse({}, { XDG_CACHE_HOME: "cache" }).cacheDirectory).toBe("/home/ada/.cache/sandboxer");
+});
+
+test.each<[ConfigFlags, string]>([
+  [{ port: "65536" }, "flag --port"],
+  [{ port: "-1" }, "flag --port"],
+  [{ port: "NaN" }, "flag --port"],
+  [{ leaseTtlMs: "0s" }, "flag --lease-ttl"],
+  [{ leaseTtlMs: "4hours" }, "flag --lease-ttl"],
+  [{ platform: "vm" }, "flag --platform"],
+  [{ maxSandboxes: "0" }, "flag --max-sandboxes"],
+  [{ store: "ftp://host/x" }, "flag --store"],
+  [{ backend: "../x" }, "flag --backend"],
+])("%j is refused, naming %s", (flags, origin) => {
+  expect(() => parse(flags)).toThrow(expect.objectContaining({ code: "bad_request", message: expect.stringContaining(origin) }));
+});
+
+test("a bad variable is named", () => {
+  expect(() => parse({}, { PORT: "http" })).toThrow(/environment PORT: "http" must be an integer/);
+});
+
+describe("an address that others can reach", () => {
+  test.each(["0.0.0.0", "::", "192.0.2.1", "example.org", "127.example.org"])("%s is refused without keys", (host) => {
+    expect(() => parse({ host })).toThrow(/without keys/);
+    expect(parse({ host }, { SANDBOXER_API_KEYS: "one" }).host).toBe(host);
+  });
+
+  test.each(["127.0.0.1", "127.8.8.8", "localhost", "::1"])("%s is not one", (host) => {
+    expect(parse({ host }).host).toBe(host);
+  });
+});
+
+test("keys are split and never described", () => {
+  const config = parse({}, { SANDBOXER_API_KEYS: " first , second,," });
+  expect(config.apiKeys).toEqual(["first", "second"]);
+  expect(JSON.stringify(describeConfig(config))).not.toContain("first");
+});
