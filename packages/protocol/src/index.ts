@@ -1,2 +1,3 @@
 export * from "./duration.ts";
 export * from "./errors.ts";
+export * from "./head.ts";

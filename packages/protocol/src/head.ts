@@ -1,0 +1,88 @@
+import { z } from "zod";
+
+/**
+ * The head of a sandbox: the one object that says who owns it and which checkpoint is its state. It is stored as
+ * `{sandbox_id}/metadata.json` and changed only by compare-and-swap (see COMPATIBILITY.md).
+ *
+ * Fields that a reader does not know survive when it writes the head back. Times are ISO 8601 in UTC; they are for
+ * people and never decide anything.
+ */
+export const HEAD_FORMAT = 1;
+
+/** How many earlier nonces a head remembers, so that a writer whose answer was lost finds out that it was applied. */
+export const HEAD_HISTORY_LENGTH = 8;
+
+const sha256Schema = z.string().regex(/^[0-9a-f]{64}$/);
+
+/** Points at one image: `sha256` is the digest of its manifest, which holds the digests of everything else. */
+export const checkpointReferenceSchema = z.looseObject({
+  name: z.string().min(1),
+  sha256: sha256Schema,
+  size_bytes: z.number().int().nonnegative(),
+  created_at: z.string(),
+  /** What kind of saved state it is: `gvisor-checkpoint` and so on. */
+  kind: z.string(),
+  /** The checkpoint that was the sandbox's state before this one. */
+  parent: z.string().nullable(),
+});
+
+/** An instance that asks the owner to yield; `refused` is the owner's answer when it cannot. */
+const handoffRequestSchema = z.looseObject({
+  instance_id: z.string().min(1),
+  refused: z.string().optional(),
+});
+
+const headFlagsSchema = z.looseObject({
+  enable_checkpoint: z.boolean(),
+  enable_idle_timeout_auto_checkpoint: z.boolean(),
+  enable_sandbox_handoff: z.boolean(),
+  on_disconnect: z.enum(["keep", "checkpoint"]),
+});
+
+/** Where the sandbox's first state came from; all null for one that was made fresh. */
+const lineageSchema = z.looseObject({
+  sandbox_id: z.string().nullable(),
+  checkpoint: z.string().nullable(),
+  filesystem_snapshot: z.string().nullable(),
+});
+
+const headTimesSchema = z.looseObject({
+  updated_at: z.string(),
+  claimed_at: z.string().nullable(),
+  deleted_at: z.string().nullable(),
+});
+
+export const headSchema = z.looseObject({
+  format: z.literal(HEAD_FORMAT),
+  /** Grows with every change of owner and with the destruction; never shrinks. */
+  epoch: z.number().int().positive(),
+  /** The id of the instance that may run the sandbox and move the pointer. */
+  owner: z.string().min(1).nullable(),
+  /** `live` exactly when there is an owner; `deleted` is final and the head stays as a tombstone. */
+  state: z.enum(["live", "parked", "deleted"]),
+  want: handoffRequestSchema.nullable(),
+  checkpoint: checkpointReferenceSchema.nullable(),
+  /** The nonces of the versions before this one, newest first. */
+  history: z.array(z.string()).max(HEAD_HISTORY_LENGTH),
+  /** Fresh in every version. */
+  nonce: z.string().min(1),
+  /** For people: created, running, checkpointed, deleted. */
+  status: z.string(),
+  createdAt: z.string(),
+  lastCheckpointedAt: z.string().nullable(),
+  /** Seconds. */
+  idle_timeout: z.number().nonnegative(),
+  backend: z.string(),
+  /** What the sandbox is made of, in the form in which its backend takes it. */
+  spec: z.record(z.string(), z.unknown()),
+  flags: headFlagsSchema,
+  /** SHA-256 of the sandbox's token, in hex. */
+  token_hash: z.string().nullable(),
+  lineage: lineageSchema,
+  timestamps: headTimesSchema,
+});
+
+export type Head = z.infer<typeof headSchema>;
+export type CheckpointReference = z.infer<typeof checkpointReferenceSchema>;
+export type HeadFlags = z.infer<typeof headFlagsSchema>;
+export type Lineage = z.infer<typeof lineageSchema>;

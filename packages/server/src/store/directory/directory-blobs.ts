@@ -1,0 +1,125 @@
+import { type FileHandle, link, open, rename, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import {
+  type BlobStat,
+  type Chunks,
+  ObjectNotFoundError,
+  type ReadOptions,
+  type WriteOptions,
+  type WriteOutcome,
+} from "../store.ts";
+import { makeFolder, syncFolder } from "./durable.ts";
+import { hasCode } from "./file-errors.ts";
+import type { TemporaryFiles } from "./temporary-files.ts";
+
+const READ_BYTES = 1024 * 1024;
+
+/** Written back while more is coming, so that the sync at the end has little left to wait for. */
+const WRITE_BACK_EVERY_BYTES = 32 * 1024 * 1024;
+
+/** Blobs on a directory: written under a temporary name, synced, then linked or renamed into place. */
+export class DirectoryBlobs {
+  readonly #root: string;
+  readonly #temporary: TemporaryFiles;
+
+  constructor(root: string, temporary: TemporaryFiles) {
+    this.#root = root;
+    this.#temporary = temporary;
+  }
+
+  async stat(key: string): Promise<BlobStat | undefined> {
+    try {
+      const found = await stat(join(this.#root, key));
+      return found.isFile() ? { sizeBytes: found.size } : undefined;
+    } catch (error) {
+      if (hasCode(error, "ENOENT", "ENOTDIR")) return undefined;
+      throw error;
+    }
+  }
+
+  async *read(key: string, options: ReadOptions): AsyncIterable<Uint8Array> {
+    const handle = await this.#openForReading(key);
+    try {
+      let position = options.start ?? 0;
+      const end = options.end ?? Number.POSITIVE_INFINITY;
+      while (position < end) {
+        options.signal?.throwIfAborted();
+        const wanted = Math.min(READ_BYTES, end - position);
+        const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(wanted), 0, wanted, position);
+        if (bytesRead === 0) return;
+        position += bytesRead;
+        yield buffer.subarray(0, bytesRead);
+      }
+    } finally {
+      await handle.close();
+    }
+  }
+
+  async write(key: string, chunks: Chunks, options: WriteOptions): Promise<WriteOutcome> {
+    const temporary = await this.#temporary.path();
+    try {
+      const sizeBytes = await writeSynced(temporary, chunks, options.signal);
+      const placed = await this.#place(temporary, join(this.#root, key), options.ifAbsent ?? false);
+      return placed ? { outcome: "written", sizeBytes } : { outcome: "conflict" };
+    } finally {
+      // After a rename there is nothing left under this name.
+      await rm(temporary, { force: true });
+    }
+  }
+
+  async #place(temporary: string, target: string, ifAbsent: boolean): Promise<boolean> {
+    await makeFolder(dirname(target));
+    try {
+      await (ifAbsent ? link(temporary, target) : rename(temporary, target));
+    } catch (error) {
+      if (ifAbsent && hasCode(error, "EEXIST")) return false;
+      throw error;
+    }
+    await syncFolder(dirname(target));
+    return true;
+  }
+
+  async #openForReading(key: string): Promise<FileHandle> {
+    try {
+      return await open(join(this.#root, key), "r");
+    } catch (error) {
+      if (hasCode(error, "ENOENT", "ENOTDIR")) throw new ObjectNotFoundError(key);
+      throw error;
+    }
+  }
+}
+
+async function writeSynced(path: string, chunks: Chunks, signal: AbortSignal | undefined): Promise<number> {
+  const handle = await open(path, "wx", 0o600);
+  let writeBack: Promise<void> = Promise.resolve();
+  try {
+    let sizeBytes = 0;
+    let dirtyBytes = 0;
+    for await (const chunk of chunks) {
+      signal?.throwIfAborted();
+      await writeAll(handle, chunk);
+      sizeBytes += chunk.byteLength;
+      dirtyBytes += chunk.byteLength;
+      if (dirtyBytes < WRITE_BACK_EVERY_BYTES) continue;
+      await writeBack;
+      dirtyBytes = 0;
+      writeBack = handle.datasync();
+      // A failure is met at the next `await writeBack`.
+      writeBack.catch(() => undefined);
+    }
+    signal?.throwIfAborted();
+    await writeBack;
+    await handle.sync();
+    return sizeBytes;
+  } finally {
+    await writeBack.catch(() => undefined);
+    await handle.close();
+  }
+}
+
+async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {
+  for (let done = 0; done < chunk.byteLength; ) {
+    const { bytesWritten } = await handle.write(chunk, done, chunk.byteLength - done);
+    done += bytesWritten;
+  }
+}

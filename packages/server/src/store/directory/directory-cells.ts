@@ -1,0 +1,129 @@
+import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { joinKey } from "../keys.ts";
+import type { Cell, SwapOutcome } from "../store.ts";
+import { hasCode } from "./file-errors.ts";
+import type { TemporaryFiles } from "./temporary-files.ts";
+import { type CellVersion, NO_VERSION, VersionFiles } from "./version-files.ts";
+
+const CELL_SUFFIX = ".json";
+
+/**
+ * A sandbox's head has its versions in `.head`, beside its view `metadata.json`; every other cell `NAME.json` has them in
+ * `.NAME`.
+ */
+const HEAD_NAME = "metadata";
+
+/** The version of a cell that was put there as a plain file, by hand or by an older program. */
+const PLAIN = "plain";
+
+/**
+ * Cells on a directory: the versions decide, and the file under the cell's own name is a view of the newest for people.
+ * A plain file without versions is the cell, until it is swapped for the first time.
+ */
+export class DirectoryCells {
+  readonly #root: string;
+  readonly #temporary: TemporaryFiles;
+
+  constructor(root: string, temporary: TemporaryFiles) {
+    this.#root = root;
+    this.#temporary = temporary;
+  }
+
+  async read(key: string): Promise<Cell | undefined> {
+    const newest = await this.#versions(key).newest();
+    if (newest !== undefined) return { body: newest.body, version: format(newest) };
+    const plain = await this.#readPlain(key);
+    return plain === undefined ? undefined : { body: plain, version: PLAIN };
+  }
+
+  async swap(key: string, expected: string | undefined, body: Uint8Array): Promise<SwapOutcome> {
+    const base = parse(expected);
+    if (base === undefined) return { outcome: "conflict" };
+    if (base === NO_VERSION) {
+      const isPlain = (await this.#readPlain(key)) !== undefined;
+      if (isPlain !== (expected === PLAIN)) return { outcome: "conflict" };
+    }
+    const versions = this.#versions(key);
+    const written = await versions.append(base, body);
+    if (written === undefined) return { outcome: "conflict" };
+    await this.#refreshView(key, versions, written, body);
+    return { outcome: "written", version: format(written) };
+  }
+
+  async *list(folder: string): AsyncIterable<string> {
+    const entries = await readdir(join(this.#root, folder), { withFileTypes: true }).catch(emptyIfMissing);
+    const names = new Set<string>();
+    for (const entry of entries) {
+      const hidden = entry.name.startsWith(".");
+      if (!hidden && entry.isFile() && entry.name.endsWith(CELL_SUFFIX)) names.add(entry.name);
+      if (!hidden || !entry.isDirectory()) continue;
+      const versions = new VersionFiles(join(this.#root, folder, entry.name));
+      if ((await versions.newestNumber()) > 0) names.add(cellNameOf(entry.name));
+    }
+    for (const name of names) yield joinKey(folder, name);
+  }
+
+  /**
+   * Two writers may come here in either order, so each looks again after writing and goes on until the view is of the
+   * newest. The head has moved already: a view that cannot be written is left to the next writer.
+   */
+  async #refreshView(key: string, versions: VersionFiles, written: CellVersion, body: Uint8Array): Promise<void> {
+    const view = { number: written.number, body };
+    try {
+      for (;;) {
+        await this.#replacePlain(key, view.body);
+        if ((await versions.newestNumber()) === view.number) return;
+        Object.assign(view, await versions.newest());
+      }
+    } catch {
+      // See above.
+    }
+  }
+
+  /** Not synced: the versions are what must survive a power failure. */
+  async #replacePlain(key: string, body: Uint8Array): Promise<void> {
+    const temporary = await this.#temporary.path();
+    try {
+      await writeFile(temporary, body, { mode: 0o600 });
+      await rename(temporary, join(this.#root, key));
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    }
+  }
+
+  async #readPlain(key: string): Promise<Buffer | undefined> {
+    try {
+      return await readFile(join(this.#root, key));
+    } catch (error) {
+      if (hasCode(error, "ENOENT", "ENOTDIR")) return undefined;
+      throw error;
+    }
+  }
+
+  #versions(key: string): VersionFiles {
+    const stem = basename(key, CELL_SUFFIX);
+    return new VersionFiles(join(this.#root, dirname(key), stem === HEAD_NAME ? ".head" : `.${stem}`));
+  }
+}
+
+function cellNameOf(versionsFolder: string): string {
+  return (versionsFolder === ".head" ? HEAD_NAME : versionsFolder.slice(1)) + CELL_SUFFIX;
+}
+
+function format(version: CellVersion): string {
+  return `${version.number}:${version.nonce}`;
+}
+
+/** Undefined for a text that no version of a cell has. */
+function parse(version: string | undefined): CellVersion | undefined {
+  if (version === undefined || version === PLAIN) return NO_VERSION;
+  const [, number, nonce] = /^([1-9]\d*):(.+)$/.exec(version) ?? [];
+  return number === undefined || nonce === undefined ? undefined : { number: Number(number), nonce };
+}
+
+function emptyIfMissing(error: unknown): [] {
+  if (hasCode(error, "ENOENT", "ENOTDIR")) return [];
+  throw error;
+}

@@ -1,0 +1,137 @@
+import { readdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { checkFolder, checkKey, joinKey } from "../keys.ts";
+import { probeStore } from "../probe.ts";
+import type {
+  BlobStat,
+  Cell,
+  Chunks,
+  ListedObject,
+  ObjectStore,
+  ReadOptions,
+  SwapOutcome,
+  WriteOptions,
+  WriteOutcome,
+} from "../store.ts";
+import { DirectoryBlobs } from "./directory-blobs.ts";
+import { DirectoryCells } from "./directory-cells.ts";
+import { makeFolder } from "./durable.ts";
+import { asStoreError, hasCode } from "./file-errors.ts";
+import { TemporaryFiles } from "./temporary-files.ts";
+
+/** A store in a folder of a file system with hard links. Names that begin with a dot are this driver's own. */
+export class DirectoryStore implements ObjectStore {
+  readonly address: string;
+  readonly #cells: DirectoryCells;
+  readonly #blobs: DirectoryBlobs;
+
+  private constructor(root: string, temporary: TemporaryFiles) {
+    this.address = root;
+    this.#cells = new DirectoryCells(root, temporary);
+    this.#blobs = new DirectoryBlobs(root, temporary);
+  }
+
+  /** Makes the folder if it is missing, and removes what dead processes of this machine left half-written. */
+  static async open(root: string): Promise<DirectoryStore> {
+    return await inTermsOfStore(root, async () => {
+      await makeFolder(root);
+      const temporary = new TemporaryFiles(root);
+      await temporary.removeAbandoned();
+      return new DirectoryStore(root, temporary);
+    });
+  }
+
+  async readCell(key: string): Promise<Cell | undefined> {
+    checkKey(key);
+    return await inTermsOfStore(key, () => this.#cells.read(key));
+  }
+
+  async swapCell(key: string, expected: string | undefined, body: Uint8Array): Promise<SwapOutcome> {
+    checkKey(key);
+    return await inTermsOfStore(key, () => this.#cells.swap(key, expected, body));
+  }
+
+  async *listCells(folder: string): AsyncIterable<string> {
+    checkFolder(folder);
+    yield* iterateInTermsOfStore(folder, this.#cells.list(folder));
+  }
+
+  async stat(key: string): Promise<BlobStat | undefined> {
+    checkKey(key);
+    return await inTermsOfStore(key, () => this.#blobs.stat(key));
+  }
+
+  async *read(key: string, options: ReadOptions = {}): AsyncIterable<Uint8Array> {
+    checkKey(key);
+    yield* iterateInTermsOfStore(key, this.#blobs.read(key, options));
+  }
+
+  async write(key: string, chunks: Chunks, options: WriteOptions = {}): Promise<WriteOutcome> {
+    checkKey(key);
+    return await inTermsOfStore(key, () => this.#blobs.write(key, chunks, options));
+  }
+
+  async writeText(key: string, text: string): Promise<void> {
+    await this.write(key, [Buffer.from(text)]);
+  }
+
+  async *list(folder: string): AsyncIterable<ListedObject> {
+    checkFolder(folder);
+    for (const entry of await this.#entries(folder)) {
+      const key = joinKey(folder, entry.name);
+      if (entry.isDirectory()) yield* this.list(key);
+      if (!entry.isFile()) continue;
+      const found = await this.stat(key);
+      if (found !== undefined) yield { key, sizeBytes: found.sizeBytes };
+    }
+  }
+
+  async *listFolders(folder: string): AsyncIterable<string> {
+    checkFolder(folder);
+    for (const entry of await this.#entries(folder)) {
+      if (entry.isDirectory()) yield entry.name;
+    }
+  }
+
+  async delete(key: string): Promise<void> {
+    checkKey(key);
+    await inTermsOfStore(key, () => rm(join(this.address, key), { force: true }));
+  }
+
+  async deleteTree(folder: string): Promise<void> {
+    checkKey(folder);
+    await inTermsOfStore(folder, () => rm(join(this.address, folder), { force: true, recursive: true }));
+  }
+
+  async probe(): Promise<void> {
+    await inTermsOfStore("its root", () => stat(this.address));
+    await probeStore(this);
+  }
+
+  /** Names that a key cannot have were put there by somebody else, or are this driver's own. */
+  async #entries(folder: string) {
+    try {
+      const entries = await readdir(join(this.address, folder), { withFileTypes: true });
+      return entries.filter((entry) => /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(entry.name));
+    } catch (error) {
+      if (hasCode(error, "ENOENT", "ENOTDIR")) return [];
+      throw asStoreError(error, folder === "" ? "its root" : folder);
+    }
+  }
+}
+
+async function inTermsOfStore<T>(what: string, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (error) {
+    throw asStoreError(error, what);
+  }
+}
+
+async function* iterateInTermsOfStore<T>(what: string, source: AsyncIterable<T>): AsyncIterable<T> {
+  try {
+    yield* source;
+  } catch (error) {
+    throw asStoreError(error, what);
+  }
+}

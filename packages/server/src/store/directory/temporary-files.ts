@@ -1,0 +1,75 @@
+import { randomUUID } from "node:crypto";
+import { readFileSync, readlinkSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { makeFolder } from "./durable.ts";
+
+/**
+ * The names of files that are being written. Each says which process writes it, so that the next process on the same
+ * machine can tell those that nobody will finish. Removing one by mistake fails that write and loses nothing else.
+ */
+export class TemporaryFiles {
+  readonly #folder: string;
+  readonly #writer: Writer;
+
+  constructor(root: string) {
+    this.#folder = join(root, ".temporary");
+    this.#writer = thisProcess();
+  }
+
+  async path(): Promise<string> {
+    await makeFolder(this.#folder);
+    const { host, boot, namespace, pid } = this.#writer;
+    return join(this.#folder, [host, boot, namespace, pid, randomUUID()].join("+"));
+  }
+
+  /** Removes what processes of this machine left behind. Files of other machines, and of processes that live, stay. */
+  async removeAbandoned(): Promise<void> {
+    for (const name of await readdir(this.#folder).catch(() => [])) {
+      if (isAbandoned(name, this.#writer)) await rm(join(this.#folder, name), { force: true });
+    }
+  }
+}
+
+interface Writer {
+  readonly host: string;
+  readonly boot: string;
+  /** Process ids mean something only inside one namespace: two containers may share the store. */
+  readonly namespace: string;
+  readonly pid: string;
+}
+
+function isAbandoned(name: string, self: Writer): boolean {
+  const [host, boot, namespace, pid] = name.split("+");
+  if (host !== self.host) return false;
+  if (boot !== self.boot) return true;
+  return namespace === self.namespace && !isAlive(Number(pid));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
+}
+
+function thisProcess(): Writer {
+  return {
+    host: hostname().replaceAll(/[^A-Za-z0-9.-]/g, "_"),
+    boot: attempt(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()),
+    namespace: attempt(() => readlinkSync("/proc/self/ns/pid").replaceAll(/\D/g, "")),
+    pid: String(process.pid),
+  };
+}
+
+/** Machines without /proc have one boot and one namespace as far as this can tell. */
+function attempt(read: () => string): string {
+  try {
+    return read();
+  } catch {
+    return "0";
+  }
+}

@@ -1,0 +1,180 @@
+import { randomUUID } from "node:crypto";
+import { link, open, readdir, readFile, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import { AmbiguousWriteError } from "../store.ts";
+import { makeFolder, syncFolder } from "./durable.ts";
+import { hasCode } from "./file-errors.ts";
+
+/** A version of a cell: its number, and a nonce that tells it from another one of the same number. */
+export interface CellVersion {
+  readonly number: number;
+  readonly nonce: string;
+}
+
+export interface VersionFile extends CellVersion {
+  readonly parentNonce: string;
+  readonly body: Buffer;
+}
+
+/** Stands before the first version. */
+export const NO_VERSION: CellVersion = { number: 0, nonce: "" };
+
+/** More than a writer can fall behind without being told that its answer is ambiguous. */
+const KEPT_VERSIONS = 16;
+
+const VERSION_NAME = /^v(\d{16})$/;
+const DRAFT_NAME = /^\.draft-(\d{16})-/;
+
+/**
+ * Compare-and-swap on a folder: version N+1 is a file that `link(2)` puts in place if there is none, so that of several
+ * writers one succeeds. Each file names the nonce of the version that it replaced. A writer that was stopped between
+ * looking and linking, while others went on and removed old numbers, may bring a removed number to life again; the
+ * parent's nonce in the following number shows that, and such a file is never the newest.
+ */
+export class VersionFiles {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async newest(): Promise<VersionFile | undefined> {
+    for (;;) {
+      const number = newestOf(await this.#names());
+      if (number === 0) return undefined;
+      const found = await this.#read(number);
+      // Gone means that at least KEPT_VERSIONS newer ones came meanwhile.
+      if (found !== undefined) return found;
+    }
+  }
+
+  async newestNumber(): Promise<number> {
+    return newestOf(await this.#names());
+  }
+
+  /** Undefined means conflict. */
+  async append(base: CellVersion, body: Uint8Array): Promise<CellVersion | undefined> {
+    if (!(await this.#isNewest(base))) return undefined;
+    const next: CellVersion = { number: base.number + 1, nonce: randomUUID() };
+    if (base.number === 0) await makeFolder(this.#folder);
+    const draft = join(this.#folder, `.draft-${digits(next.number)}-${next.nonce}`);
+    try {
+      await writeDraft(draft, { nonce: next.nonce, parent: base.nonce }, body);
+      if (!(await this.#link(draft, next))) return undefined;
+      return await this.#settle(next);
+    } finally {
+      await unlink(draft).catch(() => undefined);
+    }
+  }
+
+  async #isNewest(base: CellVersion): Promise<boolean> {
+    const found = await this.newest();
+    return (found?.number ?? 0) === base.number && (found?.nonce ?? "") === base.nonce;
+  }
+
+  async #link(draft: string, next: CellVersion): Promise<boolean> {
+    const target = join(this.#folder, versionName(next.number));
+    try {
+      await link(draft, target);
+      return true;
+    } catch (error) {
+      // The draft is removed by others only when its number is long past.
+      if (hasCode(error, "ENOENT")) return false;
+      if (hasCode(error, "ENOSPC", "EDQUOT", "EPERM", "ENOTSUP", "EOPNOTSUPP", "EMLINK", "EROFS")) throw error;
+      if (!hasCode(error, "EEXIST")) throw new AmbiguousWriteError(target, error);
+      const present = await this.#read(next.number);
+      if (present === undefined) throw new AmbiguousWriteError(target, error);
+      // One's own nonce: the link was made and its answer was lost, as network file systems do.
+      return present.nonce === next.nonce;
+    }
+  }
+
+  async #settle(next: CellVersion): Promise<CellVersion | undefined> {
+    const target = join(this.#folder, versionName(next.number));
+    try {
+      await syncFolder(this.#folder);
+      const names = await this.#names();
+      const newest = newestOf(names);
+      if (newest > next.number) {
+        const following = await this.#read(next.number + 1);
+        if (following === undefined) throw new Error(`version ${next.number + 1} is gone already`);
+        if (following.parentNonce !== next.nonce) {
+          await unlink(target).catch(() => undefined);
+          return undefined;
+        }
+      }
+      await this.#removeOld(names, newest);
+      return next;
+    } catch (error) {
+      throw new AmbiguousWriteError(target, error);
+    }
+  }
+
+  async #removeOld(names: readonly string[], newest: number): Promise<void> {
+    for (const name of names) {
+      const number = Number(VERSION_NAME.exec(name)?.[1] ?? DRAFT_NAME.exec(name)?.[1] ?? newest);
+      if (number <= newest - KEPT_VERSIONS) await unlink(join(this.#folder, name)).catch(() => undefined);
+    }
+  }
+
+  async #names(): Promise<readonly string[]> {
+    try {
+      return await readdir(this.#folder);
+    } catch (error) {
+      if (hasCode(error, "ENOENT")) return [];
+      throw error;
+    }
+  }
+
+  async #read(number: number): Promise<VersionFile | undefined> {
+    let content: Buffer;
+    try {
+      content = await readFile(join(this.#folder, versionName(number)));
+    } catch (error) {
+      if (hasCode(error, "ENOENT")) return undefined;
+      throw error;
+    }
+    return parseVersionFile(number, content, join(this.#folder, versionName(number)));
+  }
+}
+
+/** The first line of a version file; the cell's body follows it. */
+interface DraftHeader {
+  readonly nonce: string;
+  readonly parent: string;
+}
+
+function parseVersionFile(number: number, content: Buffer, path: string): VersionFile {
+  const lineEnd = content.indexOf("\n");
+  try {
+    const { nonce, parent } = JSON.parse(content.toString("utf8", 0, lineEnd)) as DraftHeader;
+    return { number, nonce, parentNonce: parent, body: content.subarray(lineEnd + 1) };
+  } catch (error) {
+    throw new SandboxerError("store_unavailable", `The file ${path} is damaged.`, { cause: error });
+  }
+}
+
+async function writeDraft(path: string, header: DraftHeader, body: Uint8Array): Promise<void> {
+  const handle = await open(path, "wx", 0o600);
+  try {
+    await handle.writeFile(Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), body]));
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function newestOf(names: readonly string[]): number {
+  let newest = 0;
+  for (const name of names) newest = Math.max(newest, Number(VERSION_NAME.exec(name)?.[1] ?? 0));
+  return newest;
+}
+
+function digits(number: number): string {
+  return String(number).padStart(16, "0");
+}
+
+function versionName(number: number): string {
+  return `v${digits(number)}`;
+}

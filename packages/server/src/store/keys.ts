@@ -1,0 +1,22 @@
+import { SandboxerError } from "@sandboxer/protocol";
+
+const SEGMENT = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/;
+
+/** Refuses every key that could leave the root, or meet a name that a driver keeps for itself. */
+export function checkKey(key: string): string {
+  for (const segment of key.split("/")) {
+    if (!SEGMENT.test(segment)) {
+      throw new SandboxerError("bad_request", `"${key}" is not a valid name in the store.`);
+    }
+  }
+  return key;
+}
+
+/** As {@link checkKey}; the empty string is the root. */
+export function checkFolder(folder: string): string {
+  return folder === "" ? folder : checkKey(folder);
+}
+
+export function joinKey(folder: string, name: string): string {
+  return folder === "" ? name : `${folder}/${name}`;
+}

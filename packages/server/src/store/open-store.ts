@@ -1,0 +1,21 @@
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { SandboxerError } from "@sandboxer/protocol";
+import { DirectoryStore } from "./directory/directory-store.ts";
+import type { ObjectStore } from "./store.ts";
+
+/** Opens the store at a path, a `file:` URL, or the URL of a bucket. */
+export async function openStore(address: string): Promise<ObjectStore> {
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(address)?.[1]?.toLowerCase();
+  if (address === "") throw new SandboxerError("bad_request", "The store's address is empty.");
+  if (scheme === undefined) return await DirectoryStore.open(resolve(address));
+  if (scheme === "file") return await DirectoryStore.open(fileURLToPath(address));
+  if (scheme === "s3" || scheme === "gs") {
+    throw new SandboxerError("not_supported", `Stores at ${scheme}:// addresses come with the next release.`, {
+      hint: "Use a folder for now: --store /path.",
+    });
+  }
+  throw new SandboxerError("bad_request", `"${scheme}" is no kind of store that is known here.`, {
+    hint: "Use a path, or a file: URL.",
+  });
+}

@@ -1,0 +1,121 @@
+/**
+ * Named bytes with compare-and-swap. A store does not know what the bytes mean.
+ *
+ * It holds two sorts of objects. **Cells** are small and change only by {@link ObjectStore.swapCell}, so that of several
+ * writers that saw the same version exactly one succeeds. **Blobs** are large, and appear whole or not at all. One key is
+ * used for one sort only.
+ *
+ * Keys are segments of `A-Z a-z 0-9 . _ -` joined by `/`; none is empty or begins with a dot. Others are a `bad_request`.
+ * A folder is a key, or `""` for the root. A read that begins after a write was answered sees that write or a later one.
+ * Failures are SandboxerErrors (`no_space`, `store_unavailable`) unless a method names its own.
+ *
+ * Every driver passes `test/store/store-contract.ts`.
+ */
+export interface ObjectStore {
+  /** For people and logs: the store's address, without secrets. */
+  readonly address: string;
+
+  /** Undefined when there is no such cell. */
+  readCell(key: string): Promise<Cell | undefined>;
+
+  /**
+   * Replaces the cell if its version is still `expected`, or creates it if `expected` is undefined and it is absent.
+   * `conflict` means that nothing was or will be written. {@link AmbiguousWriteError} means that it is unknown whether
+   * it was, or may still be, applied: read again and look for what was written.
+   */
+  swapCell(key: string, expected: string | undefined, body: Uint8Array): Promise<SwapOutcome>;
+
+  /** The keys of the cells directly in a folder. */
+  listCells(folder: string): AsyncIterable<string>;
+
+  /** Undefined when there is no such blob. */
+  stat(key: string): Promise<BlobStat | undefined>;
+
+  /**
+   * The bytes from `start` up to but without `end`, in chunks of about 1 MiB that are the consumer's to keep. A range
+   * beyond the end gives what is there. Throws {@link ObjectNotFoundError}.
+   */
+  read(key: string, options?: ReadOptions): AsyncIterable<Uint8Array>;
+
+  /**
+   * Writes a blob, durably and atomically: a reader sees nothing of it before the promise resolves. A chunk is used only
+   * until the next one is asked for, so that the producer may reuse its memory. With `ifAbsent` an existing blob stays
+   * and the outcome is `conflict`. After a failure nothing is left, unless the store itself cannot be reached any more.
+   */
+  write(key: string, chunks: Chunks, options?: WriteOptions): Promise<WriteOutcome>;
+
+  /** {@link write} for small text that replaces what is there. */
+  writeText(key: string, text: string): Promise<void>;
+
+  /** Blobs and cells below a folder, at any depth, in no particular order. */
+  list(folder: string): AsyncIterable<ListedObject>;
+
+  /** The names of the folders directly in a folder. */
+  listFolders(folder: string): AsyncIterable<string>;
+
+  /** Removes a blob. Removing what is not there is fine. */
+  delete(key: string): Promise<void>;
+
+  /** Removes everything below a folder, cells included. Others must not write there meanwhile. */
+  deleteTree(folder: string): Promise<void>;
+
+  /** Tries out that the store keeps this contract, races included; throws `store_unavailable` with what it found. */
+  probe(): Promise<void>;
+}
+
+export interface Cell {
+  readonly body: Uint8Array;
+  /** Opaque; differs between any two versions of a cell. */
+  readonly version: string;
+}
+
+export type SwapOutcome =
+  | { readonly outcome: "written"; readonly version: string }
+  | { readonly outcome: "conflict" };
+
+export type WriteOutcome =
+  | { readonly outcome: "written"; readonly sizeBytes: number }
+  | { readonly outcome: "conflict" };
+
+export type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
+export interface BlobStat {
+  readonly sizeBytes: number;
+}
+
+export interface ListedObject {
+  readonly key: string;
+  readonly sizeBytes: number;
+}
+
+export interface ReadOptions {
+  readonly start?: number;
+  readonly end?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface WriteOptions {
+  readonly ifAbsent?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** It is unknown whether the write was, or may still be, applied. */
+export class AmbiguousWriteError extends Error {
+  readonly key: string;
+
+  constructor(key: string, cause: unknown) {
+    super(`It is unknown whether the write of ${key} was applied.`, { cause });
+    this.name = "AmbiguousWriteError";
+    this.key = key;
+  }
+}
+
+export class ObjectNotFoundError extends Error {
+  readonly key: string;
+
+  constructor(key: string) {
+    super(`The store has no object ${key}.`);
+    this.name = "ObjectNotFoundError";
+    this.key = key;
+  }
+}
