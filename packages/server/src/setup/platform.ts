@@ -1,0 +1,131 @@
+import { createHash } from "node:crypto";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { release } from "node:os";
+import { dirname, join } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { AgentBinary } from "./agent-binary.ts";
+import type { Platform, SetupContext } from "./context.ts";
+import { inScratchDirectory } from "./scratch.ts";
+import type { Engine } from "./engine/source.ts";
+import { runStep } from "./step.ts";
+
+export type Verdict = { readonly ok: true; readonly elapsedMs: number } | { readonly ok: false; readonly reason: string };
+
+export type SelfTest = (options: {
+  runscPath: string;
+  platform: Platform;
+  agentPath: string;
+  directory: string;
+  timeoutMs: number;
+}) => Promise<Verdict>;
+
+/** systrap is faster; ptrace works in more places. kvm hangs on some machines, so it is only used when asked for. */
+const AUTOMATIC: readonly Platform[] = ["systrap", "ptrace"];
+const SELF_TEST_TIMEOUT_MS = 20_000;
+
+/**
+ * Chooses the platform by what works: run, checkpoint, restore, ping. What passed or failed is remembered for the same
+ * engine, agent and kernel.
+ */
+export async function choosePlatform(
+  context: SetupContext,
+  engine: Engine,
+  agent: AgentBinary,
+  selfTest: SelfTest = loadedSelfTest,
+): Promise<Platform> {
+  const candidates = context.platform === "auto" ? AUTOMATIC : [context.platform];
+  const reasons: string[] = [];
+  const failed: Platform[] = [];
+  for (const platform of candidates) {
+    const verdict = await judge(context, engine, agent, platform, selfTest);
+    if (verdict.ok) {
+      // A failure is only remembered beside a success: where nothing works, the next start looks again.
+      for (const other of failed) await remember(context.cacheDirectory, engine, agent, other, { ok: false, reason: reasons.join(" ") });
+      return platform;
+    }
+    failed.push(platform);
+    reasons.push(`${platform}: ${verdict.reason}`);
+  }
+  throw new SandboxerError("backend_unavailable", `gVisor does not work on this machine. ${reasons.join(" ")}`, {
+    hint: "In a container, it has to be privileged. To try the protocol without sandboxes, start with --backend fake.",
+  });
+}
+
+/** Undefined when this combination was never tested. */
+export async function readVerdict(
+  cacheDirectory: string,
+  engine: Engine,
+  agent: AgentBinary,
+  platform: Platform,
+): Promise<Verdict | undefined> {
+  try {
+    return JSON.parse(await readFile(verdictPath(cacheDirectory, engine, agent, platform), "utf8")) as Verdict;
+  } catch {
+    return undefined;
+  }
+}
+
+async function judge(
+  context: SetupContext,
+  engine: Engine,
+  agent: AgentBinary,
+  platform: Platform,
+  selfTest: SelfTest,
+): Promise<Verdict> {
+  const known = await readVerdict(context.cacheDirectory, engine, agent, platform);
+  // A platform that was asked for by name is worth another look after a failure.
+  if (known?.ok === true || (known !== undefined && context.platform === "auto")) return known;
+  let verdict: Verdict = { ok: false, reason: "not tested" };
+  await runStep(context.report, {
+    name: `platform: ${platform}`,
+    message: `Testing ${platform}: run, checkpoint, restore`,
+    timeoutMs: 3 * SELF_TEST_TIMEOUT_MS,
+    signal: context.signal,
+    work: async () => {
+      verdict = await testTwice(context, engine, agent, platform, selfTest);
+      if (!verdict.ok) return { skipped: `${platform} does not work here: ${verdict.reason}` };
+      await remember(context.cacheDirectory, engine, agent, platform, verdict);
+      return { value: undefined, message: `${platform} works` };
+    },
+  });
+  return verdict;
+}
+
+/** One checkpoint in a thousand fails for no lasting reason, and a platform cannot be changed later without losing images. */
+async function testTwice(
+  context: SetupContext,
+  engine: Engine,
+  agent: AgentBinary,
+  platform: Platform,
+  selfTest: SelfTest,
+): Promise<Verdict> {
+  const once = (): Promise<Verdict> =>
+    inScratchDirectory(context.cacheDirectory, (directory) =>
+      selfTest({ runscPath: engine.path, platform, agentPath: agent.path, directory, timeoutMs: SELF_TEST_TIMEOUT_MS }),
+    );
+  const first = await once();
+  return first.ok ? first : once();
+}
+
+const loadedSelfTest: SelfTest = async (options) => {
+  const { selfTest } = await import("../backends/gvisor/self-test.ts");
+  return selfTest(options);
+};
+
+async function remember(
+  cacheDirectory: string,
+  engine: Engine,
+  agent: AgentBinary,
+  platform: Platform,
+  verdict: Verdict,
+): Promise<void> {
+  const path = verdictPath(cacheDirectory, engine, agent, platform);
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(`${path}.new`, `${JSON.stringify(verdict)}\n`);
+  await rename(`${path}.new`, path);
+}
+
+function verdictPath(cacheDirectory: string, engine: Engine, agent: AgentBinary, platform: Platform): string {
+  const key = createHash("sha256").update([engine.sha256, agent.sha256, release(), platform].join("\0")).digest("hex");
+  return join(cacheDirectory, "verdicts", `${key}.json`);
+}

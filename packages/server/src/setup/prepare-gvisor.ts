@@ -1,0 +1,58 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { acquireFileLock } from "../support/file-lock.ts";
+import { prepareAgent } from "./agent-binary.ts";
+import { setupLockPath, type Platform, type SetupContext } from "./context.ts";
+import { locateEngine } from "./engine/engine.ts";
+import type { Engine } from "./engine/source.ts";
+import { requireGvisorHost, thisHost } from "./host.ts";
+import { choosePlatform } from "./platform.ts";
+import { removeStaleScratch } from "./scratch.ts";
+
+export interface GvisorSetup {
+  readonly engine: Engine;
+  readonly agentPath: string;
+  readonly agentSha256: string;
+  readonly platform: Platform;
+}
+
+/** A first start may be building an engine; nothing else takes nearly as long. */
+const OTHER_START_TIMEOUT_MS = 15 * 60_000;
+
+/** Finds or makes everything that the gvisor backend needs. What is there already costs no time and no network. */
+export async function prepareGvisor(context: SetupContext): Promise<GvisorSetup> {
+  requireGvisorHost(thisHost());
+  return withSetupLock(context, async () => {
+    const engine = await locateEngine(context);
+    const agent = await prepareAgent(context);
+    const platform = await choosePlatform(context, engine, agent);
+    return { engine, agentPath: agent.path, agentSha256: agent.sha256, platform };
+  });
+}
+
+/** One set-up at a time for each cache directory. A second one waits, saying so, and then finds everything done. */
+export async function withSetupLock<T>(context: SetupContext, work: () => Promise<T>): Promise<T> {
+  const startMs = performance.now();
+  const tell = (state: "start" | "done" | "failed", message: string): void =>
+    context.report({ name: "set-up lock", state, message, elapsedMs: Math.round(performance.now() - startMs) });
+  let waited = false;
+  const lock = await acquireFileLock(setupLockPath(context.cacheDirectory), {
+    waitMs: OTHER_START_TIMEOUT_MS,
+    ...(context.signal === undefined ? {} : { signal: context.signal }),
+    onWait: () => {
+      waited = true;
+      tell("start", "Another start is setting things up; waiting for it");
+    },
+  });
+  if (lock === undefined) {
+    const message = `Another start has held ${setupLockPath(context.cacheDirectory)} for ${OTHER_START_TIMEOUT_MS / 60_000} minutes.`;
+    tell("failed", message);
+    throw new SandboxerError("timeout", message, { hint: "End the other process, then start again." });
+  }
+  if (waited) tell("done", "The other start has finished its set-up");
+  try {
+    await removeStaleScratch(context.cacheDirectory);
+    return await work();
+  } finally {
+    lock.release();
+  }
+}

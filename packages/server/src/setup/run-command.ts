@@ -1,0 +1,66 @@
+import { spawn } from "node:child_process";
+
+export interface CommandResult {
+  /** Undefined when a signal ended it, or when it could not be started. */
+  readonly code: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CommandOptions {
+  readonly signal: AbortSignal;
+  /** Added to what this process has. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly workingDirectory?: string;
+}
+
+const KEPT_CHARACTERS = 64 * 1024;
+
+/**
+ * Runs a program to its end. A program that fails or is not there is a result, not an exception; only the signal
+ * throws, after the whole process group is dead, since apt-get, make and go leave the work to children.
+ */
+export async function runCommand(argv: readonly [string, ...string[]], options: CommandOptions): Promise<CommandResult> {
+  options.signal.throwIfAborted();
+  const [program, ...rest] = argv;
+  const child = spawn(program, rest, {
+    cwd: options.workingDirectory,
+    // eslint-disable-next-line node/no-process-env -- a child gets the environment of its parent; nothing is decided by it
+    env: { ...process.env, LC_ALL: "C", ...options.env },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  const stdout = tail(child.stdout);
+  const stderr = tail(child.stderr);
+  const killGroup = (): void => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    } catch {
+      // The group is gone already.
+    }
+  };
+  options.signal.addEventListener("abort", killGroup, { once: true });
+  try {
+    return await new Promise<CommandResult>((resolve) => {
+      child.once("error", (error) => resolve({ code: undefined, stdout: "", stderr: error.message }));
+      child.once("close", (code) => resolve({ code: code ?? undefined, stdout: stdout(), stderr: stderr() }));
+    });
+  } finally {
+    options.signal.removeEventListener("abort", killGroup);
+    options.signal.throwIfAborted();
+  }
+}
+
+/** The line of a failed program that says most: the first that calls itself an error, else the last. */
+export function tellingLine(result: CommandResult): string {
+  const lines = `${result.stdout}\n${result.stderr}`.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+  const error = lines.find((line) => /(^E|\b(fatal )?error): /.test(line));
+  return error ?? lines.at(-1) ?? `exit code ${result.code ?? "none"}`;
+}
+
+function tail(stream: NodeJS.ReadableStream): () => string {
+  let text = "";
+  stream.setEncoding("utf8");
+  stream.on("data", (chunk: string) => (text = (text + chunk).slice(-KEPT_CHARACTERS)));
+  return () => text;
+}
