@@ -1,0 +1,60 @@
+import type { Clock } from "../support/clock.ts";
+import { AmbiguousWriteError, type Cell, type ObjectStore } from "../store/store.ts";
+
+const FIRST_RETRY_MS = 50;
+const LONGEST_RETRY_MS = 2_000;
+
+export type SettledSwap =
+  /** What is there now: what was written, or something later that came from it. */
+  | { readonly outcome: "written"; readonly present: Cell }
+  /** What is there instead; undefined when the cell is absent. */
+  | { readonly outcome: "conflict"; readonly found: Cell | undefined };
+
+export interface SwapRequest {
+  readonly key: string;
+  readonly expected: string | undefined;
+  readonly body: Uint8Array;
+  /** Whether a cell that was read is what this request wrote, or came after it. */
+  readonly isOurs: (cell: Cell) => boolean;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * A swap whose outcome is always known. A conflict may be with one's own write whose answer was lost, and an ambiguous
+ * write may or may not be there; reading again tells, by the nonce. A write that was not applied is repeated with the
+ * very same bytes: should the lost one still arrive, it and the repetition exclude each other by the version.
+ *
+ * It goes on until the store answers, or until the signal.
+ */
+export async function settleSwap(store: ObjectStore, clock: Clock, request: SwapRequest): Promise<SettledSwap> {
+  const { key, expected, body, signal } = request;
+  for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)) {
+    signal?.throwIfAborted();
+    try {
+      const result = await store.swapCell(key, expected, body);
+      if (result.outcome === "written") return { outcome: "written", present: { body, version: result.version } };
+    } catch (error) {
+      if (!(error instanceof AmbiguousWriteError)) throw error;
+    }
+    const found = await readUntilAnswered(store, clock, key, signal);
+    if (found !== undefined && request.isOurs(found)) return { outcome: "written", present: found };
+    if (found?.version !== expected) return { outcome: "conflict", found };
+    await clock.sleep(retryMs, signal);
+  }
+}
+
+async function readUntilAnswered(
+  store: ObjectStore,
+  clock: Clock,
+  key: string,
+  signal: AbortSignal | undefined,
+): Promise<Cell | undefined> {
+  for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)) {
+    try {
+      return await store.readCell(key);
+    } catch {
+      // The answer to the write is in the store and nowhere else.
+      await clock.sleep(retryMs, signal);
+    }
+  }
+}

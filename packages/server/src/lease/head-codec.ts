@@ -1,0 +1,49 @@
+import { HEAD_FORMAT, type Head, headSchema, SandboxerError } from "@sandboxer/protocol";
+import { z } from "zod";
+
+/** A record in the seeds' layout, from before there were heads: it names no owner and no checkpoint. */
+const importedRecordSchema = z.looseObject({
+  format: z.undefined().optional(),
+  createdAt: z.string().optional(),
+  idle_timeout: z.number().nonnegative().optional(),
+});
+
+export type ImportedRecord = z.infer<typeof importedRecordSchema>;
+
+export type StoredRecord = { readonly head: Head } | { readonly imported: ImportedRecord };
+
+export function encodeHead(head: Head): Uint8Array {
+  return Buffer.from(`${JSON.stringify(head, undefined, 2)}\n`);
+}
+
+/** Reads what is stored for a sandbox. What this release cannot read is refused, never overwritten. */
+export function decodeRecord(sandboxId: string, body: Uint8Array): StoredRecord {
+  const value = parseJson(sandboxId, body);
+  const imported = importedRecordSchema.safeParse(value);
+  if (imported.success) return { imported: imported.data };
+  const format = (value as { format?: unknown } | null)?.format;
+  if (typeof format === "number" && format !== HEAD_FORMAT) {
+    throw new SandboxerError(
+      "not_supported",
+      `${sandboxId}/metadata.json has format ${format}; this server reads format ${HEAD_FORMAT}.`,
+      { hint: "Use a server of the release that wrote it, or a newer one." },
+    );
+  }
+  const head = headSchema.safeParse(value);
+  if (head.success) return { head: head.data };
+  throw damaged(sandboxId, z.prettifyError(head.error));
+}
+
+function parseJson(sandboxId: string, body: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(body).toString("utf8"));
+  } catch (error) {
+    throw damaged(sandboxId, error instanceof Error ? error.message : String(error));
+  }
+}
+
+function damaged(sandboxId: string, why: string): SandboxerError {
+  return new SandboxerError("image_damaged", `${sandboxId}/metadata.json cannot be read: ${why}`, {
+    hint: "Restore the file from a backup, or destroy the sandbox.",
+  });
+}

@@ -1,0 +1,152 @@
+import {
+  type CheckpointReference,
+  type Head,
+  HEAD_FORMAT,
+  HEAD_HISTORY_LENGTH,
+  type HeadFlags,
+  type Lineage,
+} from "@sandboxer/protocol";
+
+/**
+ * The moves of a head, without I/O. Each takes the present head and gives the next one or says why not; whether the
+ * next one came to be is decided by the store's compare-and-swap alone.
+ */
+export type Move = (head: Head, stamp: Stamp) => MoveResult;
+
+export type MoveResult = { readonly head: Head } | { readonly refusal: Refusal };
+
+export type Refusal = "not_owner" | "held" | "deleted";
+
+/** What is fresh in every version of a head. */
+export interface Stamp {
+  readonly nonce: string;
+  /** ISO 8601. */
+  readonly now: string;
+}
+
+/** What the creator of a sandbox decides; the rest of the head follows from its life. */
+export interface NewSandbox {
+  readonly idleTimeoutSeconds: number;
+  readonly backend: string;
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly flags: HeadFlags;
+  readonly tokenHash: string | null;
+  readonly lineage?: Lineage;
+  /** The state to start from, for a folder that came without a head. */
+  readonly checkpoint?: CheckpointReference;
+  readonly createdAt?: string;
+}
+
+const NO_LINEAGE: Lineage = { sandbox_id: null, checkpoint: null, filesystem_snapshot: null };
+
+export function newHead(owner: string, sandbox: NewSandbox, stamp: Stamp): Head {
+  return {
+    format: HEAD_FORMAT,
+    epoch: 1,
+    owner,
+    state: "live",
+    want: null,
+    checkpoint: sandbox.checkpoint ?? null,
+    history: [],
+    nonce: stamp.nonce,
+    status: "created",
+    createdAt: sandbox.createdAt ?? stamp.now,
+    lastCheckpointedAt: sandbox.checkpoint?.created_at ?? null,
+    idle_timeout: sandbox.idleTimeoutSeconds,
+    backend: sandbox.backend,
+    spec: { ...sandbox.spec },
+    flags: sandbox.flags,
+    token_hash: sandbox.tokenHash,
+    lineage: sandbox.lineage ?? NO_LINEAGE,
+    timestamps: { updated_at: stamp.now, claimed_at: stamp.now, deleted_at: null },
+  };
+}
+
+/**
+ * Takes a sandbox that has no owner, or whose owner is known to be dead, or whose owner is the claimant itself (it lost
+ * the answer to an earlier claim). The epoch grows in each case, so that everything written for the old one is void.
+ */
+export function claim(claimant: string, deadOwner?: string): Move {
+  return (head, stamp) => {
+    if (head.state === "deleted") return { refusal: "deleted" };
+    const free = head.owner === null || head.owner === claimant || head.owner === deadOwner;
+    if (!free) return { refusal: "held" };
+    return advance(head, stamp, {
+      epoch: head.epoch + 1,
+      owner: claimant,
+      state: "live",
+      want: null,
+      status: "running",
+      timestamps: { ...head.timestamps, claimed_at: stamp.now },
+    });
+  };
+}
+
+/** Makes a checkpoint the sandbox's state; the owner keeps it. */
+export function publishCheckpoint(owner: Owner, checkpoint: CheckpointReference, status?: string): Move {
+  return asOwner(owner, (head, stamp) => advance(head, stamp, { ...pointer(checkpoint), status: status ?? head.status }));
+}
+
+/** Gives the sandbox up, with a last checkpoint in the same step, or at the one it has. */
+export function release(owner: Owner, checkpoint?: CheckpointReference): Move {
+  return asOwner(owner, (head, stamp) => {
+    const last = checkpoint ?? head.checkpoint;
+    return advance(head, stamp, {
+      ...(checkpoint === undefined ? {} : pointer(checkpoint)),
+      owner: null,
+      state: "parked",
+      want: null,
+      status: last === null ? head.status : "checkpointed",
+    });
+  });
+}
+
+/** Ends the sandbox for good: the head stays as a tombstone, and nothing of its data is referenced any more. */
+export function destroy(owner: Owner): Move {
+  return asOwner(owner, (head, stamp) =>
+    advance(head, stamp, {
+      epoch: head.epoch + 1,
+      owner: null,
+      state: "deleted",
+      want: null,
+      checkpoint: null,
+      status: "deleted",
+      timestamps: { ...head.timestamps, deleted_at: stamp.now },
+    }),
+  );
+}
+
+/** What an owner may change besides: none of it says who owns the sandbox or what its state is. */
+export type HeadDetails = Pick<Partial<Head>, "status" | "idle_timeout" | "flags" | "spec" | "token_hash">;
+
+export function updateDetails(owner: Owner, details: HeadDetails): Move {
+  return asOwner(owner, (head, stamp) => advance(head, stamp, details));
+}
+
+/** An instance at one epoch. The same instance at an earlier epoch is somebody else. */
+export interface Owner {
+  readonly instanceId: string;
+  readonly epoch: number;
+}
+
+function asOwner(owner: Owner, move: Move): Move {
+  return (head, stamp) => {
+    if (head.state === "deleted") return { refusal: "deleted" };
+    if (head.owner !== owner.instanceId || head.epoch !== owner.epoch) return { refusal: "not_owner" };
+    return move(head, stamp);
+  };
+}
+
+function pointer(checkpoint: CheckpointReference): Partial<Head> {
+  return { checkpoint, lastCheckpointedAt: checkpoint.created_at };
+}
+
+function advance(head: Head, stamp: Stamp, changes: Partial<Head>): MoveResult {
+  const next: Head = {
+    ...head,
+    ...changes,
+    history: [head.nonce, ...head.history].slice(0, HEAD_HISTORY_LENGTH),
+    nonce: stamp.nonce,
+  };
+  return { head: { ...next, timestamps: { ...next.timestamps, updated_at: stamp.now } } };
+}

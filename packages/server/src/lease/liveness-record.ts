@@ -1,0 +1,58 @@
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
+
+/**
+ * The liveness of one server process, stored as `instances/{instance_id}.json`. While it changes, the process lives; once
+ * it says dead, that instance owns nothing any more, whatever heads say.
+ */
+const liveRecordSchema = z.looseObject({
+  format: z.literal(1),
+  url: z.string().nullable(),
+  beat: z.number().int().nonnegative(),
+  ttl_ms: z.number().positive(),
+  nonce: z.string(),
+  dead: z.literal(false).optional(),
+});
+
+const deadRecordSchema = z.looseObject({
+  format: z.literal(1),
+  dead: z.literal(true),
+  /** The instance that saw it. */
+  by: z.string(),
+  nonce: z.string(),
+});
+
+const livenessRecordSchema = z.union([deadRecordSchema, liveRecordSchema]);
+
+export type LivenessRecord = z.infer<typeof livenessRecordSchema>;
+
+export const INSTANCES_FOLDER = "instances";
+
+export function instanceKey(instanceId: string): string {
+  return `${INSTANCES_FOLDER}/${instanceId}.json`;
+}
+
+export function instanceIdOf(key: string): string {
+  return key.slice(INSTANCES_FOLDER.length + 1, -".json".length);
+}
+
+export function liveRecord(url: string | null, beat: number, ttlMs: number): LivenessRecord {
+  return { format: 1, url, beat, ttl_ms: ttlMs, nonce: randomUUID() };
+}
+
+export function deadRecord(by: string): LivenessRecord {
+  return { format: 1, dead: true, by, nonce: randomUUID() };
+}
+
+export function encodeRecord(record: LivenessRecord): Uint8Array {
+  return Buffer.from(`${JSON.stringify(record)}\n`);
+}
+
+/** Undefined when this release cannot read it: such an instance is left alone, and counts as alive. */
+export function decodeRecord(body: Uint8Array): LivenessRecord | undefined {
+  try {
+    return livenessRecordSchema.safeParse(JSON.parse(Buffer.from(body).toString("utf8"))).data;
+  } catch {
+    return undefined;
+  }
+}
