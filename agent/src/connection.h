@@ -1,0 +1,15 @@
+#ifndef CONNECTION_H
+#define CONNECTION_H
+#include <stdint.h>
+
+#include "cursor.h"
+
+void connection_watch(void);
+/* Connections of a host that is gone are of no use to anybody. */
+void connection_restart(void);
+
+int handle_connect(uint32_t request, struct cursor *payload);
+int handle_connection_write(uint32_t request, struct cursor *payload);
+int handle_connection_close(uint32_t request, struct cursor *payload);
+int handle_connection_window(uint32_t request, struct cursor *payload);
+#endif

@@ -1,0 +1,14 @@
+#ifndef INPUT_H
+#define INPUT_H
+#include <stdint.h>
+
+#include "cursor.h"
+#include "process.h"
+
+void input_watch(void);
+/* Replies of unfinished requests are owed to a host that is gone. */
+void input_restart(void);
+
+int handle_stdin(uint32_t request, struct cursor *payload);
+int handle_stdin_close(uint32_t request, struct cursor *payload);
+#endif

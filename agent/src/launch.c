@@ -1,0 +1,122 @@
+/* fork and execve, with the failure brought back to the caller. */
+#include "launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "heartbeat.h"
+#include "identity.h"
+
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+#define START_TIMEOUT_MS 10000 /* a child that is stopped before execve must not stop the agent */
+
+enum step { STEP_SETUP, STEP_IDENTITY, STEP_FOLDER, STEP_PROGRAM };
+static const char *const step_names[] = {"setting up the process", "changing the user", "changing to the working folder", "running the program"};
+
+struct failure {
+    int step, error;
+};
+
+static _Noreturn void fail(int report_fd, enum step step, int error) {
+    struct failure failure = {.step = step, .error = error};
+    ssize_t ignored = write(report_fd, &failure, sizeof failure);
+    (void)ignored;
+    _exit(127);
+}
+
+static void reset_signals(void) {
+    for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static const char *path_of(char *const *environment) {
+    for (; *environment != NULL; environment++) {
+        if (strncmp(*environment, "PATH=", 5) == 0) return *environment + 5;
+    }
+    return DEFAULT_PATH;
+}
+
+/* Like execvpe, but with the PATH of the new environment and without the detour over a shell. Returns an errno. */
+static int run_program(const struct launch *launch) {
+    const char *name = launch->arguments[0];
+    if (*name == 0) return ENOENT;
+    if (strchr(name, '/') != NULL) {
+        execve(name, launch->arguments, launch->environment);
+        return errno;
+    }
+    int result = ENOENT;
+    for (const char *folder = path_of(launch->environment); folder != NULL;) {
+        const char *colon = strchr(folder, ':');
+        size_t size = colon == NULL ? strlen(folder) : (size_t)(colon - folder);
+        char candidate[4096];
+        int length = snprintf(candidate, sizeof candidate, "%.*s/%s", (int)size, size == 0 ? "." : folder, name);
+        folder = colon == NULL ? NULL : colon + 1;
+        if (size > sizeof candidate || (size_t)length >= sizeof candidate) continue;
+        execve(candidate, launch->arguments, launch->environment);
+        if (errno == EACCES) result = EACCES;
+        else if (errno != ENOENT && errno != ENOTDIR) return errno;
+    }
+    return result;
+}
+
+static _Noreturn void child(const struct launch *launch, int report_fd) {
+    reset_signals();
+    umask(022);
+    if (setsid() < 0) fail(report_fd, STEP_SETUP, errno);
+    if (dup2(launch->input, 0) < 0 || dup2(launch->output, 1) < 0 || dup2(launch->error, 2) < 0) fail(report_fd, STEP_SETUP, errno);
+    if (launch->terminal && ioctl(0, TIOCSCTTY, 0) != 0) fail(report_fd, STEP_SETUP, errno);
+    /* Set-user-ID programs of the root filesystem must not lead back to root. */
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    int error = identity_become(launch->uid, launch->gid);
+    if (error != 0) fail(report_fd, STEP_IDENTITY, error);
+    if (chdir(*launch->folder == 0 ? "/" : launch->folder) != 0) fail(report_fd, STEP_FOLDER, errno);
+    fail(report_fd, STEP_PROGRAM, run_program(launch));
+}
+
+/* Waits for the end of file that a successful execve causes. */
+static int outcome(struct launch *launch, int report_fd, pid_t pid) {
+    struct pollfd wait = {.fd = report_fd, .events = POLLIN};
+    int64_t deadline = monotonic_ms() + START_TIMEOUT_MS;
+    for (;;) {
+        int64_t left = deadline - monotonic_ms();
+        int ready = poll(&wait, 1, left > 0 ? (int)left : 0);
+        if (ready < 0 && errno == EINTR) continue;
+        struct failure failure = {.step = STEP_PROGRAM, .error = ETIMEDOUT};
+        if (ready > 0) {
+            ssize_t size = read(report_fd, &failure, sizeof failure);
+            if (size < 0 && errno == EINTR) continue;
+            if (size == 0) return 0;
+        } else {
+            kill(pid, SIGKILL);
+        }
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+        }
+        launch->failed_step = step_names[failure.step];
+        return failure.error;
+    }
+}
+
+int launch(struct launch *launch, pid_t *pid) {
+    int report_fds[2];
+    launch->failed_step = step_names[STEP_SETUP];
+    if (pipe2(report_fds, O_CLOEXEC) != 0) return errno;
+    *pid = fork();
+    int error = errno;
+    if (*pid == 0) child(launch, report_fds[1]);
+    close(report_fds[1]);
+    if (*pid > 0) error = outcome(launch, report_fds[0], *pid);
+    close(report_fds[0]);
+    return error;
+}

@@ -1,0 +1,76 @@
+/* PID 1 of a sandbox: one loop around poll(2). PROTOCOL.md says what it does. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "connection.h"
+#include "drain.h"
+#include "heartbeat.h"
+#include "inbox.h"
+#include "input.h"
+#include "outbox.h"
+#include "output.h"
+#include "protocol.h"
+#include "reaper.h"
+#include "restored.h"
+#include "session.h"
+#include "watch.h"
+
+static void prepare_descriptors(void) {
+    /* Pipes must never land on 0, 1 or 2. */
+    for (int fd = 0; fd < 3; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) exit(1);
+    }
+    for (int fd = 3; fd < 1024; fd++) fcntl(fd, F_SETFD, FD_CLOEXEC);
+    fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
+    fcntl(STDOUT_FILENO, F_SETFL, fcntl(STDOUT_FILENO, F_GETFL) | O_NONBLOCK);
+}
+
+static void prepare(void) {
+    prepare_descriptors();
+    signal(SIGPIPE, SIG_IGN);
+    umask(0); /* modes come from the host */
+#ifndef __SANITIZE_ADDRESS__ /* whose leak check traces its own process */
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+    /* PID 1 inherits every orphan; elsewhere that has to be asked for. */
+    if (getpid() != 1) prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    reaper_start();
+    restored_prepare();
+    put_u32(frame_begin(EVENT_READY, 0), PROTOCOL_VERSION);
+    frame_end();
+}
+
+/* Queues what there is to say; true when there is more than the outbox has room for. */
+static bool speak(void) {
+    if (session_quiesced() || heartbeat_lost()) return false;
+    return output_push();
+}
+
+int main(void) {
+    prepare();
+    for (;;) {
+        bool more_requests = inbox_serve();
+        bool more_events = speak();
+        if (!outbox_flush()) session_end(1);
+        watch_clear();
+        output_watch();
+        drain_watch();
+        input_watch();
+        connection_watch();
+        /* After the pipes, whose state it changes. */
+        reaper_watch();
+        outbox_watch();
+        inbox_watch();
+        int timeout_ms = heartbeat_timeout_ms();
+        bool at_once = (more_requests && inbox_may_serve()) || (more_events && outbox_has_room_for_events());
+        watch_wait(at_once ? 0 : timeout_ms);
+        watch_dispatch();
+        heartbeat_check();
+    }
+}
