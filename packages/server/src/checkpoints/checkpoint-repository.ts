@@ -1,0 +1,149 @@
+import { type CheckpointReference, SandboxerError } from "@sandboxer/protocol";
+import { ObjectNotFoundError, type ObjectStore } from "../store/store.ts";
+import type { CallOptions } from "../support/call-options.ts";
+import { checkpointMs, checkpointName } from "./checkpoint-names.ts";
+import { imageDamaged } from "./image-errors.ts";
+import { openImage, type OpenImage } from "./open-image.ts";
+import { saveImage } from "./save-image.ts";
+import type { SavedState } from "./saved-state.ts";
+import { unpackImage } from "./unpack.ts";
+
+export interface SaveOptions extends CallOptions {
+  readonly wallMs: number;
+  /** The checkpoint that the sandbox's present state came from. */
+  readonly parent: string | null;
+}
+
+export interface StoredCheckpoint {
+  readonly name: string;
+  readonly sizeBytes: number;
+}
+
+export interface LoadOptions extends CallOptions {
+  /** The digest that the head names; an image with another one is refused. */
+  readonly sha256?: string;
+}
+
+/** The images of a sandbox, and `latest`, which names the newest for those who do not read heads. */
+export class CheckpointRepository {
+  readonly #store: ObjectStore;
+
+  constructor(store: ObjectStore) {
+    this.#store = store;
+  }
+
+  /**
+   * Writes a saved state as a new image and reads its manifest back. Names grow along a sandbox's life even where a clock
+   * went back: each is later than all that are there. Publishing it, in the head, is up to the owner.
+   */
+  async save(sandboxId: string, state: SavedState, options: SaveOptions): Promise<CheckpointReference> {
+    const newest = (await this.list(sandboxId))[0];
+    const newestMs = newest === undefined ? -1 : (checkpointMs(newest.name) ?? -1);
+    for (let nameMs = Math.max(Math.trunc(options.wallMs), newestMs + 1); ; nameMs++) {
+      const name = checkpointName(nameMs);
+      const key = imageKey(sandboxId, name);
+      if ((await this.#store.stat(key)) !== undefined) continue;
+      const label = { sandboxId, createdAt: new Date(options.wallMs).toISOString(), parent: options.parent };
+      const saved = await saveImage(this.#store, key, state, label, options);
+      if (saved === "conflict") continue;
+      return {
+        name,
+        sha256: saved.manifestSha256,
+        size_bytes: saved.sizeBytes,
+        created_at: label.createdAt,
+        kind: state.kind,
+        parent: options.parent,
+      };
+    }
+  }
+
+  /** Extracts an image into an existing, empty folder; `image_damaged` says what is wrong with one that cannot be used. */
+  async load(sandboxId: string, name: string, into: string, options: LoadOptions = {}): Promise<SavedState> {
+    const image = await this.open(sandboxId, name);
+    if (options.sha256 !== undefined && options.sha256 !== image.manifestSha256) {
+      throw imageDamaged(image.key, "it is not the image that the sandbox's head names");
+    }
+    return await unpackImage(this.#store, image, into, options);
+  }
+
+  /** Reads and checks an image's manifest: what it needs is known before its bytes are fetched. */
+  async open(sandboxId: string, name: string): Promise<OpenImage> {
+    if (checkpointMs(name) === undefined) {
+      throw new SandboxerError("bad_request", `"${name}" is not the name of a checkpoint.`, {
+        hint: "Names look like checkpoint_1790000000000.img.",
+      });
+    }
+    return await openImage(this.#store, imageKey(sandboxId, name));
+  }
+
+  /** Newest first. */
+  async list(sandboxId: string): Promise<readonly StoredCheckpoint[]> {
+    const folder = checkpointsFolder(sandboxId);
+    const found: StoredCheckpoint[] = [];
+    for await (const { key, sizeBytes } of this.#store.list(folder)) {
+      const name = key.slice(folder.length + 1);
+      if (checkpointMs(name) !== undefined) found.push({ name, sizeBytes });
+    }
+    return found.toSorted((a, b) => (checkpointMs(b.name) ?? 0) - (checkpointMs(a.name) ?? 0));
+  }
+
+  /** The newest image whose manifest holds; those that do not are passed over. */
+  async newestUsable(sandboxId: string): Promise<OpenImage | undefined> {
+    for (const { name } of await this.list(sandboxId)) {
+      try {
+        return await this.open(sandboxId, name);
+      } catch (error) {
+        if (!(error instanceof SandboxerError) || error.code !== "image_damaged") throw error;
+      }
+    }
+    return undefined;
+  }
+
+  /** What `latest` says; undefined when it is missing or names no checkpoint. For folders without a head. */
+  async latestName(sandboxId: string): Promise<string | undefined> {
+    const chunks: Uint8Array[] = [];
+    try {
+      for await (const chunk of this.#store.read(latestKey(sandboxId), { end: 256 })) chunks.push(chunk);
+    } catch (error) {
+      if (error instanceof ObjectNotFoundError) return undefined;
+      throw error;
+    }
+    const name = Buffer.concat(chunks).toString("utf8").trim();
+    return checkpointMs(name) === undefined ? undefined : name;
+  }
+
+  /** Brings `latest` up to the head. To be done after the head moved and before anyone is told. */
+  async writeLatest(sandboxId: string, name: string): Promise<void> {
+    await this.#store.writeText(latestKey(sandboxId), `${name}\n`);
+  }
+
+  /** Removes all but the newest images and the protected ones; gives the names of those removed. */
+  async prune(sandboxId: string, keepNewest: number, protectedNames: readonly string[]): Promise<readonly string[]> {
+    const candidates = (await this.list(sandboxId)).slice(keepNewest);
+    const removed = candidates.map(({ name }) => name).filter((name) => !protectedNames.includes(name));
+    for (const name of removed) await this.#store.delete(imageKey(sandboxId, name));
+    return removed;
+  }
+
+  /** Removes one image that was saved and will not be published. */
+  async discard(sandboxId: string, name: string): Promise<void> {
+    await this.#store.delete(imageKey(sandboxId, name));
+  }
+
+  /** Removes every image of a destroyed sandbox. Its tombstone stays. */
+  async removeAll(sandboxId: string): Promise<void> {
+    await this.#store.deleteTree(checkpointsFolder(sandboxId));
+  }
+}
+
+function checkpointsFolder(sandboxId: string): string {
+  return `${sandboxId}/checkpoints`;
+}
+
+function imageKey(sandboxId: string, name: string): string {
+  return `${checkpointsFolder(sandboxId)}/${name}`;
+}
+
+function latestKey(sandboxId: string): string {
+  return `${checkpointsFolder(sandboxId)}/latest`;
+}

@@ -1,0 +1,86 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+
+/**
+ * Image format 1: one file that is one saved state, written in one pass. COMPATIBILITY.md describes it byte by byte.
+ *
+ *   header   4096 bytes: magic, format, zeros
+ *   members  back to back, each padded with zeros to a multiple of 4096
+ *   manifest JSON, right after the last member's padding
+ *   footer   64 bytes: where the manifest is, its SHA-256, format, zeros, magic
+ */
+export const IMAGE_FORMAT = 1;
+export const IMAGE_MAGIC: Uint8Array = Buffer.from("SBXIMAGE", "latin1");
+export const ALIGNMENT_BYTES = 4096;
+export const FOOTER_BYTES = 64;
+
+/** Far more than any manifest needs; a footer that asks for more is damaged. */
+const LARGEST_MANIFEST_BYTES = 16 * 1024 * 1024;
+
+const memberSchema = z.looseObject({
+  name: z.string(),
+  size_bytes: z.number().int().nonnegative(),
+  offset: z.number().int().nonnegative(),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+});
+
+export const manifestSchema = z.looseObject({
+  format: z.literal(IMAGE_FORMAT),
+  sandbox_id: z.string(),
+  kind: z.string(),
+  created_at: z.string(),
+  /** The image that was the sandbox's state before this one. */
+  parent: z.string().nullable(),
+  requirements: z.record(z.string(), z.unknown()),
+  members: z.array(memberSchema),
+});
+
+export type Manifest = z.infer<typeof manifestSchema>;
+export type ManifestMember = z.infer<typeof memberSchema>;
+
+export interface Footer {
+  readonly manifestOffset: number;
+  readonly manifestBytes: number;
+  readonly manifestSha256: string;
+}
+
+export function encodeHeader(): Uint8Array {
+  const header = Buffer.alloc(ALIGNMENT_BYTES);
+  header.set(IMAGE_MAGIC, 0);
+  header.writeUInt32LE(IMAGE_FORMAT, 8);
+  return header;
+}
+
+export function encodeFooter(footer: Footer): Uint8Array {
+  const bytes = Buffer.alloc(FOOTER_BYTES);
+  bytes.writeBigUInt64LE(BigInt(footer.manifestOffset), 0);
+  bytes.writeBigUInt64LE(BigInt(footer.manifestBytes), 8);
+  bytes.write(footer.manifestSha256, 16, "hex");
+  bytes.writeUInt32LE(IMAGE_FORMAT, 48);
+  bytes.set(IMAGE_MAGIC, 56);
+  return bytes;
+}
+
+/** Where the footer says the manifest is, or what is wrong with it. `sizeBytes` is the size of the whole image. */
+export function decodeFooter(bytes: Buffer, sizeBytes: number): Footer | { readonly problem: string } {
+  if (!bytes.subarray(56).equals(IMAGE_MAGIC)) {
+    return { problem: `no footer at its end: truncated at byte ${sizeBytes}, or not an image` };
+  }
+  const format = bytes.readUInt32LE(48);
+  if (format !== IMAGE_FORMAT) return { problem: `unknown format version ${format}` };
+  const manifestOffset = Number(bytes.readBigUInt64LE(0));
+  const manifestBytes = Number(bytes.readBigUInt64LE(8));
+  const fits = manifestOffset + manifestBytes + FOOTER_BYTES === sizeBytes && manifestBytes <= LARGEST_MANIFEST_BYTES;
+  if (!fits || manifestOffset < ALIGNMENT_BYTES || bytes.readUInt32LE(52) !== 0) {
+    return { problem: "the footer does not fit the file" };
+  }
+  return { manifestOffset, manifestBytes, manifestSha256: bytes.toString("hex", 16, 48) };
+}
+
+export function paddingAfter(sizeBytes: number): number {
+  return (ALIGNMENT_BYTES - (sizeBytes % ALIGNMENT_BYTES)) % ALIGNMENT_BYTES;
+}
+
+export function sha256Of(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}

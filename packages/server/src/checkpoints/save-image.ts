@@ -1,0 +1,36 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { ObjectStore } from "../store/store.ts";
+import type { CallOptions } from "../support/call-options.ts";
+import { openImage } from "./open-image.ts";
+import { type ImageLabel, ImagePacker } from "./pack.ts";
+import type { SavedState } from "./saved-state.ts";
+
+export interface SavedImage {
+  readonly manifestSha256: string;
+  readonly sizeBytes: number;
+}
+
+/**
+ * Writes an image under a key that is free, and reads back its size, footer and manifest. The members' bytes are not
+ * read again: they were hashed on their way out, and a load checks them.
+ */
+export async function saveImage(
+  store: ObjectStore,
+  key: string,
+  state: SavedState,
+  label: ImageLabel,
+  options: CallOptions,
+): Promise<SavedImage | "conflict"> {
+  const packer = new ImagePacker(state, label, options);
+  const written = await store.write(key, packer.chunks(), {
+    ifAbsent: true,
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+  });
+  if (written.outcome === "conflict") return "conflict";
+  const { manifestSha256, sizeBytes } = packer.packed;
+  const stored = await openImage(store, key);
+  if (stored.sizeBytes !== sizeBytes || stored.manifestSha256 !== manifestSha256) {
+    throw new SandboxerError("checkpoint_failed", `The image ${key} reads back differently from what was written.`);
+  }
+  return { manifestSha256, sizeBytes };
+}

@@ -1,0 +1,30 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { z } from "zod";
+
+/** `filesystem-snapshots/{name}/record.json`: which image the name stands for now. */
+const snapshotRecordSchema = z.looseObject({
+  format: z.literal(1),
+  name: z.string(),
+  image: z.string().regex(/^[A-Za-z0-9_-][A-Za-z0-9._-]*$/),
+  sha256: z.string(),
+  size_bytes: z.number().int().nonnegative(),
+  kind: z.string(),
+  sandbox_id: z.string(),
+  created_at: z.string(),
+});
+
+export type SnapshotRecord = z.infer<typeof snapshotRecordSchema>;
+
+export function encodeSnapshotRecord(record: SnapshotRecord): Uint8Array {
+  return Buffer.from(`${JSON.stringify(record, undefined, 2)}\n`);
+}
+
+export function decodeSnapshotRecord(name: string, body: Uint8Array): SnapshotRecord {
+  try {
+    return snapshotRecordSchema.parse(JSON.parse(Buffer.from(body).toString("utf8")));
+  } catch (error) {
+    throw new SandboxerError("image_damaged", `The record of the filesystem snapshot "${name}" cannot be read.`, {
+      cause: error,
+    });
+  }
+}

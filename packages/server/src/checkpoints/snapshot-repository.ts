@@ -1,0 +1,123 @@
+import { randomUUID } from "node:crypto";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { Cell, ObjectStore } from "../store/store.ts";
+import { AmbiguousWriteError } from "../store/store.ts";
+import type { CallOptions } from "../support/call-options.ts";
+import { openImage, type OpenImage } from "./open-image.ts";
+import { saveImage } from "./save-image.ts";
+import type { SavedState } from "./saved-state.ts";
+import { decodeSnapshotRecord, encodeSnapshotRecord, type SnapshotRecord } from "./snapshot-record.ts";
+import { unpackImage } from "./unpack.ts";
+
+const FOLDER = "filesystem-snapshots";
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+export interface SnapshotSaveOptions extends CallOptions {
+  readonly wallMs: number;
+  /** The sandbox that it was taken of. */
+  readonly sandboxId: string;
+}
+
+/**
+ * Filesystem snapshots by name. The record names the image, so that saving again under the same name replaces the old
+ * one in one step: readers get the old or the new, whole.
+ */
+export class SnapshotRepository {
+  readonly #store: ObjectStore;
+
+  constructor(store: ObjectStore) {
+    this.#store = store;
+  }
+
+  async save(name: string, state: SavedState, options: SnapshotSaveOptions): Promise<SnapshotRecord> {
+    checkName(name);
+    const image = `image_${randomUUID()}.img`;
+    const createdAt = new Date(options.wallMs).toISOString();
+    const label = { sandboxId: options.sandboxId, createdAt, parent: null };
+    const saved = await saveImage(this.#store, imageKey(name, image), state, label, options);
+    if (saved === "conflict") throw new SandboxerError("internal", `The fresh name ${image} is taken.`);
+    const record: SnapshotRecord = {
+      format: 1,
+      name,
+      image,
+      sha256: saved.manifestSha256,
+      size_bytes: saved.sizeBytes,
+      kind: state.kind,
+      sandbox_id: options.sandboxId,
+      created_at: createdAt,
+    };
+    const replaced = await this.#replaceRecord(record);
+    if (replaced !== undefined) await this.#store.delete(imageKey(name, replaced.image));
+    return record;
+  }
+
+  async get(name: string): Promise<SnapshotRecord | undefined> {
+    checkName(name);
+    return (await this.#read(name))?.record;
+  }
+
+  async list(): Promise<readonly SnapshotRecord[]> {
+    const found: SnapshotRecord[] = [];
+    for await (const name of this.#store.listFolders(FOLDER)) {
+      const record = NAME.test(name) ? await this.get(name) : undefined;
+      if (record !== undefined) found.push(record);
+    }
+    return found.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** Extracts a snapshot into an existing, empty folder. */
+  async load(name: string, into: string, options: CallOptions = {}): Promise<SavedState> {
+    return await unpackImage(this.#store, await this.#openPresent(name), into, options);
+  }
+
+  /** The image that the record names; once more when it was replaced between the two looks. */
+  async #openPresent(name: string): Promise<OpenImage> {
+    for (let tried: string | undefined; ; ) {
+      const record = await this.get(name);
+      if (record === undefined) {
+        throw new SandboxerError("snapshot_not_found", `There is no filesystem snapshot "${name}".`);
+      }
+      try {
+        return await openImage(this.#store, imageKey(name, record.image));
+      } catch (error) {
+        if (record.image === tried) throw error;
+        tried = record.image;
+      }
+    }
+  }
+
+  /** The newest save wins, so a conflict is met by putting the record on top. Gives the record that it replaced. */
+  async #replaceRecord(record: SnapshotRecord): Promise<SnapshotRecord | undefined> {
+    for (;;) {
+      const present = await this.#read(record.name);
+      if (present?.record.image === record.image) return undefined;
+      try {
+        const body = encodeSnapshotRecord(record);
+        const swap = await this.#store.swapCell(recordKey(record.name), present?.cell.version, body);
+        if (swap.outcome === "written") return present?.record;
+      } catch (error) {
+        if (!(error instanceof AmbiguousWriteError)) throw error;
+      }
+    }
+  }
+
+  async #read(name: string): Promise<{ readonly cell: Cell; readonly record: SnapshotRecord } | undefined> {
+    const cell = await this.#store.readCell(recordKey(name));
+    return cell === undefined ? undefined : { cell, record: decodeSnapshotRecord(name, cell.body) };
+  }
+}
+
+function checkName(name: string): void {
+  if (NAME.test(name)) return;
+  throw new SandboxerError("bad_request", `"${name}" cannot be the name of a filesystem snapshot.`, {
+    hint: "Use up to 128 letters, digits, dots, dashes and underscores, beginning with a letter or a digit.",
+  });
+}
+
+function recordKey(name: string): string {
+  return `${FOLDER}/${name}/record.json`;
+}
+
+function imageKey(name: string, image: string): string {
+  return `${FOLDER}/${name}/${image}`;
+}
