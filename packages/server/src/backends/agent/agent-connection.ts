@@ -1,0 +1,155 @@
+import type { Buffer } from "node:buffer";
+import type { Readable, Writable } from "node:stream";
+import { SandboxerError } from "@sandboxer/protocol";
+import { agentError } from "./agent-error.ts";
+import { encodeFrame, FrameDecoder, type Frame } from "./frame-decoder.ts";
+import { Reply, type RequestType } from "./frame-types.ts";
+import { MalformedFrameError, PayloadReader, type PayloadWriter } from "./payload.ts";
+
+export interface AgentEvents {
+  output(process: number, stream: number, offset: number, data: Buffer): void;
+  exit(process: number, code: number, signal: number, outputEnd: number): void;
+  connectionData(connection: number, data: Buffer): void;
+  connectionClosed(connection: number, errno: number): void;
+}
+
+export interface RequestOptions {
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Runs before any later frame is looked at, for replies that change what later frames mean. */
+  readonly onReply?: (reply: PayloadReader) => void;
+}
+
+interface Waiting {
+  readonly resolve: (reply: PayloadReader) => void;
+  readonly reject: (error: Error) => void;
+  readonly onReply: ((reply: PayloadReader) => void) | undefined;
+  readonly cleanUp: () => void;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+/**
+ * Requests and events over the agent's two pipes. Every frame is hostile input: the first one that breaks the
+ * protocol ends the connection, and the owner ends the sandbox.
+ */
+export class AgentConnection {
+  readonly #input: Writable;
+  readonly #events: AgentEvents;
+  readonly #waiting = new Map<number, Waiting>();
+  #nextRequest = 1;
+  #failure: SandboxerError | undefined;
+  readonly #onFailure: (error: SandboxerError) => void;
+  readonly #ready = Promise.withResolvers<void>();
+
+  constructor(input: Writable, output: Readable, events: AgentEvents, onFailure: (error: SandboxerError) => void) {
+    this.#input = input;
+    this.#events = events;
+    this.#onFailure = onFailure;
+    this.#ready.promise.catch(() => {});
+    const decoder = new FrameDecoder();
+    output.on("data", (chunk: Buffer) => {
+      if (this.#failure !== undefined) return;
+      try {
+        for (const frame of decoder.push(chunk)) this.#dispatch(frame);
+      } catch (error) {
+        const reason = error instanceof MalformedFrameError ? error.message : String(error);
+        this.fail(new SandboxerError("sandbox_failed", `The sandbox's agent broke its protocol: ${reason}.`));
+      }
+    });
+    const ended = (): void => this.fail(new SandboxerError("sandbox_failed", "The sandbox has ended."));
+    output.on("end", ended);
+    output.on("error", ended);
+    // A write to an agent that is gone; its end is seen on the other pipe.
+    input.on("error", () => {});
+  }
+
+  /** Settles when a fresh agent has said that it is there. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  get failure(): SandboxerError | undefined {
+    return this.#failure;
+  }
+
+  request(type: RequestType, payload: PayloadWriter, options: RequestOptions = {}): Promise<PayloadReader> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    if (options.signal?.aborted) return Promise.reject(options.signal.reason as Error);
+    const request = this.#nextRequest;
+    this.#nextRequest = request === 0xffff_ffff ? 1 : request + 1;
+    return new Promise((resolve, reject) => {
+      const giveUp = (error: Error): void => {
+        this.#waiting.get(request)?.cleanUp();
+        this.#waiting.delete(request);
+        reject(error);
+      };
+      const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+      const timer = setTimeout(
+        () => giveUp(new SandboxerError("timeout", `The sandbox did not answer within ${timeoutMs} ms.`)),
+        timeoutMs,
+      );
+      const onAbort = (): void => giveUp(options.signal?.reason as Error);
+      options.signal?.addEventListener("abort", onAbort, { once: true });
+      const cleanUp = (): void => {
+        clearTimeout(timer);
+        options.signal?.removeEventListener("abort", onAbort);
+      };
+      this.#waiting.set(request, { resolve, reject, onReply: options.onReply, cleanUp });
+      this.#input.write(encodeFrame(type, request, payload.finish()));
+    });
+  }
+
+  /** A request that wants no reply. */
+  send(type: RequestType, payload: PayloadWriter): void {
+    if (this.#failure === undefined) this.#input.write(encodeFrame(type, 0, payload.finish()));
+  }
+
+  /** Ends the connection: what waits fails with this error. The first failure wins. */
+  fail(error: SandboxerError): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.#ready.reject(error);
+    for (const waiting of this.#waiting.values()) {
+      waiting.cleanUp();
+      waiting.reject(error);
+    }
+    this.#waiting.clear();
+    this.#onFailure(error);
+  }
+
+  #dispatch(frame: Frame): void {
+    const payload = new PayloadReader(frame.payload);
+    switch (frame.type) {
+      case Reply.ok:
+      case Reply.error:
+        return this.#settle(frame, payload);
+      case Reply.output:
+        return this.#events.output(payload.u32(), payload.u8(), payload.u64(), payload.rest());
+      case Reply.exit:
+        return this.#events.exit(payload.u32(), payload.i32(), payload.i32(), payload.u64());
+      case Reply.connectionData:
+        return this.#events.connectionData(payload.u32(), payload.rest());
+      case Reply.connectionClosed:
+        return this.#events.connectionClosed(payload.u32(), payload.u32());
+      case Reply.ready:
+        return this.#ready.resolve();
+      default:
+        throw new MalformedFrameError(`unknown frame type ${frame.type}`);
+    }
+  }
+
+  #settle(frame: Frame, payload: PayloadReader): void {
+    const waiting = this.#waiting.get(frame.request);
+    // A reply that nobody waits for any more: its caller gave up.
+    if (waiting === undefined) return;
+    this.#waiting.delete(frame.request);
+    waiting.cleanUp();
+    if (frame.type === Reply.error) {
+      waiting.reject(agentError(payload.u32(), payload.string()));
+      return;
+    }
+    waiting.onReply?.(payload);
+    waiting.resolve(payload);
+  }
+}

@@ -1,0 +1,149 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { FileEntry, SandboxFiles } from "../backend.ts";
+import type { AgentConnection } from "./agent-connection.ts";
+import { Request } from "./frame-types.ts";
+import { MalformedFrameError, PayloadWriter, type PayloadReader } from "./payload.ts";
+
+const CHUNK_BYTES = 256 * 1024;
+const WriteFlag = { create: 1, truncate: 2 } as const;
+const SetFlag = { mode: 1, owner: 2, modified: 4 } as const;
+const KINDS: Readonly<Record<string, FileEntry["kind"]>> = { f: "file", d: "folder", l: "symlink" };
+
+/** An entry with what only a whole-tree walk needs: the device, to stay on one filesystem, and links between names. */
+export interface AgentFileEntry extends FileEntry {
+  readonly kindLetter: string;
+  readonly device: bigint;
+  readonly inode: bigint;
+  readonly links: number;
+  readonly modifiedNs: bigint;
+}
+
+export interface FileAttributes {
+  readonly mode?: number;
+  readonly owner?: { readonly uid: number; readonly gid: number };
+  readonly modifiedNs?: bigint;
+}
+
+/** Files inside a sandbox through its agent: as the sandbox's user for clients, as root for snapshots. */
+export class AgentFiles implements SandboxFiles {
+  readonly #connection: AgentConnection;
+  readonly #asRoot: number;
+
+  constructor(connection: AgentConnection, identity: "user" | "root") {
+    this.#connection = connection;
+    this.#asRoot = identity === "root" ? 1 : 0;
+  }
+
+  async stat(path: string): Promise<AgentFileEntry> {
+    return readEntry(await this.#connection.request(Request.fileStat, this.#start().string(checked(path))));
+  }
+
+  async list(path: string): Promise<readonly AgentFileEntry[]> {
+    const entries: AgentFileEntry[] = [];
+    for (let more = true; more; ) {
+      const payload = this.#start().u32(entries.length).string(checked(path));
+      const reply = await this.#connection.request(Request.fileList, payload);
+      more = reply.u8() === 1;
+      const count = reply.u32();
+      if (more && count === 0) throw new MalformedFrameError("an empty page of a folder");
+      for (let index = 0; index < count; index++) entries.push(readEntry(reply));
+    }
+    return entries;
+  }
+
+  async *read(path: string, options: { offset?: number; length?: number } = {}): AsyncGenerator<Uint8Array> {
+    let offset = options.offset ?? 0;
+    const end = options.length === undefined ? Number.POSITIVE_INFINITY : offset + options.length;
+    while (offset < end) {
+      const length = Math.min(CHUNK_BYTES, end - offset);
+      const payload = this.#start().u64(offset).u32(length).string(checked(path));
+      const data = (await this.#connection.request(Request.fileRead, payload)).rest();
+      if (data.length > length) throw new MalformedFrameError("more bytes than asked for");
+      if (data.length === 0) return;
+      offset += data.length;
+      yield data;
+    }
+  }
+
+  async write(
+    path: string,
+    content: Uint8Array | AsyncIterable<Uint8Array>,
+    options: { mode?: number } = {},
+  ): Promise<void> {
+    let offset = 0;
+    const put = async (data: Uint8Array, flags: number): Promise<void> => {
+      const payload = this.#start().u8(flags).u32(options.mode ?? 0o644);
+      await this.#connection.request(Request.fileWrite, payload.u64(offset).string(checked(path)).bytes(data));
+      offset += data.length;
+    };
+    await put(new Uint8Array(), WriteFlag.create | WriteFlag.truncate);
+    for await (const chunk of content instanceof Uint8Array ? [content] : content) {
+      for (let start = 0; start < chunk.length; start += CHUNK_BYTES) {
+        await put(chunk.subarray(start, start + CHUNK_BYTES), 0);
+      }
+    }
+  }
+
+  async makeFolder(path: string, options: { parents?: boolean; mode?: number } = {}): Promise<void> {
+    const payload = this.#start().u8(options.parents === true ? 1 : 0).u32(options.mode ?? 0o755);
+    await this.#connection.request(Request.fileMakeFolder, payload.string(checked(path)));
+  }
+
+  async remove(path: string, options: { recursive?: boolean } = {}): Promise<void> {
+    const payload = this.#start().u8(options.recursive === true ? 1 : 0).string(checked(path));
+    await this.#connection.request(Request.fileRemove, payload, { timeoutMs: 300_000 });
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    await this.#connection.request(Request.fileRename, this.#start().string(checked(from)).string(checked(to)));
+  }
+
+  async makeSymlink(target: string, path: string): Promise<void> {
+    await this.#connection.request(Request.fileSymlink, this.#start().string(target).string(checked(path)));
+  }
+
+  async set(path: string, attributes: FileAttributes): Promise<void> {
+    const what =
+      (attributes.mode === undefined ? 0 : SetFlag.mode) |
+      (attributes.owner === undefined ? 0 : SetFlag.owner) |
+      (attributes.modifiedNs === undefined ? 0 : SetFlag.modified);
+    const payload = this.#start().u8(what).u32(attributes.mode ?? 0);
+    payload.u32(attributes.owner?.uid ?? 0).u32(attributes.owner?.gid ?? 0).i64(attributes.modifiedNs ?? 0n);
+    await this.#connection.request(Request.fileSet, payload.string(checked(path)));
+  }
+
+  #start(): PayloadWriter {
+    return new PayloadWriter().u8(this.#asRoot);
+  }
+}
+
+function readEntry(reply: PayloadReader): AgentFileEntry {
+  const kindLetter = String.fromCharCode(reply.u8());
+  const [mode, uid, gid] = [reply.u32(), reply.u32(), reply.u32()];
+  const sizeBytes = reply.u64();
+  const modifiedNs = reply.i64();
+  const [device, inode, links] = [reply.u64Exact(), reply.u64Exact(), reply.u32()];
+  const name = reply.string();
+  const target = reply.string();
+  return {
+    name,
+    kind: KINDS[kindLetter] ?? "other",
+    kindLetter,
+    mode,
+    uid,
+    gid,
+    sizeBytes,
+    modifiedMs: Number(modifiedNs / 1_000_000n),
+    modifiedNs,
+    linkTarget: kindLetter === "l" ? target : undefined,
+    device,
+    inode,
+    links,
+  };
+}
+
+function checked(path: string): string {
+  if (!path.startsWith("/")) throw new SandboxerError("bad_request", `The path ${JSON.stringify(path)} is not absolute.`);
+  if (path.includes("\0")) throw new SandboxerError("bad_request", "A path cannot contain NUL.");
+  return path;
+}

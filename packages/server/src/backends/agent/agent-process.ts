@@ -1,0 +1,209 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { OutputChunk, ProcessExit, SandboxProcess } from "../backend.ts";
+import type { AgentConnection } from "./agent-connection.ts";
+import { Request } from "./frame-types.ts";
+import { MalformedFrameError, PayloadWriter } from "./payload.ts";
+
+/** How far the agent may run ahead of the reader. */
+const WINDOW_BYTES = 512 * 1024;
+const STDIN_FRAME_BYTES = 64 * 1024;
+/** A process that does not read its stdin makes its writer wait this long at most. */
+const STDIN_TIMEOUT_MS = 24 * 3_600_000;
+
+export interface AgentProcessRecord {
+  readonly process: number;
+  readonly pid: number;
+  readonly key: string;
+  readonly acknowledged: number;
+  readonly exit: ProcessExit | undefined;
+}
+
+/** What a process needs of the table that it stands in. */
+export interface ProcessTableAccess {
+  logStart(process: number): Promise<number>;
+  forget(process: number): void;
+}
+
+interface Reader {
+  readonly chunks: OutputChunk[];
+  position: number;
+  consumed: number;
+  limit: number;
+  ended: boolean;
+  wake: () => void;
+}
+
+/** A process that the agent started, with the window of its output log. */
+export class AgentProcess implements SandboxProcess {
+  readonly key: string;
+  readonly pid: number;
+  readonly process: number;
+  readonly exited: Promise<ProcessExit>;
+  readonly #connection: AgentConnection;
+  readonly #exited = Promise.withResolvers<ProcessExit>();
+  readonly #onRelease: () => void;
+  readonly #logStart: (process: number) => Promise<number>;
+  #exit: ProcessExit | undefined;
+  #acknowledged: number;
+  #acknowledgeQueued = false;
+  /** The newest reader; the agent's output is for it once its seek was answered. */
+  #latest: Reader | undefined;
+  #reader: Reader | undefined;
+  #stdin: Promise<unknown> = Promise.resolve();
+
+  constructor(connection: AgentConnection, record: AgentProcessRecord, table: ProcessTableAccess) {
+    this.#connection = connection;
+    this.#onRelease = () => table.forget(record.process);
+    this.#logStart = (process) => table.logStart(process);
+    this.process = record.process;
+    this.pid = record.pid;
+    this.key = record.key;
+    this.#acknowledged = record.acknowledged;
+    this.exited = this.#exited.promise;
+    this.exited.catch(() => {});
+    if (record.exit !== undefined) this.onExit(record.exit);
+  }
+
+  get acknowledged(): number {
+    return this.#acknowledged;
+  }
+
+  get exit(): ProcessExit | undefined {
+    return this.#exit;
+  }
+
+  async *output(options: { from?: number; signal?: AbortSignal } = {}): AsyncGenerator<OutputChunk> {
+    const asked = options.from ?? this.#acknowledged;
+    const reader: Reader = { chunks: [], position: asked, consumed: asked, limit: asked, ended: false, wake: () => {} };
+    this.#replaceReader(reader);
+    const onAbort = (): void => {
+      reader.ended = true;
+      reader.wake();
+    };
+    options.signal?.addEventListener("abort", onAbort, { once: true });
+    try {
+      await this.#seek(reader, asked);
+      while (!reader.ended && !options.signal?.aborted) {
+        const chunk = reader.chunks.shift();
+        if (chunk !== undefined) {
+          yield chunk;
+          reader.consumed = chunk.offset + chunk.data.length;
+          if (reader.limit - reader.consumed < WINDOW_BYTES / 2) this.#sendWindow();
+          continue;
+        }
+        if (this.#exit !== undefined && reader.position >= this.#exit.outputEnd) return;
+        if (this.#connection.failure !== undefined) throw this.#connection.failure;
+        await new Promise<void>((resolve) => (reader.wake = resolve));
+      }
+    } finally {
+      options.signal?.removeEventListener("abort", onAbort);
+      if (this.#latest === reader) this.#replaceReader(undefined);
+    }
+  }
+
+  acknowledge(offset: number): void {
+    if (offset <= this.#acknowledged) return;
+    this.#acknowledged = offset;
+    if (this.#acknowledgeQueued) return;
+    // Many acknowledgements of one turn go out as one frame.
+    this.#acknowledgeQueued = true;
+    setImmediate(() => {
+      this.#acknowledgeQueued = false;
+      this.#sendWindow();
+    });
+  }
+
+  /** Writes are kept in the order of the calls, one frame at a time, as the agent asks for. */
+  writeStdin(data: Uint8Array): Promise<void> {
+    return this.#inTurn(async () => {
+      for (let start = 0; start < data.length; start += STDIN_FRAME_BYTES) {
+        const payload = new PayloadWriter().u32(this.process).bytes(data.subarray(start, start + STDIN_FRAME_BYTES));
+        await this.#connection.request(Request.stdin, payload, { timeoutMs: STDIN_TIMEOUT_MS });
+      }
+    });
+  }
+
+  closeStdin(): Promise<void> {
+    return this.#inTurn(() => this.#request(Request.stdinClose, new PayloadWriter().u32(this.process)));
+  }
+
+  signal(signal: number, scope: "process" | "group"): Promise<void> {
+    const payload = new PayloadWriter().u32(this.process).u32(signal);
+    return this.#request(Request.signal, payload.u8(scope === "group" ? 1 : 0));
+  }
+
+  resize(rows: number, columns: number): Promise<void> {
+    return this.#request(Request.resize, new PayloadWriter().u32(this.process).u16(rows).u16(columns));
+  }
+
+  async release(): Promise<void> {
+    if (this.#exit === undefined) throw new SandboxerError("wrong_state", "The process is still running.");
+    await this.#request(Request.forget, new PayloadWriter().u32(this.process));
+    this.#onRelease();
+  }
+
+  onOutput(stream: number, offset: number, data: Buffer): void {
+    if (stream !== 1 && stream !== 2) throw new MalformedFrameError(`unknown stream ${stream}`);
+    const reader = this.#reader;
+    if (reader === undefined) return;
+    const end = offset + data.length;
+    if (offset < reader.position || end > reader.limit || data.length === 0) {
+      throw new MalformedFrameError("output outside of its window");
+    }
+    reader.position = end;
+    reader.chunks.push({ stream: stream === 1 ? "stdout" : "stderr", offset, data });
+    reader.wake();
+  }
+
+  onExit(exit: ProcessExit): void {
+    if (this.#exit !== undefined) return;
+    this.#exit = exit;
+    this.#exited.resolve(exit);
+    this.#reader?.wake();
+  }
+
+  onConnectionFailed(error: SandboxerError): void {
+    this.#exited.reject(error);
+    this.#reader?.wake();
+  }
+
+  async #seek(reader: Reader, asked: number): Promise<void> {
+    // Acknowledged output may be gone; the window has to begin where the log does.
+    const from = asked < this.#acknowledged ? Math.max(asked, await this.#logStart(this.process)) : asked;
+    reader.position = from;
+    reader.consumed = from;
+    reader.limit = from + WINDOW_BYTES;
+    const payload = new PayloadWriter().u32(this.process).u8(1).u64(from).u64(this.#acknowledged).u64(reader.limit);
+    // What was in flight for an earlier reader comes before this reply, and is dropped.
+    const onReply = (): void => {
+      if (this.#latest === reader) this.#reader = reader;
+    };
+    await this.#connection.request(Request.window, payload, { onReply });
+  }
+
+  #sendWindow(): void {
+    const reader = this.#reader;
+    if (reader !== undefined) reader.limit = Math.max(reader.limit, reader.consumed + WINDOW_BYTES);
+    const payload = new PayloadWriter().u32(this.process).u8(0).u64(0);
+    this.#connection.send(Request.window, payload.u64(this.#acknowledged).u64(reader?.limit ?? 0));
+  }
+
+  #replaceReader(reader: Reader | undefined): void {
+    const old = this.#latest;
+    this.#latest = reader;
+    this.#reader = undefined;
+    if (old === undefined) return;
+    old.ended = true;
+    old.wake();
+  }
+
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const turn = this.#stdin.then(work, work);
+    this.#stdin = turn.catch(() => {});
+    return turn;
+  }
+
+  async #request(type: (typeof Request)[keyof typeof Request], payload: PayloadWriter): Promise<void> {
+    await this.#connection.request(type, payload);
+  }
+}

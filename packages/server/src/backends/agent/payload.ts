@@ -1,0 +1,111 @@
+import { Buffer } from "node:buffer";
+
+/** Builds the payload of a frame; field order is that of agent/PROTOCOL.md. */
+export class PayloadWriter {
+  #parts: Buffer[] = [];
+
+  u8(value: number): this {
+    this.#parts.push(Buffer.of(value));
+    return this;
+  }
+
+  u16(value: number): this {
+    const field = Buffer.allocUnsafe(2);
+    field.writeUInt16LE(value);
+    this.#parts.push(field);
+    return this;
+  }
+
+  u32(value: number): this {
+    const field = Buffer.allocUnsafe(4);
+    field.writeUInt32LE(value);
+    this.#parts.push(field);
+    return this;
+  }
+
+  u64(value: number): this {
+    const field = Buffer.allocUnsafe(8);
+    field.writeBigUInt64LE(BigInt(value));
+    this.#parts.push(field);
+    return this;
+  }
+
+  i64(value: bigint): this {
+    const field = Buffer.allocUnsafe(8);
+    field.writeBigInt64LE(value);
+    this.#parts.push(field);
+    return this;
+  }
+
+  string(value: string): this {
+    const bytes = Buffer.from(value, "utf8");
+    return this.u32(bytes.length).bytes(bytes);
+  }
+
+  bytes(value: Uint8Array): this {
+    this.#parts.push(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
+    return this;
+  }
+
+  finish(): Buffer {
+    return Buffer.concat(this.#parts);
+  }
+}
+
+/** Thrown when a frame from the agent is not what the protocol says. The agent's memory is in the sandbox's reach. */
+export class MalformedFrameError extends Error {
+  override name = "MalformedFrameError";
+}
+
+/** Reads a payload field by field; a field that is not there is a {@link MalformedFrameError}, never a crash. */
+export class PayloadReader {
+  readonly #data: Buffer;
+  #position = 0;
+
+  constructor(data: Buffer) {
+    this.#data = data;
+  }
+
+  u8(): number {
+    return this.#take(1).readUInt8();
+  }
+
+  u32(): number {
+    return this.#take(4).readUInt32LE();
+  }
+
+  i32(): number {
+    return this.#take(4).readInt32LE();
+  }
+
+  /** Refuses what a number cannot hold exactly: offsets and sizes never get there. */
+  u64(): number {
+    const value = this.#take(8).readBigUInt64LE();
+    if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new MalformedFrameError("a 64-bit field is out of range");
+    return Number(value);
+  }
+
+  u64Exact(): bigint {
+    return this.#take(8).readBigUInt64LE();
+  }
+
+  i64(): bigint {
+    return this.#take(8).readBigInt64LE();
+  }
+
+  string(): string {
+    return this.#take(this.u32()).toString("utf8");
+  }
+
+  rest(): Buffer {
+    return this.#take(this.#data.length - this.#position);
+  }
+
+  #take(length: number): Buffer {
+    const end = this.#position + length;
+    if (end > this.#data.length) throw new MalformedFrameError("a frame ends inside a field");
+    const slice = this.#data.subarray(this.#position, end);
+    this.#position = end;
+    return slice;
+  }
+}

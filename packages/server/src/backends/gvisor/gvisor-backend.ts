@@ -1,0 +1,223 @@
+import { readFile } from "node:fs/promises";
+import { arch } from "node:os";
+import { dirname, join } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { CallOptions } from "../../support/call-options.ts";
+import type {
+  AcquireRequest,
+  Capabilities,
+  Health,
+  Resources,
+  SandboxBackend,
+  SandboxHandle,
+  SnapshotPayload,
+} from "../backend.ts";
+import { placeAgent, type PlacedAgent } from "./agent-placement.ts";
+import { detectCgroups, type CgroupVersion } from "./cgroups.ts";
+import { loadFilesystem } from "./filesystem-snapshot.ts";
+import { AGENT_MEMBER, CONFIG_MEMBER, ENGINE_MEMBERS, FILES_MEMBER, type GvisorSandbox } from "./gvisor-sandbox.ts";
+import { checkRequirements, ImageRequirements, OVERLAY, readCpuFeatures } from "./image-requirements.ts";
+import { hostnameOf, launch, type Launch } from "./launch.ts";
+import { buildSpec, relocateSpec, type OciSpec } from "./oci-spec.ts";
+import { ImageResolver } from "./root-filesystem/resolve-image.ts";
+import type { RootFilesystem } from "./root-filesystem/root-filesystem.ts";
+import type { RunDirectory } from "./run-directory.ts";
+import type { Platform } from "./runsc.ts";
+
+type CompleteResources = Required<Omit<Resources, "cpus">> & Pick<Resources, "cpus">;
+
+export interface GvisorBackendOptions {
+  readonly engine: { readonly path: string; readonly version: string; readonly sha256: string };
+  readonly platform: Platform;
+  readonly agentPath: string;
+  readonly runDirectory: RunDirectory;
+  readonly cacheDirectory: string;
+  readonly defaultImage: string;
+  readonly imageDirectories: readonly string[];
+  readonly defaultResources: CompleteResources;
+  /** See the agent's dead man's switch; 0: none. */
+  readonly heartbeatMs: number;
+}
+
+interface Machine {
+  readonly agent: PlacedAgent;
+  readonly cgroups: CgroupVersion;
+  readonly cpuFeatures: readonly string[];
+}
+
+/** gVisor, driven through runsc: one attached runsc process for each sandbox, with our agent as its PID 1. */
+export class GvisorBackend implements SandboxBackend {
+  readonly name = "gvisor";
+  readonly capabilities: Capabilities;
+  readonly #options: GvisorBackendOptions;
+  readonly #machine: Machine;
+  readonly #images: ImageResolver;
+  readonly #live = new Set<GvisorSandbox>();
+
+  private constructor(options: GvisorBackendOptions, machine: Machine) {
+    this.#options = options;
+    this.#machine = machine;
+    this.#images = new ImageResolver({
+      cacheDirectory: join(options.cacheDirectory, "root-filesystems"),
+      trustedImages: [options.defaultImage],
+      imageDirectories: options.imageDirectories,
+    });
+    this.capabilities = {
+      snapshot: "full",
+      filesystemSnapshot: true,
+      pty: true,
+      files: true,
+      connect: true,
+      network: false,
+      limits: machine.cgroups !== "none",
+    };
+  }
+
+  static async open(options: GvisorBackendOptions): Promise<GvisorBackend> {
+    const agent = await placeAgent(options.agentPath, options.cacheDirectory);
+    return new GvisorBackend(options, { agent, cgroups: await detectCgroups(), cpuFeatures: await readCpuFeatures() });
+  }
+
+  async probe(): Promise<Health> {
+    const { engine, platform, defaultImage } = this.#options;
+    try {
+      await this.#images.resolve(defaultImage);
+      const details = { version: engine.version, platform, cgroups: this.#machine.cgroups, image: defaultImage };
+      return { ok: true, summary: `gVisor ${engine.version} on ${platform}`, details };
+    } catch (error) {
+      return { ok: false, summary: (error as Error).message, remedy: "sandboxer doctor" };
+    }
+  }
+
+  async acquire(request: AcquireRequest, options: CallOptions = {}): Promise<SandboxHandle> {
+    return this.#acquireFresh(request, options);
+  }
+
+  /** A sandbox that is not running exists only as an image. */
+  async tryResume(): Promise<undefined> {
+    return undefined;
+  }
+
+  async acquireFromSnapshot(
+    request: AcquireRequest,
+    snapshot: SnapshotPayload,
+    options: CallOptions = {},
+  ): Promise<SandboxHandle> {
+    if (snapshot.kind === "gvisor-checkpoint") return this.#restore(request, snapshot, options);
+    if (snapshot.kind === "workspace-tar") return this.#acquireWithFiles(request, snapshot, options);
+    throw new SandboxerError("image_incompatible", `A snapshot of kind ${snapshot.kind} cannot be loaded by gVisor.`);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#live].map((sandbox) => sandbox.destroy()));
+  }
+
+  async #acquireFresh(request: AcquireRequest, options: CallOptions): Promise<GvisorSandbox> {
+    this.#checkRequest(request);
+    const rootFilesystem = await this.#images.resolve(request.spec.image ?? this.#options.defaultImage);
+    const { agent } = this.#machine;
+    return this.#launch(request, rootFilesystem, agent, 0, options, {
+      spec: (cgroupsPath) =>
+        buildSpec({
+          rootFilesystem,
+          agentDirectory: agent.directory,
+          hostname: hostnameOf(request.sandboxId),
+          resources: this.#resources(request),
+          cgroupsPath,
+        }),
+    });
+  }
+
+  async #restore(request: AcquireRequest, snapshot: SnapshotPayload, options: CallOptions): Promise<SandboxHandle> {
+    const parsed = ImageRequirements.safeParse(snapshot.requirements);
+    if (!parsed.success) throw new SandboxerError("image_damaged", "The image does not say what it needs.");
+    const wanted = parsed.data;
+    this.#checkRequest(request);
+    const rootFilesystem = await this.#images.resolve(wanted.root_filesystem.image);
+    const { engine, platform } = this.#options;
+    const { cpuFeatures } = this.#machine;
+    checkRequirements(wanted, { engineVersion: engine.version, platform, cpuFeatures }, rootFilesystem.identity);
+    const paths = memberPaths(snapshot, [...ENGINE_MEMBERS, CONFIG_MEMBER, AGENT_MEMBER]);
+    const agent = await placeAgent(paths[AGENT_MEMBER]!, this.#options.cacheDirectory);
+    const saved = JSON.parse(await readFile(paths[CONFIG_MEMBER]!, "utf8")) as OciSpec;
+    const hostname = hostnameOf(request.sandboxId);
+    return this.#launch(request, rootFilesystem, agent, wanted.generation + 1, options, {
+      spec: (cgroupsPath) =>
+        relocateSpec(saved, { rootFilesystem, agentDirectory: agent.directory, hostname, cgroupsPath }),
+      imageDirectory: dirname(paths[ENGINE_MEMBERS[0]!]!),
+    });
+  }
+
+  async #acquireWithFiles(request: AcquireRequest, snapshot: SnapshotPayload, options: CallOptions): Promise<SandboxHandle> {
+    const paths = memberPaths(snapshot, [FILES_MEMBER]);
+    const sandbox = await this.#acquireFresh(request, options);
+    try {
+      await loadFilesystem(sandbox.rootFiles, paths[FILES_MEMBER]!);
+      return sandbox;
+    } catch (error) {
+      await sandbox.destroy();
+      throw error;
+    }
+  }
+
+  async #launch(
+    request: AcquireRequest,
+    rootFilesystem: RootFilesystem,
+    agent: PlacedAgent,
+    generation: number,
+    options: CallOptions,
+    how: Pick<Launch, "spec" | "imageDirectory">,
+  ): Promise<GvisorSandbox> {
+    const { engine, platform, runDirectory, heartbeatMs } = this.#options;
+    const pad = { enginePath: engine.path, platform, runDirectory, cgroups: this.#machine.cgroups, heartbeatMs };
+    const requirements: ImageRequirements = {
+      engine: { version: engine.version, sha256: engine.sha256 },
+      platform,
+      overlay: OVERLAY,
+      network: request.spec.network,
+      architecture: arch(),
+      cpu_features: [...this.#machine.cpuFeatures],
+      root_filesystem: { image: rootFilesystem.image, ...rootFilesystem.identity },
+      agent_sha256: agent.sha256,
+      generation,
+    };
+    const plan: Launch = {
+      request,
+      agent,
+      rootPath: rootFilesystem.path,
+      diskLimitBytes: this.#resources(request).diskBytes,
+      requirements,
+      onGone: (gone) => this.#live.delete(gone),
+      ...how,
+    };
+    const sandbox = await launch(pad, plan, options);
+    this.#live.add(sandbox);
+    return sandbox;
+  }
+
+  #checkRequest(request: AcquireRequest): void {
+    const { network, resources } = request.spec;
+    if (network !== "none" && !this.capabilities.network) {
+      throw new SandboxerError("not_supported", "This engine cannot give a sandbox a network; ask for network: none.");
+    }
+    const asked = resources.memoryBytes !== undefined || resources.cpus !== undefined;
+    if (asked && !this.capabilities.limits) {
+      throw new SandboxerError("not_supported", "Limits on memory and CPU need writable cgroups, and this server has none.");
+    }
+  }
+
+  #resources(request: AcquireRequest): CompleteResources {
+    return { ...this.#options.defaultResources, ...request.spec.resources };
+  }
+}
+
+function memberPaths(snapshot: SnapshotPayload, names: readonly string[]): Record<string, string> {
+  const members = new Map(snapshot.members.map((member) => [member.name, member.path]));
+  return Object.fromEntries(
+    names.map((name) => {
+      const path = members.get(name);
+      if (path === undefined) throw new SandboxerError("image_damaged", `The image has no member ${name}.`);
+      return [name, path];
+    }),
+  );
+}

@@ -1,0 +1,222 @@
+import { rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { CallOptions } from "../../support/call-options.ts";
+import type { AgentClient } from "../agent/agent-client.ts";
+import type { AgentFiles } from "../agent/agent-files.ts";
+import type {
+  ExecCommand,
+  ProcessTableEntry,
+  SandboxConnection,
+  SandboxEnd,
+  SandboxFiles,
+  SandboxHandle,
+  SandboxProcess,
+  SandboxStats,
+  SnapshotMember,
+  SnapshotOptions,
+  SnapshotPayload,
+} from "../backend.ts";
+import type { SandboxCgroup } from "./cgroups.ts";
+import { watchDiskLimit } from "./disk-limit.ts";
+import { saveFilesystem } from "./filesystem-snapshot.ts";
+import type { ImageRequirements } from "./image-requirements.ts";
+import type { OciSpec } from "./oci-spec.ts";
+import { firstReason, type AttachedRunsc, type Runsc } from "./runsc.ts";
+import { Filestore, findKernelPid } from "./sandbox-process-tree.ts";
+import { Stillness } from "./stillness.ts";
+
+export const CONFIG_MEMBER = "config.json";
+export const AGENT_MEMBER = "sandboxer-agent";
+export const FILES_MEMBER = "files.tar";
+/** What runsc writes with `--compression=none`; the object graph, and the memory with its index. */
+export const ENGINE_MEMBERS = ["checkpoint.img", "pages_meta.img", "pages.img"];
+
+const SAVE_TIMEOUT_MS = 600_000;
+
+export interface GvisorSandboxParts {
+  readonly sandboxId: string;
+  readonly containerId: string;
+  readonly directory: string;
+  readonly filestoreDirectory: string;
+  readonly runsc: Runsc;
+  readonly attached: AttachedRunsc;
+  readonly agent: AgentClient;
+  readonly spec: OciSpec;
+  readonly agentPath: string;
+  readonly rootPath: string;
+  readonly cgroup: SandboxCgroup | undefined;
+  readonly diskLimitBytes: number;
+  readonly requirements: ImageRequirements;
+  readonly onGone: () => void;
+}
+
+/** One running gVisor sandbox: the attached runsc process, and the agent inside. */
+export class GvisorSandbox implements SandboxHandle {
+  readonly sandboxId: string;
+  readonly ended: Promise<SandboxEnd>;
+  readonly #parts: GvisorSandboxParts;
+  readonly #ended = Promise.withResolvers<SandboxEnd>();
+  #filestore: Filestore | undefined;
+  #stopWatching: () => void = () => {};
+  #destroying: Promise<void> | undefined;
+  readonly #stillness: Stillness;
+
+  constructor(parts: GvisorSandboxParts) {
+    this.sandboxId = parts.sandboxId;
+    this.#parts = parts;
+    this.#stillness = new Stillness(parts.agent, parts.runsc, parts.containerId);
+    this.ended = this.#ended.promise;
+    void parts.attached.exited.then((code) => this.#onExit(code));
+  }
+
+  /** Begins to hold the limits that the engine does not. */
+  async watch(): Promise<void> {
+    const pid = this.#parts.attached.child.pid;
+    const kernelPid = pid === undefined ? undefined : await findKernelPid(pid);
+    if (kernelPid === undefined) return;
+    this.#filestore = new Filestore(kernelPid, this.#parts.filestoreDirectory);
+    this.#stopWatching = watchDiskLimit(this.#filestore, this.#parts.diskLimitBytes, () => this.#parts.agent.killAll());
+  }
+
+  get files(): SandboxFiles {
+    return this.#parts.agent.files;
+  }
+
+  get rootFiles(): AgentFiles {
+    return this.#parts.agent.rootFiles;
+  }
+
+  exec(command: ExecCommand, options?: CallOptions): Promise<SandboxProcess> {
+    return this.#parts.agent.exec(command, options);
+  }
+
+  processes(): Promise<readonly SandboxProcess[]> {
+    return this.#parts.agent.processes();
+  }
+
+  processTable(): Promise<readonly ProcessTableEntry[]> {
+    return this.#parts.agent.processTable();
+  }
+
+  connect(port: number): Promise<SandboxConnection> {
+    return this.#parts.agent.connect(port);
+  }
+
+  ping(options?: CallOptions): Promise<void> {
+    return this.#parts.agent.ping(options);
+  }
+
+  async stats(): Promise<SandboxStats> {
+    const { cgroup } = this.#parts;
+    return {
+      memoryBytes: (await cgroup?.memoryBytes()) ?? 0,
+      cpuMs: (await cgroup?.cpuMs()) ?? 0,
+      diskBytes: (await this.#filestore?.usedBytes()) ?? 0,
+    };
+  }
+
+  async snapshot(into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
+    return options.mode === "full" ? this.#saveAll(into, options) : this.#saveFiles(into, options);
+  }
+
+  pause(): Promise<void> {
+    return this.#stillness.pause();
+  }
+
+  resume(): Promise<void> {
+    return this.#stillness.release();
+  }
+
+  /** A gVisor sandbox that is not running exists only as an image; there is nothing to come back to. */
+  stop(): Promise<void> {
+    return this.destroy();
+  }
+
+  destroy(): Promise<void> {
+    this.#destroying ??= this.#destroy();
+    return this.#destroying;
+  }
+
+  /**
+   * The agent is silent while the save runs, so that its pipes are empty and nobody sees what happens after it. runsc
+   * leaves the sandbox running, because a failed save that does not destroys it. Without `leaveRunning` it is paused
+   * behind the caller's work; what it does until then is lost to everyone.
+   */
+  async #saveAll(into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
+    const { runsc, containerId, requirements } = this.#parts;
+    options.onProgress?.({ phase: "saving" });
+    await this.#stillness.silence();
+    try {
+      // A sandbox with a network could still be heard.
+      if (requirements.network !== "none") await this.#stillness.pause();
+      const image = join(into, "image");
+      await runsc.command(
+        ["checkpoint", "--leave-running", "--compression=none", `--image-path=${image}`, containerId],
+        { timeoutMs: SAVE_TIMEOUT_MS, ...(options.signal === undefined ? {} : { signal: options.signal }) },
+      );
+      if (options.leaveRunning) await this.#stillness.release();
+      else this.#stillness.pauseSoon();
+      return { kind: "gvisor-checkpoint", members: await this.#collectMembers(into, image), requirements };
+    } catch (error) {
+      await this.#stillness.release().catch(() => {});
+      throw error;
+    }
+  }
+
+  /** The image brings its configuration and its agent along: both have to be the same at a restore. */
+  async #collectMembers(into: string, image: string): Promise<SnapshotMember[]> {
+    const config = join(into, CONFIG_MEMBER);
+    await writeFile(config, JSON.stringify(this.#parts.spec));
+    return Promise.all([
+      member(CONFIG_MEMBER, config),
+      member(AGENT_MEMBER, this.#parts.agentPath),
+      ...ENGINE_MEMBERS.map((name) => member(name, join(image, name))),
+    ]);
+  }
+
+  async #saveFiles(into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
+    const { agent, rootPath, requirements } = this.#parts;
+    options.onProgress?.({ phase: "saving files" });
+    await agent.freezeProcesses();
+    try {
+      const path = join(into, FILES_MEMBER);
+      await saveFilesystem(agent.rootFiles, rootPath, path);
+      const { root_filesystem } = requirements;
+      return { kind: "workspace-tar", members: [await member(FILES_MEMBER, path)], requirements: { root_filesystem } };
+    } finally {
+      if (options.leaveRunning) await agent.thawProcesses();
+    }
+  }
+
+  async #destroy(): Promise<void> {
+    this.#ended.resolve({ reason: "destroyed", message: "The sandbox was destroyed." });
+    this.#parts.agent.fail(new SandboxerError("sandbox_failed", "The sandbox was destroyed."));
+    this.#parts.attached.child.kill("SIGKILL");
+    await this.#parts.attached.exited;
+    await this.#cleanUp();
+  }
+
+  async #onExit(code: number): Promise<void> {
+    this.#stopWatching();
+    if (this.#destroying !== undefined) return;
+    const outOfMemory = (await this.#parts.cgroup?.ranOutOfMemory()) === true;
+    const end: SandboxEnd = outOfMemory
+      ? { reason: "out_of_memory", message: "The sandbox used more memory than its limit and was ended." }
+      : { reason: "crashed", message: `The sandbox ended unexpectedly (${code}): ${firstReason(this.#parts.attached.lastWords())}` };
+    this.#parts.agent.fail(new SandboxerError("sandbox_failed", end.message));
+    this.#ended.resolve(end);
+    this.#destroying ??= this.#cleanUp();
+  }
+
+  async #cleanUp(): Promise<void> {
+    this.#stopWatching();
+    await this.#parts.runsc.command(["delete", "--force", this.#parts.containerId]).catch(() => {});
+    await rm(this.#parts.directory, { recursive: true, force: true });
+    this.#parts.onGone();
+  }
+}
+
+async function member(name: string, path: string): Promise<SnapshotMember> {
+  return { name, path, sizeBytes: (await stat(path)).size };
+}

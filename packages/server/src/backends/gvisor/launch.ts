@@ -1,0 +1,127 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { CallOptions } from "../../support/call-options.ts";
+import { AgentClient } from "../agent/agent-client.ts";
+import type { AcquireRequest } from "../backend.ts";
+import type { PlacedAgent } from "./agent-placement.ts";
+import { SandboxCgroup, type CgroupVersion } from "./cgroups.ts";
+import { GvisorSandbox } from "./gvisor-sandbox.ts";
+import type { ImageRequirements } from "./image-requirements.ts";
+import { SANDBOX_USER, WORKING_FOLDER, type OciSpec } from "./oci-spec.ts";
+import type { RunDirectory } from "./run-directory.ts";
+import { firstReason, Runsc, type AttachedRunsc, type Platform } from "./runsc.ts";
+import { openStdioPipes } from "./stdio-pipes.ts";
+
+const START_TIMEOUT_MS = 60_000;
+
+export interface LaunchPad {
+  readonly enginePath: string;
+  readonly platform: Platform;
+  readonly runDirectory: RunDirectory;
+  readonly cgroups: CgroupVersion;
+  readonly heartbeatMs: number;
+}
+
+export interface Launch {
+  readonly request: AcquireRequest;
+  readonly agent: PlacedAgent;
+  readonly rootPath: string;
+  readonly diskLimitBytes: number;
+  readonly requirements: ImageRequirements;
+  /** How the configuration looks with the cgroup that was chosen. */
+  readonly spec: (cgroupsPath: string | undefined) => OciSpec;
+  /** The folder of the image to restore; absent: a fresh start. */
+  readonly imageDirectory?: string;
+  readonly onGone: (sandbox: GvisorSandbox) => void;
+}
+
+const DEFAULT_ENVIRONMENT = {
+  PATH: "/workspace/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  HOME: WORKING_FOLDER,
+  USER: "user",
+  LANG: "C.UTF-8",
+  TERM: "xterm-256color",
+};
+
+/** Starts runsc with the agent in it, and gives the sandbox once its agent has answered. On failure nothing is left. */
+export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions): Promise<GvisorSandbox> {
+  // Ids have one length: runsc takes a prefix of an id for the id.
+  const containerId = `sbx-${randomBytes(16).toString("hex")}`;
+  const { runDirectory, cgroups } = pad;
+  const directory = runDirectory.sandboxDirectory(containerId);
+  const cgroup = cgroups === "none" ? undefined : new SandboxCgroup(cgroups, `${runDirectory.cgroupPath}/${containerId}`);
+  const runsc = new Runsc({
+    path: pad.enginePath,
+    platform: pad.platform,
+    stateDirectory: runDirectory.stateDirectory,
+    filestoreDirectory: runDirectory.filestoreDirectory,
+    network: plan.request.spec.network,
+    useCgroups: cgroup !== undefined,
+  });
+  const spec = plan.spec(cgroup?.path);
+  await mkdir(directory, { mode: 0o700 });
+  try {
+    await writeFile(join(directory, "config.json"), JSON.stringify(spec));
+    const command = plan.imageDirectory === undefined ? ["run"] : ["restore", `--image-path=${plan.imageDirectory}`];
+    const pipes = await openStdioPipes(directory);
+    const stdio = [pipes.childInput, pipes.childOutput, "pipe" as const];
+    const attached = runsc.attached([...command, `--bundle=${directory}`, containerId], stdio);
+    pipes.closeChildEnds();
+    const agent = new AgentClient(pipes.input, pipes.output, {
+      user: SANDBOX_USER,
+      env: { ...DEFAULT_ENVIRONMENT, ...plan.request.spec.env },
+      workingFolder: WORKING_FOLDER,
+      heartbeatMs: pad.heartbeatMs,
+      onFailure: () => attached.child.kill("SIGKILL"),
+    });
+    const sandbox: GvisorSandbox = new GvisorSandbox({
+      sandboxId: plan.request.sandboxId,
+      containerId,
+      directory,
+      filestoreDirectory: runDirectory.filestoreDirectory,
+      runsc,
+      attached,
+      agent,
+      spec,
+      agentPath: plan.agent.path,
+      rootPath: plan.rootPath,
+      cgroup,
+      diskLimitBytes: plan.diskLimitBytes,
+      requirements: plan.requirements,
+      onGone: () => plan.onGone(sandbox),
+    });
+    await firstWords(sandbox, agent, attached, plan, options);
+    return sandbox;
+  } catch (error) {
+    await rm(directory, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function firstWords(
+  sandbox: GvisorSandbox,
+  agent: AgentClient,
+  attached: AttachedRunsc,
+  plan: Launch,
+  options: CallOptions,
+): Promise<void> {
+  const waiting = { timeoutMs: START_TIMEOUT_MS, signal: options.signal };
+  const fresh = plan.imageDirectory === undefined;
+  try {
+    if (fresh) await agent.start(waiting);
+    else await agent.restored(plan.requirements.generation, hostnameOf(plan.request.sandboxId), waiting);
+    await sandbox.watch();
+  } catch (error) {
+    await sandbox.destroy();
+    const words = attached.lastWords();
+    if (words.trim() === "") throw error;
+    const [code, what] = fresh ? (["backend_unavailable", "start"] as const) : (["image_damaged", "restore"] as const);
+    throw new SandboxerError(code, `gVisor could not ${what} the sandbox: ${firstReason(words)}`, { cause: error });
+  }
+}
+
+export function hostnameOf(sandboxId: string): string {
+  return `sandbox-${sandboxId.slice(0, 8)}`;
+}

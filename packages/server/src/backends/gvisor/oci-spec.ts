@@ -1,0 +1,138 @@
+import type { Resources } from "../backend.ts";
+import type { RootFilesystem } from "./root-filesystem/root-filesystem.ts";
+
+/** The parts of an OCI runtime configuration that are written here. */
+export interface OciSpec {
+  ociVersion: string;
+  process: Record<string, unknown>;
+  root: { path: string; readonly: boolean };
+  hostname: string;
+  mounts: OciMount[];
+  linux: Record<string, unknown> & { cgroupsPath?: string };
+  annotations: Record<string, string>;
+}
+
+export interface OciMount {
+  destination: string;
+  type: string;
+  source: string;
+  options?: string[];
+}
+
+export const AGENT_FOLDER = "/.sandboxer";
+export const WORKING_FOLDER = "/workspace";
+export const SANDBOX_USER = { uid: 1000, gid: 1000 } as const;
+
+/** What the agent needs as root; what it spawns has another user and none of these. */
+const AGENT_CAPABILITIES = [
+  "CAP_CHOWN",
+  "CAP_DAC_OVERRIDE",
+  "CAP_FOWNER",
+  "CAP_KILL",
+  "CAP_SETGID",
+  "CAP_SETUID",
+  "CAP_SYS_ADMIN",
+];
+
+/** Host threads of gVisor's kernel and of its stubs count too, so this only stops what escapes the limit inside. */
+const HOST_THREADS = 8192;
+/** What gVisor itself needs beside the sandbox's own memory. */
+const ENGINE_MEMORY_BYTES = 96 * 1024 * 1024;
+const CPU_PERIOD_US = 100_000;
+
+export interface OciSpecRequest {
+  readonly rootFilesystem: RootFilesystem;
+  readonly agentDirectory: string;
+  readonly hostname: string;
+  readonly resources: Required<Omit<Resources, "cpus">> & Pick<Resources, "cpus">;
+  readonly cgroupsPath: string | undefined;
+}
+
+/**
+ * The configuration of a new sandbox. It is kept with each image and used again at a restore, with only the fields
+ * that {@link relocateSpec} names replaced: newer runsc versions refuse an image whose configuration has changed.
+ */
+export function buildSpec(request: OciSpecRequest): OciSpec {
+  const { resources } = request;
+  return {
+    ociVersion: "1.0.2",
+    process: {
+      terminal: false,
+      user: { uid: 0, gid: 0 },
+      args: [`${AGENT_FOLDER}/sandboxer-agent`],
+      cwd: "/",
+      env: ["PATH=/usr/local/bin:/usr/bin:/bin"],
+      noNewPrivileges: true,
+      capabilities: Object.fromEntries(
+        ["bounding", "effective", "permitted"].map((set) => [set, AGENT_CAPABILITIES]),
+      ),
+      rlimits: [
+        limit("RLIMIT_NOFILE", 65_536),
+        limit("RLIMIT_NPROC", resources.processes),
+        limit("RLIMIT_FSIZE", resources.fileBytes),
+        limit("RLIMIT_CORE", 0),
+      ],
+    },
+    root: { path: request.rootFilesystem.path, readonly: false },
+    hostname: request.hostname,
+    mounts: [
+      mount("/proc", "proc"),
+      mount("/dev", "tmpfs"),
+      mount("/sys", "sysfs", ["nosuid", "noexec", "nodev", "ro"]),
+      mount("/tmp", "tmpfs", ["mode=1777", "nosuid", "nodev"]),
+      mount("/run", "tmpfs", ["mode=755", "nosuid", "nodev"]),
+      mount("/dev/shm", "tmpfs", ["mode=1777", "nosuid", "nodev"]),
+      bind(request.agentDirectory, AGENT_FOLDER),
+      ...request.rootFilesystem.mounts.map(({ source, destination }) => bind(source, destination)),
+    ],
+    linux: {
+      namespaces: ["pid", "network", "ipc", "uts", "mount"].map((type) => ({ type })),
+      ...(request.cgroupsPath === undefined ? {} : { cgroupsPath: request.cgroupsPath }),
+      resources: {
+        memory: { limit: resources.memoryBytes + ENGINE_MEMORY_BYTES },
+        pids: { limit: HOST_THREADS },
+        ...(resources.cpus === undefined
+          ? {}
+          : { cpu: { period: CPU_PERIOD_US, quota: Math.round(resources.cpus * CPU_PERIOD_US) } }),
+      },
+    },
+    annotations: {},
+  };
+}
+
+export interface SpecLocation {
+  readonly rootFilesystem: RootFilesystem;
+  readonly agentDirectory: string;
+  readonly hostname: string;
+  readonly cgroupsPath: string | undefined;
+}
+
+/** The same configuration with this machine's paths. */
+export function relocateSpec(spec: OciSpec, location: SpecLocation): OciSpec {
+  const sources = new Map([
+    [AGENT_FOLDER, location.agentDirectory],
+    ...location.rootFilesystem.mounts.map(({ destination, source }) => [destination, source] as const),
+  ]);
+  const { cgroupsPath: _, ...linux } = spec.linux;
+  return {
+    ...spec,
+    root: { ...spec.root, path: location.rootFilesystem.path },
+    hostname: location.hostname,
+    mounts: spec.mounts.map((each) =>
+      each.type === "bind" ? { ...each, source: sources.get(each.destination) ?? each.source } : each,
+    ),
+    linux: { ...linux, ...(location.cgroupsPath === undefined ? {} : { cgroupsPath: location.cgroupsPath }) },
+  };
+}
+
+function limit(type: string, value: number): { type: string; hard: number; soft: number } {
+  return { type, hard: value, soft: value };
+}
+
+function mount(destination: string, type: string, options?: string[]): OciMount {
+  return { destination, type, source: type, ...(options === undefined ? {} : { options }) };
+}
+
+function bind(source: string, destination: string): OciMount {
+  return { destination, type: "bind", source, options: ["rbind", "ro", "nosuid"] };
+}

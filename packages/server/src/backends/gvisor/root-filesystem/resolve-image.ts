@@ -1,0 +1,72 @@
+import { mkdir, realpath } from "node:fs/promises";
+import { sep } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import { dockerRootFilesystem, ociRootFilesystem } from "./container-image.ts";
+import { directoryRootFilesystem } from "./directory.ts";
+import { hostRootFilesystem } from "./host.ts";
+import type { RootFilesystem } from "./root-filesystem.ts";
+import { tarRootFilesystem } from "./tar.ts";
+
+type Resolver = (image: string, rest: string, cacheDirectory: string) => Promise<RootFilesystem>;
+
+const RESOLVERS: Readonly<Record<string, Resolver>> = {
+  dir: (image, path) => directoryRootFilesystem(image, path),
+  tar: tarRootFilesystem,
+  docker: dockerRootFilesystem,
+  oci: ociRootFilesystem,
+};
+
+export interface ImageResolverOptions {
+  readonly cacheDirectory: string;
+  /** Images that the operator named, wherever they are. */
+  readonly trustedImages: readonly string[];
+  /** Where a client's `dir:`, `tar:` and `oci:` images may be: any other path would show the host's files inside. */
+  readonly imageDirectories: readonly string[];
+}
+
+const PATH_SCHEMES = new Set(["dir", "tar", "oci"]);
+
+/** Images by name, each prepared once for the life of the server. */
+export class ImageResolver {
+  readonly #options: ImageResolverOptions;
+  readonly #prepared = new Map<string, Promise<RootFilesystem>>();
+
+  constructor(options: ImageResolverOptions) {
+    this.#options = options;
+  }
+
+  resolve(image: string): Promise<RootFilesystem> {
+    const known = this.#prepared.get(image);
+    if (known !== undefined) return known;
+    const preparing = this.#prepare(image);
+    this.#prepared.set(image, preparing);
+    // A failure is not remembered: what was missing may be there the next time.
+    preparing.catch(() => this.#prepared.delete(image));
+    return preparing;
+  }
+
+  async #prepare(image: string): Promise<RootFilesystem> {
+    const { cacheDirectory } = this.#options;
+    await mkdir(cacheDirectory, { recursive: true });
+    if (image === "host") return hostRootFilesystem(cacheDirectory);
+    const [, scheme = "", rest = ""] = /^([a-z]+):(.+)$/s.exec(image) ?? [];
+    const resolver = RESOLVERS[scheme];
+    if (resolver === undefined) {
+      throw new SandboxerError("bad_request", `The image ${JSON.stringify(image)} is none of host, dir:PATH, tar:PATH, docker:NAME, oci:PATH:TAG.`);
+    }
+    if (PATH_SCHEMES.has(scheme)) await this.#checkPlace(image, rest);
+    return resolver(image, rest, cacheDirectory);
+  }
+
+  async #checkPlace(image: string, path: string): Promise<void> {
+    if (this.#options.trustedImages.includes(image)) return;
+    const place = await realpath(path.replace(/:[^/]*$/, "")).catch(() => path);
+    for (const directory of this.#options.imageDirectories) {
+      const allowed = await realpath(directory).catch(() => directory);
+      if (place.startsWith(allowed.endsWith(sep) ? allowed : allowed + sep)) return;
+    }
+    throw new SandboxerError("permission_denied", `The image ${image} is outside of the server's image folders.`, {
+      hint: `Put it into ${this.#options.imageDirectories.join(" or ")}, or start the server with --image ${image}.`,
+    });
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * What a sandbox sees as `/`. It is never written to: each sandbox has a writable layer of its own above it.
+ *
+ * An image holds no copy of it, so the same content has to be there at a restore; `identity` is how that is known.
+ */
+export interface RootFilesystem {
+  /** As the user named it: `host`, `dir:…`, `tar:…`, `docker:…`, `oci:…`. */
+  readonly image: string;
+  readonly path: string;
+  readonly mounts: readonly { readonly source: string; readonly destination: string }[];
+  readonly identity: RootFilesystemIdentity;
+}
+
+export interface RootFilesystemIdentity {
+  readonly kind: string;
+  readonly digest: string;
+  /** What was compared, in a form that lets an error name the difference. */
+  readonly parts: Readonly<Record<string, string>>;
+}
+
+/** The first differences between two identities, for people; empty when they are the same. */
+export function identityDifferences(wanted: RootFilesystemIdentity, found: RootFilesystemIdentity): string[] {
+  if (wanted.digest === found.digest) return [];
+  if (wanted.kind !== found.kind) return [`the image was made on a root filesystem of kind ${wanted.kind}, here it is ${found.kind}`];
+  const names = new Set([...Object.keys(wanted.parts), ...Object.keys(found.parts)]);
+  const different = [...names].filter((name) => wanted.parts[name] !== found.parts[name]).toSorted();
+  const lines = different.slice(0, 5).map((name) => `${name} was ${wanted.parts[name] ?? "not there"}, here it is ${found.parts[name] ?? "not there"}`);
+  return lines.length > 0 ? lines : [`its digest was ${wanted.digest}, here it is ${found.digest}`];
+}

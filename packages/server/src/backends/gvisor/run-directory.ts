@@ -1,0 +1,98 @@
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { acquireFileLock, type FileLock } from "../../support/file-lock.ts";
+import { removeCgroups } from "./cgroups.ts";
+
+const LOCK_NAME = "lock";
+const CGROUP_PARENT = "/sandboxer";
+
+/**
+ * The runtime files of one server process, in a folder of its own that is held by a lock which dies with the process.
+ * A folder whose lock is free belongs to a dead server: what it left is ended and removed, and nothing else is touched.
+ */
+export class RunDirectory {
+  readonly path: string;
+  readonly instanceId: string;
+  readonly cgroupPath: string;
+  readonly #lock: FileLock;
+
+  private constructor(path: string, instanceId: string, lock: FileLock) {
+    this.path = path;
+    this.instanceId = instanceId;
+    this.cgroupPath = `${CGROUP_PARENT}/${instanceId}`;
+    this.#lock = lock;
+  }
+
+  static async open(parent: string, instanceId: string): Promise<RunDirectory> {
+    const path = join(parent, instanceId);
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    const lock = await acquireFileLock(join(path, LOCK_NAME));
+    if (lock === undefined) throw new Error(`the new run directory ${path} is locked`);
+    for (const folder of ["state", "filestore", "sandboxes", "tmp"]) await mkdir(join(path, folder), { mode: 0o700 });
+    return new RunDirectory(path, instanceId, lock);
+  }
+
+  get stateDirectory(): string {
+    return join(this.path, "state");
+  }
+
+  get filestoreDirectory(): string {
+    return join(this.path, "filestore");
+  }
+
+  sandboxDirectory(containerId: string): string {
+    return join(this.path, "sandboxes", containerId);
+  }
+
+  async close(): Promise<void> {
+    await removeLeftovers(this.path, this.cgroupPath);
+    await this.#lock.release();
+    await rm(this.path, { recursive: true, force: true });
+  }
+}
+
+/** Cleans up after dead servers; gives the ids of those, so that their leases can be ended at once. */
+export async function recoverRunDirectories(parent: string): Promise<string[]> {
+  const dead: string[] = [];
+  const names = await readdir(parent).catch(() => []);
+  for (const instanceId of names) {
+    const path = join(parent, instanceId);
+    const lock = await acquireFileLock(join(path, LOCK_NAME)).catch(() => undefined);
+    if (lock === undefined) continue;
+    await removeLeftovers(path, `${CGROUP_PARENT}/${instanceId}`);
+    await lock.release();
+    await rm(path, { recursive: true, force: true });
+    dead.push(instanceId);
+  }
+  return dead;
+}
+
+async function removeLeftovers(path: string, cgroupPath: string): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  for (;;) {
+    const left = await processesNaming(path);
+    if (left.length === 0 || Date.now() > deadline) break;
+    for (const pid of left) killQuietly(pid);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  await removeCgroups(cgroupPath);
+}
+
+/** Every runsc process of a server, its sandboxes and gofers included, is told where the server keeps their state. */
+async function processesNaming(path: string): Promise<number[]> {
+  const found: number[] = [];
+  for (const name of await readdir("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const commandLine = await readFile(`/proc/${name}/cmdline`, "utf8").catch(() => "");
+    if (commandLine.includes(`\0--root=${path}/`)) found.push(Number(name));
+  }
+  return found;
+}
+
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has just ended by itself.
+  }
+}

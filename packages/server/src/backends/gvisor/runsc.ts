@@ -1,0 +1,101 @@
+import { spawn, type ChildProcess, type StdioOptions } from "node:child_process";
+import { SandboxerError } from "@sandboxer/protocol";
+
+export type Platform = "systrap" | "ptrace" | "kvm";
+
+export interface RunscOptions {
+  readonly path: string;
+  readonly platform: Platform;
+  /** Where runsc keeps the state of its containers. */
+  readonly stateDirectory: string;
+  /** Where the writable layers of root filesystems live, one unlinked file for each sandbox. */
+  readonly filestoreDirectory: string;
+  readonly network: "none" | "sandbox";
+  readonly useCgroups: boolean;
+}
+
+const ERROR_BYTES = 16 * 1024;
+
+/** runsc's command line. Commands are argv arrays; none of them carries anything secret. */
+export class Runsc {
+  readonly #options: RunscOptions;
+
+  constructor(options: RunscOptions) {
+    this.#options = options;
+  }
+
+  /** Runs a command to its end; a failure is an error with runsc's own first words. */
+  async command(args: readonly string[], options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<string> {
+    const child = spawn(this.#options.path, [...this.#globalFlags(), ...args], {
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: options.timeoutMs ?? 120_000,
+      killSignal: "SIGKILL",
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+    });
+    const stdout: Buffer[] = [];
+    child.stdout.on("data", (chunk: Buffer) => stdout.push(chunk));
+    const stderr = lastWords(child);
+    const code = await exitOf(child);
+    if (code === 0) return Buffer.concat(stdout).toString("utf8");
+    throw new RunscError(args[0] ?? "runsc", code, stderr());
+  }
+
+  /** Starts an attached command, which lives as long as its sandbox does. */
+  attached(args: readonly string[], stdio: StdioOptions): AttachedRunsc {
+    const child = spawn(this.#options.path, [...this.#globalFlags(), ...args], { stdio, detached: true });
+    return { child, lastWords: lastWords(child), exited: exitOf(child) };
+  }
+
+  #globalFlags(): string[] {
+    const { platform, stateDirectory, filestoreDirectory, network, useCgroups } = this.#options;
+    return [
+      `--root=${stateDirectory}`,
+      `--platform=${platform}`,
+      `--network=${network}`,
+      `--overlay2=root:dir=${filestoreDirectory}`,
+      ...(useCgroups ? [] : ["--ignore-cgroups"]),
+    ];
+  }
+}
+
+export interface AttachedRunsc {
+  readonly child: ChildProcess;
+  readonly exited: Promise<number>;
+  lastWords(): string;
+}
+
+/** A runsc command that failed, with the line that says why. */
+export class RunscError extends SandboxerError {
+  readonly exitCode: number;
+
+  constructor(command: string, exitCode: number, stderr: string) {
+    const reason = firstReason(stderr);
+    const full = /no space left on device/i.test(stderr);
+    super(full ? "no_space" : "internal", `runsc ${command} failed (${exitCode}): ${reason}`);
+    this.exitCode = exitCode;
+  }
+}
+
+/** The line that says what went wrong; what follows it is a Go stack. */
+export function firstReason(stderr: string): string {
+  const lines = stderr.split("\n").map((line) => line.trim());
+  const telling = lines.filter((line) => line !== "" && !line.startsWith("goroutine ") && !line.startsWith("sandboxer-agent"));
+  return (telling.find((line) => /error|failed|cannot|panic|no space/i.test(line)) ?? telling[0] ?? "no reason given").slice(0, 500);
+}
+
+function lastWords(child: ChildProcess): () => string {
+  let text = "";
+  child.stderr?.on("data", (chunk: Buffer) => {
+    text += chunk.toString("utf8");
+    // The first words name the cause, the last ones the end; the middle of a long text is neither.
+    if (text.length > 2 * ERROR_BYTES) text = `${text.slice(0, ERROR_BYTES)}\n…\n${text.slice(-ERROR_BYTES / 2)}`;
+  });
+  return () => text;
+}
+
+function exitOf(child: ChildProcess): Promise<number> {
+  return new Promise((resolve) => {
+    child.once("error", () => resolve(127));
+    child.once("close", (code, signal) => resolve(code ?? (signal === null ? 1 : 137)));
+  });
+}

@@ -1,0 +1,39 @@
+import { readdir, readFile, readlink, stat } from "node:fs/promises";
+
+/** The process of gVisor's kernel for a sandbox: a child of the attached runsc. */
+export async function findKernelPid(attachedPid: number): Promise<number | undefined> {
+  const children = await readFile(`/proc/${attachedPid}/task/${attachedPid}/children`, "utf8").catch(() => "");
+  for (const pid of children.trim().split(" ").filter(Boolean)) {
+    const commandLine = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+    if (commandLine.split("\0").includes("boot")) return Number(pid);
+  }
+  return undefined;
+}
+
+/** How much of the disk a sandbox's writable layer takes. The layer is an unlinked file that its kernel holds open. */
+export class Filestore {
+  readonly #kernelPid: number;
+  readonly #directory: string;
+  #descriptor: string | undefined;
+
+  constructor(kernelPid: number, directory: string) {
+    this.#kernelPid = kernelPid;
+    this.#directory = directory;
+  }
+
+  async usedBytes(): Promise<number> {
+    this.#descriptor ??= await this.#find();
+    if (this.#descriptor === undefined) return 0;
+    const info = await stat(this.#descriptor).catch(() => undefined);
+    return (info?.blocks ?? 0) * 512;
+  }
+
+  async #find(): Promise<string | undefined> {
+    const folder = `/proc/${this.#kernelPid}/fd`;
+    for (const name of await readdir(folder).catch(() => [])) {
+      const target = await readlink(`${folder}/${name}`).catch(() => "");
+      if (target.startsWith(`${this.#directory}/`)) return `${folder}/${name}`;
+    }
+    return undefined;
+  }
+}
