@@ -1,0 +1,60 @@
+#!/usr/bin/env node
+/**
+ * Starts the command on a Node that runs TypeScript unbuilt. This file must run on old versions of Node: where the
+ * machine's own is too old, it starts itself again on the one that the `node` package brings.
+ */
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const OLDEST = [22, 18];
+const MARK = "SANDBOXER_STARTED_BY_OLDER_NODE";
+
+const [major, minor] = process.versions.node.split(".").map(Number);
+if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) {
+  if (process.env[MARK] !== undefined) endWithParent();
+  await import("../src/main.ts");
+} else {
+  startAgain(findNode());
+}
+
+/** Killing the process that was started must end the command, however it is killed: -9 reaches only the parent. */
+function endWithParent() {
+  delete process.env[MARK];
+  process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
+}
+
+function findNode() {
+  try {
+    const packageFile = createRequire(import.meta.url).resolve("node/package.json");
+    const program = join(dirname(packageFile), "bin", "node");
+    if (existsSync(program)) return program;
+  } catch {
+    // Reported below.
+  }
+  process.stderr.write(
+    `sandboxer: needs Node ${OLDEST.join(".")} or newer; this is ${process.version}, and the "node" package is not installed.\n` +
+      "  Run `npm ci` in the repository (with install scripts allowed), or install a newer Node.\n",
+  );
+  process.exit(1);
+}
+
+function startAgain(program) {
+  const child = spawn(program, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    stdio: ["inherit", "inherit", "inherit", "ipc"],
+    env: { ...process.env, [MARK]: "1" },
+  });
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH"];
+  for (const signal of signals) process.on(signal, () => child.kill(signal));
+  child.on("error", (error) => {
+    process.stderr.write(`sandboxer: ${program} could not be started: ${error.message}\n`);
+    process.exit(1);
+  });
+  child.on("exit", (code, signal) => {
+    if (signal === null) process.exit(code);
+    for (const name of signals) process.removeAllListeners(name);
+    process.kill(process.pid, signal);
+  });
+}

@@ -1,4 +1,6 @@
 export { prepareAgent, type AgentBinary } from "./agent-binary.ts";
+export type { CheckContext, CheckResult } from "./checks/check.ts";
+export { isHealthy, runChecks } from "./checks/run-checks.ts";
 export type { Platform, SetupContext } from "./context.ts";
 export { buildNewestEngine, locateEngine } from "./engine/engine.ts";
 export type { Engine } from "./engine/source.ts";

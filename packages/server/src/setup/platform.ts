@@ -107,7 +107,7 @@ async function testTwice(
   return first.ok ? first : once();
 }
 
-const loadedSelfTest: SelfTest = async (options) => {
+export const loadedSelfTest: SelfTest = async (options) => {
   const { selfTest } = await import("../backends/gvisor/self-test.ts");
   return selfTest(options);
 };

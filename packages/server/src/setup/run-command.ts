@@ -18,7 +18,8 @@ const KEPT_CHARACTERS = 64 * 1024;
 
 /**
  * Runs a program to its end. A program that fails or is not there is a result, not an exception; only the signal
- * throws, after the whole process group is dead, since apt-get, make and go leave the work to children.
+ * throws, after the whole process group is dead, since apt-get, make and go leave the work to children. It is a group of
+ * its own, which Ctrl-C does not reach, so it also ends when this process exits.
  */
 export async function runCommand(argv: readonly [string, ...string[]], options: CommandOptions): Promise<CommandResult> {
   options.signal.throwIfAborted();
@@ -40,6 +41,7 @@ export async function runCommand(argv: readonly [string, ...string[]], options: 
     }
   };
   options.signal.addEventListener("abort", killGroup, { once: true });
+  process.once("exit", killGroup);
   try {
     return await new Promise<CommandResult>((resolve) => {
       child.once("error", (error) => resolve({ code: undefined, stdout: "", stderr: error.message }));
@@ -47,6 +49,7 @@ export async function runCommand(argv: readonly [string, ...string[]], options: 
     });
   } finally {
     options.signal.removeEventListener("abort", killGroup);
+    process.removeListener("exit", killGroup);
     options.signal.throwIfAborted();
   }
 }

@@ -1,0 +1,38 @@
+import { Command } from "commander";
+import { parseConfig } from "@sandboxer/server/config";
+import { isHealthy, runChecks, type CheckResult } from "@sandboxer/server/setup";
+import type { Io } from "../io.ts";
+import { formatTable } from "../output/table.ts";
+import { addSettingFlags, readSettingFlags } from "../setting-flags.ts";
+
+export function doctorCommand(io: Io, setExitCode: (code: number) => void): Command {
+  const command = new Command("doctor")
+    .description("Say what the server needs, what is here, and how to get what is not. Installs nothing.")
+    .option("--default-store", "look at the store that `npm start` uses")
+    .option("--json", "for programs");
+  addSettingFlags(command, ["store", "platform", "runscPath", "dataDirectory", "cacheDirectory"]);
+  return command.action(async (options: Record<string, unknown>) => {
+    const config = parseConfig({ flags: readSettingFlags(options), env: io.env, homeDirectory: io.homeDirectory });
+    const { cacheDirectory, dataDirectory, searchPath, runscPath, platform, store } = config;
+    const checks = await runChecks({ cacheDirectory, dataDirectory, searchPath, runscPath, platform, store });
+    const ok = isHealthy(checks);
+    io.stdout(options["json"] === true ? `${JSON.stringify({ ok, checks })}\n` : formatChecks(checks, ok));
+    setExitCode(ok ? 0 : 1);
+  });
+}
+
+function formatChecks(checks: readonly CheckResult[], ok: boolean): string {
+  const rows = checks.map((check) => [mark(check), check.name, check.version ?? "", check.message]);
+  const remedies = checks
+    .filter((check) => check.state !== "found" && check.remedy !== undefined)
+    .map((check) => [`  ${check.name}${check.needed ? "" : " (optional)"}:`, check.remedy ?? ""]);
+  const verdict = ok ? "Everything that is needed is here." : "Something that is needed is missing.";
+  const advice = remedies.length === 0 ? "" : `\nTo get what is missing:\n${formatTable(remedies)}`;
+  return `${formatTable(rows)}${advice}\n${verdict}\n`;
+}
+
+function mark(check: CheckResult): string {
+  if (check.state === "found") return "✓ found";
+  if (check.state === "unknown") return "? unknown";
+  return check.needed ? "✗ missing" : "- absent (optional)";
+}

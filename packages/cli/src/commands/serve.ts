@@ -1,0 +1,40 @@
+import { Command } from "commander";
+import { parseConfig } from "@sandboxer/server/config";
+import { relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Io } from "../io.ts";
+import { stepJsonPrinter, stepPrinter } from "../output/steps.ts";
+import { addSettingFlags, ALL_SETTINGS, readSettingFlags } from "../setting-flags.ts";
+import { exitOnSignal, untilStopped } from "../stop-signals.ts";
+
+const EXAMPLE = fileURLToPath(new URL("../../../../examples/hello.mjs", import.meta.url));
+
+export function serveCommand(io: Io, setExitCode: (code: number) => void): Command {
+  const command = new Command("serve")
+    .description("Set up what is missing, and serve sandboxes.")
+    .option("--default-store", "keep checkpoints in the data directory unless another store is given")
+    .option("--json", "for programs: the first line on stdout says the address, logs go to stderr");
+  return addSettingFlags(command, ALL_SETTINGS).action(async (options: Record<string, unknown>) => {
+    const json = options["json"] === true;
+    const config = parseConfig({ flags: readSettingFlags(options), env: io.env, homeDirectory: io.homeDirectory });
+    const stopInterrupting = exitOnSignal(io);
+    const { startServer } = await import("@sandboxer/server");
+    const server = await startServer(config, { report: json ? stepJsonPrinter(io) : stepPrinter(io) });
+    stopInterrupting();
+    if (json) io.stdout(`${JSON.stringify({ event: "listening", url: server.url })}\n`);
+    else io.stdout(greeting(server, io.workingDirectory));
+    setExitCode(await untilStopped(server, io));
+  });
+}
+
+function greeting(server: { url: string; store: string | undefined; engine: string }, workingDirectory: string): string {
+  const webSocketUrl = server.url.replace(/^http/, "ws");
+  return [
+    "",
+    `Listening on  ${server.url}`,
+    `Store         ${server.store ?? "none: sandboxes cannot be checkpointed (give one with --store)"}`,
+    `Engine        ${server.engine}`,
+    `Try           node ${relative(workingDirectory, EXAMPLE)} ${webSocketUrl}`,
+    "",
+  ].map((line) => `${line}\n`).join("");
+}

@@ -1,0 +1,33 @@
+import { Command } from "commander";
+import { parseConfig, type ServerConfig } from "@sandboxer/server/config";
+import { buildNewestEngine, prepareGvisor, withSetupLock, type ReportStep, type SetupContext } from "@sandboxer/server/setup";
+import type { Io } from "../io.ts";
+import { stepJsonPrinter, stepPrinter } from "../output/steps.ts";
+import { addSettingFlags, readSettingFlags } from "../setting-flags.ts";
+import { exitOnSignal } from "../stop-signals.ts";
+
+export function setupCommand(io: Io): Command {
+  const command = new Command("setup")
+    .description("Fetch and build what the server needs, so that its first start is quick.")
+    .option("--newest", "build the newest tested runsc with Go, and test that one")
+    .option("--json", "for programs: the result on stdout, the steps on stderr");
+  addSettingFlags(command, ["platform", "runscPath", "cacheDirectory"]);
+  return command.action(async (options: Record<string, unknown>) => {
+    const json = options["json"] === true;
+    const config = parseConfig({ flags: readSettingFlags(options), env: io.env, homeDirectory: io.homeDirectory });
+    exitOnSignal(io);
+    const given = contextOf(config, json ? stepJsonPrinter(io) : stepPrinter(io));
+    const newest = options["newest"] === true ? await withSetupLock(given, () => buildNewestEngine(given)) : undefined;
+    const { engine, agentPath, platform } = await prepareGvisor({ ...given, runscPath: newest?.path ?? given.runscPath });
+    if (json) io.stdout(`${JSON.stringify({ engine, agentPath, platform })}\n`);
+    else {
+      io.stdout(`\nrunsc     ${engine.path} (${engine.version}, ${engine.source})\nagent     ${agentPath}\nplatform  ${platform}\n`);
+      if (newest !== undefined) io.stdout(`\nTo use it: npx sandboxer serve --runsc ${newest.path}\n`);
+    }
+  });
+}
+
+export function contextOf(config: ServerConfig, report: ReportStep): SetupContext {
+  const { cacheDirectory, searchPath, runscPath, platform } = config;
+  return { cacheDirectory, searchPath, runscPath, platform, report };
+}

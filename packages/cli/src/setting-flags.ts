@@ -1,0 +1,24 @@
+import { Option, type Command } from "commander";
+import { SETTINGS, type ConfigFlags, type SettingName } from "@sandboxer/server/config";
+
+/** Declares the flags of some settings, and reads them back under the settings' names. */
+export function addSettingFlags(command: Command, names: readonly SettingName[]): Command {
+  for (const name of names) {
+    const { flag, environment, description } = SETTINGS[name];
+    if (flag !== undefined) command.addOption(new Option(flag, `${description} [$${environment}]`));
+  }
+  return command;
+}
+
+export function readSettingFlags(options: Readonly<Record<string, unknown>>): ConfigFlags {
+  const flags: Partial<Record<SettingName, string>> = {};
+  for (const name of Object.keys(SETTINGS) as SettingName[]) {
+    const { flag } = SETTINGS[name];
+    if (flag === undefined) continue;
+    const value = options[new Option(flag).attributeName()];
+    if (typeof value === "string") flags[name] = value;
+  }
+  return { ...flags, defaultStore: options["defaultStore"] === true };
+}
+
+export const ALL_SETTINGS = Object.keys(SETTINGS) as SettingName[];

@@ -1,0 +1,71 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { COMPILER_REMEDY, findAgent, findCompiler, type AgentBinary } from "../agent-binary.ts";
+import type { Platform } from "../context.ts";
+import { LOCAL_SOURCES, locateEngine } from "../engine/engine.ts";
+import type { Engine } from "../engine/source.ts";
+import { loadedSelfTest, readVerdict, type Verdict } from "../platform.ts";
+import { thisHost, whyNotGvisor } from "../host.ts";
+import type { Check, CheckContext, CheckResult } from "./check.ts";
+
+const SET_UP = "npx sandboxer setup";
+const SELF_TEST_TIMEOUT_MS = 20_000;
+
+/** Engine, agent and platform depend on each other, so one check answers for the three. */
+export const checkEngine: Check = async (context) => {
+  const engine = await findEngine(context);
+  const agent = await findAgent(context).catch(() => undefined);
+  return [describeEngine(engine), describeAgent(agent, context), await checkPlatform(context, engine, agent)];
+};
+
+type Found = Engine | { readonly missing: string };
+
+async function findEngine(context: CheckContext): Promise<Found> {
+  try {
+    return await locateEngine({ ...context, report: () => {} }, LOCAL_SOURCES);
+  } catch (thrown) {
+    return { missing: (thrown as Error).message };
+  }
+}
+
+function describeEngine(engine: Found): CheckResult {
+  const base = { name: "runsc", needed: true };
+  if ("missing" in engine) return { ...base, state: "missing", message: engine.missing, remedy: SET_UP };
+  return { ...base, state: "found", version: engine.version, message: `${engine.path} (${engine.source})` };
+}
+
+function describeAgent(agent: AgentBinary | undefined, context: CheckContext): CheckResult {
+  const base = { name: "agent", needed: true };
+  if (agent !== undefined) return { ...base, state: "found", message: agent.path };
+  const tools = findCompiler(context.searchPath);
+  if (tools !== undefined) return { ...base, state: "found", message: `compiled at the first start, with ${tools.compiler}` };
+  return { ...base, state: "missing", message: "not compiled, and there is no C compiler and make", remedy: COMPILER_REMEDY };
+}
+
+async function checkPlatform(context: CheckContext, engine: Found, agent: AgentBinary | undefined): Promise<CheckResult> {
+  const base = { name: "platform", needed: true };
+  if ("missing" in engine || agent === undefined || whyNotGvisor(thisHost()) !== undefined) {
+    return { ...base, state: "unknown", message: "can be tested when root, runsc and the agent are there", remedy: SET_UP };
+  }
+  const reasons: string[] = [];
+  const platforms: readonly Platform[] = context.platform === "auto" ? ["systrap", "ptrace"] : [context.platform];
+  for (const platform of platforms) {
+    const verdict = (await readVerdict(context.cacheDirectory, engine, agent, platform)) ?? (await test(engine, agent, platform));
+    if (verdict.ok) return { ...base, state: "found", version: platform, message: `${platform}: run, checkpoint and restore work` };
+    reasons.push(`${platform}: ${verdict.reason}`);
+  }
+  return { ...base, state: "missing", message: reasons.join("; "), remedy: "In a container, start it with --privileged." };
+}
+
+async function test(engine: Engine, agent: AgentBinary, platform: Platform): Promise<Verdict> {
+  const directory = await mkdtemp(join(tmpdir(), "sandboxer-doctor-"));
+  try {
+    const timeoutMs = SELF_TEST_TIMEOUT_MS;
+    return await loadedSelfTest({ runscPath: engine.path, platform, agentPath: agent.path, directory, timeoutMs });
+  } catch (thrown) {
+    return { ok: false, reason: (thrown as Error).message };
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}

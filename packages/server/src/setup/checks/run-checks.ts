@@ -1,0 +1,39 @@
+import type { Check, CheckContext, CheckResult } from "./check.ts";
+import { checkEngine } from "./engine-checks.ts";
+import { checkCgroups, checkInterpreters, checkKernel, checkKvm, checkOperatingSystem, checkRoot } from "./host-checks.ts";
+import { checkDocker, checkGo } from "./optional-checks.ts";
+import { checkDiskSpace, checkStore } from "./storage-checks.ts";
+
+const CHECKS: readonly Check[] = [
+  checkOperatingSystem,
+  checkRoot,
+  checkKernel,
+  checkEngine,
+  checkKvm,
+  checkCgroups,
+  checkInterpreters,
+  checkDiskSpace,
+  checkStore,
+  checkGo,
+  checkDocker,
+];
+const CHECK_TIMEOUT_MS = 60_000;
+
+/** Everything that `doctor` looks at, in order. A check that breaks is a result, too. */
+export async function runChecks(context: Omit<CheckContext, "signal">, checks = CHECKS): Promise<CheckResult[]> {
+  const results = await Promise.all(
+    checks.map(async (check) => {
+      try {
+        return await check({ ...context, signal: AbortSignal.timeout(CHECK_TIMEOUT_MS) });
+      } catch (thrown) {
+        const message = `could not be checked: ${(thrown as Error).message}`;
+        return { name: check.name, state: "unknown" as const, needed: false, message };
+      }
+    }),
+  );
+  return results.flat();
+}
+
+export function isHealthy(results: readonly CheckResult[]): boolean {
+  return results.every((result) => !(result.needed && result.state === "missing"));
+}
