@@ -1,0 +1,133 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { AcquireRequest, Capabilities, Health, SandboxBackend, SandboxHandle, SandboxSpec, SnapshotPayload } from "../backend.ts";
+import type { CallOptions } from "../../support/call-options.ts";
+import { type Clock, systemClock } from "../../support/clock.ts";
+import { type FakeEngine, FakeHandle } from "./fake-handle.ts";
+import { checkSnapshot, readSnapshot } from "./fake-snapshot.ts";
+import { Faults } from "./faults.ts";
+import { Machine } from "./machine/machine.ts";
+import type { MachineState } from "./machine/machine-state.ts";
+
+export interface FakeBackendOptions {
+  readonly clock?: Clock;
+  /** Written into snapshots and compared before one is loaded. */
+  readonly engineVersion?: string;
+  readonly capabilities?: Partial<Capabilities>;
+  readonly faults?: Faults;
+}
+
+const CAPABILITIES: Capabilities = {
+  snapshot: "full",
+  filesystemSnapshot: true,
+  pty: true,
+  files: true,
+  connect: true,
+  network: false,
+  limits: true,
+};
+
+interface Place {
+  readonly request: AcquireRequest;
+  readonly machine: Machine;
+}
+
+/**
+ * Sandboxes in memory: a real implementation of the contract without a host process, for tests that take milliseconds.
+ * What runs inside is in `programs/compile.ts`. Of the limits, `processes`, `diskBytes` and `fileBytes` hold; `cpus`
+ * and `memoryBytes` have nothing to act on. At most 256 started processes are kept, 1 MiB of unread output for each.
+ */
+export class FakeBackend implements SandboxBackend {
+  readonly name = "fake";
+  readonly capabilities: Capabilities;
+  readonly faults: Faults;
+  readonly #clock: Clock;
+  readonly #engine: FakeEngine;
+  readonly #running = new Set<Place>();
+  readonly #stopped = new Map<string, MachineState>();
+
+  constructor(options: FakeBackendOptions = {}) {
+    this.#clock = options.clock ?? systemClock;
+    this.faults = options.faults ?? new Faults(this.#clock);
+    this.capabilities = { ...CAPABILITIES, ...options.capabilities };
+    this.#engine = { version: options.engineVersion ?? "1", capabilities: this.capabilities, faults: this.faults };
+  }
+
+  /** How many sandboxes live: what a test of clean-up counts. */
+  get runningCount(): number {
+    return this.#running.size;
+  }
+
+  async probe(): Promise<Health> {
+    try {
+      await this.faults.meet("probe");
+      return { ok: true, summary: "Sandboxes in memory.", details: { engineVersion: this.#engine.version } };
+    } catch (thrown) {
+      return { ok: false, summary: thrown instanceof Error ? thrown.message : String(thrown) };
+    }
+  }
+
+  async acquire(request: AcquireRequest, options: CallOptions = {}): Promise<SandboxHandle> {
+    this.#checkSpec(request.spec);
+    await this.faults.meet("acquire", options.signal);
+    return this.#start(request);
+  }
+
+  async tryResume(request: AcquireRequest, options: CallOptions = {}): Promise<SandboxHandle | undefined> {
+    await this.faults.meet("tryResume", options.signal);
+    const key = keyOf(request);
+    const running = [...this.#running].find((place) => keyOf(place.request) === key);
+    if (running !== undefined) return new FakeHandle(request, running.machine, this.#engine);
+    const state = this.#stopped.get(key);
+    return state === undefined ? undefined : this.#start(request, { ...state, processes: [] });
+  }
+
+  async acquireFromSnapshot(
+    request: AcquireRequest,
+    snapshot: SnapshotPayload,
+    options: CallOptions = {},
+  ): Promise<SandboxHandle> {
+    checkSnapshot(snapshot, this.#engine.version, request.spec);
+    this.#checkSpec(request.spec);
+    await this.faults.meet("acquireFromSnapshot", options.signal);
+    const state = await readSnapshot(snapshot);
+    options.signal?.throwIfAborted();
+    return this.#start(request, state);
+  }
+
+  /** The sandbox ends as if its engine had died. */
+  crash(sandboxId: string, message = "the engine died.", reason: "crashed" | "out_of_memory" = "crashed"): void {
+    for (const place of this.#running) {
+      if (place.request.sandboxId === sandboxId) place.machine.finishAll({ reason, message });
+    }
+  }
+
+  close(): Promise<void> {
+    for (const { machine } of this.#running) machine.finishAll({ reason: "destroyed", message: "the backend was closed." });
+    return Promise.resolve();
+  }
+
+  #start(request: AcquireRequest, state?: MachineState): SandboxHandle {
+    const machine = new Machine(this.#clock, request.spec.resources, state);
+    const place: Place = { request, machine };
+    this.#running.add(place);
+    this.#stopped.delete(keyOf(request));
+    void machine.ended.then(({ message }) => {
+      this.#running.delete(place);
+      if (message === STOPPED) this.#stopped.set(keyOf(request), machine.capture());
+    });
+    return new FakeHandle(request, machine, this.#engine);
+  }
+
+  #checkSpec(spec: SandboxSpec): void {
+    if (spec.network === "sandbox" && !this.capabilities.network) {
+      throw new SandboxerError("not_supported", "The fake backend has no network.");
+    }
+  }
+}
+
+const STOPPED = "it was stopped.";
+
+/** The same key and the same spec: the same sandbox. */
+function keyOf({ sandboxId, spec }: AcquireRequest): string {
+  return JSON.stringify([sandboxId, spec.image, Object.entries(spec.env).toSorted(), spec.resources, spec.network]);
+}

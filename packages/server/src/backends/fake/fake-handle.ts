@@ -1,0 +1,211 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type {
+  AcquireRequest,
+  Capabilities,
+  ExecCommand,
+  ProcessTableEntry,
+  SandboxConnection,
+  SandboxEnd,
+  SandboxHandle,
+  SandboxProcess,
+  SandboxStats,
+  SnapshotOptions,
+  SnapshotPayload,
+} from "../backend.ts";
+import type { CallOptions } from "../../support/call-options.ts";
+import { FakeConnection } from "./fake-connection.ts";
+import { FakeFiles } from "./fake-files.ts";
+import { FakeProcess } from "./fake-process.ts";
+import { requirementsOf, writeSnapshot } from "./fake-snapshot.ts";
+import type { Faults } from "./faults.ts";
+import { fromText } from "./machine/byte-string.ts";
+import { FileFault } from "./machine/file-fault.ts";
+import { USER_ID } from "./machine/file-node.ts";
+import type { Machine } from "./machine/machine.ts";
+import type { MachineProcess } from "./machine/machine-process.ts";
+import { compile } from "./programs/compile.ts";
+
+const WORKING_FOLDER = "/workspace";
+const PROCESS_BYTES = 1 << 20;
+const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: WORKING_FOLDER, LANG: "C.UTF-8", PWD: WORKING_FOLDER };
+
+export interface FakeEngine {
+  readonly version: string;
+  readonly capabilities: Capabilities;
+  readonly faults: Faults;
+}
+
+/** One fake sandbox as its users see it. */
+export class FakeHandle implements SandboxHandle {
+  readonly sandboxId: string;
+  readonly files: FakeFiles;
+  readonly #request: AcquireRequest;
+  readonly #machine: Machine;
+  readonly #engine: FakeEngine;
+  /** One object for each process, so that its writes keep their order. */
+  readonly #processes = new WeakMap<MachineProcess, FakeProcess>();
+
+  constructor(request: AcquireRequest, machine: Machine, engine: FakeEngine) {
+    this.sandboxId = request.sandboxId;
+    this.#request = request;
+    this.#machine = machine;
+    this.#engine = engine;
+    this.files = new FakeFiles(machine);
+  }
+
+  get ended(): Promise<SandboxEnd> {
+    return this.#machine.ended;
+  }
+
+  async exec(command: ExecCommand, options: CallOptions = {}): Promise<SandboxProcess> {
+    await this.#running();
+    await this.#engine.faults.meet("exec", options.signal);
+    await this.#running();
+    const known = this.#machine.started.find((process) => process.record.key === command.key);
+    if (known !== undefined) return this.#wrap(known);
+    if (command.pty !== undefined && !this.#engine.capabilities.pty) throw notSupported("a terminal");
+    const program = compile(command.argv);
+    if (program === undefined) throw new FileFault("ENOENT").toSandboxerError(command.argv[0] ?? "");
+    const workingFolder = command.workingFolder ?? WORKING_FOLDER;
+    this.#checkFolder(workingFolder);
+    const environment = { ...ENVIRONMENT, ...this.#request.spec.env, ...command.env };
+    const process = this.#machine.start({
+      key: command.key,
+      argv: command.argv,
+      program,
+      environment: Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, fromText(value)])),
+      workingFolder,
+      ...(command.pty === undefined ? {} : { terminal: command.pty }),
+    });
+    return this.#wrap(process);
+  }
+
+  async processes(): Promise<readonly SandboxProcess[]> {
+    await this.#running();
+    return this.#machine.started.map((process) => this.#wrap(process));
+  }
+
+  async processTable(): Promise<readonly ProcessTableEntry[]> {
+    await this.#running();
+    const agent = { pid: 1, parentPid: 0, uid: 0, state: "S", residentBytes: PROCESS_BYTES, cpuMs: 0, command: "agent" };
+    const living = this.#machine.living.map(({ pid, record }) => ({
+      pid,
+      parentPid: record.parentPid,
+      uid: USER_ID,
+      state: record.stopped ? "T" : "S",
+      residentBytes: PROCESS_BYTES,
+      cpuMs: Math.floor(record.instructionsRun / 1000),
+      command: record.command,
+    }));
+    return [agent, ...living];
+  }
+
+  async connect(port: number): Promise<SandboxConnection> {
+    await this.#running();
+    if (!this.#engine.capabilities.connect) throw notSupported("connections to ports inside");
+    return new FakeConnection(this.#machine.listeners.connect(port), this.#machine);
+  }
+
+  /** The state is taken at the moment of the call, before any delay of a fault: what happens later is not in it. */
+  async snapshot(into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
+    this.#alive();
+    const { capabilities, faults, version } = this.#engine;
+    if (options.mode === "full" ? capabilities.snapshot !== "full" : !capabilities.filesystemSnapshot) {
+      throw notSupported(`${options.mode} snapshots`);
+    }
+    const { scheduler } = this.#machine;
+    const pausedBefore = scheduler.paused;
+    scheduler.pause();
+    const full = this.#machine.capture();
+    const state = options.mode === "full" ? full : { ...full, processes: [], nextPid: 2, uptimeMs: 0 };
+    let saved = false;
+    try {
+      options.onProgress?.({ phase: "saving" });
+      const { damage } = await faults.meet("snapshot", options.signal);
+      this.#alive();
+      const requirements = requirementsOf(version, options.mode, this.#request.spec);
+      const payload = await writeSnapshot(into, state, requirements, damage);
+      options.signal?.throwIfAborted();
+      saved = true;
+      return payload;
+    } finally {
+      if (!pausedBefore && (options.leaveRunning || !saved)) scheduler.resume();
+    }
+  }
+
+  async pause(): Promise<void> {
+    this.#alive();
+    await this.#engine.faults.meet("pause");
+    this.#machine.scheduler.pause();
+  }
+
+  async resume(): Promise<void> {
+    this.#alive();
+    await this.#engine.faults.meet("resume");
+    this.#machine.scheduler.resume();
+  }
+
+  async ping(options: CallOptions = {}): Promise<void> {
+    await this.#running(options.signal);
+    await this.#engine.faults.meet("ping", options.signal);
+    this.#alive();
+  }
+
+  stats(): Promise<SandboxStats> {
+    return this.#attempt(() => {
+      const { living, processes, files } = this.#machine;
+      const logs = [...processes.values()].reduce((sum, process) => sum + process.log.keptBytes, 0);
+      const run = living.reduce((sum, process) => sum + process.record.instructionsRun, 0);
+      return { memoryBytes: living.length * PROCESS_BYTES + logs, diskBytes: files.usedBytes, cpuMs: Math.floor(run / 1000) };
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#alive();
+    await this.#engine.faults.meet("stop");
+    this.#machine.finishAll({ reason: "destroyed", message: "it was stopped." });
+  }
+
+  async destroy(): Promise<void> {
+    await this.#engine.faults.meet("destroy");
+    this.#machine.finishAll({ reason: "destroyed", message: "it was destroyed." });
+  }
+
+  #wrap(process: MachineProcess): FakeProcess {
+    const known = this.#processes.get(process) ?? new FakeProcess(process, this.#machine);
+    this.#processes.set(process, known);
+    return known;
+  }
+
+  #checkFolder(path: string): void {
+    try {
+      this.#machine.files.list(path);
+    } catch (thrown) {
+      throw thrown instanceof FileFault ? thrown.toSandboxerError(path) : thrown;
+    }
+  }
+
+  /** A frozen sandbox answers nothing; a caller waits until it goes on or gives up. */
+  async #running(signal?: AbortSignal): Promise<void> {
+    const running = this.#machine.scheduler.running();
+    if (signal === undefined) return running;
+    signal.throwIfAborted();
+    const aborted = Promise.withResolvers<never>();
+    const onAbort = (): void => aborted.reject(signal.reason as Error);
+    signal.addEventListener("abort", onAbort, { once: true });
+    return Promise.race([running, aborted.promise]).finally(() => signal.removeEventListener("abort", onAbort));
+  }
+
+  #alive(): void {
+    if (this.#machine.end !== undefined) throw this.#machine.failure();
+  }
+
+  async #attempt<Result>(action: () => Result): Promise<Result> {
+    this.#alive();
+    return action();
+  }
+}
+
+function notSupported(what: string): SandboxerError {
+  return new SandboxerError("not_supported", `This fake backend has no ${what}.`);
+}

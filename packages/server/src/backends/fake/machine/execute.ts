@@ -1,0 +1,164 @@
+import { posix } from "node:path";
+import type { Instruction } from "../programs/instruction.ts";
+import { isTruthy, ProgramError, toNumber } from "../programs/values.ts";
+import { fromText } from "./byte-string.ts";
+import { evaluate, pathOf, textOf } from "./evaluate.ts";
+import { executeFileInstruction } from "./execute-files.ts";
+import { executeInputOutput } from "./execute-input-output.ts";
+import { nextLoopValue, startLoop } from "./execute-loops.ts";
+import { FileFault } from "./file-fault.ts";
+import type { Machine } from "./machine.ts";
+import type { MachineProcess } from "./machine-process.ts";
+import { deliver } from "./signals.ts";
+import { writeOutput } from "./write-output.ts";
+
+/** `blocked`: the instruction waits, and is executed again when the process is woken. A number: where to go on. */
+export type Outcome = "done" | "blocked" | number;
+
+/** Executes the present instruction of a process. */
+export function executeInstruction(process: MachineProcess, machine: Machine): "done" | "blocked" {
+  const { record } = process;
+  const instruction = record.program.instructions[record.counter];
+  if (instruction === undefined) {
+    machine.finish(process, { code: record.program.language === "bash" ? record.status : 0 });
+    return "done";
+  }
+  record.instructionsRun += 1;
+  const outcome = attempt(instruction, process, machine);
+  if (outcome === "blocked") return "blocked";
+  record.progress = {};
+  record.counter = outcome === "done" ? record.counter + 1 : outcome;
+  return "done";
+}
+
+/** In bash a file that fails is a status; in the other languages it ends the program, as every other error does. */
+function attempt(instruction: Instruction, process: MachineProcess, machine: Machine): Outcome {
+  const { language } = process.record.program;
+  try {
+    return execute(instruction, process, machine);
+  } catch (thrown) {
+    if (!(thrown instanceof FileFault || thrown instanceof ProgramError)) throw thrown;
+    const shell = language === "bash";
+    const prefix = shell ? "bash: " : language === "python" ? "Traceback (most recent call last):\n" : "Uncaught ";
+    const name = thrown instanceof FileFault && language === "python" ? "OSError: " : "";
+    writeOutput({ stream: "stderr" }, `${prefix}${name}${fromText(thrown.message)}\n`, process, machine);
+    if (!shell) machine.finish(process, { code: 1 });
+    process.record.status = 1;
+    return "orElse" in instruction ? instruction.orElse : "done";
+  }
+}
+
+function execute(instruction: Instruction, process: MachineProcess, machine: Machine): Outcome {
+  const { record } = process;
+  switch (instruction.op) {
+    case "assign": {
+      const value = evaluate(instruction.value, process, machine);
+      record.variables[instruction.name] = value;
+      if (instruction.exported === true) record.environment[instruction.name] = String(value);
+      record.status = 0;
+      return "done";
+    }
+    case "sleep": {
+      const { progress } = record;
+      progress.wakeAtMs ??= machine.scheduler.uptimeMs + toNumber(evaluate(instruction.seconds, process, machine)) * 1000;
+      return waitUntil(progress.wakeAtMs, process, machine);
+    }
+    case "exit": {
+      const code = instruction.code === undefined ? record.status : toNumber(evaluate(instruction.code, process, machine));
+      machine.finish(process, { code: code & 0xff });
+      return "done";
+    }
+    case "fail":
+      writeOutput({ stream: "stderr" }, textOf(instruction.message, process, machine), process, machine);
+      machine.finish(process, { code: instruction.code });
+      return "done";
+    case "report":
+      writeOutput({ stream: "stderr" }, textOf(instruction.message, process, machine), process, machine);
+      record.status = instruction.status;
+      return "done";
+    case "status":
+      record.status = isTruthy(evaluate(instruction.from, process, machine)) ? 0 : 1;
+      return "done";
+    case "jump":
+      return instruction.to;
+    case "jumpUnless":
+      return isTruthy(evaluate(instruction.condition, process, machine)) ? "done" : instruction.to;
+    case "jumpOnStatus":
+      return (record.status === 0) === instruction.success ? instruction.to : "done";
+    case "loopStart":
+      startLoop(instruction.slot, instruction.source, process, machine);
+      return "done";
+    case "loopNext": {
+      const value = nextLoopValue(instruction.slot, process);
+      if (value === undefined) return instruction.to;
+      record.variables[instruction.variable] = value;
+      return "done";
+    }
+    case "fork":
+      return fork(instruction.to, process, machine);
+    case "wait":
+      record.status = 0;
+      return machine.living.some((child) => child.record.parentPid === process.pid) ? "blocked" : "done";
+    case "kill": {
+      const target = machine.processes.get(toNumber(evaluate(instruction.pid, process, machine)));
+      record.status = target?.running === true ? 0 : 1;
+      if (target !== undefined) deliver(instruction.signal, target, machine);
+      return "done";
+    }
+    case "changeFolder": {
+      const path = pathOf(instruction.path, process, machine);
+      if (machine.files.stat(path).kind !== "folder") throw new FileFault("ENOTDIR");
+      record.workingFolder = posix.normalize(path).replace(/(?<=.)\/$/, "");
+      record.status = 0;
+      return "done";
+    }
+    case "timer": {
+      const delayMs = toNumber(evaluate(instruction.delayMs, process, machine));
+      const dueMs = machine.scheduler.uptimeMs + delayMs;
+      record.timers.push({ to: instruction.to, dueMs, ...(instruction.again ? { everyMs: delayMs } : {}) });
+      return "done";
+    }
+    case "nextTimer":
+      return nextTimer(process, machine);
+    case "file":
+    case "list":
+    case "open":
+      return executeFileInstruction(instruction, process, machine);
+    default:
+      return executeInputOutput(instruction, process, machine);
+  }
+}
+
+function waitUntil(atMs: number, process: MachineProcess, machine: Machine): Outcome {
+  process.record.status = 0;
+  if (machine.scheduler.uptimeMs >= atMs) return "done";
+  machine.scheduler.wakeAt(process, atMs);
+  return "blocked";
+}
+
+function fork(to: number, process: MachineProcess, machine: Machine): Outcome {
+  const child = machine.fork(process);
+  if (child === undefined) {
+    writeOutput({ stream: "stderr" }, "bash: fork: Resource temporarily unavailable\n", process, machine);
+    process.record.status = 254;
+    return to;
+  }
+  child.record.counter += 1;
+  process.record.backgroundPid = child.pid;
+  process.record.status = 0;
+  return to;
+}
+
+/** The program is through: what `setTimeout` left, in the order in which it falls due; then the end. */
+function nextTimer(process: MachineProcess, machine: Machine): Outcome {
+  const { record } = process;
+  const next = record.timers.toSorted((left, right) => left.dueMs - right.dueMs)[0];
+  if (next === undefined) {
+    machine.finish(process, { code: 0 });
+    return "done";
+  }
+  if (waitUntil(next.dueMs, process, machine) === "blocked") return "blocked";
+  record.timers = record.timers.filter((timer) => timer !== next);
+  if (next.everyMs !== undefined) record.timers.push({ ...next, dueMs: next.dueMs + Math.max(1, next.everyMs) });
+  return next.to;
+}

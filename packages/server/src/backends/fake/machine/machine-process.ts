@@ -1,0 +1,81 @@
+import type { ProcessExit } from "../../backend.ts";
+import type { Program, Value } from "../programs/instruction.ts";
+import { OutputLog, type OutputLogState } from "./output-log.ts";
+import { StdinPipe, type StdinState } from "./stdin-pipe.ts";
+
+export type LoopState =
+  | { readonly kind: "range"; next: number; readonly to: number; readonly step: number }
+  | { readonly kind: "values"; next: number; readonly values: readonly Value[] };
+
+/** How far the present instruction has come; empty between instructions. */
+export interface InstructionProgress {
+  wakeAtMs?: number;
+  pending?: string;
+  writtenBytes?: number;
+  announced?: boolean;
+}
+
+/** Everything about a process that a snapshot must hold besides its pipes; plain JSON. */
+export interface ProcessRecord {
+  readonly pid: number;
+  parentPid: number;
+  /** The process that `exec` started and that this one belongs to; itself for that one. */
+  readonly leaderPid: number;
+  /** Absent for what a program started. */
+  readonly key?: string;
+  readonly command: string;
+  readonly program: Program;
+  counter: number;
+  readonly variables: Record<string, Value>;
+  readonly loops: Record<string, LoopState>;
+  timers: { readonly to: number; readonly dueMs: number; readonly everyMs?: number }[];
+  readonly environment: Record<string, string>;
+  workingFolder: string;
+  status: number;
+  backgroundPid: number;
+  instructionsRun: number;
+  stopped: boolean;
+  terminal?: { rows: number; columns: number };
+  progress: InstructionProgress;
+  exit?: ProcessExit;
+}
+
+export interface ProcessState {
+  readonly record: ProcessRecord;
+  readonly stdin: StdinState;
+  readonly log: OutputLogState;
+}
+
+/** A process of the machine: its record, its pipes, and who waits for its end. */
+export class MachineProcess {
+  readonly record: ProcessRecord;
+  readonly stdin: StdinPipe;
+  readonly log: OutputLog;
+  readonly exited = Promise.withResolvers<ProcessExit>();
+  /** The reader that `output` made last; an older one ends. */
+  reader: object | undefined;
+
+  constructor(record: ProcessRecord, stdin = new StdinPipe(), log = new OutputLog()) {
+    this.record = record;
+    this.stdin = stdin;
+    this.log = log;
+    // Nobody has to wait for the end of a process.
+    this.exited.promise.catch(() => undefined);
+    if (record.exit !== undefined) this.exited.resolve(record.exit);
+  }
+
+  get pid(): number {
+    return this.record.pid;
+  }
+  get running(): boolean {
+    return this.record.exit === undefined;
+  }
+
+  capture(): ProcessState {
+    return structuredClone({ record: this.record, stdin: this.stdin.capture(), log: this.log.capture() });
+  }
+
+  static restore(state: ProcessState): MachineProcess {
+    return new MachineProcess(state.record, new StdinPipe(state.stdin), OutputLog.restore(state.log));
+  }
+}

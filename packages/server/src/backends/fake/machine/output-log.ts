@@ -1,0 +1,134 @@
+import type { OutputChunk } from "../../backend.ts";
+import { completeLength, fromBytes, toBytes } from "./byte-string.ts";
+
+export type OutputStream = OutputChunk["stream"];
+
+/** The bounds of the agent (agent/PROTOCOL.md, "Output log"). */
+export const OUTPUT_BOUNDS = { unacknowledgedBytes: 1 << 20, retainedBytes: 256 << 10, chunkBytes: 64 << 10 };
+/** Small writes are kept together up to this size, so that a printer of short lines costs bytes, not objects. */
+const MERGE_BYTES = 4096;
+
+interface LogChunk {
+  readonly stream: OutputStream;
+  readonly offset: number;
+  data: Buffer;
+}
+
+export interface OutputLogState {
+  readonly chunks: readonly { stream: OutputStream; offset: number; data: string }[];
+  readonly end: number;
+  readonly acknowledged: number;
+  readonly carry: Readonly<Record<OutputStream, string>>;
+  readonly finished: boolean;
+}
+
+/** Both streams of a process in one log; offsets count its bytes. Takes no more than the bound allows. */
+export class OutputLog {
+  #chunks: LogChunk[] = [];
+  #end = 0;
+  #acknowledged = 0;
+  #finished = false;
+  /** The beginning of a character whose rest has not been written. */
+  readonly #carry: Record<OutputStream, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+  readonly #waiting = new Set<() => void>();
+
+  get end(): number {
+    return this.#end;
+  }
+  get acknowledged(): number {
+    return this.#acknowledged;
+  }
+  get finished(): boolean {
+    return this.#finished;
+  }
+  get keptBytes(): number {
+    return this.#end - (this.#chunks[0]?.offset ?? this.#end);
+  }
+
+  /** How many of the bytes were taken; fewer than given when the log is full. */
+  append(stream: OutputStream, data: Uint8Array): number {
+    const held = this.#carry.stdout.length + this.#carry.stderr.length;
+    const room = OUTPUT_BOUNDS.unacknowledgedBytes - (this.#end - this.#acknowledged) - held;
+    if (room <= 0 || this.#finished) return 0;
+    const taken = data.subarray(0, room);
+    let rest: Buffer = Buffer.concat([this.#carry[stream], taken]);
+    let whole = completeLength(rest);
+    while (whole > 0) {
+      const length = Math.min(whole, OUTPUT_BOUNDS.chunkBytes);
+      const cut = completeLength(rest.subarray(0, length));
+      this.#push(stream, rest.subarray(0, cut));
+      rest = rest.subarray(cut);
+      whole -= cut;
+    }
+    this.#carry[stream] = Buffer.from(rest);
+    this.notify();
+    return taken.length;
+  }
+
+  /** No more output will come: cut characters go out as they are. */
+  finish(): void {
+    for (const stream of ["stdout", "stderr"] as const) {
+      if (this.#carry[stream].length > 0) this.#push(stream, this.#carry[stream]);
+      this.#carry[stream] = Buffer.alloc(0);
+    }
+    this.#finished = true;
+    this.notify();
+  }
+
+  acknowledge(offset: number): void {
+    this.#acknowledged = Math.max(this.#acknowledged, Math.min(offset, this.#end));
+    const oldest = this.#acknowledged - OUTPUT_BOUNDS.retainedBytes;
+    const kept = this.#chunks.findIndex((chunk) => chunk.offset + chunk.data.length > oldest);
+    if (kept > 0) this.#chunks.splice(0, kept);
+  }
+
+  /** The bytes from `offset` to the end of their chunk, or from the oldest byte when those are gone. */
+  at(offset: number): OutputChunk | undefined {
+    const chunk = this.#chunks.find((candidate) => candidate.offset + candidate.data.length > offset);
+    if (chunk === undefined) return undefined;
+    const from = Math.max(offset, chunk.offset);
+    return { stream: chunk.stream, offset: from, data: new Uint8Array(chunk.data.subarray(from - chunk.offset)) };
+  }
+
+  /** Settles at the next change. */
+  changed(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.add(resolve));
+  }
+
+  notify(): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const resolve of waiting) resolve();
+  }
+
+  capture(): OutputLogState {
+    return {
+      chunks: this.#chunks.map((chunk) => ({ ...chunk, data: fromBytes(chunk.data) })),
+      end: this.#end,
+      acknowledged: this.#acknowledged,
+      carry: { stdout: fromBytes(this.#carry.stdout), stderr: fromBytes(this.#carry.stderr) },
+      finished: this.#finished,
+    };
+  }
+
+  static restore(state: OutputLogState): OutputLog {
+    const log = new OutputLog();
+    log.#chunks = state.chunks.map((chunk) => ({ ...chunk, data: toBytes(chunk.data) }));
+    log.#end = state.end;
+    log.#acknowledged = state.acknowledged;
+    log.#carry.stdout = toBytes(state.carry.stdout);
+    log.#carry.stderr = toBytes(state.carry.stderr);
+    log.#finished = state.finished;
+    return log;
+  }
+
+  #push(stream: OutputStream, data: Buffer): void {
+    const last = this.#chunks.at(-1);
+    if (last?.stream === stream && last.data.length + data.length <= MERGE_BYTES) {
+      last.data = Buffer.concat([last.data, data]);
+    } else {
+      this.#chunks.push({ stream, offset: this.#end, data: Buffer.from(data) });
+    }
+    this.#end += data.length;
+  }
+}
