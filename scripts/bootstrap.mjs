@@ -25,9 +25,12 @@ export async function bootstrap(root = ROOT, say = (line) => process.stderr.writ
       // npm must not run on the Node that it is about to remove.
       env: { ...process.env, PATH: pathWithoutModules() },
     });
-    if (result.error !== undefined) throw new Error(`npm could not be started: ${result.error.message}. Install Node with npm, then try again.`);
+    if (result.error !== undefined)
+      throw new Error(`npm could not be started: ${result.error.message}. Install Node with npm, then try again.`);
     if (result.status !== 0) {
-      throw new Error(`npm ci failed (exit code ${result.status}). Check that the package registry can be reached (npm ping), then try again.`);
+      throw new Error(
+        `npm ci failed (exit code ${result.status}). Check that the package registry can be reached (npm ping), then try again.`,
+      );
     }
     writeFileSync(stampPath(root), lockDigest(root));
   } finally {
@@ -58,7 +61,9 @@ function stampPath(root) {
 }
 
 function lockDigest(root) {
-  return createHash("sha256").update(readFileSync(join(root, "package-lock.json"))).digest("hex");
+  return createHash("sha256")
+    .update(readFileSync(join(root, "package-lock.json")))
+    .digest("hex");
 }
 
 function pathWithoutModules() {
@@ -68,9 +73,12 @@ function pathWithoutModules() {
 
 /** A file with the holder's process id. One whose holder is gone is taken over. */
 async function takeLock(root, say) {
-  const path = join(tmpdir(), `sandboxer-bootstrap-${createHash("sha256").update(root).digest("hex").slice(0, 16)}.lock`);
+  const path = join(
+    tmpdir(),
+    `sandboxer-bootstrap-${createHash("sha256").update(root).digest("hex").slice(0, 16)}.lock`,
+  );
   const deadline = Date.now() + WAIT_MS;
-  for (let told = false; ; ) {
+  for (let told = false; ;) {
     try {
       writeFileSync(path, String(process.pid), { flag: "wx" });
       await sleep(50);
@@ -84,7 +92,8 @@ async function takeLock(root, say) {
     else {
       if (!told) say(`Another process (${holder}) is installing dependencies; waiting for it …`);
       told = true;
-      if (Date.now() > deadline) throw new Error(`Process ${holder} still holds ${path}. End it, or remove the file, then try again.`);
+      if (Date.now() > deadline)
+        throw new Error(`Process ${holder} still holds ${path}. End it, or remove the file, then try again.`);
       await sleep(250);
     }
   }

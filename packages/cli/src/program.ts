@@ -37,5 +37,8 @@ function asUsageError(thrown: CommanderError, program: Command): SandboxerError 
     return new SandboxerError("bad_request", `A command is missing: ${verbs}.`, { hint: "Run `sandboxer --help`." });
   }
   const message = thrown.message.replace(/^error: /, "");
-  return new SandboxerError("bad_request", message, { hint: "Run `sandboxer --help`, or the command with --help.", cause: thrown });
+  return new SandboxerError("bad_request", message, {
+    hint: "Run `sandboxer --help`, or the command with --help.",
+    cause: thrown,
+  });
 }

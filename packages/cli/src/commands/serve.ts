@@ -27,7 +27,10 @@ export function serveCommand(io: Io, setExitCode: (code: number) => void): Comma
   });
 }
 
-function greeting(server: { url: string; store: string | undefined; engine: string }, workingDirectory: string): string {
+function greeting(
+  server: { url: string; store: string | undefined; engine: string },
+  workingDirectory: string,
+): string {
   const webSocketUrl = server.url.replace(/^http/, "ws");
   return [
     "",
@@ -36,5 +39,7 @@ function greeting(server: { url: string; store: string | undefined; engine: stri
     `Engine        ${server.engine}`,
     `Try           node ${relative(workingDirectory, EXAMPLE)} ${webSocketUrl}`,
     "",
-  ].map((line) => `${line}\n`).join("");
+  ]
+    .map((line) => `${line}\n`)
+    .join("");
 }

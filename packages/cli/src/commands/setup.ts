@@ -1,6 +1,12 @@
 import { Command } from "commander";
 import { parseConfig, type ServerConfig } from "@sandboxer/server/config";
-import { buildNewestEngine, prepareGvisor, withSetupLock, type ReportStep, type SetupContext } from "@sandboxer/server/setup";
+import {
+  buildNewestEngine,
+  prepareGvisor,
+  withSetupLock,
+  type ReportStep,
+  type SetupContext,
+} from "@sandboxer/server/setup";
 import type { Io } from "../io.ts";
 import { stepJsonPrinter, stepPrinter } from "../output/steps.ts";
 import { addSettingFlags, readSettingFlags } from "../setting-flags.ts";
@@ -18,10 +24,15 @@ export function setupCommand(io: Io): Command {
     exitOnSignal(io);
     const given = contextOf(config, json ? stepJsonPrinter(io) : stepPrinter(io));
     const newest = options["newest"] === true ? await withSetupLock(given, () => buildNewestEngine(given)) : undefined;
-    const { engine, agentPath, platform } = await prepareGvisor({ ...given, runscPath: newest?.path ?? given.runscPath });
+    const { engine, agentPath, platform } = await prepareGvisor({
+      ...given,
+      runscPath: newest?.path ?? given.runscPath,
+    });
     if (json) io.stdout(`${JSON.stringify({ engine, agentPath, platform })}\n`);
     else {
-      io.stdout(`\nrunsc     ${engine.path} (${engine.version}, ${engine.source})\nagent     ${agentPath}\nplatform  ${platform}\n`);
+      io.stdout(
+        `\nrunsc     ${engine.path} (${engine.version}, ${engine.source})\nagent     ${agentPath}\nplatform  ${platform}\n`,
+      );
       if (newest !== undefined) io.stdout(`\nTo use it: npx sandboxer serve --runsc ${newest.path}\n`);
     }
   });

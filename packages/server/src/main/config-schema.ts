@@ -20,7 +20,12 @@ export const configSchema = z.object({
   maxSandboxes: integer(1, 1_000_000),
   maxClients: integer(1, 1_000_000),
   maxMessageBytes: integer(1024, 1_073_741_824),
-  apiKeys: z.string().transform((text) => text.split(",").map((key) => key.trim()).filter((key) => key !== "")),
+  apiKeys: z.string().transform((text) =>
+    text
+      .split(",")
+      .map((key) => key.trim())
+      .filter((key) => key !== ""),
+  ),
   logLevel: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
   searchPath: z.string(),
 });
@@ -46,7 +51,10 @@ function durationMs() {
 }
 
 function path() {
-  return z.string().min(1).transform((text) => resolve(text));
+  return z
+    .string()
+    .min(1)
+    .transform((text) => resolve(text));
 }
 
 function storeLocation() {

@@ -12,15 +12,39 @@ export const SETTINGS = {
   image: setting("--image <IMAGE>", "SANDBOXER_IMAGE", "root filesystem of new sandboxes (default host)"),
   dataDirectory: setting("--data-directory <PATH>", "SANDBOXER_DATA_DIRECTORY", "run directories and records"),
   cacheDirectory: setting("--cache-directory <PATH>", "SANDBOXER_CACHE_DIRECTORY", "engines, agents, verdicts"),
-  leaseTtlMs: setting("--lease-ttl <DURATION>", "SANDBOXER_LEASE_TTL", "ownership without a renewal ends (default 15s)"),
-  handoffTimeoutMs: setting("--handoff-timeout <DURATION>", "SANDBOXER_HANDOFF_TIMEOUT", "wait for an owner to yield (default 30s)"),
-  defaultIdleTimeoutSeconds: setting("--idle-timeout <DURATION>", "SANDBOXER_IDLE_TIMEOUT", "for sandboxes that do not say (default 5m)"),
-  keepCheckpoints: setting("--keep-checkpoints <N>", "SANDBOXER_KEEP_CHECKPOINTS", "newest checkpoints kept of each sandbox (default 3)"),
+  leaseTtlMs: setting(
+    "--lease-ttl <DURATION>",
+    "SANDBOXER_LEASE_TTL",
+    "ownership without a renewal ends (default 15s)",
+  ),
+  handoffTimeoutMs: setting(
+    "--handoff-timeout <DURATION>",
+    "SANDBOXER_HANDOFF_TIMEOUT",
+    "wait for an owner to yield (default 30s)",
+  ),
+  defaultIdleTimeoutSeconds: setting(
+    "--idle-timeout <DURATION>",
+    "SANDBOXER_IDLE_TIMEOUT",
+    "for sandboxes that do not say (default 5m)",
+  ),
+  keepCheckpoints: setting(
+    "--keep-checkpoints <N>",
+    "SANDBOXER_KEEP_CHECKPOINTS",
+    "newest checkpoints kept of each sandbox (default 3)",
+  ),
   maxSandboxes: setting("--max-sandboxes <N>", "SANDBOXER_MAX_SANDBOXES", "live sandboxes at once (default 100)"),
   maxClients: setting("--max-clients <N>", "SANDBOXER_MAX_CLIENTS", "connected clients at once (default 1000)"),
-  maxMessageBytes: setting("--max-message-bytes <N>", "SANDBOXER_MAX_MESSAGE_BYTES", "largest message of a client (default 1048576)"),
+  maxMessageBytes: setting(
+    "--max-message-bytes <N>",
+    "SANDBOXER_MAX_MESSAGE_BYTES",
+    "largest message of a client (default 1048576)",
+  ),
   apiKeys: setting(undefined, "SANDBOXER_API_KEYS", "comma-separated keys that clients must send"),
-  logLevel: setting("--log-level <L>", "SANDBOXER_LOG_LEVEL", "trace, debug, info, warn, error, fatal, silent (default info)"),
+  logLevel: setting(
+    "--log-level <L>",
+    "SANDBOXER_LOG_LEVEL",
+    "trace, debug, info, warn, error, fatal, silent (default info)",
+  ),
   searchPath: setting(undefined, "PATH", "where programs are looked for"),
 } as const satisfies Record<string, Setting>;
 

@@ -35,17 +35,22 @@ export async function prepareAgent(context: SetupContext): Promise<AgentBinary> 
 }
 
 /** Looks, and makes nothing. */
-export async function findAgent(context: Pick<SetupContext, "agentDirectory" | "cacheDirectory">): Promise<AgentBinary | undefined> {
+export async function findAgent(
+  context: Pick<SetupContext, "agentDirectory" | "cacheDirectory">,
+): Promise<AgentBinary | undefined> {
   const agentDirectory = context.agentDirectory ?? AGENT_DIRECTORY;
   const candidates = [join(agentDirectory, "prebuilt", `linux-${process.arch}`, PROGRAM)];
-  if (existsSync(join(agentDirectory, "src"))) candidates.push(await compiledAgentPath(context.cacheDirectory, agentDirectory));
+  if (existsSync(join(agentDirectory, "src")))
+    candidates.push(await compiledAgentPath(context.cacheDirectory, agentDirectory));
   const path = candidates.find(isExecutable);
   return path === undefined ? undefined : { path, sha256: await hashFile(path) };
 }
 
 export function findCompiler(searchPath: string): { make: string; compiler: string } | undefined {
   const make = findProgram("make", searchPath);
-  const compiler = ["cc", "gcc", "clang"].map((name) => findProgram(name, searchPath)).find((path) => path !== undefined);
+  const compiler = ["cc", "gcc", "clang"]
+    .map((name) => findProgram(name, searchPath))
+    .find((path) => path !== undefined);
   return make === undefined || compiler === undefined ? undefined : { make, compiler };
 }
 
@@ -53,9 +58,13 @@ async function compileAgent(context: SetupContext, signal: AbortSignal): Promise
   const agentDirectory = context.agentDirectory ?? AGENT_DIRECTORY;
   const tools = findCompiler(context.searchPath);
   if (tools === undefined) {
-    throw new SandboxerError("backend_unavailable", "The agent has to be compiled, and there is no C compiler and make here.", {
-      hint: `Run: ${COMPILER_REMEDY}`,
-    });
+    throw new SandboxerError(
+      "backend_unavailable",
+      "The agent has to be compiled, and there is no C compiler and make here.",
+      {
+        hint: `Run: ${COMPILER_REMEDY}`,
+      },
+    );
   }
   const target = await compiledAgentPath(context.cacheDirectory, agentDirectory);
   return inScratchDirectory(context.cacheDirectory, async (directory) => {

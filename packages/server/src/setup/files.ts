@@ -34,8 +34,8 @@ export async function installFile(source: string, target: string, mode: number):
   try {
     await copyFile(source, temporary, constants.COPYFILE_FICLONE);
     await chmod(temporary, mode);
-    const file = await open(temporary, "r");
-    await file.sync().finally(() => file.close());
+    await using file = await open(temporary, "r");
+    await file.sync();
     await rename(temporary, target);
   } finally {
     await rm(temporary, { force: true });

@@ -9,7 +9,9 @@ import { inScratchDirectory } from "./scratch.ts";
 import type { Engine } from "./engine/source.ts";
 import { runStep } from "./step.ts";
 
-export type Verdict = { readonly ok: true; readonly elapsedMs: number } | { readonly ok: false; readonly reason: string };
+export type Verdict =
+  | { readonly ok: true; readonly elapsedMs: number }
+  | { readonly ok: false; readonly reason: string };
 
 export type SelfTest = (options: {
   runscPath: string;
@@ -40,7 +42,8 @@ export async function choosePlatform(
     const verdict = await judge(context, engine, agent, platform, selfTest);
     if (verdict.ok) {
       // A failure is only remembered beside a success: where nothing works, the next start looks again.
-      for (const other of failed) await remember(context.cacheDirectory, engine, agent, other, { ok: false, reason: reasons.join(" ") });
+      for (const other of failed)
+        await remember(context.cacheDirectory, engine, agent, other, { ok: false, reason: reasons.join(" ") });
       return platform;
     }
     failed.push(platform);

@@ -21,7 +21,10 @@ const KEPT_CHARACTERS = 64 * 1024;
  * throws, after the whole process group is dead, since apt-get, make and go leave the work to children. It is a group of
  * its own, which Ctrl-C does not reach, so it also ends when this process exits.
  */
-export async function runCommand(argv: readonly [string, ...string[]], options: CommandOptions): Promise<CommandResult> {
+export async function runCommand(
+  argv: readonly [string, ...string[]],
+  options: CommandOptions,
+): Promise<CommandResult> {
   options.signal.throwIfAborted();
   const [program, ...rest] = argv;
   const child = spawn(program, rest, {
@@ -56,7 +59,10 @@ export async function runCommand(argv: readonly [string, ...string[]], options: 
 
 /** The line of a failed program that says most: the first that calls itself an error, else the last. */
 export function tellingLine(result: CommandResult): string {
-  const lines = `${result.stdout}\n${result.stderr}`.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+  const lines = `${result.stdout}\n${result.stderr}`
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
   const error = lines.find((line) => /(^E|\b(fatal )?error): /.test(line));
   return error ?? lines.at(-1) ?? `exit code ${result.code ?? "none"}`;
 }

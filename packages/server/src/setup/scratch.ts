@@ -4,7 +4,10 @@ import { join } from "node:path";
 const PREFIX = "scratch-";
 
 /** A directory for downloads and builds, on the cache's own volume, gone afterwards. */
-export async function inScratchDirectory<T>(cacheDirectory: string, work: (directory: string) => Promise<T>): Promise<T> {
+export async function inScratchDirectory<T>(
+  cacheDirectory: string,
+  work: (directory: string) => Promise<T>,
+): Promise<T> {
   await mkdir(cacheDirectory, { recursive: true });
   const directory = await mkdtemp(join(cacheDirectory, PREFIX));
   try {

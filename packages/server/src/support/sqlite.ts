@@ -5,11 +5,11 @@ let loaded: Sqlite | undefined;
 /** `node:sqlite`, without the one line that Node 22 and 24 print about it being experimental. Other warnings pass. */
 export function loadSqlite(): Sqlite {
   if (loaded !== undefined) return loaded;
-  const emitWarning = process.emitWarning;
-  process.emitWarning = ((warning: string | Error, ...rest: unknown[]) => {
+  const { emitWarning } = process;
+  process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
     if (rest[0] === "ExperimentalWarning" && String(warning).includes("SQLite")) return;
     Reflect.apply(emitWarning, process, [warning, ...rest]);
-  }) as typeof process.emitWarning;
+  };
   try {
     loaded = process.getBuiltinModule("node:sqlite");
     return loaded;

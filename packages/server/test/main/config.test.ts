@@ -71,7 +71,9 @@ test.each<[ConfigFlags, string]>([
   [{ store: "ftp://host/x" }, "flag --store"],
   [{ backend: "../x" }, "flag --backend"],
 ])("%j is refused, naming %s", (flags, origin) => {
-  expect(() => parse(flags)).toThrow(expect.objectContaining({ code: "bad_request", message: expect.stringContaining(origin) }));
+  expect(() => parse(flags)).toThrow(
+    expect.objectContaining({ code: "bad_request", message: expect.stringContaining(origin) }),
+  );
 });
 
 test("a bad variable is named", () => {

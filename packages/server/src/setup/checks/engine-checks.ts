@@ -39,23 +39,45 @@ function describeAgent(agent: AgentBinary | undefined, context: CheckContext): C
   const base = { name: "agent", needed: true };
   if (agent !== undefined) return { ...base, state: "found", message: agent.path };
   const tools = findCompiler(context.searchPath);
-  if (tools !== undefined) return { ...base, state: "found", message: `compiled at the first start, with ${tools.compiler}` };
-  return { ...base, state: "missing", message: "not compiled, and there is no C compiler and make", remedy: COMPILER_REMEDY };
+  if (tools !== undefined)
+    return { ...base, state: "found", message: `compiled at the first start, with ${tools.compiler}` };
+  return {
+    ...base,
+    state: "missing",
+    message: "not compiled, and there is no C compiler and make",
+    remedy: COMPILER_REMEDY,
+  };
 }
 
-async function checkPlatform(context: CheckContext, engine: Found, agent: AgentBinary | undefined): Promise<CheckResult> {
+async function checkPlatform(
+  context: CheckContext,
+  engine: Found,
+  agent: AgentBinary | undefined,
+): Promise<CheckResult> {
   const base = { name: "platform", needed: true };
   if ("missing" in engine || agent === undefined || whyNotGvisor(thisHost()) !== undefined) {
-    return { ...base, state: "unknown", message: "can be tested when root, runsc and the agent are there", remedy: SET_UP };
+    return {
+      ...base,
+      state: "unknown",
+      message: "can be tested when root, runsc and the agent are there",
+      remedy: SET_UP,
+    };
   }
   const reasons: string[] = [];
   const platforms: readonly Platform[] = context.platform === "auto" ? ["systrap", "ptrace"] : [context.platform];
   for (const platform of platforms) {
-    const verdict = (await readVerdict(context.cacheDirectory, engine, agent, platform)) ?? (await test(engine, agent, platform));
-    if (verdict.ok) return { ...base, state: "found", version: platform, message: `${platform}: run, checkpoint and restore work` };
+    const verdict =
+      (await readVerdict(context.cacheDirectory, engine, agent, platform)) ?? (await test(engine, agent, platform));
+    if (verdict.ok)
+      return { ...base, state: "found", version: platform, message: `${platform}: run, checkpoint and restore work` };
     reasons.push(`${platform}: ${verdict.reason}`);
   }
-  return { ...base, state: "missing", message: reasons.join("; "), remedy: "In a container, start it with --privileged." };
+  return {
+    ...base,
+    state: "missing",
+    message: reasons.join("; "),
+    remedy: "In a container, start it with --privileged.",
+  };
 }
 
 async function test(engine: Engine, agent: AgentBinary, platform: Platform): Promise<Verdict> {

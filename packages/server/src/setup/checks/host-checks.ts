@@ -45,11 +45,18 @@ export const checkKvm: Check = async () => {
 export const checkCgroups: Check = async () => {
   const mount = findCgroupMount();
   const base = { name: "cgroups", needed: false };
-  const remedy = "Resource limits then rest on the sandbox alone. In a container, start it with --privileged --cgroupns=host.";
+  const remedy =
+    "Resource limits then rest on the sandbox alone. In a container, start it with --privileged --cgroupns=host.";
   if (mount === undefined) return { ...base, state: "missing", message: "no cgroup file system is mounted", remedy };
   return isWritable(mount.path)
     ? { ...base, state: "found", version: mount.version, message: `${mount.version}, writable at ${mount.path}` }
-    : { ...base, state: "missing", version: mount.version, message: `${mount.version} at ${mount.path} is not writable`, remedy };
+    : {
+        ...base,
+        state: "missing",
+        version: mount.version,
+        message: `${mount.version} at ${mount.path} is not writable`,
+        remedy,
+      };
 };
 
 /** What the `host` root filesystem offers to sandboxes: the interpreters of the three languages, at their usual places. */
@@ -70,11 +77,15 @@ export const checkInterpreters: Check = async () =>
 function findCgroupMount(): { path: string; version: string } | undefined {
   let mounts: string[][];
   try {
-    mounts = readFileSync("/proc/self/mounts", "utf8").split("\n").map((line) => line.split(" "));
+    mounts = readFileSync("/proc/self/mounts", "utf8")
+      .split("\n")
+      .map((line) => line.split(" "));
   } catch {
     return undefined;
   }
-  const first = mounts.find(([, , type, options]) => type === "cgroup" && options?.split(",").includes("memory") === true);
+  const first = mounts.find(
+    ([, , type, options]) => type === "cgroup" && options?.split(",").includes("memory") === true,
+  );
   if (first?.[1] !== undefined) return { path: first[1], version: "v1" };
   const second = mounts.find(([, path, type]) => type === "cgroup2" && path === "/sys/fs/cgroup");
   return second?.[1] === undefined ? undefined : { path: second[1], version: "v2" };

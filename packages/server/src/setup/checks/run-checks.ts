@@ -1,6 +1,13 @@
 import type { Check, CheckContext, CheckResult } from "./check.ts";
 import { checkEngine } from "./engine-checks.ts";
-import { checkCgroups, checkInterpreters, checkKernel, checkKvm, checkOperatingSystem, checkRoot } from "./host-checks.ts";
+import {
+  checkCgroups,
+  checkInterpreters,
+  checkKernel,
+  checkKvm,
+  checkOperatingSystem,
+  checkRoot,
+} from "./host-checks.ts";
 import { checkDocker, checkGo } from "./optional-checks.ts";
 import { checkDiskSpace, checkStore } from "./storage-checks.ts";
 

@@ -24,9 +24,16 @@ export const checkDiskSpace: Check = async ({ dataDirectory }) => {
 export const checkStore: Check = async ({ store }) => {
   const base = { name: "store", needed: true };
   if (store === undefined) {
-    return { ...base, needed: false, state: "missing", message: "none given: no checkpoints", remedy: "npx sandboxer serve --store PATH" };
+    return {
+      ...base,
+      needed: false,
+      state: "missing",
+      message: "none given: no checkpoints",
+      remedy: "npx sandboxer serve --store PATH",
+    };
   }
-  if (/^[a-z0-9]+:\/\//.test(store)) return { ...base, state: "unknown", message: `${store} is tried when the server starts` };
+  if (/^[a-z0-9]+:\/\//.test(store))
+    return { ...base, state: "unknown", message: `${store} is tried when the server starts` };
   const directory = nearestExisting(store);
   const probe = join(directory, `.sandboxer-doctor-${randomUUID()}`);
   try {

@@ -64,7 +64,8 @@ async function useGivenEngine(context: SetupContext, path: string): Promise<Engi
     signal: context.signal,
     work: async (signal) => {
       const inspection = await inspectEngine(path, signal);
-      if (!inspection.ok) throw new SandboxerError("backend_unavailable", inspection.reason, { hint: "Correct --runsc." });
+      if (!inspection.ok)
+        throw new SandboxerError("backend_unavailable", inspection.reason, { hint: "Correct --runsc." });
       const value = await describeEngine(path, inspection.version, "given path");
       return { value, message: `runsc ${value.version} at ${path}` };
     },

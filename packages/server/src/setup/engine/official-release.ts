@@ -29,7 +29,8 @@ export function officialReleaseFrom(releases: string): EngineSource {
       const url = `${releases}/${PINNED_ENGINE_VERSION}/${architecture}/runsc`;
 
       const expected = await fetchChecksum(`${url}.sha512`, signal);
-      if ("unreachable" in expected) return { skipped: `The official release cannot be fetched: ${expected.unreachable}` };
+      if ("unreachable" in expected)
+        return { skipped: `The official release cannot be fetched: ${expected.unreachable}` };
       return inScratchDirectory(cacheDirectory, async (directory) => {
         const candidate = join(directory, "runsc");
         try {
@@ -39,9 +40,13 @@ export function officialReleaseFrom(releases: string): EngineSource {
         }
         const actual = await hashFile(candidate, "sha512");
         if (actual !== expected.sha512) {
-          throw new SandboxerError("backend_unavailable", `${url} does not have its published checksum; it was not used.`, {
-            hint: "Try again later, or give a runsc that you trust with --runsc PATH.",
-          });
+          throw new SandboxerError(
+            "backend_unavailable",
+            `${url} does not have its published checksum; it was not used.`,
+            {
+              hint: "Try again later, or give a runsc that you trust with --runsc PATH.",
+            },
+          );
         }
         await chmod(candidate, 0o755);
         const engine = await installEngine(cacheDirectory, candidate, this.name, signal);

@@ -1,0 +1,128 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, test } from "vitest";
+import { installEngine } from "../../src/setup/engine/cache.ts";
+import { locateEngine } from "../../src/setup/engine/engine.ts";
+import { cachedCopy, onPath } from "../../src/setup/engine/local-sources.ts";
+import { officialReleaseFrom } from "../../src/setup/engine/official-release.ts";
+import { setupFixture } from "./setup-fixture.ts";
+
+const RUNSC = `echo "runsc version release-20240729.0"; echo "spec: 1.1.0"`;
+const OLD_RUNSC = `echo "runsc version 0.0~20221219.0"`;
+const signal = AbortSignal.timeout(20_000);
+
+test("a path that is given is used, and nothing else is looked for", async () => {
+  using fixture = setupFixture();
+  const path = fixture.program("mine/runsc", RUNSC);
+  fixture.program("bin/runsc", `echo "runsc version release-20990101.0"`);
+  const engine = await locateEngine({ ...fixture.context, runscPath: path });
+  expect(engine).toMatchObject({ path, version: "20240729.0", source: "given path" });
+  expect(engine.sha256).toBe(createHash("sha256").update(readFileSync(path)).digest("hex"));
+});
+
+test.each([
+  ["nothing there", undefined, /not an executable file/],
+  ["another program", `echo "docker version 1"`, /is not runsc/],
+  ["one that fails", `echo "cannot run" >&2; exit 3`, /cannot run/],
+  ["one that is too old", OLD_RUNSC, /20221219.0; 20240101 or newer is needed/],
+])("a path that is given and is wrong is an error: %s", async (_name, script, expected) => {
+  using fixture = setupFixture();
+  const path = script === undefined ? "/nowhere/runsc" : fixture.program("mine/runsc", script);
+  const locating = locateEngine({ ...fixture.context, runscPath: path });
+  await expect(locating).rejects.toMatchObject({
+    code: "backend_unavailable",
+    message: expect.stringMatching(expected),
+  });
+});
+
+test("one on PATH comes before the cache, unless it is too old", async () => {
+  using fixture = setupFixture();
+  const candidate = fixture.program("candidate", RUNSC);
+  await installEngine(fixture.context.cacheDirectory, candidate, "test", signal);
+  const old = fixture.program("bin/runsc", OLD_RUNSC);
+  expect(await locateEngine(fixture.context, [onPath, cachedCopy])).toMatchObject({ source: "cache" });
+  expect(fixture.steps).toContainEqual(
+    expect.objectContaining({ state: "skipped", message: expect.stringContaining("20221219.0") }),
+  );
+  writeFileSync(old, readFileSync(candidate));
+  expect(await locateEngine(fixture.context, [onPath, cachedCopy])).toMatchObject({
+    source: "runsc on PATH",
+    path: old,
+  });
+});
+
+test("a cached one that was changed is not used", async () => {
+  using fixture = setupFixture();
+  const candidate = fixture.program("candidate", RUNSC);
+  const { path } = await installEngine(fixture.context.cacheDirectory, candidate, "test", signal);
+  writeFileSync(path, `#!/bin/sh\n${RUNSC}\n# changed\n`);
+  await expect(locateEngine(fixture.context, [cachedCopy])).rejects.toMatchObject({ code: "backend_unavailable" });
+});
+
+test("where no source has one, the error names each reason and what to do", async () => {
+  using fixture = setupFixture();
+  const locating = locateEngine(fixture.context, [onPath, cachedCopy]);
+  await expect(locating).rejects.toMatchObject({
+    message: expect.stringMatching(/No runsc on PATH\. No runsc 20240729\.0 in the cache\./),
+    hint: expect.stringContaining("setup --newest"),
+  });
+});
+
+test("a source that breaks is passed over, and its reason is kept", async () => {
+  using fixture = setupFixture();
+  fixture.program("bin/runsc", RUNSC);
+  const broken = { ...cachedCopy, find: () => Promise.reject(new Error("disk on fire")) };
+  expect(await locateEngine(fixture.context, [broken, onPath])).toMatchObject({ source: "runsc on PATH" });
+  await expect(locateEngine(fixture.context, [broken])).rejects.toThrow(/disk on fire/);
+});
+
+test("a source that hangs is given up after its time", async () => {
+  using fixture = setupFixture();
+  fixture.program("bin/runsc", `sleep 30`);
+  const startMs = performance.now();
+  const locating = locateEngine(fixture.context, [{ ...onPath, timeoutMs: 200, find: onPath.find.bind(onPath) }]);
+  await expect(locating).rejects.toThrow(/not done within 0.2 s/);
+  expect(performance.now() - startMs).toBeLessThan(5000);
+});
+
+/** A release bucket with one engine. */
+async function bucket(engine: string, checksum: string) {
+  const server = createServer((request, response) => {
+    if (request.url?.endsWith("/runsc.sha512") === true) response.end(`${checksum}  runsc\n`);
+    else if (request.url?.endsWith("/runsc") === true) response.end(engine);
+    else response.writeHead(404).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/release`,
+    [Symbol.asyncDispose]: async () => void (await new Promise((resolve) => server.close(resolve))),
+  };
+}
+
+test("the official release is checked, then cached", async () => {
+  using fixture = setupFixture();
+  const script = `#!/bin/sh\n${RUNSC}\n`;
+  await using releases = await bucket(script, createHash("sha512").update(script).digest("hex"));
+  const engine = await locateEngine(fixture.context, [officialReleaseFrom(releases.url)]);
+  expect(engine).toMatchObject({ version: "20240729.0", source: "official release" });
+  expect(readFileSync(engine.path, "utf8")).toBe(script);
+  expect(await locateEngine(fixture.context, [cachedCopy])).toMatchObject({ path: engine.path });
+});
+
+test("a release with another checksum is not installed and leaves nothing behind", async () => {
+  using fixture = setupFixture();
+  await using releases = await bucket(`#!/bin/sh\n${RUNSC}\n`, "0".repeat(128));
+  const locating = locateEngine(fixture.context, [officialReleaseFrom(releases.url)]);
+  await expect(locating).rejects.toThrow(/does not have its published checksum/);
+  expect(existsSync(`${fixture.context.cacheDirectory}/engines`)).toBe(false);
+  expect(readdirSync(fixture.context.cacheDirectory)).toEqual([]);
+});
+
+test("no network is a normal case", async () => {
+  using fixture = setupFixture();
+  fixture.program("bin/runsc", RUNSC);
+  const sources = [officialReleaseFrom("http://127.0.0.1:9"), onPath];
+  expect(await locateEngine(fixture.context, sources)).toMatchObject({ source: "runsc on PATH" });
+});

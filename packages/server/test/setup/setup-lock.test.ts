@@ -1,0 +1,36 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { withSetupLock } from "../../src/setup/index.ts";
+import { setupFixture } from "./setup-fixture.ts";
+
+test("a second start waits for the first, and says so", async () => {
+  using fixture = setupFixture();
+  const events: string[] = [];
+  const start = (name: string): Promise<void> =>
+    withSetupLock(fixture.context, async () => {
+      events.push(`${name} in`);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      events.push(`${name} out`);
+    });
+  await Promise.all([start("a"), start("b")]);
+  expect(events).toEqual(["a in", "a out", "b in", "b out"]);
+  expect(fixture.steps.map((step) => [step.name, step.state])).toEqual([
+    ["set-up lock", "start"],
+    ["set-up lock", "done"],
+  ]);
+});
+
+test("the lock is let go when set-up fails", async () => {
+  using fixture = setupFixture();
+  await expect(withSetupLock(fixture.context, () => Promise.reject(new Error("no")))).rejects.toThrow("no");
+  expect(await withSetupLock(fixture.context, () => Promise.resolve("yes"))).toBe("yes");
+});
+
+test("what a killed set-up left is removed", async () => {
+  using fixture = setupFixture();
+  const left = join(fixture.context.cacheDirectory, "scratch-abc", "deep");
+  mkdirSync(left, { recursive: true });
+  await withSetupLock(fixture.context, async () => {});
+  expect(existsSync(left)).toBe(false);
+});
