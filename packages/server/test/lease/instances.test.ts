@@ -1,0 +1,131 @@
+import { expect, it, vi } from "vitest";
+import { Instances, type InstancesOptions } from "../../src/lease/instances.ts";
+import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
+import type { ObjectStore } from "../../src/store/store.ts";
+import { temporaryFolder } from "../store/temporary-folder.ts";
+import { FakeClock } from "./fake-clock.ts";
+import { FaultyStore } from "./faulty-store.ts";
+
+const TTL_MS = 15_000;
+
+async function register(store: ObjectStore, clock: FakeClock, options: Partial<InstancesOptions> = {}): Promise<Instances> {
+  const unexpected = (what: unknown): void => {
+    throw new Error(`unexpected: ${String(what)}`);
+  };
+  return await Instances.register({
+    store,
+    clock,
+    ttlMs: TTL_MS,
+    url: "http://here:1",
+    onFenced: unexpected,
+    onError: unexpected,
+    ...options,
+  });
+}
+
+async function openTemporaryStore(): Promise<ObjectStore> {
+  return await DirectoryStore.open(await temporaryFolder());
+}
+
+async function recordOf(store: ObjectStore, instanceId: string): Promise<Record<string, unknown>> {
+  const cell = await store.readCell(`instances/${instanceId}.json`);
+  return JSON.parse(Buffer.from(cell?.body ?? "{}").toString()) as Record<string, unknown>;
+}
+
+/** Lets one round of renewing and watching pass: both loops sleep again when it is over. */
+async function pass(clock: FakeClock, ms: number, loops = 2): Promise<void> {
+  for (let left = ms; left > 0; left -= TTL_MS / 3) {
+    clock.advance(TTL_MS / 3);
+    await vi.waitFor(() => expect(clock.sleeping).toBe(loops), { interval: 1 });
+  }
+}
+
+it("renews its record while it lives, and says dead at its orderly end", async () => {
+  const store = await openTemporaryStore();
+  const clock = new FakeClock();
+  const instance = await register(store, clock);
+  expect(await recordOf(store, instance.instanceId)).toMatchObject({ beat: 1, url: "http://here:1", ttl_ms: TTL_MS });
+  await pass(clock, TTL_MS);
+  expect(await recordOf(store, instance.instanceId)).toMatchObject({ beat: 4 });
+  expect(await instance.isDead(instance.instanceId)).toBe(false);
+  await instance.close();
+  await instance.close();
+  expect(await recordOf(store, instance.instanceId)).toMatchObject({ dead: true, by: instance.instanceId });
+});
+
+it("declares another dead only after its record stood still for 1.5 ttl on this clock", async () => {
+  const store = await openTemporaryStore();
+  const silentClock = new FakeClock();
+  const fenced = vi.fn<(reason: string) => void>();
+  const silent = await register(store, silentClock, { onFenced: fenced });
+  const clock = new FakeClock();
+  const watcher = await register(store, clock);
+  expect(await watcher.urlOf(silent.instanceId)).toBe("http://here:1");
+  // Seen first at 5 s, so not before 27.5 s.
+  await pass(clock, 25_000);
+  expect(await watcher.isDead(silent.instanceId)).toBe(false);
+  await pass(clock, 5_000);
+  expect(await watcher.isDead(silent.instanceId)).toBe(true);
+  expect(await watcher.urlOf(silent.instanceId)).toBeUndefined();
+  expect(fenced).not.toHaveBeenCalled();
+  // It wakes up, finds out, and does not come back to life.
+  silentClock.advance(TTL_MS / 3);
+  await vi.waitFor(() => expect(fenced).toHaveBeenCalledOnce());
+  expect(fenced.mock.lastCall?.[0]).toContain(watcher.instanceId);
+  expect(await recordOf(store, silent.instanceId)).toMatchObject({ dead: true, by: watcher.instanceId });
+  await silent.close();
+  await watcher.close();
+});
+
+it("lets those live that renew, however often it looks", async () => {
+  const store = await openTemporaryStore();
+  const clock = new FakeClock();
+  const first = await register(store, clock);
+  const second = await register(store, clock);
+  await pass(clock, 4 * TTL_MS, 4);
+  expect(await first.isDead(second.instanceId)).toBe(false);
+  expect(await second.isDead(first.instanceId)).toBe(false);
+  await Promise.all([first.close(), second.close()]);
+});
+
+it("takes a missing record as dead, and leaves a tombstone that nobody can register under", async () => {
+  const store = await openTemporaryStore();
+  const instance = await register(store, new FakeClock());
+  expect(await instance.isDead("11111111-0000-4000-8000-000000000000")).toBe(true);
+  const key = "instances/11111111-0000-4000-8000-000000000000.json";
+  expect((await store.swapCell(key, undefined, Buffer.from("{}"))).outcome).toBe("conflict");
+  await instance.close();
+});
+
+it("can be told that an instance is dead", async () => {
+  const store = await openTemporaryStore();
+  const crashed = await register(store, new FakeClock());
+  const instance = await register(store, new FakeClock());
+  expect(await instance.isDead(crashed.instanceId)).toBe(false);
+  await instance.markDead(crashed.instanceId);
+  await instance.markDead(crashed.instanceId);
+  expect(await instance.isDead(crashed.instanceId)).toBe(true);
+  await instance.close();
+});
+
+it("leaves a record alone that it cannot read, and counts it as alive", async () => {
+  const store = await openTemporaryStore();
+  const clock = new FakeClock();
+  await store.swapCell("instances/future.json", undefined, Buffer.from('{"format":2}'));
+  const instance = await register(store, clock);
+  await pass(clock, 3 * TTL_MS);
+  expect(await instance.isDead("future")).toBe(false);
+  await instance.close();
+});
+
+it("is not fenced by its own renewals whose answers were lost", async () => {
+  const faulty = new FaultyStore(await openTemporaryStore());
+  const clock = new FakeClock();
+  const instance = await register(faulty.store, clock);
+  for (let round = 0; round < 5; round++) {
+    faulty.faults.push("lost_reply");
+    await pass(clock, TTL_MS / 3);
+  }
+  expect(await recordOf(faulty.store, instance.instanceId)).toMatchObject({ beat: 6 });
+  await instance.close();
+});

@@ -1,0 +1,31 @@
+/**
+ * One process of directory-races.test.ts. Appends its own entries to a list in a cell, and tells each one on stdout only
+ * after the store has acknowledged it. argv: root, key, name, how many (0: until killed).
+ */
+import { writeSync } from "node:fs";
+import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
+import { AmbiguousWriteError } from "../../src/store/store.ts";
+
+const [root = "", key = "", name = "", wanted = "0"] = process.argv.slice(2);
+const store = await DirectoryStore.open(root);
+
+for (let done = 0; Number(wanted) === 0 || done < Number(wanted); ) {
+  const cell = await store.readCell(key);
+  const { chain = [] } = JSON.parse(cell === undefined ? "{}" : Buffer.from(cell.body).toString()) as { chain?: string[] };
+  const entry = `${name}-${done}`;
+  if (chain.includes(entry)) {
+    writeSync(1, `${entry}\n`);
+    done++;
+    continue;
+  }
+  try {
+    const body = Buffer.from(JSON.stringify({ chain: [...chain, entry] }));
+    const result = await store.swapCell(key, cell?.version, body);
+    if (result.outcome === "conflict") continue;
+    writeSync(1, `${entry}\n`);
+    done++;
+  } catch (error) {
+    // The next look at the chain tells.
+    if (!(error instanceof AmbiguousWriteError)) throw error;
+  }
+}

@@ -1,0 +1,57 @@
+import { expect, it } from "vitest";
+import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
+import { probeStore } from "../../src/store/probe.ts";
+import type { ObjectStore, SwapOutcome } from "../../src/store/store.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+type Swap = ObjectStore["swapCell"];
+
+/** A store whose swaps are broken in one way, as stores in the field are. */
+async function brokenStore(breakSwap: (swap: Swap, store: ObjectStore) => Swap): Promise<ObjectStore> {
+  const store = await DirectoryStore.open(await temporaryFolder());
+  const swap = breakSwap(store.swapCell.bind(store), store);
+  return new Proxy<ObjectStore>(store, {
+    get: (target, property) => {
+      if (property === "swapCell") return swap;
+      const value: unknown = Reflect.get(target, property);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+async function overwrite(store: ObjectStore, swap: Swap, key: string, body: Uint8Array): Promise<SwapOutcome> {
+  for (;;) {
+    const result = await swap(key, (await store.readCell(key))?.version, body);
+    if (result.outcome === "written") return result;
+  }
+}
+
+it("refuses a store that ignores conditions", async () => {
+  const store = await brokenStore((swap, inner) => async (key, _expected, body) => await overwrite(inner, swap, key, body));
+  await expect(probeStore(store)).rejects.toMatchObject({
+    code: "store_unavailable",
+    message: expect.stringContaining("created again") as unknown,
+  });
+});
+
+it("refuses a store that honours creation only", async () => {
+  const store = await brokenStore((swap, inner) => async (key, expected, body) =>
+    expected === undefined ? await swap(key, expected, body) : await overwrite(inner, swap, key, body),
+  );
+  await expect(probeStore(store)).rejects.toThrow("at an old version");
+});
+
+it("refuses a store that checks and then writes", async () => {
+  const store = await brokenStore((swap, inner) => async (key, expected, body) => {
+    const present = await inner.readCell(key);
+    if (present?.version !== expected) return { outcome: "conflict" };
+    await new Promise((done) => setTimeout(done, 5));
+    return await overwrite(inner, swap, key, body);
+  });
+  await expect(probeStore(store)).rejects.toThrow("racing writers");
+});
+
+it("refuses a store that cannot be written", async () => {
+  const store = await brokenStore(() => async () => await Promise.reject(new Error("403 Forbidden")));
+  await expect(probeStore(store)).rejects.toThrow("403 Forbidden");
+});

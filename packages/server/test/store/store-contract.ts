@@ -1,0 +1,221 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ObjectNotFoundError, type ObjectStore } from "../../src/store/store.ts";
+
+export interface OpenedStore {
+  readonly store: ObjectStore;
+  readonly close: () => Promise<void>;
+}
+
+/** What every driver must do. `open` gives an empty store. */
+export function testStore(name: string, open: () => Promise<OpenedStore>): void {
+  describe(`store contract: ${name}`, () => {
+    let opened: OpenedStore;
+    let store: ObjectStore;
+    beforeEach(async () => {
+      opened = await open();
+      store = opened.store;
+    });
+    afterEach(async () => await opened.close());
+
+    describe("cells", () => {
+      it("are absent until created, and are created once", async () => {
+        expect(await store.readCell("a/metadata.json")).toBeUndefined();
+        const first = await store.swapCell("a/metadata.json", undefined, bytes("1"));
+        expect(first.outcome).toBe("written");
+        expect((await store.swapCell("a/metadata.json", undefined, bytes("2"))).outcome).toBe("conflict");
+        expect(await textOf(store, "a/metadata.json")).toBe("1");
+      });
+
+      it("are replaced at their present version only", async () => {
+        const versions = [await written(store, "a/metadata.json", undefined, "0")];
+        for (let number = 1; number <= 40; number++) {
+          versions.push(await written(store, "a/metadata.json", versions.at(-1), `${number}`));
+        }
+        expect(new Set(versions).size).toBe(versions.length);
+        expect((await store.readCell("a/metadata.json"))?.version).toBe(versions.at(-1));
+        for (const stale of [undefined, "", "nonsense", versions[0], versions[20], versions.at(-2)]) {
+          expect((await store.swapCell("a/metadata.json", stale, bytes("stale"))).outcome).toBe("conflict");
+        }
+        expect(await textOf(store, "a/metadata.json")).toBe("40");
+      });
+
+      it("refuse a version when the cell is absent", async () => {
+        const version = await written(store, "a/metadata.json", undefined, "1");
+        expect((await store.swapCell("b/metadata.json", version, bytes("x"))).outcome).toBe("conflict");
+        expect(await store.readCell("b/metadata.json")).toBeUndefined();
+      });
+
+      it("tell versions with the same body apart", async () => {
+        const first = await written(store, "c.json", undefined, "A");
+        const second = await written(store, "c.json", first, "B");
+        await written(store, "c.json", second, "A");
+        expect((await store.swapCell("c.json", first, bytes("late"))).outcome).toBe("conflict");
+      });
+
+      it("have one winner among many that create", async () => {
+        for (let round = 0; round < 5; round++) {
+          const key = `race-${round}/metadata.json`;
+          const results = await Promise.all(
+            Array.from({ length: 32 }, async (_, racer) => await store.swapCell(key, undefined, bytes(`${racer}`))),
+          );
+          const winners = results.flatMap((result, racer) => (result.outcome === "written" ? [racer] : []));
+          expect(winners).toHaveLength(1);
+          expect(await textOf(store, key)).toBe(`${winners[0]}`);
+        }
+      });
+
+      it("lose no increment of many that count", async () => {
+        await written(store, "counter.json", undefined, "0");
+        const increments = 12;
+        const count = async (): Promise<void> => {
+          for (let done = 0; done < increments; ) {
+            const cell = await store.readCell("counter.json");
+            const next = Number(Buffer.from(cell?.body ?? []).toString()) + 1;
+            const result = await store.swapCell("counter.json", cell?.version, bytes(`${next}`));
+            if (result.outcome === "written") done++;
+          }
+        };
+        await Promise.all(Array.from({ length: 8 }, count));
+        expect(await textOf(store, "counter.json")).toBe(`${8 * increments}`);
+      });
+
+      it("are listed by folder", async () => {
+        const names = [randomUUID(), randomUUID()];
+        for (const name of names) await written(store, `instances/${name}.json`, undefined, "{}");
+        await written(store, "elsewhere/metadata.json", undefined, "{}");
+        const listed = await collect(store.listCells("instances"));
+        expect(listed.toSorted()).toEqual(names.map((name) => `instances/${name}.json`).toSorted());
+        expect(await collect(store.listCells("elsewhere"))).toEqual(["elsewhere/metadata.json"]);
+        expect(await collect(store.listCells("missing"))).toEqual([]);
+      });
+    });
+
+    describe("blobs", () => {
+      it("come back as they were written, whole and in ranges", async () => {
+        const content = randomBytes(3 * 1024 * 1024 + 17);
+        const result = await store.write("a/blob", pieces(content, 700_001));
+        expect(result).toEqual({ outcome: "written", sizeBytes: content.byteLength });
+        expect(await store.stat("a/blob")).toEqual({ sizeBytes: content.byteLength });
+        expect((await readAll(store, "a/blob")).equals(content)).toBe(true);
+        for (const [start, end] of [[0, 1], [5, 5], [1_048_570, 1_048_590], [3_000_000, 9_000_000], [9_000_000, 9_000_001]]) {
+          const got = await readAll(store, "a/blob", { start: start ?? 0, end: end ?? 0 });
+          expect(got.equals(content.subarray(start, end))).toBe(true);
+        }
+      });
+
+      it("are the consumer's to keep", async () => {
+        const content = randomBytes(4 * 1024 * 1024);
+        await store.write("blob", [content]);
+        const kept = await collect(store.read("blob"));
+        expect(Buffer.concat(kept).equals(content)).toBe(true);
+      });
+
+      it("may reuse the memory of a chunk once the next is asked for", async () => {
+        const memory = Buffer.alloc(100_000);
+        async function* reusing(): AsyncGenerator<Uint8Array> {
+          for (let value = 0; value < 20; value++) yield memory.fill(value);
+        }
+        await store.write("blob", reusing());
+        const content = await readAll(store, "blob");
+        for (let value = 0; value < 20; value++) expect(content[value * 100_000 + 50_000]).toBe(value);
+      });
+
+      it("are replaced, or kept with ifAbsent", async () => {
+        await store.write("blob", [bytes("one")]);
+        expect(await store.write("blob", [bytes("two")], { ifAbsent: true })).toEqual({ outcome: "conflict" });
+        expect((await readAll(store, "blob")).toString()).toBe("one");
+        await store.writeText("blob", "three");
+        expect((await readAll(store, "blob")).toString()).toBe("three");
+      });
+
+      it("leave nothing when the producer fails or the signal comes", async () => {
+        async function* failing(): AsyncGenerator<Uint8Array> {
+          yield bytes("some");
+          throw new Error("the producer failed");
+        }
+        await expect(store.write("blob", failing())).rejects.toThrow("the producer failed");
+        const controller = new AbortController();
+        async function* aborting(): AsyncGenerator<Uint8Array> {
+          yield bytes("some");
+          controller.abort(new Error("no longer wanted"));
+          yield bytes("more");
+        }
+        await expect(store.write("blob", aborting(), { signal: controller.signal })).rejects.toThrow("no longer wanted");
+        expect(await store.stat("blob")).toBeUndefined();
+        expect(await collect(store.list(""))).toEqual([]);
+      });
+
+      it("that are missing are named", async () => {
+        expect(await store.stat("a/missing")).toBeUndefined();
+        await expect(readAll(store, "a/missing")).rejects.toBeInstanceOf(ObjectNotFoundError);
+        await store.delete("a/missing");
+      });
+
+      it("are listed at any depth, and go with their folder", async () => {
+        await store.writeText("x/one", "1");
+        await store.writeText("x/deep/er/two", "22");
+        await store.writeText("y/three", "333");
+        await written(store, "x/metadata.json", undefined, "{}");
+        const listed = (await collect(store.list("x"))).map(({ key, sizeBytes }) => `${key} ${sizeBytes}`);
+        expect(listed.toSorted()).toEqual(["x/deep/er/two 2", "x/metadata.json 2", "x/one 1"]);
+        expect((await collect(store.listFolders(""))).toSorted()).toEqual(["x", "y"]);
+        expect(await collect(store.listFolders("x"))).toEqual(["deep"]);
+        await store.delete("x/one");
+        expect(await store.stat("x/one")).toBeUndefined();
+        await store.deleteTree("x");
+        await store.deleteTree("x");
+        expect(await store.readCell("x/metadata.json")).toBeUndefined();
+        expect((await collect(store.list(""))).map(({ key }) => key)).toEqual(["y/three"]);
+      });
+    });
+
+    it.each(["", "/etc/passwd", "../x", "a/../b", "a//b", "a/", ".hidden", "a/.head", "a\\b", "a\0b", "a b", "ü", "x".repeat(256)])(
+      "refuses the key %j",
+      async (key) => {
+        const refused = { code: "bad_request" };
+        await expect(store.readCell(key)).rejects.toMatchObject(refused);
+        await expect(store.swapCell(key, undefined, bytes("x"))).rejects.toMatchObject(refused);
+        await expect(readAll(store, key)).rejects.toMatchObject(refused);
+        await expect(store.write(key, [bytes("x")])).rejects.toMatchObject(refused);
+        await expect(store.stat(key)).rejects.toMatchObject(refused);
+        await expect(store.delete(key)).rejects.toMatchObject(refused);
+        await expect(store.deleteTree(key)).rejects.toMatchObject(refused);
+      },
+    );
+
+    it("passes its own probe and leaves nothing of it", async () => {
+      await store.probe();
+      expect(await collect(store.list(""))).toEqual([]);
+      expect(await collect(store.listFolders(""))).toEqual([]);
+    });
+  });
+}
+
+export function bytes(text: string): Uint8Array {
+  return Buffer.from(text);
+}
+
+export async function collect<T>(source: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of source) items.push(item);
+  return items;
+}
+
+export async function readAll(store: ObjectStore, key: string, range: { start?: number; end?: number } = {}): Promise<Buffer> {
+  return Buffer.concat(await collect(store.read(key, range)));
+}
+
+async function written(store: ObjectStore, key: string, expected: string | undefined, text: string): Promise<string> {
+  const result = await store.swapCell(key, expected, bytes(text));
+  if (result.outcome !== "written") throw new Error(`${key} was not written`);
+  return result.version;
+}
+
+async function textOf(store: ObjectStore, key: string): Promise<string> {
+  return Buffer.from((await store.readCell(key))?.body ?? []).toString();
+}
+
+async function* pieces(content: Uint8Array, pieceBytes: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < content.byteLength; at += pieceBytes) yield content.subarray(at, at + pieceBytes);
+}
