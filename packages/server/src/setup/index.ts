@@ -1,9 +1,11 @@
-export { prepareAgent, type AgentBinary } from "./agent-binary.ts";
+export { findCompiler, prepareAgent, type AgentBinary } from "./agent-binary.ts";
 export type { CheckContext, CheckResult } from "./checks/check.ts";
 export { isHealthy, runChecks } from "./checks/run-checks.ts";
 export type { Platform, SetupContext } from "./context.ts";
-export { buildNewestEngine, locateEngine } from "./engine/engine.ts";
+export { buildNewestEngine, locateEngine, PINNED_SOURCES } from "./engine/engine.ts";
+export { findGo } from "./engine/newest.ts";
 export type { Engine } from "./engine/source.ts";
+export { thisHost, whyNotGvisor } from "./host.ts";
 export { choosePlatform } from "./platform.ts";
 export { prepareGvisor, withSetupLock, type GvisorSetup } from "./prepare-gvisor.ts";
 export type { ReportStep, SetupStep } from "./step.ts";

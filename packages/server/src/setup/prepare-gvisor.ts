@@ -53,6 +53,6 @@ export async function withSetupLock<T>(context: SetupContext, work: () => Promis
     await removeStaleScratch(context.cacheDirectory);
     return await work();
   } finally {
-    lock.release();
+    await lock.release();
   }
 }

@@ -14,7 +14,7 @@ import { loadSqlite } from "./sqlite.ts";
 export interface FileLock {
   readonly path: string;
   /** Idempotent. */
-  release(): void;
+  release(): Promise<void>;
 }
 
 export interface FileLockOptions {
@@ -48,10 +48,10 @@ export async function acquireFileLock(path: string, options: FileLockOptions = {
 }
 
 /** Whether nobody holds the lock now. A file that is not there is free; nothing is created. */
-export function isFileLockFree(path: string): boolean {
+export async function isFileLockFree(path: string): Promise<boolean> {
   if (inodeOf(path) === undefined) return true;
   const lock = tryLock(path);
-  lock?.release();
+  await lock?.release();
   return lock !== undefined;
 }
 
@@ -75,7 +75,7 @@ function tryLock(path: string): FileLock | undefined {
   heldDatabases.add(database);
   return {
     path,
-    release() {
+    async release() {
       if (heldDatabases.delete(database)) database.close();
     },
   };

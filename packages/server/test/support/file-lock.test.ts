@@ -39,27 +39,27 @@ async function startHolder(): Promise<ChildProcess> {
   return child;
 }
 
-test("a lock that nobody holds is free, and looking creates nothing", () => {
-  expect(isFileLockFree(path)).toBe(true);
+test("a lock that nobody holds is free, and looking creates nothing", async () => {
+  expect(await isFileLockFree(path)).toBe(true);
   expect(existsSync(path)).toBe(false);
 });
 
 test("one holder at a time within a process", async () => {
   const first = await acquireFileLock(path);
   expect(first).toBeDefined();
-  expect(isFileLockFree(path)).toBe(false);
+  expect(await isFileLockFree(path)).toBe(false);
   expect(await acquireFileLock(path)).toBeUndefined();
-  expect(isFileLockFree(path)).toBe(false);
-  first?.release();
-  first?.release();
+  expect(await isFileLockFree(path)).toBe(false);
+  await first?.release();
+  await first?.release();
   const second = await acquireFileLock(path);
   expect(second).toBeDefined();
-  second?.release();
+  await second?.release();
 });
 
 test("one holder at a time between processes, until the holder is killed with -9", async () => {
   const holder = await startHolder();
-  expect(isFileLockFree(path)).toBe(false);
+  expect(await isFileLockFree(path)).toBe(false);
   expect(await acquireFileLock(path)).toBeUndefined();
 
   let waited = 0;
@@ -68,7 +68,7 @@ test("one holder at a time between processes, until the holder is killed with -9
   const lock = await waiting;
   expect(lock).toBeDefined();
   expect(waited).toBe(1);
-  lock?.release();
+  await lock?.release();
 });
 
 test("of two contenders one gets it, and the other after it", async () => {
@@ -79,7 +79,7 @@ test("of two contenders one gets it, and the other after it", async () => {
     order.push(`${name} in`);
     await new Promise((resolve) => setTimeout(resolve, 120));
     order.push(`${name} out`);
-    lock?.release();
+    await lock?.release();
   };
   const both = Promise.all([contend("a"), contend("b")]);
   holder.kill("SIGKILL");
@@ -91,12 +91,12 @@ test("of two contenders one gets it, and the other after it", async () => {
 });
 
 test("looking often does not keep others from the lock", async () => {
-  const looks = setInterval(() => isFileLockFree(path), 1);
+  const looks = setInterval(() => void isFileLockFree(path), 1);
   try {
     for (let round = 0; round < 50; round++) {
       const lock = await acquireFileLock(path);
       expect(lock).toBeDefined();
-      lock?.release();
+      await lock?.release();
     }
   } finally {
     clearInterval(looks);
@@ -108,15 +108,15 @@ test("a lock file that was removed is made anew for the next holder", async () =
   unlinkSync(path);
   const second = await acquireFileLock(path);
   expect(second).toBeDefined();
-  expect(isFileLockFree(path)).toBe(false);
-  first?.release();
-  expect(isFileLockFree(path)).toBe(false);
-  second?.release();
+  expect(await isFileLockFree(path)).toBe(false);
+  await first?.release();
+  expect(await isFileLockFree(path)).toBe(false);
+  await second?.release();
 });
 
 test("waiting ends with its signal", async () => {
   const lock = await acquireFileLock(path);
   const signal = AbortSignal.timeout(100);
   await expect(acquireFileLock(path, { waitMs: 10_000, signal })).rejects.toThrow();
-  lock?.release();
+  await lock?.release();
 });

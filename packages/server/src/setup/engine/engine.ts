@@ -12,6 +12,9 @@ import type { Engine, EngineSource } from "./source.ts";
 export const LOCAL_SOURCES: readonly EngineSource[] = [onPath, cachedCopy];
 const ALL_SOURCES: readonly EngineSource[] = [...LOCAL_SOURCES, officialRelease, debianPackage];
 
+/** The version that every release of ours is tested with, whatever is on PATH. */
+export const PINNED_SOURCES: readonly EngineSource[] = [cachedCopy, officialRelease, debianPackage];
+
 /** The runsc to use: the one that was asked for, else from the first source that has one. */
 export async function locateEngine(context: SetupContext, sources = ALL_SOURCES): Promise<Engine> {
   if (context.runscPath !== undefined) return useGivenEngine(context, context.runscPath);

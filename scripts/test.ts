@@ -1,0 +1,51 @@
+/**
+ * `npm test`: static checks, unit tests, the agent's tests, and the gVisor suite once for each engine.
+ * `npm test -- lint unit` runs only the suites with those names.
+ *
+ * A suite whose needs are missing is skipped with the reason; with CI=true that is a failure.
+ */
+import { findCompiler } from "@sandboxer/server/setup";
+import { context, planGvisorSuites, type Planned } from "./testing/engines.ts";
+import { runSuite } from "./testing/run-suite.ts";
+import { STATIC_SUITES, titleOf, vitestSuite, type SuiteResult } from "./testing/suite.ts";
+import { printSummary } from "./testing/summary.ts";
+
+const QUICK_TIMEOUT_MS = 4 * 60_000;
+const strict = process.env["CI"] === "true";
+const selected = process.argv.slice(2);
+const wanted = (name: string): boolean => selected.length === 0 || selected.includes(name);
+
+const results: SuiteResult[] = [];
+// Building an engine waits for the network and for Go; the static checks need neither.
+const gvisorSuites = wanted("gvisor") ? planGvisorSuites() : Promise.resolve([]);
+for (const suite of STATIC_SUITES) await runPlanned(suite);
+const enginesReady = await gvisorSuites;
+await runPlanned(vitestSuite("unit", QUICK_TIMEOUT_MS));
+await runPlanned(
+  findCompiler(context.searchPath) === undefined
+    ? { name: "agent", on: "this machine", skippedBecause: "No C compiler and make here." }
+    : vitestSuite("agent", QUICK_TIMEOUT_MS),
+);
+for (const suite of enginesReady) await runPlanned(suite);
+
+process.exitCode = printSummary(results) ? 0 : 1;
+
+async function runPlanned(planned: Planned): Promise<void> {
+  if (!wanted(planned.name)) return;
+  const result = "skippedBecause" in planned ? skipped(planned) : await runSuite(planned);
+  const empty = "skippedBecause" in planned || result.passed + result.failed > 0 ? undefined : "It has no tests.";
+  results.push(empty === undefined ? result : skipped({ ...planned, skippedBecause: empty }));
+}
+
+function skipped(planned: { name: string; on?: string; skippedBecause: string }): SuiteResult {
+  const title = titleOf(planned);
+  process.stdout.write(`\n== ${title}: SKIPPED: ${planned.skippedBecause}\n`);
+  return {
+    title,
+    passed: 0,
+    failed: strict ? 1 : 0,
+    elapsedMs: 0,
+    skippedTests: [],
+    skippedBecause: planned.skippedBecause,
+  };
+}

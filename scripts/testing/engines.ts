@@ -1,0 +1,64 @@
+import { homedir } from "node:os";
+import { parseConfig } from "@sandboxer/server/config";
+import {
+  buildNewestEngine,
+  choosePlatform,
+  findGo,
+  locateEngine,
+  PINNED_SOURCES,
+  prepareAgent,
+  thisHost,
+  whyNotGvisor,
+  withSetupLock,
+  type Engine,
+  type SetupContext,
+} from "@sandboxer/server/setup";
+import { vitestSuite, type Suite } from "./suite.ts";
+
+const GVISOR_TIMEOUT_MS = 6 * 60_000;
+
+const config = parseConfig({ flags: {}, env: process.env, homeDirectory: homedir() });
+export const context: SetupContext = {
+  cacheDirectory: config.cacheDirectory,
+  searchPath: config.searchPath,
+  platform: "auto",
+  report: (step) => {
+    if (step.state !== "start") process.stdout.write(`set-up: ${step.state}: ${step.message}\n`);
+  },
+};
+
+export type Planned = Suite | { readonly name: string; readonly on: string; readonly skippedBecause: string };
+
+/**
+ * The gVisor suite once for each engine: the pinned one of 2024, and the newest where Go can build it. What a run tests
+ * is told to the tests by `SANDBOXER_TEST_RUNSC`, `…_RUNSC_VERSION`, `…_RUNSC_SHA256`, `…_PLATFORM` and `…_AGENT`.
+ */
+export async function planGvisorSuites(): Promise<Planned[]> {
+  const why = whyNotGvisor(thisHost());
+  if (why !== undefined) return [{ name: "gvisor", on: "any engine", skippedBecause: why.reason }];
+  const pinned = await plan("the pinned engine", () => locateEngine(context, PINNED_SOURCES));
+  const newest =
+    findGo(context.searchPath) === undefined
+      ? { name: "gvisor", on: "the newest engine", skippedBecause: "No Go here to build it." }
+      : await plan("the newest engine", () => buildNewestEngine(context));
+  return [pinned, newest];
+}
+
+async function plan(what: string, locate: () => Promise<Engine>): Promise<Planned> {
+  try {
+    return await withSetupLock(context, async () => {
+      const engine = await locate();
+      const agent = await prepareAgent(context);
+      const platform = await choosePlatform(context, engine, agent);
+      return vitestSuite("gvisor", GVISOR_TIMEOUT_MS, `runsc ${engine.version}, ${platform}`, {
+        SANDBOXER_TEST_RUNSC: engine.path,
+        SANDBOXER_TEST_RUNSC_VERSION: engine.version,
+        SANDBOXER_TEST_RUNSC_SHA256: engine.sha256,
+        SANDBOXER_TEST_PLATFORM: platform,
+        SANDBOXER_TEST_AGENT: agent.path,
+      });
+    });
+  } catch (thrown) {
+    return { name: "gvisor", on: what, skippedBecause: (thrown as Error).message };
+  }
+}

@@ -1,0 +1,68 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { titleOf, type Suite, type SuiteResult } from "./suite.ts";
+
+const ROOT = new URL("../..", import.meta.url).pathname;
+
+/** Runs a suite with its output passed through, and counts. A suite that hangs is killed and has failed. */
+export async function runSuite(suite: Suite): Promise<SuiteResult> {
+  const title = titleOf(suite);
+  process.stdout.write(`\n== ${title}\n`);
+  const directory = mkdtempSync(join(tmpdir(), "sandboxer-test-"));
+  const reportPath = join(directory, "report.json");
+  const startMs = performance.now();
+  try {
+    const argv = suite.vitest
+      ? [...suite.argv, "--reporter=default", "--reporter=json", `--outputFile.json=${reportPath}`]
+      : suite.argv;
+    const exitCode = await run(argv, suite);
+    const counts = suite.vitest
+      ? readReport(reportPath)
+      : { passed: exitCode === 0 ? 1 : 0, failed: 0, skippedTests: [] };
+    // A crash, an unhandled rejection or a file that cannot be loaded is a failure that no test reports.
+    const failed = exitCode !== 0 ? Math.max(1, counts.failed) : counts.failed;
+    return { title, ...counts, failed, elapsedMs: performance.now() - startMs };
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function run(argv: readonly string[], suite: Suite): Promise<number> {
+  const [program = "", ...rest] = argv;
+  const child = spawn(program, rest, { cwd: ROOT, stdio: "inherit", env: { ...process.env, ...suite.env } });
+  const timer = setTimeout(() => {
+    process.stderr.write(`${titleOf(suite)}: not done within ${suite.timeoutMs / 1000} s; killed\n`);
+    child.kill("SIGKILL");
+  }, suite.timeoutMs);
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code) => {
+      clearTimeout(timer);
+      resolve(code ?? 1);
+    });
+  });
+}
+
+interface VitestReport {
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+  readonly testResults: readonly {
+    readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
+  }[];
+}
+
+function readReport(path: string): Pick<SuiteResult, "passed" | "failed" | "skippedTests"> {
+  let report: VitestReport;
+  try {
+    report = JSON.parse(readFileSync(path, "utf8")) as VitestReport;
+  } catch {
+    return { passed: 0, failed: 0, skippedTests: [] };
+  }
+  const skippedTests = report.testResults
+    .flatMap((file) => file.assertionResults)
+    .filter((test) => ["skipped", "pending", "todo", "disabled"].includes(test.status))
+    .map((test) => test.fullName);
+  return { passed: report.numPassedTests, failed: report.numFailedTests, skippedTests };
+}

@@ -1,0 +1,53 @@
+/** A part of `npm test`. */
+export interface Suite {
+  /** As `npm test -- NAME` selects it. */
+  readonly name: string;
+  /** What it runs on, where that is a choice: the engine of the gVisor suites. */
+  readonly on?: string;
+  readonly argv: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  /** Whether it is a vitest run, which counts its tests; another command counts as one. */
+  readonly vitest: boolean;
+}
+
+export interface SuiteResult {
+  readonly title: string;
+  readonly passed: number;
+  readonly failed: number;
+  readonly elapsedMs: number;
+  /** Tests that a suite left out because of what this machine or this engine cannot do. */
+  readonly skippedTests: readonly string[];
+  /** Why the whole suite was left out. */
+  readonly skippedBecause?: string;
+}
+
+const NODE_MODULES = new URL("../../node_modules/", import.meta.url).pathname;
+
+/** Static checks: they need nothing but the sources. */
+export const STATIC_SUITES: readonly Suite[] = [
+  command("typecheck", "typescript/bin/tsc", "--noEmit"),
+  command("lint", "oxlint/bin/oxlint", "--type-aware", "--deny-warnings"),
+  command("format", "oxfmt/bin/oxfmt", "--check"),
+  command("unused", "knip/bin/knip.js"),
+];
+
+export function vitestSuite(project: string, timeoutMs: number, on?: string, env?: Record<string, string>): Suite {
+  const argv = [process.execPath, `${NODE_MODULES}vitest/vitest.mjs`, "run", "--project", project, "--passWithNoTests"];
+  return {
+    name: project,
+    ...(on === undefined ? {} : { on }),
+    argv,
+    ...(env === undefined ? {} : { env }),
+    timeoutMs,
+    vitest: true,
+  };
+}
+
+export function titleOf(suite: Pick<Suite, "name" | "on">): string {
+  return suite.on === undefined ? suite.name : `${suite.name} on ${suite.on}`;
+}
+
+function command(name: string, program: string, ...rest: string[]): Suite {
+  return { name, argv: [process.execPath, `${NODE_MODULES}${program}`, ...rest], timeoutMs: 120_000, vitest: false };
+}
