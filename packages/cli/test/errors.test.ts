@@ -1,0 +1,50 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { expect, test } from "vitest";
+import { reportError } from "../src/error-funnel.ts";
+import { runProgram } from "../src/program.ts";
+import { fakeIo } from "./fake-io.ts";
+
+test("an error for people: message, hint, the exit code of the table", () => {
+  const io = fakeIo();
+  const error = new SandboxerError("backend_unavailable", "No runsc.", { hint: "Get one." });
+  expect(reportError(error, ["serve"], io)).toBe(10);
+  expect(io.err()).toBe("sandboxer: No runsc.\n  Get one.\n");
+  expect(io.out()).toBe("");
+});
+
+test("an error for programs", () => {
+  const io = fakeIo();
+  const error = new SandboxerError("bad_request", "No.", { hint: "Yes.", details: { secret: 1 } });
+  expect(reportError(error, ["serve", "--json"], io)).toBe(2);
+  expect(io.out()).toBe(`{"error":{"code":"bad_request","message":"No.","hint":"Yes."}}\n`);
+  expect(io.err()).toBe("");
+});
+
+test("an error that nobody foresaw shows where it happened", () => {
+  const io = fakeIo();
+  expect(reportError(new TypeError("oops"), [], io)).toBe(1);
+  expect(io.err()).toMatch(/oops[\s\S]*errors\.test\.ts/);
+});
+
+test.each([
+  [["bogus"], "unknown command"],
+  [["serve", "--bogus"], "unknown option"],
+  [["serve", "--port"], "argument missing"],
+  [["serve", "--port", "x"], "flag --port"],
+  [["serve", "--lease-ttl", "4hours"], "flag --lease-ttl"],
+  [["serve", "--host", "0.0.0.0"], "without keys"],
+  [[], "A command is missing"],
+])("%j is refused with exit code 2", async (argv, message) => {
+  const io = fakeIo();
+  expect(await runProgram(argv, io)).toBe(2);
+  expect(io.err()).toContain(message);
+  const json = fakeIo();
+  expect(await runProgram([...argv, "--json"], json)).toBe(2);
+  if (argv.at(-1) !== "--port") expect(JSON.parse(json.out())).toMatchObject({ error: { code: "bad_request" } });
+});
+
+test("--help is no error", async () => {
+  const io = fakeIo();
+  expect(await runProgram(["serve", "--help"], io)).toBe(0);
+  expect(io.out()).toContain("CHECKPOINT_AND_RESTORE_PATH");
+});
