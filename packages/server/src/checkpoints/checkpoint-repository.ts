@@ -1,11 +1,11 @@
 import { type CheckpointReference, SandboxerError } from "@sandboxer/protocol";
+import type { SnapshotPayload } from "../backends/backend.ts";
 import { ObjectNotFoundError, type ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { checkpointMs, checkpointName } from "./checkpoint-names.ts";
 import { imageDamaged } from "./image-errors.ts";
 import { openImage, type OpenImage } from "./open-image.ts";
 import { saveImage } from "./save-image.ts";
-import type { SavedState } from "./saved-state.ts";
 import { unpackImage } from "./unpack.ts";
 
 export interface SaveOptions extends CallOptions {
@@ -36,7 +36,7 @@ export class CheckpointRepository {
    * Writes a saved state as a new image and reads its manifest back. Names grow along a sandbox's life even where a clock
    * went back: each is later than all that are there. Publishing it, in the head, is up to the owner.
    */
-  async save(sandboxId: string, state: SavedState, options: SaveOptions): Promise<CheckpointReference> {
+  async save(sandboxId: string, state: SnapshotPayload, options: SaveOptions): Promise<CheckpointReference> {
     const newest = (await this.list(sandboxId))[0];
     const newestMs = newest === undefined ? -1 : (checkpointMs(newest.name) ?? -1);
     for (let nameMs = Math.max(Math.trunc(options.wallMs), newestMs + 1); ; nameMs++) {
@@ -58,7 +58,7 @@ export class CheckpointRepository {
   }
 
   /** Extracts an image into an existing, empty folder; `image_damaged` says what is wrong with one that cannot be used. */
-  async load(sandboxId: string, name: string, into: string, options: LoadOptions = {}): Promise<SavedState> {
+  async load(sandboxId: string, name: string, into: string, options: LoadOptions = {}): Promise<SnapshotPayload> {
     const image = await this.open(sandboxId, name);
     if (options.sha256 !== undefined && options.sha256 !== image.manifestSha256) {
       throw imageDamaged(image.key, "it is not the image that the sandbox's head names");

@@ -18,7 +18,7 @@ export class ImageReader {
 
   /** The next `sizeBytes` bytes, as pieces in order. */
   async *take(sizeBytes: number, member?: string): AsyncGenerator<Uint8Array> {
-    for (let left = sizeBytes; left > 0; ) {
+    for (let left = sizeBytes; left > 0;) {
       if (this.#rest.byteLength === 0) await this.#refill(member);
       const piece = this.#rest.subarray(0, Math.min(left, this.#rest.byteLength));
       this.#rest = this.#rest.subarray(piece.byteLength);

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { SandboxerError } from "@sandboxer/protocol";
+import type { SnapshotMember, SnapshotPayload } from "../backends/backend.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { encodeFooter, encodeHeader, IMAGE_FORMAT, type Manifest, type ManifestMember } from "./image-format.ts";
 import { ALIGNMENT_BYTES, paddingAfter, sha256Of } from "./image-format.ts";
 import { isMemberName } from "./member-names.ts";
 import { oneAhead, readAhead, ReadRing } from "./read-ahead.ts";
-import type { SavedMember, SavedState } from "./saved-state.ts";
 
 /** What the image says of itself besides its members. */
 export interface ImageLabel {
@@ -21,14 +21,14 @@ const ZEROS = Buffer.alloc(ALIGNMENT_BYTES);
  * next is hashed and those after it are read. A chunk's memory is used again once the next one is asked for.
  */
 export class ImagePacker {
-  readonly #state: SavedState;
+  readonly #state: SnapshotPayload;
   readonly #label: ImageLabel;
   readonly #options: CallOptions;
   readonly #totalBytes: number;
   #doneBytes = 0;
   #packed: { readonly manifestSha256: string; readonly sizeBytes: number } | undefined;
 
-  constructor(state: SavedState, label: ImageLabel, options: CallOptions = {}) {
+  constructor(state: SnapshotPayload, label: ImageLabel, options: CallOptions = {}) {
     this.#state = state;
     this.#label = label;
     this.#options = options;
@@ -67,7 +67,7 @@ export class ImagePacker {
   }
 
   async *#packMember(
-    member: SavedMember,
+    member: SnapshotMember,
     offset: number,
     ring: ReadRing,
   ): AsyncGenerator<Uint8Array, ManifestMember> {
@@ -97,7 +97,7 @@ export class ImagePacker {
   }
 }
 
-function checkNames(members: readonly SavedMember[]): void {
+function checkNames(members: readonly SnapshotMember[]): void {
   const seen = new Set<string>();
   for (const { name } of members) {
     if (!isMemberName(name)) throw new SandboxerError("internal", `"${name}" cannot be the name of an image's member.`);

@@ -64,13 +64,9 @@ export async function* oneAhead<T>(source: AsyncGenerator<T>): AsyncGenerator<T>
   }
 }
 
-async function readExactly(
-  handle: FileHandle,
-  buffer: Buffer,
-  position: number,
-  wanted: number,
-): Promise<Uint8Array> {
+async function readExactly(handle: FileHandle, buffer: Buffer, position: number, wanted: number): Promise<Uint8Array> {
   const { bytesRead } = await handle.read(buffer, 0, wanted, position);
-  if (bytesRead !== wanted) throw new Error(`A file became shorter while it was read, at byte ${position + bytesRead}.`);
+  if (bytesRead !== wanted)
+    throw new Error(`A file became shorter while it was read, at byte ${position + bytesRead}.`);
   return buffer.subarray(0, bytesRead);
 }

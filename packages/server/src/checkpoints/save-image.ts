@@ -1,9 +1,9 @@
 import { SandboxerError } from "@sandboxer/protocol";
+import type { SnapshotPayload } from "../backends/backend.ts";
 import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { openImage } from "./open-image.ts";
 import { type ImageLabel, ImagePacker } from "./pack.ts";
-import type { SavedState } from "./saved-state.ts";
 
 export interface SavedImage {
   readonly manifestSha256: string;
@@ -17,7 +17,7 @@ export interface SavedImage {
 export async function saveImage(
   store: ObjectStore,
   key: string,
-  state: SavedState,
+  state: SnapshotPayload,
   label: ImageLabel,
   options: CallOptions,
 ): Promise<SavedImage | "conflict"> {

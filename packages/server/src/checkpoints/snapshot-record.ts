@@ -11,6 +11,8 @@ const snapshotRecordSchema = z.looseObject({
   kind: z.string(),
   sandbox_id: z.string(),
   created_at: z.string(),
+  /** The images that the name stood for before, newest first; gone by now. */
+  history: z.array(z.string()),
 });
 
 export type SnapshotRecord = z.infer<typeof snapshotRecordSchema>;

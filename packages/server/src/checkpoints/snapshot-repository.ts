@@ -1,16 +1,25 @@
 import { randomUUID } from "node:crypto";
 import { SandboxerError } from "@sandboxer/protocol";
+import type { SnapshotPayload } from "../backends/backend.ts";
 import type { Cell, ObjectStore } from "../store/store.ts";
 import { AmbiguousWriteError } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { openImage, type OpenImage } from "./open-image.ts";
 import { saveImage } from "./save-image.ts";
-import type { SavedState } from "./saved-state.ts";
 import { decodeSnapshotRecord, encodeSnapshotRecord, type SnapshotRecord } from "./snapshot-record.ts";
 import { unpackImage } from "./unpack.ts";
 
 const FOLDER = "filesystem-snapshots";
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/** More saves under one name than can be under way at the same time. */
+const HISTORY_LENGTH = 64;
+
+interface Replacement {
+  readonly record: SnapshotRecord;
+  /** The image that it replaced, which nobody else will remove. */
+  readonly oldImage: string | undefined;
+}
 
 export interface SnapshotSaveOptions extends CallOptions {
   readonly wallMs: number;
@@ -29,14 +38,14 @@ export class SnapshotRepository {
     this.#store = store;
   }
 
-  async save(name: string, state: SavedState, options: SnapshotSaveOptions): Promise<SnapshotRecord> {
+  async save(name: string, state: SnapshotPayload, options: SnapshotSaveOptions): Promise<SnapshotRecord> {
     checkName(name);
     const image = `image_${randomUUID()}.img`;
     const createdAt = new Date(options.wallMs).toISOString();
     const label = { sandboxId: options.sandboxId, createdAt, parent: null };
     const saved = await saveImage(this.#store, imageKey(name, image), state, label, options);
     if (saved === "conflict") throw new SandboxerError("internal", `The fresh name ${image} is taken.`);
-    const record: SnapshotRecord = {
+    const replaced = await this.#replaceRecord({
       format: 1,
       name,
       image,
@@ -45,10 +54,10 @@ export class SnapshotRepository {
       kind: state.kind,
       sandbox_id: options.sandboxId,
       created_at: createdAt,
-    };
-    const replaced = await this.#replaceRecord(record);
-    if (replaced !== undefined) await this.#store.delete(imageKey(name, replaced.image));
-    return record;
+      history: [],
+    });
+    if (replaced.oldImage !== undefined) await this.#store.delete(imageKey(name, replaced.oldImage));
+    return replaced.record;
   }
 
   async get(name: string): Promise<SnapshotRecord | undefined> {
@@ -66,13 +75,13 @@ export class SnapshotRepository {
   }
 
   /** Extracts a snapshot into an existing, empty folder. */
-  async load(name: string, into: string, options: CallOptions = {}): Promise<SavedState> {
+  async load(name: string, into: string, options: CallOptions = {}): Promise<SnapshotPayload> {
     return await unpackImage(this.#store, await this.#openPresent(name), into, options);
   }
 
   /** The image that the record names; once more when it was replaced between the two looks. */
   async #openPresent(name: string): Promise<OpenImage> {
-    for (let tried: string | undefined; ; ) {
+    for (let tried: string | undefined; ;) {
       const record = await this.get(name);
       if (record === undefined) {
         throw new SandboxerError("snapshot_not_found", `There is no filesystem snapshot "${name}".`);
@@ -86,17 +95,27 @@ export class SnapshotRepository {
     }
   }
 
-  /** The newest save wins, so a conflict is met by putting the record on top. Gives the record that it replaced. */
-  async #replaceRecord(record: SnapshotRecord): Promise<SnapshotRecord | undefined> {
-    for (;;) {
-      const present = await this.#read(record.name);
-      if (present?.record.image === record.image) return undefined;
+  /**
+   * The newest save wins, so a conflict is met by putting the record on top. A swap whose answer was lost may have been
+   * applied, and another save may have replaced it already; its history tells.
+   */
+  async #replaceRecord(fresh: SnapshotRecord): Promise<Replacement> {
+    for (let ambiguous = false; ;) {
+      const present = await this.#read(fresh.name);
+      const history = present === undefined ? [] : [present.record.image, ...present.record.history];
+      const ours = history.indexOf(fresh.image);
+      if (ours >= 0) return { record: fresh, oldImage: history[ours + 1] };
+      const record = { ...fresh, history: history.slice(0, HISTORY_LENGTH) };
       try {
         const body = encodeSnapshotRecord(record);
-        const swap = await this.#store.swapCell(recordKey(record.name), present?.cell.version, body);
-        if (swap.outcome === "written") return present?.record;
+        const swap = await this.#store.swapCell(recordKey(fresh.name), present?.cell.version, body);
+        if (swap.outcome === "written") return { record, oldImage: history[0] };
       } catch (error) {
-        if (!(error instanceof AmbiguousWriteError)) throw error;
+        if (!(error instanceof AmbiguousWriteError)) {
+          if (!ambiguous) await this.#store.delete(imageKey(fresh.name, fresh.image));
+          throw error;
+        }
+        ambiguous = true;
       }
     }
   }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type FileHandle, mkdir, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { SnapshotKind, SnapshotMember, SnapshotPayload } from "../backends/backend.ts";
 import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { imageDamaged } from "./image-errors.ts";
@@ -8,7 +9,6 @@ import { ALIGNMENT_BYTES, encodeHeader, IMAGE_FORMAT, IMAGE_MAGIC, paddingAfter 
 import type { ManifestMember } from "./image-format.ts";
 import { ImageReader } from "./image-reader.ts";
 import type { OpenImage } from "./open-image.ts";
-import type { SavedMember, SavedState } from "./saved-state.ts";
 
 /**
  * Extracts every member into a folder, checking each digest while writing. When it throws, what lies in the folder must
@@ -19,7 +19,7 @@ export async function unpackImage(
   image: OpenImage,
   into: string,
   options: CallOptions = {},
-): Promise<SavedState> {
+): Promise<SnapshotPayload> {
   const { key, manifest } = image;
   const reader = new ImageReader(store, image, options.signal);
   const totalBytes = manifest.members.reduce((sum, member) => sum + member.size_bytes, 0);
@@ -30,12 +30,13 @@ export async function unpackImage(
   };
   try {
     await checkHeader(key, reader);
-    const members: SavedMember[] = [];
+    const members: SnapshotMember[] = [];
     for (const member of manifest.members) {
       members.push(await unpackMember(key, reader, member, into, onPiece));
       await checkPadding(key, reader, member);
     }
-    return { kind: manifest.kind, members, requirements: manifest.requirements };
+    // A kind of a later release is refused by the backend that is asked to load it.
+    return { kind: manifest.kind as SnapshotKind, members, requirements: manifest.requirements };
   } finally {
     await reader.close();
   }
@@ -47,7 +48,7 @@ async function unpackMember(
   member: ManifestMember,
   into: string,
   onPiece: (pieceBytes: number) => void,
-): Promise<SavedMember> {
+): Promise<SnapshotMember> {
   const path = join(into, member.name);
   await mkdir(dirname(path), { recursive: true });
   const handle = await open(path, "wx", 0o600);
@@ -73,7 +74,8 @@ async function unpackMember(
 
 async function checkHeader(key: string, reader: ImageReader): Promise<void> {
   const header = await collect(reader.take(ALIGNMENT_BYTES));
-  if (!header.subarray(0, IMAGE_MAGIC.byteLength).equals(IMAGE_MAGIC)) throw imageDamaged(key, "bad magic at its start");
+  if (!header.subarray(0, IMAGE_MAGIC.byteLength).equals(IMAGE_MAGIC))
+    throw imageDamaged(key, "bad magic at its start");
   const format = header.readUInt32LE(8);
   if (format !== IMAGE_FORMAT) throw imageDamaged(key, `unknown format version ${format}`);
   if (!header.equals(encodeHeader())) throw imageDamaged(key, "its header is not empty where it must be");
@@ -91,7 +93,7 @@ async function collect(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
-  for (let done = 0; done < bytes.byteLength; ) {
+  for (let done = 0; done < bytes.byteLength;) {
     const { bytesWritten } = await handle.write(bytes, done, bytes.byteLength - done);
     done += bytesWritten;
   }

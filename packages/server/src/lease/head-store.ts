@@ -43,12 +43,7 @@ export class HeadStore {
     return record !== undefined && "head" in record ? record : undefined;
   }
 
-  async swap(
-    sandboxId: string,
-    expected: string | undefined,
-    next: Head,
-    signal?: AbortSignal,
-  ): Promise<HeadSwap> {
+  async swap(sandboxId: string, expected: string | undefined, next: Head, signal?: AbortSignal): Promise<HeadSwap> {
     const settled = await settleSwap(this.#store, this.#clock, {
       key: headKey(sandboxId),
       expected,

@@ -84,7 +84,9 @@ export function claim(claimant: string, deadOwner?: string): Move {
 
 /** Makes a checkpoint the sandbox's state; the owner keeps it. */
 export function publishCheckpoint(owner: Owner, checkpoint: CheckpointReference, status?: string): Move {
-  return asOwner(owner, (head, stamp) => advance(head, stamp, { ...pointer(checkpoint), status: status ?? head.status }));
+  return asOwner(owner, (head, stamp) =>
+    advance(head, stamp, { ...pointer(checkpoint), status: status ?? head.status }),
+  );
 }
 
 /** Gives the sandbox up, with a last checkpoint in the same step, or at the one it has. */

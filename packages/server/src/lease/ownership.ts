@@ -80,7 +80,11 @@ export class Ownership {
   }
 
   /** Makes a last checkpoint the state of the sandbox and gives it up, in one step. */
-  async publishAndRelease(sandboxId: string, checkpoint: CheckpointReference, options: MoveOptions = {}): Promise<Head> {
+  async publishAndRelease(
+    sandboxId: string,
+    checkpoint: CheckpointReference,
+    options: MoveOptions = {},
+  ): Promise<Head> {
     return await this.#move(sandboxId, (owner) => release(owner, checkpoint), options);
   }
 
@@ -122,7 +126,8 @@ export class Ownership {
       const result = claim(me, isDead ? owner : undefined)(present.head, this.#heads.stamp());
       if ("refusal" in result) throw await this.#asError(sandboxId, present.head);
       const swap = await this.#heads.swap(sandboxId, present.version, result.head, options.signal);
-      if (swap.outcome === "written") return this.#keepIfOurs(sandboxId, swap.present, { instanceId: me, epoch: epoch + 1 });
+      if (swap.outcome === "written")
+        return this.#keepIfOurs(sandboxId, swap.present, { instanceId: me, epoch: epoch + 1 });
     }
   }
 
@@ -134,7 +139,7 @@ export class Ownership {
     const start = this.#held.get(sandboxId);
     if (start === undefined) throw lost(sandboxId, await this.read(sandboxId));
     const owner: Owner = { instanceId: this.#options.instanceId(), epoch: start.head.epoch };
-    for (let base = start; ; ) {
+    for (let base = start; ;) {
       const result = move(owner)(base.head, this.#heads.stamp());
       if ("refusal" in result) throw this.#lose(sandboxId, base.head);
       const swap = await this.#heads.swap(sandboxId, base.version, result.head, options.signal);

@@ -49,7 +49,12 @@ async function probeBlobs(store: ObjectStore, key: string): Promise<void> {
   if (found?.sizeBytes !== bytes.byteLength) throw unfit(store, "an object that was just written is not there");
 }
 
-async function refuses(store: ObjectStore, key: string, expected: string | undefined, otherwise: string): Promise<void> {
+async function refuses(
+  store: ObjectStore,
+  key: string,
+  expected: string | undefined,
+  otherwise: string,
+): Promise<void> {
   const result = await swap(store, key, expected, "never");
   if (result.outcome !== "conflict") throw unfit(store, otherwise);
 }
@@ -60,12 +65,7 @@ async function holds(store: ObjectStore, key: string, text: string): Promise<voi
   if (found !== `"${text}"`) throw unfit(store, `"${text}" was written and ${found} was read back`);
 }
 
-async function swap(
-  store: ObjectStore,
-  key: string,
-  expected: string | undefined,
-  text: string,
-): Promise<SwapOutcome> {
+async function swap(store: ObjectStore, key: string, expected: string | undefined, text: string): Promise<SwapOutcome> {
   try {
     return await store.swapCell(key, expected, Buffer.from(text));
   } catch (error) {

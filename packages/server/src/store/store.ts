@@ -69,9 +69,7 @@ export interface Cell {
   readonly version: string;
 }
 
-export type SwapOutcome =
-  | { readonly outcome: "written"; readonly version: string }
-  | { readonly outcome: "conflict" };
+export type SwapOutcome = { readonly outcome: "written"; readonly version: string } | { readonly outcome: "conflict" };
 
 export type WriteOutcome =
   | { readonly outcome: "written"; readonly sizeBytes: number }

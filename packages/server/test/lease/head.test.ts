@@ -29,14 +29,17 @@ function moveOf(kind: string, by: string, epoch: number, head: Head, number: num
 }
 
 /** Destruction is rare, so that long lives are seen too. */
-const lives = fc.tuple(attempts, fc.boolean()).map(([list, mortal]) =>
-  list.filter(({ kind }) => mortal || kind !== "destroy"),
-);
+const lives = fc
+  .tuple(attempts, fc.boolean())
+  .map(([list, mortal]) => list.filter(({ kind }) => mortal || kind !== "destroy"));
 
 it("keeps its promises whatever is attempted", () => {
   fc.assert(
     fc.property(lives, (life) => {
-      let head: Head = { ...newHead("a", newSandbox(), { nonce: "n0", now: "t0" }), of_a_later_release: { kept: true } };
+      let head: Head = {
+        ...newHead("a", newSandbox(), { nonce: "n0", now: "t0" }),
+        of_a_later_release: { kept: true },
+      };
       const nonces = ["n0"];
       for (const [index, { kind, by, staleness }] of life.entries()) {
         const before = structuredClone(head);

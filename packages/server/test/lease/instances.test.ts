@@ -8,7 +8,11 @@ import { FaultyStore } from "./faulty-store.ts";
 
 const TTL_MS = 15_000;
 
-async function register(store: ObjectStore, clock: FakeClock, options: Partial<InstancesOptions> = {}): Promise<Instances> {
+async function register(
+  store: ObjectStore,
+  clock: FakeClock,
+  options: Partial<InstancesOptions> = {},
+): Promise<Instances> {
   const unexpected = (what: unknown): void => {
     throw new Error(`unexpected: ${String(what)}`);
   };

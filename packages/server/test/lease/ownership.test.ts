@@ -62,7 +62,10 @@ it("is taken from the dead, who then cannot publish", async () => {
   await a.publish(id, checkpoint(1));
   dead.add("a");
   expect(await b.claim(id)).toMatchObject({ epoch: 2, owner: "b", checkpoint: checkpoint(1) });
-  await expect(a.publish(id, checkpoint(9))).rejects.toMatchObject({ code: "lease_lost", details: { holder: "b", epoch: 2 } });
+  await expect(a.publish(id, checkpoint(9))).rejects.toMatchObject({
+    code: "lease_lost",
+    details: { holder: "b", epoch: 2 },
+  });
   expect(a.held(id)).toBeUndefined();
   expect(await b.read(id)).toMatchObject({ owner: "b", checkpoint: checkpoint(1) });
 });
@@ -81,7 +84,8 @@ it("has one winner when many claim at once", async () => {
   const claimants = Array.from({ length: 8 }, (_, number) => instance(store, `claimant-${number}`));
   const results = await Promise.allSettled(claimants.map(async (claimant) => await claimant.claim(id)));
   expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
-  for (const result of results) if (result.status === "rejected") expect(result.reason).toMatchObject({ code: "lease_held" });
+  for (const result of results)
+    if (result.status === "rejected") expect(result.reason).toMatchObject({ code: "lease_held" });
   expect((await a.read(id))?.epoch).toBe(2);
 });
 

@@ -9,9 +9,11 @@ import { AmbiguousWriteError } from "../../src/store/store.ts";
 const [root = "", key = "", name = "", wanted = "0"] = process.argv.slice(2);
 const store = await DirectoryStore.open(root);
 
-for (let done = 0; Number(wanted) === 0 || done < Number(wanted); ) {
+for (let done = 0; Number(wanted) === 0 || done < Number(wanted);) {
   const cell = await store.readCell(key);
-  const { chain = [] } = JSON.parse(cell === undefined ? "{}" : Buffer.from(cell.body).toString()) as { chain?: string[] };
+  const { chain = [] } = JSON.parse(cell === undefined ? "{}" : Buffer.from(cell.body).toString()) as {
+    chain?: string[];
+  };
   const entry = `${name}-${done}`;
   if (chain.includes(entry)) {
     writeSync(1, `${entry}\n`);

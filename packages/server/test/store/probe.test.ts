@@ -27,7 +27,9 @@ async function overwrite(store: ObjectStore, swap: Swap, key: string, body: Uint
 }
 
 it("refuses a store that ignores conditions", async () => {
-  const store = await brokenStore((swap, inner) => async (key, _expected, body) => await overwrite(inner, swap, key, body));
+  const store = await brokenStore(
+    (swap, inner) => async (key, _expected, body) => await overwrite(inner, swap, key, body),
+  );
   await expect(probeStore(store)).rejects.toMatchObject({
     code: "store_unavailable",
     message: expect.stringContaining("created again") as unknown,
@@ -35,8 +37,9 @@ it("refuses a store that ignores conditions", async () => {
 });
 
 it("refuses a store that honours creation only", async () => {
-  const store = await brokenStore((swap, inner) => async (key, expected, body) =>
-    expected === undefined ? await swap(key, expected, body) : await overwrite(inner, swap, key, body),
+  const store = await brokenStore(
+    (swap, inner) => async (key, expected, body) =>
+      expected === undefined ? await swap(key, expected, body) : await overwrite(inner, swap, key, body),
   );
   await expect(probeStore(store)).rejects.toThrow("at an old version");
 });

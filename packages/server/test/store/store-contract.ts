@@ -69,7 +69,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
         await written(store, "counter.json", undefined, "0");
         const increments = 12;
         const count = async (): Promise<void> => {
-          for (let done = 0; done < increments; ) {
+          for (let done = 0; done < increments;) {
             const cell = await store.readCell("counter.json");
             const next = Number(Buffer.from(cell?.body ?? []).toString()) + 1;
             const result = await store.swapCell("counter.json", cell?.version, bytes(`${next}`));
@@ -98,7 +98,13 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
         expect(result).toEqual({ outcome: "written", sizeBytes: content.byteLength });
         expect(await store.stat("a/blob")).toEqual({ sizeBytes: content.byteLength });
         expect((await readAll(store, "a/blob")).equals(content)).toBe(true);
-        for (const [start, end] of [[0, 1], [5, 5], [1_048_570, 1_048_590], [3_000_000, 9_000_000], [9_000_000, 9_000_001]]) {
+        for (const [start, end] of [
+          [0, 1],
+          [5, 5],
+          [1_048_570, 1_048_590],
+          [3_000_000, 9_000_000],
+          [9_000_000, 9_000_001],
+        ]) {
           const got = await readAll(store, "a/blob", { start: start ?? 0, end: end ?? 0 });
           expect(got.equals(content.subarray(start, end))).toBe(true);
         }
@@ -141,7 +147,9 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
           controller.abort(new Error("no longer wanted"));
           yield bytes("more");
         }
-        await expect(store.write("blob", aborting(), { signal: controller.signal })).rejects.toThrow("no longer wanted");
+        await expect(store.write("blob", aborting(), { signal: controller.signal })).rejects.toThrow(
+          "no longer wanted",
+        );
         expect(await store.stat("blob")).toBeUndefined();
         expect(await collect(store.list(""))).toEqual([]);
       });
@@ -170,19 +178,30 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
       });
     });
 
-    it.each(["", "/etc/passwd", "../x", "a/../b", "a//b", "a/", ".hidden", "a/.head", "a\\b", "a\0b", "a b", "ü", "x".repeat(256)])(
-      "refuses the key %j",
-      async (key) => {
-        const refused = { code: "bad_request" };
-        await expect(store.readCell(key)).rejects.toMatchObject(refused);
-        await expect(store.swapCell(key, undefined, bytes("x"))).rejects.toMatchObject(refused);
-        await expect(readAll(store, key)).rejects.toMatchObject(refused);
-        await expect(store.write(key, [bytes("x")])).rejects.toMatchObject(refused);
-        await expect(store.stat(key)).rejects.toMatchObject(refused);
-        await expect(store.delete(key)).rejects.toMatchObject(refused);
-        await expect(store.deleteTree(key)).rejects.toMatchObject(refused);
-      },
-    );
+    it.each([
+      "",
+      "/etc/passwd",
+      "../x",
+      "a/../b",
+      "a//b",
+      "a/",
+      ".hidden",
+      "a/.head",
+      "a\\b",
+      "a\0b",
+      "a b",
+      "ü",
+      "x".repeat(256),
+    ])("refuses the key %j", async (key) => {
+      const refused = { code: "bad_request" };
+      await expect(store.readCell(key)).rejects.toMatchObject(refused);
+      await expect(store.swapCell(key, undefined, bytes("x"))).rejects.toMatchObject(refused);
+      await expect(readAll(store, key)).rejects.toMatchObject(refused);
+      await expect(store.write(key, [bytes("x")])).rejects.toMatchObject(refused);
+      await expect(store.stat(key)).rejects.toMatchObject(refused);
+      await expect(store.delete(key)).rejects.toMatchObject(refused);
+      await expect(store.deleteTree(key)).rejects.toMatchObject(refused);
+    });
 
     it("passes its own probe and leaves nothing of it", async () => {
       await store.probe();
@@ -202,7 +221,11 @@ export async function collect<T>(source: AsyncIterable<T>): Promise<T[]> {
   return items;
 }
 
-export async function readAll(store: ObjectStore, key: string, range: { start?: number; end?: number } = {}): Promise<Buffer> {
+export async function readAll(
+  store: ObjectStore,
+  key: string,
+  range: { start?: number; end?: number } = {},
+): Promise<Buffer> {
   return Buffer.concat(await collect(store.read(key, range)));
 }
 

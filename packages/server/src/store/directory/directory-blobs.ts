@@ -118,7 +118,7 @@ async function writeSynced(path: string, chunks: Chunks, signal: AbortSignal | u
 }
 
 async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {
-  for (let done = 0; done < chunk.byteLength; ) {
+  for (let done = 0; done < chunk.byteLength;) {
     const { bytesWritten } = await handle.write(chunk, done, chunk.byteLength - done);
     done += bytesWritten;
   }
