@@ -8,9 +8,12 @@
 #include "report.h"
 #include "session.h"
 
-#define LATE_MS 1000 /* a wait that ends this much too late was no wait: the clock has jumped */
+/* While quiesced, time counts in ticks: a restore moves the monotonic clock on by the time spent in storage, and that is
+   no silence of the host. The one that restored is about to speak, and nothing is stopped and continued for show. */
+#define TICK_MS 250
+#define TICK_COUNTS_AT_MOST_MS 500
 
-static int64_t interval, last_frame, expected_wake;
+static int64_t interval, silence, last_check;
 static bool lost;
 
 int64_t monotonic_ms(void) {
@@ -22,7 +25,8 @@ int64_t monotonic_ms(void) {
 void heartbeat_set(uint32_t interval_ms) { interval = interval_ms; }
 
 void heartbeat_frame(void) {
-    last_frame = monotonic_ms();
+    silence = 0;
+    last_check = monotonic_ms();
     if (!lost) return;
     lost = false;
     freeze_release(FREEZE_BY_SILENCE);
@@ -32,21 +36,19 @@ bool heartbeat_lost(void) { return lost; }
 
 int heartbeat_timeout_ms(void) {
     if (interval == 0 || lost) return -1;
-    int64_t now = monotonic_ms(), left = last_frame + interval - now;
-    if (left < 0) left = 0;
-    if (left > INT_MAX - LATE_MS) left = INT_MAX - LATE_MS;
-    expected_wake = now + left;
-    return (int)left;
+    int64_t left = interval - silence;
+    if (session_quiesced() && left > TICK_MS) left = TICK_MS;
+    return left > 0 ? (int)(left < INT_MAX ? left : INT_MAX) : 0;
 }
 
 void heartbeat_check(void) {
     if (interval == 0 || lost) return;
-    int64_t now = monotonic_ms();
-    /* A restore moves the monotonic clock on by the time spent in storage. The host that restored is about to speak:
-       it gets one interval to do so, and nothing is stopped and continued for show. */
-    if (session_quiesced() && now > expected_wake + LATE_MS) last_frame = now;
-    if (now - last_frame < interval) return;
-    report("no frame for %lld ms: stopping every process", (long long)(now - last_frame));
+    int64_t now = monotonic_ms(), elapsed = now - last_check;
+    if (session_quiesced() && elapsed > TICK_COUNTS_AT_MOST_MS) elapsed = TICK_COUNTS_AT_MOST_MS;
+    silence += elapsed;
+    last_check = now;
+    if (silence < interval) return;
+    report("no frame for %lld ms: stopping every process", (long long)silence);
     lost = true;
     freeze_hold(FREEZE_BY_SILENCE);
 }
