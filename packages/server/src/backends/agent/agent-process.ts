@@ -1,5 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { OutputChunk, ProcessExit, SandboxProcess } from "../backend.ts";
+import { SerialQueue } from "../../support/serial-queue.ts";
 import type { AgentConnection } from "./agent-connection.ts";
 import { Request } from "./frame-types.ts";
 import { MalformedFrameError, PayloadWriter } from "./payload.ts";
@@ -49,7 +50,7 @@ export class AgentProcess implements SandboxProcess {
   /** The newest reader; the agent's output is for it once its seek was answered. */
   #latest: Reader | undefined;
   #reader: Reader | undefined;
-  #stdin: Promise<unknown> = Promise.resolve();
+  readonly #stdin = new SerialQueue();
 
   constructor(connection: AgentConnection, record: AgentProcessRecord, table: ProcessTableAccess) {
     this.#connection = connection;
@@ -115,7 +116,7 @@ export class AgentProcess implements SandboxProcess {
 
   /** Writes are kept in the order of the calls, one frame at a time, as the agent asks for. */
   writeStdin(data: Uint8Array): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#stdin.run(async () => {
       for (let start = 0; start < data.length; start += STDIN_FRAME_BYTES) {
         const payload = new PayloadWriter().u32(this.process).bytes(data.subarray(start, start + STDIN_FRAME_BYTES));
         await this.#connection.request(Request.stdin, payload, { timeoutMs: STDIN_TIMEOUT_MS });
@@ -124,7 +125,7 @@ export class AgentProcess implements SandboxProcess {
   }
 
   closeStdin(): Promise<void> {
-    return this.#inTurn(() => this.#request(Request.stdinClose, new PayloadWriter().u32(this.process)));
+    return this.#stdin.run(() => this.#request(Request.stdinClose, new PayloadWriter().u32(this.process)));
   }
 
   signal(signal: number, scope: "process" | "group"): Promise<void> {
@@ -195,12 +196,6 @@ export class AgentProcess implements SandboxProcess {
     if (old === undefined) return;
     old.ended = true;
     old.wake();
-  }
-
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const turn = this.#stdin.then(work, work);
-    this.#stdin = turn.catch(() => {});
-    return turn;
   }
 
   async #request(type: (typeof Request)[keyof typeof Request], payload: PayloadWriter): Promise<void> {

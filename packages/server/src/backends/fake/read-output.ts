@@ -3,27 +3,17 @@ import type { Machine } from "./machine/machine.ts";
 import type { MachineProcess } from "./machine/machine-process.ts";
 
 /**
- * Follows the log of a process. Becoming the reader happens at once, not at the first `next`, so that the older reader
- * ends now. While the machine is paused nothing arrives, as from a frozen agent.
+ * Follows the log of a process. The first `next` makes this the reader and ends the older one. While the machine is
+ * paused nothing arrives, as from a frozen agent.
  */
-export function readOutput(
+export async function* readOutput(
   process: MachineProcess,
   machine: Machine,
-  options: { readonly from?: number; readonly signal?: AbortSignal },
-): AsyncIterable<OutputChunk> {
+  { from = process.log.acknowledged, signal }: { readonly from?: number; readonly signal?: AbortSignal },
+): AsyncGenerator<OutputChunk> {
   const reader = {};
   process.reader = reader;
   process.log.notify();
-  return follow(process, machine, reader, options.from ?? process.log.acknowledged, options.signal);
-}
-
-async function* follow(
-  process: MachineProcess,
-  machine: Machine,
-  reader: object,
-  from: number,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<OutputChunk> {
   const { log } = process;
   const onAbort = (): void => log.notify();
   signal?.addEventListener("abort", onAbort);

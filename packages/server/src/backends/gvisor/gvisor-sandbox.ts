@@ -23,7 +23,7 @@ import { saveFilesystem } from "./filesystem-snapshot.ts";
 import type { ImageRequirements } from "./image-requirements.ts";
 import type { OciSpec } from "./oci-spec.ts";
 import { firstReason, type AttachedRunsc, type Runsc } from "./runsc.ts";
-import { Filestore, findKernelPid } from "./sandbox-process-tree.ts";
+import { endSandboxProcesses, Filestore, findKernelPid } from "./sandbox-process-tree.ts";
 import { Stillness } from "./stillness.ts";
 
 export const CONFIG_MEMBER = "config.json";
@@ -192,8 +192,7 @@ export class GvisorSandbox implements SandboxHandle {
   async #destroy(): Promise<void> {
     this.#ended.resolve({ reason: "destroyed", message: "The sandbox was destroyed." });
     this.#parts.agent.fail(new SandboxerError("sandbox_failed", "The sandbox was destroyed."));
-    this.#parts.attached.child.kill("SIGKILL");
-    await this.#parts.attached.exited;
+    await endSandboxProcesses(this.#parts.attached);
     await this.#cleanUp();
   }
 

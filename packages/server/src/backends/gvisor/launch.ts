@@ -12,6 +12,7 @@ import type { ImageRequirements } from "./image-requirements.ts";
 import { SANDBOX_USER, WORKING_FOLDER, type OciSpec } from "./oci-spec.ts";
 import type { RunDirectory } from "./run-directory.ts";
 import { firstReason, Runsc, type AttachedRunsc, type Platform } from "./runsc.ts";
+import { endSandboxProcesses } from "./sandbox-process-tree.ts";
 import { openStdioPipes } from "./stdio-pipes.ts";
 
 const START_TIMEOUT_MS = 60_000;
@@ -74,7 +75,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       env: { ...DEFAULT_ENVIRONMENT, ...plan.request.spec.env },
       workingFolder: WORKING_FOLDER,
       heartbeatMs: pad.heartbeatMs,
-      onFailure: () => attached.child.kill("SIGKILL"),
+      onFailure: () => void endSandboxProcesses(attached),
     });
     const sandbox: GvisorSandbox = new GvisorSandbox({
       sandboxId: plan.request.sandboxId,

@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { acquireFileLock, type FileLock } from "../../support/file-lock.ts";
+import { killQuietly } from "../../support/kill.ts";
 import { removeCgroups } from "./cgroups.ts";
 
 const LOCK_NAME = "lock";
@@ -40,13 +41,18 @@ export class RunDirectory {
     return join(this.path, "filestore");
   }
 
+  /** For saves on their way to a store. */
+  get workDirectory(): string {
+    return join(this.path, "tmp");
+  }
+
   sandboxDirectory(containerId: string): string {
     return join(this.path, "sandboxes", containerId);
   }
 
   async close(): Promise<void> {
     await removeLeftovers(this.path, this.cgroupPath);
-    await this.#lock.release();
+    this.#lock.release();
     await rm(this.path, { recursive: true, force: true });
   }
 }
@@ -60,7 +66,7 @@ export async function recoverRunDirectories(parent: string): Promise<string[]> {
     const lock = await acquireFileLock(join(path, LOCK_NAME)).catch(() => undefined);
     if (lock === undefined) continue;
     await removeLeftovers(path, `${CGROUP_PARENT}/${instanceId}`);
-    await lock.release();
+    lock.release();
     await rm(path, { recursive: true, force: true });
     dead.push(instanceId);
   }
@@ -87,12 +93,4 @@ async function processesNaming(path: string): Promise<number[]> {
     if (commandLine.includes(`\0--root=${path}/`)) found.push(Number(name));
   }
   return found;
-}
-
-function killQuietly(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It has just ended by itself.
-  }
 }

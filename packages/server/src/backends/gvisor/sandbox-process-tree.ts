@@ -1,4 +1,23 @@
 import { readdir, readFile, readlink, stat } from "node:fs/promises";
+import { killQuietly } from "../../support/kill.ts";
+import type { AttachedRunsc } from "./runsc.ts";
+
+const REAP_TIMEOUT_MS = 3_000;
+
+/**
+ * Ends a sandbox by its kernel. The attached runsc sees that at once and reaps it; if runsc itself were killed, its
+ * children would wait for the machine's PID 1 to reap them, which can take seconds.
+ */
+export async function endSandboxProcesses(attached: AttachedRunsc): Promise<void> {
+  const { child, exited } = attached;
+  if (child.pid === undefined) return;
+  const kernelPid = await findKernelPid(child.pid);
+  if (kernelPid === undefined) child.kill("SIGKILL");
+  else killQuietly(kernelPid);
+  const timer = setTimeout(() => child.kill("SIGKILL"), REAP_TIMEOUT_MS);
+  await exited;
+  clearTimeout(timer);
+}
 
 /** The process of gVisor's kernel for a sandbox: a child of the attached runsc. */
 export async function findKernelPid(attachedPid: number): Promise<number | undefined> {

@@ -10,7 +10,7 @@ const FAULTS = {
   ELOOP: { text: "Too many levels of symbolic links", code: "bad_request" },
   EINVAL: { text: "Invalid argument", code: "bad_request" },
   EACCES: { text: "Permission denied", code: "permission_denied" },
-  EFBIG: { text: "File too large", code: "too_large" },
+  EFBIG: { text: "File too large", code: "limit_reached" },
   ENOSPC: { text: "No space left on device", code: "no_space" },
 } as const satisfies Record<string, { text: string; code: ErrorCode }>;
 

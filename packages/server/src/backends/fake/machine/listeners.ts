@@ -26,7 +26,7 @@ export class Listeners {
   connect(port: number): EchoConnection {
     const pid = this.#ports.get(port);
     if (pid === undefined) {
-      throw new SandboxerError("wrong_state", `Nothing listens on port ${port} inside the sandbox.`, {
+      throw new SandboxerError("backend_unavailable", `Nothing listens on port ${port} inside the sandbox.`, {
         hint: "Start the program that listens, and connect again.",
         details: { port, errno: "ECONNREFUSED" },
       });

@@ -1,0 +1,55 @@
+import { z } from "zod";
+
+const seconds = z.number().finite().nonnegative().max(10 * 365 * 86_400);
+const MIB = 1024 * 1024;
+
+/** Limits of one sandbox; what is absent is the server's default. */
+export const resourcesSchema = z.object({
+  cpus: z.number().positive().max(1024).optional(),
+  memory_mb: z.number().int().min(16).max(1_048_576).optional(),
+  processes: z.number().int().min(4).max(32_768).optional(),
+  disk_mb: z.number().int().min(1).max(16_777_216).optional(),
+  file_mb: z.number().int().min(1).max(16_777_216).optional(),
+});
+
+const environmentSchema = z.record(
+  z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "is not a variable's name"),
+  z.string().refine((value) => !value.includes("\0"), "contains NUL"),
+);
+
+const labelsSchema = z.record(z.string().min(1).max(128), z.string().max(1024));
+
+/** The first message on `/create`. Unknown fields are ignored, and named in the log. */
+export const creationMessageSchema = z.object({
+  idle_timeout: seconds.optional(),
+  enable_checkpoint: z.boolean().default(false),
+  enable_idle_timeout_auto_checkpoint: z.boolean().default(false),
+  enable_sandbox_handoff: z.boolean().default(false),
+  on_disconnect: z.enum(["keep", "checkpoint"]).default("keep"),
+  filesystem_snapshot_name: z.string().optional(),
+  backend: z.string().optional(),
+  image: z.string().min(1).max(4096).optional(),
+  env: environmentSchema.default({}),
+  labels: labelsSchema.default({}),
+  resources: resourcesSchema.default({}),
+  network: z.enum(["none", "sandbox"]).default("none"),
+});
+export type CreationMessage = z.infer<typeof creationMessageSchema>;
+
+export const CREATION_FIELDS: readonly string[] = Object.keys(creationMessageSchema.shape);
+
+export function resourcesInBytes(resources: z.infer<typeof resourcesSchema>): {
+  cpus?: number;
+  memoryBytes?: number;
+  processes?: number;
+  diskBytes?: number;
+  fileBytes?: number;
+} {
+  return {
+    ...(resources.cpus === undefined ? {} : { cpus: resources.cpus }),
+    ...(resources.processes === undefined ? {} : { processes: resources.processes }),
+    ...(resources.memory_mb === undefined ? {} : { memoryBytes: resources.memory_mb * MIB }),
+    ...(resources.disk_mb === undefined ? {} : { diskBytes: resources.disk_mb * MIB }),
+    ...(resources.file_mb === undefined ? {} : { fileBytes: resources.file_mb * MIB }),
+  };
+}

@@ -1,0 +1,71 @@
+import type { SandboxState } from "@sandboxer/protocol";
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { Observer, OperationRecord } from "../manager/observer.ts";
+
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+export interface MetricsSources {
+  readonly states: () => Readonly<Partial<Record<SandboxState, number>>>;
+  readonly clients: () => number;
+}
+
+/** Numbers for Prometheus: counts, states, durations, bytes. */
+export class Metrics implements Pick<Observer, "operation" | "output"> {
+  readonly registry = new Registry();
+  readonly #durations = new Histogram({
+    name: "sandboxer_operation_seconds",
+    help: "Duration of create, restore, execute, checkpoint, filesystem_snapshot and destroy.",
+    labelNames: ["operation", "outcome"],
+    buckets: SECONDS,
+    registers: [this.registry],
+  });
+  readonly #phases = new Histogram({
+    name: "sandboxer_phase_seconds",
+    help: "Duration of the parts of an operation.",
+    labelNames: ["operation", "phase"],
+    buckets: SECONDS,
+    registers: [this.registry],
+  });
+  readonly #checkpointBytes = new Counter({
+    name: "sandboxer_saved_bytes_total",
+    help: "Bytes of images written.",
+    labelNames: ["operation"],
+    registers: [this.registry],
+  });
+  readonly #outputBytes = new Counter({
+    name: "sandboxer_output_bytes_total",
+    help: "Bytes of output sent to clients.",
+    registers: [this.registry],
+  });
+
+  constructor(sources: MetricsSources) {
+    collectDefaultMetrics({ register: this.registry, prefix: "sandboxer_" });
+    const sandboxes: Gauge<"state"> = new Gauge({
+      name: "sandboxer_sandboxes",
+      help: "Sandboxes on this server, by state.",
+      labelNames: ["state"],
+      registers: [this.registry],
+      collect: () => {
+        sandboxes.reset();
+        for (const [state, count] of Object.entries(sources.states())) sandboxes.set({ state }, count);
+      },
+    });
+    const clients: Gauge = new Gauge({
+      name: "sandboxer_clients",
+      help: "Clients connected over WebSocket.",
+      registers: [this.registry],
+      collect: () => clients.set(sources.clients()),
+    });
+  }
+
+  operation(record: OperationRecord): void {
+    const { operation, outcome, elapsedMs, phases = {}, sizeBytes } = record;
+    this.#durations.observe({ operation, outcome }, elapsedMs / 1000);
+    for (const [phase, ms] of Object.entries(phases)) this.#phases.observe({ operation, phase }, ms / 1000);
+    if (sizeBytes !== undefined) this.#checkpointBytes.inc({ operation }, sizeBytes);
+  }
+
+  output(bytes: number): void {
+    this.#outputBytes.inc(bytes);
+  }
+}

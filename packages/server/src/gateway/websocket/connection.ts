@@ -1,0 +1,61 @@
+import type { Socket } from "node:net";
+import type { Logger } from "pino";
+import type { WebSocket } from "ws";
+import type { Notice, SandboxClient } from "../../manager/client.ts";
+import type { LiveSandbox } from "../../manager/live-sandbox.ts";
+import type { SandboxManager } from "../../manager/sandbox-manager.ts";
+import { Inbox } from "./inbox.ts";
+import { sendNotice } from "./notices.ts";
+import { Outbox } from "./outbox.ts";
+import { Session } from "./session.ts";
+
+export interface ConnectionParts {
+  readonly socket: WebSocket;
+  readonly stream: Socket;
+  readonly manager: SandboxManager;
+  readonly log: Logger;
+}
+
+/** A client's socket, from its opening; a session once there is a sandbox. */
+export class Connection implements SandboxClient {
+  readonly manager: SandboxManager;
+  readonly inbox: Inbox;
+  readonly outbox: Outbox;
+  readonly log: Logger;
+  readonly #abort = new AbortController();
+  #session: Session | undefined;
+
+  constructor(parts: ConnectionParts) {
+    this.manager = parts.manager;
+    this.log = parts.log;
+    this.inbox = new Inbox(parts.socket);
+    this.outbox = new Outbox(parts.socket, parts.stream);
+    parts.socket.on("close", () => this.#abort.abort(new Error("the client has gone")));
+    // Too large a message, or a frame that breaks the protocol: ws closes the socket with the right code by itself.
+    parts.socket.on("error", (error) => this.log.debug({ error: error.message }, "client socket error"));
+  }
+
+  get gone(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  notify(notice: Notice): void {
+    if (this.#session === undefined) sendNotice(this.outbox, notice);
+    else this.#session.notify(notice);
+  }
+
+  /** Serves the client with its sandbox until it is gone. */
+  async serve(sandbox: LiveSandbox): Promise<void> {
+    const session = new Session(this.manager, sandbox, this.outbox);
+    this.#session = session;
+    try {
+      for (let message = await this.inbox.next(); typeof message === "object"; message = await this.inbox.next()) {
+        if (!this.outbox.open) break;
+        await session.handle(message.text);
+      }
+    } finally {
+      session.end();
+      this.manager.detach(sandbox, this);
+    }
+  }
+}

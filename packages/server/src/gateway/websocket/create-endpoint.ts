@@ -1,0 +1,42 @@
+import { asSandboxerError, CloseCode, CREATION_FIELDS, creationMessageSchema, parseObject, SandboxerError, type CreationMessage } from "@sandboxer/protocol";
+import { z } from "zod";
+import type { CreatedSandbox } from "../../manager/create.ts";
+import type { Connection } from "./connection.ts";
+
+const FIRST_MESSAGE_MS = 10_000;
+
+/** `/create`: the first message is the configuration; then the session. */
+export async function serveCreate(connection: Connection): Promise<void> {
+  const { outbox } = connection;
+  const first = await connection.inbox.next(FIRST_MESSAGE_MS);
+  if (first === "closed") return;
+  outbox.status("CREATING");
+  let created: CreatedSandbox;
+  try {
+    if (first === "late") throw new SandboxerError("timeout", `No configuration came within ${FIRST_MESSAGE_MS / 1000} seconds.`);
+    const message = readConfiguration(connection, first.text);
+    const onOwnership = (step: "acquiring" | "acquired"): void => {
+      if (message.enable_sandbox_handoff) outbox.status(step === "acquiring" ? "LOCK_ACQUIRING" : "LOCK_ACQUIRED");
+    };
+    created = await connection.manager.create({ message, client: connection, onOwnership });
+  } catch (error) {
+    outbox.error("CREATION_ERROR", asSandboxerError(error));
+    return outbox.close(CloseCode.applicationError);
+  }
+  const { sandbox, token } = created;
+  // Nobody else knows its id: a sandbox whose creator has gone would only wait for its end.
+  if (connection.gone.aborted) return connection.manager.destroy(sandbox);
+  outbox.send({ event: "sandbox_id", sandbox_id: sandbox.id, sandbox_token: token });
+  outbox.status("RUNNING");
+  await connection.serve(sandbox);
+}
+
+function readConfiguration(connection: Connection, text: string | undefined): CreationMessage {
+  const value = text === undefined ? undefined : parseObject(text);
+  if (value === undefined) throw new SandboxerError("bad_request", "The configuration is not a JSON object.");
+  const unknown = Object.keys(value).filter((field) => !CREATION_FIELDS.includes(field));
+  if (unknown.length > 0) connection.log.info({ fields: unknown.slice(0, 20) }, "unknown fields in the configuration");
+  const parsed = creationMessageSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new SandboxerError("bad_request", `The configuration is not valid: ${z.prettifyError(parsed.error)}`);
+}

@@ -1,0 +1,74 @@
+import type { ServerEvent } from "@sandboxer/protocol";
+import type { Execution } from "../../manager/execution.ts";
+import { statusOf, type Outbox } from "./outbox.ts";
+
+/** Sends one execution to one client, from an offset until its end. */
+export class ExecutionStream {
+  readonly execution: Execution;
+  /** Settles when the end was sent, or the stream was stopped. Never rejects. */
+  readonly finished: Promise<void>;
+  readonly #outbox: Outbox;
+  readonly #abort = new AbortController();
+  readonly #onOutput: (bytes: number) => void;
+  #killed = false;
+  #active = true;
+
+  constructor(execution: Execution, outbox: Outbox, from: number | undefined, onOutput: (bytes: number) => void) {
+    this.execution = execution;
+    this.#outbox = outbox;
+    this.#onOutput = onOutput;
+    this.finished = this.#run(from).finally(() => (this.#active = false));
+  }
+
+  /** Whether the client still waits for the end. */
+  get active(): boolean {
+    return this.#active;
+  }
+
+  stop(): void {
+    this.#active = false;
+    this.#abort.abort();
+  }
+
+  /** The client hears of the kill once the last output is out. */
+  async kill(): Promise<void> {
+    this.#killed = true;
+    try {
+      await this.execution.kill();
+    } catch (error) {
+      this.#killed = false;
+      throw error;
+    }
+  }
+
+  async #run(from: number | undefined): Promise<void> {
+    const { signal } = this.#abort;
+    try {
+      for await (const { stream, offset, data } of this.execution.output({ signal, ...(from === undefined ? {} : { from }) })) {
+        const end = offset + data.length;
+        const event: ServerEvent = { event: stream, data: text(data), execution_id: this.execution.id, offset: end };
+        this.#onOutput(data.length);
+        this.#outbox.sendConfirmed([event], () => this.execution.confirm(end));
+        await this.#outbox.drained();
+        if (signal.aborted) return;
+      }
+      if (signal.aborted) return;
+      const { code } = await this.execution.exited;
+      const done: ServerEvent = {
+        event: "status_update",
+        status: statusOf("EXECUTION_DONE"),
+        execution_id: this.execution.id,
+        exit_code: code ?? null,
+      };
+      const killed: ServerEvent = { event: "status_update", status: statusOf("EXECUTION_FORCE_KILLED") };
+      this.#outbox.sendConfirmed(this.#killed ? [killed, done] : [done], () => this.execution.markDoneDelivered());
+    } catch {
+      // The sandbox has ended, and its client hears of that from the manager.
+    }
+  }
+}
+
+/** Chunks hold whole characters, unless the bytes are none: then each of those is replaced. */
+function text(data: Uint8Array): string {
+  return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("utf8");
+}

@@ -1,0 +1,108 @@
+import type { Socket } from "node:net";
+import { CloseCode, type SandboxerError, type ServerEvent, type Status, type StatusName } from "@sandboxer/protocol";
+import type { WebSocket } from "ws";
+
+/** What a client has not taken yet; above this the source is told to wait. */
+const HIGH_WATER_BYTES = 256 * 1024;
+const KEEP_ALIVE_MS = 30_000;
+
+interface Unconfirmed {
+  readonly sequence: number;
+  readonly onConfirmed: () => void;
+}
+
+/**
+ * The way to one client. What was sent counts as delivered when the client has answered a ping that was sent after it:
+ * a socket that took bytes says nothing of their arrival.
+ */
+export class Outbox {
+  readonly #socket: WebSocket;
+  readonly #stream: Socket;
+  readonly #unconfirmed: Unconfirmed[] = [];
+  readonly #keepAlive: NodeJS.Timeout;
+  #sequence = 0;
+  #heard = true;
+  #closing = false;
+
+  constructor(socket: WebSocket, stream: Socket) {
+    this.#socket = socket;
+    this.#stream = stream;
+    socket.on("pong", (data: Buffer) => this.#onPong(data));
+    // A client that vanished without a word is noticed, and its sandbox set free for the next one.
+    this.#keepAlive = setInterval(() => {
+      if (!this.#heard) return socket.terminate();
+      this.#heard = false;
+      socket.ping();
+    }, KEEP_ALIVE_MS);
+    this.#keepAlive.unref();
+    socket.on("close", () => clearInterval(this.#keepAlive));
+  }
+
+  get open(): boolean {
+    return !this.#closing && this.#socket.readyState === this.#socket.OPEN;
+  }
+
+  send(event: ServerEvent): void {
+    if (this.open) this.#socket.send(JSON.stringify(event));
+  }
+
+  /**
+   * Sends events and learns of their arrival. The ping that asks goes out in the same packet, so that a client which
+   * has seen the events has nearly always answered, even if it vanishes right after.
+   */
+  sendConfirmed(events: readonly ServerEvent[], onConfirmed: () => void): void {
+    if (!this.open) return;
+    this.#stream.cork();
+    for (const event of events) this.#socket.send(JSON.stringify(event));
+    this.#sequence += 1;
+    this.#unconfirmed.push({ sequence: this.#sequence, onConfirmed });
+    const mark = Buffer.allocUnsafe(8);
+    mark.writeDoubleBE(this.#sequence);
+    this.#socket.ping(mark);
+    process.nextTick(() => this.#stream.uncork());
+  }
+
+  status(name: StatusName, more: { exit_code?: number | null; execution_id?: string } = {}): void {
+    this.send({ event: "status_update", status: statusOf(name), ...more });
+  }
+
+  /** An error status and, right after it, the error. */
+  error(name: StatusName, error: SandboxerError): void {
+    this.send({ event: "status_update", status: statusOf(name), message: error.message });
+    this.send({ event: "error", message: error.message, code: error.code, hint: error.hint });
+  }
+
+  close(code: CloseCode): void {
+    if (this.#closing) return;
+    this.#socket.close(code);
+    this.#closing = true;
+  }
+
+  /** Resolves when the client has taken enough of what was sent, or is gone. */
+  async drained(): Promise<void> {
+    while (this.open && this.#socket.bufferedAmount > HIGH_WATER_BYTES) {
+      await new Promise<void>((resolve) => {
+        const done = (): void => {
+          this.#stream.off("drain", done);
+          this.#stream.off("close", done);
+          resolve();
+        };
+        this.#stream.once("drain", done);
+        this.#stream.once("close", done);
+      });
+    }
+  }
+
+  #onPong(data: Buffer): void {
+    this.#heard = true;
+    if (data.length !== 8) return;
+    const sequence = data.readDoubleBE();
+    while (this.#unconfirmed[0] !== undefined && this.#unconfirmed[0].sequence <= sequence) {
+      this.#unconfirmed.shift()?.onConfirmed();
+    }
+  }
+}
+
+export function statusOf(name: StatusName): Status {
+  return `SANDBOX_${name}`;
+}

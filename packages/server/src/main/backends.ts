@@ -1,0 +1,95 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { SandboxBackend } from "../backends/backend.ts";
+import { prepareGvisor, type ReportStep } from "../setup/index.ts";
+import type { ServerConfig } from "./config.ts";
+
+const MIB = 1024 * 1024;
+
+/** What holds for a sandbox that asks for nothing else. */
+const DEFAULT_RESOURCES = {
+  memoryBytes: 2048 * MIB,
+  processes: 512,
+  diskBytes: 8192 * MIB,
+  fileBytes: 4096 * MIB,
+};
+
+/** A backend, once what it needs was found; opened when the server knows which instance it is. */
+export interface PreparedBackend {
+  readonly name: string;
+  /** One line for people. */
+  readonly engine: string;
+  open(instanceId: string): Promise<OpenBackend>;
+  /** Ends and removes what dead servers on this machine have left; gives their instance ids. */
+  recover(): Promise<readonly string[]>;
+}
+
+export interface OpenBackend {
+  readonly backend: SandboxBackend;
+  /** For saves on their way to the store. */
+  readonly workDirectory: string;
+  close(): Promise<void>;
+}
+
+export async function prepareBackend(config: ServerConfig, report: ReportStep): Promise<PreparedBackend> {
+  switch (config.backend) {
+    case "gvisor":
+      return prepareGvisorBackend(config, report);
+    case "fake":
+      return fakeBackend(config);
+    default:
+      throw new SandboxerError("bad_request", `There is no backend "${config.backend}".`, { hint: "Use gvisor, or fake to try the protocol." });
+  }
+}
+
+async function prepareGvisorBackend(config: ServerConfig, report: ReportStep): Promise<PreparedBackend> {
+  const { cacheDirectory, searchPath, runscPath, platform: wanted, dataDirectory } = config;
+  const { engine, agentPath, platform } = await prepareGvisor({ cacheDirectory, searchPath, runscPath, platform: wanted, report });
+  const { GvisorBackend } = await import("../backends/gvisor/gvisor-backend.ts");
+  const { RunDirectory, recoverRunDirectories } = await import("../backends/gvisor/run-directory.ts");
+  const runParent = join(dataDirectory, "run");
+  return {
+    name: "gvisor",
+    engine: `gVisor (runsc ${engine.version}, ${platform}), ${engine.path}`,
+    recover: () => recoverRunDirectories(runParent),
+    open: async (instanceId) => {
+      const runDirectory = await RunDirectory.open(runParent, instanceId);
+      const backend = await GvisorBackend.open({
+        engine,
+        platform,
+        agentPath,
+        runDirectory,
+        cacheDirectory,
+        defaultImage: config.image,
+        imageDirectories: [join(dataDirectory, "images")],
+        defaultResources: DEFAULT_RESOURCES,
+        // Freezing under a lost lease comes with handoff; until then a stopped server freezes nothing.
+        heartbeatMs: 0,
+      });
+      return {
+        backend,
+        workDirectory: runDirectory.workDirectory,
+        close: async () => {
+          await backend.close();
+          await runDirectory.close();
+        },
+      };
+    },
+  };
+}
+
+async function fakeBackend(config: ServerConfig): Promise<PreparedBackend> {
+  const { FakeBackend } = await import("../backends/fake/index.ts");
+  return {
+    name: "fake",
+    engine: "fake: nothing is isolated and nothing real is run",
+    recover: async () => [],
+    open: async (instanceId) => {
+      const backend = new FakeBackend();
+      const workDirectory = join(config.dataDirectory, "run", `fake-${instanceId}`);
+      await mkdir(workDirectory, { recursive: true });
+      return { backend, workDirectory, close: () => backend.close() };
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { Logger } from "pino";
+import { CheckpointRepository } from "../checkpoints/checkpoint-repository.ts";
+import { SnapshotRepository } from "../checkpoints/snapshot-repository.ts";
+import { Instances } from "../lease/instances.ts";
+import { Ownership } from "../lease/ownership.ts";
+import type { DurableStore } from "../manager/durable-store.ts";
+import { openStore } from "../store/open-store.ts";
+import { systemClock } from "../support/clock.ts";
+import type { ServerConfig } from "./config.ts";
+
+export interface Durability {
+  readonly durable: DurableStore;
+  readonly instances: Instances;
+}
+
+/** Opens the store, proves that it keeps its promises, and registers this process among its users. */
+export async function openDurability(
+  config: ServerConfig & { readonly store: string },
+  url: string,
+  log: Logger,
+  onFenced: (error: SandboxerError) => void,
+): Promise<Durability> {
+  const store = await openStore(config.store);
+  await store.probe();
+  const instances = await Instances.register({
+    store,
+    clock: systemClock,
+    ttlMs: config.leaseTtlMs,
+    url,
+    onFenced: (reason) => onFenced(new SandboxerError("lease_lost", `This server has lost its sandboxes: ${reason}`)),
+    onError: (error) => log.warn({ err: error }, "the store did not answer a renewal or a look"),
+  });
+  const ownership = new Ownership({
+    store,
+    clock: systemClock,
+    instanceId: () => instances.instanceId,
+    liveness: instances,
+  });
+  const durable: DurableStore = {
+    ownership,
+    checkpoints: new CheckpointRepository(store),
+    snapshots: new SnapshotRepository(store),
+    keepCheckpoints: config.keepCheckpoints,
+  };
+  return { durable, instances };
+}
+
+/** How many sandboxes the store knows; a head that cannot be read is named in the log. */
+export async function countStoredSandboxes(durable: DurableStore, log: Logger): Promise<number> {
+  let count = 0;
+  for await (const { sandboxId, head, error } of durable.ownership.list()) {
+    if (head?.state !== "deleted") count += 1;
+    if (error !== undefined) log.warn({ sandboxId, error: error.message }, "a stored sandbox cannot be read");
+  }
+  return count;
+}

@@ -1,0 +1,114 @@
+import { randomUUID } from "node:crypto";
+import { SandboxerError } from "@sandboxer/protocol";
+import { destination, pino } from "pino";
+import { createHttpServer } from "../gateway/http-server.ts";
+import { Metrics } from "../gateway/metrics.ts";
+import { WebSocketGateway } from "../gateway/websocket/upgrade.ts";
+import { SandboxManager } from "../manager/sandbox-manager.ts";
+import type { ReportStep } from "../setup/index.ts";
+import { systemClock } from "../support/clock.ts";
+import { prepareBackend, type OpenBackend } from "./backends.ts";
+import type { ServerConfig } from "./config.ts";
+import { countStoredSandboxes, openDurability, type Durability } from "./durability.ts";
+import { createObserver } from "./observer.ts";
+
+export interface RunningServer {
+  readonly url: string;
+  readonly store: string | undefined;
+  readonly engine: string;
+  /** Settles when the server has ended. */
+  readonly closed: Promise<void>;
+  /** Refuses new work, puts every sandbox down, tells the clients, and ends. Idempotent. */
+  drain(): Promise<void>;
+}
+
+/** How long clients may take to hear of the end. */
+const FAREWELL_MS = 2_000;
+
+/** Builds the server out of its parts and starts it. The only place where concrete parts meet. */
+export async function startServer(config: ServerConfig, hooks: { report: ReportStep }): Promise<RunningServer> {
+  const log = pino({ level: config.logLevel, base: null }, destination({ dest: 2, sync: false }));
+  const prepared = await prepareBackend(config, hooks.report);
+  const parts: { manager?: SandboxManager; open?: OpenBackend; durability?: Durability } = {};
+
+  const app = createHttpServer({
+    metrics: () => metrics.registry,
+    readiness: async () => {
+      const health = await parts.open?.backend.probe();
+      const ready = health?.ok === true && parts.manager?.draining === false;
+      return { ready, details: { backend: prepared.name, summary: health?.summary ?? "starting", store: config.store ?? null } };
+    },
+  });
+  const gateway = new WebSocketGateway(app.server, { ...config, manager: () => parts.manager, log });
+  const metrics: Metrics = new Metrics({
+    states: () => parts.manager?.states() ?? {},
+    clients: () => gateway.clients,
+  });
+  const url = await listen(app, config);
+
+  try {
+    const dead = await prepared.recover();
+    if (config.store !== undefined) {
+      const onFenced = (error: SandboxerError): void => {
+        log.error(error.message);
+        void parts.manager?.loseOwnership(error);
+      };
+      parts.durability = await openDurability({ ...config, store: config.store }, url, log, onFenced);
+      // Nobody has to wait for the lease of a server whose run directory was found without its process.
+      for (const instanceId of dead) await parts.durability.instances.markDead(instanceId);
+      log.info({ stored: await countStoredSandboxes(parts.durability.durable, log) }, "store opened");
+    }
+    if (dead.length > 0) log.info({ dead }, "cleaned up after servers that had died");
+    parts.open = await prepared.open(parts.durability?.instances.instanceId ?? randomUUID());
+    const { backend, workDirectory } = parts.open;
+    parts.manager = new SandboxManager({
+      backends: new Map([[backend.name, backend]]),
+      defaultBackend: backend.name,
+      durable: parts.durability?.durable,
+      clock: systemClock,
+      observer: createObserver(log, () => metrics),
+      workDirectory,
+      maxSandboxes: config.maxSandboxes,
+      defaultIdleTimeoutMs: config.defaultIdleTimeoutSeconds * 1000,
+    });
+  } catch (error) {
+    await end();
+    throw error;
+  }
+
+  async function end(): Promise<void> {
+    await parts.manager?.drain();
+    await gateway.close(FAREWELL_MS);
+    await parts.open?.close();
+    await parts.durability?.instances.close();
+    await app.close();
+  }
+
+  const closed = Promise.withResolvers<void>();
+  let draining: Promise<void> | undefined;
+  const drain = (): Promise<void> => {
+    log.info("draining");
+    draining ??= end().then(closed.resolve, (error: unknown) => {
+      log.error({ err: error }, "the end was not orderly");
+      closed.resolve();
+    });
+    return draining;
+  };
+  log.info({ url, store: config.store, engine: prepared.engine }, "listening");
+  return { url, store: config.store, engine: prepared.engine, closed: closed.promise, drain };
+}
+
+async function listen(app: ReturnType<typeof createHttpServer>, { host, port }: ServerConfig): Promise<string> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    throw new SandboxerError("bad_request", `Port ${port} on ${host} is in use.`, {
+      hint: "Choose another with --port, or --port 0 for a free one.",
+    });
+  }
+  const address = app.server.address();
+  const bound = typeof address === "object" && address !== null ? address.port : port;
+  return `http://${host.includes(":") ? `[${host.replace(/[[\]]/g, "")}]` : host}:${bound}`;
+}
+

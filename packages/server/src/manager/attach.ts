@@ -1,0 +1,62 @@
+import { isSandboxId, SandboxerError, type Head } from "@sandboxer/protocol";
+import type { CallOptions } from "../support/call-options.ts";
+import type { SandboxClient } from "./client.ts";
+import type { ManagerContext } from "./context.ts";
+import type { LiveSandbox } from "./live-sandbox.ts";
+import { restoreSandbox } from "./restore.ts";
+import { checkAccess, type Credentials } from "./token.ts";
+
+export interface AttachRequest {
+  readonly sandboxId: string;
+  readonly credentials: Credentials;
+  readonly client: SandboxClient;
+  /** An older checkpoint to go back to, instead of the newest. */
+  readonly checkpoint: string | undefined;
+  /** The sandbox is not here, so the store is asked. */
+  readonly onRestoring: () => void;
+  /** Whether the sandbox is held under a lease that clients see. */
+  readonly onOwnership: (step: "acquiring" | "acquired", head: Head) => void;
+}
+
+/** Attaches a client to a sandbox that runs here, or brings it back from the store. */
+export async function attachSandbox(
+  context: ManagerContext,
+  request: AttachRequest,
+  options: CallOptions = {},
+): Promise<LiveSandbox> {
+  const { sandboxId, credentials, client } = request;
+  const live = await settledSandbox(context, sandboxId);
+  if (live !== undefined) {
+    checkAccess(credentials, live.facts.tokenHash);
+    if (live.client !== undefined || live.state === "restoring" || live.state === "creating") {
+      throw new SandboxerError("sandbox_in_use", "Another client is attached to the sandbox.");
+    }
+    if (request.checkpoint !== undefined) {
+      throw new SandboxerError("wrong_state", "The sandbox is running; an older checkpoint can be chosen once it is saved or gone.");
+    }
+    live.attach(client, context.nowMs);
+    return live;
+  }
+  const { durable } = context.options;
+  if (durable === undefined) throw notFound(sandboxId);
+  if (!isSandboxId(sandboxId)) {
+    request.onRestoring();
+    throw notFound(sandboxId);
+  }
+  const head = await durable.ownership.read(sandboxId);
+  if (head !== undefined) checkAccess(credentials, head.token_hash);
+  request.onRestoring();
+  return restoreSandbox(context, { ...request, head }, options);
+}
+
+/** The live sandbox, once a save or an end that is under way, and that no client waits for, is over. */
+async function settledSandbox(context: ManagerContext, sandboxId: string): Promise<LiveSandbox | undefined> {
+  const live = context.sandboxes.get(sandboxId);
+  if (live === undefined || live.client !== undefined) return live;
+  if (live.state === "saving" || live.state === "destroying") await live.queue.run(async () => {});
+  return context.sandboxes.get(sandboxId);
+}
+
+export function notFound(sandboxId: string): SandboxerError {
+  return new SandboxerError("sandbox_not_found", `There is no sandbox ${JSON.stringify(sandboxId.slice(0, 100))}.`);
+}

@@ -1,0 +1,74 @@
+import { SandboxerError, type SandboxState } from "@sandboxer/protocol";
+import type { SandboxBackend } from "../backends/backend.ts";
+import type { Clock } from "../support/clock.ts";
+import type { DurableStore } from "./durable-store.ts";
+import type { LiveSandbox } from "./live-sandbox.ts";
+import type { Observer } from "./observer.ts";
+
+export interface ManagerOptions {
+  readonly backends: ReadonlyMap<string, SandboxBackend>;
+  readonly defaultBackend: string;
+  /** Absent: nothing can be saved or restored. */
+  readonly durable: DurableStore | undefined;
+  readonly clock: Clock;
+  readonly observer: Observer;
+  /** For saves on their way to the store; on the volume of the sandboxes' files. */
+  readonly workDirectory: string;
+  readonly maxSandboxes: number;
+  readonly defaultIdleTimeoutMs: number;
+}
+
+/** What the use cases share: the sandboxes of this server, and what they are made with. */
+export class ManagerContext {
+  readonly options: ManagerOptions;
+  readonly sandboxes = new Map<string, LiveSandbox>();
+  /** Work that goes on behind the answers: what is told apart, but must end before the server does. */
+  readonly background = new Set<Promise<unknown>>();
+  draining = false;
+
+  constructor(options: ManagerOptions) {
+    this.options = options;
+  }
+
+  get nowMs(): number {
+    return this.options.clock.monotonicMs();
+  }
+
+  backend(name: string): SandboxBackend {
+    const backend = this.options.backends.get(name);
+    if (backend !== undefined) return backend;
+    const known = [...this.options.backends.keys()].join(", ");
+    throw new SandboxerError("bad_request", `There is no backend ${JSON.stringify(name)} on this server; it has ${known}.`);
+  }
+
+  get durable(): DurableStore {
+    const { durable } = this.options;
+    if (durable === undefined) throw new SandboxerError("checkpoint_disabled", "Checkpointing is not enabled on the server.");
+    return durable;
+  }
+
+  /** Takes a place among the sandboxes of this server, or says that there is none. */
+  admit(sandbox: LiveSandbox): void {
+    if (this.draining) throw new SandboxerError("draining", "The server is shutting down.");
+    if (this.sandboxes.size >= this.options.maxSandboxes) {
+      throw new SandboxerError("limit_reached", `The server runs ${this.sandboxes.size} sandboxes, which is its limit.`);
+    }
+    this.sandboxes.set(sandbox.id, sandbox);
+    this.options.observer.state(sandbox.id, undefined, sandbox.state);
+  }
+
+  /** For {@link LiveSandbox}: a sandbox that is gone leaves the table in the same step. */
+  onMove(sandboxId: string): (from: SandboxState, to: SandboxState) => void {
+    return (from, to) => {
+      if (to === "gone") this.sandboxes.delete(sandboxId);
+      this.options.observer.state(sandboxId, from, to);
+    };
+  }
+
+  /** Lets work go on that nobody waits for; its failure is a problem to be reported. */
+  behind(what: string, work: Promise<unknown>): void {
+    const reported = work.catch((error: unknown) => this.options.observer.problem(what, { error }));
+    this.background.add(reported);
+    void reported.finally(() => this.background.delete(reported));
+  }
+}

@@ -1,0 +1,19 @@
+import type { SandboxClient } from "./client.ts";
+import type { ManagerContext } from "./context.ts";
+import { saveFor } from "./idle.ts";
+import type { LiveSandbox } from "./live-sandbox.ts";
+
+/** The client has gone away. What executes goes on; a sandbox that is to be saved then is saved once nothing does. */
+export function detachClient(context: ManagerContext, sandbox: LiveSandbox, client: SandboxClient): void {
+  if (!sandbox.detach(client)) return;
+  sandbox.touch(context.nowMs);
+  if (sandbox.facts.flags.on_disconnect !== "checkpoint") return;
+  context.behind("save after a disconnect", saveWhenQuiet(context, sandbox));
+}
+
+async function saveWhenQuiet(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
+  await sandbox.execution?.exited.catch(() => {});
+  // Somebody may have come back meanwhile, started something, or ended the sandbox.
+  if (sandbox.client !== undefined || sandbox.executing || sandbox.state !== "running") return;
+  await saveFor(context, sandbox, "disconnect");
+}

@@ -1,0 +1,36 @@
+import type { ManagerContext } from "./context.ts";
+import { dropFor, saveFor } from "./idle.ts";
+import type { LiveSandbox } from "./live-sandbox.ts";
+
+/** How many sandboxes are saved at once: more would only share the same disk. */
+const AT_ONCE = 4;
+
+/** Puts every sandbox down: saves what is durable, with what executes, and ends the rest. New ones are refused. */
+export async function drainSandboxes(context: ManagerContext): Promise<void> {
+  context.draining = true;
+  await waitForStarting(context);
+  const waiting = [...context.sandboxes.values()];
+  const work = async (): Promise<void> => {
+    for (let sandbox = waiting.pop(); sandbox !== undefined; sandbox = waiting.pop()) await putDown(context, sandbox);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await Promise.all(context.background);
+}
+
+async function putDown(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
+  try {
+    // A save that is under way comes first; after it there may be nothing left to do.
+    await sandbox.queue.run(async () => {});
+    if (sandbox.state !== "running") return;
+    if (sandbox.durable) await saveFor(context, sandbox, "drain");
+    else await dropFor(context, sandbox, "drain");
+  } catch (error) {
+    context.options.observer.problem("a sandbox could not be put down", { sandboxId: sandbox.id, error });
+  }
+}
+
+async function waitForStarting(context: ManagerContext): Promise<void> {
+  const starting = (): boolean =>
+    [...context.sandboxes.values()].some(({ state }) => state === "creating" || state === "restoring");
+  while (starting()) await context.options.clock.sleep(20);
+}

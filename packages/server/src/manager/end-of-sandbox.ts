@@ -1,0 +1,25 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { ManagerContext } from "./context.ts";
+import type { LiveSandbox } from "./live-sandbox.ts";
+
+/** A sandbox that ends by itself is taken off the table, its client is told, and what is stored of it is set free. */
+export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox): void {
+  void sandbox.handle.ended.then(async (end) => {
+    if (end.reason === "destroyed" || sandbox.state === "gone" || sandbox.state === "destroying") return;
+    context.options.observer.problem("sandbox ended unexpectedly", { sandboxId: sandbox.id, reason: end.reason, message: end.message });
+    const error = new SandboxerError("sandbox_failed", end.message);
+    sandbox.moveTo("gone");
+    sandbox.client?.notify({ type: "failed", error });
+    if (sandbox.durable) context.behind("release of a sandbox that ended", context.durable.ownership.release(sandbox.id));
+    await sandbox.handle.destroy().catch(() => {});
+  });
+}
+
+/** Ends the local copy of a sandbox that another server owns now. Nothing is written to the store. */
+export async function discardLostSandbox(context: ManagerContext, sandbox: LiveSandbox, error: SandboxerError): Promise<void> {
+  if (sandbox.state === "gone") return;
+  sandbox.moveTo("gone");
+  context.durable.ownership.forget(sandbox.id);
+  sandbox.client?.notify({ type: "lost", error });
+  await sandbox.handle.destroy();
+}

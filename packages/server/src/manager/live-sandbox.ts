@@ -1,0 +1,115 @@
+import { canMove, SandboxerError, type HeadFlags, type SandboxState } from "@sandboxer/protocol";
+import type { SandboxHandle, SandboxSpec } from "../backends/backend.ts";
+import { SerialQueue } from "../support/serial-queue.ts";
+import type { SandboxClient } from "./client.ts";
+import type { Execution } from "./execution.ts";
+
+/** What stays the same for the life of a sandbox, here and on every server after this one. */
+export interface SandboxFacts {
+  readonly sandboxId: string;
+  readonly backend: string;
+  readonly spec: SandboxSpec;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly flags: HeadFlags;
+  readonly idleTimeoutMs: number;
+  readonly tokenHash: string | undefined;
+}
+
+/** A sandbox that this server runs, or is about to run or to end. */
+export class LiveSandbox {
+  readonly facts: SandboxFacts;
+  /** Saves, snapshots and the end of a sandbox exclude one another. */
+  readonly queue = new SerialQueue();
+  readonly #onMove: (from: SandboxState, to: SandboxState) => void;
+  #state: SandboxState;
+  #handle: SandboxHandle | undefined;
+  #client: SandboxClient | undefined;
+  #execution: Execution | undefined;
+  #activeMs: number;
+  /** The checkpoint that the present state came from. */
+  parentCheckpoint: string | null = null;
+
+  constructor(
+    facts: SandboxFacts,
+    state: "creating" | "restoring",
+    nowMs: number,
+    onMove: (from: SandboxState, to: SandboxState) => void,
+  ) {
+    this.facts = facts;
+    this.#state = state;
+    this.#activeMs = nowMs;
+    this.#onMove = onMove;
+  }
+
+  get id(): string {
+    return this.facts.sandboxId;
+  }
+
+  get state(): SandboxState {
+    return this.#state;
+  }
+
+  /** The one place where a sandbox changes its state. */
+  moveTo(next: SandboxState): void {
+    if (!canMove(this.#state, next)) {
+      throw new SandboxerError("wrong_state", `The sandbox is ${this.#state} and cannot become ${next}.`, {
+        details: { state: this.#state },
+      });
+    }
+    const from = this.#state;
+    this.#state = next;
+    this.#onMove(from, next);
+  }
+
+  get handle(): SandboxHandle {
+    if (this.#handle === undefined) throw new SandboxerError("wrong_state", `The sandbox is ${this.#state}.`);
+    return this.#handle;
+  }
+
+  started(handle: SandboxHandle): void {
+    this.#handle = handle;
+    this.moveTo("running");
+  }
+
+  get client(): SandboxClient | undefined {
+    return this.#client;
+  }
+
+  attach(client: SandboxClient, nowMs: number): void {
+    if (this.#client !== undefined) throw new SandboxerError("sandbox_in_use", "Another client is attached to the sandbox.");
+    this.#client = client;
+    this.touch(nowMs);
+  }
+
+  /** Whether this client was the one that was attached. */
+  detach(client: SandboxClient): boolean {
+    if (this.#client !== client) return false;
+    this.#client = undefined;
+    return true;
+  }
+
+  /** The present execution, or the last one. */
+  get execution(): Execution | undefined {
+    return this.#execution;
+  }
+
+  set execution(execution: Execution | undefined) {
+    this.#execution = execution;
+  }
+
+  get executing(): boolean {
+    return this.#execution?.running === true;
+  }
+
+  touch(nowMs: number): void {
+    this.#activeMs = nowMs;
+  }
+
+  isIdle(nowMs: number): boolean {
+    return this.#state === "running" && !this.executing && nowMs - this.#activeMs >= this.facts.idleTimeoutMs;
+  }
+
+  get durable(): boolean {
+    return this.facts.flags.enable_checkpoint;
+  }
+}

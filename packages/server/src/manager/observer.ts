@@ -1,0 +1,26 @@
+import type { SandboxState } from "@sandboxer/protocol";
+
+/** Operations whose number and duration are worth knowing. */
+export type OperationName = "create" | "restore" | "execute" | "checkpoint" | "filesystem_snapshot" | "destroy";
+
+export interface OperationRecord {
+  readonly operation: OperationName;
+  readonly sandboxId: string;
+  readonly backend: string;
+  readonly elapsedMs: number;
+  readonly outcome: "ok" | "error";
+  readonly error?: unknown;
+  readonly sizeBytes?: number;
+  /** Milliseconds of each part. */
+  readonly phases?: Readonly<Record<string, number>>;
+  readonly reason?: string;
+}
+
+/** Told of everything that happens; logs and metrics are made of it. Must not throw. */
+export interface Observer {
+  operation(record: OperationRecord): void;
+  state(sandboxId: string, from: SandboxState | undefined, to: SandboxState): void;
+  output(bytes: number): void;
+  /** Something that nobody waits for has gone wrong. */
+  problem(message: string, context: Readonly<Record<string, unknown>>): void;
+}

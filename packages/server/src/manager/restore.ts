@@ -1,0 +1,128 @@
+import { asSandboxerError, SandboxerError, type CheckpointReference, type Head } from "@sandboxer/protocol";
+import type { SandboxHandle, SandboxSpec, SnapshotPayload } from "../backends/backend.ts";
+import type { CallOptions } from "../support/call-options.ts";
+import { notFound, type AttachRequest } from "./attach.ts";
+import type { ManagerContext } from "./context.ts";
+import type { DurableStore } from "./durable-store.ts";
+import { watchForEnd } from "./end-of-sandbox.ts";
+import { Execution, EXECUTION_KEY_PREFIX } from "./execution.ts";
+import { LiveSandbox, type SandboxFacts } from "./live-sandbox.ts";
+import { Stopwatch } from "./stopwatch.ts";
+import { withWorkFolder } from "./work-folder.ts";
+
+/** Takes a stored sandbox over and brings it back to life, with what was executing and what nobody has read. */
+export async function restoreSandbox(
+  context: ManagerContext,
+  request: AttachRequest & { readonly head: Head | undefined },
+  options: CallOptions,
+): Promise<LiveSandbox> {
+  const { durable, sandboxId } = { durable: context.durable, sandboxId: request.sandboxId };
+  const head = request.head ?? (await importHead(durable, sandboxId));
+  if (head.state === "deleted" || (head.owner === null && head.checkpoint === null)) throw notFound(sandboxId);
+  const sandbox = new LiveSandbox(factsOf(sandboxId, head), "restoring", context.nowMs, context.onMove(sandboxId));
+  context.admit(sandbox);
+  const stopwatch = new Stopwatch(context.options.clock);
+  const record = { operation: "restore", sandboxId, backend: head.backend } as const;
+  const { observer } = context.options;
+  try {
+    request.onOwnership("acquiring", head);
+    const claimed = await durable.ownership.claim(sandboxId);
+    request.onOwnership("acquired", claimed);
+    stopwatch.lap("claim");
+    const handle = await load(context, claimed, request, stopwatch, options).catch(async (error: unknown) => {
+      await durable.ownership.release(sandboxId);
+      throw error;
+    });
+    sandbox.parentCheckpoint = request.checkpoint ?? claimed.checkpoint?.name ?? null;
+    sandbox.execution = await adoptExecution(handle);
+    sandbox.attach(request.client, context.nowMs);
+    sandbox.started(handle);
+    watchForEnd(context, sandbox);
+    observer.operation({ ...record, elapsedMs: stopwatch.elapsedMs, outcome: "ok", phases: stopwatch.phases });
+    return sandbox;
+  } catch (thrown) {
+    sandbox.moveTo("gone");
+    const error = asSandboxerError(thrown);
+    observer.operation({ ...record, elapsedMs: stopwatch.elapsedMs, outcome: "error", error });
+    throw error;
+  }
+}
+
+async function load(
+  context: ManagerContext,
+  head: Head,
+  request: AttachRequest,
+  stopwatch: Stopwatch,
+  options: CallOptions,
+): Promise<SandboxHandle> {
+  const { checkpoints } = context.durable;
+  const { sandboxId } = request;
+  const newest = head.checkpoint;
+  const name = request.checkpoint ?? newest?.name;
+  if (name === undefined) throw notFound(sandboxId);
+  const sha256 = name === newest?.name ? newest.sha256 : undefined;
+  return withWorkFolder(context.options.workDirectory, async (folder) => {
+    const state = await checkpoints.load(sandboxId, name, folder, { ...options, ...(sha256 === undefined ? {} : { sha256 }) });
+    stopwatch.lap("unpack");
+    const backend = context.backend(head.backend);
+    try {
+      const spec = factsOf(sandboxId, head).spec;
+      return await backend.acquireFromSnapshot({ sandboxId, spec }, state as SnapshotPayload, options);
+    } catch (thrown) {
+      const error = asSandboxerError(thrown);
+      throw new SandboxerError(error.code, `${name}: ${error.message}`, { cause: thrown, hint: error.hint, details: error.details });
+    } finally {
+      stopwatch.lap("backend");
+    }
+  });
+}
+
+/** The process of the execution that ran, or whose end nobody was told of, when the sandbox was saved. */
+async function adoptExecution(handle: SandboxHandle): Promise<Execution | undefined> {
+  const processes = (await handle.processes()).filter((process) => process.key.startsWith(EXECUTION_KEY_PREFIX));
+  const last = processes.at(-1);
+  return last === undefined ? undefined : new Execution(last);
+}
+
+function factsOf(sandboxId: string, head: Head): SandboxFacts {
+  const { labels, ...spec } = head.spec as unknown as SandboxSpec & { labels?: Record<string, string> };
+  return {
+    sandboxId,
+    backend: head.backend,
+    spec,
+    labels: labels ?? {},
+    flags: head.flags,
+    idleTimeoutMs: head.idle_timeout * 1000,
+    tokenHash: head.token_hash ?? undefined,
+  };
+}
+
+/** A folder in the seeds' layout has no head: it gets one, with the state that its `latest` names. */
+async function importHead(durable: DurableStore, sandboxId: string): Promise<Head> {
+  const name = await durable.checkpoints.latestName(sandboxId);
+  if (name === undefined) throw notFound(sandboxId);
+  const image = await durable.checkpoints.open(sandboxId, name);
+  const checkpoint: CheckpointReference = {
+    name,
+    sha256: image.manifestSha256,
+    size_bytes: image.sizeBytes,
+    created_at: image.manifest.created_at,
+    kind: image.manifest.kind,
+    parent: null,
+  };
+  return durable.ownership.create(sandboxId, {
+    idleTimeoutSeconds: 300,
+    backend: BACKEND_OF_KIND[image.manifest.kind] ?? "gvisor",
+    spec: { env: {}, resources: {}, network: "none" },
+    flags: {
+      enable_checkpoint: true,
+      enable_idle_timeout_auto_checkpoint: false,
+      enable_sandbox_handoff: false,
+      on_disconnect: "keep",
+    },
+    tokenHash: null,
+    checkpoint,
+  });
+}
+
+const BACKEND_OF_KIND: Readonly<Record<string, string>> = { "gvisor-checkpoint": "gvisor", "fake-state": "fake" };

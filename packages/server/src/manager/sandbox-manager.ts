@@ -1,0 +1,95 @@
+import { SandboxerError, type Language, type SandboxState } from "@sandboxer/protocol";
+import type { CallOptions } from "../support/call-options.ts";
+import { attachSandbox, type AttachRequest } from "./attach.ts";
+import type { SandboxClient } from "./client.ts";
+import { ManagerContext, type ManagerOptions } from "./context.ts";
+import { createSandbox, type CreatedSandbox, type CreateRequest } from "./create.ts";
+import { destroySandbox } from "./destroy.ts";
+import { detachClient } from "./disconnect.ts";
+import { drainSandboxes } from "./drain.ts";
+import { discardLostSandbox } from "./end-of-sandbox.ts";
+import { startExecution } from "./execute.ts";
+import type { Execution } from "./execution.ts";
+import { reapIdleSandboxes } from "./idle.ts";
+import type { LiveSandbox } from "./live-sandbox.ts";
+import { saveAndRelease } from "./save.ts";
+import { snapshotFilesystem } from "./snapshot-filesystem.ts";
+
+/** The only writer of sandbox state on a server. Each verb is a file of its own; this is the list of them. */
+export class SandboxManager {
+  readonly #context: ManagerContext;
+  readonly #stopReaping: () => void;
+
+  constructor(options: ManagerOptions) {
+    this.#context = new ManagerContext(options);
+    this.#stopReaping = reapIdleSandboxes(this.#context);
+  }
+
+  get draining(): boolean {
+    return this.#context.draining;
+  }
+
+  /** Whether saves and restores are possible at all. */
+  get hasStore(): boolean {
+    return this.#context.options.durable !== undefined;
+  }
+
+  states(): Readonly<Partial<Record<SandboxState, number>>> {
+    const counts: Partial<Record<SandboxState, number>> = {};
+    for (const { state } of this.#context.sandboxes.values()) counts[state] = (counts[state] ?? 0) + 1;
+    return counts;
+  }
+
+  create(request: CreateRequest, options?: CallOptions): Promise<CreatedSandbox> {
+    return createSandbox(this.#context, request, options);
+  }
+
+  attach(request: AttachRequest, options?: CallOptions): Promise<LiveSandbox> {
+    return attachSandbox(this.#context, request, options);
+  }
+
+  detach(sandbox: LiveSandbox, client: SandboxClient): void {
+    detachClient(this.#context, sandbox, client);
+  }
+
+  execute(sandbox: LiveSandbox, language: Language, code: string): Promise<Execution> {
+    return startExecution(this.#context, sandbox, language, code);
+  }
+
+  /** Saves everything and ends the copy here. Refused while something executes: its client would lose sight of it. */
+  async checkpoint(sandbox: LiveSandbox, options: CallOptions = {}): Promise<void> {
+    const lastLook = (): void => {
+      if (!sandbox.executing) return;
+      throw new SandboxerError("execution_in_progress", "Cannot checkpoint while an execution is in progress.");
+    };
+    await saveAndRelease(this.#context, sandbox, { ...options, reason: "asked for", lastLook });
+  }
+
+  snapshotFilesystem(sandbox: LiveSandbox, name: string, options?: CallOptions): Promise<void> {
+    return snapshotFilesystem(this.#context, sandbox, name, options);
+  }
+
+  destroy(sandbox: LiveSandbox): Promise<void> {
+    return destroySandbox(this.#context, sandbox);
+  }
+
+  /** A client has said something: the sandbox is in use. */
+  touch(sandbox: LiveSandbox): void {
+    sandbox.touch(this.#context.nowMs);
+  }
+
+  countOutput(bytes: number): void {
+    this.#context.options.observer.output(bytes);
+  }
+
+  /** This server was declared dead by others: nothing that it held under a lease is its own any more. */
+  async loseOwnership(error: SandboxerError): Promise<void> {
+    const durable = [...this.#context.sandboxes.values()].filter((sandbox) => sandbox.durable && sandbox.state === "running");
+    await Promise.all(durable.map((sandbox) => discardLostSandbox(this.#context, sandbox, error)));
+  }
+
+  async drain(): Promise<void> {
+    this.#stopReaping();
+    await drainSandboxes(this.#context);
+  }
+}

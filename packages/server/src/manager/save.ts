@@ -1,0 +1,105 @@
+import { asSandboxerError, SandboxerError, type CheckpointReference } from "@sandboxer/protocol";
+import type { CallOptions } from "../support/call-options.ts";
+import type { ManagerContext } from "./context.ts";
+import { discardLostSandbox } from "./end-of-sandbox.ts";
+import type { LiveSandbox } from "./live-sandbox.ts";
+import { Stopwatch } from "./stopwatch.ts";
+import { withWorkFolder } from "./work-folder.ts";
+
+export interface SaveOptions extends CallOptions {
+  /** For the log. */
+  readonly reason: string;
+  /** The last look before the save begins, when nothing else is under way any more; throws to call it off. */
+  readonly lastLook?: () => void;
+}
+
+/**
+ * Saves everything of a sandbox, publishes the image and gives the sandbox up in one step, and ends the copy here. When
+ * any of it fails the sandbox goes on as if nothing had happened, unless another server has taken it meanwhile.
+ */
+export async function saveAndRelease(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  options: SaveOptions,
+): Promise<CheckpointReference> {
+  if (!sandbox.durable) {
+    throw new SandboxerError("checkpoint_disabled", "Checkpointing is not enabled for this sandbox.", {
+      hint: "Create the sandbox with enable_checkpoint: true.",
+    });
+  }
+  return sandbox.queue.run(async () => {
+    options.lastLook?.();
+    sandbox.moveTo("saving");
+    const stopwatch = new Stopwatch(context.options.clock);
+    const record = { operation: "checkpoint", sandboxId: sandbox.id, backend: sandbox.facts.backend, reason: options.reason } as const;
+    const { observer } = context.options;
+    try {
+      const checkpoint = await save(context, sandbox, stopwatch, options);
+      const { elapsedMs, phases } = stopwatch;
+      observer.operation({ ...record, elapsedMs, outcome: "ok", sizeBytes: checkpoint.size_bytes, phases });
+      return checkpoint;
+    } catch (thrown) {
+      const error = asSandboxerError(thrown);
+      observer.operation({ ...record, elapsedMs: stopwatch.elapsedMs, outcome: "error", error });
+      await goOn(context, sandbox, error);
+      throw error;
+    }
+  });
+}
+
+async function save(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  stopwatch: Stopwatch,
+  options: CallOptions,
+): Promise<CheckpointReference> {
+  const { checkpoints, ownership, keepCheckpoints } = context.durable;
+  const { handle } = sandbox;
+  await forgetDeliveredExecution(sandbox);
+  const checkpoint = await withWorkFolder(context.options.workDirectory, async (folder) => {
+    const state = await handle.snapshot(folder, { ...options, mode: "full", leaveRunning: false });
+    stopwatch.lap("save");
+    const wallMs = context.options.clock.wallMs();
+    return checkpoints.save(sandbox.id, state, { ...options, wallMs, parent: sandbox.parentCheckpoint });
+  });
+  stopwatch.lap("pack");
+  try {
+    await ownership.publishAndRelease(sandbox.id, checkpoint);
+  } catch (error) {
+    await checkpoints.discard(sandbox.id, checkpoint.name).catch(() => {});
+    throw error;
+  }
+  // The head has moved: from here on there is no way back, and the views only follow.
+  await checkpoints.writeLatest(sandbox.id, checkpoint.name).catch((error: unknown) => {
+    context.options.observer.problem("latest could not be written; the next owner repairs it", { sandboxId: sandbox.id, error });
+  });
+  stopwatch.lap("publish");
+  sandbox.moveTo("gone");
+  context.behind("end of a saved sandbox", handle.destroy());
+  context.behind("removal of old checkpoints", checkpoints.prune(sandbox.id, keepCheckpoints, [checkpoint.name]));
+  return checkpoint;
+}
+
+/** An execution whose end the client knows of has no business in the next life. */
+async function forgetDeliveredExecution(sandbox: LiveSandbox): Promise<void> {
+  const { execution } = sandbox;
+  if (execution?.doneDelivered !== true) return;
+  sandbox.execution = undefined;
+  await execution.release().catch(() => {});
+}
+
+async function goOn(context: ManagerContext, sandbox: LiveSandbox, error: SandboxerError): Promise<void> {
+  if (error.code === "lease_lost") return discardLostSandbox(context, sandbox, error);
+  // A sandbox that ended during its save has been taken care of by its end.
+  if (sandbox.state !== "saving") return;
+  try {
+    await sandbox.handle.resume();
+    sandbox.moveTo("running");
+    sandbox.touch(context.nowMs);
+  } catch (failure) {
+    context.options.observer.problem("a sandbox could not go on after a failed save", { sandboxId: sandbox.id, error: failure });
+    await sandbox.handle.destroy();
+    if ((sandbox.state as string) !== "gone") sandbox.moveTo("gone");
+    context.behind("release of a sandbox that could not go on", context.durable.ownership.release(sandbox.id));
+  }
+}
