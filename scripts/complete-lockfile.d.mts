@@ -1,0 +1,3 @@
+export function missingOptional(
+  packages: Readonly<Record<string, object>>,
+): [name: string, version: string, wantedBy: object][];
