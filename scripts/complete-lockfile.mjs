@@ -23,7 +23,7 @@ export function completeLockfile(lockfile) {
   for (const [name, version, wantedBy] of missingOptional(packages)) {
     packages[`node_modules/${name}`] = foreignPackage(name, version, wantedBy);
   }
-  const sorted = Object.entries(packages).sort(([first], [second]) => first.localeCompare(second, "en"));
+  const sorted = Object.entries(packages).toSorted(([first], [second]) => first.localeCompare(second, "en"));
   return { ...lockfile, packages: Object.fromEntries(sorted) };
 }
 
@@ -34,8 +34,8 @@ function foreignPackage(name, version, wantedBy) {
   if (!/^\d/.test(version) || processor === undefined)
     throw new Error(`${name}@${version}: its system cannot be told from its name`);
   const musl = words.some((word) => word.startsWith("musl"));
-  if (system === "linux" && !musl && ["x64", "arm64"].includes(processor)) {
-    throw new Error(`${name}@${version} is for a system that we support; the registry must have it`);
+  if (system === process.platform && processor === process.arch && !musl) {
+    throw new Error(`${name}@${version} is for this system; the registry must have it`);
   }
   return {
     version,
