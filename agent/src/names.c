@@ -17,6 +17,7 @@ static bool is_folder(const char *path) {
 }
 
 static int make_folder(char *path, uint32_t mode, bool parents) {
+    for (size_t size = strlen(path); size > 1 && path[size - 1] == '/';) path[--size] = 0;
     for (char *slash = strchr(path + 1, '/'); parents && slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = 0;
         int error = mkdir(path, 0755) == 0 || is_folder(path) ? 0 : errno;

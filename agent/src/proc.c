@@ -55,6 +55,11 @@ const struct proc *proc_find(const struct proc_list *list, pid_t pid) {
     return NULL;
 }
 
+char proc_state(pid_t pid) {
+    struct proc proc;
+    return parse_stat(pid, &proc) ? proc.state : 0;
+}
+
 static void keep_descendants(struct proc_list *list) {
     pid_t self = getpid();
     struct proc_list kept = {.entries = must_allocate((list->count + 1) * sizeof *kept.entries)};

@@ -21,6 +21,8 @@ struct proc_list {
    the machine it runs on. */
 struct proc_list proc_scan(void);
 const struct proc *proc_find(const struct proc_list *list, pid_t pid);
+/* The state letter; 0 when there is no such process. */
+char proc_state(pid_t pid);
 void proc_free(struct proc_list *list);
 /* Reads /proc/PID/NAME; returns the size, 0 when it cannot be read. */
 size_t proc_read(pid_t pid, const char *name, char *target, size_t size);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { isRoot, startAgent } from "./support/agent.ts";
 import { Type, u16, u32 } from "./support/wire.ts";
@@ -40,9 +41,11 @@ test("input is echoed, STDIN_CLOSE is an end of file, and the terminal stays ope
 
 test("control characters reach the foreground job", async () => {
   const agent = await startAgent();
-  const { id } = await agent.spawn(["bash", "--norc", "-i"], { terminal: true });
-  await agent.stdin(id, "sleep 1000\n");
-  await agent.untilText(id, "sleep 1000\r\n");
+  const { id } = await agent.spawn(["bash", "--norc", "-i"], { terminal: true, environment: ["PATH=/usr/bin:/bin", "PS1=> "] });
+  await agent.untilText(id, "> ");
+  await agent.stdin(id, "echo st''arted; sleep 1000\n");
+  await agent.untilText(id, "started");
+  await sleep(100);
   await agent.stdin(id, "\x03");
   await agent.stdin(id, "echo rc=$?; exit\n");
   await agent.untilText(id, "rc=130");

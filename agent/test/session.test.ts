@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { existsSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { type TestAgent, startAgent } from "./support/agent.ts";
+import { Type, str, u32, u64, u8 } from "./support/wire.ts";
+
+const restored = (agent: TestAgent, generation: number) => agent.call(Type.restored, u64(generation), str("name"), str("id"), Buffer.from("entropy"));
+const loop = "i=0; while :; do i=$((i+1)); echo $i; sleep 0.01; done";
+
+test("quiesced, the agent is silent while processes go on; RESUME continues where it was", async () => {
+  const agent = await startAgent();
+  const { id } = await agent.shell(loop);
+  const short = await agent.shell("sleep 0.15; echo bye");
+  await agent.untilText(id, "\n3\n");
+  await agent.call(Type.quiesce);
+  const count = agent.events.length;
+  const ping = agent.send(Type.ping, Buffer.from("late"));
+  const refused = agent.send(Type.processes);
+  await sleep(300);
+  expect(agent.events.length).toBe(count);
+  await agent.call(Type.resume);
+  expect((await ping).payload.toString()).toBe("late");
+  expect((await refused).payload.readUInt32LE()).toBe(16);
+  expect(await agent.exit(short.id)).toMatchObject({ code: 0 });
+  await agent.until("the backlog", () => agent.text(id).split("\n").length > 20);
+  const numbers = agent.text(id).trim().split("\n").map(Number);
+  expect(numbers).toEqual(numbers.map((_, index) => index + 1));
+});
+
+test("RESTORED closes windows, forgets owed replies and tells the generation from then on", async () => {
+  const agent = await startAgent();
+  const { id } = await agent.shell(loop);
+  const slow = await agent.shell("sleep 0.4; cat | wc -c", { key: "slow" });
+  await agent.untilText(id, "\n5\n");
+  await agent.window(id, { acknowledged: 4 });
+  let answered = false;
+  void agent.stdin(slow.id, Buffer.alloc(500_000)).then(() => (answered = true));
+  await agent.call(Type.quiesce);
+  void agent.send(Type.ping).then(() => (answered = true));
+  await restored(agent, 42);
+  agent.events.length = 0;
+  expect((await agent.hello()).readBigUInt64LE(4)).toBe(42n);
+  await sleep(100);
+  expect(agent.events).toEqual([]);
+  await agent.window(id, { limit: 2 ** 40 });
+  await agent.untilText(id, "\n");
+  expect(agent.outputs(id)[0]?.offset).toBe(4);
+  await agent.window(slow.id, { limit: 2 ** 40 });
+  await agent.until("the rest of stdin", async () => true);
+  await sleep(500);
+  await agent.call(Type.stdinClose, u32(slow.id));
+  await agent.untilText(slow.id, "500000");
+  expect(answered).toBe(false);
+});
+
+test("FREEZE stops what runs and THAW continues it, but not what its user had stopped", async () => {
+  const agent = await startAgent();
+  const running = await agent.shell(loop);
+  const stopped = await agent.shell(loop);
+  await agent.untilText(stopped.id, "3\n");
+  await agent.signal(stopped.id, 19, 1);
+  await sleep(30);
+  const counted = (await agent.call(Type.freeze)).readUInt32LE();
+  expect(counted).toBeGreaterThanOrEqual(1);
+  await sleep(30);
+  const before = [agent.text(running.id), agent.text(stopped.id)];
+  await sleep(150);
+  expect([agent.text(running.id), agent.text(stopped.id)]).toEqual(before);
+  await expect(agent.spawn(["true"])).rejects.toThrow("16:");
+  await agent.call(Type.thaw);
+  await agent.until("progress", () => agent.text(running.id) !== before[0]);
+  expect(agent.text(stopped.id)).toBe(before[1]);
+  await agent.call(Type.thaw);
+});
+
+test("an interactive shell takes no notice of a freeze", async () => {
+  const agent = await startAgent();
+  const { id } = await agent.spawn(["bash", "--norc", "-i"], { terminal: true, environment: ["PATH=/usr/bin:/bin", "PS1=> "] });
+  await agent.untilText(id, "> ");
+  await agent.stdin(id, "sleep 0.3; echo sl''ept\n");
+  await sleep(50);
+  for (let round = 0; round < 8; round++) {
+    await agent.call(Type.freeze);
+    await agent.call(Type.thaw);
+  }
+  await agent.untilText(id, "slept\r\n");
+  expect(agent.text(id)).not.toContain("Stopped");
+});
+
+test("the dead man's switch stops everything until the next frame", async () => {
+  const agent = await startAgent();
+  const { id, pid } = await agent.shell(loop);
+  await agent.hello(200);
+  await agent.untilText(id, "3\n");
+  await sleep(450);
+  const before = agent.text(id);
+  await sleep(200);
+  expect(agent.text(id)).toBe(before);
+  expect(agent.stderr).toContain("stopping every process");
+  await agent.ping();
+  await agent.until("progress", () => agent.text(id) !== before);
+  expect((await agent.processTable()).find((entry) => entry.pid === pid)?.state).not.toBe("T");
+  await agent.hello(0);
+  await sleep(400);
+  expect(agent.stderr.match(/stopping every/g)?.length).toBe(1);
+});
+
+test("a freeze by the host outlasts the switch", async () => {
+  const agent = await startAgent();
+  const { id } = await agent.shell(loop);
+  await agent.untilText(id, "3\n");
+  await agent.call(Type.freeze);
+  await agent.hello(100);
+  await sleep(250);
+  await agent.hello(0);
+  const before = agent.text(id);
+  await sleep(150);
+  expect(agent.text(id)).toBe(before);
+  await agent.call(Type.thaw);
+  await agent.until("progress", () => agent.text(id) !== before);
+});
+
+test("end of file ends the agent and what it has started", async () => {
+  const agent = await startAgent();
+  const { id } = await agent.shell("setsid sleep 71 & echo $!; sleep 72");
+  await agent.untilText(id, "\n");
+  const pid = Number(agent.text(id));
+  await agent.end();
+  // It may stay a zombie for a while, as init pleases.
+  await expect.poll(() => (existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, "utf8").split(" ")[2] : "Z")).toBe("Z");
+});
+
+test("requests with number 0 are served without a reply", async () => {
+  const agent = await startAgent();
+  const { id } = await agent.spawn(["cat"]);
+  const count = agent.events.length;
+  const payload = Buffer.concat([u32(id), u32(15), u8(0)]);
+  agent.raw(Buffer.concat([u32(payload.length + 5), u8(Type.signal), u32(0), payload]));
+  expect(await agent.exit(id)).toMatchObject({ signal: 15 });
+  expect(agent.events.length).toBe(count + 1);
+});
