@@ -1,0 +1,71 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { randomUUID } from "node:crypto";
+import type { AcquireRequest, SandboxBackend, SandboxHandle, SandboxSpec } from "../../../src/backends/backend.ts";
+
+export const TEST_TIMEOUT_MS = 120_000;
+export const HOOK_TIMEOUT_MS = 120_000;
+
+export type OpenBackend = () => Promise<{ backend: SandboxBackend; close: () => Promise<void> }>;
+
+/** What the tests share: the backend, one sandbox for tests that leave it as it was, and clean-up. */
+export class ContractContext {
+  readonly #open: OpenBackend;
+  readonly #closing: (() => Promise<void>)[] = [];
+  readonly #handles: SandboxHandle[] = [];
+  #backend: SandboxBackend | undefined;
+  #shared: Promise<SandboxHandle> | undefined;
+
+  constructor(open: OpenBackend) {
+    this.#open = open;
+  }
+
+  async start(): Promise<void> {
+    this.#backend = await this.openAnother();
+  }
+
+  async finish(): Promise<void> {
+    await Promise.allSettled(this.#handles.map((handle) => handle.destroy()));
+    for (const close of this.#closing.toReversed()) await close();
+  }
+
+  get backend(): SandboxBackend {
+    if (this.#backend === undefined) throw new Error("The suite has not started.");
+    return this.#backend;
+  }
+
+  /** Another instance, as on another server. */
+  async openAnother(): Promise<SandboxBackend> {
+    const { backend, close } = await this.#open();
+    this.#closing.push(close);
+    return backend;
+  }
+
+  /** The sandbox that many tests use one after the other. */
+  shared(): Promise<SandboxHandle> {
+    this.#shared ??= this.acquire({ env: { GREETING: "grüß dich" } });
+    return this.#shared;
+  }
+
+  async acquire(spec: Partial<SandboxSpec> = {}, backend = this.backend): Promise<SandboxHandle> {
+    return this.keep(await backend.acquire(newRequest(spec)));
+  }
+
+  /** Destroyed at the end, whatever the test did. */
+  keep(handle: SandboxHandle): SandboxHandle {
+    this.#handles.push(handle);
+    return handle;
+  }
+
+  /** An empty folder on this machine. */
+  async folder(): Promise<string> {
+    const path = await mkdtemp(join(tmpdir(), "backend-contract-"));
+    this.#closing.push(() => rm(path, { recursive: true, force: true }));
+    return path;
+  }
+}
+
+export function newRequest(spec: Partial<SandboxSpec> = {}): AcquireRequest {
+  return { sandboxId: randomUUID(), spec: { env: {}, resources: {}, network: "none", ...spec } };
+}

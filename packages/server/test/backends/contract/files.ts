@@ -1,0 +1,101 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { expect, test } from "vitest";
+import type { SandboxFiles, SandboxHandle } from "../../../src/backends/backend.ts";
+import type { ContractContext } from "./context.ts";
+import { bash, errorCode, readText, run } from "./programs.ts";
+
+export function fileContract(context: ContractContext): void {
+  /** A new folder inside, for one test. */
+  async function prepare(): Promise<{ handle: SandboxHandle; files: SandboxFiles; folder: string }> {
+    const handle = await context.shared();
+    const folder = `/workspace/${randomUUID()}`;
+    await handle.files.makeFolder(folder);
+    return { handle, files: handle.files, folder };
+  }
+
+  test("three megabytes of bytes come back as they were, whole and in part", async ({ skip }) => {
+    skip(!context.backend.capabilities.files, "the backend has no files");
+    const { files, folder } = await prepare();
+    const content = randomBytes(3_000_001);
+    await files.write(`${folder}/whole`, content);
+    await files.write(`${folder}/streamed`, slices(content, 100_000));
+    for (const name of ["whole", "streamed"]) {
+      expect(content.equals(Buffer.concat(await Array.fromAsync(files.read(`${folder}/${name}`))))).toBe(true);
+    }
+    const part = Buffer.concat(await Array.fromAsync(files.read(`${folder}/whole`, { offset: 1_000_000, length: 700_000 })));
+    expect(part.equals(content.subarray(1_000_000, 1_700_000))).toBe(true);
+    expect(await Array.fromAsync(files.read(`${folder}/whole`, { offset: 4_000_000 }))).toEqual([]);
+    expect(await files.stat(`${folder}/whole`)).toMatchObject({ kind: "file", sizeBytes: 3_000_001 });
+  });
+
+  test("writing replaces, and processes see the same files", async ({ skip }) => {
+    skip(!context.backend.capabilities.files, "the backend has no files");
+    const { handle, files, folder } = await prepare();
+    await files.write(`${folder}/note`, Buffer.from("a long first text"), { mode: 0o600 });
+    expect((await files.stat(`${folder}/note`)).mode & 0o777).toBe(0o600);
+    await files.write(`${folder}/note`, Buffer.from("short"));
+    const { stdout } = await run(handle, bash(`cat note; echo " and more" >> note; echo new > made`), { workingFolder: folder });
+    expect(stdout).toBe("short");
+    expect(await readText(handle, `${folder}/note`)).toBe("short and more\n");
+    expect(await readText(handle, `${folder}/made`)).toBe("new\n");
+  });
+
+  test("any name is a name", async ({ skip }) => {
+    skip(!context.backend.capabilities.files, "the backend has no files");
+    const { handle, files, folder } = await prepare();
+    const names = ["with space", "new\nline", "ünï-😀", "-dash", "quote'\"$x", ".hidden"];
+    for (const name of names) await files.write(`${folder}/${name}`, Buffer.from(name));
+    expect((await files.list(folder)).map(({ name }) => name).toSorted()).toEqual(names.toSorted());
+    for (const name of names) expect(await readText(handle, `${folder}/${name}`)).toBe(name);
+  });
+
+  test("folders are made, listed, renamed and removed", async ({ skip }) => {
+    skip(!context.backend.capabilities.files, "the backend has no files");
+    const { handle, files, folder } = await prepare();
+    await files.makeFolder(`${folder}/a/b/c`, { parents: true });
+    await files.makeFolder(`${folder}/a/b/c`, { parents: true });
+    expect(await errorCode(files.makeFolder(`${folder}/a`))).toBe("bad_request");
+    await files.write(`${folder}/a/b/c/file`, Buffer.from("x"));
+    await files.rename(`${folder}/a/b`, `${folder}/moved`);
+    expect(await readText(handle, `${folder}/moved/c/file`)).toBe("x");
+    expect(await files.list(`${folder}/a`)).toEqual([]);
+    expect((await files.list(`${folder}/moved`)).map(({ name, kind }) => [name, kind])).toEqual([["c", "folder"]]);
+    expect(await errorCode(files.remove(`${folder}/moved`))).toBe("bad_request");
+    await files.remove(`${folder}/moved`, { recursive: true });
+    await files.remove(`${folder}/a`);
+    expect(await files.list(folder)).toEqual([]);
+  });
+
+  test("a link is itself to stat and its target to read", async ({ skip }) => {
+    skip(!context.backend.capabilities.files, "the backend has no files");
+    const { handle, files, folder } = await prepare();
+    await run(handle, bash("echo there > target; ln -s target link"), { workingFolder: folder });
+    expect(await files.stat(`${folder}/link`)).toMatchObject({ kind: "symlink", linkTarget: "target" });
+    expect(await readText(handle, `${folder}/link`)).toBe("there\n");
+    await files.remove(`${folder}/link`);
+    expect(await readText(handle, `${folder}/target`)).toBe("there\n");
+  });
+
+  test("what is not there, and what may not be, has an error of its own", async ({ skip }) => {
+    skip(!context.backend.capabilities.files, "the backend has no files");
+    const { files, folder } = await prepare();
+    const missing = `${folder}/missing`;
+    const codes = await Promise.all([
+      errorCode(files.stat(missing)),
+      errorCode(files.list(missing)),
+      errorCode(Array.fromAsync(files.read(missing))),
+      errorCode(files.remove(missing)),
+      errorCode(files.rename(missing, `${folder}/other`)),
+      errorCode(files.write(`${missing}/below`, Buffer.from("x"))),
+      errorCode(files.makeFolder(`${missing}/below`)),
+    ]);
+    expect(new Set(codes)).toEqual(new Set(["file_not_found"]));
+    expect(await errorCode(files.write("/etc/not-allowed", Buffer.from("x")))).toBe("permission_denied");
+    expect(await errorCode(files.stat("relative"))).toBe("bad_request");
+    expect(await errorCode(files.stat("/nul\0inside"))).toBe("bad_request");
+  });
+}
+
+async function* slices(content: Uint8Array, bytes: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < content.length; at += bytes) yield content.subarray(at, at + bytes);
+}

@@ -1,0 +1,133 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { SandboxHandle, SandboxProcess, SnapshotPayload } from "../../../src/backends/backend.ts";
+import { type ContractContext, newRequest } from "./context.ts";
+import { bash, countAbove, counter, errorCode, finish, Follower, python, readText, start } from "./programs.ts";
+
+const COUNT = "/workspace/count";
+
+export function snapshotContract(context: ContractContext): void {
+  const lacking = (): boolean => context.backend.capabilities.snapshot !== "full";
+  const reason = "the backend saves no memory";
+
+  /** A sandbox with a loop in the background, a program that waits, and one that has ended; nothing of it was read. */
+  async function busy(): Promise<SandboxHandle> {
+    const handle = await context.acquire({ env: { KEPT: "yes" } });
+    await start(handle, counter(COUNT), { key: "counter" });
+    const waiting = await start(handle, python("x = 41\nprint('ready')\nname = input()\nprint('x is', x + 1, name)"), { key: "waiting" });
+    await new Follower(waiting, { acknowledge: false }).until("ready");
+    const ended = await start(handle, bash("echo unread; exit 7"), { key: "ended" });
+    await ended.exited;
+    await countAbove(handle, COUNT, 3);
+    return handle;
+  }
+
+  test("a saved sandbox goes on, and lives again elsewhere, twice, each for itself", async ({ skip }) => {
+    skip(lacking(), reason);
+    const handle = await busy();
+    const snapshot = await save(context, handle, true);
+    const saved = await countAbove(handle, COUNT, await countAbove(handle, COUNT, 0));
+    for (const member of snapshot.members) expect((await stat(member.path)).size).toBe(member.sizeBytes);
+
+    const request = newRequest({ env: { KEPT: "yes" } });
+    const elsewhere = await context.openAnother();
+    const [first, second] = await Promise.all([
+      elsewhere.acquireFromSnapshot(request, snapshot).then((restored) => context.keep(restored)),
+      context.backend.acquireFromSnapshot(newRequest({ env: { KEPT: "yes" } }), snapshot).then((restored) => context.keep(restored)),
+    ]);
+    expect(first.sandboxId).toBe(request.sandboxId);
+    for (const restored of [first, second]) await checkRestored(restored);
+
+    await first.files.write("/workspace/only-first", Buffer.from("1"));
+    expect(await errorCode(second.files.stat("/workspace/only-first"))).toBe("file_not_found");
+    expect(await errorCode(handle.files.stat("/workspace/only-first"))).toBe("file_not_found");
+    await countAbove(handle, COUNT, saved);
+    await first.destroy();
+    await countAbove(second, COUNT, await countAbove(second, COUNT, 0));
+  });
+
+  test("a sandbox that is saved to be put down stays still, and can be taken up again after all", async ({ skip }) => {
+    skip(lacking(), reason);
+    const handle = await busy();
+    const snapshot = await save(context, handle, false);
+    await handle.resume();
+    await countAbove(handle, COUNT, await countAbove(handle, COUNT, 0));
+    await save(context, handle, false);
+    await handle.destroy();
+    const restored = context.keep(await context.backend.acquireFromSnapshot(newRequest({ env: { KEPT: "yes" } }), snapshot));
+    await checkRestored(restored);
+  });
+
+  test("three rounds of saving and restoring lose nothing", async ({ skip }) => {
+    skip(lacking(), reason);
+    let handle = await context.acquire();
+    await start(handle, counter(COUNT), { key: "counter" });
+    let count = await countAbove(handle, COUNT, 1);
+    for (let round = 0; round < 3; round++) {
+      const snapshot = await save(context, handle, false);
+      await handle.destroy();
+      handle = context.keep(await context.backend.acquireFromSnapshot(newRequest(), snapshot));
+      count = await countAbove(handle, COUNT, count);
+    }
+    const process = await find(handle, "counter");
+    await process.signal(9, "group");
+    const { stdout } = await finish(process);
+    const numbers = stdout.trim().split("\n").map(Number);
+    expect(numbers).toEqual(numbers.map((_, index) => index + 1));
+    expect(numbers.length).toBeGreaterThanOrEqual(count);
+  });
+
+  test("a save that fails leaves the sandbox as it was", async ({ skip }) => {
+    skip(lacking(), reason);
+    const handle = await context.acquire();
+    await start(handle, counter(COUNT));
+    for (const leaveRunning of [true, false]) {
+      await expect(handle.snapshot("/dev/null/nowhere", { mode: "full", leaveRunning })).rejects.toThrow();
+      await countAbove(handle, COUNT, await countAbove(handle, COUNT, 0));
+    }
+    await handle.ping();
+  });
+
+  test("a snapshot of another kind, or that lacks a member, is refused", async ({ skip }) => {
+    skip(lacking(), reason);
+    const handle = await context.acquire();
+    const snapshot = await save(context, handle, true);
+    const load = (payload: SnapshotPayload): Promise<string> =>
+      errorCode(context.backend.acquireFromSnapshot(newRequest(), payload).then((restored) => context.keep(restored)));
+    expect(["image_incompatible", "not_supported"]).toContain(await load({ ...snapshot, kind: "stub-metadata" }));
+    expect(["image_damaged", "image_incompatible"]).toContain(await load({ ...snapshot, members: [] }));
+  });
+}
+
+export async function save(context: ContractContext, handle: SandboxHandle, leaveRunning: boolean): Promise<SnapshotPayload> {
+  const snapshot = await handle.snapshot(await context.folder(), { mode: "full", leaveRunning });
+  // A snapshot is JSON and files: it must survive the way through a store. The folder of this machine is not part of it.
+  return { ...(JSON.parse(JSON.stringify(snapshot)) as SnapshotPayload), members: snapshot.members.map((member) => ({ ...member, path: join(member.path) })) };
+}
+
+async function find(handle: SandboxHandle, key: string): Promise<SandboxProcess> {
+  const process = (await handle.processes()).find((candidate) => candidate.key === key);
+  if (process === undefined) throw new Error(`No process with the key ${key}.`);
+  return process;
+}
+
+/** The loop counts on, its output has no gap from the first line, variables and stdin are there, so is the exit. */
+async function checkRestored(handle: SandboxHandle): Promise<void> {
+  expect((await handle.processes()).map(({ key }) => key)).toEqual(["counter", "waiting", "ended"]);
+  const count = await countAbove(handle, COUNT, await countAbove(handle, COUNT, 0));
+  const output = new Follower(await find(handle, "counter"));
+  await output.until(`\n${count}\n`);
+  const numbers = output.text.trim().split("\n").map(Number);
+  expect(numbers.slice(0, count)).toEqual(Array.from({ length: count }, (_, index) => index + 1));
+
+  const waiting = await find(handle, "waiting");
+  expect(waiting.exit).toBeUndefined();
+  await waiting.writeStdin(Buffer.from("hello\n"));
+  expect((await finish(waiting)).stdout).toBe("ready\nx is 42 hello\n");
+
+  const ended = await find(handle, "ended");
+  expect(await ended.exited).toMatchObject({ code: 7, signal: undefined });
+  expect((await finish(ended)).stdout).toBe("unread\n");
+  expect(Number(await readText(handle, COUNT)) >= 0).toBe(true);
+}
