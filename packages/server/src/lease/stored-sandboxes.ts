@@ -1,4 +1,4 @@
-import { asSandboxerError, type Head, type SandboxerError } from "@sandboxer/protocol";
+import { asSandboxerError, type Head, isSandboxId, type SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
 import type { HeadStore } from "./head-store.ts";
 
@@ -10,12 +10,11 @@ export interface StoredSandbox {
 }
 
 const READS_AT_ONCE = 16;
-const SANDBOX_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 export async function* listStoredSandboxes(store: ObjectStore, heads: HeadStore): AsyncIterable<StoredSandbox> {
   const underWay: Promise<StoredSandbox>[] = [];
   for await (const name of store.listFolders("")) {
-    if (!SANDBOX_ID.test(name)) continue;
+    if (!isSandboxId(name)) continue;
     underWay.push(readOne(heads, name));
     const oldest = underWay.length < READS_AT_ONCE ? undefined : underWay.shift();
     if (oldest !== undefined) yield await oldest;

@@ -53,6 +53,7 @@ export class GvisorBackend implements SandboxBackend {
   readonly #machine: Machine;
   readonly #images: ImageResolver;
   readonly #live = new Set<GvisorSandbox>();
+  readonly #cleanUps = new Set<Promise<void>>();
 
   private constructor(options: GvisorBackendOptions, machine: Machine) {
     this.#options = options;
@@ -110,6 +111,7 @@ export class GvisorBackend implements SandboxBackend {
 
   async close(): Promise<void> {
     await Promise.all([...this.#live].map((sandbox) => sandbox.destroy()));
+    await Promise.all(this.#cleanUps);
   }
 
   async #acquireFresh(request: AcquireRequest, options: CallOptions): Promise<GvisorSandbox> {
@@ -187,7 +189,11 @@ export class GvisorBackend implements SandboxBackend {
       rootPath: rootFilesystem.path,
       diskLimitBytes: this.#resources(request).diskBytes,
       requirements,
-      onGone: (gone) => this.#live.delete(gone),
+      onEnded: (ended, cleanUp) => {
+        this.#live.delete(ended);
+        this.#cleanUps.add(cleanUp);
+        void cleanUp.finally(() => this.#cleanUps.delete(cleanUp));
+      },
       ...how,
     };
     const sandbox = await launch(pad, plan, options);

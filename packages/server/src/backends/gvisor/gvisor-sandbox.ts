@@ -48,7 +48,8 @@ export interface GvisorSandboxParts {
   readonly cgroup: SandboxCgroup | undefined;
   readonly diskLimitBytes: number;
   readonly requirements: ImageRequirements;
-  readonly onGone: () => void;
+  /** Nothing of it runs any more. runsc's own leftovers are removed behind that: it may wait seconds for a reaper. */
+  readonly onEnded: (cleanUp: Promise<void>) => void;
 }
 
 /** One running gVisor sandbox: the attached runsc process, and the agent inside. */
@@ -193,7 +194,7 @@ export class GvisorSandbox implements SandboxHandle {
     this.#ended.resolve({ reason: "destroyed", message: "The sandbox was destroyed." });
     this.#parts.agent.fail(new SandboxerError("sandbox_failed", "The sandbox was destroyed."));
     await endSandboxProcesses(this.#parts.attached);
-    await this.#cleanUp();
+    this.#parts.onEnded(this.#cleanUp());
   }
 
   async #onExit(code: number): Promise<void> {
@@ -205,14 +206,14 @@ export class GvisorSandbox implements SandboxHandle {
       : { reason: "crashed", message: `The sandbox ended unexpectedly (${code}): ${firstReason(this.#parts.attached.lastWords())}` };
     this.#parts.agent.fail(new SandboxerError("sandbox_failed", end.message));
     this.#ended.resolve(end);
-    this.#destroying ??= this.#cleanUp();
+    this.#destroying ??= Promise.resolve();
+    this.#parts.onEnded(this.#cleanUp());
   }
 
   async #cleanUp(): Promise<void> {
     this.#stopWatching();
     await this.#parts.runsc.command(["delete", "--force", this.#parts.containerId]).catch(() => {});
     await rm(this.#parts.directory, { recursive: true, force: true });
-    this.#parts.onGone();
   }
 }
 

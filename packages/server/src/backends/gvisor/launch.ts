@@ -35,7 +35,7 @@ export interface Launch {
   readonly spec: (cgroupsPath: string | undefined) => OciSpec;
   /** The folder of the image to restore; absent: a fresh start. */
   readonly imageDirectory?: string;
-  readonly onGone: (sandbox: GvisorSandbox) => void;
+  readonly onEnded: (sandbox: GvisorSandbox, cleanUp: Promise<void>) => void;
 }
 
 const DEFAULT_ENVIRONMENT = {
@@ -91,7 +91,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       cgroup,
       diskLimitBytes: plan.diskLimitBytes,
       requirements: plan.requirements,
-      onGone: () => plan.onGone(sandbox),
+      onEnded: (cleanUp) => plan.onEnded(sandbox, cleanUp),
     });
     await firstWords(sandbox, agent, attached, plan, options);
     return sandbox;
