@@ -3,6 +3,8 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
+import { DirectoryCells } from "../../src/store/directory/directory-cells.ts";
+import { TemporaryFiles } from "../../src/store/directory/temporary-files.ts";
 import { NO_VERSION, VersionFiles } from "../../src/store/directory/version-files.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import { AmbiguousWriteError } from "../../src/store/store.ts";
@@ -47,6 +49,25 @@ it("reads the newest version, whatever somebody wrote into the view, and repairs
   expect(Buffer.from(cell?.body ?? []).toString()).toBe('{"number":2}');
   await store.swapCell("sandbox/metadata.json", cell?.version, bytes("next"));
   expect(await readFile(join(root, "sandbox/metadata.json"), "utf8")).toBe("next");
+});
+
+it("does not leave an older view behind when a slow writer is overtaken", async () => {
+  const root = await temporaryFolder();
+  const fast = await DirectoryStore.open(root);
+  await swapTimes(fast, "sandbox/metadata.json", 1);
+  const temporary = new TemporaryFiles(root);
+  const slow = new DirectoryCells(root, temporary);
+  const pathOf = temporary.path.bind(temporary);
+  let overtaken = false;
+  // Its head has moved, its view has not been written yet, and others go on.
+  temporary.path = async () => {
+    if (!overtaken) await swapTimes(fast, "sandbox/metadata.json", 3);
+    overtaken = true;
+    return await pathOf();
+  };
+  const version = (await slow.read("sandbox/metadata.json"))?.version;
+  expect((await slow.swap("sandbox/metadata.json", version, bytes("slow"))).outcome).toBe("written");
+  expect(await readFile(join(root, "sandbox/metadata.json"), "utf8")).toBe('{"number":3}');
 });
 
 it("takes a plain file without versions as the cell", async () => {

@@ -1,0 +1,65 @@
+import { copyFile, mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { CheckpointRepository } from "../../src/checkpoints/checkpoint-repository.ts";
+import { ImagePacker } from "../../src/checkpoints/pack.ts";
+import { decodeRecord, encodeHead } from "../../src/lease/head-codec.ts";
+import { decodeRecord as decodeLiveness } from "../../src/lease/liveness-record.ts";
+import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
+import { temporaryFolder } from "../store/temporary-folder.ts";
+import { FIXTURE_LABEL, writeFixtureState } from "./fixture-state.ts";
+import { contentsOf } from "./saved-states.ts";
+
+/**
+ * These files were written by release 0.1 and are never changed. When a test here fails, stored data of users would be
+ * lost: mend the code, not the fixture. A new format gets a new fixture beside them.
+ */
+const FIXTURES = join(import.meta.dirname, "fixtures");
+const MANIFEST_SHA256 = "aa689c24e6aad3b1ffe02b4d687743734007994d33687066fe08e9dd753f98ab";
+
+it("reads the image of format 1, with its digest, as it was saved", async () => {
+  const root = await temporaryFolder();
+  const folder = join(root, FIXTURE_LABEL.sandboxId, "checkpoints");
+  await mkdir(folder, { recursive: true });
+  await copyFile(join(FIXTURES, "image-format-1.img"), join(folder, "checkpoint_1794722400000.img"));
+  const repository = new CheckpointRepository(await DirectoryStore.open(root));
+  const loaded = await repository.load(
+    FIXTURE_LABEL.sandboxId,
+    "checkpoint_1794722400000.img",
+    await temporaryFolder(),
+    { sha256: MANIFEST_SHA256 },
+  );
+  const state = await writeFixtureState(await temporaryFolder());
+  expect(await contentsOf(loaded)).toEqual(await contentsOf(state));
+  expect(loaded).toMatchObject({ kind: state.kind, requirements: state.requirements });
+});
+
+it("writes the image of format 1 byte for byte", async () => {
+  const packer = new ImagePacker(await writeFixtureState(await temporaryFolder()), FIXTURE_LABEL);
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of packer.chunks()) chunks.push(Buffer.from(chunk));
+  const written = Buffer.concat(chunks);
+  expect(written.equals(await readFile(join(FIXTURES, "image-format-1.img")))).toBe(true);
+  expect(packer.packed).toEqual({ manifestSha256: MANIFEST_SHA256, sizeBytes: written.byteLength });
+});
+
+it("reads a head of format 1, and writes it back with what it does not know", async () => {
+  const text = await readFile(join(FIXTURES, "head-format-1.json"), "utf8");
+  const record = decodeRecord(FIXTURE_LABEL.sandboxId, Buffer.from(text));
+  if (!("head" in record)) throw new Error("The fixture was not read as a head.");
+  expect(record.head).toMatchObject({
+    epoch: 7,
+    owner: null,
+    state: "parked",
+    status: "checkpointed",
+    checkpoint: { name: "checkpoint_1794722400000.img", sha256: MANIFEST_SHA256 },
+  });
+  expect(JSON.parse(Buffer.from(encodeHead(record.head)).toString())).toEqual(JSON.parse(text));
+});
+
+it("reads instance records of format 1", async () => {
+  const live = await readFile(join(FIXTURES, "instance-format-1.json"));
+  expect(decodeLiveness(live)).toMatchObject({ url: "http://10.0.0.5:8080", beat: 17, ttl_ms: 15_000 });
+  const dead = await readFile(join(FIXTURES, "instance-dead-format-1.json"));
+  expect(decodeLiveness(dead)).toMatchObject({ dead: true, by: "0d3f5e2c-1111-4222-8333-444455556666" });
+});
