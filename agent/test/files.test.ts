@@ -20,7 +20,7 @@ const takeEntry = (reader: Reader) => ({
   kind: String.fromCharCode(reader.u8()), mode: reader.u32(), uid: reader.u32(), gid: reader.u32(), size: reader.u64(), mtime: reader.u64(),
   device: reader.u64(), inode: reader.u64(), links: reader.u32(), name: reader.str(), target: reader.str(),
 });
-const write = (agent: TestAgent, name: string, bytes: string | Buffer, { flags = 3, mode = 0o640, offset = 0 as number | bigint, as = user } = {}) =>
+const write = (agent: TestAgent, name: string, bytes: string | Buffer, { flags = 3, mode = 0o640, offset = 0, as = user } = {}) =>
   agent.call(Type.fileWrite, as, u8(flags), u32(mode), u64(offset), at(name), Buffer.from(bytes));
 const writeFailure = (agent: TestAgent, name: string, flags: number, mode = 0o640, offset: number | bigint = 0) => agent.failure(Type.fileWrite, user, u8(flags), u32(mode), u64(offset), at(name), Buffer.from("x"));
 

@@ -50,16 +50,12 @@ test("a printer of a gigabyte without a reader blocks and costs the agent no mem
   const before = residentKb(agent.child.pid as number);
   const { id } = await agent.shell("yes | head -c 1000000000", { open: false });
   const full = async () => (await agent.processes())[0]?.end;
-  let end: number | undefined;
-  do end = await full();
-  while (end !== 1_048_576 && (await sleep(10), true));
+  await expect.poll(full).toBe(1_048_576);
   await sleep(150);
   expect(await full()).toBe(1_048_576);
   expect(residentKb(agent.child.pid as number) - before).toBeLessThan(8192);
   await agent.window(id, { acknowledged: 500_000, limit: 0 });
-  await agent.until("more", () => true);
-  do end = await full();
-  while (end !== 1_548_576 && (await sleep(10), true));
+  await expect.poll(full).toBe(1_548_576);
   await agent.signal(id, 9, 1);
   expect(await Promise.race([agent.exit(id), sleep(200)])).toBeUndefined();
   for (let acknowledged = 1_000_000; agent.exits(id).length === 0; acknowledged += 100_000) {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { mkdtempSync, readFileSync, rmSync, chmodSync, existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -115,11 +114,7 @@ test("orphans are reaped", async () => {
   const agent = await startAgent();
   const { id } = await agent.shell("for i in 1 2 3 4 5; do (setsid sh -c 'sleep 0.1' &) ; done; echo started");
   await agent.exit(id);
-  let table = await agent.processTable();
-  while (table.length > 0) {
-    await sleep(20);
-    table = await agent.processTable();
-  }
+  await expect.poll(() => agent.processTable()).toEqual([]);
 });
 
 test("signals reach the leader or the group; also what is left of it", async () => {
@@ -150,7 +145,6 @@ test("scope 2 reaches everything but the agent", async () => {
   const agent = await startAgent();
   const one = await agent.shell("setsid sleep 63 & sleep 64");
   const two = await agent.spawn(["cat"]);
-  await agent.until("sleep", () => true);
   await agent.signal(0, 9, 2);
   expect(await agent.exit(one.id)).toMatchObject({ signal: 9 });
   expect(await agent.exit(two.id)).toMatchObject({ signal: 9 });

@@ -49,7 +49,7 @@ test("control characters reach the foreground job", async () => {
   await agent.stdin(id, "\x03");
   await agent.stdin(id, "echo rc=$?; exit\n");
   await agent.untilText(id, "rc=130");
-  await agent.exit(id);
+  expect(await agent.exit(id)).toMatchObject({ code: 0 });
 });
 
 test("all output of a terminal that closes is logged", async () => {

@@ -1,7 +1,8 @@
+import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, expect } from "vitest";
+import { afterEach } from "vitest";
 import { agentBinary } from "./build.ts";
 import { Reader, Type, frame, list, str, u16, u32, u64, u8 } from "./wire.ts";
 
@@ -25,7 +26,7 @@ export class TestAgent {
   readonly child: ChildProcess;
   readonly events: Frame[] = [];
   stderr = "";
-  private arrived = Buffer.alloc(0);
+  private arrived: Buffer = Buffer.alloc(0);
   private nextRequest = 1;
   private readonly waiting = new Map<number, (reply: Frame) => void>();
   private readonly exited: Promise<number | null>;
@@ -74,8 +75,8 @@ export class TestAgent {
   /** The errno of a call that must fail. */
   async failure(type: number, ...parts: Buffer[]): Promise<number> {
     const error: unknown = await this.call(type, ...parts).catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(AgentError);
-    return (error as AgentError).errno;
+    assert(error instanceof AgentError, "the call should have failed");
+    return error.errno;
   }
 
   async until<T>(what: string, look: () => T | undefined | false, timeoutMs = 8000): Promise<T> {
@@ -89,7 +90,7 @@ export class TestAgent {
   }
 
   hello = (heartbeatMs = 0): Promise<Buffer> => this.call(Type.hello, u32(1), u32(heartbeatMs));
-  ping = async (): Promise<void> => expect((await this.call(Type.ping, Buffer.from("beat"))).toString()).toBe("beat");
+  ping = async (): Promise<void> => assert.equal((await this.call(Type.ping, Buffer.from("beat"))).toString(), "beat");
 
   async spawn(parameters: readonly string[], options: SpawnOptions = {}): Promise<{ id: number; pid: number; existed: boolean }> {
     const flags = (options.terminal ? 1 : 0) | (options.input === false ? 2 : 0);
@@ -140,8 +141,8 @@ export class TestAgent {
     this.child.stdin?.end();
     const code = await this.exited;
     running.delete(this);
-    expect(this.stderr).not.toMatch(/Sanitizer|runtime error/);
-    expect(code).toBe(expected);
+    assert.doesNotMatch(this.stderr, /Sanitizer|runtime error/);
+    assert.equal(code, expected, this.stderr);
   }
 
   async ended(): Promise<number | null> {

@@ -1,0 +1,84 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmdirSync } from "node:fs";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type TestAgent, isRoot, startAgent } from "./support/agent.ts";
+import { agentBinary } from "./support/build.ts";
+import { Type, str, u32, u64, u8 } from "./support/wire.ts";
+
+// PID 1 of its own namespaces, in a root folder of its own: nothing of the machine can be written to.
+const script = `set -e
+root=$1
+mount -t tmpfs none $root
+cd $root
+mkdir usr etc run workspace tmp proc dev agent
+chmod 1777 run workspace tmp
+for name in bin sbin lib lib64; do
+  if [ -L /$name ]; then cp -P /$name .; elif [ -d /$name ]; then mkdir $name; mount --rbind /$name $name; fi
+done
+mount --rbind /usr usr
+mount --rbind /dev dev
+mount -t proc none proc
+cp $2 agent/agent
+exec chroot . /agent/agent`;
+const unshare = ["unshare", "--pid", "--uts", "--mount", "--fork", "--kill-child"];
+
+let rootFolder: string;
+beforeAll(() => {
+  rootFolder = mkdtempSync(join(tmpdir(), "agent-pid1-"));
+});
+afterAll(() => rmdirSync(rootFolder));
+const start = (): Promise<TestAgent> => startAgent([...unshare, "sh", "-c", script, "sh", rootFolder, agentBinary]);
+
+/** Needs root and namespaces; elsewhere the tests in gVisor cover the same. */
+const unavailable = !isRoot || spawnSync("unshare", [...unshare.slice(1), "mount", "-t", "tmpfs", "none", "/mnt"]).status !== 0;
+
+const read = async (agent: TestAgent, path: string) => (await agent.call(Type.fileRead, u8(1), u64(0), u32(1000), str(path))).toString();
+const write = (agent: TestAgent, path: string, text: string, mode: number) => agent.call(Type.fileWrite, u8(0), u8(3), u32(mode), u64(0), str(path), Buffer.from(text));
+
+test.skipIf(unavailable)("RESTORED gives the copy its own identity and runs the user's hook", async () => {
+  const before = hostname();
+  const agent = await start();
+  expect(await read(agent, "/run/sandboxer/generation")).toBe("0\n");
+  await agent.call(Type.fileMkdir, u8(0), u8(1), u32(0o755), str("/workspace/.sandboxer"));
+  await write(agent, "/workspace/.sandboxer/restored", "#!/bin/sh\necho $SANDBOXER_GENERATION $(id -u) $(pwd) > /workspace/hook\n", 0o755);
+  await agent.call(Type.quiesce);
+  await agent.call(Type.restored, u64(12n), str("copy-of-it"), str("0123456789abcdef0123456789abcdef"), Buffer.alloc(64, 7));
+  expect(await read(agent, "/run/sandboxer/generation")).toBe("12\n");
+  expect(await read(agent, "/etc/machine-id")).toBe("0123456789abcdef0123456789abcdef\n");
+  const { id } = await agent.spawn(["uname", "-n"]);
+  await agent.exit(id);
+  expect(agent.text(id)).toBe("copy-of-it\n");
+  await sleep(150);
+  expect(await read(agent, "/workspace/hook")).toBe("12 1000 /workspace\n");
+  expect(hostname()).toBe(before);
+  // A hook that cannot run is a log line, and so is a folder that somebody else has put in the way.
+  await agent.call(Type.fileSet, u8(0), u8(1), u32(0o644), u32(0), u32(0), u64(0), str("/workspace/.sandboxer/restored"));
+  await agent.call(Type.restored, u64(13n), str(""), str(""));
+  await agent.until("the log line", () => agent.stderr.includes("Permission denied"));
+  expect(await read(agent, "/run/sandboxer/generation")).toBe("13\n");
+});
+
+test.skipIf(unavailable)("what it spawns can neither be root nor reach the agent", async () => {
+  const agent = await start();
+  await expect(agent.spawn(["true"], { uid: 0 })).rejects.toThrow("1:");
+  const { id } = await agent.shell("for s in KILL STOP TERM; do kill -$s 1 2>/dev/null && echo reached; done; for f in 0 1 2; do (: > /proc/1/fd/$f) 2>/dev/null && echo opened; done; cat /proc/1/environ /proc/1/mem 2>/dev/null; echo done");
+  await agent.exit(id);
+  expect(agent.text(id)).toBe("done\n");
+  await agent.ping();
+});
+
+test.skipIf(unavailable)("everything but the agent is signalled, frozen and shown", async () => {
+  const agent = await start();
+  const { id } = await agent.shell("setsid sleep 81 & sleep 82");
+  await sleep(50);
+  expect((await agent.call(Type.freeze)).readUInt32LE()).toBe(3);
+  expect((await agent.processTable()).map((entry) => entry.state)).toEqual(["T", "T", "T"]);
+  await agent.call(Type.thaw);
+  await agent.signal(0, 9, 2);
+  expect(await agent.exit(id)).toMatchObject({ signal: 9 });
+  await sleep(30);
+  expect(await agent.processTable()).toEqual([]);
+});
