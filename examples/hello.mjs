@@ -25,9 +25,9 @@ while True:
     open("/tmp/count", "w").write(str(count))
     time.sleep(0.1)
 """], start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-print("started a counter that lives in memory")
+print("  started a counter that lives in memory")
 `;
-const READ = `import time; time.sleep(1); print("the counter is at", open("/tmp/count").read())`;
+const READ = `import time; time.sleep(1); print("  the counter is at", open("/tmp/count").read())`;
 
 console.log(`Creating a sandbox at ${server}`);
 const created = await connect(`${server}/create`, { enable_checkpoint: true, idle_timeout: 60 });
@@ -54,7 +54,7 @@ async function connect(url, firstMessage) {
   socket.onmessage = ({ data }) => {
     const message = JSON.parse(data);
     if (message.event === "sandbox_id") session.sandboxId = message.sandbox_id;
-    if (message.event === "stdout" || message.event === "stderr") process.stdout.write(`  ${message.data}`);
+    if (message.event === "stdout" || message.event === "stderr") process.stdout.write(message.data);
     if (message.event === "status_update") seen.push(message.status);
     if (message.event === "error") fail(`The server says: ${message.message}`);
     wake();
