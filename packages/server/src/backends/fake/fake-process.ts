@@ -81,8 +81,10 @@ export class FakeProcess implements SandboxProcess {
   async #write(bytes: string): Promise<void> {
     await this.#known();
     const { stdin } = this.#process;
-    let left = bytes;
-    if (this.#process.record.terminal !== undefined) left = typeInto(bytes, this.#process, this.#machine);
+    const typed = this.#process.running && this.#process.record.terminal !== undefined;
+    let left = typed ? typeInto(bytes, this.#process, this.#machine) : bytes;
+    // What was typed may have ended the process.
+    if (typed && left === "") return this.#machine.scheduler.wake(this.#process);
     for (;;) {
       if (this.#machine.end !== undefined) throw this.#machine.failure();
       if (!this.#process.running) throw new SandboxerError("wrong_state", `Process ${this.pid} has exited.`);

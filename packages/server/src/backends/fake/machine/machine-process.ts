@@ -76,6 +76,9 @@ export class MachineProcess {
   }
 
   static restore(state: ProcessState): MachineProcess {
+    const { exit } = state.record;
+    // JSON has no undefined, and every field of an exit is there.
+    if (exit !== undefined) state.record.exit = { code: exit.code, signal: exit.signal, outputEnd: exit.outputEnd };
     return new MachineProcess(state.record, new StdinPipe(state.stdin), OutputLog.restore(state.log));
   }
 }
