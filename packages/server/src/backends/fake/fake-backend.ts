@@ -43,7 +43,7 @@ export class FakeBackend implements SandboxBackend {
   readonly #clock: Clock;
   readonly #engine: FakeEngine;
   readonly #running = new Set<Place>();
-  readonly #stopped = new Map<string, MachineState>();
+  readonly #stopped = new Map<string, Machine>();
 
   constructor(options: FakeBackendOptions = {}) {
     this.#clock = options.clock ?? systemClock;
@@ -77,8 +77,8 @@ export class FakeBackend implements SandboxBackend {
     const key = keyOf(request);
     const running = [...this.#running].find((place) => keyOf(place.request) === key);
     if (running !== undefined) return new FakeHandle(request, running.machine, this.#engine);
-    const state = this.#stopped.get(key);
-    return state === undefined ? undefined : this.#start(request, { ...state, processes: [] });
+    const stopped = this.#stopped.get(key);
+    return stopped?.kept === true ? this.#start(request, { ...stopped.capture(), processes: [] }) : undefined;
   }
 
   async acquireFromSnapshot(
@@ -111,9 +111,9 @@ export class FakeBackend implements SandboxBackend {
     const place: Place = { request, machine };
     this.#running.add(place);
     this.#stopped.delete(keyOf(request));
-    void machine.ended.then(({ message }) => {
+    void machine.ended.then(() => {
       this.#running.delete(place);
-      if (message === STOPPED) this.#stopped.set(keyOf(request), machine.capture());
+      if (machine.kept) this.#stopped.set(keyOf(request), machine);
     });
     return new FakeHandle(request, machine, this.#engine);
   }
@@ -124,8 +124,6 @@ export class FakeBackend implements SandboxBackend {
     }
   }
 }
-
-const STOPPED = "it was stopped.";
 
 /** The same key and the same spec: the same sandbox. */
 function keyOf({ sandboxId, spec }: AcquireRequest): string {

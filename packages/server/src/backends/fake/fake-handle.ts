@@ -163,11 +163,13 @@ export class FakeHandle implements SandboxHandle {
   async stop(): Promise<void> {
     this.#alive();
     await this.#engine.faults.meet("stop");
+    this.#machine.kept = true;
     this.#machine.finishAll({ reason: "destroyed", message: "it was stopped." });
   }
 
   async destroy(): Promise<void> {
     await this.#engine.faults.meet("destroy");
+    this.#machine.kept = false;
     this.#machine.finishAll({ reason: "destroyed", message: "it was destroyed." });
   }
 

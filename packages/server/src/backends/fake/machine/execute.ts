@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import type { Instruction } from "../programs/instruction.ts";
+import { type Instruction, STDERR } from "../programs/instruction.ts";
 import { isTruthy, ProgramError, toNumber } from "../programs/values.ts";
 import { fromText } from "./byte-string.ts";
 import { evaluate, pathOf, textOf } from "./evaluate.ts";
@@ -41,7 +41,7 @@ function attempt(instruction: Instruction, process: MachineProcess, machine: Mac
     const shell = language === "bash";
     const prefix = shell ? "bash: " : language === "python" ? "Traceback (most recent call last):\n" : "Uncaught ";
     const name = thrown instanceof FileFault && language === "python" ? "OSError: " : "";
-    writeOutput({ stream: "stderr" }, `${prefix}${name}${fromText(thrown.message)}\n`, process, machine);
+    writeOutput(instruction.errors ?? STDERR, `${prefix}${name}${fromText(thrown.message)}\n`, process, machine);
     if (!shell) machine.finish(process, { code: 1 });
     process.record.status = 1;
     return "orElse" in instruction ? instruction.orElse : "done";
@@ -69,11 +69,11 @@ function execute(instruction: Instruction, process: MachineProcess, machine: Mac
       return "done";
     }
     case "fail":
-      writeOutput({ stream: "stderr" }, textOf(instruction.message, process, machine), process, machine);
+      writeOutput(instruction.errors ?? STDERR, textOf(instruction.message, process, machine), process, machine);
       machine.finish(process, { code: instruction.code });
       return "done";
     case "report":
-      writeOutput({ stream: "stderr" }, textOf(instruction.message, process, machine), process, machine);
+      writeOutput(instruction.errors ?? STDERR, textOf(instruction.message, process, machine), process, machine);
       record.status = instruction.status;
       return "done";
     case "status":
@@ -139,7 +139,7 @@ function waitUntil(atMs: number, process: MachineProcess, machine: Machine): Out
 function fork(to: number, process: MachineProcess, machine: Machine): Outcome {
   const child = machine.fork(process);
   if (child === undefined) {
-    writeOutput({ stream: "stderr" }, "bash: fork: Resource temporarily unavailable\n", process, machine);
+    writeOutput(STDERR, "bash: fork: Resource temporarily unavailable\n", process, machine);
     process.record.status = 254;
     return to;
   }

@@ -59,6 +59,7 @@ export class FileTree {
     return node.content;
   }
 
+  /** The mode is for a file that is created here. */
   write(path: string, content: Uint8Array, options: { append?: boolean; mode?: number } = {}): void {
     const { parent, name, node } = this.#find(path, true);
     if (node !== undefined && node.kind !== "file") throw new FileFault("EISDIR");
@@ -69,10 +70,10 @@ export class FileTree {
     const growth = after.length - before.length;
     const disk = this.#resources.diskBytes;
     if (disk !== undefined && growth > 0 && this.usedBytes + growth > disk) throw new FileFault("ENOSPC");
-    const file: FileNode = node ?? { kind: "file", mode: 0o644, uid: USER_ID, modifiedMs: 0, content: before };
+    const mode = (options.mode ?? 0o644) & 0o7777;
+    const file: FileNode = node ?? { kind: "file", mode, uid: USER_ID, modifiedMs: 0, content: before };
     file.content = after;
     file.modifiedMs = this.#wallMs();
-    if (options.mode !== undefined) file.mode = options.mode & 0o7777;
     parent.entries.set(name, file);
   }
 

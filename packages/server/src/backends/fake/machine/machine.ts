@@ -28,6 +28,8 @@ export class Machine {
   readonly listeners = new Listeners();
   readonly scheduler: Scheduler;
   readonly #resources: Resources;
+  /** Stopped, not destroyed: its files can be taken up again. */
+  kept = false;
   readonly #ended = Promise.withResolvers<SandboxEnd>();
   #end: SandboxEnd | undefined;
   #nextPid = 2;

@@ -29,8 +29,10 @@ export type LoopSource =
   | { readonly kind: "range"; readonly from: Expression; readonly to: Expression; readonly step: Expression }
   | { readonly kind: "values"; readonly values: readonly Expression[] };
 
-/** Numbers in `to` are places in the program. */
-export type Instruction =
+/** Numbers in `to` are places in the program; `errors` is where the instruction complains, stderr unless it says so. */
+export type Instruction = Operation & { readonly errors?: Target };
+
+export type Operation =
   | { readonly op: "assign"; readonly name: string; readonly value: Expression; readonly exported?: boolean }
   | { readonly op: "write"; readonly to: Target; readonly value: Expression }
   /** `unit` over and over, up to so many units or bytes; without either for ever. */

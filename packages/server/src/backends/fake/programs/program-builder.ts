@@ -1,14 +1,23 @@
-import type { Instruction, Language, Program } from "./instruction.ts";
+import type { Instruction, Language, Program, Target } from "./instruction.ts";
 
 /** Collects instructions; places are labels until `finish` puts numbers for them. */
 export class ProgramBuilder {
   readonly #instructions: Instruction[] = [];
   readonly #places: number[] = [];
   #slots = 0;
+  #errors: Target | undefined;
   readonly #loops: { readonly again: number; readonly after: number }[] = [];
 
   emit(instruction: Instruction): void {
-    this.#instructions.push(instruction);
+    this.#instructions.push(this.#errors === undefined ? instruction : { ...instruction, errors: this.#errors });
+  }
+
+  /** What the body emits complains to this target. */
+  withErrors(errors: Target, body: () => void): void {
+    const before = this.#errors;
+    this.#errors = errors;
+    body();
+    this.#errors = before;
   }
 
   label(): number {

@@ -120,11 +120,8 @@ class PythonCompiler {
     const next = reader.peek(1).text;
     if (reader.peek().type === "name" && ["=", "+=", "-=", "*="].includes(next)) return this.#assign();
     const syntax = parseExpression(reader, "python");
-    if (syntax.type !== "call") {
-      this.#lower(syntax);
-      return;
-    }
-    this.#call(syntax);
+    if (syntax.type === "call") this.#call(syntax);
+    else this.#evaluate(this.#lower(syntax));
   }
 
   #assign(): void {
@@ -149,7 +146,12 @@ class PythonCompiler {
     else if (path === "sys.stdout.flush" || path === "sys.stderr.flush") return;
     else if (path === "os.kill") builder.emit({ op: "kill", pid: first ?? literal(0), signal: signalNumber(second) });
     else if (path === "open().write") this.#writeFile(call, first ?? literal(""));
-    else this.#lower(call);
+    else this.#evaluate(this.#lower(call));
+  }
+
+  /** For what it does, or the error that it is. */
+  #evaluate(value: Expression): void {
+    this.#builder.emit({ op: "assign", name: this.#builder.slot(), value });
   }
 
   #print(call: Extract<Syntax, { type: "call" }>): void {

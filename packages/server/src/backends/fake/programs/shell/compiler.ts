@@ -129,7 +129,8 @@ class ShellCompiler {
         inner = { ...inner, [from]: { path: to.expression } };
       }
     }
-    body(inner);
+    if (inner.stderr === outputs.stderr) body(inner);
+    else this.#builder.withErrors(inner.stderr, () => body(inner));
     this.#builder.place(after);
   }
 
