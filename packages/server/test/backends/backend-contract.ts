@@ -11,6 +11,19 @@ import { filesystemSnapshotContract } from "./contract/snapshots-of-files.ts";
 import { stdinContract } from "./contract/stdin.ts";
 import { terminalContract } from "./contract/terminal.ts";
 
+const CONTRACTS: Readonly<Record<string, (context: ContractContext) => void>> = {
+  execution: executionContract,
+  output: outputContract,
+  stdin: stdinContract,
+  terminal: terminalContract,
+  files: fileContract,
+  connections: connectionContract,
+  pause: pauseContract,
+  "full snapshots": snapshotContract,
+  "filesystem snapshots": filesystemSnapshotContract,
+  life: lifeContract,
+};
+
 /**
  * What `backends/backend.ts` promises, as a user can observe it. Every backend passes it; what its capabilities deny is
  * skipped by name. The code that runs inside is of the subset that the fake backend understands too.
@@ -23,15 +36,10 @@ export function testBackend(name: string, open: OpenBackend): void {
     beforeAll(() => context.start(), HOOK_TIMEOUT_MS);
     afterAll(() => context.finish(), HOOK_TIMEOUT_MS);
 
-    describe("execution", () => executionContract(context));
-    describe("output", () => outputContract(context));
-    describe("stdin", () => stdinContract(context));
-    describe("terminal", () => terminalContract(context));
-    describe("files", () => fileContract(context));
-    describe("connections", () => connectionContract(context));
-    describe("pause", () => pauseContract(context));
-    describe("full snapshots", () => snapshotContract(context));
-    describe("filesystem snapshots", () => filesystemSnapshotContract(context));
-    describe("life", () => lifeContract(context));
+    for (const [subject, contract] of Object.entries(CONTRACTS)) {
+      describe(`${subject}`, () => {
+        contract(context);
+      });
+    }
   });
 }

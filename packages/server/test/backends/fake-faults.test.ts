@@ -6,7 +6,7 @@ import { afterEach, expect, test } from "vitest";
 import type { SnapshotPayload } from "../../src/backends/backend.ts";
 import { type Fault, FakeBackend, type FakeBackendOptions } from "../../src/backends/fake/index.ts";
 import { newRequest } from "./contract/context.ts";
-import { bash, countAbove, counter, errorCode, finish, readText, run, start } from "./contract/programs.ts";
+import { bash, countAbove, counter, errorCode, finish, Follower, readText, run, start } from "./contract/programs.ts";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -120,7 +120,7 @@ test("a loop goes on in the middle of its sleep, and its time stands still meanw
   const backend = open();
   const handle = await backend.acquire(newRequest());
   const process = await start(handle, bash("for i in $(seq 1 3); do echo $i; sleep 0.1; done; echo over"), { key: "loop" });
-  for await (const _chunk of process.output()) break;
+  await new Follower(process, { acknowledge: false }).until("1\n");
   const snapshot = await handle.snapshot(await folder(), { mode: "full", leaveRunning: false });
   await handle.destroy();
   await new Promise((resolve) => setTimeout(resolve, 200));

@@ -66,5 +66,6 @@ export function lifeContract(context: ContractContext): void {
     void handle.ended.then(() => (over = true));
     await backend.close();
     await eventually(() => over, "the end of the sandbox");
+    expect(await errorCode(handle.ping())).toBe("sandbox_failed");
   });
 }

@@ -54,6 +54,7 @@ export function snapshotContract(context: ContractContext): void {
     await countAbove(handle, COUNT, await countAbove(handle, COUNT, 0));
     await save(context, handle, false);
     await handle.destroy();
+    expect(await errorCode(handle.resume())).toBe("sandbox_failed");
     const restored = context.keep(await context.backend.acquireFromSnapshot(newRequest({ env: { KEPT: "yes" } }), snapshot));
     await checkRestored(restored);
   });
