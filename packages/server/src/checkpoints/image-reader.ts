@@ -12,11 +12,16 @@ export class ImageReader {
 
   constructor(store: ObjectStore, image: OpenImage, signal: AbortSignal | undefined) {
     this.#image = image;
-    const options = { start: 0, end: image.manifestOffset, ...(signal === undefined ? {} : { signal }) };
+    const options = {
+      start: 0,
+      end: image.manifestOffset,
+      reuseMemory: true,
+      ...(signal === undefined ? {} : { signal }),
+    };
     this.#chunks = oneAhead(asGenerator(store.read(image.key, options)));
   }
 
-  /** The next `sizeBytes` bytes, as pieces in order. */
+  /** The next `sizeBytes` bytes, as pieces in order. A piece is good until the next one is asked for. */
   async *take(sizeBytes: number, member?: string): AsyncGenerator<Uint8Array> {
     for (let left = sizeBytes; left > 0;) {
       if (this.#rest.byteLength === 0) await this.#refill(member);

@@ -1,7 +1,15 @@
 import { ObjectNotFoundError, type ObjectStore } from "../store/store.ts";
 import { imageDamaged, imageMissing } from "./image-errors.ts";
-import { ALIGNMENT_BYTES, decodeFooter, FOOTER_BYTES, type Footer, type Manifest } from "./image-format.ts";
-import { manifestSchema, paddingAfter, sha256Of } from "./image-format.ts";
+import {
+  ALIGNMENT_BYTES,
+  decodeFooter,
+  type Footer,
+  FOOTER_BYTES,
+  type Manifest,
+  manifestSchema,
+  paddingAfter,
+  sha256Of,
+} from "./image-format.ts";
 import { isMemberName } from "./member-names.ts";
 
 /** Holds the footer and nearly every manifest, so that one request gets both. */

@@ -2,8 +2,16 @@ import { createHash } from "node:crypto";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotMember, SnapshotPayload } from "../backends/backend.ts";
 import type { CallOptions } from "../support/call-options.ts";
-import { encodeFooter, encodeHeader, IMAGE_FORMAT, type Manifest, type ManifestMember } from "./image-format.ts";
-import { ALIGNMENT_BYTES, paddingAfter, sha256Of } from "./image-format.ts";
+import {
+  ALIGNMENT_BYTES,
+  encodeFooter,
+  encodeHeader,
+  IMAGE_FORMAT,
+  type Manifest,
+  type ManifestMember,
+  paddingAfter,
+  sha256Of,
+} from "./image-format.ts";
 import { isMemberName } from "./member-names.ts";
 import { oneAhead, readAhead, ReadRing } from "./read-ahead.ts";
 

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotPayload } from "../backends/backend.ts";
-import type { Cell, ObjectStore } from "../store/store.ts";
-import { AmbiguousWriteError } from "../store/store.ts";
+import { AmbiguousWriteError, type Cell, type ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { openImage, type OpenImage } from "./open-image.ts";
 import { saveImage } from "./save-image.ts";

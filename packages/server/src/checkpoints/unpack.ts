@@ -5,8 +5,14 @@ import type { SnapshotKind, SnapshotMember, SnapshotPayload } from "../backends/
 import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { imageDamaged } from "./image-errors.ts";
-import { ALIGNMENT_BYTES, encodeHeader, IMAGE_FORMAT, IMAGE_MAGIC, paddingAfter } from "./image-format.ts";
-import type { ManifestMember } from "./image-format.ts";
+import {
+  ALIGNMENT_BYTES,
+  encodeHeader,
+  IMAGE_FORMAT,
+  IMAGE_MAGIC,
+  type ManifestMember,
+  paddingAfter,
+} from "./image-format.ts";
 import { ImageReader } from "./image-reader.ts";
 import type { OpenImage } from "./open-image.ts";
 
@@ -53,19 +59,14 @@ async function unpackMember(
   await mkdir(dirname(path), { recursive: true });
   const handle = await open(path, "wx", 0o600);
   const hash = createHash("sha256");
-  let written: Promise<void> = Promise.resolve();
   try {
     for await (const piece of reader.take(member.size_bytes, member.name)) {
-      await written;
-      written = writeAll(handle, piece);
-      // Met at the next `await written`.
-      written.catch(() => undefined);
+      const written = writeAll(handle, piece);
       hash.update(piece);
+      await written;
       onPiece(piece.byteLength);
     }
-    await written;
   } finally {
-    await written.catch(() => undefined);
     await handle.close();
   }
   if (hash.digest("hex") !== member.sha256) throw imageDamaged(key, "its digest differs", member.name);
@@ -88,7 +89,7 @@ async function checkPadding(key: string, reader: ImageReader, member: ManifestMe
 
 async function collect(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const collected: Uint8Array[] = [];
-  for await (const piece of pieces) collected.push(piece);
+  for await (const piece of pieces) collected.push(Buffer.from(piece));
   return Buffer.concat(collected);
 }
 

@@ -8,12 +8,22 @@ const importedRecordSchema = z.looseObject({
   idle_timeout: z.number().nonnegative().optional(),
 });
 
-export type ImportedRecord = z.infer<typeof importedRecordSchema>;
+type ImportedRecord = z.infer<typeof importedRecordSchema>;
 
 export type StoredRecord = { readonly head: Head } | { readonly imported: ImportedRecord };
 
 export function encodeHead(head: Head): Uint8Array {
   return Buffer.from(`${JSON.stringify(head, undefined, 2)}\n`);
+}
+
+/** A first head for a folder that came with a record of its own. */
+export function withImported(head: Head, { createdAt, idle_timeout, ...others }: ImportedRecord): Head {
+  return {
+    ...others,
+    ...head,
+    createdAt: createdAt ?? head.createdAt,
+    idle_timeout: idle_timeout ?? head.idle_timeout,
+  };
 }
 
 /** Reads what is stored for a sandbox. What this release cannot read is refused, never overwritten. */

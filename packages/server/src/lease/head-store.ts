@@ -3,7 +3,7 @@ import type { Head } from "@sandboxer/protocol";
 import type { Cell, ObjectStore } from "../store/store.ts";
 import type { Clock } from "../support/clock.ts";
 import { settleSwap } from "./cell-swap.ts";
-import type { Refusal, Stamp } from "./head.ts";
+import type { Stamp } from "./head.ts";
 import { decodeRecord, encodeHead, type StoredRecord } from "./head-codec.ts";
 
 /** A head as it is in the store, with the version under which it can be replaced. */
@@ -14,9 +14,7 @@ export interface VersionedHead {
 
 export type HeadSwap =
   /** `present` is the new head, or what came after it. */
-  | { readonly outcome: "written"; readonly present: VersionedHead }
-  | { readonly outcome: "conflict" }
-  | { readonly outcome: "refused"; readonly refusal: Refusal };
+  { readonly outcome: "written"; readonly present: VersionedHead } | { readonly outcome: "conflict" };
 
 /** Reads and swaps heads; what they mean is elsewhere. */
 export class HeadStore {
@@ -58,7 +56,7 @@ export class HeadStore {
   }
 }
 
-export function headKey(sandboxId: string): string {
+function headKey(sandboxId: string): string {
   return `${sandboxId}/metadata.json`;
 }
 

@@ -34,7 +34,6 @@ export interface NewSandbox {
   readonly lineage?: Lineage;
   /** The state to start from, for a folder that came without a head. */
   readonly checkpoint?: CheckpointReference;
-  readonly createdAt?: string;
 }
 
 const NO_LINEAGE: Lineage = { sandbox_id: null, checkpoint: null, filesystem_snapshot: null };
@@ -50,7 +49,7 @@ export function newHead(owner: string, sandbox: NewSandbox, stamp: Stamp): Head 
     history: [],
     nonce: stamp.nonce,
     status: "created",
-    createdAt: sandbox.createdAt ?? stamp.now,
+    createdAt: stamp.now,
     lastCheckpointedAt: sandbox.checkpoint?.created_at ?? null,
     idle_timeout: sandbox.idleTimeoutSeconds,
     backend: sandbox.backend,

@@ -2,8 +2,16 @@ import { randomUUID } from "node:crypto";
 import type { ObjectStore } from "../store/store.ts";
 import type { Clock } from "../support/clock.ts";
 import { settleSwap } from "./cell-swap.ts";
-import { deadRecord, decodeRecord, encodeRecord, INSTANCES_FOLDER, instanceIdOf } from "./liveness-record.ts";
-import { instanceKey, type LivenessRecord, liveRecord } from "./liveness-record.ts";
+import {
+  deadRecord,
+  decodeRecord,
+  encodeRecord,
+  instanceIdOf,
+  instanceKey,
+  INSTANCES_FOLDER,
+  type LivenessRecord,
+  liveRecord,
+} from "./liveness-record.ts";
 import { LivenessWatch, type Observation } from "./liveness-watch.ts";
 
 /** What ownership asks about other instances. */

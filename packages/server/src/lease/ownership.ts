@@ -1,8 +1,19 @@
 import { type CheckpointReference, type Head, SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
 import type { Clock } from "../support/clock.ts";
-import { claim, destroy, type HeadDetails, type Move, newHead, type NewSandbox, type Owner } from "./head.ts";
-import { publishCheckpoint, release, updateDetails } from "./head.ts";
+import {
+  claim,
+  destroy,
+  type HeadDetails,
+  type Move,
+  newHead,
+  type NewSandbox,
+  type Owner,
+  publishCheckpoint,
+  release,
+  updateDetails,
+} from "./head.ts";
+import { withImported } from "./head-codec.ts";
 import { HeadStore, type VersionedHead } from "./head-store.ts";
 import type { Liveness } from "./instances.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
@@ -53,12 +64,16 @@ export class Ownership {
     return listStoredSandboxes(this.#options.store, this.#heads);
   }
 
-  /** A new head at epoch 1, owned by this instance; also for a folder that came without one. */
+  /**
+   * A new head at epoch 1, owned by this instance. A folder that came with a record but no head gets one too; what its
+   * record says stays.
+   */
   async create(sandboxId: string, sandbox: NewSandbox, options: MoveOptions = {}): Promise<Head> {
     return await this.#queue.run(sandboxId, async () => {
       const record = await this.#heads.readRecord(sandboxId);
       if (record !== undefined && "head" in record) throw alreadyThere(sandboxId);
-      const head = newHead(this.#options.instanceId(), sandbox, this.#heads.stamp());
+      const fresh = newHead(this.#options.instanceId(), sandbox, this.#heads.stamp());
+      const head = record === undefined ? fresh : withImported(fresh, record.imported);
       const swap = await this.#heads.swap(sandboxId, record?.version, head, options.signal);
       if (swap.outcome !== "written") throw alreadyThere(sandboxId);
       return this.#keep(sandboxId, swap.present);

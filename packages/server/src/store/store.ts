@@ -32,8 +32,8 @@ export interface ObjectStore {
   stat(key: string): Promise<BlobStat | undefined>;
 
   /**
-   * The bytes from `start` up to but without `end`, in chunks of about 1 MiB that are the consumer's to keep. A range
-   * beyond the end gives what is there. Throws {@link ObjectNotFoundError}.
+   * The bytes from `start` up to but without `end`, in chunks of about 1 MiB that are the consumer's to keep, unless it
+   * allows `reuseMemory`. A range beyond the end gives what is there. Throws {@link ObjectNotFoundError}.
    */
   read(key: string, options?: ReadOptions): AsyncIterable<Uint8Array>;
 
@@ -89,6 +89,8 @@ export interface ListedObject {
 export interface ReadOptions {
   readonly start?: number;
   readonly end?: number;
+  /** The consumer is done with a chunk when it asks for the next but one. Much cheaper for large blobs. */
+  readonly reuseMemory?: boolean;
   readonly signal?: AbortSignal;
 }
 

@@ -184,9 +184,11 @@ it("lists every sandbox, a headless and a damaged one included", async () => {
 it("gives a folder that came without a head one, with its checkpoint", async () => {
   const { a, b, root, id } = await twoInstances();
   await mkdir(join(root, id));
-  await writeFile(join(root, id, "metadata.json"), '{"status":"checkpointed","createdAt":"2026-01-01T00:00:00Z"}');
+  const record = { status: "checkpointed", createdAt: "2026-01-01T00:00:00Z", idle_timeout: 17, note: "kept" };
+  await writeFile(join(root, id, "metadata.json"), JSON.stringify(record));
   expect(await a.read(id)).toBeUndefined();
-  const head = await a.create(id, { ...newSandbox(), checkpoint: checkpoint(7), createdAt: "2026-01-01T00:00:00Z" });
-  expect(head).toMatchObject({ epoch: 1, owner: "a", checkpoint: checkpoint(7), createdAt: "2026-01-01T00:00:00Z" });
+  const head = await a.create(id, { ...newSandbox(), checkpoint: checkpoint(7) });
+  expect(head).toMatchObject({ epoch: 1, owner: "a", checkpoint: checkpoint(7) });
+  expect(head).toMatchObject({ createdAt: record.createdAt, idle_timeout: 17, note: "kept" });
   await expect(b.create(id, newSandbox())).rejects.toMatchObject({ code: "wrong_state" });
 });

@@ -110,11 +110,19 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
         }
       });
 
-      it("are the consumer's to keep", async () => {
-        const content = randomBytes(4 * 1024 * 1024);
+      it("are the consumer's to keep, unless it allows their memory to be used again", async () => {
+        const content = randomBytes(5 * 1024 * 1024 + 5);
         await store.write("blob", [content]);
         const kept = await collect(store.read("blob"));
         expect(Buffer.concat(kept).equals(content)).toBe(true);
+        // Each chunk is looked at one chunk late.
+        const late: Uint8Array[] = [];
+        let previous: Uint8Array = new Uint8Array();
+        for await (const chunk of store.read("blob", { reuseMemory: true })) {
+          late.push(Buffer.from(previous));
+          previous = chunk;
+        }
+        expect(Buffer.concat([...late, previous]).equals(content)).toBe(true);
       });
 
       it("may reuse the memory of a chunk once the next is asked for", async () => {

@@ -42,10 +42,11 @@ export class DirectoryBlobs {
     try {
       let position = options.start ?? 0;
       const end = options.end ?? Number.POSITIVE_INFINITY;
+      const memory = chunkMemory(options.reuseMemory ?? false);
       while (position < end) {
         options.signal?.throwIfAborted();
         const wanted = Math.min(READ_BYTES, end - position);
-        const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(wanted), 0, wanted, position);
+        const { bytesRead, buffer } = await handle.read(memory(wanted), 0, wanted, position);
         if (bytesRead === 0) return;
         position += bytesRead;
         yield buffer.subarray(0, bytesRead);
@@ -87,6 +88,16 @@ export class DirectoryBlobs {
       throw error;
     }
   }
+}
+
+/** Fresh memory for each chunk, or that of the chunk before last. */
+function chunkMemory(reuse: boolean): (wantedBytes: number) => Buffer {
+  if (!reuse) return (wantedBytes) => Buffer.allocUnsafeSlow(wantedBytes);
+  let [next, other]: [Buffer?, Buffer?] = [];
+  return (wantedBytes) => {
+    [next, other] = [other ?? Buffer.allocUnsafeSlow(READ_BYTES), next];
+    return next.subarray(0, wantedBytes);
+  };
 }
 
 async function writeSynced(path: string, chunks: Chunks, signal: AbortSignal | undefined): Promise<number> {
