@@ -40,7 +40,7 @@ async function recordOf(store: ObjectStore, instanceId: string): Promise<Record<
 async function pass(clock: FakeClock, ms: number, loops = 2): Promise<void> {
   for (let left = ms; left > 0; left -= TTL_MS / 3) {
     clock.advance(TTL_MS / 3);
-    await vi.waitFor(() => expect(clock.sleeping).toBe(loops), { interval: 1 });
+    await vi.waitFor(() => expect(clock.sleeping).toBe(loops), { interval: 1, timeout: 10_000 });
   }
 }
 
@@ -74,7 +74,7 @@ it("declares another dead only after its record stood still for 1.5 ttl on this 
   expect(fenced).not.toHaveBeenCalled();
   // It wakes up, finds out, and does not come back to life.
   silentClock.advance(TTL_MS / 3);
-  await vi.waitFor(() => expect(fenced).toHaveBeenCalledOnce());
+  await vi.waitFor(() => expect(fenced).toHaveBeenCalledOnce(), { timeout: 10_000 });
   expect(fenced.mock.lastCall?.[0]).toContain(watcher.instanceId);
   expect(await recordOf(store, silent.instanceId)).toMatchObject({ dead: true, by: watcher.instanceId });
   await silent.close();

@@ -2,12 +2,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 const KEY = "sandbox/metadata.json";
-const RACER = join(import.meta.dirname, "cell-racer.ts");
+const RACER = fileURLToPath(new URL("./cell-racer.ts", import.meta.url));
 
 interface Racer {
   readonly child: ChildProcess;
@@ -45,7 +46,7 @@ async function expectUnbrokenParents(root: string): Promise<void> {
   }
 }
 
-it("loses no acknowledged write of processes that race", async () => {
+it("loses no acknowledged write of processes that race", { timeout: 60_000 }, async () => {
   const root = await temporaryFolder();
   const racers = ["a", "b", "c", "d"].map((name) => race(root, name, 30));
   await Promise.all(racers.map(({ ended }) => ended));
