@@ -31,17 +31,33 @@ export async function runSuite(suite: Suite): Promise<SuiteResult> {
 
 function run(argv: readonly string[], suite: Suite): Promise<number> {
   const [program = "", ...rest] = argv;
-  const child = spawn(program, rest, { cwd: ROOT, stdio: "inherit", env: { ...process.env, ...suite.env } });
+  const child = spawn(program, rest, {
+    cwd: ROOT,
+    stdio: "inherit",
+    detached: true,
+    env: { ...process.env, ...suite.env },
+  });
+  // A group of its own, so that nothing of a suite outlives it: vitest's workers would.
+  const killGroup = (): void => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    } catch {
+      // The group is gone already.
+    }
+  };
+  const interrupted = (): never => process.exit(130);
+  process.once("exit", killGroup).once("SIGINT", interrupted).once("SIGTERM", interrupted);
   const timer = setTimeout(() => {
     process.stderr.write(`${titleOf(suite)}: not done within ${suite.timeoutMs / 1000} s; killed\n`);
-    child.kill("SIGKILL");
+    killGroup();
   }, suite.timeoutMs);
-  return new Promise((resolve, reject) => {
+  return new Promise<number>((resolve, reject) => {
     child.once("error", reject);
-    child.once("exit", (code) => {
-      clearTimeout(timer);
-      resolve(code ?? 1);
-    });
+    child.once("exit", (code) => resolve(code ?? 1));
+  }).finally(() => {
+    clearTimeout(timer);
+    killGroup();
+    process.off("exit", killGroup).off("SIGINT", interrupted).off("SIGTERM", interrupted);
   });
 }
 

@@ -7,7 +7,7 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDirectory: string;
   readonly workingDirectory: string;
-  /** Calls back on SIGTERM and SIGINT; gives the function that stops it. */
+  /** Calls back on SIGTERM and SIGINT, and when the npm that started this is gone; gives the function that stops it. */
   readonly onStopSignal: (listener: (signal: string) => void) => () => void;
   readonly exit: (code: number) => never;
 }

@@ -1,5 +1,6 @@
 import { homedir } from "node:os";
 import type { Io } from "./io.ts";
+import { onNpmGone } from "./parent-watch.ts";
 import { runProgram } from "./program.ts";
 
 const io: Io = {
@@ -12,14 +13,16 @@ const io: Io = {
   onStopSignal(listener) {
     const signals = ["SIGTERM", "SIGINT"] as const;
     for (const signal of signals) process.on(signal, listener);
+    const stopWatching = onNpmGone(process.env, () => listener("npm is gone"));
     return () => {
       for (const signal of signals) process.off(signal, listener);
+      stopWatching();
     };
   },
   exit: (code) => process.exit(code),
 };
 
-// A reader that goes away (`sandboxer doctor | head`) is no failure.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
+// A reader that goes away (`sandboxer doctor | head`) ends nothing: a server goes on.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 
 process.exit(await runProgram(process.argv.slice(2), io));
