@@ -51,6 +51,11 @@ static const handler handlers[256] = {
     [0x30] = handle_process_table,
 };
 
+bool dispatch_while_quiesced(uint8_t type) {
+    handler serve = handlers[type];
+    return serve == handle_ping || serve == handle_quiesce || serve == handle_resume || serve == handle_restored;
+}
+
 void dispatch(uint8_t *frame, size_t size) {
     struct cursor payload = {.at = frame, .left = size};
     uint8_t type = take_u8(&payload);
@@ -60,8 +65,8 @@ void dispatch(uint8_t *frame, size_t size) {
         reply_error(request, ENOSYS, "unknown frame type");
         return;
     }
-    if (session_quiesced() && serve != handle_ping && serve != handle_resume && serve != handle_restored) {
-        reply_error(request, EBUSY, "the agent is quiesced");
+    if (session_quiesced() && !dispatch_while_quiesced(type)) {
+        reply_error(request, EBUSY, "too many requests while quiesced");
         return;
     }
     int result = serve(request, &payload);

@@ -1,5 +1,6 @@
 #ifndef DISPATCH_H
 #define DISPATCH_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -7,6 +8,8 @@
    It changes nothing before it has seen that its payload is well formed. */
 #define ANSWERED (-1)
 
+/* Whether this type is served between QUIESCE and RESUME; others have to wait. */
+bool dispatch_while_quiesced(uint8_t type);
 /* One complete frame, without its length. */
 void dispatch(uint8_t *frame, size_t size);
 #endif

@@ -19,42 +19,59 @@
 #define READ_SIZE 65536u
 #define HEADER_SIZE 9u
 
-static struct buffer arrived;
-static size_t skip_left; /* bytes of an oversized frame that are still to come */
+#define POSTPONED_MAXIMUM 4194304u
 
-static uint32_t peek_u32(size_t at) {
-    const uint8_t *bytes = arrived.data + arrived.head + at;
+static struct buffer arrived;
+static struct buffer postponed; /* whole frames that came while quiesced and wait for RESUME */
+static size_t skip_left;        /* bytes of an oversized frame that are still to come */
+
+static uint32_t peek_u32(const struct buffer *source, size_t at) {
+    const uint8_t *bytes = source->data + source->head + at;
     return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-/* Serves the frame at the head; false when it is not complete yet. */
-static bool serve_one(void) {
+/* An oversized frame is answered from its header and then dropped as it comes. */
+static bool skip(void) {
     size_t available = buffer_size(&arrived);
-    if (skip_left > 0) {
-        size_t skipped = available < skip_left ? available : skip_left;
-        buffer_consume(&arrived, skipped);
-        skip_left -= skipped;
-        return skipped > 0;
-    }
+    size_t skipped = available < skip_left ? available : skip_left;
+    buffer_consume(&arrived, skipped);
+    skip_left -= skipped;
+    return skipped > 0;
+}
+
+static bool refuse_oversized(uint32_t length) {
+    if (buffer_size(&arrived) < HEADER_SIZE) return false;
+    uint32_t request = peek_u32(&arrived, 5);
+    buffer_consume(&arrived, HEADER_SIZE);
+    skip_left = length - (HEADER_SIZE - 4);
+    heartbeat_frame();
+    reply_error(request, EMSGSIZE, "frame too long");
+    return true;
+}
+
+static bool postpone(const uint8_t *frame, size_t size) {
+    if (!session_quiesced() || dispatch_while_quiesced(frame[4])) return false;
+    if (buffer_size(&postponed) + size > POSTPONED_MAXIMUM) return false;
+    buffer_append(&postponed, frame, size);
+    return true;
+}
+
+/* Serves the frame at the head; false when it is not complete yet. */
+static bool serve_one(struct buffer *source) {
+    if (source == &arrived && skip_left > 0) return skip();
+    size_t available = buffer_size(source);
     if (available < 4) return false;
-    uint32_t length = peek_u32(0);
+    uint32_t length = peek_u32(source, 0);
     if (length < FRAME_MINIMUM) {
         report("a frame of %u bytes: the stream has lost its shape", length);
         session_end(2);
     }
-    if (length > FRAME_MAXIMUM) {
-        if (available < HEADER_SIZE) return false;
-        uint32_t request = peek_u32(5);
-        buffer_consume(&arrived, HEADER_SIZE);
-        skip_left = length - (HEADER_SIZE - 4);
-        heartbeat_frame();
-        reply_error(request, EMSGSIZE, "frame too long");
-        return true;
-    }
+    if (length > FRAME_MAXIMUM) return refuse_oversized(length);
     if (available - 4 < length) return false;
-    heartbeat_frame();
-    dispatch(arrived.data + arrived.head + 4, length);
-    buffer_consume(&arrived, 4 + (size_t)length);
+    if (source == &arrived) heartbeat_frame();
+    uint8_t *frame = source->data + source->head;
+    if (!postpone(frame, 4 + (size_t)length)) dispatch(frame + 4, length);
+    buffer_consume(source, 4 + (size_t)length);
     return true;
 }
 
@@ -62,10 +79,13 @@ bool inbox_may_serve(void) { return outbox_size() < OUTBOX_REQUESTS; }
 
 bool inbox_serve(void) {
     while (inbox_may_serve()) {
-        if (!serve_one()) return false;
+        bool resumed = !session_quiesced() && buffer_size(&postponed) > 0;
+        if (!serve_one(resumed ? &postponed : &arrived)) return false;
     }
     return true;
 }
+
+void inbox_restart(void) { buffer_clear(&postponed); }
 
 static void read_more(void *unused) {
     (void)unused;

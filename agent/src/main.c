@@ -33,7 +33,9 @@ static void prepare_descriptors(void) {
 
 static void prepare(void) {
     prepare_descriptors();
+    /* A closed pipe and a file size limit are errors of one operation, not the end of the sandbox. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     umask(0); /* modes come from the host */
 #ifndef __SANITIZE_ADDRESS__ /* whose leak check traces its own process */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

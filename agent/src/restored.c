@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "connection.h"
+#include "inbox.h"
 #include "input.h"
 #include "launch.h"
 #include "output.h"
@@ -91,6 +92,7 @@ int handle_restored(uint32_t request, struct cursor *payload) {
     const uint8_t *entropy = take_bytes(payload, &entropy_size);
     if (malformed) return EBADMSG;
     session_restored(generation);
+    inbox_restart();
     output_restart();
     input_restart();
     removal_restart();

@@ -54,6 +54,7 @@ int handle_ping(uint32_t request, struct cursor *payload) {
 
 int handle_quiesce(uint32_t request, struct cursor *payload) {
     if (!cursor_done(payload)) return EBADMSG;
+    if (quiesced) return EALREADY;
     quiesced = true;
     reply_ok(request);
     outbox_hold();

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type TestAgent, isRoot, startAgent } from "./support/agent.ts";
+import { agentBinary } from "./support/build.ts";
 import { Reader, Type, str, u32, u64, u8 } from "./support/wire.ts";
 
 let folder: string;
@@ -163,6 +164,12 @@ test("hostile paths are refused, and nothing that could block is opened", async 
   expect(await agent.failure(Type.fileStat, u8(2), str("/"))).toBe(22);
   expect(await agent.failure(Type.fileMkdir, user, u8(1), u32(0o700), at("loop/x"))).toBe(40);
   expect(await agent.failure(Type.fileRemove, user, u8(1), str("/a".repeat(100_000)))).toBe(36);
+});
+
+test("a limit on the size of files is an error, not the end of the agent", async () => {
+  const agent = await startAgent(["prlimit", "--fsize=100000", agentBinary]);
+  expect(await writeFailure(agent, "f", 1, 0o600, 200_000)).toBe(27);
+  await write(agent, "f", "fits");
 });
 
 test.skipIf(!isRoot)("file requests have the rights they ask for, and give them back", async () => {

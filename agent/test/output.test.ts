@@ -111,10 +111,15 @@ test("a long text of wide characters arrives whole, in chunks of whole character
   expect(Buffer.concat(chunks.map((chunk) => chunk.bytes)).equals(Buffer.from("€uro 😀\n".repeat(200_000)).subarray(0, 2_000_000))).toBe(true);
 });
 
-test("streams that take turns byte by byte are bounded too", async () => {
+test("streams that take turns byte by byte are bounded too, and go on when acknowledged", async () => {
   const agent = await startAgent();
-  const { id } = await agent.spawn(["perl", "-e", "$|=1; for (1..6000) { syswrite(STDOUT,'a'); select(undef,undef,undef,0.0001) if $_%50==0; syswrite(STDERR,'b') }"]);
-  const { end } = await agent.exit(id);
-  await agent.until("all output", () => agent.text(id).length === 12_000);
-  expect(end).toBe(12_000);
+  const script = "$|=1; for (1..9000) { syswrite(STDOUT,'a'); syswrite(STDERR,'b'); select(undef,undef,undef,0.0001) if $_%50==0 }";
+  const { id } = await agent.spawn(["perl", "-e", script]);
+  while (agent.exits(id).length === 0) {
+    await agent.window(id, { acknowledged: agent.text(id).length });
+    await sleep(5);
+  }
+  expect((await agent.exit(id)).end).toBe(18_000);
+  await agent.until("all output", () => agent.text(id).length === 18_000);
+  expect([agent.text(id, 1), agent.text(id, 2)]).toEqual(["a".repeat(9000), "b".repeat(9000)]);
 });

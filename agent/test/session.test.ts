@@ -15,16 +15,32 @@ test("quiesced, the agent is silent while processes go on; RESUME continues wher
   await agent.call(Type.quiesce);
   const count = agent.events.length;
   const ping = agent.send(Type.ping, Buffer.from("late"));
-  const refused = agent.send(Type.processes);
+  const listed = agent.processes();
+  const spawned = agent.shell("echo later");
   await sleep(300);
   expect(agent.events.length).toBe(count);
   await agent.call(Type.resume);
   expect((await ping).payload.toString()).toBe("late");
-  expect((await refused).payload.readUInt32LE()).toBe(16);
+  expect((await listed).length).toBe(2);
+  await agent.untilText((await spawned).id, "later");
   expect(await agent.exit(short.id)).toMatchObject({ code: 0 });
   await agent.until("the backlog", () => agent.text(id).split("\n").length > 20);
   const numbers = agent.text(id).trim().split("\n").map(Number);
   expect(numbers).toEqual(numbers.map((_, index) => index + 1));
+});
+
+test("too many requests while quiesced are refused, and windows that were opened meanwhile count", async () => {
+  const agent = await startAgent();
+  const { id } = await agent.shell("printf 0123456789", { open: false });
+  await agent.exit(id);
+  await agent.call(Type.quiesce);
+  const opened = agent.window(id, { limit: 5 });
+  const many = Array.from({ length: 6 }, () => agent.send(Type.fileStat, Buffer.alloc(1_000_000)));
+  await agent.call(Type.resume);
+  await opened;
+  await agent.untilText(id, "01234");
+  const errors = (await Promise.all(many)).map((reply) => reply.payload.readUInt32LE());
+  expect(errors).toEqual([74, 74, 74, 74, 16, 16]);
 });
 
 test("RESTORED closes windows, forgets owed replies and tells the generation from then on", async () => {
@@ -37,6 +53,7 @@ test("RESTORED closes windows, forgets owed replies and tells the generation fro
   void agent.stdin(slow.id, Buffer.alloc(500_000)).then(() => (answered = true));
   await agent.call(Type.quiesce);
   void agent.send(Type.ping).then(() => (answered = true));
+  void agent.send(Type.signal, u32(id), u32(9), u8(0)).then(() => (answered = true));
   await restored(agent, 42);
   agent.events.length = 0;
   expect((await agent.hello()).readBigUInt64LE(4)).toBe(42n);
