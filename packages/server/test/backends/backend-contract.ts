@@ -37,7 +37,7 @@ export function testBackend(name: string, open: OpenBackend): void {
     afterAll(() => context.finish(), HOOK_TIMEOUT_MS);
 
     for (const [subject, contract] of Object.entries(CONTRACTS)) {
-      describe(`${subject}`, () => {
+      describe(`on ${subject}`, () => {
         contract(context);
       });
     }

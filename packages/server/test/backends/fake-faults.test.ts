@@ -70,21 +70,26 @@ test("a save that runs out of space fails, and the sandbox goes on", async () =>
   await countAbove(handle, "/workspace/count", await countAbove(handle, "/workspace/count", 0));
 });
 
-test.each(["flipped_byte", "truncated", "missing"] satisfies Fault["damage"][])("a member that is damaged (%s) is refused", async (damage) => {
-  const backend = open();
-  const handle = await backend.acquire(newRequest());
-  backend.faults.set("snapshot", { damage });
-  const snapshot = await handle.snapshot(await folder(), { mode: "full", leaveRunning: true });
-  expect(await errorCode(backend.acquireFromSnapshot(newRequest(), snapshot))).toBe("image_damaged");
-  expect(backend.runningCount).toBe(1);
-});
+test.each(["flipped_byte", "truncated", "missing"] satisfies Fault["damage"][])(
+  "a member that is damaged (%s) is refused",
+  async (damage) => {
+    const backend = open();
+    const handle = await backend.acquire(newRequest());
+    backend.faults.set("snapshot", { damage });
+    const snapshot = await handle.snapshot(await folder(), { mode: "full", leaveRunning: true });
+    expect(await errorCode(backend.acquireFromSnapshot(newRequest(), snapshot))).toBe("image_damaged");
+    expect(backend.runningCount).toBe(1);
+  },
+);
 
 test("an image of another engine or root filesystem is refused before anything happens", async () => {
   const handle = await open({ engineVersion: "1" }).acquire(newRequest());
   const snapshot = await handle.snapshot(await folder(), { mode: "full", leaveRunning: true });
   const foreign = open({ engineVersion: "2" });
   expect(await errorCode(foreign.acquireFromSnapshot(newRequest(), snapshot))).toBe("image_incompatible");
-  expect(await errorCode(open().acquireFromSnapshot(newRequest({ image: "dir:/other" }), snapshot))).toBe("image_incompatible");
+  expect(await errorCode(open().acquireFromSnapshot(newRequest({ image: "dir:/other" }), snapshot))).toBe(
+    "image_incompatible",
+  );
   const other: SnapshotPayload = { ...snapshot, kind: "gvisor-checkpoint" };
   expect(await errorCode(open().acquireFromSnapshot(newRequest(), other))).toBe("image_incompatible");
   expect(foreign.runningCount).toBe(0);
@@ -119,7 +124,9 @@ test("a stopped sandbox is taken up with its files, a destroyed one is not", asy
 test("a loop goes on in the middle of its sleep, and its time stands still meanwhile", async () => {
   const backend = open();
   const handle = await backend.acquire(newRequest());
-  const process = await start(handle, bash("for i in $(seq 1 3); do echo $i; sleep 0.1; done; echo over"), { key: "loop" });
+  const process = await start(handle, bash("for i in $(seq 1 3); do echo $i; sleep 0.1; done; echo over"), {
+    key: "loop",
+  });
   await new Follower(process, { acknowledge: false }).until("1\n");
   const snapshot = await handle.snapshot(await folder(), { mode: "full", leaveRunning: false });
   await handle.destroy();

@@ -10,23 +10,54 @@ import { bash, finish, node, python, start } from "./contract/programs.ts";
 /** Each program, and what it gets on stdin. On stdout, and with its exit code, it must do what the real one does. */
 const PROGRAMS: readonly [argv: readonly string[], stdin?: string][] = [
   [bash("echo a  b 'c  d' \"e $HOME_OF_NOBODY\"; echo -n x; exit 3")],
-  [bash("x=5; y=\"v $x\"; x=$((x * 2 + 1)); echo \"$x $y\" ${x}1; echo '$x' \\$x")],
-  [bash("for i in $(seq 2 4); do echo $i; done; for i in {1..2}; do echo b$i; done; for w in a 'b c'; do echo \"$w\"; done")],
-  [bash("i=0; while [ $i -lt 5 ]; do i=$((i+1)); if [ $i = 2 ]; then continue; fi; if [ $i = 4 ]; then break; else echo $i; fi; done; echo $?")],
+  [bash('x=5; y="v $x"; x=$((x * 2 + 1)); echo "$x $y" ${x}1; echo \'$x\' \\$x')],
+  [
+    bash(
+      "for i in $(seq 2 4); do echo $i; done; for i in {1..2}; do echo b$i; done; for w in a 'b c'; do echo \"$w\"; done",
+    ),
+  ],
+  [
+    bash(
+      "i=0; while [ $i -lt 5 ]; do i=$((i+1)); if [ $i = 2 ]; then continue; fi; if [ $i = 4 ]; then break; else echo $i; fi; done; echo $?",
+    ),
+  ],
   [bash("true && echo yes; false && echo no; false || echo or; false; echo $?; no-such-command 2> /dev/null; echo $?")],
-  [bash("echo one > f; echo two >> f; cat f; { echo three; echo four; } > g; cat g f; cat < f; echo \"$(cat f)\"; rm f g; cat f 2> /dev/null || echo gone")],
-  [bash("mkdir -p d/e; cd d/e && touch z a; ls; cd ../..; ls d; rm -rf d; [ -d d ] || echo removed; [ -z '' ] && echo empty")],
-  [bash("read -r x; echo \"got $x\"; while read -r line; do echo \"line $line\"; done; echo \"end $?\""), "first\nsecond\nthird\n"],
+  [
+    bash(
+      'echo one > f; echo two >> f; cat f; { echo three; echo four; } > g; cat g f; cat < f; echo "$(cat f)"; rm f g; cat f 2> /dev/null || echo gone',
+    ),
+  ],
+  [
+    bash(
+      "mkdir -p d/e; cd d/e && touch z a; ls; cd ../..; ls d; rm -rf d; [ -d d ] || echo removed; [ -z '' ] && echo empty",
+    ),
+  ],
+  [
+    bash('read -r x; echo "got $x"; while read -r line; do echo "line $line"; done; echo "end $?"'),
+    "first\nsecond\nthird\n",
+  ],
   [bash("cat; echo; # comment\necho after"), "all\nof it"],
   [bash("printf '%s-%d%%\\n\\x41\\101\\t|' text 7; printf 'ü\\n'; echo 'ä€😀'")],
   [bash("yes hello | head -n 3; yes ab | head -c 7; head -c 3 /dev/zero; seq 3; seq 2 4")],
   [bash("sleep 0.05 & wait; echo waited; export A=b; printenv A; kill -15 $$; echo never")],
   [bash("echo to-stderr >&2; echo both 2>&1; (echo sub; echo shell); exit")],
   [bash("for")],
-  [python("import sys, time\nx = 1\nfor i in range(3):\n    x += i\n    if i == 1:\n        continue\n    print('i', i, x)\ntime.sleep(0.01)\nprint(f'{x} is {x + 1}', end='!\\n')\nsys.exit(x)")],
-  [python("x = 5\nwhile True:\n  x -= 1\n  if x < 2: break\n  elif x == 3: print('three')\n  else:\n    print('other', x)\nprint(x, True, None, not x, 7 // 2, 7 % 3, 'ab' * 2, len('äb'), sep=',')")],
+  [
+    python(
+      "import sys, time\nx = 1\nfor i in range(3):\n    x += i\n    if i == 1:\n        continue\n    print('i', i, x)\ntime.sleep(0.01)\nprint(f'{x} is {x + 1}', end='!\\n')\nsys.exit(x)",
+    ),
+  ],
+  [
+    python(
+      "x = 5\nwhile True:\n  x -= 1\n  if x < 2: break\n  elif x == 3: print('three')\n  else:\n    print('other', x)\nprint(x, True, None, not x, 7 // 2, 7 % 3, 'ab' * 2, len('äb'), sep=',')",
+    ),
+  ],
   [python("import sys\nname = input('? ')\nprint('hi', name)\nprint(sys.stdin.read(), end='')"), "bob\nrest\nmore\n"],
-  [python("open('p', 'w').write('one\\n')\nopen('p', 'a').write('ü')\nprint(open('p').read())\nfor x in ['a', 2]:\n\n  # comment\n  print(x)")],
+  [
+    python(
+      "open('p', 'w').write('one\\n')\nopen('p', 'a').write('ü')\nprint(open('p').read())\nfor x in ['a', 2]:\n\n  # comment\n  print(x)",
+    ),
+  ],
   [python("print('before')\nraise RuntimeError('no')")],
   [python("print(undefined_name)")],
   [python("print('a' + 1)")],
@@ -34,10 +65,26 @@ const PROGRAMS: readonly [argv: readonly string[], stdin?: string][] = [
   [python("print(input())"), ""],
   [python("import os\nprint('x'); os.kill(os.getpid(), 9)")],
   [python("if True\n  pass")],
-  [node("const x = 2; let s = `a${x}`; s += 'b'; for (let i = 0; i < 3; i++) { if (i === 1) continue; console.log(s, i, x * i, true) }")],
-  [node("let n = 3;\nwhile (n > 0) {\n  n -= 1\n  if (n == 1) { console.log('one') } else console.log('not one')\n}\nprocess.stdout.write('end'); process.exit(n + 4)")],
-  [node("setTimeout(() => { console.log('later') }, 60); setTimeout(() => console.log('sooner'), 5); console.log('now')")],
-  [node("const fs = require('fs'); fs.writeFileSync('n', 'ä'); fs.appendFileSync('n', 'b'); console.log(fs.readFileSync('n', 'utf8') + 1)")],
+  [
+    node(
+      "const x = 2; let s = `a${x}`; s += 'b'; for (let i = 0; i < 3; i++) { if (i === 1) continue; console.log(s, i, x * i, true) }",
+    ),
+  ],
+  [
+    node(
+      "let n = 3;\nwhile (n > 0) {\n  n -= 1\n  if (n == 1) { console.log('one') } else console.log('not one')\n}\nprocess.stdout.write('end'); process.exit(n + 4)",
+    ),
+  ],
+  [
+    node(
+      "setTimeout(() => { console.log('later') }, 60); setTimeout(() => console.log('sooner'), 5); console.log('now')",
+    ),
+  ],
+  [
+    node(
+      "const fs = require('fs'); fs.writeFileSync('n', 'ä'); fs.appendFileSync('n', 'b'); console.log(fs.readFileSync('n', 'utf8') + 1)",
+    ),
+  ],
   [node("console.log('before'); throw new Error('no')")],
   [node("console.log(undefinedName)")],
   [node("process.stdin.pipe(process.stdout)"), "through\n"],

@@ -1,5 +1,13 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import type { AcquireRequest, Capabilities, Health, SandboxBackend, SandboxHandle, SandboxSpec, SnapshotPayload } from "../backend.ts";
+import type {
+  AcquireRequest,
+  Capabilities,
+  Health,
+  SandboxBackend,
+  SandboxHandle,
+  SandboxSpec,
+  SnapshotPayload,
+} from "../backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { type Clock, systemClock } from "../../support/clock.ts";
 import { type FakeEngine, FakeHandle } from "./fake-handle.ts";
@@ -102,7 +110,8 @@ export class FakeBackend implements SandboxBackend {
   }
 
   close(): Promise<void> {
-    for (const { machine } of this.#running) machine.finishAll({ reason: "destroyed", message: "the backend was closed." });
+    for (const { machine } of this.#running)
+      machine.finishAll({ reason: "destroyed", message: "the backend was closed." });
     return Promise.resolve();
   }
 

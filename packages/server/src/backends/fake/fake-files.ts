@@ -14,14 +14,19 @@ export class FakeFiles implements SandboxFiles {
   }
 
   stat(path: string): Promise<FileEntry> {
-    return this.#call(path, () => entryOf(path.split("/").at(-1) ?? "", this.#machine.files.stat(path, { followLink: false })));
+    return this.#call(path, () =>
+      entryOf(path.split("/").at(-1) ?? "", this.#machine.files.stat(path, { followLink: false })),
+    );
   }
 
   list(path: string): Promise<readonly FileEntry[]> {
     return this.#call(path, () => [...this.#machine.files.list(path)].map(([name, node]) => entryOf(name, node)));
   }
 
-  async *read(path: string, options: { readonly offset?: number; readonly length?: number } = {}): AsyncIterable<Uint8Array> {
+  async *read(
+    path: string,
+    options: { readonly offset?: number; readonly length?: number } = {},
+  ): AsyncIterable<Uint8Array> {
     const content = await this.#call(path, () => this.#machine.files.read(path));
     const from = options.offset ?? 0;
     const wanted = content.subarray(from, options.length === undefined ? undefined : from + options.length);

@@ -27,7 +27,12 @@ import { compile } from "./programs/compile.ts";
 
 const WORKING_FOLDER = "/workspace";
 const PROCESS_BYTES = 1 << 20;
-const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: WORKING_FOLDER, LANG: "C.UTF-8", PWD: WORKING_FOLDER };
+const ENVIRONMENT = {
+  PATH: "/usr/local/bin:/usr/bin:/bin",
+  HOME: WORKING_FOLDER,
+  LANG: "C.UTF-8",
+  PWD: WORKING_FOLDER,
+};
 
 export interface FakeEngine {
   readonly version: string;
@@ -87,8 +92,7 @@ export class FakeHandle implements SandboxHandle {
 
   async processTable(): Promise<readonly ProcessTableEntry[]> {
     await this.#running();
-    const agent = { pid: 1, parentPid: 0, uid: 0, state: "S", residentBytes: PROCESS_BYTES, cpuMs: 0, command: "agent" };
-    const living = this.#machine.living.map(({ pid, record }) => ({
+    return this.#machine.living.map(({ pid, record }) => ({
       pid,
       parentPid: record.parentPid,
       uid: USER_ID,
@@ -97,7 +101,6 @@ export class FakeHandle implements SandboxHandle {
       cpuMs: Math.floor(record.instructionsRun / 1000),
       command: record.command,
     }));
-    return [agent, ...living];
   }
 
   async connect(port: number): Promise<SandboxConnection> {
@@ -156,7 +159,11 @@ export class FakeHandle implements SandboxHandle {
       const { living, processes, files } = this.#machine;
       const logs = [...processes.values()].reduce((sum, process) => sum + process.log.keptBytes, 0);
       const run = living.reduce((sum, process) => sum + process.record.instructionsRun, 0);
-      return { memoryBytes: living.length * PROCESS_BYTES + logs, diskBytes: files.usedBytes, cpuMs: Math.floor(run / 1000) };
+      return {
+        memoryBytes: living.length * PROCESS_BYTES + logs,
+        diskBytes: files.usedBytes,
+        cpuMs: Math.floor(run / 1000),
+      };
     });
   }
 

@@ -88,7 +88,8 @@ export class FakeProcess implements SandboxProcess {
     for (;;) {
       if (this.#machine.end !== undefined) throw this.#machine.failure();
       if (!this.#process.running) throw new SandboxerError("wrong_state", `Process ${this.pid} has exited.`);
-      if (stdin.closed && left !== "") throw new SandboxerError("wrong_state", `The stdin of process ${this.pid} is closed.`);
+      if (stdin.closed && left !== "")
+        throw new SandboxerError("wrong_state", `The stdin of process ${this.pid} is closed.`);
       left = left.slice(stdin.write(left));
       this.#machine.scheduler.wake(this.#process);
       if (left === "") return;

@@ -16,7 +16,11 @@ export interface FakeRequirements {
   readonly image: string;
 }
 
-export function requirementsOf(engineVersion: string, mode: FakeRequirements["mode"], spec: SandboxSpec): FakeRequirements {
+export function requirementsOf(
+  engineVersion: string,
+  mode: FakeRequirements["mode"],
+  spec: SandboxSpec,
+): FakeRequirements {
   return { engine: "fake", engineVersion, mode, image: spec.image ?? "default" };
 }
 
@@ -53,9 +57,13 @@ export function checkSnapshot(snapshot: SnapshotPayload, engineVersion: string, 
   for (const name of ["engine", "engineVersion", "image"] as const) {
     const needed = snapshot.requirements[name];
     if (needed === here[name]) continue;
-    throw new SandboxerError("image_incompatible", `The image needs ${name} ${String(needed)}; here it is ${here[name]}.`, {
-      details: { name, needed, here: here[name] },
-    });
+    throw new SandboxerError(
+      "image_incompatible",
+      `The image needs ${name} ${String(needed)}; here it is ${here[name]}.`,
+      {
+        details: { name, needed, here: here[name] },
+      },
+    );
   }
 }
 

@@ -22,7 +22,9 @@ export function fileContract(context: ContractContext): void {
     for (const name of ["whole", "streamed"]) {
       expect(content.equals(Buffer.concat(await Array.fromAsync(files.read(`${folder}/${name}`))))).toBe(true);
     }
-    const part = Buffer.concat(await Array.fromAsync(files.read(`${folder}/whole`, { offset: 1_000_000, length: 700_000 })));
+    const part = Buffer.concat(
+      await Array.fromAsync(files.read(`${folder}/whole`, { offset: 1_000_000, length: 700_000 })),
+    );
     expect(part.equals(content.subarray(1_000_000, 1_700_000))).toBe(true);
     expect(await Array.fromAsync(files.read(`${folder}/whole`, { offset: 4_000_000 }))).toEqual([]);
     expect(await files.stat(`${folder}/whole`)).toMatchObject({ kind: "file", sizeBytes: 3_000_001 });
@@ -34,7 +36,9 @@ export function fileContract(context: ContractContext): void {
     await files.write(`${folder}/note`, Buffer.from("a long first text"), { mode: 0o600 });
     expect((await files.stat(`${folder}/note`)).mode & 0o777).toBe(0o600);
     await files.write(`${folder}/note`, Buffer.from("short"));
-    const { stdout } = await run(handle, bash(`cat note; echo " and more" >> note; echo new > made`), { workingFolder: folder });
+    const { stdout } = await run(handle, bash(`cat note; echo " and more" >> note; echo new > made`), {
+      workingFolder: folder,
+    });
     expect(stdout).toBe("short");
     expect(await readText(handle, `${folder}/note`)).toBe("short and more\n");
     expect(await readText(handle, `${folder}/made`)).toBe("new\n");

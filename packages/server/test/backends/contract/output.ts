@@ -123,7 +123,7 @@ function endOf(chunks: readonly OutputChunk[], start: number): number {
 
 /** Until nothing has arrived for a while. */
 async function quiet(follower: Follower): Promise<void> {
-  for (let before = -1; before !== follower.chunks.length || before === 0; ) {
+  for (let before = -1; before !== follower.chunks.length || before === 0;) {
     before = follower.chunks.length;
     await delay(500);
   }

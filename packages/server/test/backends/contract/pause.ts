@@ -9,13 +9,11 @@ export function pauseContract(context: ContractContext): void {
     const output = new Follower(process);
     await output.until("3\n");
     await handle.pause();
-    await handle.pause();
     // What was under way when it was paused arrives.
     await delay(300);
     const before = output.chunks.length;
     await delay(500);
     expect(output.chunks.length).toBe(before);
-    await handle.resume();
     await handle.resume();
     await eventually(() => output.chunks.length > before + 3, "output after the pause");
     await handle.ping();

@@ -1,5 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { ExecCommand, OutputChunk, ProcessExit, SandboxHandle, SandboxProcess } from "../../../src/backends/backend.ts";
+import type {
+  ExecCommand,
+  OutputChunk,
+  ProcessExit,
+  SandboxHandle,
+  SandboxProcess,
+} from "../../../src/backends/backend.ts";
 
 export const bash = (code: string): readonly string[] => ["bash", "-c", code];
 export const python = (code: string): readonly string[] => ["python3", "-u", "-c", code];
@@ -37,7 +43,13 @@ export async function finish(process: SandboxProcess, options: { from?: number }
     chunks.push(chunk);
     process.acknowledge(chunk.offset + chunk.data.length);
   }
-  return { process, exit: await process.exited, chunks, stdout: textOf(chunks, "stdout"), stderr: textOf(chunks, "stderr") };
+  return {
+    process,
+    exit: await process.exited,
+    chunks,
+    stdout: textOf(chunks, "stdout"),
+    stderr: textOf(chunks, "stderr"),
+  };
 }
 
 export function textOf(chunks: readonly OutputChunk[], stream?: OutputChunk["stream"]): string {
@@ -67,7 +79,10 @@ export class Follower {
     return eventually(() => this.text.includes(text), `"${text}" in the output "${this.text.slice(-200)}"`);
   }
 
-  async #follow(process: SandboxProcess, { from, acknowledge = true }: { from?: number; acknowledge?: boolean }): Promise<void> {
+  async #follow(
+    process: SandboxProcess,
+    { from, acknowledge = true }: { from?: number; acknowledge?: boolean },
+  ): Promise<void> {
     for await (const chunk of process.output(from === undefined ? {} : { from })) {
       this.chunks.push(chunk);
       if (acknowledge) process.acknowledge(chunk.offset + chunk.data.length);

@@ -14,7 +14,9 @@ export function snapshotContract(context: ContractContext): void {
   async function busy(): Promise<SandboxHandle> {
     const handle = await context.acquire({ env: { KEPT: "yes" } });
     await start(handle, counter(COUNT), { key: "counter" });
-    const waiting = await start(handle, python("x = 41\nprint('ready')\nname = input()\nprint('x is', x + 1, name)"), { key: "waiting" });
+    const waiting = await start(handle, python("x = 41\nprint('ready')\nname = input()\nprint('x is', x + 1, name)"), {
+      key: "waiting",
+    });
     await new Follower(waiting, { acknowledge: false }).until("ready");
     const ended = await start(handle, bash("echo unread; exit 7"), { key: "ended" });
     await ended.exited;
@@ -33,7 +35,9 @@ export function snapshotContract(context: ContractContext): void {
     const elsewhere = await context.openAnother();
     const [first, second] = await Promise.all([
       elsewhere.acquireFromSnapshot(request, snapshot).then((restored) => context.keep(restored)),
-      context.backend.acquireFromSnapshot(newRequest({ env: { KEPT: "yes" } }), snapshot).then((restored) => context.keep(restored)),
+      context.backend
+        .acquireFromSnapshot(newRequest({ env: { KEPT: "yes" } }), snapshot)
+        .then((restored) => context.keep(restored)),
     ]);
     expect(first.sandboxId).toBe(request.sandboxId);
     for (const restored of [first, second]) await checkRestored(restored);
@@ -55,7 +59,9 @@ export function snapshotContract(context: ContractContext): void {
     await save(context, handle, false);
     await handle.destroy();
     expect(await errorCode(handle.resume())).toBe("sandbox_failed");
-    const restored = context.keep(await context.backend.acquireFromSnapshot(newRequest({ env: { KEPT: "yes" } }), snapshot));
+    const restored = context.keep(
+      await context.backend.acquireFromSnapshot(newRequest({ env: { KEPT: "yes" } }), snapshot),
+    );
     await checkRestored(restored);
   });
 

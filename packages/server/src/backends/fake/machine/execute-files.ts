@@ -9,7 +9,11 @@ import { prepared, writeOutput } from "./write-output.ts";
 
 type FileInstruction = Extract<Instruction, { op: "file" | "list" | "open" }>;
 
-export function executeFileInstruction(instruction: FileInstruction, process: MachineProcess, machine: Machine): Outcome {
+export function executeFileInstruction(
+  instruction: FileInstruction,
+  process: MachineProcess,
+  machine: Machine,
+): Outcome {
   process.record.status = 0;
   if (instruction.op === "open") {
     const path = pathOf(instruction.path, process, machine);
@@ -25,7 +29,11 @@ export function executeFileInstruction(instruction: FileInstruction, process: Ma
   return "done";
 }
 
-function changeFiles(instruction: Extract<FileInstruction, { op: "file" }>, process: MachineProcess, machine: Machine): void {
+function changeFiles(
+  instruction: Extract<FileInstruction, { op: "file" }>,
+  process: MachineProcess,
+  machine: Machine,
+): void {
   const { files } = machine;
   const paths = instruction.paths.map((path) => pathOf(path, process, machine));
   const [first, second] = [paths[0] ?? "", paths[1] ?? ""];
@@ -40,7 +48,10 @@ function changeFiles(instruction: Extract<FileInstruction, { op: "file" }>, proc
       files.rename(first, second);
       return;
     case "ln":
-      files.makeLink(toText(instruction.paths[0] === undefined ? "" : textOf(instruction.paths[0], process, machine)), second);
+      files.makeLink(
+        toText(instruction.paths[0] === undefined ? "" : textOf(instruction.paths[0], process, machine)),
+        second,
+      );
       return;
     case "rm":
       for (const path of paths) remove(path, instruction.force, machine);

@@ -64,7 +64,11 @@ function writeAll(to: Target, make: () => string, process: MachineProcess, machi
   return progress.pending === "" ? "done" : "blocked";
 }
 
-function repeat(instruction: Extract<InputOutput, { op: "repeat" }>, process: MachineProcess, machine: Machine): Outcome {
+function repeat(
+  instruction: Extract<InputOutput, { op: "repeat" }>,
+  process: MachineProcess,
+  machine: Machine,
+): Outcome {
   const { progress } = process.record;
   const unit = prepared(instruction.to, textOf(instruction.unit, process, machine), process);
   const number = (bound: Expression): number => toNumber(evaluate(bound, process, machine));
@@ -106,7 +110,11 @@ function readLine(instruction: Extract<InputOutput, { op: "readLine" }>, process
 }
 
 /** Announces once, then listens until the end of the process; after a restore it listens again. */
-function listen(instruction: Extract<InputOutput, { op: "listen" }>, process: MachineProcess, machine: Machine): Outcome {
+function listen(
+  instruction: Extract<InputOutput, { op: "listen" }>,
+  process: MachineProcess,
+  machine: Machine,
+): Outcome {
   const port = toNumber(evaluate(instruction.port, process, machine));
   if (!machine.listeners.listen(port, process)) throw new ProgramError(`Error: listen EADDRINUSE: ${port}`);
   if (process.record.variables["%announced"] === true) return "blocked";

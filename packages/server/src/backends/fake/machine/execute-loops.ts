@@ -11,7 +11,9 @@ export function startLoop(slot: string, source: LoopSource, process: MachineProc
     loops[slot] = { kind: "values", next: 0, values: source.values.map((value) => evaluate(value, process, machine)) };
     return;
   }
-  const [next, to, step] = [source.from, source.to, source.step].map((bound) => toNumber(evaluate(bound, process, machine)));
+  const [next, to, step] = [source.from, source.to, source.step].map((bound) =>
+    toNumber(evaluate(bound, process, machine)),
+  );
   loops[slot] = { kind: "range", next: next ?? 0, to: to ?? 0, step: step ?? 1 };
 }
 

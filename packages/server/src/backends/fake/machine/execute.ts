@@ -60,11 +60,13 @@ function execute(instruction: Instruction, process: MachineProcess, machine: Mac
     }
     case "sleep": {
       const { progress } = record;
-      progress.wakeAtMs ??= machine.scheduler.uptimeMs + toNumber(evaluate(instruction.seconds, process, machine)) * 1000;
+      progress.wakeAtMs ??=
+        machine.scheduler.uptimeMs + toNumber(evaluate(instruction.seconds, process, machine)) * 1000;
       return waitUntil(progress.wakeAtMs, process, machine);
     }
     case "exit": {
-      const code = instruction.code === undefined ? record.status : toNumber(evaluate(instruction.code, process, machine));
+      const code =
+        instruction.code === undefined ? record.status : toNumber(evaluate(instruction.code, process, machine));
       machine.finish(process, { code: code & 0xff });
       return "done";
     }

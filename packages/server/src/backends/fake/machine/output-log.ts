@@ -55,7 +55,8 @@ export class OutputLog {
     let whole = completeLength(rest);
     while (whole > 0) {
       // What precedes the end of `whole` is as whole as it will be.
-      const cut = whole <= OUTPUT_BOUNDS.chunkBytes ? whole : completeLength(rest.subarray(0, OUTPUT_BOUNDS.chunkBytes));
+      const cut =
+        whole <= OUTPUT_BOUNDS.chunkBytes ? whole : completeLength(rest.subarray(0, OUTPUT_BOUNDS.chunkBytes));
       this.#push(stream, rest.subarray(0, cut));
       rest = rest.subarray(cut);
       whole -= cut;

@@ -21,7 +21,8 @@ export function compile(argv: readonly string[]): Program | undefined {
   if (language === undefined) return compileArguments([name, ...argv.slice(1)].map(fromText));
   const at = argv.findIndex((argument) => argument === (language === "node" ? "-e" : "-c"));
   const code = at === -1 ? undefined : argv[at + 1];
-  if (code === undefined) return failing(language, `${name}: the fake runs only code that is given as an argument\n`, 2);
+  if (code === undefined)
+    return failing(language, `${name}: the fake runs only code that is given as an argument\n`, 2);
   try {
     return FRONT_ENDS[language](fromText(code));
   } catch (thrown) {
@@ -31,7 +32,13 @@ export function compile(argv: readonly string[]): Program | undefined {
   }
 }
 
-const LANGUAGES: Readonly<Record<string, Language>> = { bash: "bash", sh: "bash", python3: "python", python: "python", node: "node" };
+const LANGUAGES: Readonly<Record<string, Language>> = {
+  bash: "bash",
+  sh: "bash",
+  python3: "python",
+  python: "python",
+  node: "node",
+};
 const FRONT_ENDS = { bash: compileShell, python: compilePython, node: compileNode } as const;
 
 function failing(language: Language, message: string, code: number): Program {

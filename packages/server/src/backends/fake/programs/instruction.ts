@@ -14,16 +14,23 @@ export type Expression =
   | { readonly kind: "variable"; readonly name: string }
   | { readonly kind: "environment"; readonly name: string }
   | { readonly kind: "join"; readonly parts: readonly Expression[] }
-  | { readonly kind: "binary"; readonly operator: BinaryOperator; readonly left: Expression; readonly right: Expression }
-  | { readonly kind: "unary"; readonly verb: "not" | "integer" | "text" | "length" | "trim"; readonly operand: Expression }
+  | {
+      readonly kind: "binary";
+      readonly operator: BinaryOperator;
+      readonly left: Expression;
+      readonly right: Expression;
+    }
+  | {
+      readonly kind: "unary";
+      readonly verb: "not" | "integer" | "text" | "length" | "trim";
+      readonly operand: Expression;
+    }
   | { readonly kind: "fileContent"; readonly path: Expression }
   | { readonly kind: "fileIs"; readonly what: "any" | "file" | "folder"; readonly path: Expression }
   | { readonly kind: "system"; readonly what: "pid" | "status" | "workingFolder" | "backgroundPid" | "timeMs" };
 
 /** Where output goes. A file is created by `open` before; writing appends. */
-export type Target =
-  | { readonly stream: OutputStream }
-  | { readonly path: Expression };
+export type Target = { readonly stream: OutputStream } | { readonly path: Expression };
 
 export type LoopSource =
   | { readonly kind: "range"; readonly from: Expression; readonly to: Expression; readonly step: Expression }
@@ -36,7 +43,13 @@ export type Operation =
   | { readonly op: "assign"; readonly name: string; readonly value: Expression; readonly exported?: boolean }
   | { readonly op: "write"; readonly to: Target; readonly value: Expression }
   /** `unit` over and over, up to so many units or bytes; without either for ever. */
-  | { readonly op: "repeat"; readonly to: Target; readonly unit: Expression; readonly units?: Expression; readonly bytes?: Expression }
+  | {
+      readonly op: "repeat";
+      readonly to: Target;
+      readonly unit: Expression;
+      readonly units?: Expression;
+      readonly bytes?: Expression;
+    }
   | { readonly op: "open"; readonly path: Expression; readonly append: boolean; readonly orElse: number }
   | { readonly op: "copyStdin"; readonly to: Target }
   | { readonly op: "copyFile"; readonly to: Target; readonly path: Expression }

@@ -11,7 +11,12 @@ export function lowerNode(syntax: Syntax): Expression {
     case "template":
       return { kind: "join", parts: syntax.parts.map(lowerNode) };
     case "binary":
-      return { kind: "binary", operator: syntax.operator, left: lowerNode(syntax.left), right: lowerNode(syntax.right) };
+      return {
+        kind: "binary",
+        operator: syntax.operator,
+        left: lowerNode(syntax.left),
+        right: lowerNode(syntax.right),
+      };
     case "not":
       return { kind: "unary", verb: "not", operand: lowerNode(syntax.operand) };
     case "member":

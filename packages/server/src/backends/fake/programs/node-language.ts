@@ -109,7 +109,8 @@ class NodeCompiler {
     if (reader.accept("throw")) return this.#throw(parseExpression(reader, "node"));
     const declared = reader.accept("const") || reader.accept("let") || reader.accept("var");
     const sign = reader.peek(1).text;
-    if (reader.peek().type === "name" && (declared || ["=", "+=", "-=", "++", "--"].includes(sign))) return this.#assign();
+    if (reader.peek().type === "name" && (declared || ["=", "+=", "-=", "++", "--"].includes(sign)))
+      return this.#assign();
     if (reader.accept("setTimeout")) return this.#timer(false);
     if (reader.accept("setInterval")) return this.#timer(true);
     if (reader.peek().text === "require" && reader.peek(5).text === "createServer") return this.#listen();
@@ -142,7 +143,11 @@ class NodeCompiler {
     else if (path === "process.stderr.write") builder.emit({ op: "write", to: STDERR, value: first ?? literal("") });
     else if (path === "process.exit") builder.emit({ op: "exit", code: first ?? literal(0) });
     else if (path === "process.kill") {
-      builder.emit({ op: "kill", pid: first ?? literal(0), signal: second?.kind === "literal" ? Number(second.value) : 15 });
+      builder.emit({
+        op: "kill",
+        pid: first ?? literal(0),
+        signal: second?.kind === "literal" ? Number(second.value) : 15,
+      });
     } else if (path === "fs.writeFileSync" || path === "fs.appendFileSync") {
       const after = builder.label();
       const file = first ?? literal("");
@@ -199,7 +204,11 @@ class NodeCompiler {
   #throw(syntax: Syntax): void {
     const message = syntax.type === "call" ? syntax.positional[0] : syntax;
     const name = syntax.type === "call" ? `${calleePath(syntax.callee)}: ` : "";
-    const parts = [literal(`Uncaught:\n${name}`), message === undefined ? literal("") : lowerNode(message), literal("\n")];
+    const parts = [
+      literal(`Uncaught:\n${name}`),
+      message === undefined ? literal("") : lowerNode(message),
+      literal("\n"),
+    ];
     this.#builder.emit({ op: "fail", message: { kind: "join", parts }, code: 1 });
   }
 

@@ -70,7 +70,11 @@ class PythonCompiler {
     const over = parseExpression(this.#reader, "python");
     const [slot, again, after] = [builder.slot(), builder.label(), builder.label()];
     if (over.type === "list") {
-      builder.emit({ op: "loopStart", slot, source: { kind: "values", values: over.items.map((item) => this.#lower(item)) } });
+      builder.emit({
+        op: "loopStart",
+        slot,
+        source: { kind: "values", values: over.items.map((item) => this.#lower(item)) },
+      });
     } else if (over.type === "call" && calleePath(over.callee) === "range") {
       const [first, second, third] = over.positional.map((bound) => this.#lower(bound));
       const from = second === undefined ? literal(0) : (first ?? literal(0));
@@ -140,7 +144,8 @@ class PythonCompiler {
     const [first, second] = path === "print" ? [] : call.positional.map((argument) => this.#lower(argument));
     if (path === "print") this.#print(call);
     else if (path === "time.sleep") builder.emit({ op: "sleep", seconds: first ?? literal(0) });
-    else if (path === "sys.exit" || path === "exit" || path === "os._exit") builder.emit({ op: "exit", code: first ?? literal(0) });
+    else if (path === "sys.exit" || path === "exit" || path === "os._exit")
+      builder.emit({ op: "exit", code: first ?? literal(0) });
     else if (path === "sys.stdout.write") builder.emit({ op: "write", to: STDOUT, value: first ?? literal("") });
     else if (path === "sys.stderr.write") builder.emit({ op: "write", to: STDERR, value: first ?? literal("") });
     else if (path === "sys.stdout.flush" || path === "sys.stderr.flush") return;
@@ -178,7 +183,8 @@ class PythonCompiler {
   #raise(syntax: Syntax): void {
     const name = syntax.type === "call" ? calleePath(syntax.callee) : calleePath(syntax);
     const message = syntax.type === "call" ? syntax.positional[0] : undefined;
-    if (name === "SystemExit") return this.#builder.emit({ op: "exit", code: message === undefined ? literal(0) : this.#lower(message) });
+    if (name === "SystemExit")
+      return this.#builder.emit({ op: "exit", code: message === undefined ? literal(0) : this.#lower(message) });
     const head = literal(`Traceback (most recent call last):\n  File "<string>", in <module>\n${name}`);
     const parts = message === undefined ? [head] : [head, literal(": "), this.#lower(message)];
     this.#builder.emit({ op: "fail", message: { kind: "join", parts: [...parts, literal("\n")] }, code: 1 });

@@ -49,7 +49,11 @@ export function binary(operator: BinaryOperator, left: Value, right: Value, lang
   }
 }
 
-function compare(operator: "<" | "<=" | ">" | ">=", left: string | number | boolean, right: string | number | boolean): boolean {
+function compare(
+  operator: "<" | "<=" | ">" | ">=",
+  left: string | number | boolean,
+  right: string | number | boolean,
+): boolean {
   if (operator === "<") return left < right;
   if (operator === "<=") return left <= right;
   return operator === ">" ? left > right : left >= right;

@@ -15,7 +15,15 @@ export interface CommandContext {
 type Compile = (context: CommandContext, parameters: readonly Word[]) => void;
 
 const SIGNALS: Readonly<Record<string, number>> = {
-  HUP: 1, INT: 2, QUIT: 3, KILL: 9, USR1: 10, USR2: 12, TERM: 15, CONT: 18, STOP: 19,
+  HUP: 1,
+  INT: 2,
+  QUIT: 3,
+  KILL: 9,
+  USR1: 10,
+  USR2: 12,
+  TERM: 15,
+  CONT: 18,
+  STOP: 19,
 };
 
 const COMMANDS: Readonly<Record<string, Compile>> = {
@@ -25,7 +33,11 @@ const COMMANDS: Readonly<Record<string, Compile>> = {
   echo: ({ builder, stdout }, parameters) => {
     const silent = parameters[0]?.bare === "-n";
     const words = separated((silent ? parameters.slice(1) : parameters).map((word) => word.expression));
-    builder.emit({ op: "write", to: stdout, value: { kind: "join", parts: silent ? words : [...words, literal("\n")] } });
+    builder.emit({
+      op: "write",
+      to: stdout,
+      value: { kind: "join", parts: silent ? words : [...words, literal("\n")] },
+    });
   },
   printf: (context, parameters) => compilePrintf(context, parameters),
   sleep: ({ builder }, [seconds]) => builder.emit({ op: "sleep", seconds: seconds?.expression ?? literal(0) }),
@@ -35,13 +47,20 @@ const COMMANDS: Readonly<Record<string, Compile>> = {
     builder.emit({ op: "readLine", into: name, atEnd: "status" });
   },
   cat: ({ builder, stdout, stdin }, parameters) => {
-    const files = parameters.map((word) => word.expression).concat(parameters.length === 0 && stdin !== undefined ? [stdin] : []);
+    const files = parameters
+      .map((word) => word.expression)
+      .concat(parameters.length === 0 && stdin !== undefined ? [stdin] : []);
     for (const path of files) builder.emit({ op: "copyFile", to: stdout, path });
     if (files.length === 0) builder.emit({ op: "copyStdin", to: stdout });
   },
   pwd: ({ builder, stdout }) =>
-    builder.emit({ op: "write", to: stdout, value: { kind: "join", parts: [{ kind: "system", what: "workingFolder" }, literal("\n")] } }),
-  cd: ({ builder }, [folder]) => builder.emit({ op: "changeFolder", path: folder?.expression ?? literal("/workspace") }),
+    builder.emit({
+      op: "write",
+      to: stdout,
+      value: { kind: "join", parts: [{ kind: "system", what: "workingFolder" }, literal("\n")] },
+    }),
+  cd: ({ builder }, [folder]) =>
+    builder.emit({ op: "changeFolder", path: folder?.expression ?? literal("/workspace") }),
   export: (context, parameters) => parameters.forEach((word) => assign(context, word, true)),
   printenv: ({ builder, stdout }, [name]) => {
     const value: Expression = { kind: "environment", name: name?.bare ?? "" };
@@ -54,10 +73,15 @@ const COMMANDS: Readonly<Record<string, Compile>> = {
   },
   wait: ({ builder }) => builder.emit({ op: "wait" }),
   yes: ({ builder, stdout }, [line]) =>
-    builder.emit({ op: "repeat", to: stdout, unit: { kind: "join", parts: [line?.expression ?? literal("y"), literal("\n")] } }),
+    builder.emit({
+      op: "repeat",
+      to: stdout,
+      unit: { kind: "join", parts: [line?.expression ?? literal("y"), literal("\n")] },
+    }),
   head: ({ builder, stdout }, parameters) => {
     const bounds = head(parameters.slice(0, 2));
-    if (bounds?.bytes === undefined || parameters[2]?.bare !== "/dev/zero") throw new SyntaxError("not supported: head of this");
+    if (bounds?.bytes === undefined || parameters[2]?.bare !== "/dev/zero")
+      throw new SyntaxError("not supported: head of this");
     builder.emit({ op: "repeat", to: stdout, unit: literal("\0"), bytes: bounds.bytes });
   },
   seq: ({ builder, stdout }, [first, second]) => {
@@ -68,7 +92,11 @@ const COMMANDS: Readonly<Record<string, Compile>> = {
     builder.emit({ op: "loopStart", slot, source: { kind: "range", from, to: end, step: literal(1) } });
     builder.place(again);
     builder.emit({ op: "loopNext", slot, variable: slot, to: after });
-    builder.emit({ op: "write", to: stdout, value: { kind: "join", parts: [{ kind: "variable", name: slot }, literal("\n")] } });
+    builder.emit({
+      op: "write",
+      to: stdout,
+      value: { kind: "join", parts: [{ kind: "variable", name: slot }, literal("\n")] },
+    });
     builder.emit({ op: "jump", to: again });
     builder.place(after);
   },
@@ -77,7 +105,8 @@ const COMMANDS: Readonly<Record<string, Compile>> = {
   ln: files("ln"),
   mv: files("mv"),
   touch: files("touch"),
-  ls: ({ builder, stdout }, [folder]) => builder.emit({ op: "list", to: stdout, path: folder?.expression ?? literal(".") }),
+  ls: ({ builder, stdout }, [folder]) =>
+    builder.emit({ op: "list", to: stdout, path: folder?.expression ?? literal(".") }),
   stty: ({ builder, stdout }) => builder.emit({ op: "terminalSize", to: stdout }),
   test: compileTest,
   "[": (context, parameters) => compileTest(context, parameters.slice(0, -1)),
@@ -97,7 +126,8 @@ export function compileCommand(context: CommandContext): boolean {
   const [first, ...parameters] = context.words;
   const compile = first?.bare !== undefined && Object.hasOwn(COMMANDS, first.bare) ? COMMANDS[first.bare] : undefined;
   if (compile !== undefined) compile(context, parameters);
-  else if (first !== undefined && parameters.length === 0 && assignedName(first) !== undefined) assign(context, first, false);
+  else if (first !== undefined && parameters.length === 0 && assignedName(first) !== undefined)
+    assign(context, first, false);
   else return false;
   return true;
 }
@@ -139,7 +169,8 @@ function assignedName(word: Word): string | undefined {
 function assign({ builder }: CommandContext, word: Word, exported: boolean): void {
   const name = assignedName(word);
   if (name === undefined) {
-    if (exported && word.bare !== undefined) builder.emit({ op: "assign", name: word.bare, value: { kind: "variable", name: word.bare }, exported });
+    if (exported && word.bare !== undefined)
+      builder.emit({ op: "assign", name: word.bare, value: { kind: "variable", name: word.bare }, exported });
     return;
   }
   // The parts before the value are single characters or the name's own; what follows the equals sign is the value.

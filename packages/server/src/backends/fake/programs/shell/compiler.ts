@@ -101,7 +101,12 @@ class ShellCompiler {
     const end: Expression | undefined =
       range === undefined
         ? undefined
-        : { kind: "binary", operator: "+", left: { kind: "unary", verb: "integer", operand: range.to }, right: literal(1) };
+        : {
+            kind: "binary",
+            operator: "+",
+            left: { kind: "unary", verb: "integer", operand: range.to },
+            right: literal(1),
+          };
     builder.emit({
       op: "loopStart",
       slot,

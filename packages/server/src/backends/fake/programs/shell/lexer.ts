@@ -4,7 +4,12 @@ export type ShellToken =
   | { readonly type: "word"; readonly word: Word }
   /** `;`, `&`, `&&`, `||`, `|`, `(`, `)`; a line end is `;`. */
   | { readonly type: "operator"; readonly text: string }
-  | { readonly type: "redirect"; readonly from: "stdout" | "stderr" | "stdin"; readonly append: boolean; readonly to: Word | "stdout" | "stderr" };
+  | {
+      readonly type: "redirect";
+      readonly from: "stdout" | "stderr" | "stdin";
+      readonly append: boolean;
+      readonly to: Word | "stdout" | "stderr";
+    };
 
 const REDIRECT = /([012]?)(>>|>&|>|<)[ \t]*/y;
 const OPERATOR = /&&|\|\||[;&|()\n]/y;

@@ -30,7 +30,8 @@ class ShellParser {
   }
 
   end(): void {
-    if (this.#next < this.#tokens.length) throw new SyntaxError(`syntax error near unexpected token \`${this.#text()}'`);
+    if (this.#next < this.#tokens.length)
+      throw new SyntaxError(`syntax error near unexpected token \`${this.#text()}'`);
   }
 
   /** Commands up to one of the closing words, which stays. */

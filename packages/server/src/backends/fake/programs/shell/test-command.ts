@@ -3,7 +3,15 @@ import type { CommandContext } from "./commands.ts";
 import type { Word } from "./word.ts";
 
 const COMPARISONS: Readonly<Record<string, BinaryOperator>> = {
-  "=": "==", "==": "==", "!=": "!=", "-eq": "==", "-ne": "!=", "-lt": "<", "-le": "<=", "-gt": ">", "-ge": ">=",
+  "=": "==",
+  "==": "==",
+  "!=": "!=",
+  "-eq": "==",
+  "-ne": "!=",
+  "-lt": "<",
+  "-le": "<=",
+  "-gt": ">",
+  "-ge": ">=",
 };
 const FILES = { "-e": "any", "-f": "file", "-d": "folder" } as const;
 

@@ -76,7 +76,8 @@ function readExpansion(code: string, at: number): Expansion {
   const special = /^\$([$?!])/.exec(rest)?.[1] as keyof typeof SPECIAL | undefined;
   if (special !== undefined) return { expression: { kind: "system", what: SPECIAL[special] }, length: 2 };
   const name = /^\$(?:\{(\w+)\}|([A-Za-z_]\w*))/.exec(rest);
-  if (name !== null) return { expression: { kind: "variable", name: name[1] ?? name[2] ?? "" }, length: name[0].length };
+  if (name !== null)
+    return { expression: { kind: "variable", name: name[1] ?? name[2] ?? "" }, length: name[0].length };
   if (rest.startsWith("$((")) {
     const end = closing(rest, 3, "))");
     return { expression: parseArithmetic(rest.slice(3, end)), length: end + 2 };

@@ -10,7 +10,12 @@ export type Syntax =
   | { readonly type: "list"; readonly items: readonly Syntax[] }
   | { readonly type: "member"; readonly object: Syntax; readonly name: string }
   | { readonly type: "index"; readonly object: Syntax; readonly key: Syntax }
-  | { readonly type: "call"; readonly callee: Syntax; readonly positional: readonly Syntax[]; readonly named: Readonly<Record<string, Syntax>> }
+  | {
+      readonly type: "call";
+      readonly callee: Syntax;
+      readonly positional: readonly Syntax[];
+      readonly named: Readonly<Record<string, Syntax>>;
+    }
   | { readonly type: "binary"; readonly operator: BinaryOperator; readonly left: Syntax; readonly right: Syntax }
   | { readonly type: "not"; readonly operand: Syntax };
 

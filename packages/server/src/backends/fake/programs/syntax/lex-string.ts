@@ -3,7 +3,11 @@ import type { Token } from "./token.ts";
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", "0": "\0", "\n": "" };
 
 /** A string at `at`, if one begins there: '…', "…", '''…''', f"…" and b"…" of Python, `…` of JavaScript. */
-export function lexString(code: string, at: number, language: "python" | "node"): { token: Token; length: number } | undefined {
+export function lexString(
+  code: string,
+  at: number,
+  language: "python" | "node",
+): { token: Token; length: number } | undefined {
   const prefix = language === "python" ? (/^[fFbB](?=["'])/.exec(code.slice(at, at + 2))?.[0].toLowerCase() ?? "") : "";
   const open = at + prefix.length;
   const first = code[open] ?? "";

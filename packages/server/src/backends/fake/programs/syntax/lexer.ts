@@ -49,7 +49,8 @@ export function lex(code: string, language: "python" | "node"): Token[] {
     const number = match(NUMBER);
     const name = number === undefined ? match(NAME) : undefined;
     const symbol = match(SYMBOL);
-    if (number !== undefined) add({ type: "literal", text: number, value: Number(number.replaceAll("_", "")) }, number.length);
+    if (number !== undefined)
+      add({ type: "literal", text: number, value: Number(number.replaceAll("_", "")) }, number.length);
     else if (name !== undefined) add({ type: "name", text: name }, name.length);
     else if (symbol !== undefined) add({ type: "symbol", text: symbol }, symbol.length);
     else throw new SyntaxError(`invalid character '${character}'`);
