@@ -34,8 +34,12 @@ export async function installFile(source: string, target: string, mode: number):
   try {
     await copyFile(source, temporary, constants.COPYFILE_FICLONE);
     await chmod(temporary, mode);
-    await using file = await open(temporary, "r");
-    await file.sync();
+    const file = await open(temporary, "r");
+    try {
+      await file.sync();
+    } finally {
+      await file.close();
+    }
     await rename(temporary, target);
   } finally {
     await rm(temporary, { force: true });
