@@ -3,17 +3,15 @@ import { z } from "zod";
 import type { CreatedSandbox } from "../../manager/create.ts";
 import type { Connection } from "./connection.ts";
 
-const FIRST_MESSAGE_MS = 10_000;
-
 /** `/create`: the first message is the configuration; then the session. */
-export async function serveCreate(connection: Connection): Promise<void> {
+export async function serveCreate(connection: Connection, firstMessageMs: number): Promise<void> {
   const { outbox } = connection;
-  const first = await connection.inbox.next(FIRST_MESSAGE_MS);
+  const first = await connection.inbox.next(firstMessageMs);
   if (first === "closed") return;
   outbox.status("CREATING");
   let created: CreatedSandbox;
   try {
-    if (first === "late") throw new SandboxerError("timeout", `No configuration came within ${FIRST_MESSAGE_MS / 1000} seconds.`);
+    if (first === "late") throw new SandboxerError("timeout", `No configuration came within ${firstMessageMs / 1000} seconds.`);
     const message = readConfiguration(connection, first.text);
     const onOwnership = (step: "acquiring" | "acquired"): void => {
       if (message.enable_sandbox_handoff) outbox.status(step === "acquiring" ? "LOCK_ACQUIRING" : "LOCK_ACQUIRED");

@@ -14,8 +14,12 @@ export interface UpgradeOptions extends AccessRules {
   readonly manager: () => SandboxManager | undefined;
   readonly maxClients: number;
   readonly maxMessageBytes: number;
+  /** How long a client of `/create` may wait with its configuration. */
+  readonly firstMessageMs?: number;
   readonly log: Logger;
 }
+
+const FIRST_MESSAGE_MS = 10_000;
 
 type Endpoint = (connection: Connection) => Promise<void>;
 
@@ -62,7 +66,10 @@ export class WebSocketGateway {
 
   #endpoint(request: IncomingMessage, url: URL): Endpoint | string | undefined {
     const trusted = isTrusted(request, this.#options);
-    if (url.pathname === "/create") return trusted ? serveCreate : "A key of the server is needed.";
+    if (url.pathname === "/create") {
+      const { firstMessageMs = FIRST_MESSAGE_MS } = this.#options;
+      return trusted ? (connection) => serveCreate(connection, firstMessageMs) : "A key of the server is needed.";
+    }
     const [, encodedId] = /^\/attach\/([^/]+)$/.exec(url.pathname) ?? [];
     if (encodedId === undefined) return undefined;
     const parameters: AttachParameters = {

@@ -1,0 +1,145 @@
+import type { Socket } from "node:net";
+import type { ServerEvent } from "@sandboxer/protocol";
+import { onTestFinished } from "vitest";
+import { WebSocket } from "ws";
+import { wordOf } from "./words.ts";
+
+export interface RawClientOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** False: a client that takes everything and confirms nothing. */
+  readonly autoPong?: boolean;
+}
+
+const DEADLINE_MS = 10_000;
+
+/**
+ * A client that hides nothing: every event in order, the close code at the end. It reads as a list of words (see
+ * `words.ts`), so that a test compares a whole conversation at once.
+ */
+export class RawClient {
+  readonly socket: WebSocket;
+  readonly events: ServerEvent[] = [];
+  readonly closed: Promise<number>;
+  readonly opened: Promise<void>;
+  closeCode: number | undefined;
+  #taken = 0;
+  #wake: () => void = () => {};
+
+  constructor(url: string, { headers = {}, autoPong = true }: RawClientOptions = {}) {
+    this.socket = new WebSocket(url, { headers: { ...headers }, autoPong });
+    this.opened = new Promise((resolve, reject) => {
+      this.socket.once("open", resolve);
+      this.socket.once("error", reject);
+    });
+    this.opened.catch(() => {});
+    this.closed = new Promise((resolve) => this.socket.once("close", resolve));
+    this.socket.on("error", () => {});
+    this.socket.on("message", (data: Buffer) => {
+      this.events.push(JSON.parse(data.toString("utf8")) as ServerEvent);
+      this.#wake();
+    });
+    void this.closed.then((code) => {
+      this.closeCode = code;
+      this.#wake();
+    });
+    onTestFinished(() => this.socket.terminate());
+  }
+
+  /** Sends as soon as it can: an object as JSON, a text or bytes as they are. */
+  send(message: object | string): this {
+    const frame = typeof message === "string" || Buffer.isBuffer(message) ? message : JSON.stringify(message);
+    if (this.socket.readyState === WebSocket.OPEN) this.socket.send(frame);
+    else this.opened.then(() => this.socket.send(frame), () => {});
+    return this;
+  }
+
+  run(language: string, code: string): this {
+    return this.send({ language, code });
+  }
+
+  /** The words that have come and were not taken, up to the first that is `last`. Fails when that does not come. */
+  async until(last: string): Promise<string[]> {
+    await this.#when(() => this.#find(last) !== -1, last);
+    const from = this.#taken;
+    this.#taken = this.#find(last) + 1;
+    return words(this.events.slice(from, this.#taken));
+  }
+
+  /** Everything that was not taken, and the close code. */
+  async untilClosed(): Promise<(string | number)[]> {
+    await this.#when(() => this.closeCode !== undefined, "the close");
+    return [...this.rest(), this.closeCode ?? 0];
+  }
+
+  /** Takes what has come so far. */
+  rest(): string[] {
+    const from = this.#taken;
+    this.#taken = this.events.length;
+    return words(this.events.slice(from));
+  }
+
+  /** Output of both kinds, joined, from all events. */
+  get output(): string {
+    return this.events.map((event) => (event.event === "stdout" || event.event === "stderr" ? event.data : "")).join("");
+  }
+
+  async event<Kind extends ServerEvent["event"]>(kind: Kind): Promise<ServerEvent & { event: Kind }> {
+    const find = (): ServerEvent | undefined => this.events.findLast((event) => event.event === kind);
+    await this.#when(() => find() !== undefined, kind);
+    return find() as ServerEvent & { event: Kind };
+  }
+
+  /** Resolves when a condition holds, which is looked at after each event. */
+  async when(condition: () => boolean, what: string): Promise<void> {
+    await this.#when(condition, what);
+  }
+
+  /** Gone without a word. */
+  terminate(): void {
+    this.socket.terminate();
+  }
+
+  /** Leaves properly, and waits until that is done. */
+  async leave(): Promise<void> {
+    this.socket.close(1000);
+    await this.closed;
+  }
+
+  /** The TCP connection underneath: what is not read there stays in the kernel, then on the server. */
+  get tcp(): Socket {
+    return (this.socket as unknown as { _socket: Socket })._socket;
+  }
+
+  #find(word: string): number {
+    return this.events.findIndex((event, index) => index >= this.#taken && wordOf(event).startsWith(word));
+  }
+
+  async #when(condition: () => boolean, what: string): Promise<void> {
+    const deadline = performance.now() + DEADLINE_MS;
+    while (!condition()) {
+      if (this.closeCode !== undefined || performance.now() > deadline) throw this.#missing(what);
+      const woken = Promise.withResolvers<void>();
+      const timer = setTimeout(woken.resolve, 100);
+      this.#wake = woken.resolve;
+      await woken.promise;
+      clearTimeout(timer);
+    }
+  }
+
+  #missing(what: string): Error {
+    const came = JSON.stringify(words(this.events.slice(this.#taken))).slice(0, 2000);
+    return new Error(`${what} did not come; the close code is ${this.closeCode}; what came: ${came}`);
+  }
+}
+
+function words(events: readonly ServerEvent[]): string[] {
+  const joined: string[] = [];
+  for (const event of events) {
+    const word = wordOf(event);
+    const last = joined.at(-1);
+    const prefix = event.event === "stdout" ? "out:" : event.event === "stderr" ? "err:" : undefined;
+    if (prefix !== undefined && last?.startsWith(prefix) === true) joined[joined.length - 1] = last + word.slice(prefix.length);
+    else joined.push(word);
+  }
+  return joined;
+}

@@ -1,0 +1,172 @@
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import { pino } from "pino";
+import { onTestFinished } from "vitest";
+import type { SandboxBackend } from "../../../src/backends/backend.ts";
+import { FakeBackend } from "../../../src/backends/fake/index.ts";
+import { CheckpointRepository } from "../../../src/checkpoints/checkpoint-repository.ts";
+import { SnapshotRepository } from "../../../src/checkpoints/snapshot-repository.ts";
+import { createHttpServer } from "../../../src/gateway/http-server.ts";
+import { Metrics } from "../../../src/gateway/metrics.ts";
+import { WebSocketGateway } from "../../../src/gateway/websocket/upgrade.ts";
+import { Instances } from "../../../src/lease/instances.ts";
+import { Ownership } from "../../../src/lease/ownership.ts";
+import type { DurableStore } from "../../../src/manager/durable-store.ts";
+import type { OperationRecord } from "../../../src/manager/observer.ts";
+import { SandboxManager } from "../../../src/manager/sandbox-manager.ts";
+import { openStore } from "../../../src/store/open-store.ts";
+import type { ObjectStore } from "../../../src/store/store.ts";
+import { systemClock } from "../../../src/support/clock.ts";
+import { RawClient, type RawClientOptions } from "./raw-client.ts";
+
+export interface TestServerOptions {
+  /** A folder that servers share; absent: one of its own; null: no store. */
+  readonly store?: string | null;
+  readonly backend?: FakeBackend;
+  /** Puts something in the way of the manager's calls. */
+  readonly wrapBackend?: (backend: FakeBackend) => SandboxBackend;
+  readonly wrapStore?: (store: ObjectStore) => ObjectStore;
+  readonly apiKeys?: readonly string[];
+  readonly maxClients?: number;
+  readonly maxSandboxes?: number;
+  readonly firstMessageMs?: number;
+  readonly keepCheckpoints?: number;
+}
+
+/** A server of the real parts, in this process, over the fake backend. */
+export interface TestServer {
+  readonly url: string;
+  readonly httpUrl: string;
+  readonly backend: FakeBackend;
+  readonly manager: SandboxManager;
+  readonly durable: DurableStore | undefined;
+  readonly instances: Instances | undefined;
+  readonly storeFolder: string | undefined;
+  /** The server's ends of its TCP connections. */
+  readonly sockets: ReadonlySet<Socket>;
+  readonly operations: readonly OperationRecord[];
+  readonly problems: readonly string[];
+  connect(path: string, options?: RawClientOptions): RawClient;
+  /** A client with a sandbox that runs; what was said until then is taken. */
+  create(configuration?: object, options?: RawClientOptions): Promise<CreatedClient>;
+  attach(sandboxId: string, query?: string, options?: RawClientOptions): RawClient;
+  drain(): Promise<void>;
+}
+
+export interface CreatedClient {
+  readonly client: RawClient;
+  readonly id: string;
+  readonly token: string;
+}
+
+export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const folder = await mkdtemp(join(tmpdir(), "sandboxer-test-"));
+  const storeFolder = options.store === undefined ? join(folder, "store") : (options.store ?? undefined);
+  const log = pino({ level: "silent" });
+  const backend = options.backend ?? new FakeBackend();
+  const operations: OperationRecord[] = [];
+  const problems: string[] = [];
+  const sockets = new Set<Socket>();
+
+  const app = createHttpServer({ metrics: () => metrics.registry, readiness: async () => ({ ready: !manager.draining, details: {} }) });
+  const gateway = new WebSocketGateway(app.server, {
+    apiKeys: options.apiKeys ?? [],
+    maxClients: options.maxClients ?? 5000,
+    maxMessageBytes: 1024 * 1024,
+    ...(options.firstMessageMs === undefined ? {} : { firstMessageMs: options.firstMessageMs }),
+    manager: () => manager,
+    log,
+  });
+  const metrics: Metrics = new Metrics({ states: () => manager.states(), clients: () => gateway.clients });
+  app.server.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+  });
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  const address = app.server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+
+  const durability = storeFolder === undefined ? undefined : await openDurability(storeFolder, options, (error) => void manager.loseOwnership(error));
+  const manager: SandboxManager = new SandboxManager({
+    backends: new Map([["fake", options.wrapBackend?.(backend) ?? backend]]),
+    defaultBackend: "fake",
+    durable: durability?.durable,
+    clock: systemClock,
+    observer: {
+      operation: (record) => {
+        operations.push(record);
+        metrics.operation(record);
+      },
+      state: () => {},
+      output: (bytes) => metrics.output(bytes),
+      problem: (message, { error }) => problems.push(error instanceof Error ? `${message}: ${error.message}` : message),
+    },
+    workDirectory: folder,
+    maxSandboxes: options.maxSandboxes ?? 5000,
+    defaultIdleTimeoutMs: 300_000,
+  });
+
+  let draining: Promise<void> | undefined;
+  const drain = (): Promise<void> => (draining ??= end());
+  const end = async (): Promise<void> => {
+    await manager.drain();
+    await gateway.close(500);
+    await backend.close();
+    await durability?.instances.close();
+    await app.close();
+  };
+  onTestFinished(async () => {
+    backend.faults.clear();
+    await drain();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const url = `ws://127.0.0.1:${port}`;
+  const connect = (path: string, clientOptions?: RawClientOptions): RawClient => new RawClient(url + path, clientOptions);
+  return {
+    url,
+    httpUrl: `http://127.0.0.1:${port}`,
+    backend,
+    manager,
+    durable: durability?.durable,
+    instances: durability?.instances,
+    storeFolder,
+    sockets,
+    operations,
+    problems,
+    connect,
+    create: async (configuration = {}, clientOptions) => {
+      const client = connect("/create", clientOptions).send(configuration);
+      await client.until("RUNNING");
+      const { sandbox_id: id, sandbox_token: token } = await client.event("sandbox_id");
+      return { client, id, token };
+    },
+    attach: (sandboxId, query = "", clientOptions) => connect(`/attach/${sandboxId}${query}`, clientOptions),
+    drain,
+  };
+}
+
+async function openDurability(
+  folder: string,
+  options: TestServerOptions,
+  onFenced: (error: SandboxerError) => void,
+): Promise<{ durable: DurableStore; instances: Instances }> {
+  const opened = await openStore(folder);
+  const store = options.wrapStore?.(opened) ?? opened;
+  const instances = await Instances.register({
+    store,
+    clock: systemClock,
+    ttlMs: 15_000,
+    url: `http://${randomUUID()}`,
+    onFenced: (reason) => onFenced(new SandboxerError("lease_lost", reason)),
+    onError: () => {},
+  });
+  const ownership = new Ownership({ store, clock: systemClock, instanceId: () => instances.instanceId, liveness: instances });
+  const checkpoints = new CheckpointRepository(store);
+  const snapshots = new SnapshotRepository(store);
+  return { instances, durable: { ownership, checkpoints, snapshots, keepCheckpoints: options.keepCheckpoints ?? 3 } };
+}
