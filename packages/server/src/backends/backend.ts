@@ -4,7 +4,7 @@ import type { CallOptions } from "../support/call-options.ts";
  * One provider of sandboxes: how to make, run, save and load one. A backend knows nothing of stores, leases or clients,
  * reads no environment, and hands out no type of its vendor.
  *
- * Every backend passes `test/backend-contract.ts`; what its capabilities deny is skipped there by name.
+ * Every backend passes `test/backends/backend-contract.ts`; what its capabilities deny is skipped there by name.
  */
 export interface SandboxBackend {
   readonly name: string;
@@ -82,14 +82,17 @@ export interface SandboxHandle {
   /** Settles once, when the sandbox has ended, whether asked for or not. Never rejects. */
   readonly ended: Promise<SandboxEnd>;
 
-  /** Starts a process. A key that is known gives the process that has it and starts nothing. */
+  /**
+   * Starts a process. A key that is known gives the process that has it and starts nothing. A program or working folder
+   * that is not there is `file_not_found`.
+   */
   exec(command: ExecCommand, options?: CallOptions): Promise<SandboxProcess>;
   /** The processes that were started with `exec` and not released, oldest first; also those from before a restore. */
   processes(): Promise<readonly SandboxProcess[]>;
-  /** Every process inside, whoever started it. */
+  /** Every process inside, whoever started it, but the agent. */
   processTable(): Promise<readonly ProcessTableEntry[]>;
   readonly files: SandboxFiles;
-  /** A byte stream to a port on the loopback interface inside. */
+  /** A byte stream to a port on the loopback interface inside; `backend_unavailable` when nobody listens. */
   connect(port: number): Promise<SandboxConnection>;
 
   /**
@@ -98,6 +101,10 @@ export interface SandboxHandle {
    */
   snapshot(into: string, options: SnapshotOptions): Promise<SnapshotPayload>;
 
+  /**
+   * Nothing inside goes on until `resume()`. Both are idempotent. Calls that need something inside wait meanwhile;
+   * `snapshot`, `stats`, `stop` and `destroy` do not, and a snapshot leaves a paused sandbox paused.
+   */
   pause(): Promise<void>;
   resume(): Promise<void>;
   /** Answers when the sandbox itself answers. */
@@ -144,15 +151,17 @@ export interface SandboxProcess {
 
   /**
    * Output from an offset (default: what is not acknowledged), then live, ending after the last byte. One reader at a
-   * time; a new one ends the old one. A chunk holds whole UTF-8 characters unless the bytes are none. An offset whose
+   * time; a new one ends the old one when it asks for its first chunk. An aborted signal ends it quietly; the end of the
+   * sandbox makes it throw. A chunk holds whole UTF-8 characters unless the bytes are none. An offset whose
    * bytes are gone starts at the oldest byte that is there.
    */
   output(options?: { readonly from?: number; readonly signal?: AbortSignal }): AsyncIterable<OutputChunk>;
   /** The bytes before `offset` have reached their reader and may go. */
   acknowledge(offset: number): void;
-  /** Resolves when the process's pipe has taken all of it. */
+  /** Resolves when the process's pipe has taken all of it; `wrong_state` when stdin is closed or the process gone. */
   writeStdin(data: Uint8Array): Promise<void>;
   closeStdin(): Promise<void>;
+  /** To a process that has exited: nothing happens. */
   signal(signal: number, scope: "process" | "group"): Promise<void>;
   resize(rows: number, columns: number): Promise<void>;
   /** Drops the record and the log of an exited process. */
@@ -200,8 +209,12 @@ export interface SandboxFiles {
   stat(path: string): Promise<FileEntry>;
   list(path: string): Promise<readonly FileEntry[]>;
   read(path: string, options?: { readonly offset?: number; readonly length?: number }): AsyncIterable<Uint8Array>;
-  /** Replaces the content. Parent folders must exist. */
-  write(path: string, content: Uint8Array | AsyncIterable<Uint8Array>, options?: { readonly mode?: number }): Promise<void>;
+  /** Replaces the content. Parent folders must exist. The mode counts when the file is made. */
+  write(
+    path: string,
+    content: Uint8Array | AsyncIterable<Uint8Array>,
+    options?: { readonly mode?: number },
+  ): Promise<void>;
   makeFolder(path: string, options?: { readonly parents?: boolean }): Promise<void>;
   remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
   rename(from: string, to: string): Promise<void>;
