@@ -1,6 +1,10 @@
 import { z } from "zod";
 
-const seconds = z.number().finite().nonnegative().max(10 * 365 * 86_400);
+const seconds = z
+  .number()
+  .finite()
+  .nonnegative()
+  .max(10 * 365 * 86_400);
 const MIB = 1024 * 1024;
 
 /** Limits of one sandbox; what is absent is the server's default. */

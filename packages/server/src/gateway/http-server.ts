@@ -24,7 +24,13 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   });
   app.setNotFoundHandler((request, reply) =>
     reply.code(404).send({
-      error: { code: "not_found", message: `There is nothing at ${request.url.slice(0, 200)}.`, hint: "WebSocket endpoints: /create and /attach/{sandbox_id}.", retryable: false, details: {} },
+      error: {
+        code: "not_found",
+        message: `There is nothing at ${request.url.slice(0, 200)}.`,
+        hint: "WebSocket endpoints: /create and /attach/{sandbox_id}.",
+        retryable: false,
+        details: {},
+      },
     }),
   );
   return app;

@@ -39,13 +39,21 @@ export async function prepareBackend(config: ServerConfig, report: ReportStep): 
     case "fake":
       return fakeBackend(config);
     default:
-      throw new SandboxerError("bad_request", `There is no backend "${config.backend}".`, { hint: "Use gvisor, or fake to try the protocol." });
+      throw new SandboxerError("bad_request", `There is no backend "${config.backend}".`, {
+        hint: "Use gvisor, or fake to try the protocol.",
+      });
   }
 }
 
 async function prepareGvisorBackend(config: ServerConfig, report: ReportStep): Promise<PreparedBackend> {
   const { cacheDirectory, searchPath, runscPath, platform: wanted, dataDirectory } = config;
-  const { engine, agentPath, platform } = await prepareGvisor({ cacheDirectory, searchPath, runscPath, platform: wanted, report });
+  const { engine, agentPath, platform } = await prepareGvisor({
+    cacheDirectory,
+    searchPath,
+    runscPath,
+    platform: wanted,
+    report,
+  });
   const { GvisorBackend } = await import("../backends/gvisor/gvisor-backend.ts");
   const { RunDirectory, recoverRunDirectories } = await import("../backends/gvisor/run-directory.ts");
   const runParent = join(dataDirectory, "run");

@@ -36,7 +36,10 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     readiness: async () => {
       const health = await parts.open?.backend.probe();
       const ready = health?.ok === true && parts.manager?.draining === false;
-      return { ready, details: { backend: prepared.name, summary: health?.summary ?? "starting", store: config.store ?? null } };
+      return {
+        ready,
+        details: { backend: prepared.name, summary: health?.summary ?? "starting", store: config.store ?? null },
+      };
     },
   });
   const gateway = new WebSocketGateway(app.server, { ...config, manager: () => parts.manager, log });
@@ -111,4 +114,3 @@ async function listen(app: ReturnType<typeof createHttpServer>, { host, port }: 
   const bound = typeof address === "object" && address !== null ? address.port : port;
   return `http://${host.includes(":") ? `[${host.replace(/[[\]]/g, "")}]` : host}:${bound}`;
 }
-

@@ -3,6 +3,7 @@ import type { CallOptions } from "../support/call-options.ts";
 import type { SandboxClient } from "./client.ts";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
+import { notFound } from "./not-found.ts";
 import { restoreSandbox } from "./restore.ts";
 import { checkAccess, type Credentials } from "./token.ts";
 
@@ -32,7 +33,10 @@ export async function attachSandbox(
       throw new SandboxerError("sandbox_in_use", "Another client is attached to the sandbox.");
     }
     if (request.checkpoint !== undefined) {
-      throw new SandboxerError("wrong_state", "The sandbox is running; an older checkpoint can be chosen once it is saved or gone.");
+      throw new SandboxerError(
+        "wrong_state",
+        "The sandbox is running; an older checkpoint can be chosen once it is saved or gone.",
+      );
     }
     live.attach(client, context.nowMs);
     return live;
@@ -55,8 +59,4 @@ async function settledSandbox(context: ManagerContext, sandboxId: string): Promi
   if (live === undefined || live.client !== undefined) return live;
   if (live.state === "saving" || live.state === "destroying") await live.queue.run(async () => {});
   return context.sandboxes.get(sandboxId);
-}
-
-export function notFound(sandboxId: string): SandboxerError {
-  return new SandboxerError("sandbox_not_found", `There is no sandbox ${JSON.stringify(sandboxId.slice(0, 100))}.`);
 }

@@ -38,12 +38,16 @@ export class ManagerContext {
     const backend = this.options.backends.get(name);
     if (backend !== undefined) return backend;
     const known = [...this.options.backends.keys()].join(", ");
-    throw new SandboxerError("bad_request", `There is no backend ${JSON.stringify(name)} on this server; it has ${known}.`);
+    throw new SandboxerError(
+      "bad_request",
+      `There is no backend ${JSON.stringify(name)} on this server; it has ${known}.`,
+    );
   }
 
   get durable(): DurableStore {
     const { durable } = this.options;
-    if (durable === undefined) throw new SandboxerError("checkpoint_disabled", "Checkpointing is not enabled on the server.");
+    if (durable === undefined)
+      throw new SandboxerError("checkpoint_disabled", "Checkpointing is not enabled on the server.");
     return durable;
   }
 
@@ -51,7 +55,10 @@ export class ManagerContext {
   admit(sandbox: LiveSandbox): void {
     if (this.draining) throw new SandboxerError("draining", "The server is shutting down.");
     if (this.sandboxes.size >= this.options.maxSandboxes) {
-      throw new SandboxerError("limit_reached", `The server runs ${this.sandboxes.size} sandboxes, which is its limit.`);
+      throw new SandboxerError(
+        "limit_reached",
+        `The server runs ${this.sandboxes.size} sandboxes, which is its limit.`,
+      );
     }
     this.sandboxes.set(sandbox.id, sandbox);
     this.options.observer.state(sandbox.id, undefined, sandbox.state);

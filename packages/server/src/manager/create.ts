@@ -117,7 +117,7 @@ async function acquire(
   if (name === undefined) return backend.acquire(request, options);
   return withWorkFolder(context.options.workDirectory, async (folder) => {
     const state = await context.durable.snapshots.load(name, folder, options);
-    return backend.acquireFromSnapshot(request, state as Parameters<typeof backend.acquireFromSnapshot>[1], options);
+    return backend.acquireFromSnapshot(request, state, options);
   });
 }
 

@@ -12,7 +12,8 @@ export async function destroySandbox(context: ManagerContext, sandbox: LiveSandb
       sandbox.moveTo("destroying");
       await sandbox.handle.destroy();
       sandbox.moveTo("gone");
-      if (sandbox.durable) context.behind("removal of a destroyed sandbox's data", context.durable.checkpoints.removeAll(sandbox.id));
+      if (sandbox.durable)
+        context.behind("removal of a destroyed sandbox's data", context.durable.checkpoints.removeAll(sandbox.id));
       context.options.observer.operation({ ...record, elapsedMs: stopwatch.elapsedMs, outcome: "ok" });
     } catch (error) {
       context.options.observer.operation({ ...record, elapsedMs: stopwatch.elapsedMs, outcome: "error", error });

@@ -6,17 +6,26 @@ import type { LiveSandbox } from "./live-sandbox.ts";
 export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox): void {
   void sandbox.handle.ended.then(async (end) => {
     if (end.reason === "destroyed" || sandbox.state === "gone" || sandbox.state === "destroying") return;
-    context.options.observer.problem("sandbox ended unexpectedly", { sandboxId: sandbox.id, reason: end.reason, message: end.message });
+    context.options.observer.problem("sandbox ended unexpectedly", {
+      sandboxId: sandbox.id,
+      reason: end.reason,
+      message: end.message,
+    });
     const error = new SandboxerError("sandbox_failed", end.message);
     sandbox.moveTo("gone");
     sandbox.client?.notify({ type: "failed", error });
-    if (sandbox.durable) context.behind("release of a sandbox that ended", context.durable.ownership.release(sandbox.id));
+    if (sandbox.durable)
+      context.behind("release of a sandbox that ended", context.durable.ownership.release(sandbox.id));
     await sandbox.handle.destroy().catch(() => {});
   });
 }
 
 /** Ends the local copy of a sandbox that another server owns now. Nothing is written to the store. */
-export async function discardLostSandbox(context: ManagerContext, sandbox: LiveSandbox, error: SandboxerError): Promise<void> {
+export async function discardLostSandbox(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  error: SandboxerError,
+): Promise<void> {
   if (sandbox.state === "gone") return;
   sandbox.moveTo("gone");
   context.durable.ownership.forget(sandbox.id);

@@ -14,7 +14,10 @@ export function reapIdleSandboxes(context: ManagerContext): () => void {
     for (const sandbox of context.sandboxes.values()) {
       if (busy.has(sandbox) || !sandbox.isIdle(context.nowMs)) continue;
       busy.add(sandbox);
-      context.behind("end of an idle sandbox", reap(context, sandbox).finally(() => busy.delete(sandbox)));
+      context.behind(
+        "end of an idle sandbox",
+        reap(context, sandbox).finally(() => busy.delete(sandbox)),
+      );
     }
   }, LOOK_MS);
   timer.unref();

@@ -76,7 +76,8 @@ export class LiveSandbox {
   }
 
   attach(client: SandboxClient, nowMs: number): void {
-    if (this.#client !== undefined) throw new SandboxerError("sandbox_in_use", "Another client is attached to the sandbox.");
+    if (this.#client !== undefined)
+      throw new SandboxerError("sandbox_in_use", "Another client is attached to the sandbox.");
     this.#client = client;
     this.touch(nowMs);
   }

@@ -1,12 +1,13 @@
 import { asSandboxerError, SandboxerError, type CheckpointReference, type Head } from "@sandboxer/protocol";
-import type { SandboxHandle, SandboxSpec, SnapshotPayload } from "../backends/backend.ts";
+import type { SandboxHandle, SandboxSpec } from "../backends/backend.ts";
 import type { CallOptions } from "../support/call-options.ts";
-import { notFound, type AttachRequest } from "./attach.ts";
+import type { AttachRequest } from "./attach.ts";
 import type { ManagerContext } from "./context.ts";
 import type { DurableStore } from "./durable-store.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 import { Execution, EXECUTION_KEY_PREFIX } from "./execution.ts";
 import { LiveSandbox, type SandboxFacts } from "./live-sandbox.ts";
+import { notFound } from "./not-found.ts";
 import { Stopwatch } from "./stopwatch.ts";
 import { withWorkFolder } from "./work-folder.ts";
 
@@ -62,15 +63,22 @@ async function load(
   if (name === undefined) throw notFound(sandboxId);
   const sha256 = name === newest?.name ? newest.sha256 : undefined;
   return withWorkFolder(context.options.workDirectory, async (folder) => {
-    const state = await checkpoints.load(sandboxId, name, folder, { ...options, ...(sha256 === undefined ? {} : { sha256 }) });
+    const state = await checkpoints.load(sandboxId, name, folder, {
+      ...options,
+      ...(sha256 === undefined ? {} : { sha256 }),
+    });
     stopwatch.lap("unpack");
     const backend = context.backend(head.backend);
     try {
       const spec = factsOf(sandboxId, head).spec;
-      return await backend.acquireFromSnapshot({ sandboxId, spec }, state as SnapshotPayload, options);
+      return await backend.acquireFromSnapshot({ sandboxId, spec }, state, options);
     } catch (thrown) {
       const error = asSandboxerError(thrown);
-      throw new SandboxerError(error.code, `${name}: ${error.message}`, { cause: thrown, hint: error.hint, details: error.details });
+      throw new SandboxerError(error.code, `${name}: ${error.message}`, {
+        cause: thrown,
+        hint: error.hint,
+        details: error.details,
+      });
     } finally {
       stopwatch.lap("backend");
     }

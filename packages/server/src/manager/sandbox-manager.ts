@@ -84,7 +84,9 @@ export class SandboxManager {
 
   /** This server was declared dead by others: nothing that it held under a lease is its own any more. */
   async loseOwnership(error: SandboxerError): Promise<void> {
-    const durable = [...this.#context.sandboxes.values()].filter((sandbox) => sandbox.durable && sandbox.state === "running");
+    const durable = [...this.#context.sandboxes.values()].filter(
+      (sandbox) => sandbox.durable && sandbox.state === "running",
+    );
     await Promise.all(durable.map((sandbox) => discardLostSandbox(this.#context, sandbox, error)));
   }
 

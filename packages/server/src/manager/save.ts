@@ -31,7 +31,12 @@ export async function saveAndRelease(
     options.lastLook?.();
     sandbox.moveTo("saving");
     const stopwatch = new Stopwatch(context.options.clock);
-    const record = { operation: "checkpoint", sandboxId: sandbox.id, backend: sandbox.facts.backend, reason: options.reason } as const;
+    const record = {
+      operation: "checkpoint",
+      sandboxId: sandbox.id,
+      backend: sandbox.facts.backend,
+      reason: options.reason,
+    } as const;
     const { observer } = context.options;
     try {
       const checkpoint = await save(context, sandbox, stopwatch, options);
@@ -71,7 +76,10 @@ async function save(
   }
   // The head has moved: from here on there is no way back, and the views only follow.
   await checkpoints.writeLatest(sandbox.id, checkpoint.name).catch((error: unknown) => {
-    context.options.observer.problem("latest could not be written; the next owner repairs it", { sandboxId: sandbox.id, error });
+    context.options.observer.problem("latest could not be written; the next owner repairs it", {
+      sandboxId: sandbox.id,
+      error,
+    });
   });
   stopwatch.lap("publish");
   sandbox.moveTo("gone");
@@ -97,7 +105,10 @@ async function goOn(context: ManagerContext, sandbox: LiveSandbox, error: Sandbo
     sandbox.moveTo("running");
     sandbox.touch(context.nowMs);
   } catch (failure) {
-    context.options.observer.problem("a sandbox could not go on after a failed save", { sandboxId: sandbox.id, error: failure });
+    context.options.observer.problem("a sandbox could not go on after a failed save", {
+      sandboxId: sandbox.id,
+      error: failure,
+    });
     await sandbox.handle.destroy();
     if ((sandbox.state as string) !== "gone") sandbox.moveTo("gone");
     context.behind("release of a sandbox that could not go on", context.durable.ownership.release(sandbox.id));

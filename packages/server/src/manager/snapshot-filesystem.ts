@@ -13,7 +13,8 @@ export async function snapshotFilesystem(
   options: CallOptions = {},
 ): Promise<void> {
   const { durable, observer, clock } = context.options;
-  if (durable === undefined) throw new SandboxerError("checkpoint_disabled", "Filesystem snapshot is not enabled on the server.");
+  if (durable === undefined)
+    throw new SandboxerError("checkpoint_disabled", "Filesystem snapshot is not enabled on the server.");
   const stopwatch = new Stopwatch(clock);
   const record = { operation: "filesystem_snapshot", sandboxId: sandbox.id, backend: sandbox.facts.backend } as const;
   try {

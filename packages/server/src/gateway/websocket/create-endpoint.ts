@@ -1,4 +1,12 @@
-import { asSandboxerError, CloseCode, CREATION_FIELDS, creationMessageSchema, parseObject, SandboxerError, type CreationMessage } from "@sandboxer/protocol";
+import {
+  asSandboxerError,
+  CloseCode,
+  CREATION_FIELDS,
+  creationMessageSchema,
+  parseObject,
+  SandboxerError,
+  type CreationMessage,
+} from "@sandboxer/protocol";
 import { z } from "zod";
 import type { CreatedSandbox } from "../../manager/create.ts";
 import type { Connection } from "./connection.ts";
@@ -11,7 +19,8 @@ export async function serveCreate(connection: Connection, firstMessageMs: number
   outbox.status("CREATING");
   let created: CreatedSandbox;
   try {
-    if (first === "late") throw new SandboxerError("timeout", `No configuration came within ${firstMessageMs / 1000} seconds.`);
+    if (first === "late")
+      throw new SandboxerError("timeout", `No configuration came within ${firstMessageMs / 1000} seconds.`);
     const message = readConfiguration(connection, first.text);
     const onOwnership = (step: "acquiring" | "acquired"): void => {
       if (message.enable_sandbox_handoff) outbox.status(step === "acquiring" ? "LOCK_ACQUIRING" : "LOCK_ACQUIRED");

@@ -44,7 +44,10 @@ export class ExecutionStream {
   async #run(from: number | undefined): Promise<void> {
     const { signal } = this.#abort;
     try {
-      for await (const { stream, offset, data } of this.execution.output({ signal, ...(from === undefined ? {} : { from }) })) {
+      for await (const { stream, offset, data } of this.execution.output({
+        signal,
+        ...(from === undefined ? {} : { from }),
+      })) {
         const end = offset + data.length;
         const event: ServerEvent = { event: stream, data: text(data), execution_id: this.execution.id, offset: end };
         this.#onOutput(data.length);

@@ -98,11 +98,17 @@ export class Session implements SandboxClient {
   #stdin(data: string): void {
     const { execution } = this.#sandbox;
     if (execution === undefined || !execution.running) {
-      return this.#outbox.error("EXECUTION_ERROR", new SandboxerError("wrong_state", "No process is running in the sandbox."));
+      return this.#outbox.error(
+        "EXECUTION_ERROR",
+        new SandboxerError("wrong_state", "No process is running in the sandbox."),
+      );
     }
     const bytes = Buffer.from(data, "utf8");
     if (this.#pendingStdinBytes + bytes.length > MAX_PENDING_STDIN_BYTES) {
-      return this.#outbox.error("STDIN_ERROR", new SandboxerError("too_large", "The process does not read its stdin; what was sent before still waits."));
+      return this.#outbox.error(
+        "STDIN_ERROR",
+        new SandboxerError("too_large", "The process does not read its stdin; what was sent before still waits."),
+      );
     }
     this.#pendingStdinBytes += bytes.length;
     execution

@@ -57,11 +57,14 @@ export class WebSocketGateway {
     const refusal = browserRefusal(request, this.#options);
     if (refusal !== undefined) return refuse(socket, "403 Forbidden", refusal);
     if (typeof endpoint === "string") return refuse(socket, "401 Unauthorized", endpoint);
-    if (manager === undefined || manager.draining) return refuse(socket, "503 Service Unavailable", "The server is not ready.");
+    if (manager === undefined || manager.draining)
+      return refuse(socket, "503 Service Unavailable", "The server is not ready.");
     if (this.clients >= this.#options.maxClients) {
       return refuse(socket, "503 Service Unavailable", "The server has as many clients as it takes.");
     }
-    this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, socket as Socket, manager, endpoint));
+    this.#server.handleUpgrade(request, socket, head, (client) =>
+      this.#serve(client, socket as Socket, manager, endpoint),
+    );
   }
 
   #endpoint(request: IncomingMessage, url: URL): Endpoint | string | undefined {
