@@ -1,0 +1,6 @@
+import { SandboxerError } from "@sandboxer/protocol";
+
+/** The id is what a client sent: it may be anything. */
+export function notFound(sandboxId: string): SandboxerError {
+  return new SandboxerError("sandbox_not_found", `There is no sandbox ${JSON.stringify(sandboxId.slice(0, 100))}.`);
+}
