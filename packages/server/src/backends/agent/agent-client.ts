@@ -8,7 +8,7 @@ import { AgentFiles } from "./agent-files.ts";
 import { AgentProcess, type AgentProcessRecord } from "./agent-process.ts";
 import { AgentTcp } from "./agent-tcp.ts";
 import { PROTOCOL_VERSION, Request } from "./frame-types.ts";
-import { PayloadWriter, type PayloadReader } from "./payload.ts";
+import { MalformedFrameError, PayloadWriter, type PayloadReader } from "./payload.ts";
 
 const SpawnFlag = { pty: 1, noStdin: 2 } as const;
 
@@ -39,10 +39,7 @@ export class AgentClient {
         output: (process, stream, offset, data) => this.#processes.get(process)?.onOutput(stream, offset, data),
         exit: (process, code, signal, end) => this.#processes.get(process)?.onExit(toExit(code, signal, end)),
         connectionData: (connection, data) => this.#connections.get(connection)?.onData(data),
-        connectionClosed: (connection, errno) => {
-          this.#connections.get(connection)?.onClosed(errno);
-          this.#connections.delete(connection);
-        },
+        connectionClosed: (connection, errno) => this.#connections.get(connection)?.onClosed(errno),
       },
       (error) => this.#onFailure(error),
     );
@@ -62,15 +59,16 @@ export class AgentClient {
    */
   async restored(generation: number, hostname: string, options: RequestOptions = {}): Promise<void> {
     const payload = new PayloadWriter().u64(generation).string(hostname).string(randomBytes(16).toString("hex"));
-    await this.#connection.request(Request.restored, payload.bytes(randomBytes(64)), options);
-    await this.#hello(options);
-    await this.#listProcesses();
+    const restored = this.#connection.request(Request.restored, payload.bytes(randomBytes(64)), options);
+    await Promise.all([restored, this.#hello(options), this.#listProcesses(options)]);
   }
 
   async ping(options: CallOptions & { timeoutMs?: number } = {}): Promise<void> {
     const nonce = randomBytes(8);
-    const reply = await this.#connection.request(Request.ping, new PayloadWriter().bytes(nonce), options);
-    if (!reply.rest().equals(nonce)) this.fail(new SandboxerError("sandbox_failed", "The agent answered another ping."));
+    const check = (reply: PayloadReader): void => {
+      if (!reply.rest().equals(nonce)) throw new MalformedFrameError("the answer to another ping");
+    };
+    await this.#connection.ask(Request.ping, new PayloadWriter().bytes(nonce), check, options);
   }
 
   async exec(command: ExecCommand, options: CallOptions = {}): Promise<AgentProcess> {
@@ -81,21 +79,38 @@ export class AgentClient {
       .u8(command.pty === undefined ? 0 : SpawnFlag.pty)
       .u16(command.pty?.rows ?? 0)
       .u16(command.pty?.columns ?? 0);
-    payload.u32(user.uid).u32(user.gid).string(command.key).string(command.workingFolder ?? this.#options.workingFolder);
+    payload
+      .u32(user.uid)
+      .u32(user.gid)
+      .string(command.key)
+      .string(command.workingFolder ?? this.#options.workingFolder);
     payload.u32(command.argv.length);
     for (const argument of command.argv) payload.string(withoutNul(argument));
     payload.u32(environment.length);
     for (const [name, value] of environment) payload.string(withoutNul(`${name}=${value}`));
-    let started: AgentProcess | undefined;
-    const onReply = (reply: PayloadReader): void => {
-      const [process, pid] = [reply.u32(), reply.u32()];
-      const existed = reply.u8() === 1 && this.#processes.has(process);
-      // Registered before the next frame is looked at, which may already be its exit.
-      if (!existed) this.#track({ process, pid, key: command.key, acknowledged: 0, exit: undefined });
-      started = this.#processes.get(process);
-    };
-    await this.#connection.request(Request.spawn, payload, { signal: options.signal, onReply });
-    return started!;
+    const started = await this.#connection.ask(
+      Request.spawn,
+      payload,
+      (reply) => this.#readSpawned(reply, command.key),
+      {
+        signal: options.signal,
+      },
+    );
+    if (typeof started !== "number") return started;
+    // It was started by a call that gave up before the answer came, so nobody here has heard of it.
+    await this.#listProcesses();
+    const found = this.#processes.get(started);
+    if (found === undefined) throw new SandboxerError("process_not_found", "The process with this key is gone.");
+    return found;
+  }
+
+  /** Registered before the next frame is looked at, which may already be its exit. */
+  #readSpawned(reply: PayloadReader, key: string): AgentProcess | number {
+    const [process, pid, existed] = [reply.u32(), reply.u32(), reply.u8() === 1];
+    const known = this.#processes.get(process);
+    if (existed) return known ?? process;
+    if (known !== undefined) throw new MalformedFrameError("a new process has the number of another");
+    return this.#track({ process, pid, key, acknowledged: 0, exit: undefined });
   }
 
   async processes(): Promise<readonly AgentProcess[]> {
@@ -104,27 +119,31 @@ export class AgentClient {
   }
 
   async processTable(): Promise<readonly ProcessTableEntry[]> {
-    const reply = await this.#connection.request(Request.processTable, new PayloadWriter());
-    return Array.from({ length: reply.u32() }, () => ({
-      pid: reply.u32(),
-      parentPid: reply.u32(),
-      uid: reply.u32(),
-      state: String.fromCharCode(reply.u8()),
-      residentBytes: reply.u64(),
-      cpuMs: reply.u64(),
-      command: reply.string(),
-    }));
+    return this.#connection.ask(Request.processTable, new PayloadWriter(), (reply) =>
+      reply.list(() => ({
+        pid: reply.u32(),
+        parentPid: reply.u32(),
+        uid: reply.u32(),
+        state: String.fromCharCode(reply.u8()),
+        residentBytes: reply.u64(),
+        cpuMs: reply.u64(),
+        command: reply.string(),
+      })),
+    );
   }
 
   async connect(port: number): Promise<SandboxConnection> {
-    let tcp: AgentTcp | undefined;
-    const onReply = (reply: PayloadReader): void => {
+    if (!Number.isInteger(port) || port < 1 || port > 65_535) {
+      throw new SandboxerError("bad_request", `${port} is not a port; ports are 1 to 65535.`);
+    }
+    return this.#connection.ask(Request.connect, new PayloadWriter().u16(port), (reply) => {
       const connection = reply.u32();
-      tcp = new AgentTcp(this.#connection, connection);
+      if (this.#connections.has(connection))
+        throw new MalformedFrameError("a new connection has the number of another");
+      const tcp = new AgentTcp(this.#connection, connection, () => this.#connections.delete(connection));
       this.#connections.set(connection, tcp);
-    };
-    await this.#connection.request(Request.connect, new PayloadWriter().u16(port), { onReply });
-    return tcp!;
+      return tcp;
+    });
   }
 
   /** After this the agent is silent and its pipes are empty, as a save needs them. */
@@ -136,8 +155,9 @@ export class AgentClient {
     await this.#connection.request(Request.resume, new PayloadWriter());
   }
 
-  async freezeProcesses(): Promise<void> {
-    await this.#connection.request(Request.freeze, new PayloadWriter());
+  /** Stops everything inside but the agent, which goes on answering; gives how many processes that were. */
+  freezeProcesses(): Promise<number> {
+    return this.#connection.ask(Request.freeze, new PayloadWriter(), (reply) => reply.u32());
   }
 
   async thawProcesses(): Promise<void> {
@@ -155,45 +175,60 @@ export class AgentClient {
 
   async #hello(options: RequestOptions): Promise<void> {
     const payload = new PayloadWriter().u32(PROTOCOL_VERSION).u32(this.#options.heartbeatMs);
-    const version = (await this.#connection.request(Request.hello, payload, options)).u32();
+    const readVersion = (reply: PayloadReader): number => {
+      const version = reply.u32();
+      reply.u64();
+      return version;
+    };
+    const version = await this.#connection.ask(Request.hello, payload, readVersion, options);
     if (version === PROTOCOL_VERSION) return;
     const message = `The agent inside speaks protocol ${version}; this server speaks ${PROTOCOL_VERSION}.`;
     throw new SandboxerError("image_incompatible", message);
   }
 
-  async #listProcesses(): Promise<Map<number, number>> {
+  /** Learns which processes there are; gives where the log of each begins. */
+  #listProcesses(options: RequestOptions = {}): Promise<Map<number, number>> {
+    return this.#connection.ask(Request.processes, new PayloadWriter(), (reply) => this.#readProcesses(reply), options);
+  }
+
+  #readProcesses(reply: PayloadReader): Map<number, number> {
     const logStarts = new Map<number, number>();
-    const onReply = (reply: PayloadReader): void => {
-      for (let left = reply.u32(); left > 0; left--) {
-        const [process, pid] = [reply.u32(), reply.u32()];
-        const exited = reply.u8() === 1;
-        reply.u8();
-        const [code, signal] = [reply.i32(), reply.i32()];
-        const [logStart, acknowledged, logEnd] = [reply.u64(), reply.u64(), reply.u64()];
-        const key = reply.string();
-        logStarts.set(process, logStart);
-        const exit = exited ? toExit(code, signal, logEnd) : undefined;
-        if (!this.#processes.has(process)) this.#track({ process, pid, key, acknowledged, exit });
-      }
-      for (const process of this.#processes.keys()) if (!logStarts.has(process)) this.#processes.delete(process);
-    };
-    await this.#connection.request(Request.processes, new PayloadWriter(), { onReply });
+    for (const { logStart, ...record } of reply.list(() => readRecord(reply))) {
+      logStarts.set(record.process, logStart);
+      if (!this.#processes.has(record.process)) this.#track(record);
+    }
+    for (const [number, process] of this.#processes) {
+      if (logStarts.has(number)) continue;
+      process.onConnectionFailed(new SandboxerError("process_not_found", "The process is gone."));
+      this.#processes.delete(number);
+    }
     return logStarts;
   }
 
-  #track(record: AgentProcessRecord): void {
+  #track(record: AgentProcessRecord): AgentProcess {
     const process = new AgentProcess(this.#connection, record, {
       logStart: async (number) => (await this.#listProcesses()).get(number) ?? 0,
       forget: (number) => this.#processes.delete(number),
     });
     this.#processes.set(record.process, process);
+    return process;
   }
 
   #onFailure(error: SandboxerError): void {
     for (const process of this.#processes.values()) process.onConnectionFailed(error);
-    for (const connection of this.#connections.values()) connection.onClosed(0);
+    for (const connection of [...this.#connections.values()]) connection.onClosed(0);
     this.#options.onFailure(error);
   }
+}
+
+function readRecord(reply: PayloadReader): AgentProcessRecord & { readonly logStart: number } {
+  const [process, pid] = [reply.u32(), reply.u32()];
+  const exited = reply.u8() === 1;
+  reply.u8();
+  const [code, signal] = [reply.i32(), reply.i32()];
+  const [logStart, acknowledged, logEnd] = [reply.u64(), reply.u64(), reply.u64()];
+  const exit = exited ? toExit(code, signal, logEnd) : undefined;
+  return { process, pid, key: reply.string(), acknowledged, exit, logStart };
 }
 
 function toExit(code: number, signal: number, outputEnd: number): ProcessExit {

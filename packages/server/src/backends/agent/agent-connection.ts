@@ -16,14 +16,19 @@ export interface AgentEvents {
 export interface RequestOptions {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
-  /** Runs before any later frame is looked at, for replies that change what later frames mean. */
-  readonly onReply?: (reply: PayloadReader) => void;
 }
 
+/**
+ * What a reply says. It runs before any later frame is looked at, so that a reply may change what later frames mean;
+ * one that does not hold what it should ends the connection.
+ */
+export type ReplyReader<Result> = (reply: PayloadReader) => Result;
+
+const nothing: ReplyReader<void> = () => {};
+
 interface Waiting {
-  readonly resolve: (reply: PayloadReader) => void;
+  readonly settle: (reply: PayloadReader) => void;
   readonly reject: (error: Error) => void;
-  readonly onReply: ((reply: PayloadReader) => void) | undefined;
   readonly cleanUp: () => void;
 }
 
@@ -35,6 +40,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
  */
 export class AgentConnection {
   readonly #input: Writable;
+  readonly #output: Readable;
   readonly #events: AgentEvents;
   readonly #waiting = new Map<number, Waiting>();
   #nextRequest = 1;
@@ -44,6 +50,7 @@ export class AgentConnection {
 
   constructor(input: Writable, output: Readable, events: AgentEvents, onFailure: (error: SandboxerError) => void) {
     this.#input = input;
+    this.#output = output;
     this.#events = events;
     this.#onFailure = onFailure;
     this.#ready.promise.catch(() => {});
@@ -51,7 +58,10 @@ export class AgentConnection {
     output.on("data", (chunk: Buffer) => {
       if (this.#failure !== undefined) return;
       try {
-        for (const frame of decoder.push(chunk)) this.#dispatch(frame);
+        for (const frame of decoder.push(chunk)) {
+          this.#dispatch(frame);
+          if (this.#failure !== undefined) return;
+        }
       } catch (error) {
         const reason = error instanceof MalformedFrameError ? error.message : String(error);
         this.fail(new SandboxerError("sandbox_failed", `The sandbox's agent broke its protocol: ${reason}.`));
@@ -73,12 +83,23 @@ export class AgentConnection {
     return this.#failure;
   }
 
-  request(type: RequestType, payload: PayloadWriter, options: RequestOptions = {}): Promise<PayloadReader> {
+  request(type: RequestType, payload: PayloadWriter, options?: RequestOptions): Promise<void> {
+    return this.ask(type, payload, nothing, options);
+  }
+
+  /** A request whose reply has content. */
+  ask<Result>(
+    type: RequestType,
+    payload: PayloadWriter,
+    read: ReplyReader<Result>,
+    options: RequestOptions = {},
+  ): Promise<Result> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (options.signal?.aborted) return Promise.reject(options.signal.reason as Error);
     const request = this.#nextRequest;
     this.#nextRequest = request === 0xffff_ffff ? 1 : request + 1;
     return new Promise((resolve, reject) => {
+      const frame = encodeFrame(type, request, payload.finish());
       const giveUp = (error: Error): void => {
         this.#waiting.get(request)?.cleanUp();
         this.#waiting.delete(request);
@@ -95,8 +116,13 @@ export class AgentConnection {
         clearTimeout(timer);
         options.signal?.removeEventListener("abort", onAbort);
       };
-      this.#waiting.set(request, { resolve, reject, onReply: options.onReply, cleanUp });
-      this.#input.write(encodeFrame(type, request, payload.finish()));
+      const settle = (reply: PayloadReader): void => {
+        const result = read(reply);
+        reply.end();
+        resolve(result);
+      };
+      this.#waiting.set(request, { settle, reject, cleanUp });
+      this.#input.write(frame);
     });
   }
 
@@ -105,7 +131,7 @@ export class AgentConnection {
     if (this.#failure === undefined) this.#input.write(encodeFrame(type, 0, payload.finish()));
   }
 
-  /** Ends the connection: what waits fails with this error. The first failure wins. */
+  /** Ends the connection and closes its pipes: what waits fails with this error. The first failure wins. */
   fail(error: SandboxerError): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
@@ -115,6 +141,8 @@ export class AgentConnection {
       waiting.reject(error);
     }
     this.#waiting.clear();
+    this.#input.destroy();
+    this.#output.destroy();
     this.#onFailure(error);
   }
 
@@ -127,11 +155,11 @@ export class AgentConnection {
       case Reply.output:
         return this.#events.output(payload.u32(), payload.u8(), payload.u64(), payload.rest());
       case Reply.exit:
-        return this.#events.exit(payload.u32(), payload.i32(), payload.i32(), payload.u64());
+        return this.#events.exit(payload.u32(), payload.i32(), payload.i32(), lastField(payload, payload.u64()));
       case Reply.connectionData:
         return this.#events.connectionData(payload.u32(), payload.rest());
       case Reply.connectionClosed:
-        return this.#events.connectionClosed(payload.u32(), payload.u32());
+        return this.#events.connectionClosed(payload.u32(), lastField(payload, payload.u32()));
       case Reply.ready:
         return this.#ready.resolve();
       default:
@@ -143,13 +171,19 @@ export class AgentConnection {
     const waiting = this.#waiting.get(frame.request);
     // A reply that nobody waits for any more: its caller gave up.
     if (waiting === undefined) return;
+    // It waits on until its reply was read: one that cannot be read fails it with the connection.
+    if (frame.type === Reply.error) waiting.reject(readError(payload));
+    else waiting.settle(payload);
     this.#waiting.delete(frame.request);
     waiting.cleanUp();
-    if (frame.type === Reply.error) {
-      waiting.reject(agentError(payload.u32(), payload.string()));
-      return;
-    }
-    waiting.onReply?.(payload);
-    waiting.resolve(payload);
   }
+}
+
+function readError(payload: PayloadReader): SandboxerError {
+  return agentError(payload.u32(), lastField(payload, payload.string()));
+}
+
+function lastField<Value>(payload: PayloadReader, value: Value): Value {
+  payload.end();
+  return value;
 }

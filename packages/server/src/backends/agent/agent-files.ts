@@ -5,6 +5,8 @@ import { Request } from "./frame-types.ts";
 import { MalformedFrameError, PayloadWriter, type PayloadReader } from "./payload.ts";
 
 const CHUNK_BYTES = 256 * 1024;
+/** A folder is listed in memory; whoever fills one inside must not fill the server's. */
+const MAX_ENTRIES = 100_000;
 const WriteFlag = { create: 1, truncate: 2 } as const;
 const SetFlag = { mode: 1, owner: 2, modified: 4 } as const;
 const KINDS: Readonly<Record<string, FileEntry["kind"]>> = { f: "file", d: "folder", l: "symlink" };
@@ -35,18 +37,18 @@ export class AgentFiles implements SandboxFiles {
   }
 
   async stat(path: string): Promise<AgentFileEntry> {
-    return readEntry(await this.#connection.request(Request.fileStat, this.#start().string(checked(path))));
+    return this.#connection.ask(Request.fileStat, this.#start().string(checked(path)), readEntry);
   }
 
   async list(path: string): Promise<readonly AgentFileEntry[]> {
     const entries: AgentFileEntry[] = [];
-    for (let more = true; more; ) {
+    for (let more = true; more;) {
       const payload = this.#start().u32(entries.length).string(checked(path));
-      const reply = await this.#connection.request(Request.fileList, payload);
-      more = reply.u8() === 1;
-      const count = reply.u32();
-      if (more && count === 0) throw new MalformedFrameError("an empty page of a folder");
-      for (let index = 0; index < count; index++) entries.push(readEntry(reply));
+      const page = await this.#connection.ask(Request.fileList, payload, readPage);
+      for (const entry of page.entries) entries.push(entry);
+      more = page.more;
+      if (entries.length <= MAX_ENTRIES) continue;
+      throw new SandboxerError("limit_reached", `The folder ${path} has more than ${MAX_ENTRIES} entries.`);
     }
     return entries;
   }
@@ -57,8 +59,7 @@ export class AgentFiles implements SandboxFiles {
     while (offset < end) {
       const length = Math.min(CHUNK_BYTES, end - offset);
       const payload = this.#start().u64(offset).u32(length).string(checked(path));
-      const data = (await this.#connection.request(Request.fileRead, payload)).rest();
-      if (data.length > length) throw new MalformedFrameError("more bytes than asked for");
+      const data = await this.#connection.ask(Request.fileRead, payload, (reply) => readContent(reply, length));
       if (data.length === 0) return;
       offset += data.length;
       yield data;
@@ -72,7 +73,9 @@ export class AgentFiles implements SandboxFiles {
   ): Promise<void> {
     let offset = 0;
     const put = async (data: Uint8Array, flags: number): Promise<void> => {
-      const payload = this.#start().u8(flags).u32(options.mode ?? 0o644);
+      const payload = this.#start()
+        .u8(flags)
+        .u32(options.mode ?? 0o644);
       await this.#connection.request(Request.fileWrite, payload.u64(offset).string(checked(path)).bytes(data));
       offset += data.length;
     };
@@ -85,12 +88,16 @@ export class AgentFiles implements SandboxFiles {
   }
 
   async makeFolder(path: string, options: { parents?: boolean; mode?: number } = {}): Promise<void> {
-    const payload = this.#start().u8(options.parents === true ? 1 : 0).u32(options.mode ?? 0o755);
+    const payload = this.#start()
+      .u8(options.parents === true ? 1 : 0)
+      .u32(options.mode ?? 0o755);
     await this.#connection.request(Request.fileMakeFolder, payload.string(checked(path)));
   }
 
   async remove(path: string, options: { recursive?: boolean } = {}): Promise<void> {
-    const payload = this.#start().u8(options.recursive === true ? 1 : 0).string(checked(path));
+    const payload = this.#start()
+      .u8(options.recursive === true ? 1 : 0)
+      .string(checked(path));
     await this.#connection.request(Request.fileRemove, payload, { timeoutMs: 300_000 });
   }
 
@@ -107,14 +114,32 @@ export class AgentFiles implements SandboxFiles {
       (attributes.mode === undefined ? 0 : SetFlag.mode) |
       (attributes.owner === undefined ? 0 : SetFlag.owner) |
       (attributes.modifiedNs === undefined ? 0 : SetFlag.modified);
-    const payload = this.#start().u8(what).u32(attributes.mode ?? 0);
-    payload.u32(attributes.owner?.uid ?? 0).u32(attributes.owner?.gid ?? 0).i64(attributes.modifiedNs ?? 0n);
+    const payload = this.#start()
+      .u8(what)
+      .u32(attributes.mode ?? 0);
+    payload
+      .u32(attributes.owner?.uid ?? 0)
+      .u32(attributes.owner?.gid ?? 0)
+      .i64(attributes.modifiedNs ?? 0n);
     await this.#connection.request(Request.fileSet, payload.string(checked(path)));
   }
 
   #start(): PayloadWriter {
     return new PayloadWriter().u8(this.#asRoot);
   }
+}
+
+function readPage(reply: PayloadReader): { more: boolean; entries: AgentFileEntry[] } {
+  const more = reply.u8() === 1;
+  const entries = reply.list(() => readEntry(reply));
+  if (more && entries.length === 0) throw new MalformedFrameError("an empty page of a folder");
+  return { more, entries };
+}
+
+function readContent(reply: PayloadReader, atMost: number): Buffer {
+  const data = reply.rest();
+  if (data.length > atMost) throw new MalformedFrameError("more bytes than asked for");
+  return data;
 }
 
 function readEntry(reply: PayloadReader): AgentFileEntry {
@@ -143,7 +168,8 @@ function readEntry(reply: PayloadReader): AgentFileEntry {
 }
 
 function checked(path: string): string {
-  if (!path.startsWith("/")) throw new SandboxerError("bad_request", `The path ${JSON.stringify(path)} is not absolute.`);
+  if (!path.startsWith("/"))
+    throw new SandboxerError("bad_request", `The path ${JSON.stringify(path)} is not absolute.`);
   if (path.includes("\0")) throw new SandboxerError("bad_request", "A path cannot contain NUL.");
   return path;
 }

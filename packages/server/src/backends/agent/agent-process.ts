@@ -3,6 +3,7 @@ import type { OutputChunk, ProcessExit, SandboxProcess } from "../backend.ts";
 import { SerialQueue } from "../../support/serial-queue.ts";
 import type { AgentConnection } from "./agent-connection.ts";
 import { Request } from "./frame-types.ts";
+import { OutputReader } from "./output-reader.ts";
 import { MalformedFrameError, PayloadWriter } from "./payload.ts";
 
 /** How far the agent may run ahead of the reader. */
@@ -25,15 +26,6 @@ export interface ProcessTableAccess {
   forget(process: number): void;
 }
 
-interface Reader {
-  readonly chunks: OutputChunk[];
-  position: number;
-  consumed: number;
-  limit: number;
-  ended: boolean;
-  wake: () => void;
-}
-
 /** A process that the agent started, with the window of its output log. */
 export class AgentProcess implements SandboxProcess {
   readonly key: string;
@@ -48,8 +40,8 @@ export class AgentProcess implements SandboxProcess {
   #acknowledged: number;
   #acknowledgeQueued = false;
   /** The newest reader; the agent's output is for it once its seek was answered. */
-  #latest: Reader | undefined;
-  #reader: Reader | undefined;
+  #latest: OutputReader | undefined;
+  #reader: OutputReader | undefined;
   readonly #stdin = new SerialQueue();
 
   constructor(connection: AgentConnection, record: AgentProcessRecord, table: ProcessTableAccess) {
@@ -75,17 +67,14 @@ export class AgentProcess implements SandboxProcess {
 
   async *output(options: { from?: number; signal?: AbortSignal } = {}): AsyncGenerator<OutputChunk> {
     const asked = options.from ?? this.#acknowledged;
-    const reader: Reader = { chunks: [], position: asked, consumed: asked, limit: asked, ended: false, wake: () => {} };
+    const reader = new OutputReader(asked);
     this.#replaceReader(reader);
-    const onAbort = (): void => {
-      reader.ended = true;
-      reader.wake();
-    };
+    const onAbort = (): void => reader.end();
     options.signal?.addEventListener("abort", onAbort, { once: true });
     try {
       await this.#seek(reader, asked);
       while (!reader.ended && !options.signal?.aborted) {
-        const chunk = reader.chunks.shift();
+        const chunk = reader.take();
         if (chunk !== undefined) {
           yield chunk;
           reader.consumed = chunk.offset + chunk.data.length;
@@ -94,7 +83,7 @@ export class AgentProcess implements SandboxProcess {
         }
         if (this.#exit !== undefined && reader.position >= this.#exit.outputEnd) return;
         if (this.#connection.failure !== undefined) throw this.#connection.failure;
-        await new Promise<void>((resolve) => (reader.wake = resolve));
+        await reader.more();
       }
     } finally {
       options.signal?.removeEventListener("abort", onAbort);
@@ -145,15 +134,7 @@ export class AgentProcess implements SandboxProcess {
 
   onOutput(stream: number, offset: number, data: Buffer): void {
     if (stream !== 1 && stream !== 2) throw new MalformedFrameError(`unknown stream ${stream}`);
-    const reader = this.#reader;
-    if (reader === undefined) return;
-    const end = offset + data.length;
-    if (offset < reader.position || end > reader.limit || data.length === 0) {
-      throw new MalformedFrameError("output outside of its window");
-    }
-    reader.position = end;
-    reader.chunks.push({ stream: stream === 1 ? "stdout" : "stderr", offset, data });
-    reader.wake();
+    this.#reader?.push({ stream: stream === 1 ? "stdout" : "stderr", offset, data });
   }
 
   onExit(exit: ProcessExit): void {
@@ -168,34 +149,30 @@ export class AgentProcess implements SandboxProcess {
     this.#reader?.wake();
   }
 
-  async #seek(reader: Reader, asked: number): Promise<void> {
+  async #seek(reader: OutputReader, asked: number): Promise<void> {
     // Acknowledged output may be gone; the window has to begin where the log does.
     const from = asked < this.#acknowledged ? Math.max(asked, await this.#logStart(this.process)) : asked;
-    reader.position = from;
-    reader.consumed = from;
-    reader.limit = from + WINDOW_BYTES;
+    reader.startAt(from, WINDOW_BYTES);
     const payload = new PayloadWriter().u32(this.process).u8(1).u64(from).u64(this.#acknowledged).u64(reader.limit);
     // What was in flight for an earlier reader comes before this reply, and is dropped.
-    const onReply = (): void => {
+    await this.#connection.ask(Request.window, payload, () => {
       if (this.#latest === reader) this.#reader = reader;
-    };
-    await this.#connection.request(Request.window, payload, { onReply });
+    });
   }
 
   #sendWindow(): void {
-    const reader = this.#reader;
-    if (reader !== undefined) reader.limit = Math.max(reader.limit, reader.consumed + WINDOW_BYTES);
+    // Also while its seek is under way: an older limit behind the seek would close the window again.
+    const reader = this.#latest;
+    if (reader === this.#reader) reader?.widen(WINDOW_BYTES);
     const payload = new PayloadWriter().u32(this.process).u8(0).u64(0);
     this.#connection.send(Request.window, payload.u64(this.#acknowledged).u64(reader?.limit ?? 0));
   }
 
-  #replaceReader(reader: Reader | undefined): void {
+  #replaceReader(reader: OutputReader | undefined): void {
     const old = this.#latest;
     this.#latest = reader;
     this.#reader = undefined;
-    if (old === undefined) return;
-    old.ended = true;
-    old.wake();
+    old?.end();
   }
 
   async #request(type: (typeof Request)[keyof typeof Request], payload: PayloadWriter): Promise<void> {

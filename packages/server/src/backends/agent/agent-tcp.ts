@@ -6,12 +6,17 @@ import { MalformedFrameError, PayloadWriter } from "./payload.ts";
 
 const WINDOW_BYTES = 256 * 1024;
 const WRITE_FRAME_BYTES = 64 * 1024;
+/** A peer that does not read makes its writer wait this long at most. */
+const WRITE_TIMEOUT_MS = 24 * 3_600_000;
+/** More pieces than this are put together, so that a stream of single bytes costs little more than its bytes. */
+const MAX_PIECES = 256;
 
 /** A TCP connection to a port inside the sandbox, carried by the agent's frames, with a window for each direction. */
 export class AgentTcp implements SandboxConnection {
   readonly #agent: AgentConnection;
   readonly #connection: number;
-  readonly #chunks: Uint8Array[] = [];
+  readonly #onClosed: () => void;
+  #chunks: Uint8Array[] = [];
   #received = 0;
   #consumed = 0;
   #limit = 0;
@@ -19,8 +24,9 @@ export class AgentTcp implements SandboxConnection {
   #error: Error | undefined;
   #wake: () => void = () => {};
 
-  constructor(agent: AgentConnection, connection: number) {
+  constructor(agent: AgentConnection, connection: number, onClosed: () => void) {
     this.#agent = agent;
+    this.#onClosed = onClosed;
     this.#connection = connection;
     this.#openWindow();
   }
@@ -32,7 +38,7 @@ export class AgentTcp implements SandboxConnection {
   async write(data: Uint8Array): Promise<void> {
     for (let start = 0; start < data.length; start += WRITE_FRAME_BYTES) {
       const payload = new PayloadWriter().u32(this.#connection).bytes(data.subarray(start, start + WRITE_FRAME_BYTES));
-      await this.#agent.request(Request.connectionWrite, payload);
+      await this.#agent.request(Request.connectionWrite, payload, { timeoutMs: WRITE_TIMEOUT_MS });
     }
   }
 
@@ -49,12 +55,14 @@ export class AgentTcp implements SandboxConnection {
       this.#received += data.length;
       if (this.#received > this.#limit) throw new MalformedFrameError("connection data outside of its window");
       this.#chunks.push(data);
+      if (this.#chunks.length > MAX_PIECES) this.#chunks = [Buffer.concat(this.#chunks)];
     }
     this.#wake();
   }
 
   onClosed(errno: number): void {
     this.#ended = true;
+    this.#onClosed();
     if (errno !== 0) this.#error ??= agentError(errno, `The connection ended with error ${errno}.`);
     this.#wake();
   }

@@ -101,6 +101,18 @@ export class PayloadReader {
     return this.#take(this.#data.length - this.#position);
   }
 
+  /** Nothing may follow. */
+  end(): void {
+    if (this.#position !== this.#data.length) throw new MalformedFrameError("a frame goes on after its last field");
+  }
+
+  /** A list with a count before it; the count is believed only as far as there are bytes for it. */
+  list<Item>(item: () => Item): Item[] {
+    const items: Item[] = [];
+    for (let left = this.u32(); left > 0; left--) items.push(item());
+    return items;
+  }
+
   #take(length: number): Buffer {
     const end = this.#position + length;
     if (end > this.#data.length) throw new MalformedFrameError("a frame ends inside a field");

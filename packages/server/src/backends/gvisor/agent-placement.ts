@@ -18,7 +18,9 @@ export interface PlacedAgent {
  * saved, so agents of other servers end up here too.
  */
 export async function placeAgent(source: string, cacheDirectory: string): Promise<PlacedAgent> {
-  const sha256 = createHash("sha256").update(await readFile(source)).digest("hex");
+  const sha256 = createHash("sha256")
+    .update(await readFile(source))
+    .digest("hex");
   const directory = join(cacheDirectory, "placed-agents", sha256);
   const path = join(directory, AGENT_NAME);
   if ((await stat(path).catch(() => undefined)) === undefined) {

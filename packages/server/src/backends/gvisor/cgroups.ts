@@ -9,7 +9,11 @@ export type CgroupVersion = "v1" | "v2" | "none";
 
 /** Which cgroups can be written here; without any, limits on memory and CPU cannot hold. */
 export async function detectCgroups(): Promise<CgroupVersion> {
-  const writable = (path: string): Promise<boolean> => access(path, constants.W_OK).then(() => true, () => false);
+  const writable = (path: string): Promise<boolean> =>
+    access(path, constants.W_OK).then(
+      () => true,
+      () => false,
+    );
   if (await writable(join(MOUNT, "cgroup.controllers"))) return (await canMake(MOUNT)) ? "v2" : "none";
   for (const controller of V1_CONTROLLERS) {
     if (!(await writable(join(MOUNT, controller, "cgroup.procs")))) return "none";
@@ -39,7 +43,8 @@ export class SandboxCgroup {
   }
 
   async memoryBytes(): Promise<number> {
-    const file = this.#version === "v2" ? this.#file("", "memory.current") : this.#file("memory", "memory.usage_in_bytes");
+    const file =
+      this.#version === "v2" ? this.#file("", "memory.current") : this.#file("memory", "memory.usage_in_bytes");
     return Number(await readFile(file, "utf8").catch(() => "0"));
   }
 

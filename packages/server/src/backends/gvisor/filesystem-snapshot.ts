@@ -15,18 +15,32 @@ const WHITEOUT = ".wh.";
 /** Memory that lives on a filesystem of its own, but that users think of as files. */
 const EXTRA_ROOTS = ["/tmp"];
 
+interface Saving {
+  readonly files: AgentFiles;
+  readonly archive: Pack;
+  /** Rejects when the archive cannot be written. */
+  readonly writing: Promise<void>;
+  leftBytes: number;
+}
+
 /**
- * Writes what a sandbox has changed of its root filesystem as a tar archive. It is read through the agent, so that it
- * needs nothing of the engine and can be loaded by any engine version.
+ * Writes what a sandbox has changed of its root filesystem as a tar archive, of at most so many bytes. It is read
+ * through the agent, so that it needs nothing of the engine and can be loaded by any engine version.
  */
-export async function saveFilesystem(files: AgentFiles, basePath: string, into: string): Promise<void> {
+export async function saveFilesystem(
+  files: AgentFiles,
+  basePath: string,
+  into: string,
+  maxBytes: number,
+): Promise<void> {
   const archive = pack();
   const writing = pipeline(archive, createWriteStream(into));
   writing.catch(() => {});
+  const saving: Saving = { files, archive, writing, leftBytes: maxBytes };
   try {
     const root = await files.stat("/");
-    await savePart(archive, files, basePath, "/", root.device);
-    for (const extra of EXTRA_ROOTS) await savePart(archive, files, undefined, extra, (await files.stat(extra)).device);
+    await savePart(saving, basePath, "/", root.device);
+    for (const extra of EXTRA_ROOTS) await savePart(saving, undefined, extra, (await files.stat(extra)).device);
     archive.finalize();
     await writing;
   } catch (error) {
@@ -35,22 +49,18 @@ export async function saveFilesystem(files: AgentFiles, basePath: string, into: 
   }
 }
 
-async function savePart(
-  archive: Pack,
-  files: AgentFiles,
-  basePath: string | undefined,
-  folder: string,
-  device: bigint,
-): Promise<void> {
-  const entries = await files.list(folder);
+async function savePart(saving: Saving, basePath: string | undefined, folder: string, device: bigint): Promise<void> {
+  const entries = await saving.files.list(folder);
   for (const entry of entries) {
     const path = join(folder, entry.name);
-    if (SKIPPED.has(path) || entry.device !== device) continue;
+    // Other filesystems are folders with another device; a file's device says only which layer it is on.
+    if (SKIPPED.has(path) || (entry.kind === "folder" && entry.device !== device)) continue;
     const unchanged = basePath !== undefined && (await isUnchanged(entry, join(basePath, path)));
-    if (!unchanged) await saveEntry(archive, files, path, entry);
-    if (entry.kind === "folder") await savePart(archive, files, basePath, path, device);
+    if (!unchanged) await saveEntry(saving, path, entry);
+    if (entry.kind === "folder") await savePart(saving, basePath, path, device);
   }
-  if (basePath !== undefined) await saveRemovals(archive, basePath, folder, new Set(entries.map((entry) => entry.name)));
+  if (basePath === undefined) return;
+  await saveRemovals(saving.archive, basePath, folder, new Set(entries.map((entry) => entry.name)));
 }
 
 async function isUnchanged(entry: AgentFileEntry, basePath: string): Promise<boolean> {
@@ -68,7 +78,8 @@ function kindOf(base: { isFile(): boolean; isSymbolicLink(): boolean }): AgentFi
   return base.isSymbolicLink() ? "symlink" : "other";
 }
 
-async function saveEntry(archive: Pack, files: AgentFiles, path: string, entry: AgentFileEntry): Promise<void> {
+async function saveEntry(saving: Saving, path: string, entry: AgentFileEntry): Promise<void> {
+  const { archive, files, writing } = saving;
   const header = {
     name: path.slice(1),
     mode: entry.mode & 0o7777,
@@ -77,12 +88,18 @@ async function saveEntry(archive: Pack, files: AgentFiles, path: string, entry: 
     mtime: new Date(entry.modifiedMs),
   };
   if (entry.kind === "folder") return void archive.entry({ ...header, type: "directory" });
-  if (entry.kind === "symlink") return void archive.entry({ ...header, type: "symlink", linkname: entry.linkTarget ?? "" });
+  if (entry.kind === "symlink")
+    return void archive.entry({ ...header, type: "symlink", linkname: entry.linkTarget ?? "" });
   // Sockets and pipes mean nothing without the processes that use them.
   if (entry.kind !== "file") return;
+  // A sparse file is larger than what it takes inside.
+  saving.leftBytes -= entry.sizeBytes;
+  if (saving.leftBytes < 0)
+    throw new SandboxerError("too_large", `The sandbox's files are larger than its disk limit (${path}).`);
   const sink = archive.entry({ ...header, type: "file", size: entry.sizeBytes });
   for await (const chunk of files.read(path, { length: entry.sizeBytes })) {
-    if (!sink.write(chunk)) await new Promise<void>((resolve) => sink.once("drain", () => resolve()));
+    const drained = new Promise<void>((resolve) => sink.once("drain", () => resolve()));
+    if (!sink.write(chunk)) await Promise.race([drained, writing]);
   }
   sink.end(undefined);
 }

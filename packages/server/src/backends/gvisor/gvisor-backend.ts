@@ -150,7 +150,11 @@ export class GvisorBackend implements SandboxBackend {
     });
   }
 
-  async #acquireWithFiles(request: AcquireRequest, snapshot: SnapshotPayload, options: CallOptions): Promise<SandboxHandle> {
+  async #acquireWithFiles(
+    request: AcquireRequest,
+    snapshot: SnapshotPayload,
+    options: CallOptions,
+  ): Promise<SandboxHandle> {
     const paths = memberPaths(snapshot, [FILES_MEMBER]);
     const sandbox = await this.#acquireFresh(request, options);
     try {
@@ -208,7 +212,10 @@ export class GvisorBackend implements SandboxBackend {
     }
     const asked = resources.memoryBytes !== undefined || resources.cpus !== undefined;
     if (asked && !this.capabilities.limits) {
-      throw new SandboxerError("not_supported", "Limits on memory and CPU need writable cgroups, and this server has none.");
+      throw new SandboxerError(
+        "not_supported",
+        "Limits on memory and CPU need writable cgroups, and this server has none.",
+      );
     }
   }
 

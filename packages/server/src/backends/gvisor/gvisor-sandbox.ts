@@ -177,16 +177,19 @@ export class GvisorSandbox implements SandboxHandle {
   }
 
   async #saveFiles(into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
-    const { agent, rootPath, requirements } = this.#parts;
+    const { agent, rootPath, requirements, diskLimitBytes } = this.#parts;
     options.onProgress?.({ phase: "saving files" });
-    await agent.freezeProcesses();
+    await this.#stillness.freeze();
     try {
       const path = join(into, FILES_MEMBER);
-      await saveFilesystem(agent.rootFiles, rootPath, path);
+      await saveFilesystem(agent.rootFiles, rootPath, path, diskLimitBytes);
       const { root_filesystem } = requirements;
-      return { kind: "workspace-tar", members: [await member(FILES_MEMBER, path)], requirements: { root_filesystem } };
-    } finally {
-      if (options.leaveRunning) await agent.thawProcesses();
+      const members = [await member(FILES_MEMBER, path)];
+      if (options.leaveRunning) await this.#stillness.release();
+      return { kind: "workspace-tar", members, requirements: { root_filesystem } };
+    } catch (error) {
+      await this.#stillness.release().catch(() => {});
+      throw error;
     }
   }
 
@@ -203,7 +206,10 @@ export class GvisorSandbox implements SandboxHandle {
     const outOfMemory = (await this.#parts.cgroup?.ranOutOfMemory()) === true;
     const end: SandboxEnd = outOfMemory
       ? { reason: "out_of_memory", message: "The sandbox used more memory than its limit and was ended." }
-      : { reason: "crashed", message: `The sandbox ended unexpectedly (${code}): ${firstReason(this.#parts.attached.lastWords())}` };
+      : {
+          reason: "crashed",
+          message: `The sandbox ended unexpectedly (${code}): ${firstReason(this.#parts.attached.lastWords())}`,
+        };
     this.#parts.agent.fail(new SandboxerError("sandbox_failed", end.message));
     this.#ended.resolve(end);
     this.#destroying ??= Promise.resolve();

@@ -42,11 +42,18 @@ const SYNTHETIC = new Set(
 export async function readCpuFeatures(): Promise<string[]> {
   const text = await readFile("/proc/cpuinfo", "utf8");
   const flags = /^(?:flags|Features)\s*:\s*(.*)$/m.exec(text)?.[1] ?? "";
-  return flags.split(" ").filter((flag) => flag !== "" && !SYNTHETIC.has(flag)).toSorted();
+  return flags
+    .split(" ")
+    .filter((flag) => flag !== "" && !SYNTHETIC.has(flag))
+    .toSorted();
 }
 
 /** Refuses an image that cannot run here, and says everything that differs. */
-export function checkRequirements(wanted: ImageRequirements, machine: Machine, rootFilesystem: RootFilesystemIdentity): void {
+export function checkRequirements(
+  wanted: ImageRequirements,
+  machine: Machine,
+  rootFilesystem: RootFilesystemIdentity,
+): void {
   const differences: string[] = [];
   if (wanted.engine.version !== machine.engineVersion) {
     differences.push(`it was saved by runsc ${wanted.engine.version}, this server runs ${machine.engineVersion}`);
@@ -57,7 +64,8 @@ export function checkRequirements(wanted: ImageRequirements, machine: Machine, r
     differences.push(`it was saved on platform ${wanted.platform}, this server uses ${machine.platform}`);
   }
   if (wanted.architecture !== arch()) differences.push(`it was saved on ${wanted.architecture}, this is ${arch()}`);
-  if (wanted.overlay !== OVERLAY) differences.push(`its writable layer is of kind ${wanted.overlay}, here it is ${OVERLAY}`);
+  if (wanted.overlay !== OVERLAY)
+    differences.push(`its writable layer is of kind ${wanted.overlay}, here it is ${OVERLAY}`);
   const missing = wanted.cpu_features.filter((feature) => !machine.cpuFeatures.includes(feature));
   if (missing.length > 0) differences.push(`this CPU lacks ${missing.slice(0, 8).join(", ")}`);
   differences.push(...identityDifferences(wanted.root_filesystem, rootFilesystem));

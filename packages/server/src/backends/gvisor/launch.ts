@@ -52,7 +52,8 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
   const containerId = `sbx-${randomBytes(16).toString("hex")}`;
   const { runDirectory, cgroups } = pad;
   const directory = runDirectory.sandboxDirectory(containerId);
-  const cgroup = cgroups === "none" ? undefined : new SandboxCgroup(cgroups, `${runDirectory.cgroupPath}/${containerId}`);
+  const cgroup =
+    cgroups === "none" ? undefined : new SandboxCgroup(cgroups, `${runDirectory.cgroupPath}/${containerId}`);
   const runsc = new Runsc({
     path: pad.enginePath,
     platform: pad.platform,
@@ -62,6 +63,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
     useCgroups: cgroup !== undefined,
   });
   const spec = plan.spec(cgroup?.path);
+  options.signal?.throwIfAborted();
   await mkdir(directory, { mode: 0o700 });
   try {
     await writeFile(join(directory, "config.json"), JSON.stringify(spec));
@@ -116,6 +118,7 @@ async function firstWords(
     await sandbox.watch();
   } catch (error) {
     await sandbox.destroy();
+    if (options.signal?.aborted) throw error;
     const words = attached.lastWords();
     if (words.trim() === "") throw error;
     const [code, what] = fresh ? (["backend_unavailable", "start"] as const) : (["image_damaged", "restore"] as const);

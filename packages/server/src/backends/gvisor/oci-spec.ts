@@ -63,9 +63,7 @@ export function buildSpec(request: OciSpecRequest): OciSpec {
       cwd: "/",
       env: ["PATH=/usr/local/bin:/usr/bin:/bin"],
       noNewPrivileges: true,
-      capabilities: Object.fromEntries(
-        ["bounding", "effective", "permitted"].map((set) => [set, AGENT_CAPABILITIES]),
-      ),
+      capabilities: Object.fromEntries(["bounding", "effective", "permitted"].map((set) => [set, AGENT_CAPABILITIES])),
       rlimits: [
         limit("RLIMIT_NOFILE", 65_536),
         limit("RLIMIT_NPROC", resources.processes),

@@ -79,8 +79,14 @@ export class RunscError extends SandboxerError {
 /** The line that says what went wrong; what follows it is a Go stack. */
 export function firstReason(stderr: string): string {
   const lines = stderr.split("\n").map((line) => line.trim());
-  const telling = lines.filter((line) => line !== "" && !line.startsWith("goroutine ") && !line.startsWith("sandboxer-agent"));
-  return (telling.find((line) => /error|failed|cannot|panic|no space/i.test(line)) ?? telling[0] ?? "no reason given").slice(0, 500);
+  const telling = lines.filter(
+    (line) => line !== "" && !line.startsWith("goroutine ") && !line.startsWith("sandboxer-agent"),
+  );
+  return (
+    telling.find((line) => /error|failed|cannot|panic|no space/i.test(line)) ??
+    telling[0] ??
+    "no reason given"
+  ).slice(0, 500);
 }
 
 function lastWords(child: ChildProcess): () => string {

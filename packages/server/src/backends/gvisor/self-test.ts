@@ -14,7 +14,9 @@ export interface SelfTestOptions {
   readonly timeoutMs: number;
 }
 
-export type SelfTestResult = { readonly ok: true; readonly elapsedMs: number } | { readonly ok: false; readonly reason: string };
+export type SelfTestResult =
+  | { readonly ok: true; readonly elapsedMs: number }
+  | { readonly ok: false; readonly reason: string };
 
 /** Runs, checkpoints, restores and pings a real sandbox: the only proof that a platform works on this machine. */
 export async function selfTest(options: SelfTestOptions): Promise<SelfTestResult> {

@@ -1,14 +1,17 @@
+import { SerialQueue } from "../../support/serial-queue.ts";
 import type { AgentClient } from "../agent/agent-client.ts";
 import type { Runsc } from "./runsc.ts";
 
-/** The two ways in which a sandbox is held still: its agent silent, and everything inside paused. */
+/** The ways in which a sandbox is held still: its agent silent, its processes frozen, and everything inside paused. */
 export class Stillness {
   readonly #agent: AgentClient;
   readonly #runsc: Runsc;
   readonly #containerId: string;
+  /** runsc refuses to pause what is paused and to resume what runs, so one step comes after the other. */
+  readonly #steps = new SerialQueue();
   #silent = false;
-  /** Whether it took. */
-  #paused: Promise<boolean> | undefined;
+  #frozen = false;
+  #paused = false;
 
   constructor(agent: AgentClient, runsc: Runsc, containerId: string) {
     this.#agent = agent;
@@ -17,29 +20,45 @@ export class Stillness {
   }
 
   /** After this nothing is in the agent's pipes and nobody hears of what goes on inside. */
-  async silence(): Promise<void> {
-    await this.#agent.quiesce();
-    this.#silent = true;
+  silence(): Promise<void> {
+    return this.#steps.run(async () => {
+      // A paused agent cannot fall silent.
+      if (this.#paused) await this.#runsc.command(["resume", this.#containerId]);
+      this.#paused = false;
+      await this.#agent.quiesce();
+      this.#silent = true;
+    });
   }
 
-  async pause(): Promise<void> {
-    const pausing = this.#runsc.command(["pause", this.#containerId]);
-    this.#paused ??= pausing.then(
-      () => true,
-      () => false,
-    );
-    await pausing;
+  /** After this nothing inside goes on but the agent, which still answers. */
+  freeze(): Promise<void> {
+    return this.#steps.run(async () => {
+      await this.#agent.freezeProcesses();
+      this.#frozen = true;
+    });
+  }
+
+  pause(): Promise<void> {
+    return this.#steps.run(async () => {
+      if (this.#paused) return;
+      await this.#runsc.command(["pause", this.#containerId]);
+      this.#paused = true;
+    });
   }
 
   /** Begins to pause without waiting for it. A sandbox that ends meanwhile needs no pause. */
   pauseSoon(): void {
-    if (this.#paused === undefined) this.pause().catch(() => {});
+    this.pause().catch(() => {});
   }
 
-  async release(): Promise<void> {
-    if (await this.#paused) await this.#runsc.command(["resume", this.#containerId]);
-    this.#paused = undefined;
-    if (this.#silent) await this.#agent.resume();
-    this.#silent = false;
+  release(): Promise<void> {
+    return this.#steps.run(async () => {
+      if (this.#paused) await this.#runsc.command(["resume", this.#containerId]);
+      this.#paused = false;
+      if (this.#silent) await this.#agent.resume();
+      this.#silent = false;
+      if (this.#frozen) await this.#agent.thawProcesses();
+      this.#frozen = false;
+    });
   }
 }

@@ -12,7 +12,11 @@ const LOCAL_TIMEOUT_MS = 30_000;
 const UNPACK_TIMEOUT_MS = 10 * 60_000;
 
 /** `docker:NAME`: an image of the local Docker engine, exported once under its id. */
-export async function dockerRootFilesystem(image: string, name: string, cacheDirectory: string): Promise<RootFilesystem> {
+export async function dockerRootFilesystem(
+  image: string,
+  name: string,
+  cacheDirectory: string,
+): Promise<RootFilesystem> {
   refuseOption(image, name);
   const inspected = await tool("docker", ["image", "inspect", "--format", "{{.Id}}", name], image);
   const digest = inspected.trim().replace(/^sha256:/, "");
@@ -30,7 +34,11 @@ export async function dockerRootFilesystem(image: string, name: string, cacheDir
 }
 
 /** `oci:PATH:TAG`: an image in an OCI layout on this machine, unpacked by umoci (and fetched by skopeo for a registry). */
-export async function ociRootFilesystem(image: string, reference: string, cacheDirectory: string): Promise<RootFilesystem> {
+export async function ociRootFilesystem(
+  image: string,
+  reference: string,
+  cacheDirectory: string,
+): Promise<RootFilesystem> {
   refuseOption(image, reference);
   const inspected = await tool("skopeo", ["inspect", `oci:${reference}`, "--format", "{{.Digest}}"], image);
   const digest = inspected.trim().replace(/^sha256:/, "");
@@ -40,7 +48,11 @@ export async function ociRootFilesystem(image: string, reference: string, cacheD
     const work = await mkdtemp(join(tmpdir(), "sandboxer-oci-"));
     try {
       await tool("umoci", ["unpack", "--image", reference, join(work, "bundle")], image, UNPACK_TIMEOUT_MS);
-      await cp(join(work, "bundle", "rootfs"), into, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
+      await cp(join(work, "bundle", "rootfs"), into, {
+        recursive: true,
+        preserveTimestamps: true,
+        verbatimSymlinks: true,
+      });
     } finally {
       await rm(work, { recursive: true, force: true });
     }
@@ -63,9 +75,13 @@ async function tool(name: string, args: string[], image: string, timeout = LOCAL
   } catch (error) {
     const failure = error as NodeJS.ErrnoException & { stderr?: string };
     if (failure.code === "ENOENT") {
-      throw new SandboxerError("not_supported", `The image ${image} needs ${name}, which is not installed on the server.`, {
-        hint: `Install it (apt-get install ${name === "docker" ? "docker.io" : "skopeo umoci"}), or use a dir: or tar: image.`,
-      });
+      throw new SandboxerError(
+        "not_supported",
+        `The image ${image} needs ${name}, which is not installed on the server.`,
+        {
+          hint: `Install it (apt-get install ${name === "docker" ? "docker.io" : "skopeo umoci"}), or use a dir: or tar: image.`,
+        },
+      );
     }
     const reason = (failure.stderr ?? failure.message).trim().split("\n").at(-1) ?? "";
     throw new SandboxerError("bad_request", `The image ${image} cannot be used: ${reason}`);
@@ -73,5 +89,6 @@ async function tool(name: string, args: string[], image: string, timeout = LOCAL
 }
 
 function refuseOption(image: string, name: string): void {
-  if (name === "" || name.startsWith("-")) throw new SandboxerError("bad_request", `The image ${image} has no valid name.`);
+  if (name === "" || name.startsWith("-"))
+    throw new SandboxerError("bad_request", `The image ${image} has no valid name.`);
 }

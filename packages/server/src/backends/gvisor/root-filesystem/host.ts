@@ -1,5 +1,19 @@
 import { createHash } from "node:crypto";
-import { chown, cp, lstat, mkdir, readFile, readlink, realpath, rename, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
+import {
+  chown,
+  cp,
+  lstat,
+  mkdir,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { RootFilesystem, RootFilesystemIdentity } from "./root-filesystem.ts";
 import { SANDBOX_USER, WORKING_FOLDER } from "../oci-spec.ts";
@@ -114,6 +128,8 @@ async function hostIdentity(): Promise<RootFilesystemIdentity> {
     const info = await stat(real);
     parts[file] = `${real} of ${info.size} bytes, ${info.mtime.toISOString()}`;
   }
-  const digest = createHash("sha256").update(JSON.stringify(Object.entries(parts).toSorted())).digest("hex");
+  const digest = createHash("sha256")
+    .update(JSON.stringify(Object.entries(parts).toSorted()))
+    .digest("hex");
   return { kind: "host", digest, parts };
 }

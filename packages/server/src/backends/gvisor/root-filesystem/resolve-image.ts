@@ -52,7 +52,10 @@ export class ImageResolver {
     const [, scheme = "", rest = ""] = /^([a-z]+):(.+)$/s.exec(image) ?? [];
     const resolver = RESOLVERS[scheme];
     if (resolver === undefined) {
-      throw new SandboxerError("bad_request", `The image ${JSON.stringify(image)} is none of host, dir:PATH, tar:PATH, docker:NAME, oci:PATH:TAG.`);
+      throw new SandboxerError(
+        "bad_request",
+        `The image ${JSON.stringify(image)} is none of host, dir:PATH, tar:PATH, docker:NAME, oci:PATH:TAG.`,
+      );
     }
     if (PATH_SCHEMES.has(scheme)) await this.#checkPlace(image, rest);
     return resolver(image, rest, cacheDirectory);

@@ -21,9 +21,12 @@ export interface RootFilesystemIdentity {
 /** The first differences between two identities, for people; empty when they are the same. */
 export function identityDifferences(wanted: RootFilesystemIdentity, found: RootFilesystemIdentity): string[] {
   if (wanted.digest === found.digest) return [];
-  if (wanted.kind !== found.kind) return [`the image was made on a root filesystem of kind ${wanted.kind}, here it is ${found.kind}`];
+  if (wanted.kind !== found.kind)
+    return [`the image was made on a root filesystem of kind ${wanted.kind}, here it is ${found.kind}`];
   const names = new Set([...Object.keys(wanted.parts), ...Object.keys(found.parts)]);
   const different = [...names].filter((name) => wanted.parts[name] !== found.parts[name]).toSorted();
-  const lines = different.slice(0, 5).map((name) => `${name} was ${wanted.parts[name] ?? "not there"}, here it is ${found.parts[name] ?? "not there"}`);
+  const lines = different
+    .slice(0, 5)
+    .map((name) => `${name} was ${wanted.parts[name] ?? "not there"}, here it is ${found.parts[name] ?? "not there"}`);
   return lines.length > 0 ? lines : [`its digest was ${wanted.digest}, here it is ${found.digest}`];
 }

@@ -19,12 +19,18 @@ export async function tarRootFilesystem(image: string, path: string, cacheDirect
   }
   const digest = await fileDigest(path);
   const unpacked = join(cacheDirectory, `tar-${digest.slice(0, 32)}`);
-  await unpackOnce(unpacked, image, (into) => execFileAsync("tar", ["-x", "-p", "--numeric-owner", "-f", path, "-C", into]));
+  await unpackOnce(unpacked, image, (into) =>
+    execFileAsync("tar", ["-x", "-p", "--numeric-owner", "-f", path, "-C", into]),
+  );
   return { image, path: unpacked, mounts: [], identity: { kind: "tar", digest, parts: { sha256: digest } } };
 }
 
 /** Fills `target` by `fill`, so that it is there whole or not at all, whoever else does the same. */
-export async function unpackOnce(target: string, image: string, fill: (into: string) => Promise<unknown>): Promise<void> {
+export async function unpackOnce(
+  target: string,
+  image: string,
+  fill: (into: string) => Promise<unknown>,
+): Promise<void> {
   if ((await lstat(target).catch(() => undefined)) !== undefined) return;
   const building = `${target}.${process.pid}.${Math.random().toString(36).slice(2)}.tmp`;
   await mkdir(building, { recursive: true });
@@ -38,7 +44,9 @@ export async function unpackOnce(target: string, image: string, fill: (into: str
     if (reason.code === "no_space" || /no space left/i.test(reason.message)) {
       throw new SandboxerError("no_space", `No space left to unpack the image ${image}.`, { cause: error });
     }
-    throw new SandboxerError("bad_request", `The image ${image} could not be unpacked: ${reason.message}`, { cause: error });
+    throw new SandboxerError("bad_request", `The image ${image} could not be unpacked: ${reason.message}`, {
+      cause: error,
+    });
   } finally {
     await rm(building, { recursive: true, force: true });
   }
