@@ -13,10 +13,9 @@
 #include "outbox.h"
 #include "proc.h"
 #include "protocol.h"
-#include "report.h"
 
-#define SETTLE_MS 50 /* how long a level may take to stop; only what hangs in the kernel takes longer */
-#define ROUNDS 50 /* a fork bomb may outrun a few scans, but each stops some of its parents */
+#define CAREFUL_MS 500 /* how long parents are waited for before their children are stopped; a lease may be about to end */
+#define CAREFUL_ROUNDS 4 /* what forks faster than it can be scanned is stopped at one blow */
 
 static unsigned reasons;
 static pid_t *stopped;
@@ -43,8 +42,7 @@ static int by_depth(const void *left, const void *right) {
 }
 
 /* A signal that was sent is not yet a process that has stopped. */
-static void settle(size_t from) {
-    int64_t deadline = monotonic_ms() + SETTLE_MS;
+static void settle(size_t from, int64_t deadline) {
     for (size_t index = from; index < stopped_count; index++) {
         for (char state; (state = proc_state(stopped[index])) != 'T' && state != 0 && state != 'Z' && monotonic_ms() < deadline;) {
             usleep(200);
@@ -53,7 +51,7 @@ static void settle(size_t from) {
 }
 
 /* Parents before children, so that no shell sees its job stop and takes the terminal away from it. */
-static size_t stop_round(void) {
+static size_t stop_round(int64_t deadline) {
     struct proc_list list = proc_scan();
     size_t before = stopped_count, settled = before;
     int depth = 0;
@@ -61,7 +59,7 @@ static size_t stop_round(void) {
     for (size_t index = 0; index < list.count; index++) {
         const struct proc *proc = &list.entries[index];
         if (proc->depth > depth) {
-            settle(settled);
+            settle(settled, deadline);
             settled = stopped_count;
             depth = proc->depth;
         }
@@ -69,17 +67,32 @@ static size_t stop_round(void) {
         bool idle = proc->state == 'T' || proc->state == 't' || proc->state == 'Z' || proc->state == 'X';
         if (!idle && !is_stopped_by_us(proc->pid)) stop(proc->pid);
     }
-    settle(settled);
+    settle(settled, deadline);
     proc_free(&list);
     return stopped_count - before;
 }
 
+/* One call reaches them all, newborns too. It does not say whom it has stopped, hence the look before and after. */
+static void stop_at_once(void) {
+    struct proc_list before = proc_scan();
+    if (getpid() == 1) kill(-1, SIGSTOP);
+    struct proc_list after = proc_scan();
+    for (size_t index = 0; index < after.count; index++) {
+        const struct proc *old = proc_find(&before, after.entries[index].pid);
+        bool by_its_user = old != NULL && (old->state == 'T' || old->state == 't');
+        if (!by_its_user && !is_stopped_by_us(after.entries[index].pid)) stop(after.entries[index].pid);
+    }
+    proc_free(&before);
+    proc_free(&after);
+}
+
 void freeze_hold(enum freeze_reason reason) {
     reasons |= reason;
-    for (int round = 0; round < ROUNDS; round++) {
-        if (stop_round() == 0) return;
+    int64_t deadline = monotonic_ms() + CAREFUL_MS;
+    for (int round = 0; round < CAREFUL_ROUNDS && monotonic_ms() < deadline; round++) {
+        if (stop_round(deadline) == 0) return;
     }
-    report("new processes kept appearing while all were being stopped");
+    stop_at_once();
 }
 
 void freeze_release(enum freeze_reason reason) {
