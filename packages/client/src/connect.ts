@@ -43,8 +43,10 @@ export async function attach(url: string, sandboxId: string, options: AttachOpti
   const connection = new Connection(target, options.apiKey);
   const running = connection.until<true>(({ event }) => {
     if (event.event !== "status_update") return undefined;
-    if (event.status === "SANDBOX_IN_USE") throw new SandboxerError("sandbox_in_use", `Another client is attached to ${sandboxId}.`);
-    if (event.status === "SANDBOX_NOT_FOUND") throw new SandboxerError("sandbox_not_found", `There is no sandbox ${sandboxId}.`);
+    if (event.status === "SANDBOX_IN_USE")
+      throw new SandboxerError("sandbox_in_use", `Another client is attached to ${sandboxId}.`);
+    if (event.status === "SANDBOX_NOT_FOUND")
+      throw new SandboxerError("sandbox_not_found", `There is no sandbox ${sandboxId}.`);
     return event.status === "SANDBOX_RUNNING" ? true : undefined;
   }, "close");
   await abortable(connection, running, options.signal);
@@ -59,7 +61,11 @@ function endpoint(base: string, path: string): URL {
 }
 
 /** Gives up, and hangs up, when the signal says so or the attempt fails. */
-async function abortable<Result>(connection: Connection, attempt: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
+async function abortable<Result>(
+  connection: Connection,
+  attempt: Promise<Result>,
+  signal: AbortSignal | undefined,
+): Promise<Result> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = (): void => aborted.reject(signal?.reason as Error);
   if (signal?.aborted === true) onAbort();

@@ -26,7 +26,7 @@ export class Connection {
   constructor(url: URL, apiKey: string | undefined) {
     // Node's WebSocket takes headers; the type of the platform does not say so.
     const options = apiKey === undefined ? undefined : { headers: { authorization: `Bearer ${apiKey}` } };
-    this.#socket = new WebSocket(url.href, options as never);
+    this.#socket = new WebSocket(url.href, options);
     const opened = Promise.withResolvers<void>();
     const closed = Promise.withResolvers<Closed>();
     this.#opened = opened.promise;
@@ -65,7 +65,7 @@ export class Connection {
         if (result !== undefined) found.resolve(result);
         else if (onError === "close" && received.failed !== undefined) throw received.failed.error;
       } catch (error) {
-        found.reject(error as Error);
+        found.reject(error);
       }
     });
     void this.closed.then((closed) => found.reject(this.#lastError ?? lost(closed)));
@@ -79,7 +79,10 @@ export class Connection {
   #receive(text: string): void {
     const event = JSON.parse(text) as ServerEvent;
     if (event.event === "status_update") this.#errorStatus = event.message === undefined ? undefined : event.status;
-    const received: Received = event.event === "error" ? { event, failed: { status: this.#errorStatus, error: errorOf(event, this.#errorStatus) } } : { event };
+    const received: Received =
+      event.event === "error"
+        ? { event, failed: { status: this.#errorStatus, error: errorOf(event, this.#errorStatus) } }
+        : { event };
     this.#lastError = received.failed?.error;
     for (const listener of this.#listeners) listener(received);
   }
@@ -95,8 +98,10 @@ function errorOf(event: Extract<ServerEvent, { event: "error" }>, status: Status
 function lost({ code, reason }: Closed): SandboxerError {
   const details = { closeCode: code };
   if (code === 1012) return new SandboxerError("draining", "The server is shutting down.", { details });
-  if (code === 1009) return new SandboxerError("too_large", "The message is larger than the server takes.", { details });
-  const what = reason === "" ? `The connection was closed with ${code}.` : `The connection was closed with ${code}: ${reason}`;
+  if (code === 1009)
+    return new SandboxerError("too_large", "The message is larger than the server takes.", { details });
+  const what =
+    reason === "" ? `The connection was closed with ${code}.` : `The connection was closed with ${code}: ${reason}`;
   return new SandboxerError("backend_unavailable", what, {
     details,
     hint: "Check that the server can be reached, and attach again; what was executing goes on.",

@@ -1,5 +1,9 @@
 /** Turns callbacks into an iterator that keeps what nobody has asked for yet, until the end. */
-async function* iterate<Event>(queue: Event[], arrival: () => Promise<void>, ended: () => boolean): AsyncGenerator<Event> {
+async function* iterate<Event>(
+  queue: Event[],
+  arrival: () => Promise<void>,
+  ended: () => boolean,
+): AsyncGenerator<Event> {
   for (;;) {
     const next = queue.shift();
     if (next !== undefined) yield next;
@@ -24,7 +28,11 @@ export function eventsOf<Event>(
     over = true;
     wake();
   });
-  const events = iterate(queue, () => new Promise<void>((resolve) => (wake = resolve)), () => over);
+  const events = iterate(
+    queue,
+    () => new Promise<void>((resolve) => (wake = resolve)),
+    () => over,
+  );
   return {
     [Symbol.asyncIterator]() {
       return this;

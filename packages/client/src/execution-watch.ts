@@ -49,7 +49,17 @@ export class ExecutionWatch {
     return alone ? this.#result(event.exit_code) : this.step(received);
   };
 
-  #output({ event: stream, data, execution_id: executionId, offset }: { event: "stdout" | "stderr"; data: string; execution_id: string; offset: number }): void {
+  #output({
+    event: stream,
+    data,
+    execution_id: executionId,
+    offset,
+  }: {
+    event: "stdout" | "stderr";
+    data: string;
+    execution_id: string;
+    offset: number;
+  }): void {
     this.#texts[stream] += data;
     this.#onOutput?.({ stream, data, executionId, offset });
   }

@@ -66,7 +66,9 @@ export class SandboxSession {
 
   /** Kills the running execution; the call to `run` ends with its result. */
   async kill(): Promise<void> {
-    await this.#ask({ action: "kill_process" }, "SANDBOX_EXECUTION_FORCE_KILLED", ["SANDBOX_EXECUTION_FORCE_KILL_ERROR"]);
+    await this.#ask({ action: "kill_process" }, "SANDBOX_EXECUTION_FORCE_KILLED", [
+      "SANDBOX_EXECUTION_FORCE_KILL_ERROR",
+    ]);
   }
 
   /** Saves everything and ends the session; `attach` takes the sandbox up again, on this server or another. */

@@ -2,6 +2,7 @@ import { isSandboxId, SandboxerError, type Head } from "@sandboxer/protocol";
 import type { CallOptions } from "../support/call-options.ts";
 import type { SandboxClient } from "./client.ts";
 import type { ManagerContext } from "./context.ts";
+import type { DurableStore } from "./durable-store.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { notFound } from "./not-found.ts";
 import { restoreSandbox } from "./restore.ts";
@@ -30,7 +31,7 @@ export async function attachSandbox(
   if (live !== undefined) {
     checkAccess(credentials, live.facts.tokenHash);
     if (live.client !== undefined || live.state === "restoring" || live.state === "creating") {
-      throw new SandboxerError("sandbox_in_use", "Another client is attached to the sandbox.");
+      throw inUse();
     }
     if (request.checkpoint !== undefined) {
       throw new SandboxerError(
@@ -49,8 +50,26 @@ export async function attachSandbox(
   }
   const head = await durable.ownership.read(sandboxId);
   if (head !== undefined) checkAccess(credentials, head.token_hash);
-  request.onRestoring();
-  return restoreSandbox(context, { ...request, head }, options);
+  else if (!credentials.trusted && (await isImport(durable, sandboxId))) checkAccess(credentials, undefined);
+  // Others may have come as far as this; the first one takes the sandbox, without a wait in between.
+  if (context.sandboxes.has(sandboxId)) return attachSandbox(context, request, options);
+  if (context.restoring.has(sandboxId)) throw inUse();
+  context.restoring.add(sandboxId);
+  try {
+    request.onRestoring();
+    return await restoreSandbox(context, { ...request, head }, options);
+  } finally {
+    context.restoring.delete(sandboxId);
+  }
+}
+
+/** A folder without a head has no token yet: only a key of the server opens it. */
+async function isImport({ checkpoints }: DurableStore, sandboxId: string): Promise<boolean> {
+  return (await checkpoints.latestName(sandboxId)) !== undefined;
+}
+
+function inUse(): SandboxerError {
+  return new SandboxerError("sandbox_in_use", "Another client is attached to the sandbox.");
 }
 
 /** The live sandbox, once a save or an end that is under way, and that no client waits for, is over. */

@@ -17,4 +17,6 @@ export type Notice =
 /** The one client that is attached to a sandbox, as the manager sees it. */
 export interface SandboxClient {
   notify(notice: Notice): void;
+  /** A save is about to begin: sends no more output, and resolves when it is known what of it has arrived. */
+  quiesce(): Promise<void>;
 }

@@ -22,6 +22,8 @@ export interface ManagerOptions {
 export class ManagerContext {
   readonly options: ManagerOptions;
   readonly sandboxes = new Map<string, LiveSandbox>();
+  /** Sandboxes that are on their way from the store, from before they have a place among the others. */
+  readonly restoring = new Set<string>();
   /** Work that goes on behind the answers: what is told apart, but must end before the server does. */
   readonly background = new Set<Promise<unknown>>();
   draining = false;
@@ -74,8 +76,13 @@ export class ManagerContext {
 
   /** Lets work go on that nobody waits for; its failure is a problem to be reported. */
   behind(what: string, work: Promise<unknown>): void {
-    const reported = work.catch((error: unknown) => this.options.observer.problem(what, { error }));
+    const reported = this.reported(what, work);
     this.background.add(reported);
     void reported.finally(() => this.background.delete(reported));
+  }
+
+  /** Waits for work whose failure changes nothing for the caller, and is a problem to be reported. */
+  async reported(what: string, work: Promise<unknown>): Promise<void> {
+    await work.catch((error: unknown) => this.options.observer.problem(what, { error }));
   }
 }

@@ -9,7 +9,8 @@ export async function destroySandbox(context: ManagerContext, sandbox: LiveSandb
   await sandbox.queue.run(async () => {
     try {
       if (sandbox.durable) await context.durable.ownership.destroy(sandbox.id);
-      sandbox.moveTo("destroying");
+      // A sandbox whose end has failed before is ended again.
+      if (sandbox.state !== "destroying") sandbox.moveTo("destroying");
       await sandbox.handle.destroy();
       sandbox.moveTo("gone");
       if (sandbox.durable)

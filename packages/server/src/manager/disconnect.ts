@@ -1,3 +1,4 @@
+import { CalledOff, unlessCalledOff } from "./called-off.ts";
 import type { SandboxClient } from "./client.ts";
 import type { ManagerContext } from "./context.ts";
 import { saveFor } from "./idle.ts";
@@ -14,6 +15,8 @@ export function detachClient(context: ManagerContext, sandbox: LiveSandbox, clie
 async function saveWhenQuiet(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
   await sandbox.execution?.exited.catch(() => {});
   // Somebody may have come back meanwhile, started something, or ended the sandbox.
-  if (sandbox.client !== undefined || sandbox.executing || sandbox.state !== "running") return;
-  await saveFor(context, sandbox, "disconnect");
+  const lastLook = (): void => {
+    if (sandbox.client !== undefined || sandbox.executing || sandbox.state !== "running") throw new CalledOff();
+  };
+  await unlessCalledOff(saveFor(context, sandbox, "disconnect", lastLook));
 }

@@ -2,6 +2,7 @@ import { asSandboxerError } from "@sandboxer/protocol";
 import type { Cause, SandboxClient } from "./client.ts";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
+import { CalledOff, unlessCalledOff } from "./called-off.ts";
 import { saveAndRelease } from "./save.ts";
 
 const LOOK_MS = 200;
@@ -24,17 +25,12 @@ export function reapIdleSandboxes(context: ManagerContext): () => void {
   return () => clearInterval(timer);
 }
 
-/** Thrown when the reason for putting a sandbox down has gone before it began. */
-class CalledOff extends Error {}
-
 async function reap(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
   const lastLook = (): void => {
     if (!sandbox.isIdle(context.nowMs)) throw new CalledOff();
   };
   const { enable_idle_timeout_auto_checkpoint: save } = sandbox.facts.flags;
-  await (save ? saveFor : dropFor)(context, sandbox, "idle", lastLook).catch((error: unknown) => {
-    if (!(error instanceof CalledOff)) throw error;
-  });
+  await unlessCalledOff((save ? saveFor : dropFor)(context, sandbox, "idle", lastLook));
 }
 
 /** Saves a sandbox for a reason of the server's own. A failure is told to the client; the sandbox stays. */
@@ -51,7 +47,8 @@ export async function saveFor(
     client?.notify({ type: "saving", cause });
   };
   try {
-    await saveAndRelease(context, sandbox, { reason: cause, lastLook: begin });
+    const prepare = async (): Promise<void> => client?.quiesce();
+    await saveAndRelease(context, sandbox, { reason: cause, lastLook: begin, prepare });
     client?.notify({ type: "saved", cause });
   } catch (error) {
     sandbox.touch(context.nowMs);
@@ -73,8 +70,10 @@ export async function dropFor(
     const { client } = sandbox;
     sandbox.moveTo("destroying");
     client?.notify({ type: "deleting", cause });
-    await sandbox.handle.destroy();
-    if (sandbox.durable) await context.durable.ownership.release(sandbox.id);
+    await context.reported("end of a sandbox", sandbox.handle.destroy());
+    if (sandbox.durable) {
+      await context.reported("release of a sandbox that was dropped", context.durable.ownership.release(sandbox.id));
+    }
     sandbox.moveTo("gone");
     client?.notify({ type: "deleted", cause });
   });

@@ -30,12 +30,9 @@ export async function restoreSandbox(
     const claimed = await durable.ownership.claim(sandboxId);
     request.onOwnership("acquired", claimed);
     stopwatch.lap("claim");
-    const handle = await load(context, claimed, request, stopwatch, options).catch(async (error: unknown) => {
-      await durable.ownership.release(sandboxId);
-      throw error;
-    });
+    const { handle, execution } = await bringBack(context, claimed, request, stopwatch, options);
     sandbox.parentCheckpoint = request.checkpoint ?? claimed.checkpoint?.name ?? null;
-    sandbox.execution = await adoptExecution(handle);
+    sandbox.execution = execution;
     sandbox.attach(request.client, context.nowMs);
     sandbox.started(handle);
     watchForEnd(context, sandbox);
@@ -45,6 +42,26 @@ export async function restoreSandbox(
     sandbox.moveTo("gone");
     const error = asSandboxerError(thrown);
     observer.operation({ ...record, elapsedMs: stopwatch.elapsedMs, outcome: "error", error });
+    throw error;
+  }
+}
+
+/** The sandbox with what it was doing. On failure it is nobody's again. */
+async function bringBack(
+  context: ManagerContext,
+  head: Head,
+  request: AttachRequest,
+  stopwatch: Stopwatch,
+  options: CallOptions,
+): Promise<{ handle: SandboxHandle; execution: Execution | undefined }> {
+  let handle: SandboxHandle | undefined;
+  try {
+    handle = await load(context, head, request, stopwatch, options);
+    return { handle, execution: await adoptExecution(handle) };
+  } catch (error) {
+    if (handle !== undefined) await context.reported("end of a sandbox that was not brought back", handle.destroy());
+    const release = context.durable.ownership.release(request.sandboxId);
+    await context.reported("release of a sandbox that was not brought back", release);
     throw error;
   }
 }

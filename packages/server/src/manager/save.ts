@@ -11,6 +11,8 @@ export interface SaveOptions extends CallOptions {
   readonly reason: string;
   /** The last look before the save begins, when nothing else is under way any more; throws to call it off. */
   readonly lastLook?: () => void;
+  /** What is to be done between that look and the save. */
+  readonly prepare?: () => Promise<void>;
 }
 
 /**
@@ -39,6 +41,7 @@ export async function saveAndRelease(
     } as const;
     const { observer } = context.options;
     try {
+      await options.prepare?.();
       const checkpoint = await save(context, sandbox, stopwatch, options);
       const { elapsedMs, phases } = stopwatch;
       observer.operation({ ...record, elapsedMs, outcome: "ok", sizeBytes: checkpoint.size_bytes, phases });

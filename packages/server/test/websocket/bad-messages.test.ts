@@ -28,7 +28,11 @@ test.each(ROWS)("%s, with nothing running: refused and done", async (_what, mess
   const { client } = await server.create();
   expect(await client.send(message).until("EXECUTION_DONE")).toEqual([status, ERROR, "EXECUTION_DONE"]);
   if (status.includes("LANGUAGE")) expect((await client.event("error")).message).toMatch(/python.*bash.*javascript/);
-  expect(await client.run("bash", "echo on").until("EXECUTION_DONE")).toEqual(["EXECUTION_RUNNING", "out:on\n", "EXECUTION_DONE"]);
+  expect(await client.run("bash", "echo on").until("EXECUTION_DONE")).toEqual([
+    "EXECUTION_RUNNING",
+    "out:on\n",
+    "EXECUTION_DONE",
+  ]);
 });
 
 test.each(ROWS)("%s, with something running: refused, and the execution goes on", async (_what, message, status) => {
@@ -45,7 +49,10 @@ test("a second execution while one runs", async () => {
   const server = await startTestServer();
   const { client } = await server.create();
   await client.run("bash", "read x; echo $x").until("EXECUTION_RUNNING");
-  expect(await client.run("bash", "echo second").until("error")).toEqual(["EXECUTION_ERROR", "error:An execution is already in progress."]);
+  expect(await client.run("bash", "echo second").until("error")).toEqual([
+    "EXECUTION_ERROR",
+    "error:An execution is already in progress.",
+  ]);
   client.send({ event: "stdin", data: "first\n" });
   expect(await client.until("EXECUTION_DONE")).toEqual(["out:first\n", "EXECUTION_DONE"]);
 });
@@ -55,25 +62,38 @@ test("two executions in one breath: the second is refused", async () => {
   const { client } = await server.create();
   client.run("bash", "sleep 0.05; echo first").run("bash", "echo second");
   const came = await client.until("EXECUTION_DONE");
-  expect(came).toEqual(["EXECUTION_RUNNING", "EXECUTION_ERROR", "error:An execution is already in progress.", "out:first\n", "EXECUTION_DONE"]);
+  expect(came).toEqual([
+    "EXECUTION_RUNNING",
+    "EXECUTION_ERROR",
+    "error:An execution is already in progress.",
+    "out:first\n",
+    "EXECUTION_DONE",
+  ]);
 });
 
-test.each([10 * 1024 * 1024, 1024 * 1024 + 1])("a message of %d bytes closes the session, not the execution", async (bytes) => {
-  const server = await startTestServer();
-  const { client, id } = await server.create();
-  await client.run("bash", "read x; echo $x").until("EXECUTION_RUNNING");
-  client.send("x".repeat(bytes));
-  expect(await client.closed).toBe(1009);
-  expect(client.rest()).toEqual([]);
-  const { client: other } = await server.create();
-  expect(await other.run("bash", "echo fine").until("EXECUTION_DONE")).toEqual(["EXECUTION_RUNNING", "out:fine\n", "EXECUTION_DONE"]);
-  const again = server.attach(id);
-  await again.until("RUNNING");
-  again.send({ action: "reconnect" });
-  await again.until("EXECUTION_RUNNING");
-  again.send({ event: "stdin", data: "still here\n" });
-  expect(await again.until("EXECUTION_DONE")).toEqual(["out:still here\n", "EXECUTION_DONE"]);
-});
+test.each([10 * 1024 * 1024, 1024 * 1024 + 1])(
+  "a message of %d bytes closes the session, not the execution",
+  async (bytes) => {
+    const server = await startTestServer();
+    const { client, id } = await server.create();
+    await client.run("bash", "read x; echo $x").until("EXECUTION_RUNNING");
+    client.send("x".repeat(bytes));
+    expect(await client.closed).toBe(1009);
+    expect(client.rest()).toEqual([]);
+    const { client: other } = await server.create();
+    expect(await other.run("bash", "echo fine").until("EXECUTION_DONE")).toEqual([
+      "EXECUTION_RUNNING",
+      "out:fine\n",
+      "EXECUTION_DONE",
+    ]);
+    const again = server.attach(id);
+    await again.until("RUNNING");
+    again.send({ action: "reconnect" });
+    await again.until("EXECUTION_RUNNING");
+    again.send({ event: "stdin", data: "still here\n" });
+    expect(await again.until("EXECUTION_DONE")).toEqual(["out:still here\n", "EXECUTION_DONE"]);
+  },
+);
 
 test("10 MB as the first message", async () => {
   const server = await startTestServer();

@@ -53,14 +53,21 @@ describe.each([
     const came = await client.untilClosed();
     expect(came).toEqual(["CREATING", "CREATION_ERROR", expect.stringMatching(/^error:./), 4000]);
     expect(server.backend.runningCount).toBe(0);
-    expect(client.events).toContainEqual(expect.objectContaining({ status: "SANDBOX_CREATION_ERROR", message: expect.any(String) }));
+    expect(client.events).toContainEqual(
+      expect.objectContaining({ status: "SANDBOX_CREATION_ERROR", message: expect.any(String) }),
+    );
     expect(await client.event("error")).toMatchObject({ code: expect.any(String), hint: expect.any(String) });
   });
 
   test("a client that says nothing is refused after the waiting time", async () => {
     const server = await startTestServer({ ...(store === null ? { store } : {}), firstMessageMs: 50 });
     const client = server.connect("/create");
-    expect(await client.untilClosed()).toEqual(["CREATING", "CREATION_ERROR", expect.stringContaining("error:No configuration"), 4000]);
+    expect(await client.untilClosed()).toEqual([
+      "CREATING",
+      "CREATION_ERROR",
+      expect.stringContaining("error:No configuration"),
+      4000,
+    ]);
   });
 
   test("a backend that fails", async () => {
@@ -76,7 +83,12 @@ describe.each([
     const server = await startTestServer({ ...(store === null ? { store } : {}), maxSandboxes: 1 });
     const { client } = await server.create();
     const second = server.connect("/create").send({});
-    expect(await second.untilClosed()).toEqual(["CREATING", "CREATION_ERROR", expect.stringMatching(/^error:.*limit/), 4000]);
+    expect(await second.untilClosed()).toEqual([
+      "CREATING",
+      "CREATION_ERROR",
+      expect.stringMatching(/^error:.*limit/),
+      4000,
+    ]);
     expect(await second.event("error")).toMatchObject({ code: "limit_reached" });
     await client.send({ action: "kill_sandbox" }).untilClosed();
     await server.create();
@@ -86,12 +98,28 @@ describe.each([
 test("with handoff the lock is told of", async () => {
   const server = await startTestServer();
   const client = server.connect("/create").send({ enable_checkpoint: true, enable_sandbox_handoff: true });
-  expect(await client.until("RUNNING")).toEqual(["CREATING", "LOCK_ACQUIRING", "LOCK_ACQUIRED", "sandbox_id", "RUNNING"]);
+  expect(await client.until("RUNNING")).toEqual([
+    "CREATING",
+    "LOCK_ACQUIRING",
+    "LOCK_ACQUIRED",
+    "sandbox_id",
+    "RUNNING",
+  ]);
 });
 
 test.each([
-  ["with a store", undefined, { enable_sandbox_handoff: true }, "Sandbox handoff requires checkpointing to be enabled."],
-  ["with a store", undefined, { enable_idle_timeout_auto_checkpoint: true }, "Idle timeout auto checkpoint requires checkpointing to be enabled."],
+  [
+    "with a store",
+    undefined,
+    { enable_sandbox_handoff: true },
+    "Sandbox handoff requires checkpointing to be enabled.",
+  ],
+  [
+    "with a store",
+    undefined,
+    { enable_idle_timeout_auto_checkpoint: true },
+    "Idle timeout auto checkpoint requires checkpointing to be enabled.",
+  ],
   ["without a store", null, { enable_checkpoint: true }, "Checkpointing is not enabled on the server."],
   ["without a store", null, { enable_sandbox_handoff: true }, "Sandbox handoff requires checkpointing to be enabled."],
   ["without a store", null, { filesystem_snapshot_name: "base" }, "Filesystem snapshot is not enabled on the server."],

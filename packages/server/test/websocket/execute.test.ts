@@ -9,7 +9,11 @@ describe("execute", () => {
   ])("%s: output and exit code", async (language, code, output, exitCode) => {
     const server = await startTestServer();
     const { client } = await server.create();
-    expect(await client.run(language, code).until("EXECUTION_DONE")).toEqual(["EXECUTION_RUNNING", ...output, "EXECUTION_DONE"]);
+    expect(await client.run(language, code).until("EXECUTION_DONE")).toEqual([
+      "EXECUTION_RUNNING",
+      ...output,
+      "EXECUTION_DONE",
+    ]);
     expect(client.events.at(-1)).toMatchObject({ exit_code: exitCode });
   });
 
@@ -46,15 +50,27 @@ describe("execute", () => {
     const { client } = await server.create();
     const { SandboxerError } = await import("@sandboxer/protocol");
     server.backend.faults.set("exec", { error: new SandboxerError("limit_reached", "too many"), times: 1 });
-    expect(await client.run("bash", "true").until("EXECUTION_DONE")).toEqual(["EXECUTION_ERROR", "error:too many", "EXECUTION_DONE"]);
-    expect(await client.run("bash", "echo on").until("EXECUTION_DONE")).toEqual(["EXECUTION_RUNNING", "out:on\n", "EXECUTION_DONE"]);
+    expect(await client.run("bash", "true").until("EXECUTION_DONE")).toEqual([
+      "EXECUTION_ERROR",
+      "error:too many",
+      "EXECUTION_DONE",
+    ]);
+    expect(await client.run("bash", "echo on").until("EXECUTION_DONE")).toEqual([
+      "EXECUTION_RUNNING",
+      "out:on\n",
+      "EXECUTION_DONE",
+    ]);
   });
 
   test("what it leaves in the background lives on", async () => {
     const server = await startTestServer();
     const { client } = await server.create();
-    await client.run("bash", "echo early > /tmp/file; (sleep 0.05; echo late > /tmp/file) > /dev/null 2>&1 &").until("EXECUTION_DONE");
-    const came = await client.run("bash", "while [ $(cat /tmp/file) = early ]; do sleep 0.01; done; cat /tmp/file").until("EXECUTION_DONE");
+    await client
+      .run("bash", "echo early > /tmp/file; (sleep 0.05; echo late > /tmp/file) > /dev/null 2>&1 &")
+      .until("EXECUTION_DONE");
+    const came = await client
+      .run("bash", "while [ $(cat /tmp/file) = early ]; do sleep 0.01; done; cat /tmp/file")
+      .until("EXECUTION_DONE");
     expect(came).toEqual(["EXECUTION_RUNNING", "out:late\n", "EXECUTION_DONE"]);
   });
 });
@@ -77,7 +93,10 @@ describe("stdin", () => {
     expect(await client.send({ event: "stdin", data: 5 }).until("error")).toEqual(refused);
     await client.run("bash", "read x; echo $x").until("EXECUTION_RUNNING");
     expect(await client.send({ event: "stdin", data: null }).until("error")).toEqual(refused);
-    expect(await client.send({ event: "stdin", data: "y\n" }).until("EXECUTION_DONE")).toEqual(["out:y\n", "EXECUTION_DONE"]);
+    expect(await client.send({ event: "stdin", data: "y\n" }).until("EXECUTION_DONE")).toEqual([
+      "out:y\n",
+      "EXECUTION_DONE",
+    ]);
   });
 
   test("with nothing running", async () => {
@@ -95,7 +114,10 @@ describe("stdin", () => {
     for (let sent = 0; sent < 8; sent += 1) client.send({ event: "stdin", data: "x".repeat(900_000) });
     expect(await client.until("error")).toEqual(["STDIN_ERROR", expect.stringContaining("does not read")]);
     const ended = await client.send({ action: "kill_process" }).until("EXECUTION_DONE");
-    expect(ended.filter((word) => word !== "STDIN_ERROR" && !word.startsWith("error:"))).toEqual(["EXECUTION_FORCE_KILLED", "EXECUTION_DONE"]);
+    expect(ended.filter((word) => word !== "STDIN_ERROR" && !word.startsWith("error:"))).toEqual([
+      "EXECUTION_FORCE_KILLED",
+      "EXECUTION_DONE",
+    ]);
   });
 });
 
@@ -105,15 +127,26 @@ describe("kill_process", () => {
     const { client } = await server.create();
     client.run("bash", "echo before; sleep 60; echo never");
     await client.until("out:");
-    expect(await client.send({ action: "kill_process" }).until("EXECUTION_DONE")).toEqual(["EXECUTION_FORCE_KILLED", "EXECUTION_DONE"]);
+    expect(await client.send({ action: "kill_process" }).until("EXECUTION_DONE")).toEqual([
+      "EXECUTION_FORCE_KILLED",
+      "EXECUTION_DONE",
+    ]);
     expect(client.events.at(-1)).toMatchObject({ exit_code: null });
-    expect(await client.run("bash", "echo on").until("EXECUTION_DONE")).toEqual(["EXECUTION_RUNNING", "out:on\n", "EXECUTION_DONE"]);
+    expect(await client.run("bash", "echo on").until("EXECUTION_DONE")).toEqual([
+      "EXECUTION_RUNNING",
+      "out:on\n",
+      "EXECUTION_DONE",
+    ]);
   });
 
   test("with nothing running it is said alone", async () => {
     const server = await startTestServer({ store: null });
     const { client } = await server.create();
     client.send({ action: "kill_process" }).run("bash", "true");
-    expect(await client.until("EXECUTION_DONE")).toEqual(["EXECUTION_FORCE_KILLED", "EXECUTION_RUNNING", "EXECUTION_DONE"]);
+    expect(await client.until("EXECUTION_DONE")).toEqual([
+      "EXECUTION_FORCE_KILLED",
+      "EXECUTION_RUNNING",
+      "EXECUTION_DONE",
+    ]);
   });
 });

@@ -29,7 +29,8 @@ export class Connection implements SandboxClient {
     this.manager = parts.manager;
     this.log = parts.log;
     this.inbox = new Inbox(parts.socket);
-    this.outbox = new Outbox(parts.socket, parts.stream);
+    // A client that was told of the end is not attached any more, whether it has heard it or not.
+    this.outbox = new Outbox(parts.socket, parts.stream, () => this.inbox.end());
     parts.socket.on("close", () => this.#abort.abort(new Error("the client has gone")));
     // Too large a message, or a frame that breaks the protocol: ws closes the socket with the right code by itself.
     parts.socket.on("error", (error) => this.log.debug({ error: error.message }, "client socket error"));
@@ -44,6 +45,10 @@ export class Connection implements SandboxClient {
     else this.#session.notify(notice);
   }
 
+  async quiesce(): Promise<void> {
+    await this.#session?.quiesce();
+  }
+
   /** Serves the client with its sandbox until it is gone. */
   async serve(sandbox: LiveSandbox): Promise<void> {
     const session = new Session(this.manager, sandbox, this.outbox);
@@ -52,6 +57,7 @@ export class Connection implements SandboxClient {
       for (let message = await this.inbox.next(); typeof message === "object"; message = await this.inbox.next()) {
         if (!this.outbox.open) break;
         await session.handle(message.text);
+        await this.outbox.roomForAnswers();
       }
     } finally {
       session.end();

@@ -12,6 +12,7 @@ export class ExecutionStream {
   readonly #onOutput: (bytes: number) => void;
   #killed = false;
   #active = true;
+  #sentTo: number | undefined;
 
   constructor(execution: Execution, outbox: Outbox, from: number | undefined, onOutput: (bytes: number) => void) {
     this.execution = execution;
@@ -23,6 +24,11 @@ export class ExecutionStream {
   /** Whether the client still waits for the end. */
   get active(): boolean {
     return this.#active;
+  }
+
+  /** The offset up to which output was sent; undefined before the first. */
+  get sentTo(): number | undefined {
+    return this.#sentTo;
   }
 
   stop(): void {
@@ -50,6 +56,7 @@ export class ExecutionStream {
       })) {
         const end = offset + data.length;
         const event: ServerEvent = { event: stream, data: text(data), execution_id: this.execution.id, offset: end };
+        this.#sentTo = end;
         this.#onOutput(data.length);
         this.#outbox.sendConfirmed([event], () => this.execution.confirm(end));
         await this.#outbox.drained();

@@ -1,26 +1,34 @@
 import type { WebSocket } from "ws";
 
-/** More than this many unhandled messages, and the client's socket is not read until they are fewer. */
+/** More unhandled messages than this, or more bytes, and the client's socket is not read until they are fewer. */
 const PAUSE_AT = 64;
+const PAUSE_AT_BYTES = 1024 * 1024;
 
 /** Messages of one client, in order, kept until somebody is ready for them. A binary message is `undefined`. */
 export class Inbox {
   readonly #socket: WebSocket;
   readonly #messages: (string | undefined)[] = [];
+  #waitingBytes = 0;
   #closed = false;
   #wake: () => void = () => {};
 
   constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.on("message", (data: Buffer, isBinary: boolean) => {
-      this.#messages.push(isBinary ? undefined : data.toString("utf8"));
-      if (this.#messages.length >= PAUSE_AT) socket.pause();
+      const text = isBinary ? undefined : data.toString("utf8");
+      this.#messages.push(text);
+      this.#waitingBytes += text?.length ?? 0;
+      if (this.#messages.length >= PAUSE_AT || this.#waitingBytes >= PAUSE_AT_BYTES) socket.pause();
       this.#wake();
     });
-    socket.on("close", () => {
-      this.#closed = true;
-      this.#wake();
-    });
+    socket.on("close", () => this.end());
+  }
+
+  /** Nothing that comes, or that has come, counts any more. */
+  end(): void {
+    this.#closed = true;
+    this.#messages.length = 0;
+    this.#wake();
   }
 
   /** The next message; `closed` when there will be none, `late` after the waiting time. */
@@ -30,7 +38,9 @@ export class Inbox {
       if (this.#closed) return "closed";
       if (this.#messages.length > 0) {
         const text = this.#messages.shift();
-        if (this.#socket.isPaused && this.#messages.length < PAUSE_AT / 2) this.#socket.resume();
+        this.#waitingBytes -= text?.length ?? 0;
+        const few = this.#messages.length < PAUSE_AT / 2 && this.#waitingBytes < PAUSE_AT_BYTES / 2;
+        if (this.#socket.isPaused && few) this.#socket.resume();
         return { text };
       }
       const leftMs = deadline === undefined ? undefined : deadline - performance.now();

@@ -1,9 +1,11 @@
 import type { Socket } from "node:net";
-import { CloseCode, type SandboxerError, type ServerEvent, type Status, type StatusName } from "@sandboxer/protocol";
+import type { CloseCode, SandboxerError, ServerEvent, Status, StatusName } from "@sandboxer/protocol";
 import type { WebSocket } from "ws";
 
 /** What a client has not taken yet; above this the source is told to wait. */
 const HIGH_WATER_BYTES = 256 * 1024;
+/** The same for answers, which have no source that could wait; then the client's next message does. */
+const ANSWERS_HIGH_WATER_BYTES = 4 * 1024 * 1024;
 const KEEP_ALIVE_MS = 30_000;
 
 interface Unconfirmed {
@@ -23,19 +25,27 @@ export class Outbox {
   #sequence = 0;
   #heard = true;
   #closing = false;
+  #onSettled: () => void = () => {};
+  readonly #onClose: () => void;
 
-  constructor(socket: WebSocket, stream: Socket) {
+  /** `onClose` is called when this side has said its last word. */
+  constructor(socket: WebSocket, stream: Socket, onClose: () => void) {
     this.#socket = socket;
     this.#stream = stream;
+    this.#onClose = onClose;
     socket.on("pong", (data: Buffer) => this.#onPong(data));
     // A client that vanished without a word is noticed, and its sandbox set free for the next one.
     this.#keepAlive = setInterval(() => {
-      if (!this.#heard) return socket.terminate();
+      // Whose socket is not read here cannot be heard.
+      if (!this.#heard && !socket.isPaused) return socket.terminate();
       this.#heard = false;
       socket.ping();
     }, KEEP_ALIVE_MS);
     this.#keepAlive.unref();
-    socket.on("close", () => clearInterval(this.#keepAlive));
+    socket.on("close", () => {
+      clearInterval(this.#keepAlive);
+      this.#onSettled();
+    });
   }
 
   get open(): boolean {
@@ -76,11 +86,29 @@ export class Outbox {
     if (this.#closing) return;
     this.#socket.close(code);
     this.#closing = true;
+    this.#onClose();
+  }
+
+  /** Resolves when the client has confirmed everything that it is asked to, is gone, or has had its time. */
+  settled(waitMs: number): Promise<void> {
+    if (this.#unconfirmed.length === 0 || !this.open) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, waitMs);
+      this.#onSettled = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** Resolves when there is room for answers. */
+  async roomForAnswers(): Promise<void> {
+    await this.drained(ANSWERS_HIGH_WATER_BYTES);
   }
 
   /** Resolves when the client has taken enough of what was sent, or is gone. */
-  async drained(): Promise<void> {
-    while (this.open && this.#socket.bufferedAmount > HIGH_WATER_BYTES) {
+  async drained(highWaterBytes = HIGH_WATER_BYTES): Promise<void> {
+    while (this.open && this.#socket.bufferedAmount > highWaterBytes) {
       await new Promise<void>((resolve) => {
         const done = (): void => {
           this.#stream.off("drain", done);
@@ -100,6 +128,7 @@ export class Outbox {
     while (this.#unconfirmed[0] !== undefined && this.#unconfirmed[0].sequence <= sequence) {
       this.#unconfirmed.shift()?.onConfirmed();
     }
+    if (this.#unconfirmed.length === 0) this.#onSettled();
   }
 }
 

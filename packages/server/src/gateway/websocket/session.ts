@@ -9,6 +9,8 @@ import type { Outbox } from "./outbox.ts";
 
 /** Stdin that a process has not taken yet; a client that sends more is told so instead of filling the memory. */
 const MAX_PENDING_STDIN_BYTES = 4 * 1024 * 1024;
+/** How long a save waits for the client to confirm what it was sent; what is unconfirmed then is sent again later. */
+const CONFIRMATION_MS = 1_000;
 
 /** One client with one sandbox, from `RUNNING` until the socket closes. Messages are handled one at a time. */
 export class Session implements SandboxClient {
@@ -40,6 +42,12 @@ export class Session implements SandboxClient {
     sendNotice(this.#outbox, notice);
   }
 
+  /** Sends no more output and waits until the client has what was sent, so that a save knows what was not seen. */
+  async quiesce(): Promise<void> {
+    this.end();
+    await this.#outbox.settled(CONFIRMATION_MS);
+  }
+
   /** Stops sending. The execution itself goes on. */
   end(): void {
     this.#stream?.stop();
@@ -68,6 +76,7 @@ export class Session implements SandboxClient {
       case "stdin_without_data":
         return this.#outbox.error("STDIN_ERROR", new SandboxerError("bad_request", message.message));
       case "snapshot_without_name":
+        this.#outbox.status("FILESYSTEM_SNAPSHOT_CREATING");
         return this.#outbox.error("FILESYSTEM_SNAPSHOT_ERROR", new SandboxerError("bad_request", message.message));
     }
   }
@@ -126,6 +135,7 @@ export class Session implements SandboxClient {
       if (durable && this.#executing) {
         throw new SandboxerError("execution_in_progress", "Cannot checkpoint while an execution is in progress.");
       }
+      await this.#outbox.settled(CONFIRMATION_MS);
       await this.#manager.checkpoint(this.#sandbox);
       if (facts.flags.enable_sandbox_handoff) {
         this.#outbox.status("LOCK_RELEASING");
@@ -196,9 +206,11 @@ export class Session implements SandboxClient {
       const code = execution?.exit?.code;
       return this.#outbox.status("EXECUTION_DONE", code === undefined ? {} : { exit_code: code });
     }
+    // What was sent on this socket arrives before anything that is sent now, confirmed or not.
+    const sent = this.#stream?.execution === execution ? this.#stream.sentTo : undefined;
     this.#stream?.stop();
     this.#outbox.status("EXECUTION_RUNNING", { execution_id: execution.id });
-    this.#follow(new ExecutionStream(execution, this.#outbox, from, this.#count));
+    this.#follow(new ExecutionStream(execution, this.#outbox, from ?? sent, this.#count));
   }
 
   #follow(stream: ExecutionStream): void {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { CloseCode } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import { WebSocketServer, type WebSocket } from "ws";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
@@ -39,8 +40,9 @@ export class WebSocketGateway {
     return this.#server.clients.size;
   }
 
-  /** Waits for the clients to hear what they were told, then ends what is left. */
+  /** Sends away who is left, waits for the clients to hear what they were told, then ends what remains. */
   async close(graceMs: number): Promise<void> {
+    this.#server.clients.forEach((client) => client.close(CloseCode.restarting));
     const timer = setTimeout(() => this.#server.clients.forEach((client) => client.terminate()), graceMs);
     await Promise.all(this.#sessions);
     clearTimeout(timer);
@@ -51,8 +53,8 @@ export class WebSocketGateway {
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on("error", () => socket.destroy());
     const manager = this.#options.manager();
-    const url = new URL(request.url ?? "/", "http://localhost");
-    const endpoint = this.#endpoint(request, url);
+    const url = URL.parse(request.url ?? "/", "http://localhost");
+    const endpoint = url === null ? undefined : this.#endpoint(request, url);
     if (endpoint === undefined) return refuse(socket, "404 Not Found", "There is no such endpoint.");
     const refusal = browserRefusal(request, this.#options);
     if (refusal !== undefined) return refuse(socket, "403 Forbidden", refusal);
@@ -90,8 +92,10 @@ export class WebSocketGateway {
       log.error({ err: error }, "a client's session failed");
       client.close(1011);
     });
-    this.#sessions.add(serving);
-    void serving.finally(() => this.#sessions.delete(serving));
+    const closed = new Promise((resolve) => client.once("close", resolve));
+    const over = Promise.all([serving, closed]).then(() => {});
+    this.#sessions.add(over);
+    void over.finally(() => this.#sessions.delete(over));
   }
 }
 

@@ -1,5 +1,9 @@
 /** Looks until a condition holds; fails after the deadline with what was waited for. */
-export async function eventually(what: string, condition: () => boolean | Promise<boolean>, deadlineMs = 10_000): Promise<void> {
+export async function eventually(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  deadlineMs = 10_000,
+): Promise<void> {
   const deadline = performance.now() + deadlineMs;
   while (!(await condition())) {
     if (performance.now() > deadline) throw new Error(`Not so after ${deadlineMs} ms: ${what}`);

@@ -8,6 +8,8 @@ export interface RawClientOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** False: a client that takes everything and confirms nothing. */
   readonly autoPong?: boolean;
+  /** Confirms what it takes, but only after this time. */
+  readonly pongDelayMs?: number;
 }
 
 const DEADLINE_MS = 10_000;
@@ -25,8 +27,13 @@ export class RawClient {
   #taken = 0;
   #wake: () => void = () => {};
 
-  constructor(url: string, { headers = {}, autoPong = true }: RawClientOptions = {}) {
-    this.socket = new WebSocket(url, { headers: { ...headers }, autoPong });
+  constructor(url: string, { headers = {}, autoPong = true, pongDelayMs }: RawClientOptions = {}) {
+    this.socket = new WebSocket(url, { headers: { ...headers }, autoPong: autoPong && pongDelayMs === undefined });
+    if (pongDelayMs !== undefined) {
+      this.socket.on("ping", (data: Buffer) =>
+        setTimeout(() => this.socket.pong(data, undefined, () => {}), pongDelayMs),
+      );
+    }
     this.opened = new Promise((resolve, reject) => {
       this.socket.once("open", resolve);
       this.socket.once("error", reject);
@@ -49,7 +56,11 @@ export class RawClient {
   send(message: object | string): this {
     const frame = typeof message === "string" || Buffer.isBuffer(message) ? message : JSON.stringify(message);
     if (this.socket.readyState === WebSocket.OPEN) this.socket.send(frame);
-    else this.opened.then(() => this.socket.send(frame), () => {});
+    else
+      this.opened.then(
+        () => this.socket.send(frame),
+        () => {},
+      );
     return this;
   }
 
@@ -71,6 +82,12 @@ export class RawClient {
     return [...this.rest(), this.closeCode ?? 0];
   }
 
+  /** What came until the sandbox runs, or the server has closed. */
+  async outcome(): Promise<(string | number)[]> {
+    await this.#when(() => this.#find("RUNNING") !== -1 || this.closeCode !== undefined, "an outcome");
+    return this.#find("RUNNING") === -1 ? this.untilClosed() : this.until("RUNNING");
+  }
+
   /** Takes what has come so far. */
   rest(): string[] {
     const from = this.#taken;
@@ -80,7 +97,9 @@ export class RawClient {
 
   /** Output of both kinds, joined, from all events. */
   get output(): string {
-    return this.events.map((event) => (event.event === "stdout" || event.event === "stderr" ? event.data : "")).join("");
+    return this.events
+      .map((event) => (event.event === "stdout" || event.event === "stderr" ? event.data : ""))
+      .join("");
   }
 
   async event<Kind extends ServerEvent["event"]>(kind: Kind): Promise<ServerEvent & { event: Kind }> {
@@ -107,7 +126,8 @@ export class RawClient {
 
   /** The TCP connection underneath: what is not read there stays in the kernel, then on the server. */
   get tcp(): Socket {
-    return (this.socket as unknown as { _socket: Socket })._socket;
+    const { _socket: socket } = this.socket as unknown as { _socket: Socket };
+    return socket;
   }
 
   #find(word: string): number {
@@ -138,7 +158,8 @@ function words(events: readonly ServerEvent[]): string[] {
     const word = wordOf(event);
     const last = joined.at(-1);
     const prefix = event.event === "stdout" ? "out:" : event.event === "stderr" ? "err:" : undefined;
-    if (prefix !== undefined && last?.startsWith(prefix) === true) joined[joined.length - 1] = last + word.slice(prefix.length);
+    if (prefix !== undefined && last?.startsWith(prefix) === true)
+      joined[joined.length - 1] = last + word.slice(prefix.length);
     else joined.push(word);
   }
   return joined;

@@ -72,7 +72,10 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const problems: string[] = [];
   const sockets = new Set<Socket>();
 
-  const app = createHttpServer({ metrics: () => metrics.registry, readiness: async () => ({ ready: !manager.draining, details: {} }) });
+  const app = createHttpServer({
+    metrics: () => metrics.registry,
+    readiness: async () => ({ ready: !manager.draining, details: {} }),
+  });
   const gateway = new WebSocketGateway(app.server, {
     apiKeys: options.apiKeys ?? [],
     maxClients: options.maxClients ?? 5000,
@@ -90,7 +93,10 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const address = app.server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
 
-  const durability = storeFolder === undefined ? undefined : await openDurability(storeFolder, options, (error) => void manager.loseOwnership(error));
+  const durability =
+    storeFolder === undefined
+      ? undefined
+      : await openDurability(storeFolder, options, (error) => void manager.loseOwnership(error));
   const manager: SandboxManager = new SandboxManager({
     backends: new Map([["fake", options.wrapBackend?.(backend) ?? backend]]),
     defaultBackend: "fake",
@@ -126,7 +132,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   });
 
   const url = `ws://127.0.0.1:${port}`;
-  const connect = (path: string, clientOptions?: RawClientOptions): RawClient => new RawClient(url + path, clientOptions);
+  const connect = (path: string, clientOptions?: RawClientOptions): RawClient =>
+    new RawClient(url + path, clientOptions);
   return {
     url,
     httpUrl: `http://127.0.0.1:${port}`,
@@ -165,7 +172,12 @@ async function openDurability(
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", reason)),
     onError: () => {},
   });
-  const ownership = new Ownership({ store, clock: systemClock, instanceId: () => instances.instanceId, liveness: instances });
+  const ownership = new Ownership({
+    store,
+    clock: systemClock,
+    instanceId: () => instances.instanceId,
+    liveness: instances,
+  });
   const checkpoints = new CheckpointRepository(store);
   const snapshots = new SnapshotRepository(store);
   return { instances, durable: { ownership, checkpoints, snapshots, keepCheckpoints: options.keepCheckpoints ?? 3 } };
