@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "freeze.h"
 #include "output.h"
 #include "process.h"
 #include "removal.h"
@@ -36,6 +37,7 @@ void reaper_start(void) {
 
 static void reap(void *unused) {
     (void)unused;
+    if (frozen()) return;
     char dropped[64];
     while (read(wake[0], dropped, sizeof dropped) > 0) {
     }
@@ -47,4 +49,7 @@ static void reap(void *unused) {
     }
 }
 
-void reaper_watch(void) { watch_fd(wake[0], POLLIN, reap, NULL); }
+/* While frozen nobody is reaped (freeze.c says why); the bytes that wait in the pipe make up for it afterwards. */
+void reaper_watch(void) {
+    if (!frozen()) watch_fd(wake[0], POLLIN, reap, NULL);
+}
