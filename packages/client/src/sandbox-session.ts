@@ -1,5 +1,5 @@
-import type { Language, ServerEvent, Status } from "@sandboxer/protocol";
-import type { Closed, Connection, Received } from "./connection.ts";
+import { SandboxerError, type Language, type ServerEvent, type Status } from "@sandboxer/protocol";
+import type { Closed, Connection, Received, Step } from "./connection.ts";
 import { eventsOf } from "./event-iterator.ts";
 import { ExecutionWatch, type ExecutionResult, type Output } from "./execution-watch.ts";
 
@@ -24,6 +24,7 @@ export class SandboxSession {
   /** Settles when the session is over, with the close code of the protocol. Never rejects. */
   readonly closed: Promise<Closed>;
   readonly #connection: Connection;
+  #following = false;
 
   constructor(connection: Connection, id: string, token: string | undefined) {
     this.#connection = connection;
@@ -35,8 +36,7 @@ export class SandboxSession {
   /** Runs code as a process of its own and waits for its end. A failing program is a result, not an error. */
   async run(language: Language, code: string, { onOutput, signal }: RunOptions = {}): Promise<ExecutionResult> {
     signal?.throwIfAborted();
-    const result = this.#connection.until(new ExecutionWatch(onOutput).step);
-    this.#connection.send({ language, code });
+    const result = this.#follow(new ExecutionWatch(onOutput).step, { language, code });
     const onAbort = (): void => this.#connection.send({ action: "kill_process" });
     signal?.addEventListener("abort", onAbort, { once: true });
     try {
@@ -49,14 +49,12 @@ export class SandboxSession {
   }
 
   /** Replays what was not seen of the present or last execution, then follows it to its end. */
-  reconnect({ onOutput, executionId, offset }: ReconnectOptions = {}): Promise<ExecutionResult> {
-    const result = this.#connection.until(new ExecutionWatch(onOutput).replayStep);
-    this.#connection.send({
+  async reconnect({ onOutput, executionId, offset }: ReconnectOptions = {}): Promise<ExecutionResult> {
+    return this.#follow(new ExecutionWatch(onOutput).replayStep, {
       action: "reconnect",
       ...(executionId === undefined ? {} : { execution_id: executionId }),
       ...(offset === undefined ? {} : { offset }),
     });
-    return result;
   }
 
   /** Sends text to the running execution. What the server makes of it shows in the events. */
@@ -104,6 +102,19 @@ export class SandboxSession {
   /** Everything that the server says from now on, until the session is over. */
   events(): AsyncIterableIterator<ServerEvent> {
     return eventsOf((listener) => this.onEvent(listener), this.closed);
+  }
+
+  /** One at a time, as the server has it: the events of two could not be told apart. */
+  async #follow(step: Step<ExecutionResult>, message: object): Promise<ExecutionResult> {
+    if (this.#following) throw new SandboxerError("execution_in_progress", "An execution is already in progress.");
+    this.#following = true;
+    try {
+      const result = this.#connection.until(step);
+      this.#connection.send(message);
+      return await result;
+    } finally {
+      this.#following = false;
+    }
   }
 
   #ask(message: object, success: Status, failures: readonly Status[]): Promise<true> {

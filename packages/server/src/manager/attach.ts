@@ -30,6 +30,11 @@ export async function attachSandbox(
   const live = await settledSandbox(context, sandboxId);
   if (live !== undefined) {
     checkAccess(credentials, live.facts.tokenHash);
+    if (live.state === "destroying") {
+      // Its end has failed half-way: nobody gets it any more.
+      if (context.options.durable !== undefined) request.onRestoring();
+      throw notFound(sandboxId);
+    }
     if (live.client !== undefined || live.state === "restoring" || live.state === "creating") {
       throw inUse();
     }

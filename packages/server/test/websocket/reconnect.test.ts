@@ -1,18 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { eventually } from "./support/eventually.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
-import { startTestServer, type TestServer } from "./support/test-server.ts";
-import type { RawClient, RawClientOptions } from "./support/raw-client.ts";
+import { startTestServer } from "./support/test-server.ts";
 
 const DURABLE = { enable_checkpoint: true };
-
-/** Attaches as soon as the server has noticed that the client before has gone. */
-async function attachWhenFree(server: TestServer, id: string, options?: RawClientOptions): Promise<RawClient> {
-  for (;;) {
-    const client = server.attach(id, "", options);
-    if ((await client.outcome()).includes("RUNNING")) return client;
-  }
-}
 
 /** Numbered lines, paced, so that there is always something to come. */
 const LINES = "for i in $(seq 1 60); do echo line $i; sleep 0.002; done; exit 7";
@@ -48,7 +39,7 @@ describe("reconnect", () => {
     await client.run("bash", LINES).until("out:");
     client.terminate();
     await client.closed;
-    const again = await attachWhenFree(server, id);
+    const again = await server.attachWhenFree(id);
     const came = await again.send({ action: "reconnect" }).until("EXECUTION_DONE");
     expect([came[0], came.at(-1)]).toEqual(["EXECUTION_RUNNING", "EXECUTION_DONE"]);
     expect(client.output + again.output).toBe(ALL_LINES);
@@ -61,7 +52,7 @@ describe("reconnect", () => {
     await client.run("bash", "sleep 0.05; echo late; exit 7").until("EXECUTION_RUNNING");
     client.terminate();
     await eventually("it has ended", () => server.operations.some(({ operation }) => operation === "execute"));
-    const again = await attachWhenFree(server, id);
+    const again = await server.attachWhenFree(id);
     expect(await again.send({ action: "reconnect" }).until("EXECUTION_DONE")).toEqual([
       "EXECUTION_RUNNING",
       "out:late\n",
@@ -76,7 +67,7 @@ describe("reconnect", () => {
     const { client, id } = await server.create({}, { autoPong: false });
     await client.run("bash", "echo unsure").until("EXECUTION_DONE");
     client.terminate();
-    const again = await attachWhenFree(server, id);
+    const again = await server.attachWhenFree(id);
     expect(await again.send({ action: "reconnect" }).until("EXECUTION_DONE")).toEqual([
       "EXECUTION_RUNNING",
       "out:unsure\n",
@@ -90,7 +81,7 @@ describe("reconnect", () => {
     await client.run("bash", "printf abc; sleep 0.02; printf defg; sleep 0.02; printf hij").until("EXECUTION_DONE");
     const { execution_id } = await client.event("stdout");
     client.terminate();
-    const again = await attachWhenFree(server, id);
+    const again = await server.attachWhenFree(id);
     expect(await again.send({ action: "reconnect", execution_id, offset: 5 }).until("EXECUTION_DONE")).toEqual([
       "EXECUTION_RUNNING",
       "out:fghij",

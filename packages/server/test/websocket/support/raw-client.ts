@@ -70,9 +70,15 @@ export class RawClient {
 
   /** The words that have come and were not taken, up to the first that is `last`. Fails when that does not come. */
   async until(last: string): Promise<string[]> {
-    await this.#when(() => this.#find(last) !== -1, last);
     const from = this.#taken;
-    this.#taken = this.#find(last) + 1;
+    // Each event is looked at once: there may be very many.
+    let looked = from;
+    const isThere = (): boolean => {
+      while (looked < this.events.length && !this.#isAt(looked, last)) looked += 1;
+      return looked < this.events.length;
+    };
+    await this.#when(isThere, last);
+    this.#taken = looked + 1;
     return words(this.events.slice(from, this.#taken));
   }
 
@@ -84,8 +90,10 @@ export class RawClient {
 
   /** What came until the sandbox runs, or the server has closed. */
   async outcome(): Promise<(string | number)[]> {
-    await this.#when(() => this.#find("RUNNING") !== -1 || this.closeCode !== undefined, "an outcome");
-    return this.#find("RUNNING") === -1 ? this.untilClosed() : this.until("RUNNING");
+    const runs = (): boolean =>
+      this.events.some((_event, index) => index >= this.#taken && this.#isAt(index, "RUNNING"));
+    await this.#when(() => runs() || this.closeCode !== undefined, "an outcome");
+    return runs() ? this.until("RUNNING") : this.untilClosed();
   }
 
   /** Takes what has come so far. */
@@ -130,8 +138,9 @@ export class RawClient {
     return socket;
   }
 
-  #find(word: string): number {
-    return this.events.findIndex((event, index) => index >= this.#taken && wordOf(event).startsWith(word));
+  #isAt(index: number, word: string): boolean {
+    const event = this.events[index];
+    return event !== undefined && wordOf(event).startsWith(word);
   }
 
   async #when(condition: () => boolean, what: string): Promise<void> {

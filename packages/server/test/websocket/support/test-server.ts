@@ -54,6 +54,8 @@ export interface TestServer {
   /** A client with a sandbox that runs; what was said until then is taken. */
   create(configuration?: object, options?: RawClientOptions): Promise<CreatedClient>;
   attach(sandboxId: string, query?: string, options?: RawClientOptions): RawClient;
+  /** Attaches as soon as the server has noticed that the client before has gone. */
+  attachWhenFree(sandboxId: string): Promise<RawClient>;
   drain(): Promise<void>;
 }
 
@@ -134,6 +136,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const url = `ws://127.0.0.1:${port}`;
   const connect = (path: string, clientOptions?: RawClientOptions): RawClient =>
     new RawClient(url + path, clientOptions);
+  const attach: TestServer["attach"] = (sandboxId, query = "", clientOptions) =>
+    connect(`/attach/${sandboxId}${query}`, clientOptions);
   return {
     url,
     httpUrl: `http://127.0.0.1:${port}`,
@@ -152,7 +156,13 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       const { sandbox_id: id, sandbox_token: token } = await client.event("sandbox_id");
       return { client, id, token };
     },
-    attach: (sandboxId, query = "", clientOptions) => connect(`/attach/${sandboxId}${query}`, clientOptions),
+    attach,
+    attachWhenFree: async (sandboxId) => {
+      for (;;) {
+        const client = attach(sandboxId);
+        if ((await client.outcome()).includes("RUNNING")) return client;
+      }
+    },
     drain,
   };
 }
