@@ -1,0 +1,38 @@
+import { execFileSync } from "node:child_process";
+import { cpus, loadavg, release, totalmem } from "node:os";
+import { REPOSITORY } from "./arguments.ts";
+
+export interface Machine {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryGiB: number;
+  readonly kernel: string;
+  readonly node: string;
+  readonly commit: string;
+  /** Over one minute, at the start and at the end: work of others makes both sides slower, not equally. */
+  readonly loadAverage: readonly number[];
+}
+
+export function loadNow(): number {
+  return loadavg()[0] ?? 0;
+}
+
+export function describeMachine(loadAtStart: number): Machine {
+  return {
+    cpu: cpus()[0]?.model.trim() ?? "unknown",
+    cores: cpus().length,
+    memoryGiB: Math.round(totalmem() / 1024 ** 3),
+    kernel: release(),
+    node: process.version,
+    commit: commit(),
+    loadAverage: [loadAtStart, loadNow()],
+  };
+}
+
+function commit(): string {
+  try {
+    return execFileSync("git", ["-C", REPOSITORY, "rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim();
+  } catch {
+    return "unknown";
+  }
+}
