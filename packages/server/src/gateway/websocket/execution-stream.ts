@@ -49,13 +49,15 @@ export class ExecutionStream {
 
   async #run(from: number | undefined): Promise<void> {
     const { signal } = this.#abort;
+    // A string of its own: the id is a slice of another one, and V8 serializes objects with slices at a third of the speed.
+    const executionId = Buffer.from(this.execution.id).toString();
     try {
       for await (const { stream, offset, data } of this.execution.output({
         signal,
         ...(from === undefined ? {} : { from }),
       })) {
         const end = offset + data.length;
-        const event: ServerEvent = { event: stream, data: text(data), execution_id: this.execution.id, offset: end };
+        const event: ServerEvent = { event: stream, data: text(data), execution_id: executionId, offset: end };
         this.#sentTo = end;
         this.#onOutput(data.length);
         this.#outbox.sendConfirmed([event], () => this.execution.confirm(end));

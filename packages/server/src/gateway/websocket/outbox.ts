@@ -23,6 +23,8 @@ export class Outbox {
   readonly #unconfirmed: Unconfirmed[] = [];
   readonly #keepAlive: NodeJS.Timeout;
   #sequence = 0;
+  /** Whether a ping follows at the end of this turn. */
+  #asking = false;
   #heard = true;
   #closing = false;
   #onSettled: () => void = () => {};
@@ -58,18 +60,18 @@ export class Outbox {
 
   /**
    * Sends events and learns of their arrival. The ping that asks goes out in the same packet, so that a client which
-   * has seen the events has nearly always answered, even if it vanishes right after.
+   * has seen the events has nearly always answered, even if it vanishes right after. What is sent in one turn has one
+   * ping.
    */
   sendConfirmed(events: readonly ServerEvent[], onConfirmed: () => void): void {
     if (!this.open) return;
-    this.#stream.cork();
+    if (!this.#asking) {
+      this.#asking = true;
+      this.#stream.cork();
+      process.nextTick(() => this.#ask());
+    }
     for (const event of events) this.#socket.send(JSON.stringify(event));
-    this.#sequence += 1;
-    this.#unconfirmed.push({ sequence: this.#sequence, onConfirmed });
-    const mark = Buffer.allocUnsafe(8);
-    mark.writeDoubleBE(this.#sequence);
-    this.#socket.ping(mark);
-    process.nextTick(() => this.#stream.uncork());
+    this.#unconfirmed.push({ sequence: this.#sequence + 1, onConfirmed });
   }
 
   status(name: StatusName, more: { exit_code?: number | null; execution_id?: string } = {}): void {
@@ -119,6 +121,15 @@ export class Outbox {
         this.#stream.once("close", done);
       });
     }
+  }
+
+  #ask(): void {
+    this.#asking = false;
+    this.#sequence += 1;
+    const mark = Buffer.allocUnsafe(8);
+    mark.writeDoubleBE(this.#sequence);
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping(mark);
+    this.#stream.uncork();
   }
 
   #onPong(data: Buffer): void {

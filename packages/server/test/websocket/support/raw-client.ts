@@ -10,6 +10,8 @@ export interface RawClientOptions {
   readonly autoPong?: boolean;
   /** Confirms what it takes, but only after this time. */
   readonly pongDelayMs?: number;
+  /** How long to wait for what is expected; real engines take longer. */
+  readonly deadlineMs?: number;
 }
 
 const DEADLINE_MS = 10_000;
@@ -24,10 +26,13 @@ export class RawClient {
   readonly closed: Promise<number>;
   readonly opened: Promise<void>;
   closeCode: number | undefined;
+  readonly #deadlineMs: number;
   #taken = 0;
   #wake: () => void = () => {};
 
-  constructor(url: string, { headers = {}, autoPong = true, pongDelayMs }: RawClientOptions = {}) {
+  constructor(url: string, options: RawClientOptions = {}) {
+    const { headers = {}, autoPong = true, pongDelayMs, deadlineMs = DEADLINE_MS } = options;
+    this.#deadlineMs = deadlineMs;
     this.socket = new WebSocket(url, { headers: { ...headers }, autoPong: autoPong && pongDelayMs === undefined });
     if (pongDelayMs !== undefined) {
       this.socket.on("ping", (data: Buffer) =>
@@ -144,7 +149,7 @@ export class RawClient {
   }
 
   async #when(condition: () => boolean, what: string): Promise<void> {
-    const deadline = performance.now() + DEADLINE_MS;
+    const deadline = performance.now() + this.#deadlineMs;
     while (!condition()) {
       if (this.closeCode !== undefined || performance.now() > deadline) throw this.#missing(what);
       const woken = Promise.withResolvers<void>();

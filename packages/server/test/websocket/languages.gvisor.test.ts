@@ -1,0 +1,123 @@
+import { describe, expect, test } from "vitest";
+import { ServerProcess, whyNoEngine } from "./support/server-process.ts";
+
+const missing = whyNoEngine();
+if (missing !== undefined) console.warn(`The WebSocket tests on gVisor are skipped: ${missing}`);
+
+describe.skipIf(missing !== undefined)("on gVisor", () => {
+  test("Python, bash and JavaScript: output, stdin, exit codes", async () => {
+    const server = await ServerProcess.start();
+    const { client } = await server.create();
+    expect(
+      await client
+        .run("python", "import sys; print('ä', 6 * 7); print('e', file=sys.stderr); sys.exit(3)")
+        .until("EXECUTION_DONE"),
+    ).toEqual(expect.arrayContaining(["EXECUTION_RUNNING", "out:ä 42\n", "err:e\n", "EXECUTION_DONE"]));
+    expect(client.events.at(-1)).toMatchObject({ exit_code: 3 });
+    expect(await client.run("bash", "echo $((6 * 7)); exit 4").until("EXECUTION_DONE")).toEqual([
+      "EXECUTION_RUNNING",
+      "out:42\n",
+      "EXECUTION_DONE",
+    ]);
+    expect(client.events.at(-1)).toMatchObject({ exit_code: 4 });
+    expect(
+      await client
+        .run("javascript", "console.log([1, 2].map((x) => x * 21)[1]); process.exit(5)")
+        .until("EXECUTION_DONE"),
+    ).toEqual(["EXECUTION_RUNNING", "out:42\n", "EXECUTION_DONE"]);
+    expect(client.events.at(-1)).toMatchObject({ exit_code: 5 });
+
+    for (const [language, code] of [
+      ["python", "print('got', input(), flush=True)"],
+      ["bash", "read -r x; echo got $x"],
+      ["javascript", "process.stdin.once('data', (d) => { console.log('got ' + String(d).trim()); process.exit() })"],
+    ] as const) {
+      await client.run(language, code).until("EXECUTION_RUNNING");
+      client.send({ event: "stdin", data: "Grüße 🌍\n" });
+      expect(await client.until("EXECUTION_DONE")).toEqual(["out:got Grüße 🌍\n", "EXECUTION_DONE"]);
+    }
+    expect(await client.run("python", "import os; os.kill(os.getpid(), 9)").until("EXECUTION_DONE")).toEqual([
+      "EXECUTION_RUNNING",
+      "EXECUTION_DONE",
+    ]);
+    expect(client.events.at(-1)).toMatchObject({ exit_code: null });
+    expect(await client.run("python", "def broken(").until("EXECUTION_DONE")).toContainEqual(
+      expect.stringContaining("SyntaxError"),
+    );
+    expect(await server.stop()).toBe(0);
+  });
+
+  test("characters in two halves arrive whole, and bytes that are no text are replaced", async () => {
+    const server = await ServerProcess.start();
+    const { client } = await server.create();
+    const halves =
+      "import sys, time\nfor b in '€🌍ä'.encode():\n  sys.stdout.buffer.write(bytes([b])); sys.stdout.buffer.flush(); time.sleep(0.01)";
+    expect(await client.run("python", halves).until("EXECUTION_DONE")).toEqual([
+      "EXECUTION_RUNNING",
+      "out:€🌍ä",
+      "EXECUTION_DONE",
+    ]);
+    for (const event of client.events) if (event.event === "stdout") expect(event.data).not.toContain("\ufffd");
+    const binary = "import sys; sys.stdout.buffer.write(bytes(range(256)) * 200)";
+    await client.run("python", binary).until("EXECUTION_DONE");
+    const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
+    expect(client.output.slice("€🌍ä".length)).toBe(
+      Buffer.concat(Array.from({ length: 200 }, () => bytes)).toString("utf8"),
+    );
+    expect((await client.event("stdout")).offset).toBe(256 * 200);
+  });
+
+  test("large output, large code, kill_process", async () => {
+    const server = await ServerProcess.start();
+    const { client } = await server.create();
+    await client.run("bash", "yes 0123456789abcde | head -c 8000000").until("EXECUTION_DONE");
+    expect(client.output).toBe("0123456789abcde\n".repeat(500_000));
+    const padding = "x".repeat(500_000);
+    for (const [language, code] of [
+      ["python", `s = "${padding}"\nprint(len(s), __name__)`],
+      ["bash", `s="${padding}"\necho \${#s} __main__`],
+      [
+        "javascript",
+        `const s = "${padding}";\nconsole.log(s.length, typeof require === "function" ? "__main__" : "no require")`,
+      ],
+    ] as const) {
+      expect(await client.run(language, code).until("EXECUTION_DONE")).toEqual([
+        "EXECUTION_RUNNING",
+        "out:500000 __main__\n",
+        "EXECUTION_DONE",
+      ]);
+    }
+    await client
+      .run("python", "import subprocess; subprocess.run(['sh', '-c', 'echo begun; sleep 1000'])")
+      .until("out:begun");
+    expect(await client.send({ action: "kill_process" }).until("EXECUTION_DONE")).toEqual([
+      "EXECUTION_FORCE_KILLED",
+      "EXECUTION_DONE",
+    ]);
+    expect(await client.run("bash", "pgrep -c sleep || true").until("EXECUTION_DONE")).toContain("out:0\n");
+  });
+
+  test("what is left in the background lives on, and a client that vanishes misses nothing", async () => {
+    const server = await ServerProcess.start();
+    const { client, id } = await server.create();
+    await client
+      .run("bash", "(while true; do date +%s%N > /tmp/tick; sleep 0.05; done) > /dev/null 2>&1 &")
+      .until("EXECUTION_DONE");
+    expect(
+      await client
+        .run("bash", 'a=$(cat /tmp/tick); while [ "$a" = "$(cat /tmp/tick)" ]; do sleep 0.02; done; echo ticks')
+        .until("EXECUTION_DONE"),
+    ).toContain("out:ticks\n");
+    await client.run("bash", "for i in $(seq 1 200); do echo $i; sleep 0.005; done; exit 7").until("out:");
+    client.terminate();
+    for (;;) {
+      const again = server.attach(id);
+      if (!(await again.outcome()).includes("RUNNING")) continue;
+      await again.send({ action: "reconnect" }).until("EXECUTION_DONE");
+      const lines = (client.output + again.output).slice("ticks\n".length);
+      expect(lines).toBe(Array.from({ length: 200 }, (_, index) => `${index + 1}\n`).join(""));
+      expect(again.events.at(-1)).toMatchObject({ exit_code: 7 });
+      break;
+    }
+  });
+});

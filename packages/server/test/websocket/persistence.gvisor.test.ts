@@ -1,0 +1,138 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { ServerProcess, whyNoEngine } from "./support/server-process.ts";
+import { temporaryFolder } from "./support/temporary-folder.ts";
+
+const missing = whyNoEngine();
+if (missing !== undefined) console.warn(`The tests of saved sandboxes on gVisor are skipped: ${missing}`);
+
+const DURABLE = { enable_checkpoint: true, env: { FROM_CREATION: "kept" } };
+
+/** A Python interpreter in the background that answers questions through files, so that its variables can be asked for. */
+const INTERPRETER = `
+import os, subprocess, sys
+subprocess.Popen([sys.executable, "-u", "-c", """
+import os, time
+os.chdir('/tmp'); os.environ['FROM_INSIDE'] = 'kept too'
+opened = open('/tmp/opened', 'w+'); opened.write('first line\\\\n'); opened.flush()
+answers = 0
+while True:
+    try:
+        question = open('/tmp/question').read(); os.remove('/tmp/question')
+    except FileNotFoundError:
+        time.sleep(0.01); continue
+    answers += 1
+    opened.write(question + '\\\\n'); opened.flush()
+    seen = '|'.join([str(answers), os.getcwd(), os.environ['FROM_INSIDE'], os.environ['FROM_CREATION'], str(opened.tell())])
+    open('/tmp/answer.new', 'w').write(seen); os.rename('/tmp/answer.new', '/tmp/answer')
+"""], start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+`;
+const ASK = `
+import os, time
+open('/tmp/q', 'w').write('another'); os.rename('/tmp/q', '/tmp/question')
+while not os.path.exists('/tmp/answer'): time.sleep(0.01)
+print(open('/tmp/answer').read()); os.remove('/tmp/answer')
+`;
+const answer = (round: number): string => `out:${round}|/tmp|kept too|kept|${11 + 8 * round}\n`;
+
+describe.skipIf(missing !== undefined)("on gVisor", () => {
+  test("variables, open files, environment and folder survive ten rounds, between which servers are killed", async () => {
+    const store = await temporaryFolder();
+    let server = await ServerProcess.start({ store });
+    const { client, id } = await server.create(DURABLE);
+    await client.run("python", INTERPRETER).until("EXECUTION_DONE");
+    expect(await client.run("python", ASK).until("EXECUTION_DONE")).toEqual([
+      "EXECUTION_RUNNING",
+      answer(1),
+      "EXECUTION_DONE",
+    ]);
+    expect(await client.send({ action: "checkpoint" }).untilClosed()).toEqual(["CHECKPOINTING", "CHECKPOINTED", 1000]);
+    for (let round = 2; round <= 11; round += 1) {
+      // Every third time on a fresh process; the others, on the same one, are quicker.
+      if (round % 3 === 2) {
+        await server.killHard();
+        server = await ServerProcess.start({ store });
+      }
+      const again = server.attach(id);
+      expect(await again.until("RUNNING")).toEqual(["RESTORING", "RUNNING"]);
+      expect(await again.run("python", ASK).until("EXECUTION_DONE")).toEqual([
+        "EXECUTION_RUNNING",
+        answer(round),
+        "EXECUTION_DONE",
+      ]);
+      expect(await again.send({ action: "checkpoint" }).untilClosed()).toEqual(["CHECKPOINTING", "CHECKPOINTED", 1000]);
+    }
+  });
+
+  test("a drain takes what executes along, and its output goes on elsewhere to the right end", async () => {
+    const store = await temporaryFolder();
+    const first = await ServerProcess.start({ store });
+    const { client, id } = await first.create(DURABLE);
+    const lines = "import sys, time\nfor i in range(1, 301):\n  print(i, flush=True); time.sleep(0.01)\nsys.exit(7)";
+    await client.run("python", lines).until("out:");
+    expect(await first.stop()).toBe(0);
+    expect((await client.untilClosed()).filter((word) => !String(word).startsWith("out:"))).toEqual([
+      "CHECKPOINTING",
+      "CHECKPOINTED",
+      1012,
+    ]);
+    const second = await ServerProcess.start({ store });
+    const again = second.attach(id).send({ action: "reconnect" });
+    const came = await again.until("EXECUTION_DONE");
+    expect(came.filter((word) => !word.startsWith("out:"))).toEqual([
+      "RESTORING",
+      "RUNNING",
+      "EXECUTION_RUNNING",
+      "EXECUTION_DONE",
+    ]);
+    expect(client.output + again.output).toBe(Array.from({ length: 300 }, (_, index) => `${index + 1}\n`).join(""));
+    expect(again.events.at(-1)).toMatchObject({ exit_code: 7 });
+  });
+
+  test("a damaged image is named, and the one before it works", async () => {
+    const store = await temporaryFolder();
+    const server = await ServerProcess.start({ store });
+    const { client, id } = await server.create(DURABLE);
+    const folder = join(store, id, "checkpoints");
+    await client.run("bash", "echo older > file").until("EXECUTION_DONE");
+    await client.send({ action: "checkpoint" }).untilClosed();
+    const older = (await readFile(join(folder, "latest"), "utf8")).trim();
+    const second = server.attach(id);
+    await second.until("RUNNING");
+    await second.run("bash", "echo newer > file").until("EXECUTION_DONE");
+    await second.send({ action: "checkpoint" }).untilClosed();
+    const newest = (await readFile(join(folder, "latest"), "utf8")).trim();
+    const bytes = await readFile(join(folder, newest));
+    const middle = bytes.length >> 1;
+    bytes[middle] = (bytes[middle] ?? 0) ^ 1;
+    await writeFile(join(folder, newest), bytes);
+    expect(await server.attach(id).untilClosed()).toEqual([
+      "RESTORING",
+      "RESTORE_ERROR",
+      expect.stringContaining(newest),
+      4000,
+    ]);
+    const back = server.attach(id, `?checkpoint=${older}`);
+    expect(await back.until("RUNNING")).toEqual(["RESTORING", "RUNNING"]);
+    expect(await back.run("bash", "cat file").until("EXECUTION_DONE")).toContain("out:older\n");
+  });
+
+  test("a filesystem snapshot is a start for others", async () => {
+    const server = await ServerProcess.start({ store: await temporaryFolder() });
+    const { client } = await server.create();
+    await client
+      .run("bash", "mkdir -p lib && echo shared > lib/file && chmod 755 lib/file && ln -s lib/file link")
+      .until("EXECUTION_DONE");
+    expect(
+      await client.send({ action: "snapshot_filesystem", name: "base" }).until("FILESYSTEM_SNAPSHOT_CREATED"),
+    ).toEqual(["FILESYSTEM_SNAPSHOT_CREATING", "FILESYSTEM_SNAPSHOT_CREATED"]);
+    expect(await client.run("bash", "echo changed > lib/file; cat link").until("EXECUTION_DONE")).toContain(
+      "out:changed\n",
+    );
+    const { client: fresh } = await server.create({ filesystem_snapshot_name: "base" });
+    expect(await fresh.run("bash", "cat link; stat -c %a lib/file").until("EXECUTION_DONE")).toContain(
+      "out:shared\n755\n",
+    );
+  });
+});
