@@ -8,6 +8,8 @@ import { MalformedFrameError, PayloadWriter } from "./payload.ts";
 
 /** How far the agent may run ahead of the reader. */
 const WINDOW_BYTES = 512 * 1024;
+/** Well below what the agent keeps unacknowledged, so that its log does not fill up for want of being told. */
+const ACKNOWLEDGE_BYTES = 256 * 1024;
 const STDIN_FRAME_BYTES = 64 * 1024;
 /** A process that does not read its stdin makes its writer wait this long at most. */
 const STDIN_TIMEOUT_MS = 24 * 3_600_000;
@@ -38,7 +40,7 @@ export class AgentProcess implements SandboxProcess {
   readonly #logStart: (process: number) => Promise<number>;
   #exit: ProcessExit | undefined;
   #acknowledged: number;
-  #acknowledgeQueued = false;
+  #toldAcknowledged: number;
   /** The newest reader; the agent's output is for it once its seek was answered. */
   #latest: OutputReader | undefined;
   #reader: OutputReader | undefined;
@@ -52,6 +54,7 @@ export class AgentProcess implements SandboxProcess {
     this.pid = record.pid;
     this.key = record.key;
     this.#acknowledged = record.acknowledged;
+    this.#toldAcknowledged = record.acknowledged;
     this.exited = this.#exited.promise;
     this.exited.catch(() => {});
     if (record.exit !== undefined) this.onExit(record.exit);
@@ -69,7 +72,10 @@ export class AgentProcess implements SandboxProcess {
     const asked = options.from ?? this.#acknowledged;
     const reader = new OutputReader(asked);
     this.#replaceReader(reader);
-    const onAbort = (): void => reader.end();
+    const onAbort = (): void => {
+      reader.end();
+      this.#tellAcknowledged();
+    };
     options.signal?.addEventListener("abort", onAbort, { once: true });
     try {
       await this.#seek(reader, asked);
@@ -91,16 +97,15 @@ export class AgentProcess implements SandboxProcess {
     }
   }
 
+  /**
+   * Each telling wakes the sandbox, so the agent hears of it when that makes much room in its log, or when nothing is on
+   * its way to the reader that would be acknowledged later.
+   */
   acknowledge(offset: number): void {
     if (offset <= this.#acknowledged) return;
     this.#acknowledged = offset;
-    if (this.#acknowledgeQueued) return;
-    // Many acknowledgements of one turn go out as one frame.
-    this.#acknowledgeQueued = true;
-    setImmediate(() => {
-      this.#acknowledgeQueued = false;
-      this.#sendWindow();
-    });
+    const moreToCome = this.#reader !== undefined && offset < this.#reader.position;
+    if (!moreToCome || offset - this.#toldAcknowledged >= ACKNOWLEDGE_BYTES) this.#tellAcknowledged();
   }
 
   /** Writes are kept in the order of the calls, one frame at a time, as the agent asks for. */
@@ -160,7 +165,12 @@ export class AgentProcess implements SandboxProcess {
     });
   }
 
+  #tellAcknowledged(): void {
+    if (this.#toldAcknowledged < this.#acknowledged) this.#sendWindow();
+  }
+
   #sendWindow(): void {
+    this.#toldAcknowledged = this.#acknowledged;
     // Also while its seek is under way: an older limit behind the seek would close the window again.
     const reader = this.#latest;
     if (reader === this.#reader) reader?.widen(WINDOW_BYTES);
@@ -173,6 +183,7 @@ export class AgentProcess implements SandboxProcess {
     this.#latest = reader;
     this.#reader = undefined;
     old?.end();
+    this.#tellAcknowledged();
   }
 
   async #request(type: (typeof Request)[keyof typeof Request], payload: PayloadWriter): Promise<void> {
