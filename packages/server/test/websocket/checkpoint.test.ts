@@ -148,6 +148,16 @@ test.each([
   expect(await fourth.run("bash", "cat file").until("EXECUTION_DONE")).toContain("out:old\n");
 });
 
+test("a save that failed sets the sandbox free, also when the client does not hear of it", async () => {
+  const server = await startTestServer();
+  const { client, id } = await server.create(DURABLE);
+  server.backend.faults.set("snapshot", { error: new SandboxerError("internal", "no luck"), times: 1 });
+  client.send({ action: "checkpoint" });
+  client.tcp.pause();
+  await eventually("it has failed", () => server.operations.some(({ operation }) => operation === "checkpoint"));
+  expect(await server.attach(id).outcome()).toEqual(["RUNNING"]);
+});
+
 test("the store is full while the image is written: alive, and nothing half-written is left", async () => {
   let full = false;
   const server = await startTestServer({

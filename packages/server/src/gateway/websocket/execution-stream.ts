@@ -56,6 +56,8 @@ export class ExecutionStream {
         signal,
         ...(from === undefined ? {} : { from }),
       })) {
+        // A save may be under way that counts on nothing more being sent.
+        if (signal.aborted) return;
         const end = offset + data.length;
         const event: ServerEvent = { event: stream, data: text(data), execution_id: executionId, offset: end };
         this.#sentTo = end;

@@ -61,7 +61,7 @@ export class ServerProcess {
     createInterface(child.stderr).on("line", (line) => log.push(line));
     const url = await firstLine(child, log);
     const server = new ServerProcess(url, dataHome, child, log);
-    onTestFinished(() => server.stop());
+    onTestFinished(async () => void (await server.stop()));
     return server;
   }
 
