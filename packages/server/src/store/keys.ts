@@ -4,12 +4,12 @@ const SEGMENT = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/;
 
 /** Refuses every key that could leave the root, or meet a name that a driver keeps for itself. */
 export function checkKey(key: string): string {
-  for (const segment of key.split("/")) {
-    if (!SEGMENT.test(segment)) {
-      throw new SandboxerError("bad_request", `"${key}" is not a valid name in the store.`);
-    }
-  }
+  if (!isKey(key)) throw new SandboxerError("bad_request", `"${key}" is not a valid name in the store.`);
   return key;
+}
+
+export function isKey(key: string): boolean {
+  return key.split("/").every((segment) => SEGMENT.test(segment));
 }
 
 /** As {@link checkKey}; the empty string is the root. */

@@ -10,12 +10,10 @@ export async function openStore(address: string): Promise<ObjectStore> {
   if (address === "") throw new SandboxerError("bad_request", "The store's address is empty.");
   if (scheme === undefined) return await DirectoryStore.open(resolve(address));
   if (scheme === "file") return await DirectoryStore.open(fileURLToPath(address));
-  if (scheme === "s3" || scheme === "gs") {
-    throw new SandboxerError("not_supported", `Stores at ${scheme}:// addresses come with the next release.`, {
-      hint: "Use a folder for now: --store /path.",
-    });
-  }
+  // Their client libraries are loaded only here.
+  if (scheme === "s3") return await (await import("./s3/open-s3.ts")).openS3Store(address);
+  if (scheme === "gs") return await (await import("./gcs/open-gcs.ts")).openGcsStore(address);
   throw new SandboxerError("bad_request", `"${scheme}" is no kind of store that is known here.`, {
-    hint: "Use a path, or a file: URL.",
+    hint: "Use a path, a file: URL, s3://bucket/prefix or gs://bucket/prefix.",
   });
 }

@@ -1,52 +1,60 @@
 import { randomUUID } from "node:crypto";
 import { SandboxerError } from "@sandboxer/protocol";
+import { systemClock } from "../support/clock.ts";
 import { AmbiguousWriteError, type ObjectStore, type SwapOutcome } from "./store.ts";
 
 const RACERS = 16;
+const ATTEMPTS = 6;
 
 /**
  * Tries out what ownership depends on: that a cell is created once, replaced only at its present version, and won by one
  * of many. Stores that ignore such conditions answer every write with success, so asking them is the only way to know.
  */
-export async function probeStore(store: ObjectStore): Promise<void> {
+export async function probeStore(store: ObjectStore, hint: string): Promise<void> {
   const folder = `probe-${randomUUID()}`;
   try {
-    await probeCells(store, `${folder}/cell.json`);
+    await probeCells(store, folder);
     await probeBlobs(store, `${folder}/blob`);
   } catch (error) {
     if (error instanceof SandboxerError) throw error;
-    throw unfit(store, error instanceof Error ? error.message : String(error), error);
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new SandboxerError("store_unavailable", `The store ${store.address} cannot be used: ${reason}.`, {
+      cause: error,
+      hint,
+    });
   } finally {
     await store.deleteTree(folder).catch(() => undefined);
   }
 }
 
-async function probeCells(store: ObjectStore, key: string): Promise<void> {
+async function probeCells(store: ObjectStore, folder: string): Promise<void> {
+  const key = `${folder}/cell.json`;
   const first = await swap(store, key, undefined, "first");
-  if (first.outcome !== "written") throw unfit(store, "it refuses to create a new object");
+  if (first.outcome !== "written") throw new Error("it refuses to create a new object");
   await refuses(store, key, undefined, "it lets an existing object be created again");
 
   const second = await swap(store, key, first.version, "second");
-  if (second.outcome !== "written") throw unfit(store, "it refuses to replace an object at its present version");
+  if (second.outcome !== "written") throw new Error("it refuses to replace an object at its present version");
   await refuses(store, key, first.version, "it lets an object be replaced at an old version");
+  await refuses(store, `${folder}/missing.json`, first.version, "it lets a missing object be replaced");
   await holds(store, key, "second");
 
   const race = await Promise.all(
     Array.from({ length: RACERS }, (_, racer) => swap(store, key, second.version, `racer ${racer}`)),
   );
   const winners = race.flatMap((result, racer) => (result.outcome === "written" ? [racer] : []));
-  if (winners.length !== 1) throw unfit(store, `${winners.length} of ${RACERS} racing writers were told they had won`);
+  if (winners.length !== 1) throw new Error(`${winners.length} of ${RACERS} racing writers were told they had won`);
   await holds(store, key, `racer ${winners[0]}`);
 }
 
 async function probeBlobs(store: ObjectStore, key: string): Promise<void> {
   const bytes = Buffer.from("probe");
   const first = await store.write(key, [bytes], { ifAbsent: true });
-  if (first.outcome !== "written") throw unfit(store, "it refuses to create a new object");
+  if (first.outcome !== "written") throw new Error("it refuses to create a new object");
   const again = await store.write(key, [bytes], { ifAbsent: true });
-  if (again.outcome !== "conflict") throw unfit(store, "it lets an existing object be created again");
+  if (again.outcome !== "conflict") throw new Error("it lets an existing object be created again");
   const found = await store.stat(key);
-  if (found?.sizeBytes !== bytes.byteLength) throw unfit(store, "an object that was just written is not there");
+  if (found?.sizeBytes !== bytes.byteLength) throw new Error("an object that was just written is not there");
 }
 
 async function refuses(
@@ -56,29 +64,34 @@ async function refuses(
   otherwise: string,
 ): Promise<void> {
   const result = await swap(store, key, expected, "never");
-  if (result.outcome !== "conflict") throw unfit(store, otherwise);
+  if (result.outcome !== "conflict") throw new Error(otherwise);
 }
 
 async function holds(store: ObjectStore, key: string, text: string): Promise<void> {
   const cell = await store.readCell(key);
   const found = cell === undefined ? "nothing" : `"${Buffer.from(cell.body).toString()}"`;
-  if (found !== `"${text}"`) throw unfit(store, `"${text}" was written and ${found} was read back`);
+  if (found !== `"${text}"`) throw new Error(`"${text}" was written and ${found} was read back`);
 }
 
+/** Unclear answers are tried again: some stores ask for patience when one object is written often. */
 async function swap(store: ObjectStore, key: string, expected: string | undefined, text: string): Promise<SwapOutcome> {
-  try {
-    return await store.swapCell(key, expected, Buffer.from(text));
-  } catch (error) {
-    if (!(error instanceof AmbiguousWriteError)) throw error;
-    const found = await store.readCell(key);
-    const applied = found !== undefined && Buffer.from(found.body).toString() === text;
-    return applied ? { outcome: "written", version: found.version } : { outcome: "conflict" };
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await store.swapCell(key, expected, Buffer.from(text));
+    } catch (error) {
+      if (!(error instanceof AmbiguousWriteError)) throw error;
+      const found = await store.readCell(key);
+      const applied = found !== undefined && Buffer.from(found.body).toString() === text;
+      if (applied) return { outcome: "written", version: found.version };
+      if (found?.version !== expected) return { outcome: "conflict" };
+      if (attempt === ATTEMPTS) {
+        throw new Error(`it gives no clear answer to a conditional write: ${causeOf(error)}`, { cause: error });
+      }
+      await systemClock.sleep(Math.random() * 250 * 2 ** attempt);
+    }
   }
 }
 
-function unfit(store: ObjectStore, reason: string, cause?: unknown): SandboxerError {
-  return new SandboxerError("store_unavailable", `The store ${store.address} cannot be used: ${reason}.`, {
-    cause,
-    hint: "Use a folder on a file system with hard links (ext4, xfs, btrfs, NFS) that this user may write.",
-  });
+function causeOf(error: Error): string {
+  return error.cause instanceof Error ? error.cause.message : error.message;
 }

@@ -30,7 +30,7 @@ it("refuses a store that ignores conditions", async () => {
   const store = await brokenStore(
     (swap, inner) => async (key, _expected, body) => await overwrite(inner, swap, key, body),
   );
-  await expect(probeStore(store)).rejects.toMatchObject({
+  await expect(probeStore(store, "hint")).rejects.toMatchObject({
     code: "store_unavailable",
     message: expect.stringContaining("created again") as unknown,
   });
@@ -41,7 +41,7 @@ it("refuses a store that honours creation only", async () => {
     (swap, inner) => async (key, expected, body) =>
       expected === undefined ? await swap(key, expected, body) : await overwrite(inner, swap, key, body),
   );
-  await expect(probeStore(store)).rejects.toThrow("at an old version");
+  await expect(probeStore(store, "hint")).rejects.toThrow("at an old version");
 });
 
 it("refuses a store that checks and then writes", async () => {
@@ -51,10 +51,10 @@ it("refuses a store that checks and then writes", async () => {
     await new Promise((done) => setTimeout(done, 5));
     return await overwrite(inner, swap, key, body);
   });
-  await expect(probeStore(store)).rejects.toThrow("racing writers");
+  await expect(probeStore(store, "hint")).rejects.toThrow("racing writers");
 });
 
 it("refuses a store that cannot be written", async () => {
   const store = await brokenStore(() => async () => await Promise.reject(new Error("403 Forbidden")));
-  await expect(probeStore(store)).rejects.toThrow("403 Forbidden");
+  await expect(probeStore(store, "hint")).rejects.toThrow("403 Forbidden");
 });

@@ -19,6 +19,8 @@ import { makeFolder } from "./durable.ts";
 import { asStoreError, hasCode } from "./file-errors.ts";
 import { TemporaryFiles } from "./temporary-files.ts";
 
+const UNFIT_HINT = "Use a folder on a file system with hard links (ext4, xfs, btrfs, NFS) that this user may write.";
+
 /** A store in a folder of a file system with hard links. Names that begin with a dot are this driver's own. */
 export class DirectoryStore implements ObjectStore {
   readonly address: string;
@@ -105,7 +107,7 @@ export class DirectoryStore implements ObjectStore {
 
   async probe(): Promise<void> {
     await inTermsOfStore("its root", () => stat(this.address));
-    await probeStore(this);
+    await probeStore(this, UNFIT_HINT);
   }
 
   /** Names that a key cannot have were put there by somebody else, or are this driver's own. */

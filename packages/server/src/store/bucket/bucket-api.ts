@@ -1,0 +1,105 @@
+import type { RefusalReason } from "./bucket-error.ts";
+
+/**
+ * What a kind of bucket must do for BucketStore: single requests, each tried once and each with a time limit of
+ * its own. Names are full names in the bucket. Every failure is a BucketError, or the reason of the signal.
+ */
+export interface BucketApi {
+  /** For people and logs, without secrets. */
+  readonly address: string;
+
+  /** What the operator can do about each reason to refuse. */
+  readonly remedies: Readonly<Record<RefusalReason, string>>;
+
+  /** Undefined when there is none. */
+  getCell(name: string): Promise<StoredCell | undefined>;
+
+  /** Creates it if `expected` is undefined. Gives the new version; `precondition` when another one is there. */
+  putCell(name: string, expected: string | undefined, body: Uint8Array): Promise<string>;
+
+  /** Undefined when there is none. */
+  head(name: string): Promise<StoredHead | undefined>;
+
+  /** Undefined when there is none. A range that begins beyond the end gives nothing. */
+  open(name: string, range: ByteRange, options: RequestOptions): Promise<OpenedBlob | undefined>;
+
+  put(name: string, body: Uint8Array, options: PutOptions): Promise<void>;
+
+  /** Begins a blob of many parts that appears when the upload is finished, and not before. */
+  beginUpload(name: string, options: UploadOptions): Promise<LargeUpload>;
+
+  listPage(request: ListRequest): Promise<ListPage>;
+
+  /** Removing what is not there is fine. */
+  delete(name: string): Promise<void>;
+
+  /** Learns peculiarities of this server that the requests above must take into account. */
+  learn?(probeName: string): Promise<void>;
+}
+
+export interface StoredCell {
+  readonly body: Uint8Array;
+  readonly version: string;
+}
+
+export interface StoredHead {
+  readonly sizeBytes: number;
+  /** The mark that {@link PutOptions.writer} left. */
+  readonly writer: string | undefined;
+}
+
+export interface ByteRange {
+  readonly start: number;
+  /** Exclusive. */
+  readonly end: number | undefined;
+  /** Of an earlier opening: another version is a `precondition`. */
+  readonly version?: string;
+}
+
+export interface OpenedBlob {
+  readonly chunks: AsyncIterable<Uint8Array>;
+  readonly version: string | undefined;
+}
+
+export interface RequestOptions {
+  readonly signal: AbortSignal | undefined;
+}
+
+export interface PutOptions extends RequestOptions {
+  /** Stored with the blob, so that a write whose answer was lost can be recognised. */
+  readonly writer: string;
+  readonly ifAbsent: boolean;
+}
+
+export interface UploadOptions extends PutOptions {
+  /** Tries a request again while its failures are unclear. */
+  readonly retry: Retry;
+}
+
+export type Retry = <T>(action: () => Promise<T>) => Promise<T>;
+
+/** All parts but the last have {@link PART_BYTES}. The upload does its own retrying. */
+export interface LargeUpload {
+  /** The bytes belong to the upload from now on. Resolves when there is room for another part. */
+  add(part: Uint8Array, last: boolean): Promise<void>;
+  finish(): Promise<void>;
+  /** Leaves nothing of the parts. */
+  abort(): Promise<void>;
+}
+
+/** Large enough for 160 GB in the 10,000 parts that S3 allows; a multiple of 256 KiB, as GCS demands. */
+export const PART_BYTES = 16 * 1024 * 1024;
+
+export interface ListRequest {
+  readonly prefix: string;
+  /** Whether names with a further `/` after the prefix are given as folders. */
+  readonly byFolder: boolean;
+  readonly pageToken: string | undefined;
+}
+
+export interface ListPage {
+  readonly objects: readonly { readonly name: string; readonly sizeBytes: number }[];
+  /** Whole names, with their `/` at the end. */
+  readonly folders: readonly string[];
+  readonly nextPageToken: string | undefined;
+}

@@ -1,0 +1,109 @@
+import { randomUUID } from "node:crypto";
+import type { Clock } from "../../support/clock.ts";
+import { type Chunks, ObjectNotFoundError, type ReadOptions, type WriteOptions, type WriteOutcome } from "../store.ts";
+import type { BucketApi, PutOptions, Retry } from "./bucket-api.ts";
+import { hasFailed } from "./bucket-error.ts";
+import { evenChunks } from "./even-chunks.ts";
+import { parts } from "./parts.ts";
+import { BLOB_REQUESTS, delayMs, retryUnclear } from "./retry.ts";
+
+/** Blobs in a bucket: small ones by one request, large ones in parts; both appear whole. */
+export class BucketBlobs {
+  readonly #api: BucketApi;
+  readonly #clock: Clock;
+
+  constructor(api: BucketApi, clock: Clock) {
+    this.#api = api;
+    this.#clock = clock;
+  }
+
+  /** Goes on where a broken connection ended, and only with the same version of the blob. */
+  async *read(name: string, options: ReadOptions): AsyncGenerator<Uint8Array, void, undefined> {
+    const { start = 0, end, signal, reuseMemory = false } = options;
+    if (end !== undefined && end <= start) {
+      if ((await this.#retrying(signal)(() => this.#api.head(name))) === undefined) throw new ObjectNotFoundError(name);
+      return;
+    }
+    yield* evenChunks(this.#pieces(name, start, end, signal), reuseMemory);
+  }
+
+  async *#pieces(
+    name: string,
+    start: number,
+    end: number | undefined,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    let position = start;
+    let version: string | undefined;
+    let failures = 0;
+    while (position < (end ?? Number.POSITIVE_INFINITY)) {
+      const range = { start: position, end, ...(version === undefined ? {} : { version }) };
+      const opened = await this.#retrying(signal)(() => this.#api.open(name, range, { signal }));
+      if (opened === undefined) throw new ObjectNotFoundError(name);
+      version ??= opened.version;
+      try {
+        for await (const piece of opened.chunks) {
+          signal?.throwIfAborted();
+          failures = 0;
+          position += piece.byteLength;
+          yield piece;
+        }
+        return;
+      } catch (error) {
+        signal?.throwIfAborted();
+        failures += 1;
+        if (!hasFailed(error, "unclear") || failures >= BLOB_REQUESTS.attempts) throw error;
+        await this.#clock.sleep(delayMs(BLOB_REQUESTS, failures), signal);
+      }
+    }
+  }
+
+  async write(name: string, chunks: Chunks, { ifAbsent = false, signal }: WriteOptions): Promise<WriteOutcome> {
+    const retry = this.#retrying(signal);
+    const put: PutOptions = { writer: randomUUID(), ifAbsent, signal };
+    // Not every store minds the condition of a large upload; those that do catch what comes between.
+    if (ifAbsent && (await retry(() => this.#api.head(name))) !== undefined) return { outcome: "conflict" };
+    let sizeBytes = 0;
+    const written = await this.#unlessTaken(name, put, async () => {
+      sizeBytes = await this.#upload(name, chunks, put, retry);
+    });
+    return written ? { outcome: "written", sizeBytes } : { outcome: "conflict" };
+  }
+
+  async #upload(name: string, chunks: Chunks, put: PutOptions, retry: Retry): Promise<number> {
+    let sizeBytes = 0;
+    let upload;
+    try {
+      for await (const { bytes, last } of parts(chunks, put.signal)) {
+        sizeBytes += bytes.byteLength;
+        if (last && upload === undefined) {
+          await retry(() => this.#api.put(name, bytes, put));
+          return sizeBytes;
+        }
+        upload ??= await retry(() => this.#api.beginUpload(name, { ...put, retry }));
+        await upload.add(bytes, last);
+      }
+      await upload?.finish();
+      return sizeBytes;
+    } catch (error) {
+      await upload?.abort().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** An object that is in the way may be one's own: the answer to an earlier attempt was lost. */
+  async #unlessTaken(name: string, put: PutOptions, upload: () => Promise<void>): Promise<boolean> {
+    try {
+      await upload();
+      return true;
+    } catch (error) {
+      if (!hasFailed(error, "precondition")) throw error;
+      const found = await this.#retrying(put.signal)(() => this.#api.head(name));
+      return found?.writer === put.writer;
+    }
+  }
+
+  #retrying(signal: AbortSignal | undefined): Retry {
+    return async (action) => await retryUnclear(this.#clock, BLOB_REQUESTS, signal, action);
+  }
+}

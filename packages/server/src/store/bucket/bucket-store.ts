@@ -1,0 +1,160 @@
+import { randomUUID } from "node:crypto";
+import { type Clock, systemClock } from "../../support/clock.ts";
+import { checkFolder, checkKey, isKey } from "../keys.ts";
+import { probeStore } from "../probe.ts";
+import {
+  AmbiguousWriteError,
+  type BlobStat,
+  type Cell,
+  type Chunks,
+  type ListedObject,
+  ObjectNotFoundError,
+  type ObjectStore,
+  type ReadOptions,
+  type SwapOutcome,
+  type WriteOptions,
+  type WriteOutcome,
+} from "../store.ts";
+import type { BucketApi } from "./bucket-api.ts";
+import { BucketBlobs } from "./bucket-blobs.ts";
+import { hasFailed } from "./bucket-error.ts";
+import { BucketListing } from "./bucket-listing.ts";
+import { retryUnclear, SMALL_REQUESTS } from "./retry.ts";
+import { asStoreError } from "./store-error.ts";
+
+const CELL_SUFFIX = ".json";
+
+const UNFIT_HINT = "Use a store with working conditional writes; docs/stores.md names some.";
+
+/** A store below a prefix of a bucket. What differs between kinds of buckets is in its {@link BucketApi}. */
+export class BucketStore implements ObjectStore {
+  readonly #api: BucketApi;
+  readonly #prefix: string;
+  readonly #clock: Clock;
+  readonly #blobs: BucketBlobs;
+  readonly #listing: BucketListing;
+
+  constructor(api: BucketApi, prefix: string, clock: Clock = systemClock) {
+    this.#api = api;
+    this.#prefix = prefix;
+    this.#clock = clock;
+    this.#blobs = new BucketBlobs(api, clock);
+    this.#listing = new BucketListing(api, (action) => this.#retrying(action));
+  }
+
+  get address(): string {
+    return this.#api.address;
+  }
+
+  async readCell(key: string): Promise<Cell | undefined> {
+    const name = this.#nameOf(key);
+    return await this.#inTermsOfStore(key, () => this.#retrying(() => this.#api.getCell(name)));
+  }
+
+  /** Tried once: after an attempt without an answer a second one might meet the first, and take it for somebody else's. */
+  async swapCell(key: string, expected: string | undefined, body: Uint8Array): Promise<SwapOutcome> {
+    const name = this.#nameOf(key);
+    try {
+      return { outcome: "written", version: await this.#api.putCell(name, expected, body) };
+    } catch (error) {
+      if (hasFailed(error, "precondition", "absent")) return { outcome: "conflict" };
+      if (hasFailed(error, "unclear")) throw new AmbiguousWriteError(key, error);
+      throw asStoreError(error, this.#api, key);
+    }
+  }
+
+  async *listCells(folder: string): AsyncIterable<string> {
+    for await (const entry of this.#entries(folder, true)) {
+      if ("key" in entry && entry.key.endsWith(CELL_SUFFIX)) yield entry.key;
+    }
+  }
+
+  async stat(key: string): Promise<BlobStat | undefined> {
+    const name = this.#nameOf(key);
+    const found = await this.#inTermsOfStore(key, () => this.#retrying(() => this.#api.head(name)));
+    return found === undefined ? undefined : { sizeBytes: found.sizeBytes };
+  }
+
+  async *read(key: string, options: ReadOptions = {}): AsyncIterable<Uint8Array> {
+    const name = this.#nameOf(key);
+    try {
+      yield* this.#blobs.read(name, options);
+    } catch (error) {
+      throw error instanceof ObjectNotFoundError ? new ObjectNotFoundError(key) : asStoreError(error, this.#api, key);
+    }
+  }
+
+  async write(key: string, chunks: Chunks, options: WriteOptions = {}): Promise<WriteOutcome> {
+    const name = this.#nameOf(key);
+    return await this.#inTermsOfStore(key, () => this.#blobs.write(name, chunks, options));
+  }
+
+  async writeText(key: string, text: string): Promise<void> {
+    await this.write(key, [Buffer.from(text)]);
+  }
+
+  async *list(folder: string): AsyncIterable<ListedObject> {
+    for await (const entry of this.#entries(folder, false)) if ("key" in entry) yield entry;
+  }
+
+  async *listFolders(folder: string): AsyncIterable<string> {
+    for await (const entry of this.#entries(folder, true)) if ("folder" in entry) yield entry.folder;
+  }
+
+  async delete(key: string): Promise<void> {
+    const name = this.#nameOf(key);
+    await this.#inTermsOfStore(key, () => this.#retrying(() => this.#api.delete(name)));
+  }
+
+  async deleteTree(folder: string): Promise<void> {
+    const name = this.#nameOf(folder);
+    await this.#inTermsOfStore(folder, () => this.#listing.deleteBelow(`${name}/`));
+  }
+
+  /** Begins with what tells an unreachable store, wrong credentials and a missing bucket from missing conditions. */
+  async probe(): Promise<void> {
+    const folder = `probe-${randomUUID()}`;
+    await this.#inTermsOfStore("listing", () => this.#listing.isEmpty(`${this.#prefix}${folder}/`));
+    await this.#inTermsOfStore("a probe", async () => await this.#api.learn?.(`${this.#prefix}${folder}/learn.json`));
+    await probeStore(this, UNFIT_HINT);
+    // The probe above forgives a failure to clean up.
+    await this.deleteTree(folder);
+    await this.writeText(`${folder}/blob`, "probe");
+    await this.delete(`${folder}/blob`);
+  }
+
+  async *#entries(folder: string, byFolder: boolean): AsyncIterable<ListedObject | { readonly folder: string }> {
+    const below = this.#prefix + (checkFolder(folder) === "" ? "" : `${folder}/`);
+    try {
+      for await (const page of this.#listing.pages(below, byFolder)) {
+        for (const { name, sizeBytes } of page.objects) {
+          const key = name.slice(this.#prefix.length);
+          // Others may keep objects here under names that are none of ours.
+          if (isKey(key)) yield { key, sizeBytes };
+        }
+        for (const name of page.folders) {
+          const child = name.slice(below.length, -1);
+          if (isKey(child)) yield { folder: child };
+        }
+      }
+    } catch (error) {
+      throw asStoreError(error, this.#api, `listing ${folder === "" ? "its root" : folder}`);
+    }
+  }
+
+  #nameOf(key: string): string {
+    return this.#prefix + checkKey(key);
+  }
+
+  async #retrying<T>(action: () => Promise<T>): Promise<T> {
+    return await retryUnclear(this.#clock, SMALL_REQUESTS, undefined, action);
+  }
+
+  async #inTermsOfStore<T>(what: string, action: () => Promise<T>): Promise<T> {
+    try {
+      return await action();
+    } catch (error) {
+      throw asStoreError(error, this.#api, what);
+    }
+  }
+}

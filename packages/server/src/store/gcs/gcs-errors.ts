@@ -1,0 +1,62 @@
+import { BucketError, type BucketFailure, type RefusalReason } from "../bucket/bucket-error.ts";
+
+const UNCLEAR_STATUS = new Set([408, 409, 425, 429]);
+
+/** Codes of connections that could not be made or broke, and of names that could not be looked up. */
+const NETWORK_CODE = /^(E[A-Z]+|UND_ERR_[A-Z_]+)$/;
+
+/** What an answer other than success says. Reads its body. */
+export async function failureOf(answer: Response): Promise<BucketError> {
+  const text = await answer.text().catch(() => "");
+  const { message, reason } = parse(text);
+  const said = `${message ?? (text.slice(0, 200).trim() || answer.statusText)} (${answer.status})`;
+  return new BucketError(judge(answer.status, reason, message ?? text), said);
+}
+
+function judge(status: number, reason: string, message: string): BucketFailure {
+  if (status === 412 || status === 304) return { kind: "precondition" };
+  // Both are called notFound; only the text tells them apart.
+  if (status === 404) return /bucket/i.test(message) ? refused("bucket") : { kind: "absent" };
+  if (status >= 500 || UNCLEAR_STATUS.has(status) || /rateLimitExceeded/i.test(reason)) {
+    return { kind: "unclear", reached: true };
+  }
+  if (/quota|storageFull/i.test(reason)) return refused("space");
+  if (status === 401) return refused("credentials");
+  if (status === 403) return refused("rights");
+  return refused("request");
+}
+
+function refused(reason: RefusalReason): BucketFailure {
+  return { kind: "refused", reason };
+}
+
+function parse(text: string): { readonly message: string | undefined; readonly reason: string } {
+  try {
+    const { error } = JSON.parse(text) as { error?: { message?: string; errors?: { reason?: string }[] } };
+    return { message: error?.message, reason: error?.errors?.[0]?.reason ?? "" };
+  } catch {
+    return { message: undefined, reason: "" };
+  }
+}
+
+/** Why there was no answer at all. */
+export function asBucketError(thrown: unknown): unknown {
+  if (thrown instanceof BucketError || !(thrown instanceof Error)) return thrown;
+  return new BucketError({ kind: "unclear", reached: false }, reasonsOf(thrown), thrown);
+}
+
+/** Why there is no token: the network, or what the operator has set up. */
+export function asCredentialsError(thrown: unknown): BucketError {
+  const { code, status } = thrown as { code?: unknown; status?: unknown };
+  const network =
+    (typeof code === "string" && NETWORK_CODE.test(code)) || (typeof status === "number" && status >= 500);
+  const failure: BucketFailure = network ? { kind: "unclear", reached: false } : refused("credentials");
+  return new BucketError(failure, thrown instanceof Error ? reasonsOf(thrown) : String(thrown), thrown);
+}
+
+/** `fetch failed` says nothing; its cause does. */
+function reasonsOf(error: Error): string {
+  const { cause } = error;
+  if (cause instanceof AggregateError) return reasonsOf(cause.errors[0] as Error);
+  return cause instanceof Error && cause.message !== "" ? cause.message : error.message;
+}

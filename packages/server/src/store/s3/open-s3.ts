@@ -1,0 +1,47 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { parseBucketAddress } from "../bucket/address.ts";
+import { BucketStore } from "../bucket/bucket-store.ts";
+import { S3Api } from "./s3-api.ts";
+import type { S3Sdk } from "./s3-request.ts";
+
+const CONNECT_LIMIT_MS = 5_000;
+
+/** For servers that do not care which region it is. */
+const ANY_REGION = "us-east-1";
+
+/**
+ * A store at `s3://bucket/prefix`, with `?endpoint=`, `&region=` and `&path-style=true|false`. Credentials, and the region
+ * of AWS, come from where every AWS client takes them.
+ */
+export async function openS3Store(address: string): Promise<BucketStore> {
+  const { text, bucket, prefix, parameters } = parseBucketAddress(address, ["endpoint", "region", "path-style"]);
+  const endpoint = parameters.get("endpoint");
+  const region = parameters.get("region") ?? (endpoint === undefined ? undefined : ANY_REGION);
+  const pathStyle = parameters.get("path-style") ?? `${endpoint !== undefined}`;
+  const sdk = await loadSdk();
+  const client = new sdk.S3Client({
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(region === undefined ? {} : { region }),
+    forcePathStyle: pathStyle === "true",
+    followRegionRedirects: endpoint === undefined,
+    // There is one loop that retries, and it is the store's.
+    maxAttempts: 1,
+    // The signature covers the bytes already, and not every server knows the newer checksums.
+    requestChecksumCalculation: "WHEN_REQUIRED",
+    responseChecksumValidation: "WHEN_REQUIRED",
+    expectContinueHeader: false,
+    requestHandler: { connectionTimeout: CONNECT_LIMIT_MS },
+  });
+  return new BucketStore(new S3Api({ address: text, sdk, client, bucket }), prefix);
+}
+
+async function loadSdk(): Promise<S3Sdk> {
+  try {
+    return await import("@aws-sdk/client-s3");
+  } catch (error) {
+    throw new SandboxerError("not_supported", "Stores at s3:// addresses need @aws-sdk/client-s3, which is not here.", {
+      cause: error,
+      hint: "Run: npm install @aws-sdk/client-s3",
+    });
+  }
+}

@@ -1,0 +1,172 @@
+import type { S3Client } from "@aws-sdk/client-s3";
+import type {
+  BucketApi,
+  ByteRange,
+  LargeUpload,
+  ListPage,
+  ListRequest,
+  OpenedBlob,
+  PutOptions,
+  RequestOptions,
+  StoredCell,
+  StoredHead,
+  UploadOptions,
+} from "../bucket/bucket-api.ts";
+import { BucketError, hasFailed } from "../bucket/bucket-error.ts";
+import { CELL_LIMIT_MS, PART_LIMIT_MS, SMALL_LIMIT_MS } from "../bucket/time-limit.ts";
+import { withoutTrailer, withTrailer } from "./cell-body.ts";
+import { openObject } from "./s3-download.ts";
+import { S3_REMEDIES } from "./s3-remedies.ts";
+import { request, type S3Sdk } from "./s3-request.ts";
+import { S3Upload } from "./s3-upload.ts";
+
+export interface S3ApiOptions {
+  readonly address: string;
+  readonly sdk: S3Sdk;
+  /** Must not retry by itself. */
+  readonly client: S3Client;
+  readonly bucket: string;
+}
+
+/** The requests to S3 and to what speaks like it. */
+export class S3Api implements BucketApi {
+  readonly address: string;
+  readonly remedies = S3_REMEDIES;
+  readonly #sdk: S3Sdk;
+  readonly #client: S3Client;
+  readonly #bucket: string;
+  /** Ceph before version 20 never finds a quoted tag equal. */
+  #quotesTags = true;
+
+  constructor({ address, sdk, client, bucket }: S3ApiOptions) {
+    this.address = address;
+    this.#sdk = sdk;
+    this.#client = client;
+    this.#bucket = bucket;
+  }
+
+  async getCell(name: string): Promise<StoredCell | undefined> {
+    const command = new this.#sdk.GetObjectCommand(this.#target(name));
+    return await unlessAbsent(() =>
+      request(CELL_LIMIT_MS, undefined, async (sending) => {
+        const { Body, ETag } = await this.#client.send(command, sending);
+        const stored = (await Body?.transformToByteArray()) ?? new Uint8Array();
+        return { body: withoutTrailer(stored), version: bareTag(ETag) };
+      }),
+    );
+  }
+
+  async putCell(name: string, expected: string | undefined, body: Uint8Array): Promise<string> {
+    // An empty header would be left out, and `*` matches everything.
+    if (expected !== undefined && !/^[^\s"*,]+$/.test(expected)) {
+      throw new BucketError({ kind: "precondition" }, `"${expected}" is the version of nothing.`);
+    }
+    const command = new this.#sdk.PutObjectCommand({
+      ...this.#target(name),
+      Body: withTrailer(body),
+      ContentType: "application/json",
+      ...(expected === undefined ? { IfNoneMatch: "*" } : { IfMatch: this.#quotesTags ? `"${expected}"` : expected }),
+    });
+    const { ETag } = await request(CELL_LIMIT_MS, undefined, (sending) => this.#client.send(command, sending));
+    return bareTag(ETag);
+  }
+
+  async head(name: string): Promise<StoredHead | undefined> {
+    const command = new this.#sdk.HeadObjectCommand(this.#target(name));
+    return await unlessAbsent(async () => {
+      const found = await request(SMALL_LIMIT_MS, undefined, (sending) => this.#client.send(command, sending));
+      return { sizeBytes: found.ContentLength ?? 0, writer: found.Metadata?.["writer"] };
+    });
+  }
+
+  async open(name: string, range: ByteRange, { signal }: RequestOptions): Promise<OpenedBlob | undefined> {
+    return await unlessAbsent(() => openObject(this.#sdk, this.#client, this.#target(name), range, signal));
+  }
+
+  async put(name: string, body: Uint8Array, { writer, ifAbsent, signal }: PutOptions): Promise<void> {
+    const command = new this.#sdk.PutObjectCommand({
+      ...this.#target(name),
+      Body: body,
+      Metadata: { writer },
+      ...(ifAbsent ? { IfNoneMatch: "*" } : {}),
+    });
+    await request(PART_LIMIT_MS, signal, (sending) => this.#client.send(command, sending));
+  }
+
+  async beginUpload(name: string, options: UploadOptions): Promise<LargeUpload> {
+    const command = new this.#sdk.CreateMultipartUploadCommand({
+      ...this.#target(name),
+      Metadata: { writer: options.writer },
+    });
+    const { UploadId } = await request(SMALL_LIMIT_MS, options.signal, (sending) =>
+      this.#client.send(command, sending),
+    );
+    if (UploadId === undefined) throw new BucketError({ kind: "unclear", reached: true }, "no upload was named.");
+    return new S3Upload({
+      sdk: this.#sdk,
+      client: this.#client,
+      target: { ...this.#target(name), UploadId },
+      options,
+      isDone: async () => (await this.head(name))?.writer === options.writer,
+    });
+  }
+
+  async listPage({ prefix, byFolder, pageToken }: ListRequest): Promise<ListPage> {
+    const command = new this.#sdk.ListObjectsV2Command({
+      Bucket: this.#bucket,
+      Prefix: prefix,
+      ...(byFolder ? { Delimiter: "/" } : {}),
+      ...(pageToken === undefined ? {} : { ContinuationToken: pageToken }),
+    });
+    const page = await request(SMALL_LIMIT_MS, undefined, (sending) => this.#client.send(command, sending));
+    return {
+      objects: (page.Contents ?? []).map(({ Key = "", Size = 0 }) => ({ name: Key, sizeBytes: Size })),
+      folders: (page.CommonPrefixes ?? []).map(({ Prefix = "" }) => Prefix),
+      nextPageToken: page.IsTruncated === true ? page.NextContinuationToken : undefined,
+    };
+  }
+
+  async delete(name: string): Promise<void> {
+    const command = new this.#sdk.DeleteObjectCommand(this.#target(name));
+    await unlessAbsent(() => request(SMALL_LIMIT_MS, undefined, (sending) => this.#client.send(command, sending)));
+  }
+
+  /** Finds out how this server wants tags to be written. */
+  async learn(probeName: string): Promise<void> {
+    const version = await this.putCell(probeName, undefined, Buffer.from("1"));
+    this.#quotesTags = await this.#isAccepted(probeName, version);
+    await this.delete(probeName);
+  }
+
+  async #isAccepted(probeName: string, version: string): Promise<boolean> {
+    try {
+      await this.putCell(probeName, version, Buffer.from("2"));
+      return true;
+    } catch (error) {
+      // Whatever else is wrong will be found by the probe of the store.
+      return !hasFailed(error, "precondition");
+    }
+  }
+
+  #target(name: string): { readonly Bucket: string; readonly Key: string } {
+    return { Bucket: this.#bucket, Key: name };
+  }
+}
+
+async function unlessAbsent<T>(action: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await action();
+  } catch (error) {
+    if (hasFailed(error, "absent")) return undefined;
+    throw error;
+  }
+}
+
+/** The tag without its quotation marks. Without a tag the write may be there, and cannot be named. */
+function bareTag(tag: string | undefined): string {
+  const bare = tag?.replace(/^"(.*)"$/, "$1");
+  if (bare === undefined || bare === "") {
+    throw new BucketError({ kind: "unclear", reached: true }, "the store gave no ETag.");
+  }
+  return bare;
+}
