@@ -4,7 +4,7 @@ import { eventually } from "./support/eventually.ts";
 import { startTestServer } from "./support/test-server.ts";
 
 const DURABLE = { enable_checkpoint: true };
-const SHORT = { idle_timeout: 0.3 };
+const SHORT = { idle_timeout: 0.7 };
 
 describe("idle", () => {
   test.each([
@@ -46,7 +46,7 @@ describe("idle", () => {
     const server = await startTestServer({ store: null });
     const { client } = await server.create(SHORT);
     const pinging = setInterval(() => client.socket.ping(), 20);
-    expect(await client.run("bash", "sleep 1; echo through").until("EXECUTION_DONE")).toContain("out:through\n");
+    expect(await client.run("bash", "sleep 1.5; echo through").until("EXECUTION_DONE")).toContain("out:through\n");
     expect(await client.untilClosed()).toEqual(["DELETING", "DELETED", 1000]);
     clearInterval(pinging);
   });
