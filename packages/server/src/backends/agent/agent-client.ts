@@ -19,6 +19,8 @@ export interface AgentClientOptions {
   /** Without a frame for this long, the agent stops everything inside; 0: never. */
   readonly heartbeatMs: number;
   readonly onFailure: (error: SandboxerError) => void;
+  /** The agent is gone. Whoever knows why then calls {@link AgentClient.fail}. */
+  readonly onEnd: () => void;
 }
 
 /** Everything that a backend asks of the agent inside its sandbox. The same for every backend that runs the agent. */
@@ -41,7 +43,7 @@ export class AgentClient {
         connectionData: (connection, data) => this.#connections.get(connection)?.onData(data),
         connectionClosed: (connection, errno) => this.#connections.get(connection)?.onClosed(errno),
       },
-      (error) => this.#onFailure(error),
+      { onFailure: (error) => this.#onFailure(error), onEnd: () => options.onEnd() },
     );
     this.files = new AgentFiles(this.#connection, "user");
     this.rootFiles = new AgentFiles(this.#connection, "root");
@@ -49,7 +51,8 @@ export class AgentClient {
 
   /** First words with a fresh agent. */
   async start(options: RequestOptions = {}): Promise<void> {
-    await withTimeout(this.#connection.ready, options.timeoutMs ?? 30_000, "The agent inside did not start");
+    const late = new SandboxerError("timeout", `The agent inside did not start within ${options.timeoutMs ?? 0} ms.`);
+    await within(this.#connection.ready, { ...options, late });
     await this.#hello(options);
   }
 
@@ -169,6 +172,10 @@ export class AgentClient {
     await this.#connection.request(Request.signal, new PayloadWriter().u32(0).u32(9).u8(2));
   }
 
+  get failure(): SandboxerError | undefined {
+    return this.#connection.failure;
+  }
+
   fail(error: SandboxerError): void {
     this.#connection.fail(error);
   }
@@ -240,14 +247,17 @@ function withoutNul(value: string): string {
   return value;
 }
 
-async function withTimeout(promise: Promise<void>, timeoutMs: number, what: string): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new SandboxerError("timeout", `${what} within ${timeoutMs} ms.`)), timeoutMs);
-  });
+async function within(promise: Promise<void>, options: RequestOptions & { readonly late: Error }): Promise<void> {
+  const { timeoutMs, signal, late } = options;
+  const over = Promise.withResolvers<never>();
+  const timer = timeoutMs === undefined ? undefined : setTimeout(() => over.reject(late), timeoutMs);
+  const onAbort = (): void => over.reject(signal?.reason as Error);
+  signal?.addEventListener("abort", onAbort, { once: true });
   try {
-    await Promise.race([promise, late]);
+    signal?.throwIfAborted();
+    await Promise.race([promise, over.promise]);
   } finally {
     clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
   }
 }

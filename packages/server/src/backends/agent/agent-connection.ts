@@ -48,7 +48,13 @@ export class AgentConnection {
   readonly #onFailure: (error: SandboxerError) => void;
   readonly #ready = Promise.withResolvers<void>();
 
-  constructor(input: Writable, output: Readable, events: AgentEvents, onFailure: (error: SandboxerError) => void) {
+  /** `onEnd` is called when the agent is gone; whoever knows why then fails the connection. */
+  constructor(
+    input: Writable,
+    output: Readable,
+    events: AgentEvents,
+    { onFailure, onEnd }: { readonly onFailure: (error: SandboxerError) => void; readonly onEnd: () => void },
+  ) {
     this.#input = input;
     this.#output = output;
     this.#events = events;
@@ -67,9 +73,8 @@ export class AgentConnection {
         this.fail(new SandboxerError("sandbox_failed", `The sandbox's agent broke its protocol: ${reason}.`));
       }
     });
-    const ended = (): void => this.fail(new SandboxerError("sandbox_failed", "The sandbox has ended."));
-    output.on("end", ended);
-    output.on("error", ended);
+    output.on("end", onEnd);
+    output.on("error", onEnd);
     // A write to an agent that is gone; its end is seen on the other pipe.
     input.on("error", () => {});
   }

@@ -1,11 +1,20 @@
-import { access, constants, mkdir, readdir, readFile, rmdir } from "node:fs/promises";
+import { access, constants, mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 const MOUNT = "/sys/fs/cgroup";
-/** The controllers of cgroup v1 that hold a sandbox's limits. */
-const V1_CONTROLLERS = ["memory", "cpu", "pids"];
+/** The controllers of cgroup v1 that hold a sandbox's limits or count what it uses. */
+const V1_CONTROLLERS = ["memory", "cpu", "cpuacct", "pids"];
+const REMOVAL_ATTEMPTS = 50;
 
 export type CgroupVersion = "v1" | "v2" | "none";
+
+export interface CgroupLimits {
+  readonly memoryBytes: number;
+  readonly threads: number;
+  readonly cpus: number | undefined;
+}
+
+const CPU_PERIOD_US = 100_000;
 
 /** Which cgroups can be written here; without any, limits on memory and CPU cannot hold. */
 export async function detectCgroups(): Promise<CgroupVersion> {
@@ -14,32 +23,67 @@ export async function detectCgroups(): Promise<CgroupVersion> {
       () => true,
       () => false,
     );
-  if (await writable(join(MOUNT, "cgroup.controllers"))) return (await canMake(MOUNT)) ? "v2" : "none";
+  if (await writable(join(MOUNT, "cgroup.controllers"))) return (await canLimit("v2")) ? "v2" : "none";
   for (const controller of V1_CONTROLLERS) {
     if (!(await writable(join(MOUNT, controller, "cgroup.procs")))) return "none";
   }
-  return (await canMake(join(MOUNT, "memory"))) ? "v1" : "none";
+  return (await canLimit("v1")) ? "v1" : "none";
 }
 
-async function canMake(parent: string): Promise<boolean> {
-  const trial = join(parent, `sandboxer-probe-${process.pid}`);
+async function canLimit(version: "v1" | "v2"): Promise<boolean> {
+  const trial = new SandboxCgroup(version, `/sandboxer-probe-${process.pid}/trial`);
   try {
-    await mkdir(trial);
-    await rmdir(trial);
+    await trial.create({ memoryBytes: 1 << 30, threads: 100, cpus: 1 });
     return true;
   } catch {
     return false;
+  } finally {
+    await removeCgroups(`/sandboxer-probe-${process.pid}`);
   }
 }
 
-/** The cgroup of one sandbox, read while it runs and removed after it. */
+/**
+ * The cgroup of one sandbox. It is made here and not by runsc, which would remove it at the sandbox's end, before
+ * anyone could see that the kernel had killed the sandbox for want of memory.
+ */
 export class SandboxCgroup {
   readonly path: string;
-  readonly #version: CgroupVersion;
+  readonly #version: "v1" | "v2";
 
-  constructor(version: CgroupVersion, path: string) {
+  constructor(version: "v1" | "v2", path: string) {
     this.#version = version;
     this.path = path;
+  }
+
+  async create(limits: CgroupLimits): Promise<void> {
+    if (this.#version === "v2") await this.#createV2(limits);
+    else await this.#createV1(limits);
+  }
+
+  async #createV1(limits: CgroupLimits): Promise<void> {
+    await Promise.all(V1_CONTROLLERS.map((controller) => mkdir(this.#file(controller, ""), { recursive: true })));
+    const quota = limits.cpus === undefined ? -1 : Math.round(limits.cpus * CPU_PERIOD_US);
+    await Promise.all([
+      writeFile(this.#file("memory", "memory.limit_in_bytes"), String(limits.memoryBytes)),
+      writeFile(this.#file("pids", "pids.max"), String(limits.threads)),
+      writeFile(this.#file("cpu", "cpu.cfs_period_us"), String(CPU_PERIOD_US)),
+      writeFile(this.#file("cpu", "cpu.cfs_quota_us"), String(quota)),
+    ]);
+  }
+
+  async #createV2(limits: CgroupLimits): Promise<void> {
+    const names = this.path.split("/").filter(Boolean);
+    for (let depth = 0; depth < names.length; depth++) {
+      const parent = join(MOUNT, ...names.slice(0, depth));
+      await writeFile(join(parent, "cgroup.subtree_control"), "+memory +cpu +pids");
+      await mkdir(join(parent, names[depth]!), { recursive: true });
+    }
+    const quota = limits.cpus === undefined ? "max" : String(Math.round(limits.cpus * CPU_PERIOD_US));
+    await writeFile(this.#file("", "memory.max"), String(limits.memoryBytes));
+    // Without swap to go to, what is over the limit is over.
+    await writeFile(this.#file("", "memory.swap.max"), "0").catch(() => {});
+    await writeFile(this.#file("", "pids.max"), String(limits.threads));
+    await writeFile(this.#file("", "cpu.max"), `${quota} ${CPU_PERIOD_US}`);
   }
 
   async memoryBytes(): Promise<number> {
@@ -49,18 +93,22 @@ export class SandboxCgroup {
   }
 
   async cpuMs(): Promise<number> {
-    if (this.#version === "v2") {
-      const stat = await readFile(this.#file("", "cpu.stat"), "utf8").catch(() => "");
-      return Number(/^usage_usec (\d+)$/m.exec(stat)?.[1] ?? 0) / 1000;
-    }
+    if (this.#version === "v2") return cpuMsOf(await readFile(this.#file("", "cpu.stat"), "utf8").catch(() => ""));
     return Number(await readFile(this.#file("cpuacct", "cpuacct.usage"), "utf8").catch(() => "0")) / 1_000_000;
   }
 
   /** Whether the kernel has killed something of the sandbox for want of memory. */
   async ranOutOfMemory(): Promise<boolean> {
     const file = this.#version === "v2" ? this.#file("", "memory.events") : this.#file("memory", "memory.oom_control");
-    const text = await readFile(file, "utf8").catch(() => "");
-    return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0) > 0;
+    return memoryKillsOf(await readFile(file, "utf8").catch(() => "")) > 0;
+  }
+
+  /** Once nothing of the sandbox runs. Processes that were killed leave their cgroup a moment later. */
+  async remove(): Promise<void> {
+    for (let attempt = 0; attempt < REMOVAL_ATTEMPTS; attempt++) {
+      if (await removeCgroups(this.path)) return;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
   }
 
   #file(controller: string, name: string): string {
@@ -68,15 +116,29 @@ export class SandboxCgroup {
   }
 }
 
-/** Removes a tree of empty cgroups, in every hierarchy. What still has processes stays. */
-export async function removeCgroups(path: string): Promise<void> {
-  for (const hierarchy of ["", ...(await readdir(MOUNT).catch(() => []))]) {
-    await removeTree(join(MOUNT, hierarchy, path));
-  }
+/** From `cpu.stat` of cgroup v2. */
+export function cpuMsOf(statistics: string): number {
+  return Number(/^usage_usec (\d+)$/m.exec(statistics)?.[1] ?? 0) / 1000;
 }
 
-async function removeTree(path: string): Promise<void> {
-  const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
+/** From `memory.events` of cgroup v2, or `memory.oom_control` of v1. */
+export function memoryKillsOf(events: string): number {
+  return Number(/^oom_kill (\d+)$/m.exec(events)?.[1] ?? 0);
+}
+
+/** Removes a tree of empty cgroups, in every hierarchy. False: something is still in use. */
+export async function removeCgroups(path: string): Promise<boolean> {
+  const hierarchies = ["", ...(await readdir(MOUNT).catch(() => []))];
+  const removed = await Promise.all(hierarchies.map((hierarchy) => removeTree(join(MOUNT, hierarchy, path))));
+  return removed.every(Boolean);
+}
+
+async function removeTree(path: string): Promise<boolean> {
+  const entries = await readdir(path, { withFileTypes: true }).catch(() => undefined);
+  if (entries === undefined) return true;
   for (const entry of entries) if (entry.isDirectory()) await removeTree(join(path, entry.name));
-  await rmdir(path).catch(() => {});
+  return rmdir(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code === "ENOENT" || error.code === "ENOTDIR",
+  );
 }

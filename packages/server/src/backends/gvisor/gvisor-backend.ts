@@ -7,24 +7,22 @@ import type {
   AcquireRequest,
   Capabilities,
   Health,
-  Resources,
   SandboxBackend,
   SandboxHandle,
   SnapshotPayload,
 } from "../backend.ts";
-import { placeAgent, type PlacedAgent } from "./agent-placement.ts";
+import { placeAgent, placeSavedAgent, type PlacedAgent } from "./agent-placement.ts";
 import { detectCgroups, type CgroupVersion } from "./cgroups.ts";
 import { loadFilesystem } from "./filesystem-snapshot.ts";
 import { AGENT_MEMBER, CONFIG_MEMBER, ENGINE_MEMBERS, FILES_MEMBER, type GvisorSandbox } from "./gvisor-sandbox.ts";
 import { checkRequirements, ImageRequirements, OVERLAY, readCpuFeatures } from "./image-requirements.ts";
 import { hostnameOf, launch, type Launch } from "./launch.ts";
-import { buildSpec, relocateSpec, type OciSpec } from "./oci-spec.ts";
+import { buildSpec, cgroupLimits, relocateSpec, type CompleteResources } from "./oci-spec.ts";
 import { ImageResolver } from "./root-filesystem/resolve-image.ts";
 import type { RootFilesystem } from "./root-filesystem/root-filesystem.ts";
 import type { RunDirectory } from "./run-directory.ts";
 import type { Platform } from "./runsc.ts";
-
-type CompleteResources = Required<Omit<Resources, "cpus">> & Pick<Resources, "cpus">;
+import { parseSavedSpec } from "./saved-spec.ts";
 
 export interface GvisorBackendOptions {
   readonly engine: { readonly path: string; readonly version: string; readonly sha256: string };
@@ -136,12 +134,17 @@ export class GvisorBackend implements SandboxBackend {
     const wanted = parsed.data;
     this.#checkRequest(request);
     const rootFilesystem = await this.#images.resolve(wanted.root_filesystem.image);
-    const { engine, platform } = this.#options;
+    const { engine, platform, cacheDirectory } = this.#options;
     const { cpuFeatures } = this.#machine;
-    checkRequirements(wanted, { engineVersion: engine.version, platform, cpuFeatures }, rootFilesystem.identity);
+    const { network } = request.spec;
+    checkRequirements(
+      wanted,
+      { network, engineVersion: engine.version, platform, cpuFeatures },
+      rootFilesystem.identity,
+    );
     const paths = memberPaths(snapshot, [...ENGINE_MEMBERS, CONFIG_MEMBER, AGENT_MEMBER]);
-    const agent = await placeAgent(paths[AGENT_MEMBER]!, this.#options.cacheDirectory);
-    const saved = JSON.parse(await readFile(paths[CONFIG_MEMBER]!, "utf8")) as OciSpec;
+    const agent = await placeSavedAgent(paths[AGENT_MEMBER]!, wanted.agent_sha256, cacheDirectory);
+    const saved = parseSavedSpec(await readFile(paths[CONFIG_MEMBER]!, "utf8"));
     const hostname = hostnameOf(request.sandboxId);
     return this.#launch(request, rootFilesystem, agent, wanted.generation + 1, options, {
       spec: (cgroupsPath) =>
@@ -191,6 +194,7 @@ export class GvisorBackend implements SandboxBackend {
       request,
       agent,
       rootPath: rootFilesystem.path,
+      limits: cgroupLimits(this.#resources(request)),
       diskLimitBytes: this.#resources(request).diskBytes,
       requirements,
       onEnded: (ended, cleanUp) => {

@@ -1,5 +1,6 @@
 import { rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
 import type { AgentClient } from "../agent/agent-client.ts";
@@ -21,8 +22,9 @@ import type { SandboxCgroup } from "./cgroups.ts";
 import { watchDiskLimit } from "./disk-limit.ts";
 import { saveFilesystem } from "./filesystem-snapshot.ts";
 import type { ImageRequirements } from "./image-requirements.ts";
-import type { OciSpec } from "./oci-spec.ts";
 import { firstReason, type AttachedRunsc, type Runsc } from "./runsc.ts";
+import type { OciSpec } from "./saved-spec.ts";
+import { removeEngineState } from "./engine-state.ts";
 import { endSandboxProcesses, Filestore, findKernelPid } from "./sandbox-process-tree.ts";
 import { Stillness } from "./stillness.ts";
 
@@ -33,11 +35,19 @@ export const FILES_MEMBER = "files.tar";
 export const ENGINE_MEMBERS = ["checkpoint.img", "pages_meta.img", "pages.img"];
 
 const SAVE_TIMEOUT_MS = 600_000;
+/** How long runsc may take to say why its sandbox has ended. */
+const LEAVING_MS = 2_000;
+const DESTROYED: SandboxEnd = { reason: "destroyed", message: "The sandbox was destroyed." };
+const OUT_OF_MEMORY: SandboxEnd = {
+  reason: "out_of_memory",
+  message: "The sandbox used more memory than its limit and was ended.",
+};
 
 export interface GvisorSandboxParts {
   readonly sandboxId: string;
   readonly containerId: string;
   readonly directory: string;
+  readonly stateDirectory: string;
   readonly filestoreDirectory: string;
   readonly runsc: Runsc;
   readonly attached: AttachedRunsc;
@@ -60,6 +70,9 @@ export class GvisorSandbox implements SandboxHandle {
   readonly #ended = Promise.withResolvers<SandboxEnd>();
   #filestore: Filestore | undefined;
   #stopWatching: () => void = () => {};
+  /** Settles when nothing of it runs any more and its clean-up has begun. */
+  readonly #over: Promise<void>;
+  #leaving = false;
   #destroying: Promise<void> | undefined;
   readonly #stillness: Stillness;
 
@@ -68,7 +81,7 @@ export class GvisorSandbox implements SandboxHandle {
     this.#parts = parts;
     this.#stillness = new Stillness(parts.agent, parts.runsc, parts.containerId);
     this.ended = this.#ended.promise;
-    void parts.attached.exited.then((code) => this.#onExit(code));
+    this.#over = parts.attached.exited.then((code) => this.#onExit(code));
   }
 
   /** Begins to hold the limits that the engine does not. */
@@ -147,11 +160,11 @@ export class GvisorSandbox implements SandboxHandle {
   async #saveAll(into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
     const { runsc, containerId, requirements } = this.#parts;
     options.onProgress?.({ phase: "saving" });
+    const image = join(into, "image");
     await this.#stillness.silence();
     try {
       // A sandbox with a network could still be heard.
       if (requirements.network !== "none") await this.#stillness.pause();
-      const image = join(into, "image");
       await runsc.command(
         ["checkpoint", "--leave-running", "--compression=none", `--image-path=${image}`, containerId],
         { timeoutMs: SAVE_TIMEOUT_MS, ...(options.signal === undefined ? {} : { signal: options.signal }) },
@@ -160,7 +173,10 @@ export class GvisorSandbox implements SandboxHandle {
       else this.#stillness.pauseSoon();
       return { kind: "gvisor-checkpoint", members: await this.#collectMembers(into, image), requirements };
     } catch (error) {
-      await this.#stillness.release().catch(() => {});
+      await Promise.all([
+        this.#stillness.release().catch(() => {}),
+        rm(image, { recursive: true, force: true }).catch(() => {}),
+      ]);
       throw error;
     }
   }
@@ -193,33 +209,42 @@ export class GvisorSandbox implements SandboxHandle {
     }
   }
 
+  /** The agent is gone: the rest follows by itself, or is ended. */
+  async expectEnd(): Promise<void> {
+    this.#leaving = true;
+    const { attached } = this.#parts;
+    await Promise.race([attached.exited, delay(LEAVING_MS)]);
+    await endSandboxProcesses(attached);
+  }
+
   async #destroy(): Promise<void> {
-    this.#ended.resolve({ reason: "destroyed", message: "The sandbox was destroyed." });
-    this.#parts.agent.fail(new SandboxerError("sandbox_failed", "The sandbox was destroyed."));
+    // One that was ending by itself did not end because of this call.
+    if (!this.#leaving && this.#parts.agent.failure === undefined) this.#settle(DESTROYED);
     await endSandboxProcesses(this.#parts.attached);
-    this.#parts.onEnded(this.#cleanUp());
+    await this.#over;
   }
 
   async #onExit(code: number): Promise<void> {
     this.#stopWatching();
-    if (this.#destroying !== undefined) return;
-    const outOfMemory = (await this.#parts.cgroup?.ranOutOfMemory()) === true;
-    const end: SandboxEnd = outOfMemory
-      ? { reason: "out_of_memory", message: "The sandbox used more memory than its limit and was ended." }
-      : {
-          reason: "crashed",
-          message: `The sandbox ended unexpectedly (${code}): ${firstReason(this.#parts.attached.lastWords())}`,
-        };
-    this.#parts.agent.fail(new SandboxerError("sandbox_failed", end.message));
+    const { cgroup, agent, attached, onEnded } = this.#parts;
+    if ((await cgroup?.ranOutOfMemory()) === true) this.#settle(OUT_OF_MEMORY);
+    const reason = agent.failure?.message ?? firstReason(attached.lastWords());
+    this.#settle({ reason: "crashed", message: `The sandbox ended unexpectedly (${code}): ${reason}` });
+    onEnded(this.#cleanUp());
+  }
+
+  /** The first reason wins. */
+  #settle(end: SandboxEnd): void {
     this.#ended.resolve(end);
-    this.#destroying ??= Promise.resolve();
-    this.#parts.onEnded(this.#cleanUp());
+    this.#parts.agent.fail(new SandboxerError("sandbox_failed", end.message));
   }
 
   async #cleanUp(): Promise<void> {
     this.#stopWatching();
-    await this.#parts.runsc.command(["delete", "--force", this.#parts.containerId]).catch(() => {});
-    await rm(this.#parts.directory, { recursive: true, force: true });
+    const { directory, cgroup } = this.#parts;
+    await this.#stillness.settled();
+    await removeEngineState(this.#parts);
+    await Promise.all([rm(directory, { recursive: true, force: true }), cgroup?.remove()]);
   }
 }
 

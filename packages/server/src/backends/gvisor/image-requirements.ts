@@ -27,6 +27,8 @@ export type ImageRequirements = z.infer<typeof ImageRequirements>;
 export const OVERLAY = "root:dir";
 
 export interface Machine {
+  /** What the sandbox would get here. */
+  readonly network: string;
   readonly engineVersion: string;
   readonly platform: string;
   readonly cpuFeatures: readonly string[];
@@ -66,6 +68,9 @@ export function checkRequirements(
   if (wanted.architecture !== arch()) differences.push(`it was saved on ${wanted.architecture}, this is ${arch()}`);
   if (wanted.overlay !== OVERLAY)
     differences.push(`its writable layer is of kind ${wanted.overlay}, here it is ${OVERLAY}`);
+  if (wanted.network !== machine.network) {
+    differences.push(`it was saved with network ${wanted.network}, here it would have ${machine.network}`);
+  }
   const missing = wanted.cpu_features.filter((feature) => !machine.cpuFeatures.includes(feature));
   if (missing.length > 0) differences.push(`this CPU lacks ${missing.slice(0, 8).join(", ")}`);
   differences.push(...identityDifferences(wanted.root_filesystem, rootFilesystem));

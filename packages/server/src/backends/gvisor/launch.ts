@@ -6,14 +6,16 @@ import type { CallOptions } from "../../support/call-options.ts";
 import { AgentClient } from "../agent/agent-client.ts";
 import type { AcquireRequest } from "../backend.ts";
 import type { PlacedAgent } from "./agent-placement.ts";
-import { SandboxCgroup, type CgroupVersion } from "./cgroups.ts";
+import { SandboxCgroup, type CgroupLimits, type CgroupVersion } from "./cgroups.ts";
 import { GvisorSandbox } from "./gvisor-sandbox.ts";
 import type { ImageRequirements } from "./image-requirements.ts";
-import { SANDBOX_USER, WORKING_FOLDER, type OciSpec } from "./oci-spec.ts";
+import { SANDBOX_USER, WORKING_FOLDER } from "./oci-spec.ts";
 import type { RunDirectory } from "./run-directory.ts";
 import { firstReason, Runsc, type AttachedRunsc, type Platform } from "./runsc.ts";
 import { endSandboxProcesses } from "./sandbox-process-tree.ts";
+import type { OciSpec } from "./saved-spec.ts";
 import { openStdioPipes } from "./stdio-pipes.ts";
+import { prepareWorkingFolder } from "./working-folder.ts";
 
 const START_TIMEOUT_MS = 60_000;
 
@@ -29,6 +31,7 @@ export interface Launch {
   readonly request: AcquireRequest;
   readonly agent: PlacedAgent;
   readonly rootPath: string;
+  readonly limits: CgroupLimits;
   readonly diskLimitBytes: number;
   readonly requirements: ImageRequirements;
   /** How the configuration looks with the cgroup that was chosen. */
@@ -66,9 +69,12 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
   options.signal?.throwIfAborted();
   await mkdir(directory, { mode: 0o700 });
   try {
-    await writeFile(join(directory, "config.json"), JSON.stringify(spec));
     const command = plan.imageDirectory === undefined ? ["run"] : ["restore", `--image-path=${plan.imageDirectory}`];
-    const pipes = await openStdioPipes(directory);
+    const [pipes] = await Promise.all([
+      openStdioPipes(directory),
+      writeFile(join(directory, "config.json"), JSON.stringify(spec)),
+      cgroup?.create(plan.limits),
+    ]);
     const stdio = [pipes.childInput, pipes.childOutput, "pipe" as const];
     const attached = runsc.attached([...command, `--bundle=${directory}`, containerId], stdio);
     pipes.closeChildEnds();
@@ -78,11 +84,13 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       workingFolder: WORKING_FOLDER,
       heartbeatMs: pad.heartbeatMs,
       onFailure: () => void endSandboxProcesses(attached),
+      onEnd: () => void sandbox.expectEnd(),
     });
     const sandbox: GvisorSandbox = new GvisorSandbox({
       sandboxId: plan.request.sandboxId,
       containerId,
       directory,
+      stateDirectory: runDirectory.stateDirectory,
       filestoreDirectory: runDirectory.filestoreDirectory,
       runsc,
       attached,
@@ -98,7 +106,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
     await firstWords(sandbox, agent, attached, plan, options);
     return sandbox;
   } catch (error) {
-    await rm(directory, { recursive: true, force: true });
+    await Promise.all([rm(directory, { recursive: true, force: true }), cgroup?.remove()]);
     throw error;
   }
 }
@@ -113,8 +121,10 @@ async function firstWords(
   const waiting = { timeoutMs: START_TIMEOUT_MS, signal: options.signal };
   const fresh = plan.imageDirectory === undefined;
   try {
-    if (fresh) await agent.start(waiting);
-    else await agent.restored(plan.requirements.generation, hostnameOf(plan.request.sandboxId), waiting);
+    if (fresh) {
+      await agent.start(waiting);
+      if (plan.requirements.root_filesystem.kind !== "host") await prepareWorkingFolder(agent.rootFiles);
+    } else await agent.restored(plan.requirements.generation, hostnameOf(plan.request.sandboxId), waiting);
     await sandbox.watch();
   } catch (error) {
     await sandbox.destroy();

@@ -1,23 +1,10 @@
+import { SandboxerError } from "@sandboxer/protocol";
 import type { Resources } from "../backend.ts";
+import type { CgroupLimits } from "./cgroups.ts";
 import type { RootFilesystem } from "./root-filesystem/root-filesystem.ts";
+import type { OciMount, OciSpec } from "./saved-spec.ts";
 
-/** The parts of an OCI runtime configuration that are written here. */
-export interface OciSpec {
-  ociVersion: string;
-  process: Record<string, unknown>;
-  root: { path: string; readonly: boolean };
-  hostname: string;
-  mounts: OciMount[];
-  linux: Record<string, unknown> & { cgroupsPath?: string };
-  annotations: Record<string, string>;
-}
-
-export interface OciMount {
-  destination: string;
-  type: string;
-  source: string;
-  options?: string[];
-}
+export type CompleteResources = Required<Omit<Resources, "cpus">> & Pick<Resources, "cpus">;
 
 export const AGENT_FOLDER = "/.sandboxer";
 export const WORKING_FOLDER = "/workspace";
@@ -38,14 +25,21 @@ const AGENT_CAPABILITIES = [
 const HOST_THREADS = 8192;
 /** What gVisor itself needs beside the sandbox's own memory. */
 const ENGINE_MEMORY_BYTES = 96 * 1024 * 1024;
-const CPU_PERIOD_US = 100_000;
+/** Of the memory limit, what `/tmp` and `/dev/shm` may each hold: an end of space is better than an end of memory. */
+const TMPFS_SHARE = 0.5;
 
 export interface OciSpecRequest {
   readonly rootFilesystem: RootFilesystem;
   readonly agentDirectory: string;
   readonly hostname: string;
-  readonly resources: Required<Omit<Resources, "cpus">> & Pick<Resources, "cpus">;
+  readonly resources: CompleteResources;
   readonly cgroupsPath: string | undefined;
+}
+
+/** What holds outside, for gVisor's own processes. */
+export function cgroupLimits(resources: CompleteResources): CgroupLimits {
+  const memoryBytes = resources.memoryBytes + ENGINE_MEMORY_BYTES;
+  return { memoryBytes, threads: HOST_THREADS, cpus: resources.cpus };
 }
 
 /**
@@ -54,6 +48,7 @@ export interface OciSpecRequest {
  */
 export function buildSpec(request: OciSpecRequest): OciSpec {
   const { resources } = request;
+  const tmpfsSize = `size=${Math.floor(resources.memoryBytes * TMPFS_SHARE)}`;
   return {
     ociVersion: "1.0.2",
     process: {
@@ -77,22 +72,17 @@ export function buildSpec(request: OciSpecRequest): OciSpec {
       mount("/proc", "proc"),
       mount("/dev", "tmpfs"),
       mount("/sys", "sysfs", ["nosuid", "noexec", "nodev", "ro"]),
-      mount("/tmp", "tmpfs", ["mode=1777", "nosuid", "nodev"]),
+      mount("/tmp", "tmpfs", ["mode=1777", "nosuid", "nodev", tmpfsSize]),
       mount("/run", "tmpfs", ["mode=755", "nosuid", "nodev"]),
-      mount("/dev/shm", "tmpfs", ["mode=1777", "nosuid", "nodev"]),
+      mount("/dev/shm", "tmpfs", ["mode=1777", "nosuid", "nodev", tmpfsSize]),
       bind(request.agentDirectory, AGENT_FOLDER),
       ...request.rootFilesystem.mounts.map(({ source, destination }) => bind(source, destination)),
     ],
     linux: {
-      namespaces: ["pid", "network", "ipc", "uts", "mount"].map((type) => ({ type })),
+      namespaces: (["pid", "network", "ipc", "uts", "mount"] as const).map((type) => ({ type })),
+      // gVisor shows the limit inside as the machine's memory.
+      resources: { memory: { limit: cgroupLimits(resources).memoryBytes } },
       ...(request.cgroupsPath === undefined ? {} : { cgroupsPath: request.cgroupsPath }),
-      resources: {
-        memory: { limit: resources.memoryBytes + ENGINE_MEMORY_BYTES },
-        pids: { limit: HOST_THREADS },
-        ...(resources.cpus === undefined
-          ? {}
-          : { cpu: { period: CPU_PERIOD_US, quota: Math.round(resources.cpus * CPU_PERIOD_US) } }),
-      },
     },
     annotations: {},
   };
@@ -105,7 +95,7 @@ export interface SpecLocation {
   readonly cgroupsPath: string | undefined;
 }
 
-/** The same configuration with this machine's paths. */
+/** The same configuration with this machine's paths. Nothing of this machine is mounted but what is named here. */
 export function relocateSpec(spec: OciSpec, location: SpecLocation): OciSpec {
   const sources = new Map([
     [AGENT_FOLDER, location.agentDirectory],
@@ -117,17 +107,26 @@ export function relocateSpec(spec: OciSpec, location: SpecLocation): OciSpec {
     root: { ...spec.root, path: location.rootFilesystem.path },
     hostname: location.hostname,
     mounts: spec.mounts.map((each) =>
-      each.type === "bind" ? { ...each, source: sources.get(each.destination) ?? each.source } : each,
+      each.type === "bind" ? { ...each, source: sourceOf(each.destination, sources) } : each,
     ),
     linux: { ...linux, ...(location.cgroupsPath === undefined ? {} : { cgroupsPath: location.cgroupsPath }) },
   };
+}
+
+function sourceOf(destination: string, sources: ReadonlyMap<string, string>): string {
+  const source = sources.get(destination);
+  if (source !== undefined) return source;
+  throw new SandboxerError(
+    "image_incompatible",
+    `The image cannot run here: it has ${destination} mounted, which this server does not offer.`,
+  );
 }
 
 function limit(type: string, value: number): { type: string; hard: number; soft: number } {
   return { type, hard: value, soft: value };
 }
 
-function mount(destination: string, type: string, options?: string[]): OciMount {
+function mount(destination: string, type: OciMount["type"], options?: string[]): OciMount {
   return { destination, type, source: type, ...(options === undefined ? {} : { options }) };
 }
 

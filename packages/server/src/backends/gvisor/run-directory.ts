@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { acquireFileLock, type FileLock } from "../../support/file-lock.ts";
 import { killQuietly } from "../../support/kill.ts";
@@ -6,6 +6,9 @@ import { removeCgroups } from "./cgroups.ts";
 
 const LOCK_NAME = "lock";
 const CGROUP_PARENT = "/sandboxer";
+const FOLDERS = ["state", "filestore", "sandboxes", "tmp"];
+/** Longer than it takes to make a run directory; one without its folders may be just being made. */
+const BEING_MADE_MS = 60_000;
 
 /**
  * The runtime files of one server process, in a folder of its own that is held by a lock which dies with the process.
@@ -27,9 +30,10 @@ export class RunDirectory {
   static async open(parent: string, instanceId: string): Promise<RunDirectory> {
     const path = join(parent, instanceId);
     await mkdir(path, { recursive: true, mode: 0o700 });
-    const lock = await acquireFileLock(join(path, LOCK_NAME));
+    // A server that looks for dead ones holds the lock for a moment.
+    const lock = await acquireFileLock(join(path, LOCK_NAME), { waitMs: 5_000 });
     if (lock === undefined) throw new Error(`the new run directory ${path} is locked`);
-    for (const folder of ["state", "filestore", "sandboxes", "tmp"]) await mkdir(join(path, folder), { mode: 0o700 });
+    for (const folder of FOLDERS) await mkdir(join(path, folder), { mode: 0o700 });
     return new RunDirectory(path, instanceId, lock);
   }
 
@@ -52,7 +56,7 @@ export class RunDirectory {
 
   async close(): Promise<void> {
     await removeLeftovers(this.path, this.cgroupPath);
-    this.#lock.release();
+    await this.#lock.release();
     await rm(this.path, { recursive: true, force: true });
   }
 }
@@ -65,12 +69,20 @@ export async function recoverRunDirectories(parent: string): Promise<string[]> {
     const path = join(parent, instanceId);
     const lock = await acquireFileLock(join(path, LOCK_NAME)).catch(() => undefined);
     if (lock === undefined) continue;
-    await removeLeftovers(path, `${CGROUP_PARENT}/${instanceId}`);
-    lock.release();
+    const abandoned = !(await isBeingMade(path));
+    if (abandoned) await removeLeftovers(path, `${CGROUP_PARENT}/${instanceId}`);
+    await lock.release();
+    if (!abandoned) continue;
     await rm(path, { recursive: true, force: true });
     dead.push(instanceId);
   }
   return dead;
+}
+
+async function isBeingMade(path: string): Promise<boolean> {
+  const names = await readdir(path);
+  if (FOLDERS.every((folder) => names.includes(folder))) return false;
+  return Date.now() - (await stat(path)).mtimeMs < BEING_MADE_MS;
 }
 
 async function removeLeftovers(path: string, cgroupPath: string): Promise<void> {

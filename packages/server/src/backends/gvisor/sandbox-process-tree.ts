@@ -10,7 +10,8 @@ const REAP_TIMEOUT_MS = 3_000;
  */
 export async function endSandboxProcesses(attached: AttachedRunsc): Promise<void> {
   const { child, exited } = attached;
-  if (child.pid === undefined) return;
+  // After its exit, its number may be another's.
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return void (await exited);
   const kernelPid = await findKernelPid(child.pid);
   if (kernelPid === undefined) child.kill("SIGKILL");
   else killQuietly(kernelPid);
@@ -19,12 +20,14 @@ export async function endSandboxProcesses(attached: AttachedRunsc): Promise<void
   clearTimeout(timer);
 }
 
-/** The process of gVisor's kernel for a sandbox: a child of the attached runsc. */
+/** The process of gVisor's kernel for a sandbox: a child of the attached runsc, by whichever of its threads. */
 export async function findKernelPid(attachedPid: number): Promise<number | undefined> {
-  const children = await readFile(`/proc/${attachedPid}/task/${attachedPid}/children`, "utf8").catch(() => "");
-  for (const pid of children.trim().split(" ").filter(Boolean)) {
-    const commandLine = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
-    if (commandLine.split("\0").includes("boot")) return Number(pid);
+  for (const thread of await readdir(`/proc/${attachedPid}/task`).catch(() => [])) {
+    const children = await readFile(`/proc/${attachedPid}/task/${thread}/children`, "utf8").catch(() => "");
+    for (const pid of children.trim().split(" ").filter(Boolean)) {
+      const commandLine = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+      if (commandLine.split("\0").includes("boot")) return Number(pid);
+    }
   }
   return undefined;
 }

@@ -51,6 +51,11 @@ export class Stillness {
     this.pause().catch(() => {});
   }
 
+  /** After the steps that are under way, taken or failed. */
+  settled(): Promise<void> {
+    return this.#steps.run(async () => {});
+  }
+
   release(): Promise<void> {
     return this.#steps.run(async () => {
       if (this.#paused) await this.#runsc.command(["resume", this.#containerId]);

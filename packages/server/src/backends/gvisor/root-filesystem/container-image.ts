@@ -1,6 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { cp, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { SandboxerError } from "@sandboxer/protocol";
@@ -45,16 +44,12 @@ export async function ociRootFilesystem(
   if (!/^[0-9a-f]{64}$/.test(digest)) throw new SandboxerError("bad_request", `The image ${image} has no digest.`);
   const path = join(cacheDirectory, `oci-${digest.slice(0, 32)}`);
   await unpackOnce(path, image, async (into) => {
-    const work = await mkdtemp(join(tmpdir(), "sandboxer-oci-"));
+    const bundle = `${into}.bundle`;
     try {
-      await tool("umoci", ["unpack", "--image", reference, join(work, "bundle")], image, UNPACK_TIMEOUT_MS);
-      await cp(join(work, "bundle", "rootfs"), into, {
-        recursive: true,
-        preserveTimestamps: true,
-        verbatimSymlinks: true,
-      });
+      await tool("umoci", ["unpack", "--image", reference, bundle], image, UNPACK_TIMEOUT_MS);
+      await rename(join(bundle, "rootfs"), into);
     } finally {
-      await rm(work, { recursive: true, force: true });
+      await rm(bundle, { recursive: true, force: true });
     }
   });
   return { image, path, mounts: [], identity: { kind: "container image", digest, parts: { digest } } };

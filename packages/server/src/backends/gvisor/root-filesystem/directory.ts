@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { lstat, opendir, stat } from "node:fs/promises";
+import { lstat, readdir, stat } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
+import { AGENT_FOLDER } from "../oci-spec.ts";
 import type { RootFilesystem, RootFilesystemIdentity } from "./root-filesystem.ts";
 
 /** A folder of this machine as `/`. It must not change while sandboxes use it or images need it. */
@@ -14,26 +15,35 @@ export async function directoryRootFilesystem(image: string, path: string): Prom
   return { image, path, mounts: [], identity: await treeIdentity("dir", path) };
 }
 
+/** Sandboxes see other filesystems there; where they are missing, gVisor makes them. */
+const MOUNT_POINTS = new Set(["/proc", "/dev", "/sys", "/tmp", "/run", AGENT_FOLDER]);
+
 /**
  * Names, kinds, modes, owners, sizes and times of everything in the tree. A copy that keeps times has the same
  * identity, so that an image moves to another machine with its root filesystem.
  */
 export async function treeIdentity(kind: string, root: string): Promise<RootFilesystemIdentity> {
+  const parts: Record<string, string> = {};
+  const names = (await readdir(root)).filter((name) => !MOUNT_POINTS.has(`/${name}`)).toSorted();
+  for (const name of names) parts[`/${name}`] = await describeTree(root, `/${name}`);
+  const digest = createHash("sha256")
+    .update(JSON.stringify(Object.entries(parts)))
+    .digest("hex");
+  return { kind, digest, parts };
+}
+
+async function describeTree(root: string, top: string): Promise<string> {
   const hash = createHash("sha256");
   let entries = 0;
-  const walk = async (folder: string): Promise<void> => {
-    const names: string[] = [];
-    for await (const entry of await opendir(join(root, folder))) names.push(entry.name);
-    for (const name of names.toSorted()) {
-      const relative = `${folder}/${name}`;
-      const info = await lstat(join(root, relative));
-      // A folder's size and time depend on the filesystem and on mount points made in it.
-      const content = info.isDirectory() ? "" : `${info.size} ${Math.floor(info.mtimeMs / 1000)}`;
-      hash.update(`${relative}\0${info.mode} ${info.uid} ${info.gid} ${content}\n`);
-      entries += 1;
-      if (info.isDirectory()) await walk(relative);
-    }
+  const visit = async (path: string): Promise<void> => {
+    const info = await lstat(join(root, path));
+    // A folder's size and time depend on the filesystem and on mount points made in it.
+    const content = info.isDirectory() ? "" : `${info.size} ${Math.floor(info.mtimeMs / 1000)}`;
+    hash.update(`${path}\0${info.mode} ${info.uid} ${info.gid} ${content}\n`);
+    entries += 1;
+    if (!info.isDirectory()) return;
+    for (const name of (await readdir(join(root, path))).toSorted()) await visit(`${path}/${name}`);
   };
-  await walk("");
-  return { kind, digest: hash.digest("hex"), parts: { entries: String(entries) } };
+  await visit(top);
+  return `${entries} ${entries === 1 ? "entry" : "entries"} with digest ${hash.digest("hex").slice(0, 16)}`;
 }

@@ -1,0 +1,55 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { z } from "zod";
+
+const Mount = z.strictObject({
+  destination: z.string().startsWith("/"),
+  type: z.enum(["proc", "sysfs", "tmpfs", "bind"]),
+  source: z.string(),
+  options: z.array(z.string()).optional(),
+});
+
+/**
+ * The parts of an OCI runtime configuration that are written here, and nothing else: an image comes from a store, and
+ * other parts would let it run programs of the host (hooks) or reach its devices.
+ */
+const Spec = z.strictObject({
+  ociVersion: z.string(),
+  process: z.strictObject({
+    terminal: z.literal(false),
+    user: z.strictObject({ uid: z.int(), gid: z.int() }),
+    args: z.array(z.string()).min(1),
+    cwd: z.string(),
+    env: z.array(z.string()),
+    noNewPrivileges: z.literal(true),
+    capabilities: z.record(z.string(), z.array(z.string())),
+    rlimits: z.array(z.strictObject({ type: z.string(), hard: z.number(), soft: z.number() })),
+  }),
+  root: z.strictObject({ path: z.string(), readonly: z.boolean() }),
+  hostname: z.string(),
+  mounts: z.array(Mount),
+  linux: z.strictObject({
+    namespaces: z.array(z.strictObject({ type: z.enum(["pid", "network", "ipc", "uts", "mount"]) })),
+    resources: z.strictObject({ memory: z.strictObject({ limit: z.number() }) }),
+    cgroupsPath: z.string().optional(),
+  }),
+  annotations: z.strictObject({}),
+});
+
+export type OciMount = z.infer<typeof Mount>;
+export type OciSpec = z.infer<typeof Spec>;
+
+export function parseSavedSpec(text: string): OciSpec {
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch {
+    throw new SandboxerError("image_damaged", "The configuration in the image is not JSON.");
+  }
+  const parsed = Spec.safeParse(content);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw new SandboxerError(
+    "image_damaged",
+    `The configuration in the image is not one of this server's: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`,
+  );
+}

@@ -1,0 +1,151 @@
+import { expect, test } from "vitest";
+import type { SandboxHandle } from "../../src/backends/backend.ts";
+import {
+  bash,
+  countAbove,
+  counter,
+  delay,
+  errorCode,
+  finish,
+  python,
+  run,
+  start,
+} from "../backends/contract/programs.ts";
+import { describeGvisor } from "./support/describe-gvisor.ts";
+import { GvisorFixture } from "./support/fixture.ts";
+import { MIB } from "./support/open-backend.ts";
+
+const RESOURCES = { memoryBytes: 128 * MIB, diskBytes: 128 * MIB, fileBytes: 1024 * MIB, processes: 64 };
+
+const MEMORY_BOMBS: Readonly<Record<string, readonly string[]>> = {
+  "one process that takes ever more": python("taken = []\nwhile True: taken.append(b'x' * (8 << 20))"),
+  "many processes that take some": bash(
+    `for i in $(seq 1 30); do python3 -c "taken = b'x' * (40 << 20); import time; time.sleep(30)" & done; wait`,
+  ),
+  "files in /tmp": bash("for i in $(seq 1 20); do head -c 50M /dev/zero > /tmp/$i; done"),
+  "files in /dev/shm and /tmp": bash("for f in /dev/shm /tmp; do head -c 500M /dev/zero > $f/x; done"),
+  "very many empty files": python(
+    "import os\nfor i in range(400_000): os.close(os.open(f'/workspace/{i}', os.O_CREAT))",
+  ),
+};
+
+const PROCESS_BOMBS: Readonly<Record<string, readonly string[]>> = {
+  "a shell that forks itself twice": bash(":(){ :|:& };: ; sleep 2"),
+  "sleepers without end": bash("while true; do sleep 300 & done 2>/dev/null"),
+  "threads without end": python(
+    "import threading, time\nwhile True:\n  try: threading.Thread(target=time.sleep, args=(300,)).start()\n  except RuntimeError: time.sleep(0.01)",
+  ),
+};
+
+const DISK_BOMBS: Readonly<Record<string, readonly string[]>> = {
+  "one file": bash("head -c 2G /dev/zero > /workspace/one"),
+  "many files": bash("for i in $(seq 1 500); do head -c 4M /dev/zero > /workspace/$i || exit 1; done"),
+};
+
+describeGvisor("limits", (engine) => {
+  const fixture = new GvisorFixture(engine);
+
+  /** Beside the bomb a neighbour works on, and so does this process. */
+  async function withNeighbour(bomb: (handle: SandboxHandle) => Promise<void>): Promise<void> {
+    const [neighbour, handle] = await Promise.all([fixture.acquire(), fixture.acquire({ resources: RESOURCES })]);
+    await start(neighbour, counter("/workspace/count"));
+    const residentBytes = process.memoryUsage().rss;
+    try {
+      await bomb(handle);
+      await neighbour.ping();
+      await countAbove(neighbour, "/workspace/count", await countAbove(neighbour, "/workspace/count", 0));
+      expect(process.memoryUsage().rss - residentBytes).toBeLessThan(300 * MIB);
+    } finally {
+      await Promise.all([neighbour.destroy(), handle.destroy()]);
+    }
+    await fixture.expectNothingLeft();
+  }
+
+  test.each(Object.entries(MEMORY_BOMBS))("memory: %s", async (_, bomb) => {
+    await withNeighbour(async (handle) => {
+      const outcome = await Promise.race([errorCode(run(handle, bomb)), delay(15_000).then(() => "still running")]);
+      expect((await handle.stats()).memoryBytes).toBeLessThanOrEqual(RESOURCES.memoryBytes + 96 * MIB);
+      // Whether gVisor's kernel or one process is killed is the host kernel's choice.
+      if (outcome === "sandbox_failed") expect(await handle.ended).toMatchObject({ reason: "out_of_memory" });
+      else await handle.ping();
+    });
+  });
+
+  test.each(Object.entries(PROCESS_BOMBS))("processes: %s", async (_, bomb) => {
+    await withNeighbour(async (handle) => {
+      const process = await start(handle, bomb);
+      const reading = finish(process).catch(() => undefined);
+      await delay(1_500);
+      expect((await handle.processTable()).length).toBeLessThanOrEqual(RESOURCES.processes + 2);
+      await handle.ping();
+      for (let round = 0; round < 50 && (await handle.processTable()).length > 0; round++) {
+        const pids = (await handle.processTable()).map(({ pid }) => pid);
+        await process.signal(9, "group").catch(() => {});
+        await run(handle, ["kill", "-9", ...pids.map(String)]).catch(() => {});
+      }
+      await handle.destroy();
+      await reading;
+    });
+  });
+
+  test.each(Object.entries(DISK_BOMBS))("disk: %s", async (_, bomb) => {
+    await withNeighbour(async (handle) => {
+      const { exit } = await run(handle, bomb);
+      expect(exit).toMatchObject({ code: undefined, signal: 9 });
+      const { diskBytes } = await handle.stats();
+      expect(diskBytes).toBeGreaterThan(RESOURCES.diskBytes);
+      expect(diskBytes).toBeLessThan(RESOURCES.diskBytes + 400 * MIB);
+      expect((await run(handle, bash("rm -f /workspace/*; echo cleared"))).stdout).toBe("cleared\n");
+      expect((await run(handle, bash("echo small > /workspace/small; cat /workspace/small"))).stdout).toBe("small\n");
+    });
+  });
+
+  test("a sparse file takes no disk, and is too large for a snapshot of files", async () => {
+    const handle = await fixture.acquire({ resources: RESOURCES });
+    expect((await run(handle, bash("truncate -s 1G /workspace/sparse; echo $?"))).stdout).toBe("0\n");
+    await delay(600);
+    expect((await handle.stats()).diskBytes).toBeLessThan(64 * MIB);
+    const saving = handle.snapshot(await fixture.folder(), { mode: "filesystem", leaveRunning: true });
+    expect(await errorCode(saving)).toBe("too_large");
+    expect((await run(handle, bash("echo on"))).stdout).toBe("on\n");
+    await handle.destroy();
+  });
+
+  test("a file has a largest size, and a process a largest number of files", async () => {
+    const handle = await fixture.acquire({ resources: { ...RESOURCES, fileBytes: 8 * MIB } });
+    const write =
+      "import signal, os\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nf = open('/workspace/large', 'wb', 0)\n";
+    const large = await run(
+      handle,
+      python(`${write}f.write(b'x' * (8 << 20))\ntry: f.write(b'x')\nexcept OSError as e: print(os.strerror(e.errno))`),
+    );
+    expect(large.stdout).toBe("File too large\n");
+    const open =
+      "import os\nn = 0\ntry:\n  while True: os.open('/dev/null', 0); n += 1\nexcept OSError as e: print(n > 1000, os.strerror(e.errno))";
+    expect((await run(handle, python(open))).stdout).toBe("True Too many open files\n");
+    await handle.destroy();
+  });
+
+  test("output that nobody reads costs neither side memory", async () => {
+    await withNeighbour(async (handle) => {
+      const printers = await Promise.all(
+        Array.from({ length: 8 }, () => start(handle, bash("yes $RANDOM$RANDOM$RANDOM"))),
+      );
+      await delay(1_500);
+      expect((await handle.stats()).memoryBytes).toBeLessThan(RESOURCES.memoryBytes);
+      for (const printer of printers) expect(printer.exit).toBeUndefined();
+      await handle.ping();
+    });
+  });
+
+  test("the share of the CPU holds", async () => {
+    const handle = await fixture.acquire({ resources: { ...RESOURCES, cpus: 0.25 } });
+    await Promise.all([1, 2].map(() => start(handle, bash("while true; do :; done"))));
+    const [beforeMs, startMs] = [(await handle.stats()).cpuMs, performance.now()];
+    await delay(2_000);
+    const share = ((await handle.stats()).cpuMs - beforeMs) / (performance.now() - startMs);
+    expect(share).toBeLessThan(0.25 * 1.6);
+    expect(share).toBeGreaterThan(0.02);
+    await handle.destroy();
+  });
+});
