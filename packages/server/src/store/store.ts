@@ -83,6 +83,7 @@ export interface BlobStat {
 
 export interface ListedObject {
   readonly key: string;
+  /** What it takes up. A cell may take up more than its body. */
   readonly sizeBytes: number;
 }
 

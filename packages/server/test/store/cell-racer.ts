@@ -1,13 +1,13 @@
 /**
- * One process of directory-races.test.ts. Appends its own entries to a list in a cell, and tells each one on stdout only
- * after the store has acknowledged it. argv: root, key, name, how many (0: until killed).
+ * One process of directory-races.test.ts and bucket-races.test.ts. Appends its own entries to a list in a cell, and tells each one on stdout only
+ * after the store has acknowledged it. argv: store, key, name, how many (0: until killed).
  */
 import { writeSync } from "node:fs";
-import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
+import { openStore } from "../../src/store/open-store.ts";
 import { AmbiguousWriteError } from "../../src/store/store.ts";
 
-const [root = "", key = "", name = "", wanted = "0"] = process.argv.slice(2);
-const store = await DirectoryStore.open(root);
+const [address = "", key = "", name = "", wanted = "0"] = process.argv.slice(2);
+const store = await openStore(address);
 
 for (let done = 0; Number(wanted) === 0 || done < Number(wanted);) {
   const cell = await store.readCell(key);

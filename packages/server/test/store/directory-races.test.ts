@@ -1,36 +1,12 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
+import { chainIn, race, RACED_KEY } from "./racers.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-const KEY = "sandbox/metadata.json";
-const RACER = fileURLToPath(new URL("./cell-racer.ts", import.meta.url));
-
-interface Racer {
-  readonly child: ChildProcess;
-  readonly acknowledged: string[];
-  readonly ended: Promise<unknown>;
-}
-
-function race(root: string, name: string, count: number): Racer {
-  const child = spawn(process.execPath, [RACER, root, KEY, name, `${count}`], { stdio: ["ignore", "pipe", "inherit"] });
-  const acknowledged: string[] = [];
-  let rest = "";
-  child.stdout.on("data", (data: Buffer) => {
-    const lines = (rest + data.toString()).split("\n");
-    rest = lines.pop() ?? "";
-    acknowledged.push(...lines);
-  });
-  return { child, acknowledged, ended: once(child, "close") };
-}
-
-async function chainIn(root: string): Promise<string[]> {
-  const cell = await (await DirectoryStore.open(root)).readCell(KEY);
-  return (JSON.parse(Buffer.from(cell?.body ?? []).toString()) as { chain: string[] }).chain;
+async function chainAt(root: string): Promise<string[]> {
+  return await chainIn(await DirectoryStore.open(root));
 }
 
 /** Each version that is kept names the nonce of the one before it. */
@@ -50,12 +26,12 @@ it("loses no acknowledged write of processes that race", { timeout: 60_000 }, as
   const root = await temporaryFolder();
   const racers = ["a", "b", "c", "d"].map((name) => race(root, name, 30));
   await Promise.all(racers.map(({ ended }) => ended));
-  const chain = await chainIn(root);
+  const chain = await chainAt(root);
   expect(new Set(chain).size).toBe(chain.length);
   expect(chain.toSorted()).toEqual(racers.flatMap(({ acknowledged }) => acknowledged).toSorted());
   expect(chain).toHaveLength(120);
   await expectUnbrokenParents(root);
-  const view = await readFile(join(root, KEY), "utf8");
+  const view = await readFile(join(root, RACED_KEY), "utf8");
   expect((JSON.parse(view) as { chain: string[] }).chain).toEqual(chain);
 });
 
@@ -72,14 +48,14 @@ it("loses no acknowledged write of processes that are killed in the middle", { t
     await Promise.all(racers.map(({ ended }) => ended));
     acknowledged.push(...racers.flatMap((racer) => racer.acknowledged));
     // What one process did stands in the order in which it did it.
-    const chain = await chainIn(root);
+    const chain = await chainAt(root);
     for (const racer of racers) {
       const own = chain.filter((entry) => entry.startsWith(`${(racer.acknowledged[0] ?? "").split("-")[0]}-`));
       expect(own.slice(0, racer.acknowledged.length)).toEqual(racer.acknowledged);
       expect(own.length - racer.acknowledged.length).toBeLessThanOrEqual(1);
     }
   }
-  const chain = new Set(await chainIn(root));
+  const chain = new Set(await chainAt(root));
   expect(acknowledged.filter((entry) => !chain.has(entry))).toEqual([]);
   await expectUnbrokenParents(root);
 });

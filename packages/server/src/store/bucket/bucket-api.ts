@@ -52,7 +52,7 @@ export interface ByteRange {
   readonly start: number;
   /** Exclusive. */
   readonly end: number | undefined;
-  /** Of an earlier opening: another version is a `precondition`. */
+  /** Of an earlier opening: another version is a `precondition`, or is not there. */
   readonly version?: string;
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "../../support/clock.ts";
 import { type Chunks, ObjectNotFoundError, type ReadOptions, type WriteOptions, type WriteOutcome } from "../store.ts";
 import type { BucketApi, PutOptions, Retry } from "./bucket-api.ts";
-import { hasFailed } from "./bucket-error.ts";
+import { BucketError, hasFailed } from "./bucket-error.ts";
 import { evenChunks } from "./even-chunks.ts";
 import { parts } from "./parts.ts";
 import { BLOB_REQUESTS, delayMs, retryUnclear } from "./retry.ts";
@@ -39,6 +39,7 @@ export class BucketBlobs {
     while (position < (end ?? Number.POSITIVE_INFINITY)) {
       const range = { start: position, end, ...(version === undefined ? {} : { version }) };
       const opened = await this.#retrying(signal)(() => this.#api.open(name, range, { signal }));
+      if (opened === undefined && version !== undefined) throw replaced();
       if (opened === undefined) throw new ObjectNotFoundError(name);
       version ??= opened.version;
       try {
@@ -63,28 +64,21 @@ export class BucketBlobs {
     const put: PutOptions = { writer: randomUUID(), ifAbsent, signal };
     // Not every store minds the condition of a large upload; those that do catch what comes between.
     if (ifAbsent && (await retry(() => this.#api.head(name))) !== undefined) return { outcome: "conflict" };
-    let sizeBytes = 0;
-    const written = await this.#unlessTaken(name, put, async () => {
-      sizeBytes = await this.#upload(name, chunks, put, retry);
-    });
-    return written ? { outcome: "written", sizeBytes } : { outcome: "conflict" };
+    const sent = { bytes: 0 };
+    const written = await this.#unlessTaken(name, put, () => this.#upload(name, chunks, put, retry, sent));
+    return written ? { outcome: "written", sizeBytes: sent.bytes } : { outcome: "conflict" };
   }
 
-  async #upload(name: string, chunks: Chunks, put: PutOptions, retry: Retry): Promise<number> {
-    let sizeBytes = 0;
+  async #upload(name: string, chunks: Chunks, put: PutOptions, retry: Retry, sent: { bytes: number }): Promise<void> {
     let upload;
     try {
       for await (const { bytes, last } of parts(chunks, put.signal)) {
-        sizeBytes += bytes.byteLength;
-        if (last && upload === undefined) {
-          await retry(() => this.#api.put(name, bytes, put));
-          return sizeBytes;
-        }
+        sent.bytes += bytes.byteLength;
+        if (last && upload === undefined) return await retry(() => this.#api.put(name, bytes, put));
         upload ??= await retry(() => this.#api.beginUpload(name, { ...put, retry }));
         await upload.add(bytes, last);
       }
       await upload?.finish();
-      return sizeBytes;
     } catch (error) {
       await upload?.abort().catch(() => undefined);
       throw error;
@@ -106,4 +100,8 @@ export class BucketBlobs {
   #retrying(signal: AbortSignal | undefined): Retry {
     return async (action) => await retryUnclear(this.#clock, BLOB_REQUESTS, signal, action);
   }
+}
+
+function replaced(): BucketError {
+  return new BucketError({ kind: "precondition" }, "it was replaced while it was read.");
 }

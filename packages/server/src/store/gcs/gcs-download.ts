@@ -17,7 +17,7 @@ export async function openObject(
   return await http.send(
     {
       method: "GET",
-      url: version === undefined ? url : `${url}&ifGenerationMatch=${version}`,
+      url: version === undefined ? url : `${url}&generation=${version}`,
       limitMs: SMALL_LIMIT_MS,
       signal,
       stop,

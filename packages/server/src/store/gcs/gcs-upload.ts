@@ -64,12 +64,13 @@ export class GcsUpload implements LargeUpload {
     }
   }
 
+  /** An object that is complete and shorter than what was sent is not ours: emulators make such ones. */
   #advance({ complete, storedBytes }: Progress, end: number): void {
-    if (!complete && (storedBytes < this.#acceptedBytes || storedBytes > end)) {
+    if (storedBytes > end || storedBytes < (complete ? end : this.#acceptedBytes)) {
       throw lost(`it holds ${storedBytes} bytes where ${this.#acceptedBytes} to ${end} were expected`);
     }
     this.#complete = complete;
-    this.#acceptedBytes = complete ? end : storedBytes;
+    this.#acceptedBytes = storedBytes;
   }
 
   async #ask(total: string): Promise<Progress> {
@@ -87,15 +88,18 @@ export class GcsUpload implements LargeUpload {
       ...(body === undefined ? {} : { body }),
     };
     try {
-      return await this.#http.send(request, async (answer) => {
-        await ignoreBody(answer);
-        const stored = /(\d+)$/.exec(answer.headers.get("range") ?? "")?.[1];
-        return { complete: answer.ok, storedBytes: stored === undefined ? 0 : Number(stored) + 1 };
-      });
+      return await this.#http.send(request, progressOf);
     } catch (error) {
       throw hasFailed(error, "absent") ? lost(error.message) : error;
     }
   }
+}
+
+async function progressOf(answer: Response): Promise<Progress> {
+  if (answer.ok) return { complete: true, storedBytes: Number(((await answer.json()) as { size?: string }).size) };
+  await ignoreBody(answer);
+  const lastByte = /(\d+)$/.exec(answer.headers.get("range") ?? "")?.[1];
+  return { complete: false, storedBytes: lastByte === undefined ? 0 : Number(lastByte) + 1 };
 }
 
 function lost(reason: string): BucketError {

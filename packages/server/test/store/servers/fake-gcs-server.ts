@@ -1,0 +1,39 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { installGoProgram } from "./go-server.ts";
+import { startServer } from "./server-process.ts";
+import { type RunningStoreServer, SERVERS_FOLDER, type StoreServer } from "./test-server.ts";
+
+const VERSION = "v1.56.1";
+
+export const fakeGcsServer: StoreServer = {
+  name: "fake-gcs-server",
+  program: join(SERVERS_FOLDER, `fake-gcs-server-${VERSION}`),
+
+  async prepare(signal) {
+    await installGoProgram(`github.com/fsouza/fake-gcs-server@${VERSION}`, this.program, signal);
+  },
+
+  /** In memory: on a file system it has no generations. */
+  async start(): Promise<RunningStoreServer> {
+    const server = await startServer((port) => [
+      this.program,
+      ...["-backend", "memory", "-scheme", "http", "-log-level", "error"],
+      ...["-host", "127.0.0.1", "-port", `${port}`],
+    ]);
+    return {
+      endpoint: server.endpoint,
+      newStore: async (seenAt = server.endpoint) => {
+        const bucket = `test-${randomUUID()}`;
+        const answer = await fetch(`${server.endpoint}/storage/v1/b?project=test`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ name: bucket }),
+        });
+        if (!answer.ok) throw new Error(`no bucket: ${answer.status} ${await answer.text()}`);
+        return `gs://${bucket}/some/prefix?endpoint=${seenAt}`;
+      },
+      stop: server.stop,
+    };
+  },
+};

@@ -1,0 +1,29 @@
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { type RunningStoreServer, type StoreServer, whyMissing } from "./test-server.ts";
+
+/**
+ * Defines tests that need a server, which runs while they do. Without it they are skipped with the reason; with CI=true
+ * that is a failure.
+ */
+export function withServer(server: StoreServer, define: (running: () => RunningStoreServer) => void): void {
+  describe(`on ${server.name}`, () => {
+    const missing = whyMissing(server);
+    if (missing !== undefined) {
+      it("has its server", (context) => {
+        if (process.env["CI"] === "true") throw new Error(missing);
+        console.log(`skipped: ${missing}`);
+        context.skip(missing);
+      });
+      return;
+    }
+    let running: RunningStoreServer | undefined;
+    beforeAll(async () => {
+      running = await server.start();
+    }, 40_000);
+    afterAll(async () => await running?.stop());
+    define(() => {
+      if (running === undefined) throw new Error(`${server.name} does not run.`);
+      return running;
+    });
+  });
+}
