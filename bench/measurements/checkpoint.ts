@@ -98,7 +98,7 @@ async function measureSize(lab: Lab, megabytes: number): Promise<Comparison[]> {
   return [
     comparison("checkpoint", megabytes, saved, savePhases, [
       "checkpoint action to CHECKPOINTED",
-      "runsc checkpoint, copy, SHA-256, fsync",
+      "runsc checkpoint, copy, SHA-256, fsync, one after the other",
     ]),
     comparison("restore", megabytes, restored, restorePhases, [
       "attach to RUNNING",
