@@ -64,6 +64,17 @@ for (const server of [minio, fakeGcsServer]) {
       });
     });
 
+    it("cells settle to written when the write arrives after its time", { timeout: 30_000 }, async () => {
+      const body = bytes(randomUUID());
+      const isOurs = (cell: Cell): boolean => Buffer.from(cell.body).equals(body);
+      proxy.once(writes, { delayMs: 5_300 });
+      const result = await settleSwap(store, systemClock, { key: KEY, expected: undefined, body, isOurs });
+      expect(result.outcome).toBe("written");
+      await new Promise((done) => setTimeout(done, 600));
+      const cell = await direct.readCell(KEY);
+      expect(cell?.version).toBe(result.outcome === "written" ? result.present.version : "");
+    });
+
     it("cells are read again when an answer fails, is late, or breaks off", async () => {
       await store.swapCell(KEY, undefined, bytes("value"));
       const faults: Fault[] = ["request-lost", "answer-lost", "answer-cut", { status: 503 }, { delayMs: 300 }];

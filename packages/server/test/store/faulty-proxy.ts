@@ -29,6 +29,8 @@ export class FaultyProxy {
   readonly sessions = new UploadSessions();
   /** Asked for each request. */
   fault: (request: SeenRequest) => Fault | undefined = () => undefined;
+  /** What the server gets to see instead. */
+  rewrite: (request: SeenRequest) => SeenRequest = (request) => request;
   readonly #close: () => Promise<void>;
 
   private constructor(endpoint: string, close: () => Promise<void>) {
@@ -83,7 +85,7 @@ async function pass(
   if (typeof fault === "object" && "delayMs" in fault) await new Promise((done) => setTimeout(done, fault.delayMs));
 
   const { answer, content } = await proxy.sessions.answer(incoming, body.byteLength, () =>
-    forward(target, incoming, body),
+    forward(target, proxy.rewrite(seen), body),
   );
   if (fault === "answer-lost") return void outgoing.destroy();
   if (typeof fault === "object" && "statusInstead" in fault) return void outgoing.writeHead(fault.statusInstead).end();
@@ -95,10 +97,10 @@ async function pass(
   outgoing.write(content.subarray(0, content.byteLength / 2), () => setTimeout(() => outgoing.destroy(), 20));
 }
 
-async function forward(target: string, incoming: IncomingMessage, body: Buffer): Promise<Answered> {
-  const headers = { ...incoming.headers, "content-length": `${body.byteLength}` };
-  delete headers["transfer-encoding"];
-  const forwarded = forwardRequest(new URL(incoming.url ?? "/", target), { method: incoming.method ?? "GET", headers });
+async function forward(target: string, request: SeenRequest, body: Buffer): Promise<Answered> {
+  const given = { ...request.headers, "content-length": `${body.byteLength}`, "transfer-encoding": undefined };
+  const headers = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const forwarded = forwardRequest(new URL(request.path, target), { method: request.method, headers });
   forwarded.end(body);
   const [answer] = (await once(forwarded, "response")) as [IncomingMessage];
   return { answer, content: Buffer.concat(await answer.toArray()) };

@@ -1,3 +1,4 @@
+import { BucketError, hasFailed } from "./bucket-error.ts";
 import type { BucketApi, ListPage, Retry } from "./bucket-api.ts";
 
 const DELETES_AT_ONCE = 8;
@@ -16,7 +17,7 @@ export class BucketListing {
     let pageToken: string | undefined;
     do {
       const request = { prefix, byFolder, pageToken };
-      const page: ListPage = await this.#retry(() => this.#api.listPage(request));
+      const page: ListPage = await this.#retry(() => this.#api.listPage(request)).catch(asMissingBucket);
       yield page;
       pageToken = page.nextPageToken;
     } while (pageToken !== undefined);
@@ -38,4 +39,10 @@ export class BucketListing {
       );
     }
   }
+}
+
+/** A list of nothing is empty; only the bucket itself can be absent. */
+function asMissingBucket(error: unknown): never {
+  if (!hasFailed(error, "absent")) throw error;
+  throw new BucketError({ kind: "refused", reason: "bucket" }, error.message, error);
 }

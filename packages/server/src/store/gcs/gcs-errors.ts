@@ -3,7 +3,7 @@ import { BucketError, type BucketFailure, type RefusalReason } from "../bucket/b
 const UNCLEAR_STATUS = new Set([408, 409, 425, 429]);
 
 /** Codes of connections that could not be made or broke, and of names that could not be looked up. */
-const NETWORK_CODE = /^(E[A-Z]+|UND_ERR_[A-Z_]+)$/;
+const NETWORK_CODE = /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EPIPE|EHOST|ENET|UND_ERR_)/;
 
 /** What an answer other than success says. Reads its body. */
 export async function failureOf(answer: Response): Promise<BucketError> {
