@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { openStore } from "../../src/store/open-store.ts";
-import { type Fault, FaultyProxy, type SeenRequest } from "./faulty-proxy.ts";
+import { type Fault, FaultyProxy } from "./faulty-proxy.ts";
 import { chainIn, race } from "./racers.ts";
 import { fakeGcsServer } from "./servers/fake-gcs-server.ts";
 import { minio } from "./servers/minio.ts";
@@ -17,7 +17,7 @@ const FAULTS: readonly Fault[] = [
 ];
 
 /** One request in five. */
-function anything(_: SeenRequest): Fault | undefined {
+function anything(): Fault | undefined {
   return Math.random() < 0.2 ? FAULTS[Math.floor(Math.random() * FAULTS.length)] : undefined;
 }
 

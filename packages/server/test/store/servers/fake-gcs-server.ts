@@ -18,8 +18,11 @@ export const fakeGcsServer: StoreServer = {
   async start(): Promise<RunningStoreServer> {
     const server = await startServer((port) => [
       this.program,
-      ...["-backend", "memory", "-scheme", "http", "-log-level", "error"],
-      ...["-host", "127.0.0.1", "-port", `${port}`],
+      "-backend=memory",
+      "-scheme=http",
+      "-log-level=error",
+      "-host=127.0.0.1",
+      `-port=${port}`,
     ]);
     return {
       endpoint: server.endpoint,

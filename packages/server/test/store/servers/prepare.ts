@@ -2,6 +2,7 @@
  * Gets the servers that the tests of the stores run against: `node packages/server/test/store/servers/prepare.ts`.
  * What is there already is left alone. Exits with 1 when one cannot be had.
  */
+import { pathToFileURL } from "node:url";
 import { fakeGcsServer } from "./fake-gcs-server.ts";
 import { minio } from "./minio.ts";
 import { moto } from "./moto.ts";
@@ -9,14 +10,24 @@ import { whyMissing } from "./test-server.ts";
 
 const LIMIT_MS = 12 * 60_000;
 
-for (const server of [fakeGcsServer, moto, minio]) {
-  if (whyMissing(server) === undefined) continue;
-  process.stdout.write(`set-up: getting ${server.name} for the tests of the stores; this takes some minutes\n`);
-  try {
-    await server.prepare(AbortSignal.timeout(LIMIT_MS));
-    process.stdout.write(`set-up: done: ${server.program}\n`);
-  } catch (error) {
-    process.stdout.write(`set-up: failed: ${server.name}: ${(error as Error).message}\n`);
-    process.exitCode = 1;
+/** Gives whether all are there now. */
+export async function prepareStoreServers(report: (line: string) => void): Promise<boolean> {
+  let complete = true;
+  for (const server of [fakeGcsServer, moto, minio]) {
+    if (whyMissing(server) === undefined) continue;
+    report(`set-up: getting ${server.name} for the tests of the stores; this takes some minutes`);
+    try {
+      await server.prepare(AbortSignal.timeout(LIMIT_MS));
+      report(`set-up: done: ${server.program}`);
+    } catch (error) {
+      report(`set-up: failed: ${server.name}: ${(error as Error).message}`);
+      complete = false;
+    }
   }
+  return complete;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  const complete = await prepareStoreServers((line) => process.stdout.write(`${line}\n`));
+  process.exitCode = complete ? 0 : 1;
 }

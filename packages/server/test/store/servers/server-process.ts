@@ -9,7 +9,7 @@ const WATCHDOG = `"$@" & server=$!; cat > /dev/null; kill -9 "$server"`;
 
 export interface ServerProcess {
   readonly endpoint: string;
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 /** Starts a server on a free port of the loopback, and waits until it answers. */

@@ -6,24 +6,27 @@ import { type RunningStoreServer, type StoreServer, whyMissing } from "./test-se
  * that is a failure.
  */
 export function withServer(server: StoreServer, define: (running: () => RunningStoreServer) => void): void {
-  describe(`on ${server.name}`, () => {
-    const missing = whyMissing(server);
-    if (missing !== undefined) {
-      it("has its server", (context) => {
-        if (process.env["CI"] === "true") throw new Error(missing);
-        console.log(`skipped: ${missing}`);
-        context.skip(missing);
-      });
-      return;
-    }
-    let running: RunningStoreServer | undefined;
-    beforeAll(async () => {
-      running = await server.start();
-    }, 40_000);
-    afterAll(async () => await running?.stop());
-    define(() => {
-      if (running === undefined) throw new Error(`${server.name} does not run.`);
-      return running;
-    });
+  const missing = whyMissing(server);
+  describe(`on ${server.name}`, () =>
+    missing === undefined ? defineRunning(server, define) : defineMissing(server, missing));
+}
+
+function defineMissing(server: StoreServer, missing: string): void {
+  it(`has ${server.name}`, (context) => {
+    if (process.env["CI"] === "true") throw new Error(missing);
+    console.log(`skipped: ${missing}`);
+    context.skip(missing);
+  });
+}
+
+function defineRunning(server: StoreServer, define: (running: () => RunningStoreServer) => void): void {
+  let running: RunningStoreServer | undefined;
+  beforeAll(async () => {
+    running = await server.start();
+  }, 40_000);
+  afterAll(async () => await running?.stop());
+  define(() => {
+    if (running === undefined) throw new Error(`${server.name} does not run.`);
+    return running;
   });
 }
