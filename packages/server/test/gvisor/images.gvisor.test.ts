@@ -141,15 +141,15 @@ describeGvisor("images", (engine) => {
     await run(victim, bash("head -c 150M /dev/urandom > /workspace/large"));
     const saving = errorCode(fixture.save(victim));
     await delay(30);
-    process.kill(await kernelOf(victim), "SIGKILL");
+    process.kill(await newestKernel(), "SIGKILL");
     expect(await saving).not.toBe("no error");
     expect(await victim.ended).toMatchObject({ reason: "crashed" });
     expect(await errorCode(victim.ping())).toBe("sandbox_failed");
     await victim.destroy();
   });
 
-  /** The kernel of a sandbox is the one whose cgroup carries its container id; here, the newest that runs. */
-  async function kernelOf(_: SandboxHandle): Promise<number> {
+  /** The kernel of the sandbox that was started last. */
+  async function newestKernel(): Promise<number> {
     const attached = sandboxLeftovers(fixture.opened.runDirectory).processes.filter((line) =>
       / run --bundle=/.test(line),
     );

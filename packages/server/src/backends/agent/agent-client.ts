@@ -223,7 +223,7 @@ export class AgentClient {
 
   #onFailure(error: SandboxerError): void {
     for (const process of this.#processes.values()) process.onConnectionFailed(error);
-    for (const connection of [...this.#connections.values()]) connection.onClosed(0);
+    for (const connection of this.#connections.values()) connection.onClosed(0);
     this.#options.onFailure(error);
   }
 }

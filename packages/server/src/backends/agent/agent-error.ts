@@ -17,8 +17,6 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   111: "backend_unavailable", // ECONNREFUSED
 };
 
-export const EPIPE = 32;
-
 export function agentError(errno: number, message: string): SandboxerError {
   return new SandboxerError(CODES[errno] ?? "bad_request", message, { details: { errno } });
 }

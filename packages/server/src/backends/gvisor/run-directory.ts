@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { acquireFileLock, type FileLock } from "../../support/file-lock.ts";
 import { killQuietly } from "../../support/kill.ts";
 import { removeCgroups } from "./cgroups.ts";
@@ -86,14 +87,14 @@ async function isBeingMade(path: string): Promise<boolean> {
 }
 
 async function removeLeftovers(path: string, cgroupPath: string): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  for (;;) {
+  const deadlineMs = performance.now() + 10_000;
+  while (performance.now() < deadlineMs) {
     const left = await processesNaming(path);
-    if (left.length === 0 || Date.now() > deadline) break;
     for (const pid of left) killQuietly(pid);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    // What was killed leaves its cgroup a moment later.
+    if (left.length === 0 && (await removeCgroups(cgroupPath))) return;
+    await delay(20);
   }
-  await removeCgroups(cgroupPath);
 }
 
 /** Every runsc process of a server, its sandboxes and gofers included, is told where the server keeps their state. */

@@ -4,8 +4,9 @@ import { testEngine, type TestEngine } from "./engine.ts";
 /** A suite that needs an engine; without one it is skipped, and its name says why. */
 export function describeGvisor(name: string, define: (engine: TestEngine) => void): void {
   const engine = testEngine();
-  if ("missing" in engine) describe.skip(`${name} (skipped: ${engine.missing})`, () => define(NO_ENGINE));
-  else describe(`${name} on runsc ${engine.version}, ${engine.platform}`, () => define(engine));
+  const missing = "missing" in engine ? engine.missing : undefined;
+  const on = "missing" in engine ? `skipped: ${engine.missing}` : `on runsc ${engine.version}, ${engine.platform}`;
+  describe.skipIf(missing !== undefined)(`${name} (${on})`, () => define("missing" in engine ? NO_ENGINE : engine));
 }
 
 const NO_ENGINE: TestEngine = { path: "", version: "", sha256: "", platform: "systrap", agentPath: "" };

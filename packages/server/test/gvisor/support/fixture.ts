@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect } from "vitest";
+import { afterAll, beforeAll } from "vitest";
 import type { SandboxHandle, SandboxSpec, SnapshotPayload } from "../../../src/backends/backend.ts";
 import type { GvisorBackend, GvisorBackendOptions } from "../../../src/backends/gvisor/gvisor-backend.ts";
 import { newRequest } from "../../backends/contract/context.ts";
@@ -62,8 +62,10 @@ export class GvisorFixture {
 
   /** Of the sandboxes that have ended; no other may be running. Clean-up goes on behind `destroy`. */
   async expectNothingLeft(): Promise<void> {
-    const left = (): unknown => sandboxLeftovers(this.opened.runDirectory);
-    await eventually(() => JSON.stringify(left()) === JSON.stringify(NOTHING), "the end of clean-up").catch(() => {});
-    expect(left()).toEqual(NOTHING);
+    const left = (): string => JSON.stringify(sandboxLeftovers(this.opened.runDirectory), null, 2);
+    const nothing = JSON.stringify(NOTHING, null, 2);
+    await eventually(() => left() === nothing, "the end of clean-up").catch(() => {
+      throw new Error(`Sandboxes have left behind: ${left()}`);
+    });
   }
 }

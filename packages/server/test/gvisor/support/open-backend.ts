@@ -11,7 +11,7 @@ export const MIB = 1024 * 1024;
 export interface OpenedBackend {
   readonly backend: GvisorBackend;
   readonly runDirectory: RunDirectory;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** A backend with a run directory and a cache of its own, as on a server of its own. */

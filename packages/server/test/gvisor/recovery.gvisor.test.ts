@@ -1,0 +1,92 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { expect, test } from "vitest";
+import { recoverRunDirectories, RunDirectory } from "../../src/backends/gvisor/run-directory.ts";
+import { bash, countAbove, counter, delay, run, start } from "../backends/contract/programs.ts";
+import { describeGvisor } from "./support/describe-gvisor.ts";
+import { GvisorFixture } from "./support/fixture.ts";
+import { NOTHING, serverLeftovers } from "./support/leftovers.ts";
+
+const DOOMED_SERVER = new URL("support/doomed-server.ts", import.meta.url).pathname;
+
+interface Doomed {
+  readonly child: ChildProcess;
+  readonly path: string;
+  readonly cgroupPath: string;
+  readonly instanceId: string;
+  /** When the next piece of work begins. */
+  next(): Promise<void>;
+}
+
+describeGvisor("after a server was killed", (engine) => {
+  let runParent = "";
+  let cacheDirectory = "";
+  const fixture = new GvisorFixture(engine, async () => {
+    [runParent, cacheDirectory] = [await fixture.folder(), await fixture.folder()];
+    return { runDirectory: await RunDirectory.open(runParent, randomUUID()), cacheDirectory };
+  });
+
+  async function doomed(work: string): Promise<Doomed> {
+    const child = spawn(process.execPath, [DOOMED_SERVER, runParent, cacheDirectory, work], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const next = async (): Promise<Record<string, string>> =>
+      JSON.parse((await lines.next()).value ?? "{}") as Record<string, string>;
+    const { path = "", cgroupPath = "", instanceId = "" } = await next();
+    return { child, path, cgroupPath, instanceId, next: async () => void (await next()) };
+  }
+
+  test.each([
+    ["create", 20],
+    ["create", 120],
+    ["save", 15],
+    ["save", 60],
+    ["restore", 30],
+    ["restore", 150],
+  ])(
+    "in the middle of %s, after %i ms, the next one leaves nothing of it and touches no other",
+    async (work, afterMs) => {
+      const living = await fixture.acquire();
+      await start(living, counter("/workspace/count"));
+      const server = await doomed(work);
+      await server.next();
+      await delay(afterMs);
+      server.child.kill("SIGKILL");
+      await once(server.child, "exit");
+
+      expect(await recoverRunDirectories(runParent)).toEqual([server.instanceId]);
+      expect(serverLeftovers(server)).toEqual(NOTHING);
+      expect(readdirSync(runParent)).toEqual([fixture.opened.runDirectory.instanceId]);
+      await countAbove(living, "/workspace/count", await countAbove(living, "/workspace/count", 0));
+      expect((await run(living, bash("echo on"))).stdout).toBe("on\n");
+      await living.destroy();
+    },
+  );
+
+  test("servers that look at the same time clean up once, and none of the living", async () => {
+    const living = await fixture.acquire();
+    const server = await doomed("create");
+    await server.next();
+    server.child.kill("SIGKILL");
+    await once(server.child, "exit");
+    const found = await Promise.all([1, 2, 3].map(() => recoverRunDirectories(runParent)));
+    expect(new Set(found.flat())).toEqual(new Set([server.instanceId]));
+    expect(serverLeftovers(server)).toEqual(NOTHING);
+    await living.ping();
+    await living.destroy();
+  });
+
+  test("a folder that is just being made is left alone", async () => {
+    const instanceId = randomUUID();
+    mkdirSync(join(runParent, instanceId));
+    expect(await recoverRunDirectories(runParent)).toEqual([]);
+    await (await RunDirectory.open(runParent, instanceId)).close();
+    expect(readdirSync(runParent)).not.toContain(instanceId);
+    expect(await recoverRunDirectories(join(runParent, "missing"))).toEqual([]);
+  });
+});

@@ -1,0 +1,39 @@
+/**
+ * A server process for tests that kill it: it creates, saves or restores sandboxes for ever, and says on stdout, as
+ * JSON, what it is and each time when it begins.
+ *
+ * Arguments: the run folder, the cache folder, and `create`, `save` or `restore`.
+ */
+import { randomUUID } from "node:crypto";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { SandboxHandle } from "../../../src/backends/backend.ts";
+import { RunDirectory } from "../../../src/backends/gvisor/run-directory.ts";
+import { newRequest } from "../../backends/contract/context.ts";
+import { bash, run } from "../../backends/contract/programs.ts";
+import { testEngine } from "./engine.ts";
+import { openGvisor } from "./open-backend.ts";
+
+const [runParent = "", cacheDirectory = "", work = "create"] = process.argv.slice(2);
+const engine = testEngine();
+if ("missing" in engine) throw new Error(engine.missing);
+const runDirectory = await RunDirectory.open(runParent, randomUUID());
+const { backend } = await openGvisor(engine, { runDirectory, cacheDirectory });
+const say = (event: object): void => void process.stdout.write(`${JSON.stringify(event)}\n`);
+
+const first = await backend.acquire(newRequest());
+await run(first, bash("head -c 30M /dev/urandom > /workspace/large"));
+const save = async (handle: SandboxHandle) => {
+  const into = join(runDirectory.workDirectory, randomUUID());
+  await mkdir(into);
+  return { into, snapshot: await handle.snapshot(into, { mode: "full", leaveRunning: true }) };
+};
+const saved = await save(first);
+say({ path: runDirectory.path, cgroupPath: runDirectory.cgroupPath, instanceId: runDirectory.instanceId });
+
+for (;;) {
+  say({ event: "begin" });
+  if (work === "save") await rm((await save(first)).into, { recursive: true });
+  else if (work === "create") await (await backend.acquire(newRequest())).destroy();
+  else await (await backend.acquireFromSnapshot(newRequest(), saved.snapshot)).destroy();
+}
