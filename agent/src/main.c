@@ -33,6 +33,8 @@ static void prepare_descriptors(void) {
 
 static void prepare(void) {
     prepare_descriptors();
+    /* What the starter ignored is not passed on to programs. */
+    for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
     /* A closed pipe and a file size limit are errors of one operation, not the end of the sandbox. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
