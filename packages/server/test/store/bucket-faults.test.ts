@@ -7,11 +7,14 @@ import { systemClock } from "../../src/support/clock.ts";
 import { type Fault, FaultyProxy, type SeenRequest } from "./faulty-proxy.ts";
 import { fakeGcsServer } from "./servers/fake-gcs-server.ts";
 import { minio } from "./servers/minio.ts";
+import { storageTestbench } from "./servers/storage-testbench.ts";
 import { withServer } from "./servers/with-server.ts";
+import { UploadSessions } from "./upload-sessions.ts";
 import { bytes, collect, readAll } from "./store-contract.ts";
 
 const KEY = "sandbox/metadata.json";
-const LARGE_BYTES = 40 * 1024 * 1024;
+/** Three parts. */
+const LARGE_BYTES = 33 * 1024 * 1024;
 
 const writes = ({ method, path }: SeenRequest): boolean => method !== "GET" && method !== "HEAD" && !isAbort(path);
 const isAbort = (path: string): boolean => path.includes("AbortMultipartUpload");
@@ -27,13 +30,14 @@ const UNCLEAR: [string, Fault][] = [
   ["500 after it was carried out", { statusInstead: 500 }],
 ];
 
-for (const server of [minio, fakeGcsServer]) {
+for (const server of [minio, fakeGcsServer, storageTestbench]) {
   withServer(server, (running) => {
     let proxy: FaultyProxy;
     let store: ObjectStore;
     let direct: ObjectStore;
     beforeEach(async () => {
       proxy = await FaultyProxy.start(running().endpoint);
+      if (server === fakeGcsServer) proxy.sessions = new UploadSessions();
       const address = await running().newStore(proxy.endpoint);
       store = await openStore(address);
       direct = await openStore(address.replace(proxy.endpoint, running().endpoint));
@@ -100,20 +104,23 @@ for (const server of [minio, fakeGcsServer]) {
       }
     });
 
-    const costly = UNCLEAR.filter(([name]) => ["a lost request", "a lost answer", "503"].includes(name));
-    it.each(costly)("a large blob survives %s, whichever request it is", { timeout: 60_000 }, async (_, fault) => {
-      const content = randomBytes(LARGE_BYTES);
-      await store.write("large-0", [content], { ifAbsent: true });
-      const count = proxy.seen.filter(writes).length;
-      for (let which = 1; which <= count; which++) {
-        let left = which;
-        proxy.once((request) => writes(request) && --left === 0, fault);
-        const result = await store.write(`large-${which}`, [content], { ifAbsent: true });
-        expect(result).toEqual({ outcome: "written", sizeBytes: LARGE_BYTES });
-        expect((await readAll(direct, `large-${which}`)).equals(content)).toBe(true);
-        await direct.delete(`large-${which}`);
-      }
-    });
+    it.each(UNCLEAR.slice(0, 2))(
+      "a large blob survives %s, whichever request it is",
+      { timeout: 60_000 },
+      async (_, fault) => {
+        const content = randomBytes(LARGE_BYTES);
+        await store.write("large-0", [content], { ifAbsent: true });
+        const count = proxy.seen.filter(writes).length;
+        for (let which = 1; which <= count; which++) {
+          let left = which;
+          proxy.once((request) => writes(request) && --left === 0, fault);
+          const result = await store.write(`large-${which}`, [content], { ifAbsent: true });
+          expect(result).toEqual({ outcome: "written", sizeBytes: LARGE_BYTES });
+          expect((await readAll(direct, `large-${which}`)).equals(content)).toBe(true);
+          await direct.delete(`large-${which}`);
+        }
+      },
+    );
 
     it("a blob is read to its end when connections break in the middle", async () => {
       const content = randomBytes(LARGE_BYTES);
@@ -128,15 +135,16 @@ for (const server of [minio, fakeGcsServer]) {
     });
 
     it("a blob that is replaced while it is read is not mixed with the new one", async () => {
-      await direct.write("large", [randomBytes(LARGE_BYTES)]);
+      const content = randomBytes(LARGE_BYTES);
+      await direct.write("large", [content]);
       proxy.once(reads, "answer-cut");
       const reading = store.read("large")[Symbol.asyncIterator]();
-      await reading.next();
+      const pieces = [(await reading.next()).value as Uint8Array];
       await direct.write("large", [randomBytes(LARGE_BYTES)]);
-      const rest = async (): Promise<void> => {
-        while ((await reading.next()).done !== true);
-      };
-      await expect(rest()).rejects.toMatchObject({ code: "store_unavailable" });
+      const rest = await collect({ [Symbol.asyncIterator]: () => reading }).catch((error: unknown) => error);
+      // Some stores still have the old one.
+      if (Array.isArray(rest)) expect(Buffer.concat([...pieces, ...(rest as Uint8Array[])]).equals(content)).toBe(true);
+      else expect(rest).toMatchObject({ code: "store_unavailable" });
     });
 
     it("an upload that is given up leaves nothing", async () => {

@@ -4,6 +4,7 @@ import { type Fault, FaultyProxy } from "./faulty-proxy.ts";
 import { chainIn, race } from "./racers.ts";
 import { fakeGcsServer } from "./servers/fake-gcs-server.ts";
 import { minio } from "./servers/minio.ts";
+import { storageTestbench } from "./servers/storage-testbench.ts";
 import { withServer } from "./servers/with-server.ts";
 
 const ENTRIES = 20;
@@ -21,7 +22,7 @@ function anything(): Fault | undefined {
   return Math.random() < 0.2 ? FAULTS[Math.floor(Math.random() * FAULTS.length)] : undefined;
 }
 
-for (const server of [minio, fakeGcsServer]) {
+for (const server of [minio, fakeGcsServer, storageTestbench]) {
   withServer(server, (running) => {
     it(
       "loses no acknowledged write of processes that race, whatever happens on the way",

@@ -4,6 +4,7 @@ import { startTestServer } from "../websocket/support/test-server.ts";
 import { FaultyProxy, type SeenRequest } from "./faulty-proxy.ts";
 import { fakeGcsServer } from "./servers/fake-gcs-server.ts";
 import { minio } from "./servers/minio.ts";
+import { storageTestbench } from "./servers/storage-testbench.ts";
 import { withServer } from "./servers/with-server.ts";
 import { collect } from "./store-contract.ts";
 
@@ -15,7 +16,7 @@ function losing(): (request: SeenRequest) => "answer-lost" | undefined {
   return ({ method }) => (method !== "GET" && method !== "HEAD" && ++count % 3 === 0 ? "answer-lost" : undefined);
 }
 
-for (const server of [minio, fakeGcsServer]) {
+for (const server of [minio, fakeGcsServer, storageTestbench]) {
   withServer(server, (running) => {
     it("another server over the same bucket takes a sandbox up", { timeout: 30_000 }, async () => {
       const store = await running().newStore();

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { type Answered, UploadSessions } from "./upload-sessions.ts";
+import type { Answered, UploadSessions } from "./upload-sessions.ts";
 import { createServer, type IncomingMessage, request as forwardRequest, type ServerResponse } from "node:http";
 
 /** What happens to one request on its way. Undefined: nothing. */
@@ -26,7 +26,8 @@ export interface SeenRequest {
 export class FaultyProxy {
   readonly endpoint: string;
   readonly seen: SeenRequest[] = [];
-  readonly sessions = new UploadSessions();
+  /** Set: answers in place of a server that cannot say how far an upload has come. */
+  sessions: UploadSessions | undefined;
   /** Asked for each request. */
   fault: (request: SeenRequest) => Fault | undefined = () => undefined;
   /** What the server gets to see instead. */
@@ -84,9 +85,8 @@ async function pass(
     return void outgoing.writeHead(fault.status).end(fault.body ?? "");
   if (typeof fault === "object" && "delayMs" in fault) await new Promise((done) => setTimeout(done, fault.delayMs));
 
-  const { answer, content } = await proxy.sessions.answer(incoming, body.byteLength, () =>
-    forward(target, proxy.rewrite(seen), body),
-  );
+  const carryOut = (): Promise<Answered> => forward(target, proxy.rewrite(seen), body);
+  const { answer, content } = await (proxy.sessions?.answer(incoming, body.byteLength, carryOut) ?? carryOut());
   if (fault === "answer-lost") return void outgoing.destroy();
   if (typeof fault === "object" && "statusInstead" in fault) return void outgoing.writeHead(fault.statusInstead).end();
   const headers = { ...answer.headers };

@@ -1,5 +1,5 @@
-import { randomUUID } from "node:crypto";
 import { join } from "node:path";
+import { newGcsStore } from "./gcs-buckets.ts";
 import { installGoProgram } from "./go-server.ts";
 import { startServer } from "./server-process.ts";
 import { type RunningStoreServer, SERVERS_FOLDER, type StoreServer } from "./test-server.ts";
@@ -26,16 +26,7 @@ export const fakeGcsServer: StoreServer = {
     ]);
     return {
       endpoint: server.endpoint,
-      newStore: async (seenAt = server.endpoint) => {
-        const bucket = `test-${randomUUID()}`;
-        const answer = await fetch(`${server.endpoint}/storage/v1/b?project=test`, {
-          method: "POST",
-          headers: { "content-type": "application/json" },
-          body: JSON.stringify({ name: bucket }),
-        });
-        if (!answer.ok) throw new Error(`no bucket: ${answer.status} ${await answer.text()}`);
-        return `gs://${bucket}/some/prefix?endpoint=${seenAt}`;
-      },
+      newStore: async (seenAt = server.endpoint) => await newGcsStore(server.endpoint, seenAt),
       stop: server.stop,
     };
   },

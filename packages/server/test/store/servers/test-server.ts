@@ -7,6 +7,8 @@ export interface StoreServer {
   readonly name: string;
   /** What {@link prepare} makes, and what says that it is there. */
   readonly program: string;
+  /** Its absence is no failure, not even with CI=true. */
+  readonly optional?: boolean;
   /** Builds or installs it. Takes minutes, and needs the network. */
   prepare(signal: AbortSignal): Promise<void>;
   start(): Promise<RunningStoreServer>;
