@@ -29,6 +29,8 @@ export const checkpointReferenceSchema = z.looseObject({
 /** An instance that asks the owner to yield; `refused` is the owner's answer when it cannot. */
 const handoffRequestSchema = z.looseObject({
   instance_id: z.string().min(1),
+  /** Tells one request of an instance from its next. */
+  request: z.string().optional(),
   refused: z.string().optional(),
 });
 

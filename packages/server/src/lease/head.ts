@@ -117,6 +117,30 @@ export function destroy(owner: Owner): Move {
   );
 }
 
+/** Asks the owner to yield. The only thing that somebody else may do to a head that has a living owner. */
+export function ask(asker: string, request: string): Move {
+  return (head, stamp) => {
+    if (head.state === "deleted") return { refusal: "deleted" };
+    return advance(head, stamp, { want: { instance_id: asker, request } });
+  };
+}
+
+/** Takes an own request back. */
+export function withdraw(request: string): Move {
+  return (head, stamp) => {
+    if (head.want?.request !== request) return { refusal: "not_owner" };
+    return advance(head, stamp, { want: null });
+  };
+}
+
+/** The owner keeps the sandbox, and says why. */
+export function refuse(owner: Owner, reason: string): Move {
+  return asOwner(owner, (head, stamp) => {
+    const want = head.want === null ? null : { ...head.want, refused: reason };
+    return advance(head, stamp, { want });
+  });
+}
+
 /** What an owner may change besides: none of it says who owns the sandbox or what its state is. */
 export type HeadDetails = Pick<Partial<Head>, "status" | "idle_timeout" | "flags" | "spec" | "token_hash">;
 
@@ -151,3 +175,18 @@ function advance(head: Head, stamp: Stamp, changes: Partial<Head>): MoveResult {
   };
   return { head: { ...next, timestamps: { ...next.timestamps, updated_at: stamp.now } } };
 }
+
+/** Every move by its name. The lease's core takes them as a whole, so that a test can give it a wrong one. */
+export const headMoves = {
+  newHead,
+  claim,
+  publishCheckpoint,
+  release,
+  destroy,
+  ask,
+  withdraw,
+  refuse,
+  updateDetails,
+};
+
+export type HeadMoves = typeof headMoves;

@@ -36,12 +36,17 @@ export function instanceIdOf(key: string): string {
   return key.slice(INSTANCES_FOLDER.length + 1, -".json".length);
 }
 
-export function liveRecord(url: string | null, beat: number, ttlMs: number): LivenessRecord {
-  return { format: 1, url, beat, ttl_ms: ttlMs, nonce: randomUUID() };
+export function liveRecord(
+  url: string | null,
+  beat: number,
+  ttlMs: number,
+  nonce: string = randomUUID(),
+): LivenessRecord {
+  return { format: 1, url, beat, ttl_ms: ttlMs, nonce };
 }
 
-export function deadRecord(by: string): LivenessRecord {
-  return { format: 1, dead: true, by, nonce: randomUUID() };
+export function deadRecord(by: string, nonce: string = randomUUID()): LivenessRecord {
+  return { format: 1, dead: true, by, nonce };
 }
 
 export function encodeRecord(record: LivenessRecord): Uint8Array {

@@ -1,0 +1,165 @@
+import type { Effect } from "./effects.ts";
+import { heldIds, type InstanceState } from "./instance-state.ts";
+import { look } from "./looking.ts";
+import type { Address, LeaseEvent, Reply } from "./messages.ts";
+import { buryCertainly, lookAround, observe, onOthersReply, onOthersTimer } from "./others.ts";
+import { goOn, onAbandon, onCommand, onDeath, onSandboxReply, onSandboxTimer } from "./sandbox.ts";
+import { emptySandbox, type SandboxState } from "./sandbox-state.ts";
+import { closeSelf, noticeFreeze, onSelfReply, onSelfTimer, startSelf } from "./self.ts";
+import { Turn } from "./turn.ts";
+
+export interface Step {
+  readonly state: InstanceState;
+  /** To be carried out in this order. */
+  readonly effects: readonly Effect[];
+}
+
+/**
+ * The protocol: what an instance does about one event. It reads no clock and no store; what is to be done comes back as
+ * effects, and their outcomes come in as further events. See docs/handoff.md.
+ */
+export function step(before: InstanceState, event: LeaseEvent): Step {
+  const turn = new Turn(viewOf(before, event), before.sequence);
+  let state = before;
+  if (state.self !== undefined) state = { ...state, self: noticeFreeze(state.self, () => heldIds(before), turn) };
+  state = route(state, event, turn);
+  for (const instanceId of turn.missing.splice(0)) {
+    state = { ...state, others: buryCertainly(state.others, instanceId, undefined, turn) };
+  }
+  if (state.others.dead.size > before.others.dead.size) {
+    turn.view = viewOf(state, event);
+    state = forEach(state, (sandbox) => onDeath(sandbox, turn));
+  }
+  return { state: { ...state, sequence: turn.sequence }, effects: turn.effects };
+}
+
+function viewOf(state: InstanceState, { nowMs, wallMs }: LeaseEvent): Turn["view"] {
+  const { settings, self, others, instanceId: me } = state;
+  const registered = self?.condition === "alive" || self?.condition === "closing";
+  return { settings, me, registered, nowMs, wallMs, isDead: (instanceId) => others.dead.has(instanceId) };
+}
+
+function route(state: InstanceState, event: LeaseEvent, turn: Turn): InstanceState {
+  switch (event.kind) {
+    case "start":
+      return start(state, event, turn);
+    case "reply":
+      return onReply(state, event, turn);
+    case "timer":
+      return onTimer(state, event.to, turn);
+    case "command":
+      return update(state, event.sandboxId, (sandbox) => onCommand(sandbox, event.ticket, event.command, turn));
+    case "abandon":
+      return update(state, event.sandboxId, (sandbox) => onAbandon(sandbox, event.ticket, turn));
+    case "forget":
+      return update(state, event.sandboxId, forgotten);
+    case "rung":
+      if (event.sandboxId === undefined) return forEach(state, (sandbox) => look(sandbox, turn));
+      return update(state, event.sandboxId, (sandbox) => look(sandbox, turn));
+    case "bury":
+      return { ...state, others: buryCertainly(state.others, event.instanceId, event.ticket, turn) };
+    case "close":
+      if (state.self !== undefined) return { ...state, self: closeSelf(state.self, event.ticket, turn) };
+      turn.tell({ kind: "closed", ticket: event.ticket });
+      return state;
+  }
+}
+
+function start(state: InstanceState, event: LeaseEvent & { readonly kind: "start" }, turn: Turn): InstanceState {
+  if (state.self !== undefined) return state;
+  const born: InstanceState = { ...state, instanceId: event.instanceId };
+  turn.view = viewOf(born, event);
+  return { ...born, self: startSelf(turn) };
+}
+
+function onReply(state: InstanceState, event: LeaseEvent & { readonly kind: "reply" }, turn: Turn): InstanceState {
+  const { to, reply } = event;
+  if (to.part === "self") return onOwnReply(state, event, turn);
+  if (to.part === "others") return { ...state, others: onOthersReply(state.others, to.name, to.id, reply, turn) };
+  const seen = observeOwner(state, to, reply, turn);
+  turn.view = viewOf(seen, event);
+  return update(seen, to.name, (sandbox) => onSandboxReply(sandbox, to.id, reply, turn));
+}
+
+/** Whoever waits for an owner looks at its record more often than the rounds do. */
+function observeOwner(state: InstanceState, to: Address, reply: Reply, turn: Turn): InstanceState {
+  const phase = state.sandboxes.get(to.name)?.operation?.phase;
+  if (phase?.at !== "liveness" || phase.id !== to.id || phase.base.head.owner === null) return state;
+  return { ...state, others: observe(state.others, phase.base.head.owner, reply, turn) };
+}
+
+function onOwnReply(state: InstanceState, event: LeaseEvent & { readonly kind: "reply" }, turn: Turn): InstanceState {
+  if (state.self === undefined) return state;
+  const result = onSelfReply(state.self, event.to.id, event.reply, () => heldIds(state), turn);
+  if ("fencedBecause" in result) return fenced(state, result.fencedBecause, turn);
+  const next: InstanceState = { ...state, self: result.self };
+  if (state.self.condition !== "registering" || result.self.condition !== "alive") return next;
+  turn.view = viewOf(next, event);
+  const { sweepTimer, others } = next;
+  const watching: InstanceState = {
+    ...next,
+    others: others.lookTimer === undefined ? lookAround(others, turn) : others,
+    sweepTimer: sweepTimer ?? turn.timer("sweep", "", state.settings.sweepMs),
+  };
+  return forEach(watching, (sandbox) => goOn(sandbox, turn));
+}
+
+/** Nothing that was held or under way is true any more. What is known about others stays. */
+function fenced(state: InstanceState, why: string, turn: Turn): InstanceState {
+  const reason = `The instance ${state.instanceId} ${why}.`;
+  turn.tell({ kind: "fenced", instanceId: state.instanceId, reason, sandboxIds: heldIds(state) });
+  for (const { operation, queue } of state.sandboxes.values()) {
+    for (const { ticket } of operation === undefined ? queue : [operation, ...queue]) {
+      if (ticket !== undefined) turn.tell({ kind: "failed", ticket, failure: { kind: "lost", head: undefined } });
+    }
+  }
+  return { ...state, self: undefined, sandboxes: new Map() };
+}
+
+function onTimer(state: InstanceState, { part, name, id }: Address, turn: Turn): InstanceState {
+  const alive = state.self?.condition === "alive";
+  switch (part) {
+    case "self":
+      return state.self === undefined ? state : { ...state, self: onSelfTimer(state.self, id, turn) };
+    case "others":
+      // The rounds begin again with the next life.
+      if (state.others.lookTimer === id && !alive) {
+        return { ...state, others: { ...state.others, lookTimer: undefined } };
+      }
+      return { ...state, others: onOthersTimer(state.others, name, id, turn) };
+    case "sweep":
+      if (!alive) return { ...state, sweepTimer: undefined };
+      return {
+        ...forEach(state, (sandbox) => (sandbox.look === undefined ? look(sandbox, turn) : sandbox)),
+        sweepTimer: turn.timer("sweep", "", state.settings.sweepMs),
+      };
+    case "sandbox":
+      return update(state, name, (sandbox) => onSandboxTimer(sandbox, id, turn));
+  }
+}
+
+function forgotten(sandbox: SandboxState): SandboxState {
+  return { ...sandbox, held: undefined, announced: undefined, look: undefined };
+}
+
+type Change = (sandbox: SandboxState) => SandboxState;
+
+function update(state: InstanceState, sandboxId: string, change: Change): InstanceState {
+  const before = state.sandboxes.get(sandboxId);
+  const after = change(before ?? emptySandbox(sandboxId));
+  return after === before ? state : { ...state, sandboxes: put(new Map(state.sandboxes), after) };
+}
+
+function forEach(state: InstanceState, change: Change): InstanceState {
+  const sandboxes = new Map(state.sandboxes);
+  for (const sandbox of state.sandboxes.values()) put(sandboxes, change(sandbox));
+  return { ...state, sandboxes };
+}
+
+/** A sandbox that is neither held nor dealt with is not remembered. */
+function put(sandboxes: Map<string, SandboxState>, sandbox: SandboxState): Map<string, SandboxState> {
+  const idle = sandbox.held === undefined && sandbox.operation === undefined && sandbox.queue.length === 0;
+  if (idle) sandboxes.delete(sandbox.sandboxId);
+  else sandboxes.set(sandbox.sandboxId, sandbox);
+  return sandboxes;
+}

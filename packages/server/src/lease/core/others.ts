@@ -1,0 +1,149 @@
+import { deadRecord, type LivenessRecord } from "../liveness-record.ts";
+import type { Reply } from "./messages.ts";
+import { DEAD_AFTER_TTLS } from "./settings.ts";
+import type { Turn } from "./turn.ts";
+
+interface Sighting {
+  readonly version: string;
+  /** When this version was first seen, on this instance's clock. */
+  readonly sinceMs: number;
+}
+
+/** A record that is being swapped to dead. */
+interface Burial {
+  readonly at: "reading" | "swapping" | "pausing";
+  readonly id: number;
+  /** The instance is known to be dead, so a conflict is no reason to let it be. */
+  readonly certain: boolean;
+  readonly tickets: readonly number[];
+}
+
+/** What this instance knows about the liveness of the others. */
+export interface OthersState {
+  readonly sightings: ReadonlyMap<string, Sighting>;
+  /** Dead is for ever. */
+  readonly dead: ReadonlySet<string>;
+  readonly burials: ReadonlyMap<string, Burial>;
+  readonly lookTimer: number | undefined;
+}
+
+export const NO_OTHERS: OthersState = {
+  sightings: new Map(),
+  dead: new Set(),
+  burials: new Map(),
+  lookTimer: undefined,
+};
+
+/** All records are looked at all the time, so that a dead owner is known before somebody wants what it had. */
+export function lookAround(others: OthersState, turn: Turn): OthersState {
+  turn.request("others", "", { kind: "list-records" });
+  return { ...others, lookTimer: turn.timer("others", "", turn.view.settings.renewMs) };
+}
+
+export function onOthersTimer(others: OthersState, name: string, id: number, turn: Turn): OthersState {
+  if (others.lookTimer === id) return lookAround(others, turn);
+  const burial = others.burials.get(name);
+  return burial?.at === "pausing" && burial.id === id ? readForBurial(others, name, burial, turn) : others;
+}
+
+export function onOthersReply(others: OthersState, name: string, id: number, reply: Reply, turn: Turn): OthersState {
+  if (reply.outcome === "list") return onList(others, reply.instanceIds, turn);
+  const burial = others.burials.get(name);
+  if (burial === undefined || burial.id !== id) return observe(others, name, reply, turn);
+  if (reply.outcome === "written") return buried(others, name, turn);
+  if (burial.at === "reading") {
+    if (isDeadRecord(reply)) return buried(others, name, turn);
+    if (reply.outcome === "absent") return swapToDead(others, name, burial, undefined, turn);
+    if (reply.outcome === "record") return swapToDead(others, name, burial, reply.version, turn);
+    return pause(others, name, burial, turn);
+  }
+  // A conflict shows that it lives; what is unknown shows at the next look.
+  if (!burial.certain) return { ...others, burials: without(others.burials, name) };
+  return reply.outcome === "conflict" ? readForBurial(others, name, burial, turn) : pause(others, name, burial, turn);
+}
+
+/** Takes one look at a record, whoever asked for it: one that stood still for too long is swapped to dead. */
+export function observe(others: OthersState, name: string, reply: Reply, turn: Turn): OthersState {
+  if (reply.outcome !== "record" || reply.record === undefined || name === turn.view.me) return others;
+  if (isDeadRecord(reply)) return knownDead(others, name);
+  const { nowMs } = turn.view;
+  const known = others.sightings.get(name);
+  if (known?.version !== reply.version) {
+    const sightings = new Map(others.sightings).set(name, { version: reply.version, sinceMs: nowMs });
+    return { ...others, sightings };
+  }
+  if (nowMs - known.sinceMs < DEAD_AFTER_TTLS * ttlOf(reply.record) || others.burials.has(name)) return others;
+  return swapToDead(others, name, { at: "swapping", id: 0, certain: false, tickets: [] }, reply.version, turn);
+}
+
+/** For an instance that is known to be dead: the lock of its run directory is free, or its record is missing. */
+export function buryCertainly(others: OthersState, name: string, ticket: number | undefined, turn: Turn): OthersState {
+  const tickets = ticket === undefined ? [] : [ticket];
+  if (others.dead.has(name)) {
+    for (const each of tickets) turn.tell({ kind: "buried", ticket: each });
+    return others;
+  }
+  const present = others.burials.get(name);
+  if (present !== undefined) {
+    const burial: Burial = { ...present, certain: true, tickets: [...present.tickets, ...tickets] };
+    return { ...others, burials: new Map(others.burials).set(name, burial) };
+  }
+  return readForBurial(others, name, { at: "reading", id: 0, certain: true, tickets }, turn);
+}
+
+function onList(others: OthersState, instanceIds: readonly string[], turn: Turn): OthersState {
+  const listed = new Set(instanceIds);
+  for (const name of listed) {
+    if (name !== turn.view.me && !others.dead.has(name)) {
+      turn.request("others", name, { kind: "read-record", instanceId: name });
+    }
+  }
+  const sightings = new Map([...others.sightings].filter(([name]) => listed.has(name)));
+  return { ...others, sightings };
+}
+
+function readForBurial(others: OthersState, name: string, burial: Burial, turn: Turn): OthersState {
+  const id = turn.request("others", name, { kind: "read-record", instanceId: name });
+  return { ...others, burials: new Map(others.burials).set(name, { ...burial, at: "reading", id }) };
+}
+
+function swapToDead(
+  others: OthersState,
+  name: string,
+  burial: Burial,
+  expected: string | undefined,
+  turn: Turn,
+): OthersState {
+  const next = deadRecord(turn.view.me, turn.nonce());
+  const id = turn.request("others", name, { kind: "swap-record", instanceId: name, expected, next });
+  return { ...others, burials: new Map(others.burials).set(name, { ...burial, at: "swapping", id }) };
+}
+
+function pause(others: OthersState, name: string, burial: Burial, turn: Turn): OthersState {
+  const id = turn.timer("others", name, turn.view.settings.renewRetryMs);
+  return { ...others, burials: new Map(others.burials).set(name, { ...burial, at: "pausing", id }) };
+}
+
+function buried(others: OthersState, name: string, turn: Turn): OthersState {
+  for (const ticket of others.burials.get(name)?.tickets ?? []) turn.tell({ kind: "buried", ticket });
+  return knownDead({ ...others, burials: without(others.burials, name) }, name);
+}
+
+function knownDead(others: OthersState, name: string): OthersState {
+  if (others.dead.has(name)) return others;
+  return { ...others, dead: new Set(others.dead).add(name), sightings: without(others.sightings, name) };
+}
+
+function isDeadRecord(reply: Reply): boolean {
+  return reply.outcome === "record" && reply.record?.dead === true;
+}
+
+function ttlOf(record: LivenessRecord): number {
+  return record.dead === true ? 0 : record.ttl_ms;
+}
+
+function without<Value>(map: ReadonlyMap<string, Value>, key: string): ReadonlyMap<string, Value> {
+  const next = new Map(map);
+  next.delete(key);
+  return next;
+}

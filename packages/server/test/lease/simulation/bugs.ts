@@ -1,0 +1,18 @@
+/** The mistakes that the simulation must find. Each is planted where the core meets its surroundings. */
+export const BUGS = {
+  "plain-put": "an owner publishes without the condition on the version",
+  "check-then-put": "the version is checked first, and the write comes a moment later",
+  "ambiguous-as-success": "a publish whose answer was lost is taken as done",
+  "epoch-not-bumped": "a claim leaves the epoch as it is",
+  "collection-regardless-of-epoch": "an owner removes everything that its own head does not reach",
+  "wall-clock-expiry": "lengths of time are taken from the clock that people set",
+  "no-tombstone": "a dead owner's record is not swapped to dead before its sandboxes are taken",
+  "no-head-tombstone": "the head of a destroyed sandbox is removed",
+  "no-freeze": "an owner without a confirmed renewal goes on",
+} as const;
+
+export type Bug = keyof typeof BUGS;
+
+export function isBug(name: string): name is Bug {
+  return Object.hasOwn(BUGS, name);
+}

@@ -1,0 +1,277 @@
+import type { CheckpointReference, Head } from "@sandboxer/protocol";
+import type { Failure, Notice } from "../../../src/lease/core/effects.ts";
+import { collectable } from "../../../src/lease/core/collection.ts";
+import type { Command } from "../../../src/lease/core/messages.ts";
+import { newSandbox } from "../samples.ts";
+import { Violation } from "./ledger.ts";
+import { SimulatedInstance } from "./simulated-instance.ts";
+import { HANDOFF_TIMEOUT_MS, type World } from "./world.ts";
+
+/** A sandbox that runs on one instance, or is about to, or has stopped to be saved. */
+interface Copy {
+  readonly epoch: number;
+  /** The checkpoint that its state came from. */
+  base: string | null;
+  state: "restoring" | "running" | "saving";
+  /** Somebody asked for it, and it yields as soon as it can. */
+  wanted: boolean;
+}
+
+interface Pending {
+  readonly sandboxId: string;
+  readonly command: Command;
+  readonly sinceMs: number;
+  readonly checkpoint: string | undefined;
+}
+
+const NEW_SANDBOX = newSandbox();
+/** No command takes longer when everything works; a claim that waits takes as long as it was told to. */
+const ANSWER_WITHIN_MS = 6_000;
+
+/** The manager of one simulated instance, and its clients. */
+export class SimulatedManager {
+  readonly instance: SimulatedInstance;
+  readonly #world: World;
+  readonly #copies = new Map<string, Copy>();
+  readonly #pending = new Map<number, Pending>();
+
+  constructor(world: World, name: string) {
+    this.#world = world;
+    this.instance = new SimulatedInstance(
+      world,
+      name,
+      (notice) => this.#onNotice(notice),
+      () => this.#onCrash(),
+    );
+  }
+
+  /** Whether it lets a sandbox run, by its own reckoning. */
+  runs(sandboxId: string): boolean {
+    return this.#copies.get(sandboxId)?.state === "running" && !this.instance.frozen;
+  }
+
+  /** One round of what clients do. */
+  act(): void {
+    const { workload } = this.#world;
+    for (const [sandboxId, copy] of this.#copies) if (copy.state === "running") this.#emit(sandboxId, copy);
+    // Now and then somebody comes with an id from long ago.
+    const isOld = workload.chance(0.03);
+    const sandboxId = workload.pick(isOld ? this.#world.allSandboxIds : this.#world.sandboxIds);
+    const dice = workload.next();
+    if (!this.instance.registered || this.#isBusy(sandboxId)) return;
+    const copy = this.#copies.get(sandboxId);
+    if (copy === undefined) this.#arrive(sandboxId, dice);
+    else if (copy.state === "running") this.#use(sandboxId, copy, dice);
+  }
+
+  /** With a living owner and a store that answers, everything ends. */
+  checkNothingHangs(): void {
+    const { nowMs } = this.#world.timeline;
+    for (const { sandboxId, command, sinceMs } of this.#pending.values()) {
+      const waits = "handoffTimeoutMs" in command ? 2 * (command.handoffTimeoutMs ?? 0) : 0;
+      const beganMs = Math.max(sinceMs, this.#world.calmSinceMs);
+      if (nowMs - beganMs > ANSWER_WITHIN_MS + waits) {
+        throw new Violation(`${command.kind} of ${sandboxId} at ${this.instance.name} has no end`);
+      }
+    }
+  }
+
+  #arrive(sandboxId: string, dice: number): void {
+    if (dice > 0.5) return;
+    const handoffTimeoutMs = dice < 0.4 ? HANDOFF_TIMEOUT_MS : undefined;
+    const isKnown = this.#world.ledger.heads.has(sandboxId);
+    if (isKnown && dice < 0.004) return this.#order(sandboxId, { kind: "destroy", handoffTimeoutMs });
+    if (!isKnown || dice > 0.47) return this.#order(sandboxId, { kind: "create", sandbox: NEW_SANDBOX });
+    const ticket = this.instance.nextTicket;
+    this.#order(sandboxId, { kind: "claim", handoffTimeoutMs });
+    if (dice > 0.02) return;
+    // A client that goes away while it waits.
+    this.instance.after(dice * 100_000, () => {
+      if (this.#pending.delete(ticket)) this.instance.abandon(sandboxId, ticket);
+    });
+  }
+
+  #use(sandboxId: string, copy: Copy, dice: number): void {
+    if (dice < 0.3) return this.#save(sandboxId, copy, false);
+    if (dice < 0.36) return this.#save(sandboxId, copy, true);
+    if (dice < 0.39) return this.#order(sandboxId, { kind: "release", checkpoint: undefined });
+    if (dice < 0.43) return this.#order(sandboxId, { kind: "update", details: { status: "running" } });
+    if (dice < 0.435) return this.#order(sandboxId, { kind: "destroy", handoffTimeoutMs: undefined });
+  }
+
+  #emit(sandboxId: string, copy: Copy): void {
+    if (this.instance.frozen) return;
+    this.#world.ledger.onEmission(sandboxId, this.instance.instanceId, copy.epoch);
+  }
+
+  #isBusy(sandboxId: string): boolean {
+    for (const pending of this.#pending.values()) if (pending.sandboxId === sandboxId) return true;
+    return false;
+  }
+
+  #order(sandboxId: string, command: Command, checkpoint?: string): void {
+    const sinceMs = this.#world.timeline.nowMs;
+    const copy = this.#copies.get(sandboxId);
+    // Whatever ends a sandbox here stops it first.
+    if (copy !== undefined && stops(command)) copy.state = "saving";
+    // The answer may come before the call returns.
+    this.#pending.set(this.instance.nextTicket, { sandboxId, command, sinceMs, checkpoint });
+    this.instance.command(sandboxId, command);
+  }
+
+  /** Stops the sandbox, stores its state, and moves the pointer to it. */
+  #save(sandboxId: string, copy: Copy, release: boolean): void {
+    const { workload, ledger, faulty } = this.#world;
+    copy.state = "saving";
+    const uploadMs = faulty && workload.chance(0.1) ? workload.between(0, 8_000) : workload.between(20, 300);
+    const keepsParent = workload.chance(0.7);
+    this.instance.after(uploadMs, () => {
+      if (this.#copies.get(sandboxId) !== copy) return;
+      const parent = copy.base === null ? undefined : ledger.checkpoints.get(copy.base);
+      const name = this.#world.name(`${sandboxId}/epoch-${copy.epoch}/checkpoint`);
+      const references = [name, ...(keepsParent ? (parent?.references ?? []) : [])];
+      ledger.onUpload({ name, sandboxId, parent: copy.base, epoch: copy.epoch, references });
+      const checkpoint = referenceTo(name, copy.base);
+      if (release) this.#order(sandboxId, { kind: "release", checkpoint }, name);
+      else this.#order(sandboxId, { kind: "publish", checkpoint, status: undefined }, name);
+    });
+  }
+
+  #collect(sandboxId: string, epoch: number, base: string): void {
+    const { ledger, workload, weather, bug, timeline } = this.#world;
+    this.instance.after(workload.between(0, 300), () => {
+      const objects = [...ledger.objectsOf(sandboxId)].map(([name, of]) => ({ name, epoch: of }));
+      const reachable = new Set(ledger.checkpoints.get(base)?.references ?? []);
+      const limit = bug === "collection-regardless-of-epoch" ? Number.POSITIVE_INFINITY : epoch;
+      for (const name of collectable(objects, { epoch: limit, reachable })) {
+        timeline.after(weather.between(1, 60), () => ledger.onDelete(sandboxId, name));
+      }
+    });
+  }
+
+  #onNotice(notice: Notice): void {
+    const { ledger } = this.#world;
+    switch (notice.kind) {
+      case "answered":
+        return this.#onAnswered(notice.ticket, notice.head);
+      case "failed":
+        return this.#onFailed(notice.ticket, notice.failure);
+      case "wanted":
+        return this.#onWanted(notice.sandboxId);
+      case "lost":
+        this.#copies.delete(notice.sandboxId);
+        return;
+      case "fenced":
+        ledger.tally.fencings++;
+        this.#copies.clear();
+        return this.instance.after(10, () => this.instance.start());
+      case "frozen":
+        ledger.tally.freezes++;
+        return;
+      case "waiting":
+        return this.#world.ring(notice.owner, notice.sandboxId);
+      case "thawed":
+      case "registered":
+      case "buried":
+      case "closed":
+    }
+  }
+
+  #onAnswered(ticket: number, head: Head): void {
+    const pending = this.#pending.get(ticket);
+    if (pending === undefined) return;
+    this.#pending.delete(ticket);
+    const { sandboxId, command, checkpoint } = pending;
+    const { ledger } = this.#world;
+    const copy = this.#copies.get(sandboxId);
+    if (checkpoint !== undefined) {
+      ledger.onAcknowledged(sandboxId, checkpoint);
+      if (copy !== undefined) {
+        copy.base = checkpoint;
+        if (this.#world.workload.chance(0.5)) this.#collect(sandboxId, copy.epoch, checkpoint);
+      }
+    }
+    if (stops(command)) this.#copies.delete(sandboxId);
+    else if (command.kind === "claim" || command.kind === "create") this.#onGranted(sandboxId, head);
+    else if (copy !== undefined && command.kind === "publish") this.#goOn(sandboxId, copy);
+    if (command.kind === "destroy") this.#world.addSandbox();
+  }
+
+  #onGranted(sandboxId: string, head: Head): void {
+    const { ledger, workload, faulty } = this.#world;
+    ledger.tally.grants++;
+    const copy: Copy = {
+      epoch: head.epoch,
+      base: head.checkpoint?.name ?? null,
+      state: "restoring",
+      wanted: false,
+    };
+    this.#copies.set(sandboxId, copy);
+    const fails = faulty && workload.chance(0.03);
+    this.instance.after(workload.between(10, 200), () => {
+      if (this.#copies.get(sandboxId) !== copy) return;
+      if (fails) return this.#order(sandboxId, { kind: "release", checkpoint: undefined });
+      this.#world.checkAlone(sandboxId, this);
+      this.#goOn(sandboxId, copy);
+    });
+  }
+
+  #goOn(sandboxId: string, copy: Copy): void {
+    copy.state = "running";
+    if (copy.wanted) this.#yield(sandboxId, copy);
+  }
+
+  #onFailed(ticket: number, failure: Failure): void {
+    const pending = this.#pending.get(ticket);
+    if (pending === undefined) return;
+    this.#pending.delete(ticket);
+    const { sandboxId, command, sinceMs } = pending;
+    if (failure.kind === "refused") this.#world.ledger.tally.refusals++;
+    if (failure.kind === "timed-out" && sinceMs > this.#world.calmSinceMs) {
+      throw new Violation(`a handoff of ${sandboxId} to ${this.instance.name} did not end`);
+    }
+    const copy = this.#copies.get(sandboxId);
+    if (copy === undefined) return;
+    if (failure.kind === "lost") this.#copies.delete(sandboxId);
+    // What could not be saved, released or destroyed goes on.
+    else if (command.kind === "publish" || stops(command)) this.#goOn(sandboxId, copy);
+  }
+
+  #onWanted(sandboxId: string): void {
+    const { workload, faulty } = this.#world;
+    const dice = workload.next();
+    const copy = this.#copies.get(sandboxId);
+    if (copy === undefined) return;
+    if (dice < 0.15) return this.#order(sandboxId, { kind: "refuse", reason: "in use" });
+    // Nothing makes an owner answer.
+    if (faulty && dice < 0.2) return;
+    copy.wanted = true;
+    if (copy.state === "running") this.#yield(sandboxId, copy);
+  }
+
+  #yield(sandboxId: string, copy: Copy): void {
+    copy.wanted = false;
+    if (this.#isBusy(sandboxId)) return this.instance.after(100, () => this.#yieldLater(sandboxId, copy));
+    this.#world.ledger.tally.handoffs++;
+    this.#save(sandboxId, copy, true);
+  }
+
+  #yieldLater(sandboxId: string, copy: Copy): void {
+    if (this.#copies.get(sandboxId) !== copy) return;
+    copy.wanted = true;
+    if (copy.state === "running") this.#yield(sandboxId, copy);
+  }
+
+  #onCrash(): void {
+    this.#copies.clear();
+    this.#pending.clear();
+  }
+}
+
+function stops(command: Command): boolean {
+  return command.kind === "release" || command.kind === "destroy";
+}
+
+function referenceTo(name: string, parent: string | null): CheckpointReference {
+  return { name, sha256: "", size_bytes: 0, created_at: "", kind: "simulated", parent };
+}

@@ -1,0 +1,78 @@
+import { type HeadMoves, headMoves } from "../../../src/lease/head.ts";
+import { leaseSettings, type LeaseSettings } from "../../../src/lease/core/settings.ts";
+import type { Bug } from "./bugs.ts";
+import type { FaultPlan } from "./fault-plan.ts";
+import { Ledger } from "./ledger.ts";
+import { Random } from "./random.ts";
+import { SimulatedStore } from "./simulated-store.ts";
+import { Timeline } from "./timeline.ts";
+
+export const TTL_MS = 3_000;
+/** More than 1.5 ttl, by the clocks' rates. */
+export const HANDOFF_TIMEOUT_MS = 3 * TTL_MS;
+/** After so long without an answer a request counts as lost. */
+export const REQUEST_TIMEOUT_MS = 900;
+
+/** What the parts of one simulated schedule share. Everything in it follows from the seed and the plan. */
+export class World {
+  readonly timeline = new Timeline();
+  readonly store: SimulatedStore;
+  readonly ledger: Ledger;
+  readonly plan: FaultPlan;
+  readonly bug: Bug | undefined;
+  /** What clients do, what the network does and what befalls the machines are drawn apart. */
+  readonly workload: Random;
+  readonly weather: Random;
+  readonly chaos: Random;
+  /** Only under the bug "no-tombstone": who is taken for dead without a record that says so. */
+  readonly takenForDead = new Set<string>();
+  /** Those that clients are interested in, and those that there ever were. */
+  sandboxIds: string[] = [];
+  readonly allSandboxIds: string[] = [];
+  faulty = true;
+  /** When clients began to expect that everything works. */
+  calmSinceMs = Number.POSITIVE_INFINITY;
+  /** Tells an owner that it is asked; and checks that nobody else lets a sandbox run. Set when there are managers. */
+  ring: (instanceId: string, sandboxId: string) => void = () => {};
+  checkAlone: (sandboxId: string, runner: object) => void = () => {};
+  #names = 0;
+
+  constructor(seed: number, plan: FaultPlan, bug: Bug | undefined) {
+    this.plan = plan;
+    this.bug = bug;
+    this.workload = new Random(seed * 3 + 1);
+    this.weather = new Random(seed * 7 + 2);
+    this.chaos = new Random(seed * 11 + 3);
+    this.ledger = new Ledger((instanceId) => this.#isDead(instanceId));
+    this.store = new SimulatedStore(this.ledger);
+    for (let count = 0; count < 3; count++) this.addSandbox();
+  }
+
+  addSandbox(): void {
+    const sandboxId = this.name("sandbox");
+    this.sandboxIds = [...this.sandboxIds.filter((id) => !this.ledger.isDeleted(id)), sandboxId];
+    this.allSandboxIds.push(sandboxId);
+  }
+
+  name(kind: string): string {
+    return `${kind}-${++this.#names}`;
+  }
+
+  settings(): LeaseSettings {
+    const moves = this.bug === "epoch-not-bumped" ? WITHOUT_EPOCH : headMoves;
+    return leaseSettings(TTL_MS, "http://instance", { moves, sweepMs: TTL_MS / 4, waitPollMs: TTL_MS / 12 });
+  }
+
+  #isDead(instanceId: string): boolean {
+    const record = this.store.records.get(instanceId)?.body;
+    return record?.dead === true || this.takenForDead.has(instanceId);
+  }
+}
+
+const WITHOUT_EPOCH: HeadMoves = {
+  ...headMoves,
+  claim: (claimant, deadOwner) => (head, stamp) => {
+    const result = headMoves.claim(claimant, deadOwner)(head, stamp);
+    return "head" in result ? { head: { ...result.head, epoch: head.epoch } } : result;
+  },
+};
