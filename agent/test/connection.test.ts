@@ -25,7 +25,8 @@ const connect = async (agent: TestAgent, port: number) => (await agent.call(Type
 const window = (agent: TestAgent, id: number, limit: number) => agent.call(Type.connectionWindow, u32(id), u64(limit));
 const data = (agent: TestAgent) => agent.events.filter((event) => event.type === Type.connectionData);
 const received = (agent: TestAgent) => Buffer.concat(data(agent).map((event) => event.payload.subarray(4)));
-const closed = (agent: TestAgent) => agent.events.find((event) => event.type === Type.connectionClosed)?.payload.readUInt32LE(4);
+const closed = (agent: TestAgent) =>
+  agent.events.find((event) => event.type === Type.connectionClosed)?.payload.readUInt32LE(4);
 
 test("bytes go both ways, and an orderly end on both sides closes", async () => {
   const agent = await startAgent();

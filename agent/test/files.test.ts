@@ -1,5 +1,16 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -18,12 +29,26 @@ const user = u8(0);
 const root = u8(1);
 const at = (name: string) => str(join(folder, name));
 const takeEntry = (reader: Reader) => ({
-  kind: String.fromCharCode(reader.u8()), mode: reader.u32(), uid: reader.u32(), gid: reader.u32(), size: reader.u64(), mtime: reader.u64(),
-  device: reader.u64(), inode: reader.u64(), links: reader.u32(), name: reader.str(), target: reader.str(),
+  kind: String.fromCharCode(reader.u8()),
+  mode: reader.u32(),
+  uid: reader.u32(),
+  gid: reader.u32(),
+  size: reader.u64(),
+  mtime: reader.u64(),
+  device: reader.u64(),
+  inode: reader.u64(),
+  links: reader.u32(),
+  name: reader.str(),
+  target: reader.str(),
 });
-const write = (agent: TestAgent, name: string, bytes: string | Buffer, { flags = 3, mode = 0o640, offset = 0, as = user } = {}) =>
-  agent.call(Type.fileWrite, as, u8(flags), u32(mode), u64(offset), at(name), Buffer.from(bytes));
-const writeFailure = (agent: TestAgent, name: string, flags: number, mode = 0o640, offset: number | bigint = 0) => agent.failure(Type.fileWrite, user, u8(flags), u32(mode), u64(offset), at(name), Buffer.from("x"));
+const write = (
+  agent: TestAgent,
+  name: string,
+  bytes: string | Buffer,
+  { flags = 3, mode = 0o640, offset = 0, as = user } = {},
+) => agent.call(Type.fileWrite, as, u8(flags), u32(mode), u64(offset), at(name), Buffer.from(bytes));
+const writeFailure = (agent: TestAgent, name: string, flags: number, mode = 0o640, offset: number | bigint = 0) =>
+  agent.failure(Type.fileWrite, user, u8(flags), u32(mode), u64(offset), at(name), Buffer.from("x"));
 
 async function listAll(agent: TestAgent, path: Buffer) {
   const entries: ReturnType<typeof takeEntry>[] = [];
@@ -45,8 +70,14 @@ test("write, append, truncate, exclusive, at an offset; read back", async () => 
   await write(agent, "f", "!", { flags: 4 });
   await write(agent, "f", "W", { flags: 0, offset: 6 });
   expect(readFileSync(join(folder, "f"), "utf8")).toBe("Jello World!");
-  const read = async (offset: number, length: number) => (await agent.call(Type.fileRead, user, u64(offset), u32(length), at("f"))).toString();
-  expect([await read(0, 5), await read(6, 262_144), await read(500, 5), await read(0, 0)]).toEqual(["Jello", "World!", "", ""]);
+  const read = async (offset: number, length: number) =>
+    (await agent.call(Type.fileRead, user, u64(offset), u32(length), at("f"))).toString();
+  expect([await read(0, 5), await read(6, 262_144), await read(500, 5), await read(0, 0)]).toEqual([
+    "Jello",
+    "World!",
+    "",
+    "",
+  ]);
   await write(agent, "f", "", { flags: 2 });
   expect(await read(0, 100)).toBe("");
   expect(await writeFailure(agent, "f", 9)).toBe(17);
@@ -58,7 +89,9 @@ test("write, append, truncate, exclusive, at an offset; read back", async () => 
   expect(existsSync(join(folder, "new"))).toBe(false);
   const large = Buffer.alloc(1_000_000, "0123456789");
   await write(agent, "large", large);
-  expect((await agent.call(Type.fileRead, user, u64(3), u32(262_144), at("large"))).equals(large.subarray(3, 262_147))).toBe(true);
+  expect(
+    (await agent.call(Type.fileRead, user, u64(3), u32(262_144), at("large"))).equals(large.subarray(3, 262_147)),
+  ).toBe(true);
   expect(await agent.failure(Type.fileRead, user, u64(0), u32(262_145), at("large"))).toBe(22);
   expect(await agent.failure(Type.fileRead, user, u64(2n ** 63n), u32(1), at("large"))).toBe(22);
 });
@@ -69,7 +102,15 @@ test("stat shows the thing itself, symlinks included", async () => {
   await write(agent, "f", "12345");
   symlinkSync("f", join(folder, "l"));
   execFileSync("mkfifo", [join(folder, "p")]);
-  expect(await stat(at("f"))).toMatchObject({ kind: "f", mode: 0o640, size: 5, links: 1, name: "f", target: "", inode: lstatSync(join(folder, "f")).ino });
+  expect(await stat(at("f"))).toMatchObject({
+    kind: "f",
+    mode: 0o640,
+    size: 5,
+    links: 1,
+    name: "f",
+    target: "",
+    inode: lstatSync(join(folder, "f")).ino,
+  });
   expect(await stat(at("l"))).toMatchObject({ kind: "l", name: "l", target: "f" });
   expect(await stat(at("p"))).toMatchObject({ kind: "p" });
   expect(await stat(str(`${folder}//`))).toMatchObject({ kind: "d", name: folder.split("/").at(-1) });
@@ -90,7 +131,8 @@ test("a folder of thousands is listed in pages", async () => {
 
 test("mkdir, rename, symlink, set", async () => {
   const agent = await startAgent();
-  const mkdir = (name: string, parents: number, mode = 0o750) => [Type.fileMkdir, user, u8(parents), u32(mode), at(name)] as const;
+  const mkdir = (name: string, parents: number, mode = 0o750) =>
+    [Type.fileMkdir, user, u8(parents), u32(mode), at(name)] as const;
   expect(await agent.failure(...mkdir("a/b/c", 0))).toBe(2);
   await agent.call(...mkdir("a/b//c/", 1));
   await agent.call(...mkdir("a/b/c", 1));
@@ -104,7 +146,8 @@ test("mkdir, rename, symlink, set", async () => {
   await agent.call(Type.fileSymlink, user, str("a/g"), at("s"));
   expect(readFileSync(join(folder, "s"), "utf8")).toBe("x");
   expect(await agent.failure(Type.fileRename, user, at("nothing"), at("x"))).toBe(2);
-  const set = (what: number, name: string, as = user) => [Type.fileSet, as, u8(what), u32(0o600), u32(1000), u32(1000), u64(-1_500_000_000n), at(name)] as const;
+  const set = (what: number, name: string, as = user) =>
+    [Type.fileSet, as, u8(what), u32(0o600), u32(1000), u32(1000), u64(-1_500_000_000n), at(name)] as const;
   await agent.call(...set(5, "a/g"));
   expect(lstatSync(join(folder, "a/g")).mode & 0o7777).toBe(0o600);
   expect(lstatSync(join(folder, "a/g")).mtimeMs).toBe(-1500);
@@ -120,7 +163,14 @@ test("remove takes files, links, empty folders and, when asked, whole trees with
   const remove = (recursive: number, path: Buffer, as = user) => [Type.fileRemove, as, u8(recursive), path] as const;
   mkdirSync(join(folder, "outside"));
   writeFileSync(join(folder, "outside/keep"), "");
-  execFileSync("bash", ["-c", `mkdir -p tree/{a,b,c}/{d,e}/{f,g}; touch tree/{a,b}/{1..300}; ln -s ${folder}/outside tree/a/link; ln -s / tree/b/root; mkfifo tree/p; chown -R ${isRoot ? 1000 : ""} . `], { cwd: folder });
+  execFileSync(
+    "bash",
+    [
+      "-c",
+      `mkdir -p tree/{a,b,c}/{d,e}/{f,g}; touch tree/{a,b}/{1..300}; ln -s ${folder}/outside tree/a/link; ln -s / tree/b/root; mkfifo tree/p; chown -R ${isRoot ? 1000 : ""} . `,
+    ],
+    { cwd: folder },
+  );
   expect(await agent.failure(...remove(0, at("tree")))).toBe(39);
   await agent.call(...remove(1, at("tree/a/link")));
   symlinkSync(join(folder, "outside"), join(folder, "tree/a/link"));
@@ -137,7 +187,11 @@ test("remove takes files, links, empty folders and, when asked, whole trees with
 
 test("a tree of any depth is removed while the agent serves others", async () => {
   const agent = await startAgent();
-  execFileSync("python3", ["-c", "import os\nfor i in range(5000):\n os.mkdir('deep'); i%500 or open('x','w').close(); os.chdir('deep')"], { cwd: folder });
+  execFileSync(
+    "python3",
+    ["-c", "import os\nfor i in range(5000):\n os.mkdir('deep'); i%500 or open('x','w').close(); os.chdir('deep')"],
+    { cwd: folder },
+  );
   if (isRoot) execFileSync("chown", ["-R", "1000", folder]);
   const removal = agent.call(Type.fileRemove, user, u8(1), at("deep"));
   await agent.ping();

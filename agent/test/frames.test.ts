@@ -4,7 +4,8 @@ import { Type, frame, list, str, u16, u32, u64, u8 } from "./support/wire.ts";
 
 test("an unknown type is ENOSYS", async () => {
   const agent = await startAgent();
-  for (const type of [0x00, 0x19, 0x24, 0x31, 0x7f, 0x80, 0xc4, 0xff]) expect(await agent.failure(type, Buffer.from("any"))).toBe(38);
+  for (const type of [0x00, 0x19, 0x24, 0x31, 0x7f, 0x80, 0xc4, 0xff])
+    expect(await agent.failure(type, Buffer.from("any"))).toBe(38);
 });
 
 test("a payload that is too short or too long is EBADMSG and changes nothing", async () => {
@@ -38,7 +39,8 @@ test("a payload that is too short or too long is EBADMSG and changes nothing", a
   for (const [type, parts] of wellFormed) {
     const whole = Buffer.concat(parts);
     expect(await agent.failure(type, whole, u8(0)), `type ${type}, too long`).toBe(74);
-    for (let size = 0; size < whole.length; size++) expect(await agent.failure(type, whole.subarray(0, size)), `type ${type}, ${size} bytes`).toBe(74);
+    for (let size = 0; size < whole.length; size++)
+      expect(await agent.failure(type, whole.subarray(0, size)), `type ${type}, ${size} bytes`).toBe(74);
   }
   for (const type of [Type.stdin, Type.connectionWrite]) expect(await agent.failure(type, Buffer.alloc(3))).toBe(74);
   expect(await agent.failure(Type.restored, u64(1), str("x"))).toBe(74);

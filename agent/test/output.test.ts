@@ -4,13 +4,18 @@ import { expect, test } from "vitest";
 import { startAgent } from "./support/agent.ts";
 import { Type, u32, u64, u8 } from "./support/wire.ts";
 
-const residentKb = (pid: number): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+const residentKb = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 
 test("both streams share one log with offsets, and EXIT tells its end", async () => {
   const agent = await startAgent();
   const { id } = await agent.shell("printf out; sleep 0.05; printf err >&2; sleep 0.05; printf more; exit 7");
   expect(await agent.exit(id)).toEqual({ code: 7, signal: 0, end: 10 });
-  expect(agent.outputs(id).map(({ stream, offset, bytes }) => [stream, offset, bytes.toString()])).toEqual([[1, 0, "out"], [2, 3, "err"], [1, 6, "more"]]);
+  expect(agent.outputs(id).map(({ stream, offset, bytes }) => [stream, offset, bytes.toString()])).toEqual([
+    [1, 0, "out"],
+    [2, 3, "err"],
+    [1, 6, "more"],
+  ]);
 });
 
 test("nothing is sent beyond the limit, and each byte once", async () => {
@@ -38,7 +43,8 @@ test("seek goes back, clamps to the oldest byte, and refuses what is not there y
   await agent.window(id, { seek: 0 });
   await agent.until("history", () => agent.text(id).length === 262_144);
   expect(agent.outputs(id)[0]?.offset).toBe(end - 262_144);
-  const failure = (from: number, acknowledged: number) => agent.failure(Type.window, u32(id), u8(1), u64(from), u64(acknowledged), u64(0));
+  const failure = (from: number, acknowledged: number) =>
+    agent.failure(Type.window, u32(id), u8(1), u64(from), u64(acknowledged), u64(0));
   expect(await failure(end + 1, 0)).toBe(22);
   expect(await failure(0, end + 1)).toBe(22);
   expect(await agent.failure(Type.window, u32(id), u8(2), u64(0), u64(0), u64(0))).toBe(22);
@@ -83,7 +89,14 @@ test("characters are not split between chunks, and broken ones do not hold anyth
   const { id } = await agent.shell(script);
   await agent.exit(id);
   const chunks = agent.outputs(id).map(({ stream, bytes }) => [stream, bytes.toString("hex")]);
-  expect(chunks).toEqual([[1, "61"], [2, "45"], [1, "e282ac62"], [1, "f09f9880"], [1, "ffc078"], [1, "e282"]]);
+  expect(chunks).toEqual([
+    [1, "61"],
+    [2, "45"],
+    [1, "e282ac62"],
+    [1, "f09f9880"],
+    [1, "ffc078"],
+    [1, "e282"],
+  ]);
   agent.events.length = 0;
   await agent.window(id, { seek: 2, limit: 4 });
   await agent.ping();
@@ -100,20 +113,31 @@ test("a long text of wide characters arrives whole, in chunks of whole character
   let done = false;
   while (!done) {
     limit += 77_777;
-    const received = agent.text(id).length === 0 ? 0 : agent.outputs(id).reduce((sum, output) => sum + output.bytes.length, 0);
+    const received =
+      agent.text(id).length === 0 ? 0 : agent.outputs(id).reduce((sum, output) => sum + output.bytes.length, 0);
     await agent.window(id, { acknowledged: received, limit });
     await sleep(2);
     done = agent.exits(id).length > 0 && received === (await agent.exit(id)).end;
   }
   const chunks = agent.outputs(id);
   for (const { bytes } of chunks.slice(0, -1)) expect(bytes.toString()).not.toContain("\uFFFD");
-  expect(chunks.every((chunk, index) => index === 0 || chunk.offset === (chunks[index - 1]?.offset ?? 0) + (chunks[index - 1]?.bytes.length ?? 0))).toBe(true);
-  expect(Buffer.concat(chunks.map((chunk) => chunk.bytes)).equals(Buffer.from("€uro 😀\n".repeat(200_000)).subarray(0, 2_000_000))).toBe(true);
+  expect(
+    chunks.every(
+      (chunk, index) =>
+        index === 0 || chunk.offset === (chunks[index - 1]?.offset ?? 0) + (chunks[index - 1]?.bytes.length ?? 0),
+    ),
+  ).toBe(true);
+  expect(
+    Buffer.concat(chunks.map((chunk) => chunk.bytes)).equals(
+      Buffer.from("€uro 😀\n".repeat(200_000)).subarray(0, 2_000_000),
+    ),
+  ).toBe(true);
 });
 
 test("streams that take turns byte by byte are bounded too, and go on when acknowledged", async () => {
   const agent = await startAgent();
-  const script = "$|=1; for (1..9000) { syswrite(STDOUT,'a'); syswrite(STDERR,'b'); select(undef,undef,undef,0.0001) if $_%50==0 }";
+  const script =
+    "$|=1; for (1..9000) { syswrite(STDOUT,'a'); syswrite(STDERR,'b'); select(undef,undef,undef,0.0001) if $_%50==0 }";
   const { id } = await agent.spawn(["perl", "-e", script]);
   while (agent.exits(id).length === 0) {
     await agent.window(id, { acknowledged: agent.text(id).length });

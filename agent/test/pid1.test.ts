@@ -33,19 +33,33 @@ afterAll(() => rmdirSync(rootFolder));
 const start = (): Promise<TestAgent> => startAgent([...unshare, "sh", "-c", script, "sh", rootFolder, agentBinary]);
 
 /** Needs root and namespaces; elsewhere the tests in gVisor cover the same. */
-const unavailable = !isRoot || spawnSync("unshare", [...unshare.slice(1), "mount", "-t", "tmpfs", "none", "/mnt"]).status !== 0;
+const unavailable =
+  !isRoot || spawnSync("unshare", [...unshare.slice(1), "mount", "-t", "tmpfs", "none", "/mnt"]).status !== 0;
 
-const read = async (agent: TestAgent, path: string) => (await agent.call(Type.fileRead, u8(1), u64(0), u32(1000), str(path))).toString();
-const write = (agent: TestAgent, path: string, text: string, mode: number) => agent.call(Type.fileWrite, u8(0), u8(3), u32(mode), u64(0), str(path), Buffer.from(text));
+const read = async (agent: TestAgent, path: string) =>
+  (await agent.call(Type.fileRead, u8(1), u64(0), u32(1000), str(path))).toString();
+const write = (agent: TestAgent, path: string, text: string, mode: number) =>
+  agent.call(Type.fileWrite, u8(0), u8(3), u32(mode), u64(0), str(path), Buffer.from(text));
 
 test.skipIf(unavailable)("RESTORED gives the copy its own identity and runs the user's hook", async () => {
   const before = hostname();
   const agent = await start();
   expect(await read(agent, "/run/sandboxer/generation")).toBe("0\n");
   await agent.call(Type.fileMkdir, u8(0), u8(1), u32(0o755), str("/workspace/.sandboxer"));
-  await write(agent, "/workspace/.sandboxer/restored", "#!/bin/sh\necho $SANDBOXER_GENERATION $(id -u) $(pwd) > /workspace/hook\n", 0o755);
+  await write(
+    agent,
+    "/workspace/.sandboxer/restored",
+    "#!/bin/sh\necho $SANDBOXER_GENERATION $(id -u) $(pwd) > /workspace/hook\n",
+    0o755,
+  );
   await agent.call(Type.quiesce);
-  await agent.call(Type.restored, u64(12n), str("copy-of-it"), str("0123456789abcdef0123456789abcdef"), Buffer.alloc(64, 7));
+  await agent.call(
+    Type.restored,
+    u64(12n),
+    str("copy-of-it"),
+    str("0123456789abcdef0123456789abcdef"),
+    Buffer.alloc(64, 7),
+  );
   expect(await read(agent, "/run/sandboxer/generation")).toBe("12\n");
   expect(await read(agent, "/etc/machine-id")).toBe("0123456789abcdef0123456789abcdef\n");
   const { id } = await agent.spawn(["uname", "-n"]);
@@ -55,7 +69,16 @@ test.skipIf(unavailable)("RESTORED gives the copy its own identity and runs the 
   expect(await read(agent, "/workspace/hook")).toBe("12 1000 /workspace\n");
   expect(hostname()).toBe(before);
   // A hook that cannot run is a log line, and so is a folder that somebody else has put in the way.
-  await agent.call(Type.fileSet, u8(0), u8(1), u32(0o644), u32(0), u32(0), u64(0), str("/workspace/.sandboxer/restored"));
+  await agent.call(
+    Type.fileSet,
+    u8(0),
+    u8(1),
+    u32(0o644),
+    u32(0),
+    u32(0),
+    u64(0),
+    str("/workspace/.sandboxer/restored"),
+  );
   await agent.call(Type.restored, u64(13n), str(""), str(""));
   await agent.until("the log line", () => agent.stderr.includes("Permission denied"));
   expect(await read(agent, "/run/sandboxer/generation")).toBe("13\n");
@@ -64,7 +87,9 @@ test.skipIf(unavailable)("RESTORED gives the copy its own identity and runs the 
 test.skipIf(unavailable)("what it spawns can neither be root nor reach the agent", async () => {
   const agent = await start();
   await expect(agent.spawn(["true"], { uid: 0 })).rejects.toThrow("1:");
-  const { id } = await agent.shell("for s in KILL STOP TERM; do kill -$s 1 2>/dev/null && echo reached; done; for f in 0 1 2; do (: > /proc/1/fd/$f) 2>/dev/null && echo opened; done; cat /proc/1/environ /proc/1/mem 2>/dev/null; echo done");
+  const { id } = await agent.shell(
+    "for s in KILL STOP TERM; do kill -$s 1 2>/dev/null && echo reached; done; for f in 0 1 2; do (: > /proc/1/fd/$f) 2>/dev/null && echo opened; done; cat /proc/1/environ /proc/1/mem 2>/dev/null; echo done",
+  );
   await agent.exit(id);
   expect(agent.text(id)).toBe("done\n");
   await agent.ping();

@@ -5,7 +5,17 @@ import { expect, test } from "vitest";
 import { isRoot, startAgent } from "./support/agent.ts";
 import { Type, list, str, u16, u32, u8 } from "./support/wire.ts";
 
-const spawnPayload = (flags: number, key: string, folder: string, parameters: string[], environment: string[]) => [u8(flags), u16(0), u16(0), u32(1000), u32(1000), str(key), str(folder), list(parameters), list(environment)];
+const spawnPayload = (flags: number, key: string, folder: string, parameters: string[], environment: string[]) => [
+  u8(flags),
+  u16(0),
+  u16(0),
+  u32(1000),
+  u32(1000),
+  str(key),
+  str(folder),
+  list(parameters),
+  list(environment),
+];
 const alive = (pid: number): boolean => existsSync(`/proc/${pid}`);
 
 test("READY comes first, HELLO tells version and generation", async () => {
@@ -17,7 +27,8 @@ test("READY comes first, HELLO tells version and generation", async () => {
 
 test("the program is found in the PATH of the request; failures carry their errno and start nothing", async () => {
   const agent = await startAgent();
-  const fail = (folder: string, parameters: string[], environment: string[], flags = 0, key = "") => agent.failure(Type.spawn, ...spawnPayload(flags, key, folder, parameters, environment));
+  const fail = (folder: string, parameters: string[], environment: string[], flags = 0, key = "") =>
+    agent.failure(Type.spawn, ...spawnPayload(flags, key, folder, parameters, environment));
   expect(await fail("/", ["true"], ["PATH=/nowhere"])).toBe(2);
   expect(await fail("/", ["no-such-program"], ["PATH=/usr/bin:/bin"])).toBe(2);
   expect(await fail("/", [""], ["PATH=/usr/bin"])).toBe(2);
@@ -37,7 +48,10 @@ test("the program is found in the PATH of the request; failures carry their errn
 
 test("a process has its own session and group, default signals and no descriptors of the agent", async () => {
   const agent = await startAgent();
-  const { id, pid } = await agent.shell("ps -o pid=,pgid=,sid= -p $$; grep -E 'SigIgn|SigBlk|NoNewPrivs|CapEff|^Uid|^Groups' /proc/self/status; ls /proc/self/fd; umask; pwd", { folder: "/usr" });
+  const { id, pid } = await agent.shell(
+    "ps -o pid=,pgid=,sid= -p $$; grep -E 'SigIgn|SigBlk|NoNewPrivs|CapEff|^Uid|^Groups' /proc/self/status; ls /proc/self/fd; umask; pwd",
+    { folder: "/usr" },
+  );
   await agent.exit(id);
   const text = agent.text(id);
   expect(text.trim().split("\n")[0]?.trim().split(/\s+/)).toEqual([`${pid}`, `${pid}`, `${pid}`]);
@@ -94,10 +108,15 @@ test("the exit does not wait for a child that holds the pipe, and the child live
   const agent = await startAgent();
   const folder = mkdtempSync(join(tmpdir(), "agent-"));
   chmodSync(folder, 0o777);
-  const { id } = await agent.shell(`(sleep 0.3; yes | head -c 300000; echo late >&2; echo done > ${folder}/done) & printf early`);
+  const { id } = await agent.shell(
+    `(sleep 0.3; yes | head -c 300000; echo late >&2; echo done > ${folder}/done) & printf early`,
+  );
   expect(await agent.exit(id)).toEqual({ code: 0, signal: 0, end: 5 });
   await agent.call(Type.forget, u32(id));
-  await agent.until("the child's file", () => existsSync(`${folder}/done`) && readFileSync(`${folder}/done`, "utf8") === "done\n");
+  await agent.until(
+    "the child's file",
+    () => existsSync(`${folder}/done`) && readFileSync(`${folder}/done`, "utf8") === "done\n",
+  );
   expect(agent.text(id)).toBe("early");
   rmSync(folder, { recursive: true });
 });

@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 import { type TestAgent, startAgent } from "./support/agent.ts";
 import { Type, str, u32, u64, u8 } from "./support/wire.ts";
 
-const restored = (agent: TestAgent, generation: number) => agent.call(Type.restored, u64(generation), str("name"), str("id"), Buffer.from("entropy"));
+const restored = (agent: TestAgent, generation: number) =>
+  agent.call(Type.restored, u64(generation), str("name"), str("id"), Buffer.from("entropy"));
 const loop = "i=0; while :; do i=$((i+1)); echo $i; sleep 0.01; done";
 
 test("quiesced, the agent is silent while processes go on; RESUME continues where it was", async () => {
@@ -91,7 +92,10 @@ test("FREEZE stops what runs and THAW continues it, but not what its user had st
 
 test("an interactive shell takes no notice of a freeze", async () => {
   const agent = await startAgent();
-  const { id } = await agent.spawn(["bash", "--norc", "-i"], { terminal: true, environment: ["PATH=/usr/bin:/bin", "PS1=> "] });
+  const { id } = await agent.spawn(["bash", "--norc", "-i"], {
+    terminal: true,
+    environment: ["PATH=/usr/bin:/bin", "PS1=> "],
+  });
   await agent.untilText(id, "> ");
   await agent.stdin(id, "sleep 0.3; echo sl''ept\n");
   await sleep(50);
@@ -143,7 +147,9 @@ test("end of file ends the agent and what it has started", async () => {
   const pid = Number(agent.text(id));
   await agent.end();
   // It may stay a zombie for a while, as init pleases.
-  await expect.poll(() => (existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, "utf8").split(" ")[2] : "Z")).toBe("Z");
+  await expect
+    .poll(() => (existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, "utf8").split(" ")[2] : "Z"))
+    .toBe("Z");
 });
 
 test("requests with number 0 are served without a reply", async () => {

@@ -5,7 +5,10 @@ import { Type, u16, u32 } from "./support/wire.ts";
 
 test("a terminal has a size, belongs to its user and is the controlling one", async () => {
   const agent = await startAgent();
-  const { id } = await agent.shell("tty; stty size; test -O $(tty) && echo mine; echo direct > /dev/tty; ps -o tpgid= -p $$", { terminal: true, rows: 33, columns: 101 });
+  const { id } = await agent.shell(
+    "tty; stty size; test -O $(tty) && echo mine; echo direct > /dev/tty; ps -o tpgid= -p $$",
+    { terminal: true, rows: 33, columns: 101 },
+  );
   await agent.exit(id);
   const text = agent.text(id);
   expect(text).toMatch(/^\/dev\/pts\/\d+\r\n33 101\r\n/);
@@ -16,7 +19,9 @@ test("a terminal has a size, belongs to its user and is the controlling one", as
 
 test("RESIZE is seen at once, with the signal", async () => {
   const agent = await startAgent();
-  const { id } = await agent.shell("trap 'stty size; exit' WINCH; echo ready; while :; do sleep 0.02; done", { terminal: true });
+  const { id } = await agent.shell("trap 'stty size; exit' WINCH; echo ready; while :; do sleep 0.02; done", {
+    terminal: true,
+  });
   await agent.untilText(id, "ready");
   await agent.call(Type.resize, u32(id), u16(50), u16(132));
   await agent.untilText(id, "50 132");
@@ -41,7 +46,10 @@ test("input is echoed, STDIN_CLOSE is an end of file, and the terminal stays ope
 
 test("control characters reach the foreground job", async () => {
   const agent = await startAgent();
-  const { id } = await agent.spawn(["bash", "--norc", "-i"], { terminal: true, environment: ["PATH=/usr/bin:/bin", "PS1=> "] });
+  const { id } = await agent.spawn(["bash", "--norc", "-i"], {
+    terminal: true,
+    environment: ["PATH=/usr/bin:/bin", "PS1=> "],
+  });
   await agent.untilText(id, "> ");
   await agent.stdin(id, "echo st''arted; sleep 1000\n");
   await agent.untilText(id, "started");
@@ -62,6 +70,8 @@ test("all output of a terminal that closes is logged", async () => {
 
 test("a leader that closes its terminal neither ends nor spins the agent", async () => {
   const agent = await startAgent();
-  const { id } = await agent.shell("exec 3<$(tty) </dev/null >/dev/null 2>&1 3<&-; sleep 0.3; exit 4", { terminal: true });
+  const { id } = await agent.shell("exec 3<$(tty) </dev/null >/dev/null 2>&1 3<&-; sleep 0.3; exit 4", {
+    terminal: true,
+  });
   expect(await agent.exit(id)).toMatchObject({ code: 4 });
 });

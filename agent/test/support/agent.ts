@@ -7,7 +7,17 @@ import { agentBinary } from "./build.ts";
 import { Reader, Type, frame, list, str, u16, u32, u64, u8 } from "./wire.ts";
 
 export type Frame = { type: number; request: number; payload: Buffer };
-export type SpawnOptions = { key?: string; folder?: string; environment?: string[]; terminal?: boolean; input?: boolean; rows?: number; columns?: number; uid?: number; open?: boolean };
+export type SpawnOptions = {
+  key?: string;
+  folder?: string;
+  environment?: string[];
+  terminal?: boolean;
+  input?: boolean;
+  rows?: number;
+  columns?: number;
+  uid?: number;
+  open?: boolean;
+};
 
 export class AgentError extends Error {
   readonly errno: number;
@@ -33,7 +43,10 @@ export class TestAgent {
 
   constructor(command: readonly string[] = [agentBinary]) {
     const [program, ...parameters] = command;
-    this.child = spawn(program as string, parameters, { stdio: ["pipe", "pipe", "pipe"], env: { ...process.env, ASAN_OPTIONS: `detect_leaks=${isRoot ? 1 : 0}` } });
+    this.child = spawn(program as string, parameters, {
+      stdio: ["pipe", "pipe", "pipe"],
+      env: { ...process.env, ASAN_OPTIONS: `detect_leaks=${isRoot ? 1 : 0}` },
+    });
     this.exited = once(this.child, "close").then(([code]) => code as number | null);
     this.child.stdout?.on("data", (bytes: Buffer) => this.receive(bytes));
     this.child.stderr?.on("data", (bytes: Buffer) => (this.stderr += bytes));
@@ -45,7 +58,11 @@ export class TestAgent {
     this.arrived = this.arrived.length === 0 ? bytes : Buffer.concat([this.arrived, bytes]);
     while (this.arrived.length >= 4 && this.arrived.length >= 4 + this.arrived.readUInt32LE()) {
       const end = 4 + this.arrived.readUInt32LE();
-      const message = { type: this.arrived.readUInt8(4), request: this.arrived.readUInt32LE(5), payload: this.arrived.subarray(9, end) };
+      const message = {
+        type: this.arrived.readUInt8(4),
+        request: this.arrived.readUInt32LE(5),
+        payload: this.arrived.subarray(9, end),
+      };
       this.arrived = this.arrived.subarray(end);
       const waiter = this.waiting.get(message.request);
       this.waiting.delete(message.request);
@@ -92,29 +109,59 @@ export class TestAgent {
   hello = (heartbeatMs = 0): Promise<Buffer> => this.call(Type.hello, u32(1), u32(heartbeatMs));
   ping = async (): Promise<void> => assert.equal((await this.call(Type.ping, Buffer.from("beat"))).toString(), "beat");
 
-  async spawn(parameters: readonly string[], options: SpawnOptions = {}): Promise<{ id: number; pid: number; existed: boolean }> {
+  async spawn(
+    parameters: readonly string[],
+    options: SpawnOptions = {},
+  ): Promise<{ id: number; pid: number; existed: boolean }> {
     const flags = (options.terminal ? 1 : 0) | (options.input === false ? 2 : 0);
     const environment = options.environment ?? ["PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", "TERM=xterm"];
     const uid = options.uid ?? userId;
-    const reader = new Reader(await this.call(Type.spawn, u8(flags), u16(options.rows ?? 24), u16(options.columns ?? 80), u32(uid), u32(uid), str(options.key ?? ""), str(options.folder ?? "/"), list(parameters), list(environment)));
+    const reader = new Reader(
+      await this.call(
+        Type.spawn,
+        u8(flags),
+        u16(options.rows ?? 24),
+        u16(options.columns ?? 80),
+        u32(uid),
+        u32(uid),
+        str(options.key ?? ""),
+        str(options.folder ?? "/"),
+        list(parameters),
+        list(environment),
+      ),
+    );
     const result = { id: reader.u32(), pid: reader.u32(), existed: reader.u8() === 1 };
     if (options.open !== false) await this.window(result.id, { limit: 2 ** 50 });
     return result;
   }
   shell = (script: string, options: SpawnOptions = {}) => this.spawn(["sh", "-c", script], options);
-  window = (id: number, { seek, acknowledged = 0, limit = 2 ** 50 }: { seek?: number; acknowledged?: number; limit?: number }): Promise<Buffer> =>
+  window = (
+    id: number,
+    { seek, acknowledged = 0, limit = 2 ** 50 }: { seek?: number; acknowledged?: number; limit?: number },
+  ): Promise<Buffer> =>
     this.call(Type.window, u32(id), u8(seek === undefined ? 0 : 1), u64(seek ?? 0), u64(acknowledged), u64(limit));
   stdin = (id: number, bytes: string | Buffer): Promise<Buffer> => this.call(Type.stdin, u32(id), Buffer.from(bytes));
-  signal = (id: number, number: number, scope = 0): Promise<Buffer> => this.call(Type.signal, u32(id), u32(number), u8(scope));
+  signal = (id: number, number: number, scope = 0): Promise<Buffer> =>
+    this.call(Type.signal, u32(id), u32(number), u8(scope));
 
   outputs(id: number): { stream: number; offset: number; bytes: Buffer }[] {
     const frames = this.events.filter((event) => event.type === Type.output && event.payload.readUInt32LE() === id);
-    return frames.map(({ payload }) => ({ stream: payload.readUInt8(4), offset: Number(payload.readBigUInt64LE(5)), bytes: payload.subarray(13) }));
+    return frames.map(({ payload }) => ({
+      stream: payload.readUInt8(4),
+      offset: Number(payload.readBigUInt64LE(5)),
+      bytes: payload.subarray(13),
+    }));
   }
   text = (id: number, stream?: number): string =>
-    Buffer.concat(this.outputs(id).filter((output) => stream === undefined || output.stream === stream).map((output) => output.bytes)).toString();
-  untilText = (id: number, text: string): Promise<true> => this.until(`"${text}" in ${JSON.stringify(this.text(id))}`, () => this.text(id).includes(text));
-  exits = (id: number): Frame[] => this.events.filter((event) => event.type === Type.exit && event.payload.readUInt32LE() === id);
+    Buffer.concat(
+      this.outputs(id)
+        .filter((output) => stream === undefined || output.stream === stream)
+        .map((output) => output.bytes),
+    ).toString();
+  untilText = (id: number, text: string): Promise<true> =>
+    this.until(`"${text}" in ${JSON.stringify(this.text(id))}`, () => this.text(id).includes(text));
+  exits = (id: number): Frame[] =>
+    this.events.filter((event) => event.type === Type.exit && event.payload.readUInt32LE() === id);
   async exit(id: number): Promise<{ code: number; signal: number; end: number }> {
     const reader = new Reader((await this.until("EXIT", () => this.exits(id)[0])).payload);
     reader.u32();
@@ -124,15 +171,29 @@ export class TestAgent {
   async processes() {
     const reader = new Reader(await this.call(Type.processes));
     return Array.from({ length: reader.u32() }, () => ({
-      id: reader.u32(), pid: reader.u32(), exited: reader.u8() === 1, terminal: reader.u8() === 1, code: reader.i32(), signal: reader.i32(),
-      start: reader.u64(), acknowledged: reader.u64(), end: reader.u64(), key: reader.str(),
+      id: reader.u32(),
+      pid: reader.u32(),
+      exited: reader.u8() === 1,
+      terminal: reader.u8() === 1,
+      code: reader.i32(),
+      signal: reader.i32(),
+      start: reader.u64(),
+      acknowledged: reader.u64(),
+      end: reader.u64(),
+      key: reader.str(),
     }));
   }
 
   async processTable() {
     const reader = new Reader(await this.call(Type.processTable));
     return Array.from({ length: reader.u32() }, () => ({
-      pid: reader.u32(), parent: reader.u32(), uid: reader.u32(), state: String.fromCharCode(reader.u8()), resident: reader.u64(), cpuMs: reader.u64(), command: reader.str(),
+      pid: reader.u32(),
+      parent: reader.u32(),
+      uid: reader.u32(),
+      state: String.fromCharCode(reader.u8()),
+      resident: reader.u64(),
+      cpuMs: reader.u64(),
+      command: reader.str(),
     }));
   }
 

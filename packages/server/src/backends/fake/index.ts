@@ -1,2 +1,2 @@
 export { FakeBackend, type FakeBackendOptions } from "./fake-backend.ts";
-export { type Fault, Faults, type FaultyOperation } from "./faults.ts";
+export type { Fault } from "./faults.ts";
