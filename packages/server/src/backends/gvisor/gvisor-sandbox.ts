@@ -22,7 +22,7 @@ import type { SandboxCgroup } from "./cgroups.ts";
 import { watchDiskLimit } from "./disk-limit.ts";
 import { saveFilesystem } from "./filesystem-snapshot.ts";
 import type { ImageRequirements } from "./image-requirements.ts";
-import { firstReason, type AttachedRunsc, type Runsc } from "./runsc.ts";
+import { firstReason, RunscError, type AttachedRunsc, type Runsc } from "./runsc.ts";
 import type { OciSpec } from "./saved-spec.ts";
 import { removeEngineState } from "./engine-state.ts";
 import { endSandboxProcesses, Filestore, findKernelPid } from "./sandbox-process-tree.ts";
@@ -37,6 +37,7 @@ export const ENGINE_MEMBERS = ["checkpoint.img", "pages_meta.img", "pages.img"];
 const SAVE_TIMEOUT_MS = 600_000;
 /** How long runsc may take to say why its sandbox has ended. */
 const LEAVING_MS = 2_000;
+const REASON_MS = 200;
 const DESTROYED: SandboxEnd = { reason: "destroyed", message: "The sandbox was destroyed." };
 const OUT_OF_MEMORY: SandboxEnd = {
   reason: "out_of_memory",
@@ -177,8 +178,15 @@ export class GvisorSandbox implements SandboxHandle {
         this.#stillness.release().catch(() => {}),
         rm(image, { recursive: true, force: true }).catch(() => {}),
       ]);
-      throw error;
+      throw await this.#reasonFor(error);
     }
+  }
+
+  /** A save that fails because the sandbox has ended fails for that reason, which may be known a moment later. */
+  async #reasonFor(error: unknown): Promise<unknown> {
+    if (!(error instanceof RunscError) || error.code !== "internal") return error;
+    await Promise.race([this.#over, delay(REASON_MS)]);
+    return this.#parts.agent.failure ?? error;
   }
 
   /** The image brings its configuration and its agent along: both have to be the same at a restore. */

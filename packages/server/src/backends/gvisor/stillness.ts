@@ -23,7 +23,7 @@ export class Stillness {
   silence(): Promise<void> {
     return this.#steps.run(async () => {
       // A paused agent cannot fall silent.
-      if (this.#paused) await this.#runsc.command(["resume", this.#containerId]);
+      if (this.#paused) await this.#command("resume");
       this.#paused = false;
       await this.#agent.quiesce();
       this.#silent = true;
@@ -41,7 +41,7 @@ export class Stillness {
   pause(): Promise<void> {
     return this.#steps.run(async () => {
       if (this.#paused) return;
-      await this.#runsc.command(["pause", this.#containerId]);
+      await this.#command("pause");
       this.#paused = true;
     });
   }
@@ -58,12 +58,22 @@ export class Stillness {
 
   release(): Promise<void> {
     return this.#steps.run(async () => {
-      if (this.#paused) await this.#runsc.command(["resume", this.#containerId]);
+      if (this.#paused) await this.#command("resume");
       this.#paused = false;
       if (this.#silent) await this.#agent.resume();
       this.#silent = false;
       if (this.#frozen) await this.#agent.thawProcesses();
       this.#frozen = false;
     });
+  }
+
+  /** What fails on a sandbox that has ended fails for that reason. */
+  async #command(name: "pause" | "resume"): Promise<void> {
+    if (this.#agent.failure !== undefined) throw this.#agent.failure;
+    try {
+      await this.#runsc.command([name, this.#containerId]);
+    } catch (error) {
+      throw this.#agent.failure ?? error;
+    }
   }
 }

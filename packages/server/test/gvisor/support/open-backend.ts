@@ -14,12 +14,13 @@ export interface OpenedBackend {
   readonly close: () => Promise<void>;
 }
 
-/** A backend with a run directory and a cache of its own, as on a server of its own. */
+/** A backend with a run directory and a cache of its own, unless they are given, as on a server of its own. */
 export async function openGvisor(
   engine: TestEngine,
   overrides: Partial<GvisorBackendOptions> = {},
 ): Promise<OpenedBackend> {
-  const directory = await mkdtemp(join(tmpdir(), "sandboxer-gvisor-"));
+  const given = overrides.runDirectory !== undefined && overrides.cacheDirectory !== undefined;
+  const directory = given ? overrides.runDirectory.path : await mkdtemp(join(tmpdir(), "sandboxer-gvisor-"));
   const runDirectory = overrides.runDirectory ?? (await RunDirectory.open(join(directory, "run"), randomUUID()));
   const backend = await GvisorBackend.open({
     engine: { path: engine.path, version: engine.version, sha256: engine.sha256 },
