@@ -1,30 +1,15 @@
-import { randomUUID } from "node:crypto";
+import type { Head } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
 import type { Clock } from "../support/clock.ts";
-import { settleSwap } from "./cell-swap.ts";
-import {
-  deadRecord,
-  decodeRecord,
-  encodeRecord,
-  instanceIdOf,
-  instanceKey,
-  INSTANCES_FOLDER,
-  type LivenessRecord,
-  liveRecord,
-} from "./liveness-record.ts";
-import { LivenessWatch, type Observation } from "./liveness-watch.ts";
-
-/** What ownership asks about other instances. */
-export interface Liveness {
-  /**
-   * Whether an instance is known to be dead. A missing record counts as dead: an instance writes its record before it
-   * owns anything, and only records of the dead are ever removed. A tombstone is put in its place first, so that
-   * nobody can come to life under that id afterwards.
-   */
-  isDead(instanceId: string): Promise<boolean>;
-  /** The address of a living instance, if it has one. */
-  urlOf(instanceId: string): Promise<string | undefined>;
-}
+import { Bell } from "./bell.ts";
+import type { Notice } from "./core/effects.ts";
+import { heldHead } from "./core/instance-state.ts";
+import type { Command } from "./core/messages.ts";
+import { leaseSettings, type LeaseSettings } from "./core/settings.ts";
+import { LeaseRunner } from "./lease-runner.ts";
+import { decodeRecord, instanceKey } from "./liveness-record.ts";
+import { failureAsError } from "./ownership-errors.ts";
+import { Tickets } from "./tickets.ts";
 
 export interface InstancesOptions {
   readonly store: ObjectStore;
@@ -32,145 +17,198 @@ export interface InstancesOptions {
   readonly ttlMs: number;
   /** Where other instances and clients reach this one. */
   readonly url: string | null;
-  /** Somebody declared this instance dead: nothing that it owned is its own any more. Called at most once. */
+  /** Somebody declared this instance dead: nothing that it owned is its own any more. It goes on under a new id. */
   readonly onFenced: (reason: string) => void;
   /** A renewal or a look at the others failed; the next one comes anyway. */
   readonly onError: (error: unknown) => void;
+  /** Tells the instance at that address that one of its sandboxes is asked for. An optimisation: it may fail. */
+  readonly ring?: (url: string, sandboxId: string) => Promise<void>;
+  readonly settings?: Partial<LeaseSettings>;
 }
 
-const RENEWALS_PER_TTL = 3;
-const REMEMBERED_NONCES = 8;
+/** What is heard of the sandboxes that this instance owns. */
+export interface OwnershipListener {
+  /** Another instance asks for a sandbox: it is released, or refused. */
+  onWanted?(sandboxId: string, by: string): void;
+  /** Nothing of these may run, be changed or be heard of until they thaw. */
+  onFreeze?(sandboxIds: readonly string[]): void;
+  onThaw?(sandboxIds: readonly string[]): void;
+  /** Another instance owns it: the copy here is to be thrown away. */
+  onLost?(sandboxId: string, head: Head | undefined): void;
+}
+
+export interface OrderOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly onWaiting?: ((owner: string, url: string | undefined) => void) | undefined;
+}
+
+/** How long an orderly end waits for a store that does not answer, in ttl. By then the others find out themselves. */
+const CLOSE_WITHIN_TTLS = 1.5;
 
 /**
  * This process among the others that use the store: one small record that it keeps changing, and an eye on the records
- * of the others. The id is fresh for each process start and never used again.
+ * of the others. The id is fresh for each process start, and after each fencing.
  */
-export class Instances implements Liveness {
-  readonly instanceId: string = randomUUID();
+export class Instances {
+  readonly store: ObjectStore;
   readonly #options: InstancesOptions;
-  readonly #watch = new LivenessWatch();
-  readonly #stop = new AbortController();
-  /** Dead is for ever, so such a record is read once. */
-  readonly #knownDead = new Set<string>();
-  /** A renewal that was given up unanswered may be applied later; its nonce shows that it is this process's own. */
-  readonly #sentNonces: string[] = [];
-  #version: string | undefined;
-  #beat = 0;
-  #loops: Promise<unknown> = Promise.resolve();
+  readonly #runner: LeaseRunner;
+  readonly #bell: Bell;
+  readonly #tickets = new Tickets();
+  readonly #listeners = new Set<OwnershipListener>();
+  readonly #acknowledgements = new Map<number, () => void>();
+  readonly #registered = Promise.withResolvers<void>();
 
   private constructor(options: InstancesOptions) {
+    const { store, clock, ttlMs, url, onError } = options;
+    this.store = store;
     this.#options = options;
+    this.#runner = new LeaseRunner({
+      store,
+      clock,
+      settings: leaseSettings(ttlMs, url, options.settings),
+      onNotice: (notice) => this.#onNotice(notice),
+      onError,
+    });
+    this.#bell = new Bell(store, clock, this.#runner);
   }
 
   /** Registers this process; from then on it renews and watches until {@link close}. */
   static async register(options: InstancesOptions): Promise<Instances> {
     const instances = new Instances(options);
-    await instances.#renew();
-    instances.#loops = Promise.all([
-      instances.#repeat(() => instances.#renew()),
-      instances.#repeat(() => instances.#lookAround()),
-    ]);
+    instances.#runner.start();
+    await instances.#registered.promise;
+    void instances.#bell.listen();
     return instances;
   }
 
+  get instanceId(): string {
+    return this.#runner.state.instanceId;
+  }
+
+  get frozen(): boolean {
+    return this.#runner.frozen;
+  }
+
+  held(sandboxId: string): Head | undefined {
+    return heldHead(this.#runner.state, sandboxId);
+  }
+
+  /** Whether the record of an instance says that it is dead, or is missing. */
   async isDead(instanceId: string): Promise<boolean> {
-    const cell = await this.#options.store.readCell(instanceKey(instanceId));
+    const cell = await this.store.readCell(instanceKey(instanceId));
     if (cell !== undefined) return decodeRecord(cell.body)?.dead === true;
     await this.markDead(instanceId);
     return true;
   }
 
+  /** The address of a living instance, if it has one. */
   async urlOf(instanceId: string): Promise<string | undefined> {
-    const cell = await this.#options.store.readCell(instanceKey(instanceId));
+    const cell = await this.store.readCell(instanceKey(instanceId));
     const record = cell === undefined ? undefined : decodeRecord(cell.body);
     return record === undefined || record.dead === true ? undefined : (record.url ?? undefined);
   }
 
   /** Declares an instance dead that is known to be, whatever its record says: the lock of its run directory is free. */
   async markDead(instanceId: string): Promise<void> {
-    for (;;) {
-      const cell = await this.#options.store.readCell(instanceKey(instanceId));
-      if (cell !== undefined && decodeRecord(cell.body)?.dead === true) return;
-      const swap = await this.#swap(instanceId, cell?.version, deadRecord(this.instanceId));
-      if (swap.outcome === "written") return;
+    await this.#acknowledged((ticket) => this.#runner.tell({ kind: "bury", instanceId, ticket }));
+  }
+
+  listen(listener: OwnershipListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Somebody has told this instance, by whatever way, that it is asked for a sandbox. */
+  rung(sandboxId?: string): void {
+    this.#runner.tell({ kind: "rung", sandboxId });
+  }
+
+  async order(sandboxId: string, command: Command, { signal, onWaiting }: OrderOptions): Promise<Head> {
+    signal?.throwIfAborted();
+    const number = this.#tickets.next();
+    const { promise, resolve, reject } = Promise.withResolvers<Head>();
+    this.#tickets.open(number, { resolve, reject, onWaiting, sandboxId });
+    const onAbort = (): void => {
+      if (this.#tickets.take(number) === undefined) return;
+      reject(signal?.reason as Error);
+      this.#runner.tell({ kind: "abandon", sandboxId, ticket: number });
+    };
+    signal?.addEventListener("abort", onAbort, { once: true });
+    this.#runner.tell({ kind: "command", sandboxId, ticket: number, command });
+    try {
+      return await promise;
+    } finally {
+      signal?.removeEventListener("abort", onAbort);
     }
+  }
+
+  forget(sandboxId: string): void {
+    this.#runner.tell({ kind: "forget", sandboxId });
   }
 
   /** Orderly end: the record says dead at once, so that nobody waits for what this instance may still own. */
   async close(): Promise<void> {
-    if (this.#stop.signal.aborted) return;
-    this.#stop.abort(new Error("The server is ending."));
-    await this.#loops;
-    await this.markDead(this.instanceId);
+    if (this.#runner.stopped) return;
+    const { clock, ttlMs } = this.#options;
+    const closed = new AbortController();
+    await Promise.race([
+      this.#acknowledged((ticket) => this.#runner.tell({ kind: "close", ticket })),
+      clock.sleep(CLOSE_WITHIN_TTLS * ttlMs, closed.signal).catch(() => {}),
+    ]);
+    closed.abort();
+    this.#runner.stop();
+    const error = new Error("The server is ending.");
+    for (const ticket of this.#tickets.takeAll()) ticket.reject(error);
   }
 
-  async #repeat(action: () => Promise<void>): Promise<void> {
-    const { clock, ttlMs, onError } = this.#options;
-    const { signal } = this.#stop;
-    for (;;) {
-      await clock.sleep(ttlMs / RENEWALS_PER_TTL, signal).catch(() => undefined);
-      if (signal.aborted) return;
-      try {
-        await action();
-      } catch (error) {
-        if (!signal.aborted) onError(error);
+  async #acknowledged(tell: (ticket: number) => void): Promise<void> {
+    const number = this.#tickets.next();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#acknowledgements.set(number, resolve);
+    tell(number);
+    await promise;
+  }
+
+  #onNotice(notice: Notice): void {
+    switch (notice.kind) {
+      case "answered":
+        return this.#tickets.take(notice.ticket)?.resolve(notice.head);
+      case "failed": {
+        const ticket = this.#tickets.take(notice.ticket);
+        return ticket?.reject(failureAsError(ticket.sandboxId, notice.failure));
       }
-    }
-  }
-
-  async #renew(): Promise<void> {
-    const { url, ttlMs } = this.#options;
-    for (;;) {
-      const record = liveRecord(url, ++this.#beat, ttlMs);
-      this.#sentNonces.splice(0, this.#sentNonces.length - REMEMBERED_NONCES + 1);
-      this.#sentNonces.push(record.nonce);
-      const swap = await this.#swap(this.instanceId, this.#version, record, this.#stop.signal);
-      if (swap.outcome === "written") {
-        this.#version = swap.present.version;
+      case "waiting":
+        this.#tickets.get(notice.ticket)?.onWaiting?.(notice.owner, notice.url);
+        return this.#ringFor(notice.ticket, notice.owner, notice.url, notice.sandboxId);
+      case "buried":
+      case "closed":
+        this.#acknowledgements.get(notice.ticket)?.();
+        this.#acknowledgements.delete(notice.ticket);
         return;
-      }
-      const found = swap.found === undefined ? undefined : decodeRecord(swap.found.body);
-      if (found === undefined || !this.#sentNonces.includes(found.nonce)) return this.#fence(found);
-      this.#version = swap.found?.version;
+      case "registered":
+        return this.#registered.resolve();
+      case "fenced":
+        this.#options.onFenced(notice.reason);
+        // What is told about the old life comes first.
+        return queueMicrotask(() => this.#runner.start());
+      case "wanted":
+        for (const listener of this.#listeners) listener.onWanted?.(notice.sandboxId, notice.by);
+        return;
+      case "frozen":
+        for (const listener of this.#listeners) listener.onFreeze?.(notice.sandboxIds);
+        return;
+      case "thawed":
+        for (const listener of this.#listeners) listener.onThaw?.(notice.sandboxIds);
+        return;
+      case "lost":
+        for (const listener of this.#listeners) listener.onLost?.(notice.sandboxId, notice.head);
+        return;
     }
   }
 
-  #fence(found: LivenessRecord | undefined): void {
-    this.#stop.abort(new Error("This instance was declared dead."));
-    const how = found?.dead === true ? `declared dead by ${found.by}` : "replaced in the store";
-    this.#options.onFenced(`The instance ${this.instanceId} was ${how}.`);
-  }
-
-  async #lookAround(): Promise<void> {
-    const expired = this.#watch.observe(await this.#observeOthers(), this.#options.clock.monotonicMs());
-    for (const { instanceId, version } of expired) {
-      // A conflict means that it has changed after all.
-      await this.#swap(instanceId, version, deadRecord(this.instanceId), this.#stop.signal);
-    }
-  }
-
-  async #observeOthers(): Promise<readonly Observation[]> {
-    const { store } = this.#options;
-    const observations: Observation[] = [];
-    for await (const key of store.listCells(INSTANCES_FOLDER)) {
-      const instanceId = instanceIdOf(key);
-      if (instanceId === this.instanceId || this.#knownDead.has(instanceId)) continue;
-      const cell = await store.readCell(key);
-      const record = cell === undefined ? undefined : decodeRecord(cell.body);
-      if (cell === undefined || record === undefined) continue;
-      if (record.dead === true) this.#knownDead.add(instanceId);
-      else observations.push({ instanceId, version: cell.version, ttlMs: record.ttl_ms });
-    }
-    return observations;
-  }
-
-  async #swap(instanceId: string, expected: string | undefined, record: LivenessRecord, signal?: AbortSignal) {
-    return await settleSwap(this.#options.store, this.#options.clock, {
-      key: instanceKey(instanceId),
-      expected,
-      body: encodeRecord(record),
-      isOurs: (cell) => decodeRecord(cell.body)?.nonce === record.nonce,
-      ...(signal === undefined ? {} : { signal }),
-    });
+  #ringFor(ticket: number, owner: string, url: string | undefined, sandboxId: string): void {
+    if (url !== undefined) void this.#options.ring?.(url, sandboxId).catch(() => {});
+    this.#bell.ring(owner, () => this.#tickets.get(ticket) !== undefined);
   }
 }

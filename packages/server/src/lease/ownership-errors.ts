@@ -1,22 +1,39 @@
 import { type Head, SandboxerError } from "@sandboxer/protocol";
+import type { Failure, Holder } from "./core/effects.ts";
 
-export function notFound(sandboxId: string): SandboxerError {
-  return new SandboxerError("sandbox_not_found", `The store has no sandbox ${sandboxId}.`);
+/** What a caller of a command gets to see. */
+export function failureAsError(sandboxId: string, failure: Failure): unknown {
+  switch (failure.kind) {
+    case "not-found":
+      return new SandboxerError("sandbox_not_found", `The store has no sandbox ${sandboxId}.`);
+    case "destroyed":
+      return new SandboxerError("sandbox_destroyed", `The sandbox ${sandboxId} was destroyed.`);
+    case "already-there":
+      return new SandboxerError("wrong_state", `The store has a sandbox ${sandboxId} already.`);
+    case "held":
+      return held(sandboxId, failure.holder, "", undefined);
+    case "refused":
+      return held(sandboxId, failure.holder, ` It was not given up: ${failure.reason}.`, failure.reason);
+    case "timed-out":
+      return held(sandboxId, failure.holder, " It was not given up in time.", "timed out");
+    case "lost":
+      return lost(sandboxId, failure.head);
+    case "error":
+      return failure.error;
+  }
 }
 
-export function destroyed(sandboxId: string): SandboxerError {
-  return new SandboxerError("sandbox_destroyed", `The sandbox ${sandboxId} was destroyed.`);
-}
-
-export function held(sandboxId: string, head: Head, holderUrl: string | undefined): SandboxerError {
-  const holder = holderUrl === undefined ? `the instance ${head.owner}` : `${holderUrl} (instance ${head.owner})`;
-  return new SandboxerError("lease_held", `The sandbox ${sandboxId} is owned by ${holder} at epoch ${head.epoch}.`, {
-    details: { holder: head.owner, holder_url: holderUrl, epoch: head.epoch },
+function held(sandboxId: string, { head, url }: Holder, more: string, refused: string | undefined): SandboxerError {
+  const holder = url === undefined ? `the instance ${head.owner}` : `${url} (instance ${head.owner})`;
+  const message = `The sandbox ${sandboxId} is owned by ${holder} at epoch ${head.epoch}.${more}`;
+  const details = { holder: head.owner, holder_url: url, epoch: head.epoch };
+  return new SandboxerError("lease_held", message, {
+    details: refused === undefined ? details : { ...details, refused },
   });
 }
 
 /** `head` is what is stored now; undefined where this instance did not own the sandbox to begin with. */
-export function lost(sandboxId: string, head: Head | undefined): SandboxerError {
+function lost(sandboxId: string, head: Head | undefined): SandboxerError {
   const now =
     head === undefined ? "it does not own it" : `it is at epoch ${head.epoch}, owned by ${head.owner ?? "nobody"}`;
   return new SandboxerError("lease_lost", `This server has lost the sandbox ${sandboxId}: ${now}.`, {

@@ -1,67 +1,56 @@
-import { type CheckpointReference, type Head, SandboxerError } from "@sandboxer/protocol";
-import type { ObjectStore } from "../store/store.ts";
-import type { Clock } from "../support/clock.ts";
-import {
-  claim,
-  destroy,
-  type HeadDetails,
-  type Move,
-  newHead,
-  type NewSandbox,
-  type Owner,
-  publishCheckpoint,
-  release,
-  updateDetails,
-} from "./head.ts";
-import { withImported } from "./head-codec.ts";
-import { HeadStore, type VersionedHead } from "./head-store.ts";
-import type { Liveness } from "./instances.ts";
-import { KeyedQueue } from "./keyed-queue.ts";
-import { destroyed, held, lost, notFound } from "./ownership-errors.ts";
+import type { CheckpointReference, Head } from "@sandboxer/protocol";
+import type { HeadDetails, NewSandbox } from "./head.ts";
+import type { Instances, OwnershipListener } from "./instances.ts";
+import { readHead } from "./stored-head.ts";
 import { listStoredSandboxes, type StoredSandbox } from "./stored-sandboxes.ts";
 
-export interface OwnershipOptions {
-  readonly store: ObjectStore;
-  readonly clock: Clock;
-  /** This instance's id under its present life; asked each time, because a fenced instance goes on under a new one. */
-  readonly instanceId: () => string;
-  readonly liveness: Liveness;
+interface MoveOptions {
+  /** The caller stops waiting. What was begun is brought to its end, and given back if it was a claim. */
+  readonly signal?: AbortSignal;
 }
 
-interface MoveOptions {
-  readonly signal?: AbortSignal;
+export interface ClaimOptions extends MoveOptions {
+  /** How long to wait for a living owner to yield; without it such an owner is not asked. */
+  readonly handoffTimeoutMs?: number;
+  /** The owner was asked. */
+  readonly onWaiting?: (owner: string, url: string | undefined) => void;
 }
 
 /**
  * Who owns which sandbox, as this instance sees and changes it. "Is it still mine?" and "move the pointer" are one swap
  * of one object, so that an owner that was overtaken finds out by failing to publish, never by having published.
  *
- * Every change answers with the new head; `lease_lost` means that this instance must throw its copy away.
+ * Every change answers with the new head; `lease_lost` means that this instance must throw its copy away. Moves of one
+ * sandbox are made one after the other.
  */
 export class Ownership {
-  readonly #options: OwnershipOptions;
-  readonly #heads: HeadStore;
-  /** What this instance owns. Missing here and owned according to the store: the answer to a claim was lost. */
-  readonly #held = new Map<string, VersionedHead>();
-  readonly #queue = new KeyedQueue();
+  readonly #instances: Instances;
 
-  constructor(options: OwnershipOptions) {
-    this.#options = options;
-    this.#heads = new HeadStore(options.store, options.clock);
+  constructor(instances: Instances) {
+    this.#instances = instances;
   }
 
-  /** The head of a sandbox that this instance owns, as of its last change. */
+  /** The head of a sandbox that this instance owns, as of its last change or look. */
   held(sandboxId: string): Head | undefined {
-    return this.#held.get(sandboxId)?.head;
+    return this.#instances.held(sandboxId);
+  }
+
+  /** Whether nothing that is held may run, be changed or be heard of now. Ask before each emission. */
+  get frozen(): boolean {
+    return this.#instances.frozen;
+  }
+
+  listen(listener: OwnershipListener): () => void {
+    return this.#instances.listen(listener);
   }
 
   async read(sandboxId: string): Promise<Head | undefined> {
-    return (await this.#heads.read(sandboxId))?.head;
+    return await readHead(this.#instances.store, sandboxId);
   }
 
   /** Every sandbox in the store, a damaged or headless one included. */
   list(): AsyncIterable<StoredSandbox> {
-    return listStoredSandboxes(this.#options.store, this.#heads);
+    return listStoredSandboxes(this.#instances.store);
   }
 
   /**
@@ -69,20 +58,16 @@ export class Ownership {
    * record says stays.
    */
   async create(sandboxId: string, sandbox: NewSandbox, options: MoveOptions = {}): Promise<Head> {
-    return await this.#queue.run(sandboxId, async () => {
-      const record = await this.#heads.readRecord(sandboxId);
-      if (record !== undefined && "head" in record) throw alreadyThere(sandboxId);
-      const fresh = newHead(this.#options.instanceId(), sandbox, this.#heads.stamp());
-      const head = record === undefined ? fresh : withImported(fresh, record.imported);
-      const swap = await this.#heads.swap(sandboxId, record?.version, head, options.signal);
-      if (swap.outcome !== "written") throw alreadyThere(sandboxId);
-      return this.#keep(sandboxId, swap.present);
-    });
+    return await this.#instances.order(sandboxId, { kind: "create", sandbox }, options);
   }
 
-  /** Takes the sandbox if nobody that lives owns it; `lease_held` names who does. */
-  async claim(sandboxId: string, options: MoveOptions = {}): Promise<Head> {
-    return await this.#queue.run(sandboxId, async () => await this.#claim(sandboxId, options));
+  /**
+   * Takes the sandbox if nobody that lives owns it. A living owner is asked to yield, if there is time for that;
+   * `lease_held` names it, and says in `details.refused` why it did not.
+   */
+  async claim(sandboxId: string, options: ClaimOptions = {}): Promise<Head> {
+    const { handoffTimeoutMs } = options;
+    return await this.#instances.order(sandboxId, { kind: "claim", handoffTimeoutMs }, options);
   }
 
   /** Makes a checkpoint the state of the sandbox. */
@@ -91,7 +76,8 @@ export class Ownership {
     checkpoint: CheckpointReference,
     options: MoveOptions & { readonly status?: string } = {},
   ): Promise<Head> {
-    return await this.#move(sandboxId, (owner) => publishCheckpoint(owner, checkpoint, options.status), options);
+    const { status } = options;
+    return await this.#instances.order(sandboxId, { kind: "publish", checkpoint, status }, options);
   }
 
   /** Makes a last checkpoint the state of the sandbox and gives it up, in one step. */
@@ -100,115 +86,31 @@ export class Ownership {
     checkpoint: CheckpointReference,
     options: MoveOptions = {},
   ): Promise<Head> {
-    return await this.#move(sandboxId, (owner) => release(owner, checkpoint), options);
+    return await this.#instances.order(sandboxId, { kind: "release", checkpoint }, options);
   }
 
   /** Gives the sandbox up at the checkpoint it has. */
   async release(sandboxId: string, options: MoveOptions = {}): Promise<Head> {
-    return await this.#move(sandboxId, (owner) => release(owner), options);
+    return await this.#instances.order(sandboxId, { kind: "release", checkpoint: undefined }, options);
   }
 
   async update(sandboxId: string, details: HeadDetails, options: MoveOptions = {}): Promise<Head> {
-    return await this.#move(sandboxId, (owner) => updateDetails(owner, details), options);
+    return await this.#instances.order(sandboxId, { kind: "update", details }, options);
+  }
+
+  /** Says to whoever asks for the sandbox that it stays here, and why. */
+  async refuse(sandboxId: string, reason: string, options: MoveOptions = {}): Promise<Head> {
+    return await this.#instances.order(sandboxId, { kind: "refuse", reason }, options);
   }
 
   /** Leaves a tombstone; a sandbox that is not held is claimed first. Destroying what is destroyed is fine. */
-  async destroy(sandboxId: string, options: MoveOptions = {}): Promise<Head> {
-    return await this.#queue.run(sandboxId, async () => {
-      if (!this.#held.has(sandboxId)) {
-        const present = await this.#heads.read(sandboxId);
-        if (present?.head.state === "deleted") return present.head;
-        await this.#claim(sandboxId, options);
-      }
-      return await this.#moveHeld(sandboxId, destroy, options);
-    });
+  async destroy(sandboxId: string, options: ClaimOptions = {}): Promise<Head> {
+    const { handoffTimeoutMs } = options;
+    return await this.#instances.order(sandboxId, { kind: "destroy", handoffTimeoutMs }, options);
   }
 
-  /** Drops what this instance believes to own, without a word to the store: after it was fenced. */
+  /** Drops what this instance believes to own, without a word to the store: after it was lost. */
   forget(sandboxId: string): void {
-    this.#held.delete(sandboxId);
+    this.#instances.forget(sandboxId);
   }
-
-  async #claim(sandboxId: string, options: MoveOptions): Promise<Head> {
-    const me = this.#options.instanceId();
-    for (;;) {
-      const present = await this.#heads.read(sandboxId);
-      if (present === undefined) throw notFound(sandboxId);
-      const { owner, epoch } = present.head;
-      if (owner === me && this.#held.get(sandboxId)?.head.epoch === epoch) return this.#keep(sandboxId, present);
-
-      const isDead = owner !== null && owner !== me && (await this.#options.liveness.isDead(owner));
-      const result = claim(me, isDead ? owner : undefined)(present.head, this.#heads.stamp());
-      if ("refusal" in result) throw await this.#asError(sandboxId, present.head);
-      const swap = await this.#heads.swap(sandboxId, present.version, result.head, options.signal);
-      if (swap.outcome === "written")
-        return this.#keepIfOurs(sandboxId, swap.present, { instanceId: me, epoch: epoch + 1 });
-    }
-  }
-
-  async #move(sandboxId: string, move: (owner: Owner) => Move, options: MoveOptions): Promise<Head> {
-    return await this.#queue.run(sandboxId, async () => await this.#moveHeld(sandboxId, move, options));
-  }
-
-  async #moveHeld(sandboxId: string, move: (owner: Owner) => Move, options: MoveOptions): Promise<Head> {
-    const start = this.#held.get(sandboxId);
-    if (start === undefined) throw lost(sandboxId, await this.read(sandboxId));
-    const owner: Owner = { instanceId: this.#options.instanceId(), epoch: start.head.epoch };
-    for (let base = start; ;) {
-      const result = move(owner)(base.head, this.#heads.stamp());
-      if ("refusal" in result) throw this.#lose(sandboxId, base.head);
-      const swap = await this.#heads.swap(sandboxId, base.version, result.head, options.signal);
-      if (swap.outcome === "written") return this.#settle(sandboxId, result.head, swap.present, owner);
-      const present = await this.#heads.read(sandboxId);
-      // Others may ask for the sandbox and change nothing else; then the same move goes on top of that.
-      if (present === undefined || !differsInRequestOnly(present.head, base.head)) {
-        throw this.#lose(sandboxId, present?.head);
-      }
-      base = present;
-    }
-  }
-
-  /** The move was applied. Whether the sandbox is still held depends on what was meant and what came after. */
-  #settle(sandboxId: string, moved: Head, present: VersionedHead, owner: Owner): Head {
-    if (moved.owner === null) {
-      this.#held.delete(sandboxId);
-      return moved;
-    }
-    return this.#keepIfOurs(sandboxId, present, owner);
-  }
-
-  #keepIfOurs(sandboxId: string, present: VersionedHead, owner: Owner): Head {
-    const { head } = present;
-    if (head.owner !== owner.instanceId || head.epoch !== owner.epoch) throw this.#lose(sandboxId, head);
-    return this.#keep(sandboxId, present);
-  }
-
-  #keep(sandboxId: string, present: VersionedHead): Head {
-    this.#held.set(sandboxId, present);
-    return present.head;
-  }
-
-  #lose(sandboxId: string, present: Head | undefined): SandboxerError {
-    this.#held.delete(sandboxId);
-    return lost(sandboxId, present);
-  }
-
-  async #asError(sandboxId: string, head: Head): Promise<SandboxerError> {
-    if (head.state === "deleted") return destroyed(sandboxId);
-    const url = head.owner === null ? undefined : await this.#options.liveness.urlOf(head.owner);
-    return held(sandboxId, head, url);
-  }
-}
-
-function alreadyThere(sandboxId: string): SandboxerError {
-  return new SandboxerError("wrong_state", `The store has a sandbox ${sandboxId} already.`);
-}
-
-function differsInRequestOnly(present: Head, base: Head): boolean {
-  return (
-    present.epoch === base.epoch &&
-    present.owner === base.owner &&
-    present.state === base.state &&
-    present.checkpoint?.sha256 === base.checkpoint?.sha256
-  );
 }

@@ -1,6 +1,6 @@
 import { asSandboxerError, type Head, isSandboxId, type SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
-import type { HeadStore } from "./head-store.ts";
+import { readHead } from "./stored-head.ts";
 
 /** A sandbox in the store: with its head, or without one (an import in the seeds' layout), or unreadable. */
 export interface StoredSandbox {
@@ -11,11 +11,11 @@ export interface StoredSandbox {
 
 const READS_AT_ONCE = 16;
 
-export async function* listStoredSandboxes(store: ObjectStore, heads: HeadStore): AsyncIterable<StoredSandbox> {
+export async function* listStoredSandboxes(store: ObjectStore): AsyncIterable<StoredSandbox> {
   const underWay: Promise<StoredSandbox>[] = [];
   for await (const name of store.listFolders("")) {
     if (!isSandboxId(name)) continue;
-    underWay.push(readOne(heads, name));
+    underWay.push(readOne(store, name));
     const oldest = underWay.length < READS_AT_ONCE ? undefined : underWay.shift();
     if (oldest !== undefined) yield await oldest;
   }
@@ -23,10 +23,9 @@ export async function* listStoredSandboxes(store: ObjectStore, heads: HeadStore)
 }
 
 /** Never rejects: one damaged head does not hide the others. */
-async function readOne(heads: HeadStore, sandboxId: string): Promise<StoredSandbox> {
+async function readOne(store: ObjectStore, sandboxId: string): Promise<StoredSandbox> {
   try {
-    const found = await heads.read(sandboxId);
-    return { sandboxId, head: found?.head, error: undefined };
+    return { sandboxId, head: await readHead(store, sandboxId), error: undefined };
   } catch (error) {
     return { sandboxId, head: undefined, error: asSandboxerError(error) };
   }

@@ -31,12 +31,7 @@ export async function openDurability(
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", `This server has lost its sandboxes: ${reason}`)),
     onError: (error) => log.warn({ err: error }, "the store did not answer a renewal or a look"),
   });
-  const ownership = new Ownership({
-    store,
-    clock: systemClock,
-    instanceId: () => instances.instanceId,
-    liveness: instances,
-  });
+  const ownership = new Ownership(instances);
   const durable: DurableStore = {
     ownership,
     checkpoints: new CheckpointRepository(store),

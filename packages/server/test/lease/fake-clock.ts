@@ -18,10 +18,6 @@ export class FakeClock implements Clock {
     return this.#nowMs;
   }
 
-  get sleeping(): number {
-    return this.#sleepers.size;
-  }
-
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     await new Promise<void>((resolve, reject) => {
@@ -34,8 +30,13 @@ export class FakeClock implements Clock {
     });
   }
 
-  advance(ms: number): void {
+  /** Time passes, and the process is not there to notice. */
+  stall(ms: number): void {
     this.#nowMs += ms;
+  }
+
+  advance(ms: number): void {
+    this.stall(ms);
     for (const sleeper of this.#sleepers) {
       if (sleeper.dueMs > this.#nowMs) continue;
       this.#sleepers.delete(sleeper);

@@ -2,32 +2,11 @@ import { randomUUID } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import type { Liveness } from "../../src/lease/instances.ts";
-import { Ownership } from "../../src/lease/ownership.ts";
-import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import type { ObjectStore } from "../../src/store/store.ts";
-import { systemClock } from "../../src/support/clock.ts";
 import { collect } from "../store/store-contract.ts";
-import { temporaryFolder } from "../store/temporary-folder.ts";
 import { FaultyStore } from "./faulty-store.ts";
 import { checkpoint, newSandbox } from "./samples.ts";
-
-const dead = new Set<string>();
-const liveness: Liveness = {
-  isDead: async (instanceId) => await Promise.resolve(dead.has(instanceId)),
-  urlOf: async (instanceId) => await Promise.resolve(`http://${instanceId}.example`),
-};
-
-function instance(store: ObjectStore, name: string): Ownership {
-  return new Ownership({ store, clock: systemClock, instanceId: () => name, liveness });
-}
-
-async function twoInstances(): Promise<{ a: Ownership; b: Ownership; store: ObjectStore; root: string; id: string }> {
-  dead.clear();
-  const root = await temporaryFolder();
-  const store = await DirectoryStore.open(root);
-  return { a: instance(store, "a"), b: instance(store, "b"), store, root, id: randomUUID() };
-}
+import { instance, twoInstances } from "./test-instances.ts";
 
 /** Somebody who is not the owner changes the head as far as others may: it asks for the sandbox. */
 async function ask(store: ObjectStore, id: string, nonce: string): Promise<void> {
@@ -41,18 +20,18 @@ async function ask(store: ObjectStore, id: string, nonce: string): Promise<void>
 
 it("goes from hand to hand with its checkpoint", async () => {
   const { a, b, id } = await twoInstances();
-  expect(await a.create(id, newSandbox())).toMatchObject({ epoch: 1, owner: "a", state: "live", checkpoint: null });
+  expect(await a.create(id, newSandbox())).toMatchObject({ epoch: 1, owner: a.name, state: "live", checkpoint: null });
   await expect(b.create(id, newSandbox())).rejects.toMatchObject({ code: "wrong_state" });
   await expect(b.claim(id)).rejects.toMatchObject({
     code: "lease_held",
-    message: expect.stringContaining("http://a.example") as unknown,
-    details: { holder: "a", epoch: 1 },
+    message: expect.stringContaining(a.name) as unknown,
+    details: { holder: a.name, epoch: 1 },
   });
   await a.publish(id, checkpoint(1));
   const released = await a.publishAndRelease(id, checkpoint(2));
   expect(released).toMatchObject({ owner: null, state: "parked", status: "checkpointed", checkpoint: checkpoint(2) });
   await expect(a.publish(id, checkpoint(3))).rejects.toMatchObject({ code: "lease_lost" });
-  expect(await b.claim(id)).toMatchObject({ epoch: 2, owner: "b", status: "running", checkpoint: checkpoint(2) });
+  expect(await b.claim(id)).toMatchObject({ epoch: 2, owner: b.name, status: "running", checkpoint: checkpoint(2) });
   expect(await b.release(id)).toMatchObject({ owner: null, checkpoint: checkpoint(2), status: "checkpointed" });
 });
 
@@ -60,28 +39,29 @@ it("is taken from the dead, who then cannot publish", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
   await a.publish(id, checkpoint(1));
-  dead.add("a");
-  expect(await b.claim(id)).toMatchObject({ epoch: 2, owner: "b", checkpoint: checkpoint(1) });
+  await b.instances.markDead(a.name);
+  expect(await b.claim(id)).toMatchObject({ epoch: 2, owner: b.name, checkpoint: checkpoint(1) });
   await expect(a.publish(id, checkpoint(9))).rejects.toMatchObject({
     code: "lease_lost",
-    details: { holder: "b", epoch: 2 },
+    details: { holder: b.name, epoch: 2 },
   });
   expect(a.held(id)).toBeUndefined();
-  expect(await b.read(id)).toMatchObject({ owner: "b", checkpoint: checkpoint(1) });
+  expect(await b.read(id)).toMatchObject({ owner: b.name, checkpoint: checkpoint(1) });
 });
 
 it("is adopted by an owner that does not know of it", async () => {
-  const { a, store, id } = await twoInstances();
+  const { a, id } = await twoInstances();
   await a.create(id, newSandbox());
-  await expect(instance(store, "a").claim(id)).resolves.toMatchObject({ epoch: 2, owner: "a" });
-  await expect(a.publish(id, checkpoint(1))).rejects.toMatchObject({ code: "lease_lost" });
+  a.forget(id);
+  expect(a.held(id)).toBeUndefined();
+  await expect(a.claim(id)).resolves.toMatchObject({ epoch: 2, owner: a.name });
 });
 
 it("has one winner when many claim at once", async () => {
   const { a, store, id } = await twoInstances();
   await a.create(id, newSandbox());
   await a.release(id);
-  const claimants = Array.from({ length: 8 }, (_, number) => instance(store, `claimant-${number}`));
+  const claimants = await Promise.all(Array.from({ length: 8 }, async () => await instance(store)));
   const results = await Promise.allSettled(claimants.map(async (claimant) => await claimant.claim(id)));
   expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
   for (const result of results)
@@ -111,14 +91,14 @@ it("puts its move on top when somebody asked for the sandbox meanwhile", async (
 it.each(["lost_request", "lost_reply"] as const)("finds out what became of each move after a %s", async (fault) => {
   const { store: inner, id } = await twoInstances();
   const faulty = new FaultyStore(inner);
-  const a = instance(faulty.store, "a");
+  const a = await instance(faulty.store);
   const withFault = async <T>(move: () => Promise<T>): Promise<T> => {
     faulty.faults.push(fault, fault === "lost_request" ? "lost_request" : "none");
     const result = await move();
     faulty.faults.length = 0;
     return result;
   };
-  expect(await withFault(async () => await a.create(id, newSandbox()))).toMatchObject({ epoch: 1, owner: "a" });
+  expect(await withFault(async () => await a.create(id, newSandbox()))).toMatchObject({ epoch: 1, owner: a.name });
   expect(await withFault(async () => await a.publish(id, checkpoint(1)))).toMatchObject({ checkpoint: checkpoint(1) });
   expect(await withFault(async () => await a.update(id, { status: "running" }))).toMatchObject({ status: "running" });
   expect(await withFault(async () => await a.publishAndRelease(id, checkpoint(2)))).toMatchObject({ owner: null });
@@ -129,7 +109,7 @@ it.each(["lost_request", "lost_reply"] as const)("finds out what became of each 
 it("recognises its own write under what others wrote after it", async () => {
   const { store: inner, id } = await twoInstances();
   const faulty = new FaultyStore(inner);
-  const a = instance(faulty.store, "a");
+  const a = await instance(faulty.store);
   await a.create(id, newSandbox());
   faulty.faults.push("lost_reply");
   // Between the lost reply and the look that follows, others ask.
@@ -147,7 +127,7 @@ it("recognises its own write under what others wrote after it", async () => {
 it("cannot be harmed by a write that arrives late", async () => {
   const { store: inner, id } = await twoInstances();
   const faulty = new FaultyStore(inner);
-  const a = instance(faulty.store, "a");
+  const a = await instance(faulty.store);
   await a.create(id, newSandbox());
   faulty.faults.push("late");
   await a.publish(id, checkpoint(1));
@@ -173,10 +153,9 @@ it("lists every sandbox, a headless and a damaged one included", async () => {
   const damaged = randomUUID();
   await mkdir(join(root, damaged));
   await writeFile(join(root, damaged, "metadata.json"), "{{{");
-  await mkdir(join(root, "instances"));
   const listed = await collect(a.list());
   expect(listed.map(({ sandboxId }) => sandboxId).toSorted()).toEqual([id, imported, damaged].toSorted());
-  expect(listed.find(({ sandboxId }) => sandboxId === id)?.head?.owner).toBe("a");
+  expect(listed.find(({ sandboxId }) => sandboxId === id)?.head?.owner).toBe(a.name);
   expect(listed.find(({ sandboxId }) => sandboxId === imported)).toMatchObject({ head: undefined, error: undefined });
   expect(listed.find(({ sandboxId }) => sandboxId === damaged)?.error?.code).toBe("image_damaged");
 });
@@ -188,7 +167,7 @@ it("gives a folder that came without a head one, with its checkpoint", async () 
   await writeFile(join(root, id, "metadata.json"), JSON.stringify(record));
   expect(await a.read(id)).toBeUndefined();
   const head = await a.create(id, { ...newSandbox(), checkpoint: checkpoint(7) });
-  expect(head).toMatchObject({ epoch: 1, owner: "a", checkpoint: checkpoint(7) });
+  expect(head).toMatchObject({ epoch: 1, owner: a.name, checkpoint: checkpoint(7) });
   expect(head).toMatchObject({ createdAt: record.createdAt, idle_timeout: 17, note: "kept" });
   await expect(b.create(id, newSandbox())).rejects.toMatchObject({ code: "wrong_state" });
 });

@@ -11,7 +11,10 @@ export interface LeaseSettings {
   readonly freezeMs: number;
   /** Between two attempts at the own record. Some stores take one write per second to one name. */
   readonly renewRetryMs: number;
-  /** Between two looks at the heads that this instance holds, for requests that nobody rang the bell for. */
+  /**
+   * Between two looks at all heads that this instance holds. Somebody who asks for a sandbox rings the bell, so that this
+   * only makes up for bells that stay silent; on some stores each look costs money.
+   */
   readonly sweepMs: number;
   /** Between two looks of somebody who waits for a sandbox. */
   readonly waitPollMs: number;
@@ -41,7 +44,7 @@ export function leaseSettings(
     renewMs: ttlMs / 3,
     freezeMs: ttlMs * FREEZE_AFTER_TTLS,
     renewRetryMs: ttlMs / 15,
-    sweepMs: ttlMs / 15,
+    sweepMs: ttlMs * 4,
     waitPollMs: ttlMs / 60,
     firstRetryMs: 50,
     longestRetryMs: 2_000,

@@ -182,12 +182,7 @@ async function openDurability(
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", reason)),
     onError: () => {},
   });
-  const ownership = new Ownership({
-    store,
-    clock: systemClock,
-    instanceId: () => instances.instanceId,
-    liveness: instances,
-  });
+  const ownership = new Ownership(instances);
   const checkpoints = new CheckpointRepository(store);
   const snapshots = new SnapshotRepository(store);
   return { instances, durable: { ownership, checkpoints, snapshots, keepCheckpoints: options.keepCheckpoints ?? 3 } };

@@ -1,0 +1,111 @@
+import { randomUUID } from "node:crypto";
+import type { ObjectStore } from "../store/store.ts";
+import type { Clock } from "../support/clock.ts";
+import type { Effect, Notice } from "./core/effects.ts";
+import { step } from "./core/instance.ts";
+import { initialState, type InstanceState, isFrozenAt } from "./core/instance-state.ts";
+import type { LeaseEvent, Reply } from "./core/messages.ts";
+import type { LeaseSettings } from "./core/settings.ts";
+import { performRequest, replyOfSilence } from "./store-requests.ts";
+
+/** An event, before the time is added. */
+export type Happening = LeaseEvent extends infer Event
+  ? Event extends LeaseEvent
+    ? Omit<Event, "nowMs" | "wallMs">
+    : never
+  : never;
+
+export interface LeaseRunnerOptions {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly settings: LeaseSettings;
+  readonly onNotice: (notice: Notice) => void;
+  /** A renewal or a look at the others failed; the next one comes anyway. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** A request about a sandbox may take so long; those about liveness are asked again after a third of the ttl. */
+const SANDBOX_REQUEST_MS = 10_000;
+
+/** Runs the core on a real store and a real clock: hands events in, and carries out what comes back. */
+export class LeaseRunner {
+  readonly #options: LeaseRunnerOptions;
+  readonly #stop = new AbortController();
+  #state: InstanceState;
+
+  constructor(options: LeaseRunnerOptions) {
+    this.#options = options;
+    this.#state = initialState(options.settings);
+  }
+
+  get state(): InstanceState {
+    return this.#state;
+  }
+
+  get stopped(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  /** Aborted when nothing happens any more. */
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  /** By the clock at this moment, so that it is true also right after a stall of the process. */
+  get frozen(): boolean {
+    return isFrozenAt(this.#state, this.#options.clock.monotonicMs());
+  }
+
+  /** Begins a life under an id that was never used. */
+  start(): void {
+    this.tell({ kind: "start", instanceId: randomUUID() });
+  }
+
+  tell(happening: Happening): void {
+    if (this.stopped) return;
+    const { clock } = this.#options;
+    const event = { ...happening, nowMs: clock.monotonicMs(), wallMs: clock.wallMs() } as LeaseEvent;
+    const { state, effects } = step(this.#state, event);
+    this.#state = state;
+    for (const effect of effects) this.#carryOut(effect);
+  }
+
+  /** Nothing happens any more. What was asked of the store and is not answered may still be applied. */
+  stop(): void {
+    this.#stop.abort(new Error("The server is ending."));
+  }
+
+  #carryOut(effect: Effect): void {
+    switch (effect.kind) {
+      case "notice":
+        return this.#options.onNotice(effect.notice);
+      case "timer":
+        return void this.#wait(effect);
+      case "request":
+        return void this.#ask(effect);
+    }
+  }
+
+  async #wait({ from, delayMs }: Effect & { kind: "timer" }): Promise<void> {
+    await this.#options.clock.sleep(delayMs, this.#stop.signal).catch(() => {});
+    this.tell({ kind: "timer", to: from });
+  }
+
+  async #ask({ from, request }: Effect & { kind: "request" }): Promise<void> {
+    const { clock, store, settings, onError } = this.#options;
+    const isOwn = from.part === "self" || from.part === "others";
+    const timeoutMs = isOwn ? settings.renewMs : SANDBOX_REQUEST_MS;
+    const answered = new AbortController();
+    const silence = clock.sleep(timeoutMs, AbortSignal.any([answered.signal, this.#stop.signal]));
+    const reply: Reply = await Promise.race([
+      performRequest(store, request),
+      silence.then(
+        () => replyOfSilence(request),
+        () => replyOfSilence(request),
+      ),
+    ]);
+    answered.abort();
+    if (isOwn && reply.outcome === "failed" && !this.stopped) onError(reply.error);
+    this.tell({ kind: "reply", to: from, reply });
+  }
+}

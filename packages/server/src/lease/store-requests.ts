@@ -1,0 +1,51 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { AmbiguousWriteError, type ObjectStore } from "../store/store.ts";
+import type { StoreRequest } from "./core/effects.ts";
+import type { Reply } from "./core/messages.ts";
+import { encodeHead } from "./head-codec.ts";
+import { decodeRecord, encodeRecord, instanceIdOf, instanceKey, INSTANCES_FOLDER } from "./liveness-record.ts";
+import { headKey, readStoredRecord } from "./stored-head.ts";
+
+/** What cannot be read today cannot be read tomorrow. */
+const PERMANENT = new Set(["image_damaged", "not_supported", "bad_request"]);
+
+/** Carries out a request of the core. Never rejects: every outcome is a reply. */
+export async function performRequest(store: ObjectStore, request: StoreRequest): Promise<Reply> {
+  try {
+    return await perform(store, request);
+  } catch (error) {
+    if (error instanceof AmbiguousWriteError) return { outcome: "ambiguous" };
+    const permanent = error instanceof SandboxerError && PERMANENT.has(error.code);
+    return { outcome: "failed", error, permanent };
+  }
+}
+
+/** The reply when the store did not answer in time: a write may still be applied. */
+export function replyOfSilence(request: StoreRequest): Reply {
+  if (request.kind === "swap-head" || request.kind === "swap-record") return { outcome: "ambiguous" };
+  const error = new SandboxerError("store_unavailable", "The store did not answer in time.");
+  return { outcome: "failed", error, permanent: false };
+}
+
+async function perform(store: ObjectStore, request: StoreRequest): Promise<Reply> {
+  switch (request.kind) {
+    case "read-head": {
+      const record = await readStoredRecord(store, request.sandboxId);
+      return record === undefined ? { outcome: "absent" } : { outcome: "head", ...record };
+    }
+    case "swap-head":
+      return await store.swapCell(headKey(request.sandboxId), request.expected, encodeHead(request.next));
+    case "read-record": {
+      const cell = await store.readCell(instanceKey(request.instanceId));
+      if (cell === undefined) return { outcome: "absent" };
+      return { outcome: "record", record: decodeRecord(cell.body), version: cell.version };
+    }
+    case "swap-record":
+      return await store.swapCell(instanceKey(request.instanceId), request.expected, encodeRecord(request.next));
+    case "list-records": {
+      const instanceIds: string[] = [];
+      for await (const key of store.listCells(INSTANCES_FOLDER)) instanceIds.push(instanceIdOf(key));
+      return { outcome: "list", instanceIds };
+    }
+  }
+}

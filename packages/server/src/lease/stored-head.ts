@@ -1,0 +1,21 @@
+import type { Head } from "@sandboxer/protocol";
+import type { ObjectStore } from "../store/store.ts";
+import { decodeRecord, type StoredRecord } from "./head-codec.ts";
+
+export function headKey(sandboxId: string): string {
+  return `${sandboxId}/metadata.json`;
+}
+
+export async function readStoredRecord(
+  store: ObjectStore,
+  sandboxId: string,
+): Promise<{ readonly stored: StoredRecord; readonly version: string } | undefined> {
+  const cell = await store.readCell(headKey(sandboxId));
+  return cell === undefined ? undefined : { stored: decodeRecord(sandboxId, cell.body), version: cell.version };
+}
+
+/** Undefined also for a folder that came without a head. */
+export async function readHead(store: ObjectStore, sandboxId: string): Promise<Head | undefined> {
+  const record = await readStoredRecord(store, sandboxId);
+  return record !== undefined && "head" in record.stored ? record.stored.head : undefined;
+}

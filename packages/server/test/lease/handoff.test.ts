@@ -1,0 +1,127 @@
+import { expect, it, vi } from "vitest";
+import { checkpoint, newSandbox } from "./samples.ts";
+import { instance, type TestInstance, twoInstances } from "./test-instances.ts";
+
+const HANDOFF_MS = 20_000;
+
+/** The owner saves and yields whatever it is asked for. */
+function yieldWhatIsWanted(owner: TestInstance, number: number): string[] {
+  const asked: string[] = [];
+  owner.listen({
+    onWanted: (sandboxId, by) => {
+      asked.push(by);
+      void owner.publishAndRelease(sandboxId, checkpoint(number));
+    },
+  });
+  return asked;
+}
+
+it("goes from a living owner to whoever asks, with what the owner saved last", async () => {
+  const { a, b, id } = await twoInstances();
+  await a.create(id, newSandbox());
+  await a.publish(id, checkpoint(1));
+  const asked = yieldWhatIsWanted(a, 2);
+  const onWaiting = vi.fn<(owner: string, url: string | undefined) => void>();
+  const head = await b.claim(id, { handoffTimeoutMs: HANDOFF_MS, onWaiting });
+  expect(head).toMatchObject({ owner: b.name, epoch: 2, checkpoint: checkpoint(2), want: null });
+  expect(asked).toEqual([b.name]);
+  expect(onWaiting).toHaveBeenCalledExactlyOnceWith(a.name, expect.stringContaining("http://"));
+  expect(a.held(id)).toBeUndefined();
+});
+
+it("goes at once when the owner hears the bell", async () => {
+  const { a, store, id } = await twoInstances();
+  await a.create(id, newSandbox());
+  yieldWhatIsWanted(a, 1);
+  const ring = vi.fn(async (_url: string, sandboxId: string) => a.instances.rung(sandboxId));
+  const b = await instance(store, { ring, settings: { waitPollMs: 10 } });
+  const startMs = performance.now();
+  await b.claim(id, { handoffTimeoutMs: HANDOFF_MS });
+  expect(performance.now() - startMs).toBeLessThan(900);
+  expect(ring).toHaveBeenCalledOnce();
+});
+
+it("stays when the owner refuses, and can be asked for again", async () => {
+  const { a, b, id } = await twoInstances();
+  await a.create(id, newSandbox());
+  let refuse = true;
+  a.listen({
+    onWanted: (sandboxId) => {
+      void (refuse ? a.refuse(sandboxId, "in use") : a.publishAndRelease(sandboxId, checkpoint(1)));
+    },
+  });
+  await expect(b.claim(id, { handoffTimeoutMs: HANDOFF_MS })).rejects.toMatchObject({
+    code: "lease_held",
+    message: expect.stringContaining("in use") as unknown,
+    details: { holder: a.name, refused: "in use", epoch: 1 },
+  });
+  expect(await a.publish(id, checkpoint(7))).toMatchObject({ owner: a.name, checkpoint: checkpoint(7) });
+  refuse = false;
+  expect(await b.claim(id, { handoffTimeoutMs: HANDOFF_MS })).toMatchObject({ owner: b.name, epoch: 2 });
+});
+
+it("stays when the owner does not answer in time, and the request is taken back", async () => {
+  const { a, b, id } = await twoInstances();
+  await a.create(id, newSandbox());
+  await expect(b.claim(id, { handoffTimeoutMs: 100 })).rejects.toMatchObject({
+    code: "lease_held",
+    details: { holder: a.name, refused: "timed out" },
+  });
+  await vi.waitFor(async () => expect((await a.read(id))?.want).toBeNull(), { timeout: 5_000 });
+  expect(await a.publish(id, checkpoint(1))).toMatchObject({ owner: a.name, epoch: 1 });
+});
+
+it("takes the request back when nobody waits any more", async () => {
+  const { a, b, id } = await twoInstances();
+  await a.create(id, newSandbox());
+  const stop = new AbortController();
+  const claim = b.claim(id, {
+    handoffTimeoutMs: HANDOFF_MS,
+    signal: stop.signal,
+    onWaiting: () => stop.abort(new Error("gone")),
+  });
+  await expect(claim).rejects.toThrow("gone");
+  await vi.waitFor(async () => expect((await a.read(id))?.want).toBeNull(), { timeout: 5_000 });
+});
+
+it("lets one wait at a time, and tells the others so", async () => {
+  const { a, b, store, id } = await twoInstances();
+  const c = await instance(store);
+  await a.create(id, newSandbox());
+  const waiting = Promise.withResolvers<void>();
+  const first = b.claim(id, { handoffTimeoutMs: HANDOFF_MS, onWaiting: () => waiting.resolve() });
+  await waiting.promise;
+  await expect(c.claim(id, { handoffTimeoutMs: HANDOFF_MS })).rejects.toMatchObject({
+    details: { refused: expect.stringContaining("waits for it already") as unknown },
+  });
+  await a.publishAndRelease(id, checkpoint(1));
+  expect(await first).toMatchObject({ owner: b.name });
+});
+
+it("goes to whoever waits when the owner turns out to be dead", async () => {
+  const { a, b, id } = await twoInstances();
+  await a.create(id, newSandbox());
+  await a.publish(id, checkpoint(1));
+  const lost = vi.fn<(sandboxId: string) => void>();
+  a.listen({ onLost: lost });
+  const head = await b.claim(id, {
+    handoffTimeoutMs: HANDOFF_MS,
+    onWaiting: (owner) => void b.instances.markDead(owner),
+  });
+  expect(head).toMatchObject({ owner: b.name, epoch: 2, checkpoint: checkpoint(1) });
+  a.instances.rung(id);
+  await vi.waitFor(() => expect(lost).toHaveBeenCalledExactlyOnceWith(id, expect.anything()));
+  expect(a.held(id)).toBeUndefined();
+});
+
+it("gives a claim back that succeeded after its caller had gone", async () => {
+  const { a, b, id } = await twoInstances();
+  await a.create(id, newSandbox());
+  await a.publishAndRelease(id, checkpoint(1));
+  const stop = new AbortController();
+  const claim = b.claim(id, { signal: stop.signal });
+  stop.abort(new Error("gone"));
+  await expect(claim).rejects.toThrow("gone");
+  await vi.waitFor(async () => expect((await a.read(id))?.owner).toBeNull());
+  expect(await a.claim(id)).toMatchObject({ owner: a.name, checkpoint: checkpoint(1) });
+});

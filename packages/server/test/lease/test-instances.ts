@@ -1,0 +1,37 @@
+import { randomUUID } from "node:crypto";
+import { onTestFinished } from "vitest";
+import { Instances, type InstancesOptions } from "../../src/lease/instances.ts";
+import { Ownership } from "../../src/lease/ownership.ts";
+import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
+import type { ObjectStore } from "../../src/store/store.ts";
+import { systemClock } from "../../src/support/clock.ts";
+import { temporaryFolder } from "../store/temporary-folder.ts";
+
+/** An instance of its own, that ends with the test. */
+export async function instance(store: ObjectStore, overrides: Partial<InstancesOptions> = {}): Promise<TestInstance> {
+  const instances = await Instances.register({
+    store,
+    clock: systemClock,
+    ttlMs: 15_000,
+    url: `http://${randomUUID()}.example`,
+    onFenced: () => {},
+    onError: () => {},
+    ...overrides,
+  });
+  onTestFinished(() => instances.close());
+  return Object.assign(new Ownership(instances), { instances, name: instances.instanceId });
+}
+
+export type TestInstance = Ownership & { readonly instances: Instances; readonly name: string };
+
+export async function twoInstances(): Promise<{
+  a: TestInstance;
+  b: TestInstance;
+  store: ObjectStore;
+  root: string;
+  id: string;
+}> {
+  const root = await temporaryFolder();
+  const store = await DirectoryStore.open(root);
+  return { a: await instance(store), b: await instance(store), store, root, id: randomUUID() };
+}
