@@ -122,6 +122,12 @@ describe("the probe says what is wrong with GCS", () => {
       expect(hint).toContain("Create the bucket");
     });
 
+    it("a bucket that goes away while it is used", async () => {
+      const store = await openStore(setting().address.replace("gs://", "gs://another-"));
+      const swapping = store.swapCell("cell.json", undefined, Buffer.from("{}"));
+      await expect(swapping).rejects.toMatchObject({ code: "store_unavailable" });
+    });
+
     it.each([
       [401, "does not accept the credentials", "GOOGLE_APPLICATION_CREDENTIALS"],
       [403, "does not allow it", "roles/storage.objectUser"],

@@ -3,14 +3,26 @@
  * after the store has acknowledged it. argv: store, key, name, how many (0: until killed).
  */
 import { writeSync } from "node:fs";
+import { SandboxerError } from "@sandboxer/protocol";
 import { openStore } from "../../src/store/open-store.ts";
-import { AmbiguousWriteError } from "../../src/store/store.ts";
+import { AmbiguousWriteError, type Cell } from "../../src/store/store.ts";
 
 const [address = "", key = "", name = "", wanted = "0"] = process.argv.slice(2);
 const store = await openStore(address);
 
+/** A store that fails for a while is asked again. */
+async function readPatiently(): Promise<Cell | undefined> {
+  for (;;) {
+    try {
+      return await store.readCell(key);
+    } catch (error) {
+      if (!(error instanceof SandboxerError) || error.code !== "store_unavailable") throw error;
+    }
+  }
+}
+
 for (let done = 0; Number(wanted) === 0 || done < Number(wanted);) {
-  const cell = await store.readCell(key);
+  const cell = await readPatiently();
   const { chain = [] } = JSON.parse(cell === undefined ? "{}" : Buffer.from(cell.body).toString()) as {
     chain?: string[];
   };

@@ -25,3 +25,9 @@ export class BucketError extends Error {
 export function hasFailed(thrown: unknown, ...kinds: readonly BucketFailure["kind"][]): thrown is BucketError {
   return thrown instanceof BucketError && kinds.includes(thrown.failure.kind);
 }
+
+/** For requests that need no object: only the bucket itself can be absent. */
+export function asMissingBucket(thrown: unknown): unknown {
+  if (!hasFailed(thrown, "absent")) return thrown;
+  return new BucketError({ kind: "refused", reason: "bucket" }, thrown.message, thrown);
+}

@@ -1,4 +1,4 @@
-import { BucketError, hasFailed } from "./bucket-error.ts";
+import { asMissingBucket } from "./bucket-error.ts";
 import type { BucketApi, ListPage, Retry } from "./bucket-api.ts";
 
 const DELETES_AT_ONCE = 8;
@@ -17,7 +17,10 @@ export class BucketListing {
     let pageToken: string | undefined;
     do {
       const request = { prefix, byFolder, pageToken };
-      const page: ListPage = await this.#retry(() => this.#api.listPage(request)).catch(asMissingBucket);
+      const page: ListPage = await this.#retry(() => this.#api.listPage(request)).catch((error: unknown) => {
+        // A list of nothing is empty.
+        throw asMissingBucket(error);
+      });
       yield page;
       pageToken = page.nextPageToken;
     } while (pageToken !== undefined);
@@ -39,10 +42,4 @@ export class BucketListing {
       );
     }
   }
-}
-
-/** A list of nothing is empty; only the bucket itself can be absent. */
-function asMissingBucket(error: unknown): never {
-  if (!hasFailed(error, "absent")) throw error;
-  throw new BucketError({ kind: "refused", reason: "bucket" }, error.message, error);
 }

@@ -17,7 +17,7 @@ import {
 } from "../store.ts";
 import type { BucketApi } from "./bucket-api.ts";
 import { BucketBlobs } from "./bucket-blobs.ts";
-import { hasFailed } from "./bucket-error.ts";
+import { asMissingBucket, hasFailed } from "./bucket-error.ts";
 import { BucketListing } from "./bucket-listing.ts";
 import { retryUnclear, SMALL_REQUESTS } from "./retry.ts";
 import { asStoreError } from "./store-error.ts";
@@ -56,7 +56,8 @@ export class BucketStore implements ObjectStore {
     const name = this.#nameOf(key);
     try {
       return { outcome: "written", version: await this.#api.putCell(name, expected, body) };
-    } catch (error) {
+    } catch (thrown) {
+      const error = expected === undefined ? asMissingBucket(thrown) : thrown;
       if (hasFailed(error, "precondition", "absent")) return { outcome: "conflict" };
       if (hasFailed(error, "unclear")) throw new AmbiguousWriteError(key, error);
       throw asStoreError(error, this.#api, key);

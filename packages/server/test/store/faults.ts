@@ -1,0 +1,43 @@
+import { afterEach, beforeEach } from "vitest";
+import { openStore } from "../../src/store/open-store.ts";
+import type { ObjectStore } from "../../src/store/store.ts";
+import { type Fault, FaultyProxy, type SeenRequest } from "./faulty-proxy.ts";
+import { fakeGcsServer } from "./servers/fake-gcs-server.ts";
+import type { RunningStoreServer, StoreServer } from "./servers/test-server.ts";
+import { UploadSessions } from "./upload-sessions.ts";
+
+export const writes = ({ method }: SeenRequest): boolean => method !== "GET" && method !== "HEAD";
+export const reads = ({ method }: SeenRequest): boolean => method === "GET" || method === "HEAD";
+
+/** What leaves open whether a write was carried out. */
+export const UNCLEAR: readonly (readonly [string, Fault])[] = [
+  ["a lost request", "request-lost"],
+  ["a lost answer", "answer-lost"],
+  ["409", { status: 409 }],
+  ["429", { status: 429 }],
+  ["500", { status: 500 }],
+  ["503", { status: 503 }],
+  ["500 after it was carried out", { statusInstead: 500 }],
+];
+
+export interface Setting {
+  readonly proxy: FaultyProxy;
+  /** Behind the proxy. */
+  readonly store: ObjectStore;
+  /** The same one, undisturbed. */
+  readonly direct: ObjectStore;
+}
+
+/** An empty store behind a proxy for each test. */
+export function behindFaults(server: StoreServer, running: () => RunningStoreServer): () => Setting {
+  let setting: Setting;
+  beforeEach(async () => {
+    const proxy = await FaultyProxy.start(running().endpoint);
+    if (server === fakeGcsServer) proxy.sessions = new UploadSessions();
+    const address = await running().newStore(proxy.endpoint);
+    const directAddress = address.replace(proxy.endpoint, running().endpoint);
+    setting = { proxy, store: await openStore(address), direct: await openStore(directAddress) };
+  });
+  afterEach(async () => await setting.proxy.stop());
+  return () => setting;
+}
