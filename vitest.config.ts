@@ -1,6 +1,9 @@
 import { defineConfig } from "vitest/config";
 
-/** `unit` needs nothing but Node; `agent` needs a C compiler; `gvisor` needs root and runsc (see scripts/test.ts). */
+/**
+ * `unit` needs nothing but Node; `agent` a C compiler; `stores` the servers of packages/server/test/store/servers;
+ * `gvisor` root and runsc (see scripts/test.ts).
+ */
 export default defineConfig({
   test: {
     projects: [
@@ -8,8 +11,16 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["packages/*/test/**/*.test.ts", "scripts/test/**/*.test.ts"],
-          exclude: ["**/*.gvisor.test.ts"],
+          exclude: ["**/*.gvisor.test.ts", "packages/server/test/store/bucket-*.test.ts"],
           testTimeout: 20_000,
+        },
+      },
+      {
+        test: {
+          name: "stores",
+          include: ["packages/server/test/store/bucket-*.test.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
         },
       },
       {

@@ -1,13 +1,15 @@
 /**
- * `npm test`: static checks, unit tests, the agent's tests, and the gVisor suite once for each engine.
+ * `npm test`: static checks, unit tests, the lease protocol's simulation, the agent's tests, the stores' tests on real
+ * servers, and the gVisor suite once for each engine.
  * `npm test -- lint unit` runs only the suites with those names.
  *
  * A suite whose needs are missing is skipped with the reason; with CI=true that is a failure.
  */
 import { findCompiler } from "@sandboxer/server/setup";
+import { prepareStoreServers } from "../packages/server/test/store/servers/prepare.ts";
 import { context, planGvisorSuites, type Planned } from "./testing/engines.ts";
 import { runSuite } from "./testing/run-suite.ts";
-import { STATIC_SUITES, titleOf, vitestSuite, type SuiteResult } from "./testing/suite.ts";
+import { SIMULATION, STATIC_SUITES, titleOf, vitestSuite, type SuiteResult } from "./testing/suite.ts";
 import { printSummary } from "./testing/summary.ts";
 
 const QUICK_TIMEOUT_MS = 4 * 60_000;
@@ -20,12 +22,16 @@ const results: SuiteResult[] = [];
 const gvisorSuites = wanted("gvisor") ? planGvisorSuites() : Promise.resolve([]);
 for (const suite of STATIC_SUITES) await runPlanned(suite);
 const enginesReady = await gvisorSuites;
+const storesReady = wanted("stores") ? prepareStoreServers((line) => process.stdout.write(`${line}\n`)) : undefined;
 await runPlanned(vitestSuite("unit", QUICK_TIMEOUT_MS));
+await runPlanned(SIMULATION);
 await runPlanned(
   findCompiler(context.searchPath) === undefined
     ? { name: "agent", on: "this machine", skippedBecause: "No C compiler and make here." }
     : vitestSuite("agent", QUICK_TIMEOUT_MS),
 );
+await storesReady;
+await runPlanned(vitestSuite("stores", QUICK_TIMEOUT_MS));
 for (const suite of enginesReady) await runPlanned(suite);
 
 process.exitCode = printSummary(results) ? 0 : 1;

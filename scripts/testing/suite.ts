@@ -32,6 +32,14 @@ export const STATIC_SUITES: readonly Suite[] = [
   command("unused", "knip/bin/knip.js"),
 ];
 
+/** Random schedules of faults against the core that decides on ownership. */
+export const SIMULATION: Suite = {
+  name: "simulation",
+  argv: [process.execPath, new URL("../sim.ts", import.meta.url).pathname, "--schedules", "2000"],
+  timeoutMs: 240_000,
+  vitest: false,
+};
+
 export function vitestSuite(project: string, timeoutMs: number, on?: string, env?: Record<string, string>): Suite {
   const argv = [process.execPath, `${NODE_MODULES}vitest/vitest.mjs`, "run", "--project", project, "--passWithNoTests"];
   return {

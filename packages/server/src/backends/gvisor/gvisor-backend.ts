@@ -23,6 +23,7 @@ import type { RootFilesystem } from "./root-filesystem/root-filesystem.ts";
 import type { RunDirectory } from "./run-directory.ts";
 import type { Platform } from "./runsc.ts";
 import { parseSavedSpec } from "./saved-spec.ts";
+import { PipeSupply } from "./stdio-pipes.ts";
 
 export interface GvisorBackendOptions {
   readonly engine: { readonly path: string; readonly version: string; readonly sha256: string };
@@ -52,10 +53,13 @@ export class GvisorBackend implements SandboxBackend {
   readonly #images: ImageResolver;
   readonly #live = new Set<GvisorSandbox>();
   readonly #cleanUps = new Set<Promise<void>>();
+  readonly #pipes: PipeSupply;
 
   private constructor(options: GvisorBackendOptions, machine: Machine) {
     this.#options = options;
     this.#machine = machine;
+    this.#pipes = new PipeSupply(options.runDirectory.workDirectory, machine.agent.path);
+    this.#pipes.prepare();
     this.#images = new ImageResolver({
       cacheDirectory: join(options.cacheDirectory, "root-filesystems"),
       trustedImages: [options.defaultImage],
@@ -109,7 +113,7 @@ export class GvisorBackend implements SandboxBackend {
 
   async close(): Promise<void> {
     await Promise.all([...this.#live].map((sandbox) => sandbox.destroy()));
-    await Promise.all(this.#cleanUps);
+    await Promise.all([...this.#cleanUps, this.#pipes.close()]);
   }
 
   async #acquireFresh(request: AcquireRequest, options: CallOptions): Promise<GvisorSandbox> {
@@ -178,7 +182,8 @@ export class GvisorBackend implements SandboxBackend {
     how: Pick<Launch, "spec" | "imageDirectory">,
   ): Promise<GvisorSandbox> {
     const { engine, platform, runDirectory, heartbeatMs } = this.#options;
-    const pad = { enginePath: engine.path, platform, runDirectory, cgroups: this.#machine.cgroups, heartbeatMs };
+    const { cgroups } = this.#machine;
+    const pad = { enginePath: engine.path, platform, runDirectory, cgroups, pipes: this.#pipes, heartbeatMs };
     const requirements: ImageRequirements = {
       engine: { version: engine.version, sha256: engine.sha256 },
       platform,

@@ -14,7 +14,7 @@ import type { RunDirectory } from "./run-directory.ts";
 import { firstReason, Runsc, type AttachedRunsc, type Platform } from "./runsc.ts";
 import { endSandboxProcesses } from "./sandbox-process-tree.ts";
 import type { OciSpec } from "./saved-spec.ts";
-import { openStdioPipes } from "./stdio-pipes.ts";
+import type { PipeSupply } from "./stdio-pipes.ts";
 import { prepareWorkingFolder } from "./working-folder.ts";
 
 const START_TIMEOUT_MS = 60_000;
@@ -24,6 +24,7 @@ export interface LaunchPad {
   readonly platform: Platform;
   readonly runDirectory: RunDirectory;
   readonly cgroups: CgroupVersion;
+  readonly pipes: PipeSupply;
   readonly heartbeatMs: number;
 }
 
@@ -70,11 +71,8 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
   await mkdir(directory, { mode: 0o700 });
   try {
     const command = plan.imageDirectory === undefined ? ["run"] : ["restore", `--image-path=${plan.imageDirectory}`];
-    const [pipes] = await Promise.all([
-      openStdioPipes(directory),
-      writeFile(join(directory, "config.json"), JSON.stringify(spec)),
-      cgroup?.create(plan.limits),
-    ]);
+    await Promise.all([writeFile(join(directory, "config.json"), JSON.stringify(spec)), cgroup?.create(plan.limits)]);
+    const pipes = await pad.pipes.take();
     const stdio = [pipes.childInput, pipes.childOutput, "pipe" as const];
     const attached = runsc.attached([...command, `--bundle=${directory}`, containerId], stdio);
     pipes.closeChildEnds();
@@ -104,6 +102,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       onEnded: (cleanUp) => plan.onEnded(sandbox, cleanUp),
     });
     await firstWords(sandbox, agent, attached, plan, options);
+    pad.pipes.prepare();
     return sandbox;
   } catch (error) {
     await Promise.all([rm(directory, { recursive: true, force: true }), cgroup?.remove()]);

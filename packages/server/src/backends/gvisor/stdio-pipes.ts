@@ -1,11 +1,14 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { closeSync, constants, openSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { Socket } from "node:net";
+import { Socket, type SocketConstructorOpts } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
 const execFileAsync = promisify(execFile);
+/** Node's own 64 KiB would cut nearly every frame of output in two. */
+const READ_BYTES = 256 * 1024;
 
 export interface StdioPipes {
   /** To the agent. */
@@ -19,12 +22,52 @@ export interface StdioPipes {
 }
 
 /**
+ * Pipes made ahead of the need: making a pair takes two programs, which is 5 to 15 ms that nobody has to wait for.
+ */
+export class PipeSupply {
+  readonly #directory: string;
+  readonly #agentPath: string;
+  #next: Promise<StdioPipes> | undefined;
+  #closed = false;
+
+  /** `agentPath` is this server's own agent, which is also the program that makes a pipe larger. */
+  constructor(directory: string, agentPath: string) {
+    this.#directory = directory;
+    this.#agentPath = agentPath;
+  }
+
+  /** Begins to make a pair, unless one is there or on its way. */
+  prepare(): void {
+    if (this.#closed) return;
+    this.#next ??= openStdioPipes(this.#directory, this.#agentPath);
+    this.#next.catch(() => {});
+  }
+
+  async take(): Promise<StdioPipes> {
+    this.prepare();
+    const taken = this.#next;
+    this.#next = undefined;
+    return taken ?? openStdioPipes(this.#directory, this.#agentPath);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const unused = await this.#next?.catch(() => undefined);
+    this.#next = undefined;
+    unused?.closeChildEnds();
+    unused?.input.destroy();
+    unused?.output.destroy();
+  }
+}
+
+/**
  * Real pipes for the agent. Node connects a child by socket pairs, and gVisor cannot save a connected host socket.
  * Each end is open once, here or in the sandbox, so that the death of either side is an end of file on the other.
  * Opening does not block: the read ends come first and do not wait for a writer.
  */
-export async function openStdioPipes(directory: string): Promise<StdioPipes> {
-  const [inputPath, outputPath] = [join(directory, "stdin"), join(directory, "stdout")];
+export async function openStdioPipes(directory: string, agentPath?: string): Promise<StdioPipes> {
+  const name = randomUUID();
+  const [inputPath, outputPath] = [join(directory, `${name}.stdin`), join(directory, `${name}.stdout`)];
   await execFileAsync("mkfifo", ["-m", "600", inputPath, outputPath]);
   const opened: number[] = [];
   const openEnd = (path: string, flags: number): number => {
@@ -37,9 +80,10 @@ export async function openStdioPipes(directory: string): Promise<StdioPipes> {
     const input = openEnd(inputPath, constants.O_WRONLY | constants.O_NONBLOCK);
     const output = openEnd(outputPath, constants.O_RDONLY | constants.O_NONBLOCK);
     const childOutput = openEnd(outputPath, constants.O_WRONLY | constants.O_NONBLOCK);
+    if (agentPath !== undefined) await enlarge(output, agentPath);
     return {
       input: new Socket({ fd: input, readable: false, writable: true }),
-      output: new Socket({ fd: output, readable: true, writable: false }),
+      output: reader(output),
       childInput,
       childOutput,
       closeChildEnds: () => [childInput, childOutput].forEach((descriptor) => closeSync(descriptor)),
@@ -50,4 +94,26 @@ export async function openStdioPipes(directory: string): Promise<StdioPipes> {
   } finally {
     await Promise.all([rm(inputPath, { force: true }), rm(outputPath, { force: true })]);
   }
+}
+
+/** Gives a pipe room for 1 MiB, so that a burst of output is one turn of this process. Node cannot; the agent can. */
+async function enlarge(descriptor: number, agentPath: string): Promise<void> {
+  const program = spawn(agentPath, ["grow-pipe"], { stdio: [descriptor, "ignore", "ignore"] });
+  // A pipe of the usual size works too.
+  await new Promise((resolve) => program.once("error", resolve).once("exit", resolve));
+}
+
+/** Reads with one buffer of its own, and hands out copies of what came: most reads are small. */
+function reader(descriptor: number): Socket {
+  const options: SocketConstructorOpts & { onread: object } = {
+    fd: descriptor,
+    readable: true,
+    writable: false,
+    onread: {
+      buffer: Buffer.allocUnsafeSlow(READ_BYTES),
+      callback: (bytes: number, buffer: Uint8Array) => socket.emit("data", Buffer.from(buffer.subarray(0, bytes))),
+    },
+  };
+  const socket = new Socket(options);
+  return socket;
 }
