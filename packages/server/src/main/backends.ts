@@ -15,6 +15,9 @@ const DEFAULT_RESOURCES = {
   fileBytes: 4096 * MIB,
 };
 
+/** The agents' dead man's switch: as long as the server itself may run without a renewal. */
+const HEARTBEAT_TTLS = 0.75;
+
 /** A backend, once what it needs was found; opened when the server knows which instance it is. */
 export interface PreparedBackend {
   readonly name: string;
@@ -72,8 +75,8 @@ async function prepareGvisorBackend(config: ServerConfig, report: ReportStep): P
         defaultImage: config.image,
         imageDirectories: [join(dataDirectory, "images")],
         defaultResources: DEFAULT_RESOURCES,
-        // Freezing under a lost lease comes with handoff; until then a stopped server freezes nothing.
-        heartbeatMs: 0,
+        // A server that cannot act any more freezes nothing; the agents then do, before others may take over.
+        heartbeatMs: config.store === undefined ? 0 : Math.round(config.leaseTtlMs * HEARTBEAT_TTLS),
       });
       return {
         backend,

@@ -73,6 +73,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       workDirectory,
       maxSandboxes: config.maxSandboxes,
       defaultIdleTimeoutMs: config.defaultIdleTimeoutSeconds * 1000,
+      handoffTimeoutMs: config.handoffTimeoutMs,
     });
   } catch (error) {
     await end();

@@ -16,8 +16,8 @@ export interface AttachRequest {
   readonly checkpoint: string | undefined;
   /** The sandbox is not here, so the store is asked. */
   readonly onRestoring: () => void;
-  /** Whether the sandbox is held under a lease that clients see. */
-  readonly onOwnership: (step: "acquiring" | "acquired", head: Head) => void;
+  /** Around taking ownership; `waiting` when another server was asked to give the sandbox up. */
+  readonly onOwnership: (step: "acquiring" | "waiting" | "acquired", head: Head) => void;
 }
 
 /** Attaches a client to a sandbox that runs here, or brings it back from the store. */

@@ -16,6 +16,8 @@ export interface ManagerOptions {
   readonly workDirectory: string;
   readonly maxSandboxes: number;
   readonly defaultIdleTimeoutMs: number;
+  /** How long a newcomer waits for the server that has a sandbox to give it up. */
+  readonly handoffTimeoutMs: number;
 }
 
 /** What the use cases share: the sandboxes of this server, and what they are made with. */

@@ -11,7 +11,7 @@ const LOOK_MS = 200;
 export function reapIdleSandboxes(context: ManagerContext): () => void {
   const busy = new Set<LiveSandbox>();
   const timer = setInterval(() => {
-    if (context.draining) return;
+    if (context.draining || context.options.durable?.ownership.frozen === true) return;
     for (const sandbox of context.sandboxes.values()) {
       if (busy.has(sandbox) || !sandbox.isIdle(context.nowMs)) continue;
       busy.add(sandbox);

@@ -27,7 +27,10 @@ export async function restoreSandbox(
   const { observer } = context.options;
   try {
     request.onOwnership("acquiring", head);
-    const claimed = await durable.ownership.claim(sandboxId);
+    const claimed = await durable.ownership.claim(sandboxId, {
+      handoffTimeoutMs: context.options.handoffTimeoutMs,
+      onWaiting: () => request.onOwnership("waiting", head),
+    });
     request.onOwnership("acquired", claimed);
     stopwatch.lap("claim");
     const { handle, execution } = await bringBack(context, claimed, request, stopwatch, options);

@@ -8,6 +8,8 @@ import { destroySandbox } from "./destroy.ts";
 import { detachClient } from "./disconnect.ts";
 import { drainSandboxes } from "./drain.ts";
 import { discardLostSandbox } from "./end-of-sandbox.ts";
+import { Freezer, isFrozen, untilThawed } from "./freeze.ts";
+import { yieldSandbox } from "./handoff.ts";
 import { startExecution } from "./execute.ts";
 import type { Execution } from "./execution.ts";
 import { reapIdleSandboxes } from "./idle.ts";
@@ -19,10 +21,12 @@ import { snapshotFilesystem } from "./snapshot-filesystem.ts";
 export class SandboxManager {
   readonly #context: ManagerContext;
   readonly #stopReaping: () => void;
+  readonly #stopListening: () => void;
 
   constructor(options: ManagerOptions) {
     this.#context = new ManagerContext(options);
     this.#stopReaping = reapIdleSandboxes(this.#context);
+    this.#stopListening = this.#listen() ?? (() => {});
   }
 
   get draining(): boolean {
@@ -82,6 +86,15 @@ export class SandboxManager {
     this.#context.options.observer.output(bytes);
   }
 
+  /** Whether nothing of the sandbox may be heard or changed now; see {@link untilThawed}. */
+  isFrozen(sandbox: LiveSandbox): boolean {
+    return isFrozen(this.#context, sandbox);
+  }
+
+  untilThawed(sandbox: LiveSandbox): Promise<void> {
+    return untilThawed(this.#context, sandbox);
+  }
+
   /** This server was declared dead by others: nothing that it held under a lease is its own any more. */
   async loseOwnership(error: SandboxerError): Promise<void> {
     const durable = [...this.#context.sandboxes.values()].filter(
@@ -93,5 +106,23 @@ export class SandboxManager {
   async drain(): Promise<void> {
     this.#stopReaping();
     await drainSandboxes(this.#context);
+    this.#stopListening();
+  }
+
+  /** What other servers do to the sandboxes of this one. */
+  #listen(): (() => void) | undefined {
+    const context = this.#context;
+    const freezer = new Freezer(context);
+    return context.options.durable?.ownership.listen({
+      onWanted: (sandboxId) => context.behind("handoff of a sandbox", yieldSandbox(context, sandboxId)),
+      onFreeze: (sandboxIds) => freezer.freeze(sandboxIds),
+      onThaw: (sandboxIds) => freezer.thaw(sandboxIds),
+      onLost: (sandboxId) => {
+        const sandbox = context.sandboxes.get(sandboxId);
+        if (sandbox === undefined) return;
+        const error = new SandboxerError("lease_lost", "Another server has taken the sandbox over.");
+        context.behind("end of a lost sandbox", discardLostSandbox(context, sandbox, error));
+      },
+    });
   }
 }

@@ -10,6 +10,8 @@ import { AgentTcp } from "./agent-tcp.ts";
 import { PROTOCOL_VERSION, Request } from "./frame-types.ts";
 import { MalformedFrameError, PayloadWriter, type PayloadReader } from "./payload.ts";
 
+/** Heartbeats in the time after which the agent misses them. */
+const BEATS = 4;
 const SpawnFlag = { pty: 1, noStdin: 2 } as const;
 
 export interface AgentClientOptions {
@@ -31,6 +33,7 @@ export class AgentClient {
   readonly #options: AgentClientOptions;
   readonly #processes = new Map<number, AgentProcess>();
   readonly #connections = new Map<number, AgentTcp>();
+  #heart: NodeJS.Timeout | undefined;
 
   constructor(input: Writable, output: Readable, options: AgentClientOptions) {
     this.#options = options;
@@ -151,11 +154,14 @@ export class AgentClient {
 
   /** After this the agent is silent and its pipes are empty, as a save needs them. */
   async quiesce(): Promise<void> {
+    // A silent agent counts no time, and what is in its pipe would be in the image.
+    this.#stopBeating();
     await this.#connection.request(Request.quiesce, new PayloadWriter());
   }
 
   async resume(): Promise<void> {
     await this.#connection.request(Request.resume, new PayloadWriter());
+    this.#beat();
   }
 
   /** Stops everything inside but the agent, which goes on answering; gives how many processes that were. */
@@ -181,6 +187,7 @@ export class AgentClient {
   }
 
   async #hello(options: RequestOptions): Promise<void> {
+    this.#beat();
     const payload = new PayloadWriter().u32(PROTOCOL_VERSION).u32(this.#options.heartbeatMs);
     const readVersion = (reply: PayloadReader): number => {
       const version = reply.u32();
@@ -191,6 +198,19 @@ export class AgentClient {
     if (version === PROTOCOL_VERSION) return;
     const message = `The agent inside speaks protocol ${version}; this server speaks ${PROTOCOL_VERSION}.`;
     throw new SandboxerError("image_incompatible", message);
+  }
+
+  /** Keeps the agent from believing that nobody is there. */
+  #beat(): void {
+    const { heartbeatMs } = this.#options;
+    if (heartbeatMs === 0 || this.#heart !== undefined) return;
+    this.#heart = setInterval(() => this.#connection.send(Request.ping, new PayloadWriter()), heartbeatMs / BEATS);
+    this.#heart.unref();
+  }
+
+  #stopBeating(): void {
+    clearInterval(this.#heart);
+    this.#heart = undefined;
   }
 
   /** Learns which processes there are; gives where the log of each begins. */
@@ -222,6 +242,7 @@ export class AgentClient {
   }
 
   #onFailure(error: SandboxerError): void {
+    this.#stopBeating();
     for (const process of this.#processes.values()) process.onConnectionFailed(error);
     for (const connection of this.#connections.values()) connection.onClosed(0);
     this.#options.onFailure(error);

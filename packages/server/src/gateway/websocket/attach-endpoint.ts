@@ -1,4 +1,6 @@
 import { asSandboxerError, CloseCode, type SandboxerError } from "@sandboxer/protocol";
+import type { AttachRequest } from "../../manager/attach.ts";
+import { IN_USE } from "../../manager/handoff.ts";
 import type { LiveSandbox } from "../../manager/live-sandbox.ts";
 import type { Connection } from "./connection.ts";
 import type { Outbox } from "./outbox.ts";
@@ -21,9 +23,7 @@ export async function serveAttach(connection: Connection, parameters: AttachPara
       checkpoint: parameters.checkpoint,
       client: connection,
       onRestoring: () => outbox.status("RESTORING"),
-      onOwnership: (step, head) => {
-        if (head.flags.enable_sandbox_handoff) outbox.status(step === "acquiring" ? "LOCK_ACQUIRING" : "LOCK_ACQUIRED");
-      },
+      onOwnership: ownershipStatuses(outbox),
     });
   } catch (error) {
     return refuse(outbox, asSandboxerError(error));
@@ -32,10 +32,22 @@ export async function serveAttach(connection: Connection, parameters: AttachPara
   await connection.serve(sandbox);
 }
 
+/** Clients hear of a handoff once the other server has yielded: a refusal is told without it. */
+function ownershipStatuses(outbox: Outbox): AttachRequest["onOwnership"] {
+  let waited = false;
+  return (step, { flags }) => {
+    const locks = flags.enable_sandbox_handoff;
+    if (step === "acquiring" && locks) outbox.status("LOCK_ACQUIRING");
+    if (step === "waiting") waited = true;
+    if (step !== "acquired") return;
+    if (waited) outbox.status("HANDOFF_IN_PROGRESS");
+    if (locks) outbox.status("LOCK_ACQUIRED");
+  };
+}
+
 function refuse(outbox: Outbox, error: SandboxerError): void {
-  switch (error.code) {
+  switch (error.code === "lease_held" && error.details["refused"] === IN_USE ? "sandbox_in_use" : error.code) {
     case "sandbox_in_use":
-    case "lease_held":
       outbox.status("IN_USE");
       return outbox.close(CloseCode.serverError);
     case "sandbox_not_found":

@@ -2,6 +2,13 @@ import type { ServerEvent } from "@sandboxer/protocol";
 import type { Execution } from "../../manager/execution.ts";
 import { statusOf, type Outbox } from "./outbox.ts";
 
+/** What a stream asks and tells on its way. */
+export interface StreamHooks {
+  /** Whether nothing may be sent now, and a promise of when it may again. */
+  readonly hold: () => Promise<void> | undefined;
+  readonly onOutput: (bytes: number) => void;
+}
+
 /** Sends one execution to one client, from an offset until its end. */
 export class ExecutionStream {
   readonly execution: Execution;
@@ -9,15 +16,15 @@ export class ExecutionStream {
   readonly finished: Promise<void>;
   readonly #outbox: Outbox;
   readonly #abort = new AbortController();
-  readonly #onOutput: (bytes: number) => void;
+  readonly #hooks: StreamHooks;
   #killed = false;
   #active = true;
   #sentTo: number | undefined;
 
-  constructor(execution: Execution, outbox: Outbox, from: number | undefined, onOutput: (bytes: number) => void) {
+  constructor(execution: Execution, outbox: Outbox, from: number | undefined, hooks: StreamHooks) {
     this.execution = execution;
     this.#outbox = outbox;
-    this.#onOutput = onOutput;
+    this.#hooks = hooks;
     this.finished = this.#run(from).finally(() => (this.#active = false));
   }
 
@@ -56,18 +63,21 @@ export class ExecutionStream {
         signal,
         ...(from === undefined ? {} : { from }),
       })) {
+        await this.#hooks.hold();
         // A save may be under way that counts on nothing more being sent.
         if (signal.aborted) return;
         const end = offset + data.length;
         const event: ServerEvent = { event: stream, data: text(data), execution_id: executionId, offset: end };
         this.#sentTo = end;
-        this.#onOutput(data.length);
+        this.#hooks.onOutput(data.length);
         this.#outbox.sendConfirmed([event], () => this.execution.confirm(end));
         await this.#outbox.drained();
         if (signal.aborted) return;
       }
       if (signal.aborted) return;
       const { code } = await this.execution.exited;
+      await this.#hooks.hold();
+      if (signal.aborted) return;
       const done: ServerEvent = {
         event: "status_update",
         status: statusOf("EXECUTION_DONE"),

@@ -2,12 +2,17 @@ import { CloseCode } from "@sandboxer/protocol";
 import type { Cause, Notice } from "../../manager/client.ts";
 import type { Outbox } from "./outbox.ts";
 
+/** Clients in use take DELETED as "do not reconnect", so that two of them do not pull a sandbox to and fro. */
+const HANDED_OVER = ["DELETING", "LOCK_RELEASING", "LOCK_RELEASED", "DELETED"] as const;
+
 /** Tells a client what happens to its sandbox without it having asked, in the protocol's words. */
 export function sendNotice(outbox: Outbox, notice: Notice): void {
   switch (notice.type) {
     case "saving":
+      if (notice.cause === "handoff") outbox.status("LOCK_RELEASE_REQUESTED");
       return outbox.status("CHECKPOINTING");
     case "saved":
+      if (notice.cause === "handoff") HANDED_OVER.forEach((status) => outbox.status(status));
       outbox.status("CHECKPOINTED");
       return outbox.close(closeCodeOf(notice.cause));
     case "save_failed":

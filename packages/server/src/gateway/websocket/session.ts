@@ -3,7 +3,7 @@ import type { BadMessage, ClientMessage } from "@sandboxer/protocol";
 import type { Notice, SandboxClient } from "../../manager/client.ts";
 import type { LiveSandbox } from "../../manager/live-sandbox.ts";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
-import { ExecutionStream } from "./execution-stream.ts";
+import { ExecutionStream, type StreamHooks } from "./execution-stream.ts";
 import { sendNotice } from "./notices.ts";
 import type { Outbox } from "./outbox.ts";
 
@@ -31,6 +31,7 @@ export class Session implements SandboxClient {
     const message: ClientMessage | BadMessage =
       text === undefined ? { type: "malformed", message: "Messages are text, not binary." } : parseClientMessage(text);
     try {
+      await this.#manager.untilThawed(this.#sandbox);
       await this.#act(message);
     } catch (error) {
       this.#outbox.error("ERROR", asSandboxerError(error));
@@ -91,7 +92,7 @@ export class Session implements SandboxClient {
       if (this.#executing) throw new SandboxerError("execution_in_progress", "An execution is already in progress.");
       const execution = await this.#manager.execute(this.#sandbox, language, code);
       this.#outbox.status("EXECUTION_RUNNING", { execution_id: execution.id });
-      this.#follow(new ExecutionStream(execution, this.#outbox, undefined, this.#count));
+      this.#follow(new ExecutionStream(execution, this.#outbox, undefined, this.#hooks));
     } catch (error) {
       this.#outbox.error("EXECUTION_ERROR", asSandboxerError(error));
       if (!this.#executing) this.#outbox.status("EXECUTION_DONE");
@@ -210,12 +211,15 @@ export class Session implements SandboxClient {
     const sent = this.#stream?.execution === execution ? this.#stream.sentTo : undefined;
     this.#stream?.stop();
     this.#outbox.status("EXECUTION_RUNNING", { execution_id: execution.id });
-    this.#follow(new ExecutionStream(execution, this.#outbox, from ?? sent, this.#count));
+    this.#follow(new ExecutionStream(execution, this.#outbox, from ?? sent, this.#hooks));
   }
 
   #follow(stream: ExecutionStream): void {
     this.#stream = stream;
   }
 
-  readonly #count = (bytes: number): void => this.#manager.countOutput(bytes);
+  readonly #hooks: StreamHooks = {
+    hold: () => (this.#manager.isFrozen(this.#sandbox) ? this.#manager.untilThawed(this.#sandbox) : undefined),
+    onOutput: (bytes) => this.#manager.countOutput(bytes),
+  };
 }

@@ -89,8 +89,18 @@ export class ServerProcess {
     await this.exited;
   }
 
+  /** Stops the process without its doing, as a stalled machine does. */
+  suspend(): void {
+    this.#process.kill("SIGSTOP");
+  }
+
+  wake(): void {
+    this.#process.kill("SIGCONT");
+  }
+
   /** An orderly end; gives the exit code. */
   async stop(): Promise<number | null> {
+    this.wake();
     this.#process.kill("SIGTERM");
     return (await this.exited).code;
   }

@@ -35,6 +35,8 @@ export interface TestServerOptions {
   readonly maxSandboxes?: number;
   readonly firstMessageMs?: number;
   readonly keepCheckpoints?: number;
+  readonly leaseTtlMs?: number;
+  readonly handoffTimeoutMs?: number;
 }
 
 /** A server of the real parts, in this process, over the fake backend. */
@@ -116,6 +118,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     workDirectory: folder,
     maxSandboxes: options.maxSandboxes ?? 5000,
     defaultIdleTimeoutMs: 300_000,
+    handoffTimeoutMs: options.handoffTimeoutMs ?? 10_000,
   });
 
   let draining: Promise<void> | undefined;
@@ -177,7 +180,7 @@ async function openDurability(
   const instances = await Instances.register({
     store,
     clock: systemClock,
-    ttlMs: 15_000,
+    ttlMs: options.leaseTtlMs ?? 15_000,
     url: `http://${randomUUID()}`,
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", reason)),
     onError: () => {},

@@ -1,0 +1,33 @@
+import { asSandboxerError } from "@sandboxer/protocol";
+import { CalledOff } from "./called-off.ts";
+import type { ManagerContext } from "./context.ts";
+import { saveFor } from "./idle.ts";
+import type { LiveSandbox } from "./live-sandbox.ts";
+
+/** The word by which an owner says that somebody uses the sandbox; the newcomer tells its client so. */
+export const IN_USE = "in use";
+
+/** Another server asks for a sandbox that lives here: it is saved with what executes and given up, or refused. */
+export async function yieldSandbox(context: ManagerContext, sandboxId: string): Promise<void> {
+  const { ownership } = context.durable;
+  const sandbox = context.sandboxes.get(sandboxId);
+  // A release that is under way answers by itself; a sandbox that is being taken up here has a client that waits for it.
+  if (sandbox === undefined || sandbox.state === "saving" || sandbox.state === "destroying") return;
+  if (!mayGo(sandbox)) return void (await ownership.refuse(sandboxId, IN_USE));
+  try {
+    await saveFor(context, sandbox, "handoff", () => {
+      if (!mayGo(sandbox)) throw new CalledOff();
+    });
+  } catch (error) {
+    if (sandbox.state === "gone") return;
+    const reason = error instanceof CalledOff ? IN_USE : asSandboxerError(error).message;
+    await ownership.refuse(sandboxId, reason);
+  }
+}
+
+/** A sandbox goes when its creator allowed it, or when nobody would notice. */
+function mayGo(sandbox: LiveSandbox): boolean {
+  if (sandbox.state !== "running") return false;
+  if (sandbox.facts.flags.enable_sandbox_handoff) return true;
+  return sandbox.client === undefined && !sandbox.executing;
+}
