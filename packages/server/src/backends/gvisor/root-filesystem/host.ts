@@ -4,6 +4,7 @@ import {
   cp,
   lstat,
   mkdir,
+  readdir,
   readFile,
   readlink,
   realpath,
@@ -37,8 +38,6 @@ const ETC = [
   "profile",
   "profile.d",
   "protocols",
-  "python3",
-  "python3.11",
   "services",
   "ssl/certs/ca-certificates.crt",
   "ssl/openssl.cnf",
@@ -65,7 +64,7 @@ const GENERATED: Readonly<Record<string, string>> = {
   "machine-id": "",
 };
 
-const LAYOUT_VERSION = 1;
+const LAYOUT_VERSION = 2;
 /** gVisor compares the times of files that were open; those made here are always the same. */
 const FIXED_TIME = new Date("2000-01-01T00:00:00Z");
 
@@ -99,7 +98,8 @@ async function makeSkeleton(
     await mkdir(join(building, folder), { recursive: true });
   }
   for (const [link, target] of links) await symlink(target, join(building, link));
-  for (const name of ETC) {
+  const pythons = (await readdir("/etc")).filter((name) => /^python3(\.\d+)?$/.test(name));
+  for (const name of [...ETC, ...pythons]) {
     const source = join("/etc", name);
     if ((await stat(source).catch(() => undefined)) === undefined) continue;
     const target = join(building, "etc", name);
