@@ -180,3 +180,39 @@ it("is frozen right after a stall, before any timer has fired", async () => {
   expect(instance.frozen).toBe(true);
   await instance.close();
 });
+
+it("fences nobody after the store was away for longer than the lease: all freeze, and all go on", async () => {
+  const store = await openTemporaryStore();
+  const clock = new FakeClock();
+  let away = false;
+  const flaky = new Proxy<ObjectStore>(store, {
+    get: (target, property) => {
+      if (away && property === "listCells") throw new Error("The store is away.");
+      if (away) return () => Promise.reject(new Error("The store is away."));
+      return Reflect.get(target, property) as unknown;
+    },
+  });
+  const otherClock = new FakeClock();
+  const instances = [
+    await register(flaky, clock, { onError: () => {} }),
+    await register(flaky, otherClock, { onError: () => {} }),
+  ];
+  const ids = instances.map(({ instanceId }) => instanceId);
+  const passForBoth = async (ms: number): Promise<void> => {
+    for (let left = ms; left > 0; left -= 1_000) {
+      await pass(clock, 1_000);
+      await pass(otherClock, 1_000);
+    }
+  };
+  await passForBoth(2 * TTL_MS);
+  away = true;
+  await passForBoth(3 * TTL_MS);
+  expect(instances.map(({ frozen }) => frozen)).toEqual([true, true]);
+  away = false;
+  // The one is back a whole ttl before the other.
+  await pass(clock, TTL_MS);
+  await passForBoth(TTL_MS);
+  expect(instances.map(({ frozen }) => frozen)).toEqual([false, false]);
+  expect(instances.map(({ instanceId }) => instanceId)).toEqual(ids);
+  for (const instance of instances) await instance.close();
+});

@@ -7,7 +7,14 @@ interface Sighting {
   readonly version: string;
   /** When this version was first seen, on this instance's clock. */
   readonly sinceMs: number;
+  readonly lastMs: number;
 }
+
+/**
+ * A record stands still only for somebody who looks. After a longer time without a look, because the store did not answer
+ * or this process was stopped, the others get their full time again: they may not have been able to renew either.
+ */
+const LONGEST_GAP_TTLS = 1;
 
 /** A record that is being swapped to dead. */
 interface Burial {
@@ -67,13 +74,14 @@ export function observe(others: OthersState, name: string, reply: Reply, turn: T
   if (reply.outcome !== "record" || reply.record === undefined || name === turn.view.me) return others;
   if (isDeadRecord(reply)) return knownDead(others, name);
   const { nowMs } = turn.view;
+  const ttlMs = ttlOf(reply.record);
   const known = others.sightings.get(name);
-  if (known?.version !== reply.version) {
-    const sightings = new Map(others.sightings).set(name, { version: reply.version, sinceMs: nowMs });
-    return { ...others, sightings };
-  }
-  if (nowMs - known.sinceMs < DEAD_AFTER_TTLS * ttlOf(reply.record) || others.burials.has(name)) return others;
-  return swapToDead(others, name, { at: "swapping", id: 0, certain: false, tickets: [] }, reply.version, turn);
+  const goesOn = known?.version === reply.version && nowMs - known.lastMs <= LONGEST_GAP_TTLS * ttlMs;
+  const sinceMs = goesOn ? known.sinceMs : nowMs;
+  const sightings = new Map(others.sightings).set(name, { version: reply.version, sinceMs, lastMs: nowMs });
+  const seen: OthersState = { ...others, sightings };
+  if (nowMs - sinceMs < DEAD_AFTER_TTLS * ttlMs || others.burials.has(name)) return seen;
+  return swapToDead(seen, name, { at: "swapping", id: 0, certain: false, tickets: [] }, reply.version, turn);
 }
 
 /** For an instance that is known to be dead: the lock of its run directory is free, or its record is missing. */
