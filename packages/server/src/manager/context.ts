@@ -26,6 +26,8 @@ export class ManagerContext {
   readonly sandboxes = new Map<string, LiveSandbox>();
   /** Sandboxes that are on their way from the store, from before they have a place among the others. */
   readonly restoring = new Set<string>();
+  /** Sandboxes that are held still until this server can prove again that it is alive. */
+  readonly frozen = new WeakSet<LiveSandbox>();
   /** Work that goes on behind the answers: what is told apart, but must end before the server does. */
   readonly background = new Set<Promise<unknown>>();
   draining = false;

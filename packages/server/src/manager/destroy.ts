@@ -1,3 +1,4 @@
+import { SandboxerError } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { Stopwatch } from "./stopwatch.ts";
@@ -8,11 +9,10 @@ export async function destroySandbox(context: ManagerContext, sandbox: LiveSandb
   const record = { operation: "destroy", sandboxId: sandbox.id, backend: sandbox.facts.backend } as const;
   await sandbox.queue.run(async () => {
     try {
+      // What was saved or handed over meanwhile is not this server's to destroy.
+      if (sandbox.state === "gone") throw new SandboxerError("wrong_state", "The sandbox is gone.");
       if (sandbox.durable) await context.durable.ownership.destroy(sandbox.id);
-      // A sandbox whose end has failed before is ended again.
-      if (sandbox.state !== "destroying") sandbox.moveTo("destroying");
-      await sandbox.handle.destroy();
-      sandbox.moveTo("gone");
+      await end(sandbox);
       if (sandbox.durable)
         context.behind("removal of a destroyed sandbox's data", context.durable.checkpoints.removeAll(sandbox.id));
       context.options.observer.operation({ ...record, elapsedMs: stopwatch.elapsedMs, outcome: "ok" });
@@ -21,4 +21,12 @@ export async function destroySandbox(context: ManagerContext, sandbox: LiveSandb
       throw error;
     }
   });
+}
+
+/** A sandbox may have ended by itself meanwhile; one whose end has failed before is ended again. */
+async function end(sandbox: LiveSandbox): Promise<void> {
+  if (sandbox.state === "gone") return;
+  if (sandbox.state !== "destroying") sandbox.moveTo("destroying");
+  await sandbox.handle.destroy();
+  sandbox.moveTo("gone");
 }

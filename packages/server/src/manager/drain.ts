@@ -26,7 +26,15 @@ async function putDown(context: ManagerContext, sandbox: LiveSandbox): Promise<v
     else await dropFor(context, sandbox, "drain");
   } catch (error) {
     context.options.observer.problem("a sandbox could not be put down", { sandboxId: sandbox.id, error });
+    await giveUp(context, sandbox);
   }
+}
+
+/** Ends a copy that could not be saved: nobody must wait for it. Its ownership ends with this server's. */
+async function giveUp(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
+  if (sandbox.state === "gone") return;
+  sandbox.moveTo("gone");
+  await context.reported("end of a sandbox that could not be put down", sandbox.handle.destroy());
 }
 
 async function waitForStarting(context: ManagerContext): Promise<void> {

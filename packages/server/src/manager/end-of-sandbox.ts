@@ -26,7 +26,8 @@ export async function discardLostSandbox(
   sandbox: LiveSandbox,
   error: SandboxerError,
 ): Promise<void> {
-  if (sandbox.state === "gone") return;
+  // One that is being brought back finds it out by itself before it runs.
+  if (sandbox.state === "gone" || sandbox.state === "restoring") return;
   sandbox.moveTo("gone");
   context.durable.ownership.forget(sandbox.id);
   sandbox.client?.notify({ type: "lost", error });

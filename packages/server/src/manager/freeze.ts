@@ -8,31 +8,27 @@ const LOOK_MS = 50;
  * Holds sandboxes still while this server cannot prove that it is alive: others may believe that it is dead, and nobody
  * but one may let a sandbox run.
  */
-export class Freezer {
-  readonly #context: ManagerContext;
-  readonly #paused = new Set<LiveSandbox>();
-
-  constructor(context: ManagerContext) {
-    this.#context = context;
+export function freezeSandboxes(context: ManagerContext, sandboxIds: readonly string[]): void {
+  for (const sandboxId of sandboxIds) {
+    const sandbox = context.sandboxes.get(sandboxId);
+    // One that is saved or brought back is silent already; it is looked at again when it is about to go on.
+    if (sandbox?.state !== "running" || context.frozen.has(sandbox)) continue;
+    context.frozen.add(sandbox);
+    context.behind("freeze of a sandbox", sandbox.handle.pause());
   }
+}
 
-  freeze(sandboxIds: readonly string[]): void {
-    for (const sandboxId of sandboxIds) {
-      const sandbox = this.#context.sandboxes.get(sandboxId);
-      // A sandbox that is being saved is silent already, and its image is not published before the thaw.
-      if (sandbox?.state !== "running" || this.#paused.has(sandbox)) continue;
-      this.#paused.add(sandbox);
-      this.#context.behind("freeze of a sandbox", sandbox.handle.pause());
-    }
+export function thawSandboxes(context: ManagerContext, sandboxIds: readonly string[]): void {
+  for (const sandboxId of sandboxIds) {
+    const sandbox = context.sandboxes.get(sandboxId);
+    if (sandbox === undefined || !context.frozen.delete(sandbox)) continue;
+    context.behind("thaw of a sandbox", sandbox.handle.resume());
   }
+}
 
-  thaw(sandboxIds: readonly string[]): void {
-    for (const sandboxId of sandboxIds) {
-      const sandbox = this.#context.sandboxes.get(sandboxId);
-      if (sandbox === undefined || !this.#paused.delete(sandbox)) continue;
-      this.#context.behind("thaw of a sandbox", sandbox.handle.resume());
-    }
-  }
+/** For a sandbox that has just come to run, which nobody has told of the frost. */
+export function freezeIfDue(context: ManagerContext, sandbox: LiveSandbox): void {
+  if (isFrozen(context, sandbox)) freezeSandboxes(context, [sandbox.id]);
 }
 
 /** Whether nothing of a sandbox may be heard or changed now. By the clock, so that it is true right after a stall. */

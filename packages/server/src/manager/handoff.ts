@@ -11,8 +11,10 @@ export const IN_USE = "in use";
 export async function yieldSandbox(context: ManagerContext, sandboxId: string): Promise<void> {
   const { ownership } = context.durable;
   const sandbox = context.sandboxes.get(sandboxId);
-  // A release that is under way answers by itself; a sandbox that is being taken up here has a client that waits for it.
-  if (sandbox === undefined || sandbox.state === "saving" || sandbox.state === "destroying") return;
+  // A save or an end that is under way answers by itself, unless it fails.
+  if (sandbox?.state === "saving" || sandbox?.state === "destroying") await sandbox.queue.run(async () => {});
+  if (sandbox === undefined || context.sandboxes.get(sandboxId) !== sandbox) return;
+  // Also one that is being taken up here stays: it has a client that waits for it.
   if (!mayGo(sandbox)) return void (await ownership.refuse(sandboxId, IN_USE));
   try {
     await saveFor(context, sandbox, "handoff", () => {

@@ -6,6 +6,7 @@ import type { ManagerContext } from "./context.ts";
 import type { DurableStore } from "./durable-store.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 import { Execution, EXECUTION_KEY_PREFIX } from "./execution.ts";
+import { freezeIfDue } from "./freeze.ts";
 import { LiveSandbox, type SandboxFacts } from "./live-sandbox.ts";
 import { notFound } from "./not-found.ts";
 import { Stopwatch } from "./stopwatch.ts";
@@ -38,11 +39,12 @@ export async function restoreSandbox(
     sandbox.execution = execution;
     sandbox.attach(request.client, context.nowMs);
     sandbox.started(handle);
+    freezeIfDue(context, sandbox);
     watchForEnd(context, sandbox);
     observer.operation({ ...record, elapsedMs: stopwatch.elapsedMs, outcome: "ok", phases: stopwatch.phases });
     return sandbox;
   } catch (thrown) {
-    sandbox.moveTo("gone");
+    if (sandbox.state !== "gone") sandbox.moveTo("gone");
     const error = asSandboxerError(thrown);
     observer.operation({ ...record, elapsedMs: stopwatch.elapsedMs, outcome: "error", error });
     throw error;
@@ -60,13 +62,21 @@ async function bringBack(
   let handle: SandboxHandle | undefined;
   try {
     handle = await load(context, head, request, stopwatch, options);
-    return { handle, execution: await adoptExecution(handle) };
+    const execution = await adoptExecution(handle);
+    checkStillOwned(context, request.sandboxId, head);
+    return { handle, execution };
   } catch (error) {
     if (handle !== undefined) await context.reported("end of a sandbox that was not brought back", handle.destroy());
     const release = context.durable.ownership.release(request.sandboxId);
     await context.reported("release of a sandbox that was not brought back", release);
     throw error;
   }
+}
+
+/** Bringing a sandbox back takes long enough for another server to take it over. */
+function checkStillOwned({ durable }: ManagerContext, sandboxId: string, claimed: Head): void {
+  if (durable.ownership.held(sandboxId)?.epoch === claimed.epoch) return;
+  throw new SandboxerError("lease_lost", "Another server has taken the sandbox over.");
 }
 
 async function load(

@@ -8,7 +8,7 @@ import { destroySandbox } from "./destroy.ts";
 import { detachClient } from "./disconnect.ts";
 import { drainSandboxes } from "./drain.ts";
 import { discardLostSandbox } from "./end-of-sandbox.ts";
-import { Freezer, isFrozen, untilThawed } from "./freeze.ts";
+import { freezeSandboxes, isFrozen, thawSandboxes, untilThawed } from "./freeze.ts";
 import { yieldSandbox } from "./handoff.ts";
 import { startExecution } from "./execute.ts";
 import type { Execution } from "./execution.ts";
@@ -97,10 +97,12 @@ export class SandboxManager {
 
   /** This server was declared dead by others: nothing that it held under a lease is its own any more. */
   async loseOwnership(error: SandboxerError): Promise<void> {
-    const durable = [...this.#context.sandboxes.values()].filter(
-      (sandbox) => sandbox.durable && sandbox.state === "running",
-    );
-    await Promise.all(durable.map((sandbox) => discardLostSandbox(this.#context, sandbox, error)));
+    const context = this.#context;
+    // Those that are saved or brought back find it out by themselves, before they publish or run.
+    const durable = [...context.sandboxes.values()].filter((sandbox) => sandbox.durable && sandbox.state === "running");
+    const discard = (sandbox: LiveSandbox): Promise<void> =>
+      context.reported("end of a lost sandbox", discardLostSandbox(context, sandbox, error));
+    await Promise.all(durable.map(discard));
   }
 
   async drain(): Promise<void> {
@@ -112,11 +114,10 @@ export class SandboxManager {
   /** What other servers do to the sandboxes of this one. */
   #listen(): (() => void) | undefined {
     const context = this.#context;
-    const freezer = new Freezer(context);
     return context.options.durable?.ownership.listen({
       onWanted: (sandboxId) => context.behind("handoff of a sandbox", yieldSandbox(context, sandboxId)),
-      onFreeze: (sandboxIds) => freezer.freeze(sandboxIds),
-      onThaw: (sandboxIds) => freezer.thaw(sandboxIds),
+      onFreeze: (sandboxIds) => freezeSandboxes(context, sandboxIds),
+      onThaw: (sandboxIds) => thawSandboxes(context, sandboxIds),
       onLost: (sandboxId) => {
         const sandbox = context.sandboxes.get(sandboxId);
         if (sandbox === undefined) return;

@@ -2,6 +2,7 @@ import { asSandboxerError, SandboxerError, type CheckpointReference } from "@san
 import type { CallOptions } from "../support/call-options.ts";
 import type { ManagerContext } from "./context.ts";
 import { discardLostSandbox } from "./end-of-sandbox.ts";
+import { freezeIfDue } from "./freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { Stopwatch } from "./stopwatch.ts";
 import { withWorkFolder } from "./work-folder.ts";
@@ -74,7 +75,9 @@ async function save(
   try {
     await ownership.publishAndRelease(sandbox.id, checkpoint);
   } catch (error) {
-    await checkpoints.discard(sandbox.id, checkpoint.name).catch(() => {});
+    // An owner that was overtaken does not know whether its last move came to be: the head may name this image.
+    const isLost = error instanceof SandboxerError && error.code === "lease_lost";
+    if (!isLost) await checkpoints.discard(sandbox.id, checkpoint.name).catch(() => {});
     throw error;
   }
   // The head has moved: from here on there is no way back, and the views only follow.
@@ -85,7 +88,8 @@ async function save(
     });
   });
   stopwatch.lap("publish");
-  sandbox.moveTo("gone");
+  // Its end while it was published changes nothing: it is saved.
+  if (sandbox.state !== "gone") sandbox.moveTo("gone");
   context.behind("end of a saved sandbox", handle.destroy());
   context.behind("removal of old checkpoints", checkpoints.prune(sandbox.id, keepCheckpoints, [checkpoint.name]));
   return checkpoint;
@@ -104,8 +108,13 @@ async function goOn(context: ManagerContext, sandbox: LiveSandbox, error: Sandbo
   // A sandbox that ended during its save has been taken care of by its end.
   if (sandbox.state !== "saving") return;
   try {
-    await sandbox.handle.resume();
-    sandbox.moveTo("running");
+    if (context.durable.ownership.frozen) {
+      sandbox.moveTo("running");
+      freezeIfDue(context, sandbox);
+    } else {
+      await sandbox.handle.resume();
+      sandbox.moveTo("running");
+    }
     sandbox.touch(context.nowMs);
   } catch (failure) {
     context.options.observer.problem("a sandbox could not go on after a failed save", {
