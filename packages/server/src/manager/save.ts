@@ -1,6 +1,7 @@
 import { asSandboxerError, SandboxerError, type CheckpointReference } from "@sandboxer/protocol";
 import type { CallOptions } from "../support/call-options.ts";
 import type { ManagerContext } from "./context.ts";
+import type { DurableStore } from "./durable-store.ts";
 import { discardLostSandbox } from "./end-of-sandbox.ts";
 import { freezeIfDue } from "./freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
@@ -81,7 +82,7 @@ async function save(
     throw error;
   }
   // The head has moved: from here on there is no way back, and the views only follow.
-  await checkpoints.writeLatest(sandbox.id, checkpoint.name).catch((error: unknown) => {
+  await bringLatestToHead(context.durable, sandbox.id, checkpoint.name).catch((error: unknown) => {
     context.options.observer.problem("latest could not be written; the next owner repairs it", {
       sandboxId: sandbox.id,
       error,
@@ -93,6 +94,13 @@ async function save(
   context.behind("end of a saved sandbox", handle.destroy());
   context.behind("removal of old checkpoints", checkpoints.prune(sandbox.id, keepCheckpoints, [checkpoint.name]));
   return checkpoint;
+}
+
+/** Somebody may have published more while this server stalled: then `latest` must not go back, and the head says to what. */
+async function bringLatestToHead(durable: DurableStore, sandboxId: string, name: string): Promise<void> {
+  await durable.checkpoints.writeLatest(sandboxId, name);
+  const present = (await durable.ownership.read(sandboxId))?.checkpoint?.name ?? name;
+  if (present !== name) await bringLatestToHead(durable, sandboxId, present);
 }
 
 /** An execution whose end the client knows of has no business in the next life. */

@@ -1,0 +1,105 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { describe, expect, test } from "vitest";
+import type { ObjectStore } from "../../src/store/store.ts";
+import { eventually } from "../websocket/support/eventually.ts";
+import { startTestServer, type TestServer } from "../websocket/support/test-server.ts";
+import { HANDOFF, LEASE_TTL_MS, storedSandbox } from "./support/pair.ts";
+import { contentOf, headOf, save, write } from "./support/survivor.ts";
+
+const TICK = "i=0; while true; do i=$((i+1)); echo $i; sleep 0.02; done";
+
+/** A server whose way to the store can be cut. */
+async function cuttableServer(store?: string): Promise<{ server: TestServer; cut: (away: boolean) => void }> {
+  let away = false;
+  const wrapStore = (real: ObjectStore): ObjectStore =>
+    new Proxy(real, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== "function") return value;
+        return (...args: unknown[]) => {
+          if (away) throw new SandboxerError("store_unavailable", "the store is away");
+          return Reflect.apply(value, target, args) as unknown;
+        };
+      },
+    });
+  const shared = store === undefined ? {} : { store };
+  const server = await startTestServer({ leaseTtlMs: LEASE_TTL_MS, wrapStore, ...shared });
+  return { server, cut: (isAway) => void (away = isAway) };
+}
+
+async function lastsLongerThanTheLease(server: TestServer): Promise<void> {
+  await eventually("it is frozen", () => server.durable?.ownership.frozen === true);
+  await new Promise((resolve) => setTimeout(resolve, 2 * LEASE_TTL_MS));
+}
+
+describe("a store that is away for longer than the lease", () => {
+  test("when nobody took the sandbox, it goes on where it stood, and not a number is missing", async () => {
+    const first = await cuttableServer();
+    const second = await cuttableServer(first.server.storeFolder);
+    const { client, id } = await first.server.create(HANDOFF);
+    await client.run("bash", TICK).until("EXECUTION_RUNNING");
+    await eventually("it ticks", () => client.output !== "");
+    for (const { cut } of [first, second]) cut(true);
+    await lastsLongerThanTheLease(first.server);
+    const before = client.output;
+    for (const { cut } of [first, second]) cut(false);
+    await eventually("it ticks again", () => client.output.length > before.length + 20);
+    const numbers = client.output.trimEnd().split("\n").map(Number);
+    expect(numbers).toEqual(numbers.map((_number, index) => index + 1));
+    expect((await headOf(first.server, id)).epoch).toBe(1);
+    // Both servers are what they were: a handoff is possible as before.
+    await second.server.attach(id).until("RUNNING");
+    expect(first.server.backend.runningCount).toBe(0);
+  });
+
+  test("when another server took it over, the old copy is thrown away and publishes nothing", async () => {
+    const first = await cuttableServer();
+    const second = await startTestServer({ leaseTtlMs: LEASE_TTL_MS, store: first.server.storeFolder ?? null });
+    const id = await storedSandbox(first.server);
+    const old = first.server.attach(id);
+    await old.until("RUNNING");
+    await write(old, "unsaved");
+    first.cut(true);
+    const fresh = second.attach(id);
+    await fresh.until("RUNNING");
+    expect(await contentOf(fresh)).toBe("old");
+    const taken = await headOf(second, id);
+    first.cut(false);
+    const said = await old.untilClosed();
+    expect([said[0], said.at(-1)]).toEqual(["LOCK_RENEWAL_ERROR", 4000]);
+    expect(first.server.backend.runningCount).toBe(0);
+    expect(await headOf(second, id)).toEqual(taken);
+    // The server that lost it goes on under a new name, and may have it again.
+    await write(fresh, "mine");
+    await save(fresh);
+    await eventually("it lives again", () => first.server.durable?.ownership.frozen === false);
+    const back = first.server.attach(id);
+    await back.until("RUNNING");
+    expect(await contentOf(back)).toBe("mine");
+  });
+
+  test("a save that was under way when another server took over is not published", async () => {
+    const first = await cuttableServer();
+    const second = await startTestServer({ leaseTtlMs: LEASE_TTL_MS, store: first.server.storeFolder ?? null });
+    const id = await storedSandbox(first.server);
+    const old = first.server.attach(id);
+    await old.until("RUNNING");
+    await write(old, "unsaved");
+    const held = Promise.withResolvers<void>();
+    first.server.backend.faults.set("snapshot", { until: held.promise });
+    await old.send({ action: "checkpoint" }).until("CHECKPOINTING");
+    first.cut(true);
+    const fresh = second.attach(id);
+    await fresh.until("RUNNING");
+    const taken = await headOf(second, id);
+    first.cut(false);
+    await eventually("the old owner knows", () => first.server.instances?.held(id) === undefined);
+    held.resolve();
+    const said = await old.untilClosed();
+    expect(said).not.toContain("CHECKPOINTED");
+    expect(said.at(-1)).toBe(4000);
+    await eventually("the old copy is gone", () => first.server.backend.runningCount === 0);
+    expect(await headOf(second, id)).toEqual(taken);
+    expect(await contentOf(fresh)).toBe("old");
+  });
+});

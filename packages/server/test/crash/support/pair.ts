@@ -1,0 +1,29 @@
+import { startTestServer, type TestServer } from "../../websocket/support/test-server.ts";
+import { CrashServer } from "./crash-server.ts";
+import type { StepName } from "./steps.ts";
+import { save, write } from "./survivor.ts";
+
+export const DURABLE = { enable_checkpoint: true };
+export const HANDOFF = { ...DURABLE, enable_sandbox_handoff: true };
+/** How a process ends that was killed with -9. */
+export const KILLED = { code: null, signal: "SIGKILL" };
+
+export const LEASE_TTL_MS = 1_000;
+
+/** One server that lives on, and one that dies or stops at a step; short leases, so that nobody waits long. */
+export async function pair(
+  step: StepName,
+  fate: "dieAt" | "stopAt" = "dieAt",
+): Promise<{ survivor: TestServer; doomed: CrashServer; store: string }> {
+  const survivor = await startTestServer({ leaseTtlMs: LEASE_TTL_MS });
+  const store = survivor.storeFolder ?? "";
+  return { survivor, store, doomed: await CrashServer.start({ store, [fate]: step }) };
+}
+
+/** A sandbox in the store, with an acknowledged state that holds `old`. */
+export async function storedSandbox(server: TestServer, configuration: object = DURABLE): Promise<string> {
+  const { client, id } = await server.create(configuration);
+  await write(client, "old");
+  await save(client);
+  return id;
+}

@@ -1,0 +1,61 @@
+import { headSchema, type Head } from "@sandboxer/protocol";
+
+/** A call to the store, as the rest of the server makes it: what it does, to what, and the head that goes over. */
+export interface StoreCall {
+  readonly operation: "readCell" | "swapCell" | "list" | "read" | "write" | "writeText";
+  readonly key: string;
+  /** What is written, or what was read, where it is a head. */
+  readonly head?: Head | undefined;
+}
+
+/** Where a server ends: before a call, in the middle of the bytes that it writes, or once the call is done. */
+export interface Step {
+  readonly moment: "before" | "within" | "after";
+  readonly isAt: (call: StoreCall) => boolean;
+}
+
+const swaps =
+  (matches: (head: Head) => boolean): Step["isAt"] =>
+  ({ operation, head }) =>
+    operation === "swapCell" && head !== undefined && matches(head);
+const creates = swaps((head) => head.epoch === 1 && head.owner !== null && head.want === null);
+const claims = swaps((head) => head.epoch > 1 && head.owner !== null && head.want === null);
+const releases = swaps((head) => head.state === "parked");
+const asks = swaps((head) => head.want !== null && head.want.refused === undefined);
+const deletes = swaps((head) => head.state === "deleted");
+const isImage = ({ key }: StoreCall): boolean => /\/checkpoint_\d+\.img$/.test(key);
+const writesImage = (call: StoreCall): boolean => call.operation === "write" && isImage(call);
+
+/**
+ * The steps of a sandbox's life between which a server may die. Each is seen from the store: what happens between two
+ * calls to it stays in the process, and goes with it.
+ */
+export const STEPS = {
+  "the sandbox is made, its head is not": { moment: "before", isAt: creates },
+  "the head is made": { moment: "after", isAt: creates },
+  "the state is saved, nothing of it is in the store": {
+    moment: "before",
+    isAt: ({ operation, key }) => operation === "list" && key.endsWith("/checkpoints"),
+  },
+  "half of the image is written": { moment: "within", isAt: writesImage },
+  "the image is written": { moment: "after", isAt: writesImage },
+  "the head is about to be released": { moment: "before", isAt: releases },
+  "the head is released": { moment: "after", isAt: releases },
+  "latest is written": { moment: "after", isAt: ({ operation }) => operation === "writeText" },
+  "the head is claimed": { moment: "after", isAt: claims },
+  "the image is read": { moment: "after", isAt: (call) => call.operation === "read" && isImage(call) },
+  "the owner is asked": { moment: "after", isAt: asks },
+  "the request is seen": {
+    moment: "after",
+    isAt: ({ operation, head }) => operation === "readCell" && head != null && head.want !== null,
+  },
+  "the head is about to become a tombstone": { moment: "before", isAt: deletes },
+  "the head is a tombstone": { moment: "after", isAt: deletes },
+} as const satisfies Record<string, Step>;
+
+export type StepName = keyof typeof STEPS;
+
+export function headIn(key: string, body: Uint8Array | undefined): Head | undefined {
+  if (body === undefined || !key.endsWith("/metadata.json")) return undefined;
+  return headSchema.safeParse(JSON.parse(Buffer.from(body).toString("utf8"))).data;
+}
