@@ -12,7 +12,7 @@ export function freezeSandboxes(context: ManagerContext, sandboxIds: readonly st
   for (const sandboxId of sandboxIds) {
     const sandbox = context.sandboxes.get(sandboxId);
     // One that is saved or brought back is silent already; it is looked at again when it is about to go on.
-    if (sandbox?.state !== "running" || context.frozen.has(sandbox)) continue;
+    if (sandbox?.state !== "running") continue;
     context.frozen.add(sandbox);
     context.behind("freeze of a sandbox", sandbox.handle.pause());
   }

@@ -50,13 +50,14 @@ function aroundHeadSwaps(around: (swap: Swap) => ReturnType<Swap>): (store: Obje
 function stillnessWatch(): { still: Map<string, boolean>; wrapBackend: (backend: FakeBackend) => FakeBackend } {
   const still = new Map<string, boolean>();
   const watch = (handle: SandboxHandle): SandboxHandle => {
-    const { pause, resume } = handle;
+    const pause = handle.pause.bind(handle);
+    const resume = handle.resume.bind(handle);
     handle.pause = async () => {
-      await pause.call(handle);
+      await pause();
       still.set(handle.sandboxId, true);
     };
     handle.resume = async () => {
-      await resume.call(handle);
+      await resume();
       still.set(handle.sandboxId, false);
     };
     return handle;
@@ -170,6 +171,22 @@ describe("a server that cannot prove that it lives", () => {
     await eventually("it is held still", () => watch.still.get(id) === true);
     store.away = false;
     await eventually("it goes on", () => watch.still.get(id) === false);
+  });
+
+  test("says nothing to a client that attaches until it can", async () => {
+    const store = absentableStore();
+    const server = await startTestServer({ leaseTtlMs: 1_000, wrapStore: store.wrapStore });
+    const { client, id } = await server.create(DURABLE);
+    await client.leave();
+    await eventually("the client has gone", () => server.sockets.size === 0);
+    store.away = true;
+    await eventually("it is frozen", () => server.durable?.ownership.frozen === true);
+    const attached = server.attach(id);
+    await attached.opened;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(attached.events).toEqual([]);
+    store.away = false;
+    expect(await attached.outcome()).toEqual(["RUNNING"]);
   });
 
   test("drains all the same, with a client that waits for an answer", async () => {

@@ -136,11 +136,11 @@ export class GvisorSandbox implements SandboxHandle {
   }
 
   pause(): Promise<void> {
-    return this.#stillness.pause();
+    return this.#stillness.hold();
   }
 
   resume(): Promise<void> {
-    return this.#stillness.release();
+    return this.#stillness.letGo();
   }
 
   /** A gVisor sandbox that is not running exists only as an image; there is nothing to come back to. */

@@ -9,6 +9,8 @@ export class Stillness {
   readonly #containerId: string;
   /** runsc refuses to pause what is paused and to resume what runs, so one step comes after the other. */
   readonly #steps = new SerialQueue();
+  /** Its user wants it paused; the rest is what a save needs, and ends with it. */
+  #held = false;
   #silent = false;
   #frozen = false;
   #paused = false;
@@ -23,8 +25,7 @@ export class Stillness {
   silence(): Promise<void> {
     return this.#steps.run(async () => {
       // A paused agent cannot fall silent.
-      if (this.#paused) await this.#command("resume");
-      this.#paused = false;
+      if (this.#paused) await this.#resume();
       await this.#agent.quiesce();
       this.#silent = true;
     });
@@ -33,17 +34,26 @@ export class Stillness {
   /** After this nothing inside goes on but the agent, which still answers. */
   freeze(): Promise<void> {
     return this.#steps.run(async () => {
+      // Nor can a paused one freeze the others or read their files.
+      if (this.#paused) await this.#resume();
       await this.#agent.freezeProcesses();
       this.#frozen = true;
     });
   }
 
+  /** Paused until {@link letGo}, whatever is saved meanwhile. */
+  hold(): Promise<void> {
+    this.#held = true;
+    return this.pause();
+  }
+
+  letGo(): Promise<void> {
+    this.#held = false;
+    return this.release();
+  }
+
   pause(): Promise<void> {
-    return this.#steps.run(async () => {
-      if (this.#paused) return;
-      await this.#command("pause");
-      this.#paused = true;
-    });
+    return this.#steps.run(() => this.#pause());
   }
 
   /** Begins to pause without waiting for it. A sandbox that ends meanwhile needs no pause. */
@@ -56,15 +66,28 @@ export class Stillness {
     return this.#steps.run(async () => {});
   }
 
+  /** Ends what a save needed. A sandbox that is held stays paused. */
   release(): Promise<void> {
     return this.#steps.run(async () => {
-      if (this.#paused) await this.#command("resume");
-      this.#paused = false;
+      const needsAgent = this.#silent || this.#frozen;
+      if (this.#paused && (needsAgent || !this.#held)) await this.#resume();
       if (this.#silent) await this.#agent.resume();
       this.#silent = false;
       if (this.#frozen) await this.#agent.thawProcesses();
       this.#frozen = false;
+      if (this.#held) await this.#pause();
     });
+  }
+
+  async #pause(): Promise<void> {
+    if (this.#paused) return;
+    await this.#command("pause");
+    this.#paused = true;
+  }
+
+  async #resume(): Promise<void> {
+    await this.#command("resume");
+    this.#paused = false;
   }
 
   /** What fails on a sandbox that has ended fails for that reason. */

@@ -28,6 +28,7 @@ export async function serveAttach(connection: Connection, parameters: AttachPara
   } catch (error) {
     return refuse(outbox, asSandboxerError(error));
   }
+  await connection.manager.untilThawed(sandbox);
   outbox.status("RUNNING");
   await connection.serve(sandbox);
 }
