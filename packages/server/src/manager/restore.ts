@@ -135,7 +135,7 @@ function factsOf(sandboxId: string, head: Head): SandboxFacts {
   };
 }
 
-/** A folder in the seeds' layout has no head: it gets one, with the state that its `latest` names. */
+/** A folder in the seeds' layout has no head: it gets one that nobody owns, with the state that its `latest` names. */
 async function importHead(durable: DurableStore, sandboxId: string): Promise<Head> {
   const name = await durable.checkpoints.latestName(sandboxId);
   if (name === undefined) throw notFound(sandboxId);
@@ -148,7 +148,7 @@ async function importHead(durable: DurableStore, sandboxId: string): Promise<Hea
     kind: image.manifest.kind,
     parent: null,
   };
-  return durable.ownership.create(sandboxId, {
+  await durable.ownership.create(sandboxId, {
     idleTimeoutSeconds: 300,
     backend: BACKEND_OF_KIND[image.manifest.kind] ?? "gvisor",
     spec: { env: {}, resources: {}, network: "none" },
@@ -161,6 +161,7 @@ async function importHead(durable: DurableStore, sandboxId: string): Promise<Hea
     tokenHash: null,
     checkpoint,
   });
+  return durable.ownership.release(sandboxId);
 }
 
 const BACKEND_OF_KIND: Readonly<Record<string, string>> = { "gvisor-checkpoint": "gvisor", "fake-state": "fake" };

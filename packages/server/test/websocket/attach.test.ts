@@ -188,6 +188,19 @@ test("a folder in the seed's layout, without a head, is restored by its latest",
   expect(await third.until("RUNNING")).toEqual(["RESTORING", "RUNNING"]);
 });
 
+test("an import that finds no room is not kept from others", async () => {
+  const [from, to] = [await startTestServer(), await startTestServer({ maxSandboxes: 1 })];
+  const { client, id } = await from.create(DURABLE);
+  await client.send({ action: "checkpoint" }).untilClosed();
+  await cp(join(from.storeFolder ?? "", id, "checkpoints"), join(to.storeFolder ?? "", id, "checkpoints"), {
+    recursive: true,
+  });
+  await to.create();
+  expect((await to.attach(id).untilClosed()).at(-1)).toBe(4000);
+  const another = await startTestServer({ store: to.storeFolder ?? null });
+  expect(await another.attach(id).outcome()).toEqual(["RESTORING", "RUNNING"]);
+});
+
 test("a storm on an import: one gets it", async () => {
   const [from, to] = [await startTestServer(), await startTestServer()];
   const { client, id } = await from.create(DURABLE);

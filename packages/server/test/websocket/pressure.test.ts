@@ -163,3 +163,12 @@ describe("frames that break the rules of WebSocket", () => {
     await server.create();
   });
 });
+
+test("a client that has sent much more than was handled hears of the end at once", async () => {
+  const server = await startTestServer();
+  const { client } = await server.create({ enable_checkpoint: true });
+  client.send({ action: "checkpoint" });
+  for (let index = 0; index < 500; index++) client.send({ action: "kill_process" });
+  const closed = await Promise.race([client.closed, new Promise((resolve) => setTimeout(resolve, 5_000, "late"))]);
+  expect(closed).toBe(1000);
+});

@@ -15,6 +15,7 @@ export class Inbox {
   constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.on("message", (data: Buffer, isBinary: boolean) => {
+      if (this.#closed) return;
       const text = isBinary ? undefined : data.toString("utf8");
       this.#messages.push(text);
       this.#waitingBytes += text?.length ?? 0;
@@ -28,6 +29,8 @@ export class Inbox {
   end(): void {
     this.#closed = true;
     this.#messages.length = 0;
+    // The client's own last word is read as well.
+    if (this.#socket.isPaused) this.#socket.resume();
     this.#wake();
   }
 
