@@ -61,6 +61,11 @@ test.each([
   JSON.stringify({ ...spec, process: { ...spec.process, apparmorProfile: "" } }),
   JSON.stringify({ ...spec, linux: { ...spec.linux, namespaces: [{ type: "pid", path: "/proc/1/ns/pid" }] } }),
   JSON.stringify({ ...spec, mounts: [{ destination: "/x", type: "overlay", source: "/" }] }),
+  // runsc takes any mount with such an option for a bind of the host's folder.
+  JSON.stringify({ ...spec, mounts: [{ destination: "/x", type: "tmpfs", source: "/root", options: ["rbind"] }] }),
+  JSON.stringify({ ...spec, mounts: [{ destination: "/x", type: "tmpfs", source: "/root" }] }),
+  JSON.stringify({ ...spec, mounts: [{ destination: "/usr", type: "bind", source: "", options: ["rbind", "rw"] }] }),
+  JSON.stringify({ ...spec, mounts: [{ destination: "/usr", type: "bind", source: "" }] }),
 ])("what is not ours is a damaged image: %s", (text) => {
   expect(() => parseSavedSpec(text)).toThrow(expect.objectContaining({ code: "image_damaged" }));
 });

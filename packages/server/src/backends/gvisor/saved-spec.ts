@@ -1,12 +1,30 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
 
-const Mount = z.strictObject({
-  destination: z.string().startsWith("/"),
-  type: z.enum(["proc", "sysfs", "tmpfs", "bind"]),
-  source: z.string(),
-  options: z.array(z.string()).optional(),
-});
+const READ_ONLY_BIND = ["rbind", "ro", "nosuid"];
+
+const Mount = z
+  .strictObject({
+    destination: z.string().startsWith("/"),
+    type: z.enum(["proc", "sysfs", "tmpfs", "bind"]),
+    source: z.string(),
+    options: z.array(z.string()).optional(),
+  })
+  .refine(showsNothingOfTheHost, "is not a mount of this server's");
+
+/** runsc takes every mount with the option `bind` for one of a folder of the host, whatever its type says. */
+function showsNothingOfTheHost({
+  type,
+  source,
+  options = [],
+}: {
+  type: string;
+  source: string;
+  options?: string[] | undefined;
+}) {
+  if (type === "bind") return options.join() === READ_ONLY_BIND.join();
+  return source === type && options.every((option) => /^(nosuid|noexec|nodev|ro|mode=\d+|size=\d+)$/.test(option));
+}
 
 /**
  * The parts of an OCI runtime configuration that are written here, and nothing else: an image comes from a store, and
