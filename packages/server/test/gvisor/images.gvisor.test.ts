@@ -71,12 +71,16 @@ describeGvisor("images", (engine) => {
   test("a configuration that is not ours is refused, whatever it asks for", async () => {
     const config = JSON.parse(readFileSync(pathOf(snapshot, "config.json"), "utf8")) as Record<string, unknown>;
     const hook = { createRuntime: [{ path: "/bin/sh", args: ["sh", "-c", "touch /tmp/sandboxer-owned"] }] };
-    const mount = { destination: "/host", type: "bind", source: "/", options: ["rbind", "rw"] };
+    const mount = { destination: "/host", type: "bind", source: "/", options: ["rbind", "ro", "nosuid"] };
+    const disguised = { destination: "/host", type: "tmpfs", source: "/", options: ["rbind"] };
+    const withMount = (added: object): object => ({ ...config, mounts: [...(config["mounts"] as unknown[]), added] });
     for (const [forged, code] of [
       [{ ...config, hooks: hook }, "image_damaged"],
       [{ ...config, annotations: { "dev.gvisor.spec.mount.x.source": "/" } }, "image_damaged"],
       [{ ...config, linux: { ...(config["linux"] as object), devices: [] } }, "image_damaged"],
-      [{ ...config, mounts: [...(config["mounts"] as unknown[]), mount] }, "image_incompatible"],
+      [withMount(mount), "image_incompatible"],
+      [withMount({ ...mount, options: ["rbind", "rw"] }), "image_damaged"],
+      [withMount(disguised), "image_damaged"],
     ] as const) {
       const path = join(await fixture.folder(), "config.json");
       writeFileSync(path, JSON.stringify(forged));
