@@ -61,8 +61,11 @@ export class CrashServer {
     );
     const log: string[] = [];
     createInterface(child.stderr).on("line", (line) => log.push(line));
-    onTestFinished(() => void child.kill("SIGKILL"));
-    return new CrashServer(await firstLine(child, log), dataDirectory, child, log);
+    const url = await firstLine(child, log);
+    const server = new CrashServer(url, dataDirectory, child, log);
+    // Real engines outlive a server that is killed; what is fake does not, and may be stopped at its step once more.
+    onTestFinished(async () => void (backend === "fake" ? server.kill("SIGKILL") : await server.stop()));
+    return server;
   }
 
   get log(): string {
@@ -96,6 +99,7 @@ export class CrashServer {
 
   /** An orderly end; gives the exit code. */
   async stop(): Promise<number | null> {
+    this.kill("SIGCONT");
     this.kill("SIGTERM");
     return (await this.exited).code;
   }
