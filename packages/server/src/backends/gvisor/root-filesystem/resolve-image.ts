@@ -1,5 +1,5 @@
 import { mkdir, realpath } from "node:fs/promises";
-import { sep } from "node:path";
+import { resolve, sep } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import { dockerRootFilesystem, ociRootFilesystem } from "./container-image.ts";
 import { directoryRootFilesystem } from "./directory.ts";
@@ -50,20 +50,21 @@ export class ImageResolver {
     await mkdir(cacheDirectory, { recursive: true });
     if (image === "host") return hostRootFilesystem(cacheDirectory);
     const [, scheme = "", rest = ""] = /^([a-z]+):(.+)$/s.exec(image) ?? [];
-    const resolver = RESOLVERS[scheme];
+    const resolver = Object.hasOwn(RESOLVERS, scheme) ? RESOLVERS[scheme] : undefined;
     if (resolver === undefined) {
       throw new SandboxerError(
         "bad_request",
         `The image ${JSON.stringify(image)} is none of host, dir:PATH, tar:PATH, docker:NAME, oci:PATH:TAG.`,
       );
     }
-    if (PATH_SCHEMES.has(scheme)) await this.#checkPlace(image, rest);
+    if (PATH_SCHEMES.has(scheme)) await this.#checkPlace(image, scheme === "oci" ? rest.replace(/:[^/]*$/, "") : rest);
     return resolver(image, rest, cacheDirectory);
   }
 
   async #checkPlace(image: string, path: string): Promise<void> {
     if (this.#options.trustedImages.includes(image)) return;
-    const place = await realpath(path.replace(/:[^/]*$/, "")).catch(() => path);
+    // Programs that read it may go up by the letters of the path, past a folder that is not there.
+    const place = await realpath(path).catch(() => resolve(path));
     for (const directory of this.#options.imageDirectories) {
       const allowed = await realpath(directory).catch(() => directory);
       if (place.startsWith(allowed.endsWith(sep) ? allowed : allowed + sep)) return;

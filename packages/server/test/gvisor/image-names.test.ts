@@ -1,0 +1,27 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { ImageResolver } from "../../src/backends/gvisor/root-filesystem/resolve-image.ts";
+import { temporaryFolder } from "../websocket/support/temporary-folder.ts";
+
+async function openResolver(): Promise<{ resolver: ImageResolver; images: string }> {
+  const folder = await temporaryFolder();
+  const images = join(folder, "images");
+  await mkdir(images);
+  await mkdir(join(folder, "secrets:1"));
+  const cacheDirectory = join(folder, "cache");
+  return { images, resolver: new ImageResolver({ cacheDirectory, trustedImages: [], imageDirectories: [images] }) };
+}
+
+test.each(["dir:IMAGES/../secrets:1", "dir:IMAGES/none/../../secrets:1", "oci:IMAGES/none/../../layout:tag"])(
+  "a path that leads out of the image folder is refused: %s",
+  async (name) => {
+    const { resolver, images } = await openResolver();
+    await expect(resolver.resolve(name.replace("IMAGES", images))).rejects.toMatchObject({ code: "permission_denied" });
+  },
+);
+
+test.each(["constructor:x", "valueOf:x", "nothing:x", "dir:"])("%s is no image", async (name) => {
+  const { resolver } = await openResolver();
+  await expect(resolver.resolve(name)).rejects.toMatchObject({ code: "bad_request" });
+});
