@@ -35,7 +35,9 @@ export async function expectRolled(
     }
   };
   const rolling = roll().finally(() => rolled.abort());
-  await Promise.all([rolling, ...clients.map(live)]);
+  // Also after a failure the servers come to the end of their turn: none is started behind the test's back.
+  const outcomes = await Promise.allSettled([rolling, ...clients.map(live)]);
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   // Every server has gone, so that nobody came through on one socket.
   for (const { moves } of clients) expect(moves).toBeGreaterThan(0);
 }
