@@ -1,4 +1,5 @@
 const NAME = /^checkpoint_(\d{1,16})\.img$/;
+const MARK = /^checkpoint_(\d{1,16})\.removed$/;
 
 export function checkpointName(wallMs: number): string {
   return `checkpoint_${Math.trunc(wallMs)}.img`;
@@ -6,6 +7,31 @@ export function checkpointName(wallMs: number): string {
 
 /** Undefined for a text that is no checkpoint's name. */
 export function checkpointMs(name: string): number | undefined {
-  const digits = NAME.exec(name)?.[1];
+  return numberIn(NAME.exec(name));
+}
+
+/**
+ * Marks that an image was removed that no head ever named. Names of later images are greater than it, so that no name is
+ * used twice: a removal that comes late, from whomever, finds nothing.
+ */
+export function removalMarkName(ms: number): string {
+  return `checkpoint_${ms}.removed`;
+}
+
+export function removalMarkMs(name: string): number | undefined {
+  return numberIn(MARK.exec(name));
+}
+
+export function checkpointsFolder(sandboxId: string): string {
+  return `${sandboxId}/checkpoints`;
+}
+
+/** The key of an image, or of anything else beside it. */
+export function checkpointKey(sandboxId: string, name: string): string {
+  return `${checkpointsFolder(sandboxId)}/${name}`;
+}
+
+function numberIn(match: RegExpExecArray | null): number | undefined {
+  const digits = match?.[1];
   return digits === undefined ? undefined : Number(digits);
 }

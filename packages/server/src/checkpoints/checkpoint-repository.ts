@@ -2,7 +2,7 @@ import { type CheckpointReference, SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotPayload } from "../backends/backend.ts";
 import { ObjectNotFoundError, type ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
-import { checkpointMs, checkpointName } from "./checkpoint-names.ts";
+import { checkpointKey, checkpointMs, checkpointName, checkpointsFolder, removalMarkMs } from "./checkpoint-names.ts";
 import { imageDamaged } from "./image-errors.ts";
 import { openImage, type OpenImage } from "./open-image.ts";
 import { saveImage } from "./save-image.ts";
@@ -34,14 +34,14 @@ export class CheckpointRepository {
 
   /**
    * Writes a saved state as a new image and reads its manifest back. Names grow along a sandbox's life even where a clock
-   * went back: each is later than all that are there. Publishing it, in the head, is up to the owner.
+   * went back: each is later than all that are there, and than those that a mark says were there. Publishing it, in the
+   * head, is up to the owner.
    */
   async save(sandboxId: string, state: SnapshotPayload, options: SaveOptions): Promise<CheckpointReference> {
-    const newest = (await this.list(sandboxId))[0];
-    const newestMs = newest === undefined ? -1 : (checkpointMs(newest.name) ?? -1);
-    for (let nameMs = Math.max(Math.trunc(options.wallMs), newestMs + 1); ; nameMs++) {
+    const takenMs = await this.#greatestTakenMs(sandboxId);
+    for (let nameMs = Math.max(Math.trunc(options.wallMs), takenMs + 1); ; nameMs++) {
       const name = checkpointName(nameMs);
-      const key = imageKey(sandboxId, name);
+      const key = checkpointKey(sandboxId, name);
       if ((await this.#store.stat(key)) !== undefined) continue;
       const label = { sandboxId, createdAt: new Date(options.wallMs).toISOString(), parent: options.parent };
       const saved = await saveImage(this.#store, key, state, label, options);
@@ -73,7 +73,7 @@ export class CheckpointRepository {
         hint: "Names look like checkpoint_1790000000000.img.",
       });
     }
-    return await openImage(this.#store, imageKey(sandboxId, name));
+    return await openImage(this.#store, checkpointKey(sandboxId, name));
   }
 
   /** Newest first. */
@@ -121,29 +121,31 @@ export class CheckpointRepository {
   async prune(sandboxId: string, keepNewest: number, protectedNames: readonly string[]): Promise<readonly string[]> {
     const candidates = (await this.list(sandboxId)).slice(keepNewest);
     const removed = candidates.map(({ name }) => name).filter((name) => !protectedNames.includes(name));
-    for (const name of removed) await this.#store.delete(imageKey(sandboxId, name));
+    for (const name of removed) await this.#store.delete(checkpointKey(sandboxId, name));
     return removed;
   }
 
   /** Removes one image that was saved and will not be published. */
   async discard(sandboxId: string, name: string): Promise<void> {
-    await this.#store.delete(imageKey(sandboxId, name));
+    await this.#store.delete(checkpointKey(sandboxId, name));
   }
 
   /** Removes every image of a destroyed sandbox. Its tombstone stays. */
   async removeAll(sandboxId: string): Promise<void> {
     await this.#store.deleteTree(checkpointsFolder(sandboxId));
   }
-}
 
-function checkpointsFolder(sandboxId: string): string {
-  return `${sandboxId}/checkpoints`;
-}
-
-function imageKey(sandboxId: string, name: string): string {
-  return `${checkpointsFolder(sandboxId)}/${name}`;
+  async #greatestTakenMs(sandboxId: string): Promise<number> {
+    const folder = checkpointsFolder(sandboxId);
+    let takenMs = -1;
+    for await (const { key } of this.#store.list(folder)) {
+      const name = key.slice(folder.length + 1);
+      takenMs = Math.max(takenMs, checkpointMs(name) ?? removalMarkMs(name) ?? -1);
+    }
+    return takenMs;
+  }
 }
 
 function latestKey(sandboxId: string): string {
-  return `${checkpointsFolder(sandboxId)}/latest`;
+  return checkpointKey(sandboxId, "latest");
 }

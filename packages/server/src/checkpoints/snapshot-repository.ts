@@ -5,14 +5,17 @@ import { AmbiguousWriteError, type Cell, type ObjectStore } from "../store/store
 import type { CallOptions } from "../support/call-options.ts";
 import { openImage, type OpenImage } from "./open-image.ts";
 import { saveImage } from "./save-image.ts";
-import { decodeSnapshotRecord, encodeSnapshotRecord, type SnapshotRecord } from "./snapshot-record.ts";
+import {
+  decodeSnapshotRecord,
+  encodeSnapshotRecord,
+  isSnapshotName,
+  SNAPSHOT_HISTORY_LENGTH,
+  snapshotKey,
+  type SnapshotRecord,
+  SNAPSHOT_RECORD,
+  SNAPSHOTS_FOLDER,
+} from "./snapshot-record.ts";
 import { unpackImage } from "./unpack.ts";
-
-const FOLDER = "filesystem-snapshots";
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
-
-/** More saves under one name than can be under way at the same time. */
-const HISTORY_LENGTH = 64;
 
 interface Replacement {
   readonly record: SnapshotRecord;
@@ -42,7 +45,7 @@ export class SnapshotRepository {
     const image = `image_${randomUUID()}.img`;
     const createdAt = new Date(options.wallMs).toISOString();
     const label = { sandboxId: options.sandboxId, createdAt, parent: null };
-    const saved = await saveImage(this.#store, imageKey(name, image), state, label, options);
+    const saved = await saveImage(this.#store, snapshotKey(name, image), state, label, options);
     if (saved === "conflict") throw new SandboxerError("internal", `The fresh name ${image} is taken.`);
     const replaced = await this.#replaceRecord({
       format: 1,
@@ -55,7 +58,7 @@ export class SnapshotRepository {
       created_at: createdAt,
       history: [],
     });
-    if (replaced.oldImage !== undefined) await this.#store.delete(imageKey(name, replaced.oldImage));
+    if (replaced.oldImage !== undefined) await this.#store.delete(snapshotKey(name, replaced.oldImage));
     return replaced.record;
   }
 
@@ -66,8 +69,8 @@ export class SnapshotRepository {
 
   async list(): Promise<readonly SnapshotRecord[]> {
     const found: SnapshotRecord[] = [];
-    for await (const name of this.#store.listFolders(FOLDER)) {
-      const record = NAME.test(name) ? await this.get(name) : undefined;
+    for await (const name of this.#store.listFolders(SNAPSHOTS_FOLDER)) {
+      const record = isSnapshotName(name) ? await this.get(name) : undefined;
       if (record !== undefined) found.push(record);
     }
     return found.toSorted((a, b) => (a.name < b.name ? -1 : 1));
@@ -86,7 +89,7 @@ export class SnapshotRepository {
         throw new SandboxerError("snapshot_not_found", `There is no filesystem snapshot "${name}".`);
       }
       try {
-        return await openImage(this.#store, imageKey(name, record.image));
+        return await openImage(this.#store, snapshotKey(name, record.image));
       } catch (error) {
         if (record.image === tried) throw error;
         tried = record.image;
@@ -96,7 +99,8 @@ export class SnapshotRepository {
 
   /**
    * The newest save wins, so a conflict is met by putting the record on top. A swap whose answer was lost may have been
-   * applied, and another save may have replaced it already; its history tells.
+   * applied, and another save may have replaced it already; its history tells. An image that was collected is gone, and
+   * whoever saved it is told, because every swap is of a record that was read and does not say so.
    */
   async #replaceRecord(fresh: SnapshotRecord): Promise<Replacement> {
     for (let ambiguous = false; ;) {
@@ -104,14 +108,20 @@ export class SnapshotRepository {
       const history = present === undefined ? [] : [present.record.image, ...present.record.history];
       const ours = history.indexOf(fresh.image);
       if (ours >= 0) return { record: fresh, oldImage: history[ours + 1] };
-      const record = { ...fresh, history: history.slice(0, HISTORY_LENGTH) };
+      const collected = present?.record.collected;
+      if (collected?.includes(fresh.image) === true) throw collectedMeanwhile(fresh.name);
+      const record = {
+        ...fresh,
+        history: history.slice(0, SNAPSHOT_HISTORY_LENGTH),
+        ...(collected === undefined ? {} : { collected }),
+      };
       try {
         const body = encodeSnapshotRecord(record);
-        const swap = await this.#store.swapCell(recordKey(fresh.name), present?.cell.version, body);
+        const swap = await this.#store.swapCell(snapshotKey(fresh.name, SNAPSHOT_RECORD), present?.cell.version, body);
         if (swap.outcome === "written") return { record, oldImage: history[0] };
       } catch (error) {
         if (!(error instanceof AmbiguousWriteError)) {
-          if (!ambiguous) await this.#store.delete(imageKey(fresh.name, fresh.image));
+          if (!ambiguous) await this.#store.delete(snapshotKey(fresh.name, fresh.image));
           throw error;
         }
         ambiguous = true;
@@ -120,22 +130,20 @@ export class SnapshotRepository {
   }
 
   async #read(name: string): Promise<{ readonly cell: Cell; readonly record: SnapshotRecord } | undefined> {
-    const cell = await this.#store.readCell(recordKey(name));
+    const cell = await this.#store.readCell(snapshotKey(name, SNAPSHOT_RECORD));
     return cell === undefined ? undefined : { cell, record: decodeSnapshotRecord(name, cell.body) };
   }
 }
 
-function checkName(name: string): void {
-  if (NAME.test(name)) return;
-  throw new SandboxerError("bad_request", `"${name}" cannot be the name of a filesystem snapshot.`, {
-    hint: "Use up to 128 letters, digits, dots, dashes and underscores, beginning with a letter or a digit.",
+function collectedMeanwhile(name: string): SandboxerError {
+  return new SandboxerError("checkpoint_failed", `The image for the filesystem snapshot "${name}" was collected.`, {
+    hint: "Its server was taken for dead while it saved. What the name stood for before is intact; try again.",
   });
 }
 
-function recordKey(name: string): string {
-  return `${FOLDER}/${name}/record.json`;
-}
-
-function imageKey(name: string, image: string): string {
-  return `${FOLDER}/${name}/${image}`;
+function checkName(name: string): void {
+  if (isSnapshotName(name)) return;
+  throw new SandboxerError("bad_request", `"${name}" cannot be the name of a filesystem snapshot.`, {
+    hint: "Use up to 128 letters, digits, dots, dashes and underscores, beginning with a letter or a digit.",
+  });
 }

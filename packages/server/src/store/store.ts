@@ -25,6 +25,12 @@ export interface ObjectStore {
    */
   swapCell(key: string, expected: string | undefined, body: Uint8Array): Promise<SwapOutcome>;
 
+  /**
+   * Removes a cell in one step: a reader sees its last version or none, and a swap at any version of it is a conflict.
+   * For cells that nobody needs any more: whoever creates one under the key begins anew. One that is not there is fine.
+   */
+  deleteCell(key: string): Promise<void>;
+
   /** The keys of the cells directly in a folder. */
   listCells(folder: string): AsyncIterable<string>;
 

@@ -80,6 +80,22 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
         expect(Number.parseInt(await textOf(store, "counter.json"))).toBe(8 * increments);
       });
 
+      it("are removed whole, and begin anew", async () => {
+        const versions = [await written(store, "a/one.json", undefined, "1")];
+        versions.push(await written(store, "a/one.json", versions[0], "2"));
+        await written(store, "a/two.json", undefined, "kept");
+        await store.deleteCell("a/one.json");
+        await store.deleteCell("a/one.json");
+        expect(await store.readCell("a/one.json")).toBeUndefined();
+        expect(await collect(store.listCells("a"))).toEqual(["a/two.json"]);
+        for (const stale of versions) {
+          expect((await store.swapCell("a/one.json", stale, bytes("stale"))).outcome).toBe("conflict");
+        }
+        expect(await store.readCell("a/one.json")).toBeUndefined();
+        await written(store, "a/one.json", undefined, "3");
+        expect(await textOf(store, "a/one.json")).toBe("3");
+      });
+
       it("are listed by folder", async () => {
         const names = [randomUUID(), randomUUID()];
         for (const name of names) await written(store, `instances/${name}.json`, undefined, "{}");
@@ -209,6 +225,7 @@ export function testStore(name: string, open: () => Promise<OpenedStore>): void 
       await expect(readAll(store, key)).rejects.toMatchObject(refused);
       await expect(store.write(key, [bytes("x")])).rejects.toMatchObject(refused);
       await expect(store.stat(key)).rejects.toMatchObject(refused);
+      await expect(store.deleteCell(key)).rejects.toMatchObject(refused);
       await expect(store.delete(key)).rejects.toMatchObject(refused);
       await expect(store.deleteTree(key)).rejects.toMatchObject(refused);
     });

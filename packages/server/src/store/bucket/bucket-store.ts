@@ -64,6 +64,10 @@ export class BucketStore implements ObjectStore {
     }
   }
 
+  async deleteCell(key: string): Promise<void> {
+    await this.delete(key);
+  }
+
   async *listCells(folder: string): AsyncIterable<string> {
     for await (const entry of this.#entries(folder, true)) {
       if ("key" in entry && entry.key.endsWith(CELL_SUFFIX)) yield entry.key;

@@ -51,6 +51,22 @@ export class DirectoryCells {
     return { outcome: "written", version: format(written) };
   }
 
+  /**
+   * The versions leave as one: removed one by one, an old version would be the newest for a moment, and could be swapped.
+   * The view goes first, because without versions it would be the cell.
+   */
+  async delete(key: string): Promise<void> {
+    await rm(join(this.#root, key), { force: true });
+    const removed = await this.#temporary.path();
+    try {
+      await rename(this.#versions(key).folder, removed);
+    } catch (error) {
+      if (hasCode(error, "ENOENT")) return;
+      throw error;
+    }
+    await rm(removed, { force: true, recursive: true });
+  }
+
   async *list(folder: string): AsyncIterable<string> {
     const entries = await readdir(join(this.#root, folder), { withFileTypes: true }).catch(emptyIfMissing);
     const names = new Set<string>();
@@ -74,7 +90,10 @@ export class DirectoryCells {
       for (;;) {
         await this.#replacePlain(key, view.body);
         if ((await versions.newestNumber()) === view.number) return;
-        Object.assign(view, await versions.newest());
+        const newest = await versions.newest();
+        // The cell was removed meanwhile.
+        if (newest === undefined) return await rm(join(this.#root, key), { force: true });
+        Object.assign(view, newest);
       }
     } catch {
       // See above.

@@ -53,6 +53,11 @@ export class DirectoryStore implements ObjectStore {
     return await inTermsOfStore(key, () => this.#cells.swap(key, expected, body));
   }
 
+  async deleteCell(key: string): Promise<void> {
+    checkKey(key);
+    await inTermsOfStore(key, () => this.#cells.delete(key));
+  }
+
   async *listCells(folder: string): AsyncIterable<string> {
     checkFolder(folder);
     yield* iterateInTermsOfStore(folder, this.#cells.list(folder));

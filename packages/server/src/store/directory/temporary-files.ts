@@ -27,7 +27,7 @@ export class TemporaryFiles {
   /** Removes what processes of this machine left behind. Files of other machines, and of processes that live, stay. */
   async removeAbandoned(): Promise<void> {
     for (const name of await readdir(this.#folder).catch(() => [])) {
-      if (isAbandoned(name, this.#writer)) await rm(join(this.#folder, name), { force: true });
+      if (isAbandoned(name, this.#writer)) await rm(join(this.#folder, name), { force: true, recursive: true });
     }
   }
 }

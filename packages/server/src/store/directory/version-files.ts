@@ -33,10 +33,10 @@ const DRAFT_NAME = /^\.draft-(\d{16})-/;
  * parent's nonce in the following number shows that, and such a file is never the newest.
  */
 export class VersionFiles {
-  readonly #folder: string;
+  readonly folder: string;
 
   constructor(folder: string) {
-    this.#folder = folder;
+    this.folder = folder;
   }
 
   async newest(): Promise<VersionFile | undefined> {
@@ -57,12 +57,16 @@ export class VersionFiles {
   async append(base: CellVersion, body: Uint8Array): Promise<CellVersion | undefined> {
     if (!(await this.#isNewest(base))) return undefined;
     const next: CellVersion = { number: base.number + 1, nonce: randomUUID() };
-    if (base.number === 0) await makeFolder(this.#folder);
-    const draft = join(this.#folder, `.draft-${digits(next.number)}-${next.nonce}`);
+    if (base.number === 0) await makeFolder(this.folder);
+    const draft = join(this.folder, `.draft-${digits(next.number)}-${next.nonce}`);
     try {
       await writeDraft(draft, { nonce: next.nonce, parent: base.nonce }, body);
       if (!(await this.#link(draft, next))) return undefined;
       return await this.#settle(next);
+    } catch (error) {
+      // The folder is gone: the cell was removed meanwhile.
+      if (hasCode(error, "ENOENT")) return undefined;
+      throw error;
     } finally {
       await unlink(draft).catch(() => undefined);
     }
@@ -74,7 +78,7 @@ export class VersionFiles {
   }
 
   async #link(draft: string, next: CellVersion): Promise<boolean> {
-    const target = join(this.#folder, versionName(next.number));
+    const target = join(this.folder, versionName(next.number));
     try {
       await link(draft, target);
       return true;
@@ -91,9 +95,9 @@ export class VersionFiles {
   }
 
   async #settle(next: CellVersion): Promise<CellVersion | undefined> {
-    const target = join(this.#folder, versionName(next.number));
+    const target = join(this.folder, versionName(next.number));
     try {
-      await syncFolder(this.#folder);
+      await syncFolder(this.folder);
       const names = await this.#names();
       const newest = newestOf(names);
       if (newest > next.number) {
@@ -114,13 +118,13 @@ export class VersionFiles {
   async #removeOld(names: readonly string[], newest: number): Promise<void> {
     for (const name of names) {
       const number = Number(VERSION_NAME.exec(name)?.[1] ?? DRAFT_NAME.exec(name)?.[1] ?? newest);
-      if (number <= newest - KEPT_VERSIONS) await unlink(join(this.#folder, name)).catch(() => undefined);
+      if (number <= newest - KEPT_VERSIONS) await unlink(join(this.folder, name)).catch(() => undefined);
     }
   }
 
   async #names(): Promise<readonly string[]> {
     try {
-      return await readdir(this.#folder);
+      return await readdir(this.folder);
     } catch (error) {
       if (hasCode(error, "ENOENT")) return [];
       throw error;
@@ -130,12 +134,12 @@ export class VersionFiles {
   async #read(number: number): Promise<VersionFile | undefined> {
     let content: Buffer;
     try {
-      content = await readFile(join(this.#folder, versionName(number)));
+      content = await readFile(join(this.folder, versionName(number)));
     } catch (error) {
       if (hasCode(error, "ENOENT")) return undefined;
       throw error;
     }
-    return parseVersionFile(number, content, join(this.#folder, versionName(number)));
+    return parseVersionFile(number, content, join(this.folder, versionName(number)));
   }
 }
 

@@ -1,0 +1,54 @@
+import type { Findings, Garbage, GarbageKind } from "@sandboxer/server/garbage";
+import { formatBytes } from "./bytes.ts";
+import { formatTable } from "./table.ts";
+
+const NAMES: Readonly<Record<GarbageKind, string>> = {
+  destroyed: "data of destroyed sandboxes",
+  unpublished: "checkpoints that were never published",
+  "past-retention": "checkpoints past --keep",
+  "removal-mark": "marks of removed checkpoints",
+  "snapshot-image": "images that no filesystem snapshot names",
+  "server-record": "records of dead servers",
+  bell: "bells of dead servers",
+  probe: "leftovers of servers that tried the store",
+};
+
+export interface GarbageSum {
+  readonly count: number;
+  readonly bytes: number;
+}
+
+export interface GarbageSummary {
+  readonly total: GarbageSum;
+  readonly kinds: Readonly<Record<GarbageKind, GarbageSum>>;
+}
+
+export function summarize({ garbage }: Findings): GarbageSummary {
+  const kinds = Object.keys(NAMES) as GarbageKind[];
+  const sums = kinds.map((kind) => [kind, sumOf(garbage.filter((item) => item.kind === kind))] as const);
+  return { total: sumOf(garbage), kinds: Object.fromEntries(sums) as GarbageSummary["kinds"] };
+}
+
+export function formatFindings({ left }: Findings, { total, kinds }: GarbageSummary, applied: boolean): string {
+  const rows = Object.entries(kinds)
+    .filter(([, { count }]) => count > 0)
+    .map(([kind, { count, bytes }]) => [NAMES[kind as GarbageKind], `${count}`, formatBytes(bytes)]);
+  const table = total.count === 0 ? "" : `${formatTable([["what", "count", "size"], ...rows])}\n`;
+  return `${table}${verdict(total, applied)}\n${formatLeft(left)}`;
+}
+
+function verdict({ count, bytes }: GarbageSum, applied: boolean): string {
+  if (count === 0) return "There is nothing to remove.";
+  if (applied) return `${formatBytes(bytes)} freed.`;
+  return `${formatBytes(bytes)} can be freed; nothing was changed. Run it again with --apply to remove this.`;
+}
+
+function formatLeft(left: Findings["left"]): string {
+  const byReason = Map.groupBy(left, ({ reason }) => reason);
+  const rows = [...byReason].map(([reason, items]) => [`  ${items.length}`, reason]);
+  return rows.length === 0 ? "" : `Left alone:\n${formatTable(rows)}`;
+}
+
+function sumOf(items: readonly Garbage[]): GarbageSum {
+  return { count: items.length, bytes: items.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
+}

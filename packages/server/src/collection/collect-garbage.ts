@@ -1,0 +1,29 @@
+import { mapAtOnce } from "./at-once.ts";
+import { collectProbes, sightProbes } from "./collect-probes.ts";
+import { collectSandbox } from "./collect-sandbox.ts";
+import { collectServers } from "./collect-servers.ts";
+import { collectSnapshots } from "./collect-snapshots.ts";
+import { type CollectionContext, type Findings, together } from "./garbage.ts";
+import { readServers } from "./servers.ts";
+import { surveyHeads } from "./survey.ts";
+
+const SANDBOXES_AT_ONCE = 8;
+
+/**
+ * Removes from a store what nothing references and nobody can still publish, without a look at a clock other than its
+ * own. It needs no quiet: servers may work on the store, and several collections may run at once. Whatever it cannot be
+ * sure of stays.
+ */
+export async function collectGarbage(context: CollectionContext): Promise<Findings> {
+  const probes = await sightProbes(context);
+  const servers = await readServers(context.store);
+  const survey = await surveyHeads(context.store);
+  const known = { servers, survey };
+  const collectOne = async (sandboxId: string): Promise<Findings> => await collectSandbox(context, sandboxId, known);
+  return together([
+    ...(await mapAtOnce(survey.sandboxIds, SANDBOXES_AT_ONCE, collectOne, context.signal)),
+    await collectSnapshots(context, servers),
+    await collectServers(context, known),
+    await collectProbes(context, probes),
+  ]);
+}

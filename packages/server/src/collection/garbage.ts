@@ -1,0 +1,67 @@
+import type { ObjectStore } from "../store/store.ts";
+import type { Clock } from "../support/clock.ts";
+
+export type GarbageKind =
+  /** Everything below `checkpoints/` of a sandbox that has a tombstone. */
+  | "destroyed"
+  /** An image newer than its head's checkpoint, which no one can publish any more. */
+  | "unpublished"
+  | "past-retention"
+  /** A mark of a removed image, older than its head's checkpoint, which does its duty now. */
+  | "removal-mark"
+  /** An image of a filesystem snapshot that its record does not name. */
+  | "snapshot-image"
+  /** The record of a dead server that no head names. */
+  | "server-record"
+  | "bell"
+  | "probe";
+
+export interface Garbage {
+  readonly kind: GarbageKind;
+  /** The object's key; a folder's for a probe. */
+  readonly key: string;
+  readonly sizeBytes: number;
+}
+
+/** What may hold garbage and was not judged, and why. */
+export interface LeftAlone {
+  readonly key: string;
+  readonly reason: LeftReason;
+}
+
+export type LeftReason =
+  | "owned by a living server"
+  | "owned by a server without a record"
+  | "without a head"
+  | "its head cannot be read"
+  | "the image that its head names is missing"
+  | "taken up meanwhile"
+  | "its record cannot be read"
+  | "a save may be under way"
+  | "a head that cannot be read may name it"
+  | "in use";
+
+export interface Findings {
+  readonly garbage: readonly Garbage[];
+  readonly left: readonly LeftAlone[];
+}
+
+export const NOTHING: Findings = { garbage: [], left: [] };
+
+export interface CollectionContext {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  /** False: say what would go. */
+  readonly apply: boolean;
+  /** How many images of a sandbox stay, counted from its head's checkpoint back; undefined: all. */
+  readonly keepNewest: number | undefined;
+  readonly signal?: AbortSignal;
+}
+
+export function leftAlone(key: string, reason: LeftReason): Findings {
+  return { garbage: [], left: [{ key, reason }] };
+}
+
+export function together(parts: readonly Findings[]): Findings {
+  return { garbage: parts.flatMap(({ garbage }) => garbage), left: parts.flatMap(({ left }) => left) };
+}

@@ -1,0 +1,64 @@
+import type { Head } from "@sandboxer/protocol";
+import { checkpointMs, removalMarkMs } from "../checkpoints/checkpoint-names.ts";
+import type { GarbageKind } from "./garbage.ts";
+
+/** A file below a sandbox's `checkpoints/`. */
+export interface CheckpointFile {
+  readonly name: string;
+  readonly sizeBytes: number;
+}
+
+export interface SandboxGarbage {
+  readonly files: readonly (CheckpointFile & { readonly kind: GarbageKind })[];
+  /** The greatest number of an image that goes without a greater one staying for sure: to be marked before. */
+  readonly markMs: number | undefined;
+}
+
+/**
+ * What of a sandbox nothing references, given that nobody can publish for it while this head stands. No I/O.
+ *
+ * Published names only grow, so that an image newer than the head's was never published. Of those up to the head's the
+ * newest stay, published or not: nobody can tell. Undefined when the image that the head names is missing: whatever else
+ * is there may be what its user wants back.
+ */
+export function garbageOfSandbox(
+  head: Head,
+  files: readonly CheckpointFile[],
+  rules: { readonly keepNewest: number | undefined; readonly isReferenced: (name: string) => boolean },
+): SandboxGarbage | undefined {
+  const free = files.filter(({ name }) => !rules.isReferenced(name));
+  if (head.state === "deleted")
+    return { files: free.map((file) => ({ ...file, kind: "destroyed" })), markMs: undefined };
+  const headName = head.checkpoint?.name;
+  if (headName !== undefined && !files.some(({ name }) => name === headName)) return undefined;
+  const headMs = headName === undefined ? -1 : checkpointMs(headName);
+  if (headMs === undefined) return undefined;
+
+  const kept = keptNames(files, headMs, rules.keepNewest);
+  const judged = free.flatMap((file) => {
+    const kind = file.name === headName ? undefined : kindOf(file.name, headMs, kept);
+    return kind === undefined ? [] : [{ ...file, kind }];
+  });
+  const unpublished = judged.filter(({ kind }) => kind === "unpublished").map(({ name }) => checkpointMs(name) ?? -1);
+  return { files: judged, markMs: unpublished.length === 0 ? undefined : Math.max(...unpublished) };
+}
+
+function kindOf(name: string, headMs: number, kept: ReadonlySet<string>): GarbageKind | undefined {
+  const markMs = removalMarkMs(name);
+  if (markMs !== undefined) return markMs < headMs ? "removal-mark" : undefined;
+  const imageMs = checkpointMs(name);
+  if (imageMs === undefined || kept.has(name)) return undefined;
+  return imageMs > headMs ? "unpublished" : "past-retention";
+}
+
+function keptNames(
+  files: readonly CheckpointFile[],
+  headMs: number,
+  keepNewest: number | undefined,
+): ReadonlySet<string> {
+  const upToHead = files
+    .map(({ name }) => ({ name, ms: checkpointMs(name) ?? Infinity }))
+    .filter(({ ms }) => ms <= headMs)
+    .toSorted((a, b) => b.ms - a.ms);
+  return new Set(upToHead.slice(0, keepNewest).map(({ name }) => name));
+}

@@ -1,0 +1,35 @@
+import { listStoredSandboxes } from "../lease/stored-sandboxes.ts";
+import type { ObjectStore } from "../store/store.ts";
+
+/** What the heads of a store say about things that are not their own. */
+export interface Survey {
+  readonly sandboxIds: readonly string[];
+  /** Servers that own or want a sandbox. */
+  readonly namedServers: ReadonlySet<string>;
+  /** Images that another sandbox came from, by {@link imageOf}. */
+  readonly referencedImages: ReadonlySet<string>;
+  /** Whether there are heads that may say more. */
+  readonly complete: boolean;
+}
+
+export function imageOf(sandboxId: string, name: string): string {
+  return `${sandboxId} ${name}`;
+}
+
+export async function surveyHeads(store: ObjectStore): Promise<Survey> {
+  const sandboxIds: string[] = [];
+  const namedServers = new Set<string>();
+  const referencedImages = new Set<string>();
+  let complete = true;
+  for await (const { sandboxId, head, error } of listStoredSandboxes(store)) {
+    sandboxIds.push(sandboxId);
+    if (error !== undefined) complete = false;
+    if (head === undefined || head.state === "deleted") continue;
+    if (head.owner !== null) namedServers.add(head.owner);
+    // Without its record nobody would know that the one who asks is dead, and its question would stand in the way.
+    if (head.want !== null) namedServers.add(head.want.instance_id);
+    const { sandbox_id, checkpoint } = head.lineage;
+    if (sandbox_id !== null && checkpoint !== null) referencedImages.add(imageOf(sandbox_id, checkpoint));
+  }
+  return { sandboxIds, namedServers, referencedImages, complete };
+}

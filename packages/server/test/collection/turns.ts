@@ -1,0 +1,88 @@
+import { setImmediate } from "node:timers/promises";
+import type { ObjectStore } from "../../src/store/store.ts";
+
+/** Which actor goes on, and for how many steps. */
+export interface Burst {
+  readonly actor: number;
+  readonly steps: number;
+}
+
+const LISTS = new Set<PropertyKey>(["list", "listCells", "listFolders", "read"]);
+
+/** Several actors over one store, one store call at a time: each call waits for its turn, and so does its answer. */
+export class Turns {
+  readonly #waiting = new Map<number, (() => void)[]>();
+  #running = false;
+
+  /** The store as one actor sees it. */
+  storeOf(actor: number, inner: ObjectStore): ObjectStore {
+    return new Proxy<ObjectStore>(inner, {
+      get: (target, property) => {
+        const value: unknown = Reflect.get(target, property);
+        if (typeof value !== "function") return value;
+        const call = (...parameters: unknown[]): unknown => Reflect.apply(value, target, parameters);
+        if (LISTS.has(property))
+          return (...parameters: unknown[]) => this.#listAtOnce(actor, () => call(...parameters));
+        return async (...parameters: unknown[]): Promise<unknown> => {
+          await this.#turn(actor);
+          const result = await call(...parameters);
+          await this.#turn(actor);
+          return result;
+        };
+      },
+    });
+  }
+
+  /** Runs the actors to their ends; what the bursts do not say is done in order. */
+  async run(
+    actors: readonly (() => Promise<void>)[],
+    bursts: readonly Burst[],
+    afterEachStep: () => Promise<void>,
+  ): Promise<void> {
+    this.#running = true;
+    let left = actors.length;
+    const all = Promise.all(actors.map(async (actor) => await actor().finally(() => left--)));
+    // Met at the end.
+    all.catch(() => {});
+    const plan = bursts.flatMap(({ actor, steps }) => Array.from({ length: steps }, () => actor)).values();
+    try {
+      while (left > 0) {
+        const waiting = [...this.#waiting.keys()];
+        if (waiting.length === 0) {
+          await setImmediate();
+          continue;
+        }
+        const chosen = plan.next().value ?? Infinity;
+        this.#release(this.#waiting.has(chosen) ? chosen : Math.min(...waiting));
+        await setImmediate();
+        await afterEachStep();
+      }
+      await all;
+    } finally {
+      this.#running = false;
+      for (const actor of this.#waiting.keys()) while (this.#waiting.has(actor)) this.#release(actor);
+    }
+  }
+
+  async *#listAtOnce(actor: number, list: () => unknown): AsyncGenerator {
+    await this.#turn(actor);
+    const items: unknown[] = [];
+    for await (const item of list() as AsyncIterable<unknown>) items.push(item);
+    await this.#turn(actor);
+    yield* items;
+  }
+
+  async #turn(actor: number): Promise<void> {
+    if (!this.#running) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.set(actor, [...(this.#waiting.get(actor) ?? []), resolve]);
+    await promise;
+  }
+
+  #release(actor: number): void {
+    const [first, ...others] = this.#waiting.get(actor) ?? [];
+    if (others.length === 0) this.#waiting.delete(actor);
+    else this.#waiting.set(actor, others);
+    first?.();
+  }
+}

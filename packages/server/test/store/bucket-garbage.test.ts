@@ -1,0 +1,43 @@
+import { randomUUID } from "node:crypto";
+import { expect, it } from "vitest";
+import { CheckpointRepository } from "../../src/checkpoints/checkpoint-repository.ts";
+import { collectGarbage } from "../../src/collection/collect-garbage.ts";
+import { openStore } from "../../src/store/open-store.ts";
+import { systemClock } from "../../src/support/clock.ts";
+import { savedState } from "../checkpoints/saved-states.ts";
+import { newSandbox } from "../lease/samples.ts";
+import { instance } from "../lease/test-instances.ts";
+import { fakeGcsServer } from "./servers/fake-gcs-server.ts";
+import { minio } from "./servers/minio.ts";
+import { withServer } from "./servers/with-server.ts";
+import { collect } from "./store-contract.ts";
+
+for (const server of [minio, fakeGcsServer]) {
+  withServer(server, (running) => {
+    it("what nothing references is collected from a bucket", async () => {
+      const store = await openStore(await running().newStore());
+      const [dead, living] = [await instance(store), await instance(store)];
+      const checkpoints = new CheckpointRepository(store);
+      const state = await savedState({ memory: 5000 });
+      const save = async (id: string) => await checkpoints.save(id, state, { wallMs: 1, parent: null });
+      const [id, destroyed] = [randomUUID(), randomUUID()];
+      await dead.create(id, newSandbox());
+      const published = await save(id);
+      await dead.publish(id, published);
+      const { size_bytes } = await save(id);
+      await living.create(destroyed, newSandbox());
+      await save(destroyed);
+      await living.destroy(destroyed);
+      await living.instances.markDead(dead.name);
+
+      const context = { store, clock: systemClock, apply: true, keepNewest: undefined };
+      const { garbage } = await collectGarbage(context);
+      expect(garbage.map(({ kind }) => kind).toSorted()).toEqual(["destroyed", "unpublished"]);
+      expect(garbage.map(({ sizeBytes }) => sizeBytes)).toEqual([size_bytes, size_bytes]);
+      expect(await collect(store.list(`${destroyed}/checkpoints`))).toEqual([]);
+      expect(await living.claim(id)).toMatchObject({ epoch: 3, checkpoint: published });
+      await checkpoints.open(id, published.name);
+      expect((await collectGarbage(context)).garbage.map(({ kind }) => kind)).toEqual(["server-record"]);
+    });
+  });
+}
