@@ -1,3 +1,5 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { eventually } from "./support/eventually.ts";
 import { ServerProcess, whyNoEngine } from "./support/server-process.ts";
@@ -39,6 +41,16 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
     expect(await second.stop()).toBe(0);
     await eventually("nothing runs any more", async () => (await second.engineProcesses()).length === 0, 30_000);
     expect(await second.runDirectories()).toEqual([]);
+  });
+
+  test("nothing outlives a server that was killed, not even a sandbox that is paused", async () => {
+    const server = await ServerProcess.start();
+    await server.create();
+    const kernel = (await server.engineProcesses()).find((line) => line.includes(" boot "))?.trim().split(" ") ?? [];
+    const state = kernel.find((argument) => argument.startsWith("--root=")) ?? "";
+    await promisify(execFile)(process.env["SANDBOXER_TEST_RUNSC"] ?? "", [state, "pause", kernel.at(-1) ?? ""]);
+    await server.killHard();
+    await eventually("nothing runs", async () => (await server.engineProcesses()).length === 0, 30_000);
   });
 
   test("a server on another machine takes over from one that was killed, after its lease", async () => {

@@ -40,9 +40,13 @@ export class Runsc {
     throw new RunscError(args[0] ?? "runsc", code, stderr());
   }
 
-  /** Starts an attached command, which lives as long as its sandbox does. */
+  /**
+   * Starts an attached command, which lives as long as its sandbox does, and no longer than this process: a paused
+   * sandbox cannot see the end of its pipes. `setpriv` asks the kernel for that and becomes runsc.
+   */
   attached(args: readonly string[], stdio: StdioOptions): AttachedRunsc {
-    const child = spawn(this.#options.path, [...this.#globalFlags(), ...args], { stdio, detached: true });
+    const command = [this.#options.path, ...this.#globalFlags(), ...args];
+    const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", ...command], { stdio, detached: true });
     return { child, lastWords: lastWords(child), exited: exitOf(child) };
   }
 
