@@ -40,13 +40,13 @@ export class Turns {
     afterEachStep: () => Promise<void>,
   ): Promise<void> {
     this.#running = true;
-    let left = actors.length;
-    const all = Promise.all(actors.map(async (actor) => await actor().finally(() => left--)));
+    const acting = new Set(actors);
+    const all = Promise.all(actors.map(async (actor) => await actor().finally(() => acting.delete(actor))));
     // Met at the end.
     all.catch(() => {});
     const plan = bursts.flatMap(({ actor, steps }) => Array.from({ length: steps }, () => actor)).values();
     try {
-      while (left > 0) {
+      while (acting.size > 0) {
         const waiting = [...this.#waiting.keys()];
         if (waiting.length === 0) {
           await setImmediate();
