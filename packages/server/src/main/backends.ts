@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { SandboxBackend } from "../backends/backend.ts";
@@ -98,9 +98,13 @@ async function fakeBackend(config: ServerConfig): Promise<PreparedBackend> {
     recover: async () => [],
     open: async (instanceId) => {
       const backend = new FakeBackend();
-      const workDirectory = join(config.dataDirectory, "run", `fake-${instanceId}`);
+      const workDirectory = join(config.dataDirectory, "fake", instanceId);
       await mkdir(workDirectory, { recursive: true });
-      return { backend, workDirectory, close: () => backend.close() };
+      const close = async (): Promise<void> => {
+        await backend.close();
+        await rm(workDirectory, { recursive: true, force: true });
+      };
+      return { backend, workDirectory, close };
     },
   };
 }

@@ -22,6 +22,8 @@ export interface RunningServer {
   drain(): Promise<void>;
 }
 
+/** How long saving may take; a store that does not come back must not keep the server from ending. */
+const DRAIN_MS = 10 * 60_000;
 /** How long clients may take to hear of the end. */
 const FAREWELL_MS = 2_000;
 
@@ -81,7 +83,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
   }
 
   async function end(): Promise<void> {
-    await parts.manager?.drain();
+    await Promise.race([parts.manager?.drain(), systemClock.sleep(DRAIN_MS)]);
     await gateway.close(FAREWELL_MS);
     await parts.open?.close();
     await parts.durability?.instances.close();

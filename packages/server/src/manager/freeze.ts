@@ -1,3 +1,4 @@
+import { SandboxerError } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 
@@ -14,7 +15,21 @@ export function freezeSandboxes(context: ManagerContext, sandboxIds: readonly st
     // One that is saved or brought back is silent already; it is looked at again when it is about to go on.
     if (sandbox?.state !== "running") continue;
     context.frozen.add(sandbox);
-    context.behind("freeze of a sandbox", sandbox.handle.pause());
+    context.behind("freeze of a sandbox", freeze(sandbox));
+  }
+}
+
+/** A copy that cannot be held still must not be there at all: somebody else may run the sandbox soon. */
+async function freeze(sandbox: LiveSandbox): Promise<void> {
+  try {
+    await sandbox.handle.pause().catch(() => sandbox.handle.pause());
+  } catch (thrown) {
+    if (sandbox.state === "gone") return;
+    const error = new SandboxerError("sandbox_failed", "The sandbox could not be held still without a lease.");
+    sandbox.moveTo("gone");
+    sandbox.client?.notify({ type: "failed", error });
+    await sandbox.handle.destroy();
+    throw thrown;
   }
 }
 

@@ -73,14 +73,8 @@ async function save(
     return checkpoints.save(sandbox.id, state, { ...options, wallMs, parent: sandbox.parentCheckpoint });
   });
   stopwatch.lap("pack");
-  try {
-    await ownership.publishAndRelease(sandbox.id, checkpoint);
-  } catch (error) {
-    // An owner that was overtaken does not know whether its last move came to be: the head may name this image.
-    const isLost = error instanceof SandboxerError && error.code === "lease_lost";
-    if (!isLost) await checkpoints.discard(sandbox.id, checkpoint.name).catch(() => {});
-    throw error;
-  }
+  // When this fails the image stays: the head may name it all the same. If not, collection finds it.
+  await ownership.publishAndRelease(sandbox.id, checkpoint);
   // The head has moved: from here on there is no way back, and the views only follow.
   await bringLatestToHead(context.durable, sandbox.id, checkpoint.name).catch((error: unknown) => {
     context.options.observer.problem("latest could not be written; the next owner repairs it", {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import { CloseCode } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import { WebSocketServer, type WebSocket } from "ws";
@@ -44,7 +45,8 @@ export class WebSocketGateway {
   async close(graceMs: number): Promise<void> {
     this.#server.clients.forEach((client) => client.close(CloseCode.restarting));
     const timer = setTimeout(() => this.#server.clients.forEach((client) => client.terminate()), graceMs);
-    await Promise.all(this.#sessions);
+    // What a session still waits for may never come.
+    await Promise.race([Promise.all(this.#sessions), delay(2 * graceMs, undefined, { ref: false })]);
     clearTimeout(timer);
     this.#server.clients.forEach((client) => client.terminate());
     this.#server.close();
