@@ -59,6 +59,7 @@ async function prepareGvisorBackend(config: ServerConfig, report: ReportStep): P
   });
   const { GvisorBackend } = await import("../backends/gvisor/gvisor-backend.ts");
   const { RunDirectory, recoverRunDirectories } = await import("../backends/gvisor/run-directory.ts");
+  const { NETWORK_NOT_ALLOWED, probeNetwork } = await import("../backends/gvisor/network/network-support.ts");
   const runParent = join(dataDirectory, "run");
   return {
     name: "gvisor",
@@ -75,6 +76,7 @@ async function prepareGvisorBackend(config: ServerConfig, report: ReportStep): P
         defaultImage: config.image,
         imageDirectories: [join(dataDirectory, "images")],
         defaultResources: DEFAULT_RESOURCES,
+        network: config.allowNetwork ? await probeNetwork(engine.version, searchPath) : NETWORK_NOT_ALLOWED,
         // A server that cannot act any more freezes nothing; the agents then do, before others may take over.
         heartbeatMs: config.store === undefined ? 0 : Math.round(config.leaseTtlMs * HEARTBEAT_TTLS),
       });
