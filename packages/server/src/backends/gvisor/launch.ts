@@ -9,7 +9,7 @@ import type { PlacedAgent } from "./agent-placement.ts";
 import { SandboxCgroup, type CgroupLimits, type CgroupVersion } from "./cgroups.ts";
 import { GvisorSandbox } from "./gvisor-sandbox.ts";
 import type { ImageRequirements } from "./image-requirements.ts";
-import { writeResolverFile } from "./network/nameservers.ts";
+import { hostNameservers, writeResolverFile } from "./network/nameservers.ts";
 import type { ServerNetwork } from "./network/server-network.ts";
 import { SANDBOX_USER, withNetworkNamespace, WORKING_FOLDER } from "./oci-spec.ts";
 import type { RunDirectory } from "./run-directory.ts";
@@ -113,7 +113,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       requirements: plan.requirements,
       onEnded: (cleanUp) => plan.onEnded(sandbox, cleanUp),
     });
-    await firstWords(pad, sandbox, agent, attached, plan, options);
+    await firstWords(sandbox, agent, attached, plan, options);
     pad.pipes.prepare();
     return sandbox;
   } catch (error) {
@@ -123,7 +123,6 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
 }
 
 async function firstWords(
-  pad: LaunchPad,
   sandbox: GvisorSandbox,
   agent: AgentClient,
   attached: AttachedRunsc,
@@ -137,9 +136,7 @@ async function firstWords(
       await agent.start(waiting);
       if (plan.requirements.root_filesystem.kind !== "host") await prepareWorkingFolder(agent.rootFiles);
     } else await agent.restored(plan.requirements.generation, hostnameOf(plan.request.sandboxId), waiting);
-    if (plan.request.spec.network !== "none") {
-      await writeResolverFile(agent.rootFiles, (await pad.network?.nameservers()) ?? []);
-    }
+    if (plan.request.spec.network !== "none") await writeResolverFile(agent.rootFiles, await hostNameservers());
     await sandbox.watch();
   } catch (error) {
     await sandbox.destroy();

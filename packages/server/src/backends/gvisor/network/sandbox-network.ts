@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import { addressesOf, SLOTS, type LinkAddresses } from "./addresses.ts";
+import { hostLinkBytes } from "./host-link.ts";
 import { NAMESPACE_FOLDER } from "./names.ts";
 import { runTool, ToolError } from "./run-tool.ts";
 
@@ -17,9 +18,9 @@ const CLAIM_ATTEMPTS = 64;
 export class SandboxNetwork {
   readonly name: string;
   readonly #ip: string;
-  readonly #prepare: () => Promise<{ readonly linkBytes: number }>;
+  readonly #prepare: () => Promise<void>;
 
-  constructor(name: string, ip: string, prepare: () => Promise<{ readonly linkBytes: number }>) {
+  constructor(name: string, ip: string, prepare: () => Promise<void>) {
     this.name = name;
     this.#ip = ip;
     this.#prepare = prepare;
@@ -30,10 +31,10 @@ export class SandboxNetwork {
   }
 
   async create(): Promise<void> {
-    const { linkBytes } = await this.#prepare();
+    await this.#prepare();
     // First, because it is what the clean-up after a crash finds the rest by.
     await runTool(this.#ip, "netns", "add", this.name);
-    const { link, host, sandbox } = await this.#claimLink(linkBytes);
+    const { link, host, sandbox } = await this.#claimLink(await hostLinkBytes());
     await runTool(this.#ip, "address", "add", `${host}/30`, "dev", link);
     // A sandbox that sends with the address of another is not heard.
     await writeFile(`/proc/sys/net/ipv4/conf/${link}/rp_filter`, "1");

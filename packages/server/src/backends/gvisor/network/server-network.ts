@@ -2,7 +2,6 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { egressPolicy } from "./egress-policy.ts";
-import { hostLinkBytes } from "./host-link.ts";
 import { NAMESPACE_FOLDER, namespaceName, networkName } from "./names.ts";
 import { hostNameservers } from "./nameservers.ts";
 import type { NetworkTools } from "./network-support.ts";
@@ -15,16 +14,11 @@ const FORWARDING = "/proc/sys/net/ipv4/ip_forward";
 
 const Tools = z.object({ ip: z.string(), nft: z.string() });
 
-interface HostFacts {
-  readonly linkBytes: number;
-  readonly nameservers: readonly string[];
-}
-
 /** What the sandboxes of one server share: the firewall's table. Nothing is changed before the first one asks. */
 export class ServerNetwork {
   readonly #tools: NetworkTools;
   readonly #runDirectory: { readonly path: string; readonly instanceId: string };
-  #prepared: Promise<HostFacts> | undefined;
+  #recorded: Promise<void> | undefined;
 
   constructor(tools: NetworkTools, runDirectory: { readonly path: string; readonly instanceId: string }) {
     this.#tools = tools;
@@ -36,27 +30,14 @@ export class ServerNetwork {
     return new SandboxNetwork(name, this.#tools.ip, () => this.#prepare());
   }
 
-  async nameservers(): Promise<readonly string[]> {
-    return (await this.#prepare()).nameservers;
-  }
-
-  /** One that failed is tried again by the next sandbox. */
-  #prepare(): Promise<HostFacts> {
-    this.#prepared ??= this.#prepareOnce().catch((error: unknown) => {
-      this.#prepared = undefined;
-      throw error;
-    });
-    return this.#prepared;
-  }
-
-  async #prepareOnce(): Promise<HostFacts> {
-    const { path, instanceId } = this.#runDirectory;
-    const [nameservers, linkBytes] = await Promise.all([hostNameservers(), hostLinkBytes()]);
-    await writeFile(join(path, RECORD), JSON.stringify(this.#tools));
+  /** For each sandbox again, because a reload of the host's own firewall removes the tables of others. */
+  async #prepare(): Promise<void> {
+    this.#recorded ??= writeFile(join(this.#runDirectory.path, RECORD), JSON.stringify(this.#tools));
+    await this.#recorded;
     // The policy comes before the forwarding that it restricts.
-    await runTool(this.#tools.nft, egressPolicy(networkName(instanceId), nameservers));
+    const policy = egressPolicy(networkName(this.#runDirectory.instanceId), await hostNameservers());
+    await runTool(this.#tools.nft, policy);
     if ((await readFile(FORWARDING, "utf8")).trim() === "0") await writeFile(FORWARDING, "1");
-    return { nameservers, linkBytes };
   }
 }
 
