@@ -45,6 +45,28 @@ async function expectNoNetwork(instanceId: string): Promise<void> {
   await eventually(() => networkLeftovers(instanceId).links.length === 0, "the end of all links");
 }
 
+/** A program that holds two connections, and uses them again once there is a file. */
+const holder = (address: string): string => `
+import os, socket, time
+s = socket.create_connection(("${address}", ${PORT}), timeout=5)
+s.recv(100)
+inner = socket.create_server(("127.0.0.1", 0))
+near = socket.create_connection(inner.getsockname(), timeout=5)
+far = inner.accept()[0]
+def say(text):
+    open("/workspace/new", "w").write(text)
+    os.rename("/workspace/new", "/workspace/said")
+say("held")
+while not os.path.exists("/workspace/go"): time.sleep(0.05)
+near.sendall(b"inside")
+inside = far.recv(100).decode()
+try:
+    s.sendall(b"x")
+    say(inside + " goes on, outside: " + repr(s.recv(1)))
+except OSError as error:
+    say(inside + " goes on, outside: " + type(error).__name__)
+`;
+
 describeGvisor("network", (engine) => {
   const why = network.ok ? "" : network.reason;
   describe.skipIf(!network.ok)(`that can be had${why && `, skipped: ${why}`}`, () => working(engine));
@@ -80,6 +102,7 @@ function working(engine: TestEngine): void {
     (await run(handle, python(client(address, port)))).stdout.trim();
   const addressOf = async (handle: SandboxHandle): Promise<string> =>
     (await run(handle, python(OWN_ADDRESS))).stdout.trim();
+  const said = (handle: SandboxHandle): Promise<string> => readText(handle, "/workspace/said").catch(() => "");
   const listen = async (handle: SandboxHandle): Promise<void> => {
     await start(handle, python(listener(9000, "from inside")));
     await eventually(async () => (await reach(handle, "127.0.0.1", 9000)) === "from inside", "the listener");
@@ -161,6 +184,20 @@ function working(engine: TestEngine): void {
     }
     await another.close();
     await expectNoNetwork(another.runDirectory.instanceId);
+  });
+
+  test("an open connection to the outside is over after a restore, and its program is told; one inside goes on", async () => {
+    const handle = await fixture.acquire({ network: "sandbox" });
+    await start(handle, python(holder(OUTSIDE)));
+    await eventually(async () => (await said(handle)) === "held", "the connection");
+    const image = await copyImage(await fixture.folder(), await fixture.save(handle, false));
+    await handle.destroy();
+    const restored = await fixture.restore(image, { network: "sandbox" });
+    expect(await reach(restored, OUTSIDE)).toBe(`outside sees ${HOST_SIDE}`);
+    await restored.files.write("/workspace/go", Buffer.from(""));
+    await eventually(async () => (await said(restored)) !== "held", "the end of the connection");
+    expect(await said(restored)).toBe("inside goes on, outside: BrokenPipeError");
+    await restored.destroy();
   });
 
   test("an image with a network is refused where there is none, with what differs", async () => {

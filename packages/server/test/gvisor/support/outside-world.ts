@@ -19,7 +19,9 @@ import socketserver
 class Answer(socketserver.BaseRequestHandler):
     def handle(self):
         self.request.sendall(("outside sees " + self.client_address[0]).encode())
+        self.request.recv(1)
 socketserver.ThreadingTCPServer.allow_reuse_address = True
+socketserver.ThreadingTCPServer.daemon_threads = True
 server = socketserver.ThreadingTCPServer(("0.0.0.0", ${PORT}), Answer)
 print("ready", flush=True)
 server.serve_forever()
