@@ -17,6 +17,8 @@ export function readSettingFlags(options: Readonly<Record<string, unknown>>): Co
     if (flag === undefined) continue;
     const value = options[new Option(flag).attributeName()];
     if (typeof value === "string") flags[name] = value;
+    // A flag without a value.
+    else if (value === true) flags[name] = "true";
   }
   return { ...flags, defaultStore: options["defaultStore"] === true };
 }

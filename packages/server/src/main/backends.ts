@@ -2,6 +2,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { SandboxBackend } from "../backends/backend.ts";
+import type { NetworkSupport } from "../backends/gvisor/network/network-support.ts";
 import { prepareGvisor, type ReportStep } from "../setup/index.ts";
 import type { ServerConfig } from "./config.ts";
 
@@ -59,6 +60,7 @@ async function prepareGvisorBackend(config: ServerConfig, report: ReportStep): P
   });
   const { GvisorBackend } = await import("../backends/gvisor/gvisor-backend.ts");
   const { RunDirectory, recoverRunDirectories } = await import("../backends/gvisor/run-directory.ts");
+  const network = await networkSupport(config, engine.version, report);
   const runParent = join(dataDirectory, "run");
   return {
     name: "gvisor",
@@ -75,6 +77,7 @@ async function prepareGvisorBackend(config: ServerConfig, report: ReportStep): P
         defaultImage: config.image,
         imageDirectories: [join(dataDirectory, "images")],
         defaultResources: DEFAULT_RESOURCES,
+        network,
         // A server that cannot act any more freezes nothing; the agents then do, before others may take over.
         heartbeatMs: config.store === undefined ? 0 : Math.round(config.leaseTtlMs * HEARTBEAT_TTLS),
       });
@@ -88,6 +91,23 @@ async function prepareGvisorBackend(config: ServerConfig, report: ReportStep): P
       };
     },
   };
+}
+
+/** Says at the start what requests would otherwise be the first to find out. */
+async function networkSupport(
+  config: ServerConfig,
+  engineVersion: string,
+  report: ReportStep,
+): Promise<NetworkSupport> {
+  const { NETWORK_NOT_ALLOWED, probeNetwork } = await import("../backends/gvisor/network/network-support.ts");
+  if (!config.allowNetwork) return NETWORK_NOT_ALLOWED;
+  const startMs = performance.now();
+  const support = await probeNetwork(engineVersion, config.searchPath);
+  const [state, message] = support.ok
+    ? (["done", "Sandboxes that ask for a network get one"] as const)
+    : (["failed", `Sandboxes cannot have a network: ${support.reason}. ${support.remedy}`] as const);
+  report({ name: "network", state, message, elapsedMs: Math.round(performance.now() - startMs) });
+  return support;
 }
 
 async function fakeBackend(config: ServerConfig): Promise<PreparedBackend> {

@@ -11,6 +11,7 @@ export const configSchema = z.object({
   platform: z.enum(["auto", "systrap", "ptrace", "kvm"]),
   runscPath: path().optional(),
   image: z.string().trim().min(1),
+  allowNetwork: yesOrNo(),
   dataDirectory: path(),
   cacheDirectory: path(),
   leaseTtlMs: durationMs(),
@@ -39,6 +40,13 @@ function integer(minimum: number, maximum: number) {
     .regex(/^[0-9]{1,12}$/, message)
     .transform(Number)
     .refine((value) => value >= minimum && value <= maximum, message);
+}
+
+function yesOrNo() {
+  return z
+    .string()
+    .regex(/^(true|false|yes|no|1|0)$/i, "must be true or false")
+    .transform((text) => /^(true|yes|1)$/i.test(text));
 }
 
 function durationMs() {

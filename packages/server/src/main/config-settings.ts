@@ -10,6 +10,11 @@ export const SETTINGS = {
   platform: setting("--platform <P>", "SANDBOXER_PLATFORM", "gVisor platform: auto, systrap, ptrace, kvm"),
   runscPath: setting("--runsc <PATH>", "SANDBOXER_RUNSC", "use this runsc and no other"),
   image: setting("--image <IMAGE>", "SANDBOXER_IMAGE", "root filesystem of new sandboxes (default host)"),
+  allowNetwork: setting(
+    "--allow-network",
+    "SANDBOXER_ALLOW_NETWORK",
+    "let sandboxes have a network that ask for one (default off)",
+  ),
   dataDirectory: setting("--data-directory <PATH>", "SANDBOXER_DATA_DIRECTORY", "run directories and records"),
   cacheDirectory: setting("--cache-directory <PATH>", "SANDBOXER_CACHE_DIRECTORY", "engines, agents, verdicts"),
   leaseTtlMs: setting(

@@ -72,6 +72,7 @@ function defaultTexts(env: ConfigSources["env"], homeDirectory: string): Partial
     backend: "gvisor",
     platform: "auto",
     image: "host",
+    allowNetwork: "false",
     dataDirectory: join(baseDirectory(env["XDG_DATA_HOME"], join(homeDirectory, ".local", "share")), "sandboxer"),
     cacheDirectory: join(baseDirectory(env["XDG_CACHE_HOME"], join(homeDirectory, ".cache")), "sandboxer"),
     leaseTtlMs: "15s",

@@ -13,6 +13,7 @@ test("without flags and environment there is no store and the address is loopbac
     backend: "gvisor",
     platform: "auto",
     image: "host",
+    allowNetwork: false,
     dataDirectory: "/home/ada/.local/share/sandboxer",
     cacheDirectory: "/home/ada/.cache/sandboxer",
     leaseTtlMs: 15_000,
@@ -41,6 +42,13 @@ test("a flag wins over the environment, and the environment over the default", (
 
 test("an empty variable counts as not set", () => {
   expect(parse({}, { PORT: "", CHECKPOINT_AND_RESTORE_PATH: "" })).toMatchObject({ port: 8080 });
+});
+
+test("a network is allowed by the flag or the environment, and by nothing that is unclear", () => {
+  expect(parse({ allowNetwork: "true" }).allowNetwork).toBe(true);
+  expect(parse({}, { SANDBOXER_ALLOW_NETWORK: "1" }).allowNetwork).toBe(true);
+  expect(parse({}, { SANDBOXER_ALLOW_NETWORK: "no" }).allowNetwork).toBe(false);
+  expect(() => parse({}, { SANDBOXER_ALLOW_NETWORK: "perhaps" })).toThrow(/SANDBOXER_ALLOW_NETWORK.*true or false/);
 });
 
 describe("--default-store", () => {

@@ -128,7 +128,7 @@ describe("handoff between living servers", () => {
       .run("bash", "x=0; while true; do x=$((x+1)); echo $x > count; sleep 0.01; done &")
       .until("EXECUTION_DONE");
     for (let round = 1; round <= 10; round++) {
-      const server = servers[round % 2 === 0 ? 0 : 1]!;
+      const server = servers[round % 2 === 0 ? 0 : 1];
       const next = server.attach(id);
       await next.until("RUNNING");
       await next.run("bash", "cat count").until("EXECUTION_DONE");

@@ -17,6 +17,8 @@ import { loadFilesystem } from "./filesystem-snapshot.ts";
 import { AGENT_MEMBER, CONFIG_MEMBER, ENGINE_MEMBERS, FILES_MEMBER, type GvisorSandbox } from "./gvisor-sandbox.ts";
 import { checkRequirements, ImageRequirements, OVERLAY, readCpuFeatures } from "./image-requirements.ts";
 import { hostnameOf, launch, type Launch } from "./launch.ts";
+import { NETWORK_NOT_ALLOWED, notSupported, type NetworkSupport } from "./network/network-support.ts";
+import { ServerNetwork } from "./network/server-network.ts";
 import { buildSpec, cgroupLimits, relocateSpec, type CompleteResources } from "./oci-spec.ts";
 import { ImageResolver } from "./root-filesystem/resolve-image.ts";
 import type { RootFilesystem } from "./root-filesystem/root-filesystem.ts";
@@ -36,6 +38,8 @@ export interface GvisorBackendOptions {
   readonly defaultResources: CompleteResources;
   /** See the agent's dead man's switch; 0: none. */
   readonly heartbeatMs: number;
+  /** Absent: it is not allowed. */
+  readonly network?: NetworkSupport;
 }
 
 interface Machine {
@@ -54,6 +58,8 @@ export class GvisorBackend implements SandboxBackend {
   readonly #live = new Set<GvisorSandbox>();
   readonly #cleanUps = new Set<Promise<void>>();
   readonly #pipes: PipeSupply;
+  readonly #networkSupport: NetworkSupport;
+  readonly #network: ServerNetwork | undefined;
 
   private constructor(options: GvisorBackendOptions, machine: Machine) {
     this.#options = options;
@@ -65,13 +71,16 @@ export class GvisorBackend implements SandboxBackend {
       trustedImages: [options.defaultImage],
       imageDirectories: options.imageDirectories,
     });
+    const support = options.network ?? NETWORK_NOT_ALLOWED;
+    this.#networkSupport = support;
+    this.#network = support.ok ? new ServerNetwork(support.tools, options.runDirectory) : undefined;
     this.capabilities = {
       snapshot: "full",
       filesystemSnapshot: true,
       pty: true,
       files: true,
       connect: true,
-      network: false,
+      network: support.ok,
       limits: machine.cgroups !== "none",
     };
   }
@@ -136,16 +145,19 @@ export class GvisorBackend implements SandboxBackend {
     const parsed = ImageRequirements.safeParse(snapshot.requirements);
     if (!parsed.success) throw new SandboxerError("image_damaged", "The image does not say what it needs.");
     const wanted = parsed.data;
-    this.#checkRequest(request);
     const rootFilesystem = await this.#images.resolve(wanted.root_filesystem.image);
     const { engine, platform, cacheDirectory } = this.#options;
     const { cpuFeatures } = this.#machine;
-    const { network } = request.spec;
+    const support = this.#networkSupport;
+    const network = support.ok ? request.spec.network : "none";
+    const whyNoNetwork = support.ok ? undefined : support.reason;
     checkRequirements(
       wanted,
-      { network, engineVersion: engine.version, platform, cpuFeatures },
+      { network, whyNoNetwork, engineVersion: engine.version, platform, cpuFeatures },
       rootFilesystem.identity,
     );
+    // After what differs: an image with a network is refused for that.
+    this.#checkRequest(request);
     const paths = memberPaths(snapshot, [...ENGINE_MEMBERS, CONFIG_MEMBER, AGENT_MEMBER]);
     const agent = await placeSavedAgent(paths[AGENT_MEMBER]!, wanted.agent_sha256, cacheDirectory);
     const saved = parseSavedSpec(await readFile(paths[CONFIG_MEMBER]!, "utf8"));
@@ -183,7 +195,8 @@ export class GvisorBackend implements SandboxBackend {
   ): Promise<GvisorSandbox> {
     const { engine, platform, runDirectory, heartbeatMs } = this.#options;
     const { cgroups } = this.#machine;
-    const pad = { enginePath: engine.path, platform, runDirectory, cgroups, pipes: this.#pipes, heartbeatMs };
+    const shared = { pipes: this.#pipes, network: this.#network };
+    const pad = { enginePath: engine.path, platform, runDirectory, cgroups, heartbeatMs, ...shared };
     const requirements: ImageRequirements = {
       engine: { version: engine.version, sha256: engine.sha256 },
       platform,
@@ -216,9 +229,7 @@ export class GvisorBackend implements SandboxBackend {
 
   #checkRequest(request: AcquireRequest): void {
     const { network, resources } = request.spec;
-    if (network !== "none" && !this.capabilities.network) {
-      throw new SandboxerError("not_supported", "This engine cannot give a sandbox a network; ask for network: none.");
-    }
+    if (network !== "none" && !this.#networkSupport.ok) throw notSupported(this.#networkSupport);
     const asked = resources.memoryBytes !== undefined || resources.cpus !== undefined;
     if (asked && !this.capabilities.limits) {
       throw new SandboxerError(

@@ -22,6 +22,7 @@ import type { SandboxCgroup } from "./cgroups.ts";
 import { watchDiskLimit } from "./disk-limit.ts";
 import { saveFilesystem } from "./filesystem-snapshot.ts";
 import type { ImageRequirements } from "./image-requirements.ts";
+import type { SandboxNetwork } from "./network/sandbox-network.ts";
 import { firstReason, RunscError, type AttachedRunsc, type Runsc } from "./runsc.ts";
 import type { OciSpec } from "./saved-spec.ts";
 import { removeEngineState } from "./engine-state.ts";
@@ -57,6 +58,7 @@ export interface GvisorSandboxParts {
   readonly agentPath: string;
   readonly rootPath: string;
   readonly cgroup: SandboxCgroup | undefined;
+  readonly network: SandboxNetwork | undefined;
   readonly diskLimitBytes: number;
   readonly requirements: ImageRequirements;
   /** Nothing of it runs any more. runsc's own leftovers are removed behind that: it may wait seconds for a reaper. */
@@ -249,10 +251,10 @@ export class GvisorSandbox implements SandboxHandle {
 
   async #cleanUp(): Promise<void> {
     this.#stopWatching();
-    const { directory, cgroup } = this.#parts;
+    const { directory, cgroup, network } = this.#parts;
     await this.#stillness.settled();
     await removeEngineState(this.#parts);
-    await Promise.all([rm(directory, { recursive: true, force: true }), cgroup?.remove()]);
+    await Promise.all([rm(directory, { recursive: true, force: true }), cgroup?.remove(), network?.remove()]);
   }
 }
 

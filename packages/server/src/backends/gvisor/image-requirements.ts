@@ -29,6 +29,8 @@ export const OVERLAY = "root:dir";
 export interface Machine {
   /** What the sandbox would get here. */
   readonly network: string;
+  /** Where this machine gives no sandbox a network: why. */
+  readonly whyNoNetwork?: string | undefined;
   readonly engineVersion: string;
   readonly platform: string;
   readonly cpuFeatures: readonly string[];
@@ -69,7 +71,8 @@ export function checkRequirements(
   if (wanted.overlay !== OVERLAY)
     differences.push(`its writable layer is of kind ${wanted.overlay}, here it is ${OVERLAY}`);
   if (wanted.network !== machine.network) {
-    differences.push(`it was saved with network ${wanted.network}, here it would have ${machine.network}`);
+    const why = machine.whyNoNetwork === undefined ? "" : ` (${machine.whyNoNetwork})`;
+    differences.push(`it was saved with network ${wanted.network}, here it would have ${machine.network}${why}`);
   }
   const missing = wanted.cpu_features.filter((feature) => !machine.cpuFeatures.includes(feature));
   if (missing.length > 0) differences.push(`this CPU lacks ${missing.slice(0, 8).join(", ")}`);

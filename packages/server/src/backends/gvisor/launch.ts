@@ -9,7 +9,9 @@ import type { PlacedAgent } from "./agent-placement.ts";
 import { SandboxCgroup, type CgroupLimits, type CgroupVersion } from "./cgroups.ts";
 import { GvisorSandbox } from "./gvisor-sandbox.ts";
 import type { ImageRequirements } from "./image-requirements.ts";
-import { SANDBOX_USER, WORKING_FOLDER } from "./oci-spec.ts";
+import { hostNameservers, writeResolverFile } from "./network/nameservers.ts";
+import type { ServerNetwork } from "./network/server-network.ts";
+import { SANDBOX_USER, withNetworkNamespace, WORKING_FOLDER } from "./oci-spec.ts";
 import type { RunDirectory } from "./run-directory.ts";
 import { firstReason, Runsc, type AttachedRunsc, type Platform } from "./runsc.ts";
 import { endSandboxProcesses } from "./sandbox-process-tree.ts";
@@ -25,6 +27,8 @@ export interface LaunchPad {
   readonly runDirectory: RunDirectory;
   readonly cgroups: CgroupVersion;
   readonly pipes: PipeSupply;
+  /** Absent where sandboxes have none. */
+  readonly network: ServerNetwork | undefined;
   readonly heartbeatMs: number;
 }
 
@@ -58,6 +62,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
   const directory = runDirectory.sandboxDirectory(containerId);
   const cgroup =
     cgroups === "none" ? undefined : new SandboxCgroup(cgroups, `${runDirectory.cgroupPath}/${containerId}`);
+  const network = plan.request.spec.network === "none" ? undefined : pad.network?.sandboxNetwork(containerId);
   const runsc = new Runsc({
     path: pad.enginePath,
     platform: pad.platform,
@@ -71,7 +76,13 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
   await mkdir(directory, { mode: 0o700 });
   try {
     const command = plan.imageDirectory === undefined ? ["run"] : ["restore", `--image-path=${plan.imageDirectory}`];
-    await Promise.all([writeFile(join(directory, "config.json"), JSON.stringify(spec)), cgroup?.create(plan.limits)]);
+    // Images keep the configuration without this path, which is another's at a restore.
+    const config = network === undefined ? spec : withNetworkNamespace(spec, network.path);
+    await Promise.all([
+      writeFile(join(directory, "config.json"), JSON.stringify(config)),
+      cgroup?.create(plan.limits),
+      network?.create(),
+    ]);
     const pipes = await pad.pipes.take();
     const stdio = [pipes.childInput, pipes.childOutput, "pipe" as const];
     const attached = runsc.attached([...command, `--bundle=${directory}`, containerId], stdio);
@@ -97,6 +108,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       agentPath: plan.agent.path,
       rootPath: plan.rootPath,
       cgroup,
+      network,
       diskLimitBytes: plan.diskLimitBytes,
       requirements: plan.requirements,
       onEnded: (cleanUp) => plan.onEnded(sandbox, cleanUp),
@@ -105,7 +117,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
     pad.pipes.prepare();
     return sandbox;
   } catch (error) {
-    await Promise.all([rm(directory, { recursive: true, force: true }), cgroup?.remove()]);
+    await Promise.all([rm(directory, { recursive: true, force: true }), cgroup?.remove(), network?.remove()]);
     throw error;
   }
 }
@@ -124,6 +136,7 @@ async function firstWords(
       await agent.start(waiting);
       if (plan.requirements.root_filesystem.kind !== "host") await prepareWorkingFolder(agent.rootFiles);
     } else await agent.restored(plan.requirements.generation, hostnameOf(plan.request.sandboxId), waiting);
+    if (plan.request.spec.network !== "none") await writeResolverFile(agent.rootFiles, await hostNameservers());
     await sandbox.watch();
   } catch (error) {
     await sandbox.destroy();

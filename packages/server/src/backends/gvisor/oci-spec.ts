@@ -2,7 +2,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { Resources } from "../backend.ts";
 import type { CgroupLimits } from "./cgroups.ts";
 import type { RootFilesystem } from "./root-filesystem/root-filesystem.ts";
-import type { OciMount, OciSpec } from "./saved-spec.ts";
+import type { OciMount, OciSpec, RunnableSpec } from "./saved-spec.ts";
 
 export type CompleteResources = Required<Omit<Resources, "cpus">> & Pick<Resources, "cpus">;
 
@@ -111,6 +111,12 @@ export function relocateSpec(spec: OciSpec, location: SpecLocation): OciSpec {
     ),
     linux: { ...linux, ...(location.cgroupsPath === undefined ? {} : { cgroupsPath: location.cgroupsPath }) },
   };
+}
+
+/** For a sandbox with a network, which is what the namespace at this path has. */
+export function withNetworkNamespace(spec: OciSpec, path: string): RunnableSpec {
+  const namespaces = spec.linux.namespaces.map((each) => (each.type === "network" ? { ...each, path } : each));
+  return { ...spec, linux: { ...spec.linux, namespaces } };
 }
 
 function sourceOf(destination: string, sources: ReadonlyMap<string, string>): string {

@@ -4,6 +4,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { acquireFileLock, type FileLock } from "../../support/file-lock.ts";
 import { killQuietly } from "../../support/kill.ts";
 import { removeCgroups } from "./cgroups.ts";
+import { networkName } from "./network/names.ts";
+import { removeServerNetwork } from "./network/server-network.ts";
 
 const LOCK_NAME = "lock";
 const CGROUP_PARENT = "/sandboxer";
@@ -24,7 +26,7 @@ export class RunDirectory {
   private constructor(path: string, instanceId: string, lock: FileLock) {
     this.path = path;
     this.instanceId = instanceId;
-    this.cgroupPath = `${CGROUP_PARENT}/${instanceId}`;
+    this.cgroupPath = cgroupPathOf(instanceId);
     this.#lock = lock;
   }
 
@@ -56,7 +58,7 @@ export class RunDirectory {
   }
 
   async close(): Promise<void> {
-    await removeLeftovers(this.path, this.cgroupPath);
+    await removeLeftovers(this.path, this.instanceId);
     await this.#lock.release();
     await rm(this.path, { recursive: true, force: true });
   }
@@ -71,7 +73,7 @@ export async function recoverRunDirectories(parent: string): Promise<string[]> {
     const lock = await acquireFileLock(join(path, LOCK_NAME)).catch(() => undefined);
     if (lock === undefined) continue;
     const abandoned = !(await isBeingMade(path));
-    if (abandoned) await removeLeftovers(path, `${CGROUP_PARENT}/${instanceId}`);
+    if (abandoned) await removeLeftovers(path, instanceId);
     await lock.release();
     if (!abandoned) continue;
     await rm(path, { recursive: true, force: true });
@@ -86,24 +88,36 @@ async function isBeingMade(path: string): Promise<boolean> {
   return Date.now() - (await stat(path)).mtimeMs < BEING_MADE_MS;
 }
 
-async function removeLeftovers(path: string, cgroupPath: string): Promise<void> {
+function cgroupPathOf(instanceId: string): string {
+  return `${CGROUP_PARENT}/${instanceId}`;
+}
+
+async function removeLeftovers(path: string, instanceId: string): Promise<void> {
+  await endProcesses(path, instanceId);
+  await removeServerNetwork(path, instanceId);
+}
+
+async function endProcesses(path: string, instanceId: string): Promise<void> {
   const deadlineMs = performance.now() + 10_000;
   while (performance.now() < deadlineMs) {
-    const left = await processesNaming(path);
+    const left = await processesNaming([`\0--root=${path}/`, networkName(instanceId)]);
     for (const pid of left) killQuietly(pid);
     // What was killed leaves its cgroup a moment later.
-    if (left.length === 0 && (await removeCgroups(cgroupPath))) return;
+    if (left.length === 0 && (await removeCgroups(cgroupPathOf(instanceId)))) return;
     await delay(20);
   }
 }
 
-/** Every runsc process of a server, its sandboxes and gofers included, is told where the server keeps their state. */
-async function processesNaming(path: string): Promise<number[]> {
+/**
+ * Every runsc process of a server, its sandboxes and gofers included, is told where the server keeps their state; what
+ * sets up a sandbox's network is told the name of that.
+ */
+async function processesNaming(texts: readonly string[]): Promise<number[]> {
   const found: number[] = [];
   for (const name of await readdir("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     const commandLine = await readFile(`/proc/${name}/cmdline`, "utf8").catch(() => "");
-    if (commandLine.includes(`\0--root=${path}/`)) found.push(Number(name));
+    if (texts.some((text) => commandLine.includes(text))) found.push(Number(name));
   }
   return found;
 }

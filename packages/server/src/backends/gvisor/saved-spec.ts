@@ -56,6 +56,13 @@ const Spec = z.strictObject({
 export type OciMount = z.infer<typeof Mount>;
 export type OciSpec = z.infer<typeof Spec>;
 
+/** With paths of namespaces, which no image may bring along. */
+export type RunnableSpec = Omit<OciSpec, "linux"> & {
+  readonly linux: Omit<OciSpec["linux"], "namespaces"> & {
+    readonly namespaces: readonly { readonly type: string; readonly path?: string }[];
+  };
+};
+
 export function parseSavedSpec(text: string): OciSpec {
   let content: unknown;
   try {

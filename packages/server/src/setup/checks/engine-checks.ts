@@ -12,11 +12,16 @@ import type { Check, CheckContext, CheckResult } from "./check.ts";
 const SET_UP = "npx sandboxer setup";
 const SELF_TEST_TIMEOUT_MS = 20_000;
 
-/** Engine, agent and platform depend on each other, so one check answers for the three. */
+/** Agent, platform and network depend on the engine, so one check answers for all of them. */
 export const checkEngine: Check = async (context) => {
   const engine = await findEngine(context);
   const agent = await findAgent(context).catch(() => undefined);
-  return [describeEngine(engine), describeAgent(agent, context), await checkPlatform(context, engine, agent)];
+  return [
+    describeEngine(engine),
+    describeAgent(agent, context),
+    await checkPlatform(context, engine, agent),
+    await checkNetwork(context, engine),
+  ];
 };
 
 type Found = Engine | { readonly missing: string };
@@ -78,6 +83,17 @@ async function checkPlatform(
     message: reasons.join("; "),
     remedy: "In a container, start it with --privileged.",
   };
+}
+
+async function checkNetwork(context: CheckContext, engine: Found): Promise<CheckResult> {
+  const base = { name: "network for sandboxes", needed: false };
+  if ("missing" in engine || whyNotGvisor(thisHost()) !== undefined) {
+    return { ...base, state: "unknown", message: "can be told when root and runsc are there", remedy: SET_UP };
+  }
+  const { probeNetwork } = await import("../../backends/gvisor/network/network-support.ts");
+  const support = await probeNetwork(engine.version, context.searchPath);
+  if (support.ok) return { ...base, state: "found", message: "can be had; offered only with --allow-network" };
+  return { ...base, state: "missing", message: support.reason, remedy: support.remedy };
 }
 
 async function test(engine: Engine, agent: AgentBinary, platform: Platform): Promise<Verdict> {

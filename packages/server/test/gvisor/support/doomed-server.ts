@@ -2,12 +2,13 @@
  * A server process for tests that kill it: it creates, saves or restores sandboxes for ever, and says on stdout, as
  * JSON, what it is and each time when it begins.
  *
- * Arguments: the run folder, the cache folder, and `create`, `save` or `restore`.
+ * Arguments: the run folder, the cache folder, and `create`, `save`, `restore`, or `network`, which creates with a network.
  */
 import { randomUUID } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { SandboxHandle } from "../../../src/backends/backend.ts";
+import { probeNetwork } from "../../../src/backends/gvisor/network/network-support.ts";
 import { RunDirectory } from "../../../src/backends/gvisor/run-directory.ts";
 import { newRequest } from "../../backends/contract/context.ts";
 import { bash, run } from "../../backends/contract/programs.ts";
@@ -18,10 +19,13 @@ const [runParent = "", cacheDirectory = "", work = "create"] = process.argv.slic
 const engine = testEngine();
 if ("missing" in engine) throw new Error(engine.missing);
 const runDirectory = await RunDirectory.open(runParent, randomUUID());
-const { backend } = await openGvisor(engine, { runDirectory, cacheDirectory });
+const network = work === "network" ? await probeNetwork(engine.version, process.env["PATH"] ?? "") : undefined;
+const support = network === undefined ? {} : { network };
+const { backend } = await openGvisor(engine, { runDirectory, cacheDirectory, ...support });
+const spec = { network: network === undefined ? ("none" as const) : ("sandbox" as const) };
 const say = (event: object): void => void process.stdout.write(`${JSON.stringify(event)}\n`);
 
-const first = await backend.acquire(newRequest());
+const first = await backend.acquire(newRequest(spec));
 await run(first, bash("head -c 30M /dev/urandom > /workspace/large"));
 const save = async (handle: SandboxHandle) => {
   const into = join(runDirectory.workDirectory, randomUUID());
@@ -34,6 +38,6 @@ say({ path: runDirectory.path, cgroupPath: runDirectory.cgroupPath, instanceId: 
 for (;;) {
   say({ event: "begin" });
   if (work === "save") await rm((await save(first)).into, { recursive: true });
-  else if (work === "create") await (await backend.acquire(newRequest())).destroy();
+  else if (work !== "restore") await (await backend.acquire(newRequest(spec))).destroy();
   else await (await backend.acquireFromSnapshot(newRequest(), saved.snapshot)).destroy();
 }

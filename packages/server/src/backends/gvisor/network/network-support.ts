@@ -1,0 +1,68 @@
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import { poolConflict, POOL } from "./addresses.ts";
+import { egressPolicy } from "./egress-policy.ts";
+import { runTool } from "./run-tool.ts";
+
+export interface NetworkTools {
+  readonly ip: string;
+  readonly nft: string;
+}
+
+/** Whether sandboxes here can have a network; where not, what is missing and what to do. */
+export type NetworkSupport =
+  | { readonly ok: true; readonly tools: NetworkTools }
+  | { readonly ok: false; readonly reason: string; readonly remedy: string };
+
+/** Older ones take a namespace of their own for the host's on newer kernels, and refuse to start in it. */
+const OLDEST_ENGINE_DATE = "20250101";
+
+export const NETWORK_NOT_ALLOWED = {
+  ok: false,
+  reason: "this server was not started with --allow-network",
+  remedy: "Start it with --allow-network, or ask for network: none.",
+} as const satisfies NetworkSupport;
+
+export async function probeNetwork(engineVersion: string, searchPath: string): Promise<NetworkSupport> {
+  const date = /(?:^|[^0-9])(20[0-9]{6})/.exec(engineVersion)?.[1];
+  if (date === undefined || date < OLDEST_ENGINE_DATE) {
+    const remedy = "Run `npx sandboxer setup --newest` and start with --runsc and the path that it prints.";
+    return { ok: false, reason: `runsc ${engineVersion} cannot, it takes one of 2025 or newer`, remedy };
+  }
+  const [ip, nft] = ["ip", "nft"].map((name) => find(name, searchPath));
+  if (ip === undefined) {
+    return { ok: false, reason: "there is no ip (iproute2)", remedy: "apt-get install iproute2" };
+  }
+  if (nft === undefined) return { ok: false, reason: "there is no nft (nftables)", remedy: "apt-get install nftables" };
+  const conflict = poolConflict();
+  if (conflict !== undefined) {
+    const reason = `the host's interface ${conflict} has an address of ${POOL}, from which sandboxes get theirs`;
+    return { ok: false, reason, remedy: "Use a machine without that network." };
+  }
+  try {
+    await runTool(nft, "--check", egressPolicy("sandboxer-probe", ["192.0.2.1"]));
+  } catch (error) {
+    const reason = `the kernel does not take the firewall rules: ${(error as Error).message}`;
+    return { ok: false, reason, remedy: "Run as root, with CAP_NET_ADMIN and the kernel's nf_tables." };
+  }
+  return { ok: true, tools: { ip, nft } };
+}
+
+export function notSupported({ reason, remedy }: { reason: string; remedy: string }): SandboxerError {
+  return new SandboxerError("not_supported", `A sandbox cannot have a network here: ${reason}.`, { hint: remedy });
+}
+
+function find(name: string, searchPath: string): string | undefined {
+  const places = searchPath.split(delimiter).filter((folder) => folder !== "");
+  return places
+    .map((folder) => join(folder, name))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+}

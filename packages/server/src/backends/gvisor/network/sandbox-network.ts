@@ -1,0 +1,79 @@
+import { randomInt } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import { addressesOf, SLOTS, type LinkAddresses } from "./addresses.ts";
+import { hostLinkBytes } from "./host-link.ts";
+import { NAMESPACE_FOLDER } from "./names.ts";
+import { runTool, ToolError } from "./run-tool.ts";
+
+/** The name inside is always the same: an image is bound to it. */
+const INSIDE = "eth0";
+const CLAIM_ATTEMPTS = 64;
+
+/**
+ * The namespace of one incarnation of a sandbox, with one end of a link in it. gVisor takes the address off that end
+ * and answers for it itself, so a namespace is used once: a restore gets a new one, with another address.
+ */
+export class SandboxNetwork {
+  readonly name: string;
+  readonly #ip: string;
+  readonly #prepare: () => Promise<void>;
+
+  constructor(name: string, ip: string, prepare: () => Promise<void>) {
+    this.name = name;
+    this.#ip = ip;
+    this.#prepare = prepare;
+  }
+
+  get path(): string {
+    return join(NAMESPACE_FOLDER, this.name);
+  }
+
+  async create(): Promise<void> {
+    await this.#prepare();
+    // First, because it is what the clean-up after a crash finds the rest by.
+    await runTool(this.#ip, "netns", "add", this.name);
+    const { link, host, sandbox } = await this.#claimLink(await hostLinkBytes());
+    await runTool(this.#ip, "address", "add", `${host}/30`, "dev", link);
+    // A sandbox that sends with the address of another is not heard.
+    await writeFile(`/proc/sys/net/ipv4/conf/${link}/rp_filter`, "1");
+    await runTool(this.#ip, "link", "set", link, "addrgenmode", "none", "up");
+    await this.#inside("link", "set", "lo", "up");
+    await this.#inside("address", "add", `${sandbox}/30`, "dev", INSIDE);
+    await this.#inside("link", "set", INSIDE, "addrgenmode", "none", "up");
+    await this.#inside("route", "add", "default", "via", host);
+  }
+
+  /** Also what was made by half, and what is gone already. */
+  async remove(): Promise<void> {
+    await removeNamespace(this.#ip, this.name);
+  }
+
+  /** From a random place, so that an address is not soon another's: the outside may still be sending to it. */
+  async #claimLink(linkBytes: number): Promise<LinkAddresses> {
+    const start = randomInt(SLOTS);
+    for (let attempt = 0; attempt < CLAIM_ATTEMPTS; attempt += 1) {
+      const addresses = addressesOf((start + attempt * 257) % SLOTS);
+      const mtu = ["mtu", String(linkBytes)];
+      const peer = ["peer", "name", INSIDE, ...mtu, "netns", this.name];
+      try {
+        await runTool(this.#ip, "link", "add", addresses.link, ...mtu, "type", "veth", ...peer);
+        return addresses;
+      } catch (error) {
+        if (!(error instanceof ToolError) || !error.stderr.includes("File exists")) throw error;
+      }
+    }
+    throw new SandboxerError("limit_reached", "This machine has no addresses left for sandboxes with a network.");
+  }
+
+  #inside(...args: readonly string[]): Promise<void> {
+    return runTool(this.#ip, "-n", this.name, ...args);
+  }
+}
+
+/** The link goes through its end inside: by the host's name it could be another's, who claimed it meanwhile. */
+export async function removeNamespace(ip: string, name: string): Promise<void> {
+  await runTool(ip, "-n", name, "link", "delete", INSIDE).catch(() => {});
+  await runTool(ip, "netns", "delete", name).catch(() => {});
+}

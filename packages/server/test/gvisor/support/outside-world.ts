@@ -1,0 +1,118 @@
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createConnection } from "node:net";
+
+const FORWARDING = "/proc/sys/net/ipv4/ip_forward";
+const NAMESPACE = `outside-${process.pid}`;
+const LINK = `out-${process.pid}`;
+const ip = (...args: string[]): string => execFileSync("ip", args, { encoding: "utf8" });
+
+export const HOST_SIDE = "203.0.113.1";
+export const OUTSIDE = "203.0.113.2";
+export const PORT = 8123;
+/** Addresses in the outside namespace that sandboxes may not reach; the host can. */
+export const FORBIDDEN = ["192.168.213.2", "172.16.213.2", "10.214.0.2", "100.64.213.2", "169.254.213.2"];
+
+const SERVER = `
+import socketserver
+class Answer(socketserver.BaseRequestHandler):
+    def handle(self):
+        self.request.sendall(("outside sees " + self.client_address[0]).encode())
+        self.request.recv(1)
+socketserver.ThreadingTCPServer.allow_reuse_address = True
+socketserver.ThreadingTCPServer.daemon_threads = True
+server = socketserver.ThreadingTCPServer(("0.0.0.0", ${PORT}), Answer)
+print("ready", flush=True)
+server.serve_forever()
+`;
+
+/** A namespace that plays the outside: a server at addresses of TEST-NET-3 and of private networks, one link away. */
+export class OutsideWorld {
+  readonly #forwarding = readFileSync(FORWARDING, "utf8");
+  #server: ChildProcess | undefined;
+
+  async open(): Promise<void> {
+    ip("netns", "add", NAMESPACE);
+    ip("link", "add", LINK, "type", "veth", "peer", "name", "eth0", "netns", NAMESPACE);
+    ip("address", "add", `${HOST_SIDE}/24`, "dev", LINK);
+    ip("link", "set", LINK, "up");
+    ip("-n", NAMESPACE, "address", "add", `${OUTSIDE}/24`, "dev", "eth0");
+    ip("-n", NAMESPACE, "link", "set", "eth0", "up");
+    for (const address of FORBIDDEN) {
+      ip("-n", NAMESPACE, "address", "add", `${address}/32`, "dev", "eth0");
+      ip("route", "add", `${address}/32`, "via", OUTSIDE, "dev", LINK);
+    }
+    // So that what comes to a sandbox from outside is not stopped for want of a way.
+    ip("-n", NAMESPACE, "route", "add", "10.213.0.0/16", "via", HOST_SIDE);
+    const server = spawn("ip", ["netns", "exec", NAMESPACE, "python3", "-c", SERVER], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    this.#server = server;
+    await once(server.stdout, "data");
+  }
+
+  /** What a connection from the outside hears. */
+  reach(address: string, port: number): string {
+    const argv = ["netns", "exec", NAMESPACE, "python3", "-c", client(address, port)];
+    return ip(...argv).trim();
+  }
+
+  async close(): Promise<void> {
+    const ended = this.#server === undefined ? undefined : once(this.#server, "exit");
+    this.#server?.kill("SIGKILL");
+    await ended;
+    ip("-n", NAMESPACE, "link", "delete", "eth0");
+    ip("netns", "delete", NAMESPACE);
+    writeFileSync(FORWARDING, this.#forwarding);
+  }
+}
+
+/** A Python program that prints what it hears from a port, or the kind of failure. */
+export function client(address: string, port: number): string {
+  return `
+import socket
+try:
+    with socket.create_connection((${JSON.stringify(address)}, ${port}), timeout=2) as s:
+        print(s.recv(100).decode() or "closed")
+except OSError as error:
+    print("failed:", type(error).__name__)
+`;
+}
+
+/** A Python program that answers on a port, for ever. */
+export function listener(port: number, answer: string): string {
+  return `
+import socket
+s = socket.create_server(("0.0.0.0", ${port}))
+while True:
+    c, _ = s.accept()
+    c.sendall(b${JSON.stringify(answer)})
+    c.close()
+`;
+}
+
+/** From this process. */
+export function reachFromHost(address: string, port: number): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = createConnection({ host: address, port, timeout: 2000 });
+    socket.once("data", (data) => {
+      resolve(data.toString("utf8"));
+      socket.destroy();
+    });
+    socket.once("timeout", () => socket.destroy(new Error("timeout")));
+    socket.once("error", (error) => resolve(`failed: ${error.message}`));
+  });
+}
+
+/** Every namespace, link and table that servers have made for sandboxes. */
+export function networkLeftovers(instanceId: string): { namespaces: string[]; links: string[]; tables: string[] } {
+  const lines = (text: string): string[] => text.split("\n").filter((line) => line !== "");
+  return {
+    namespaces: lines(ip("netns", "list")).filter((line) => line.startsWith(`sandboxer-${instanceId}`)),
+    links: lines(ip("-o", "link")).filter((line) => /^\d+: sandboxer-\d+@/.test(line)),
+    tables: lines(execFileSync("nft", ["list", "tables"], { encoding: "utf8" })).filter((line) =>
+      line.includes(instanceId),
+    ),
+  };
+}
