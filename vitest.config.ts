@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 
 /**
- * `unit` needs nothing but Node; `agent` a C compiler; `stores` the servers of packages/server/test/store/servers;
+ * `unit` and `crash` (servers that are killed at every step) need nothing but Node; `agent` a C compiler; `stores` the servers of packages/server/test/store/servers;
  * `gvisor` root and runsc (see scripts/test.ts).
  */
 export default defineConfig({
@@ -11,8 +11,21 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["packages/*/test/**/*.test.ts", "scripts/test/**/*.test.ts"],
-          exclude: ["**/*.gvisor.test.ts", "packages/server/test/store/bucket-*.test.ts"],
+          exclude: [
+            "**/*.gvisor.test.ts",
+            "packages/server/test/store/bucket-*.test.ts",
+            "packages/server/test/crash/**",
+          ],
           testTimeout: 20_000,
+        },
+      },
+      {
+        test: {
+          name: "crash",
+          include: ["packages/server/test/crash/**/*.test.ts"],
+          exclude: ["**/*.gvisor.test.ts"],
+          testTimeout: 90_000,
+          hookTimeout: 60_000,
         },
       },
       {

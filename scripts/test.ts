@@ -1,5 +1,6 @@
 /**
- * `npm test`: static checks, unit tests, the lease protocol's simulation, the agent's tests, the stores' tests on real
+ * `npm test`: static checks, unit tests, the lease protocol's simulation, servers that
+ * are killed at every step, the agent's tests, the stores' tests on real
  * servers, and the gVisor suite once for each engine.
  * `npm test -- lint unit` runs only the suites with those names.
  *
@@ -25,6 +26,7 @@ const enginesReady = await gvisorSuites;
 const storesReady = wanted("stores") ? prepareStoreServers((line) => process.stdout.write(`${line}\n`)) : undefined;
 await runPlanned(vitestSuite("unit", QUICK_TIMEOUT_MS));
 await runPlanned(SIMULATION);
+await runPlanned(vitestSuite("crash", QUICK_TIMEOUT_MS));
 await runPlanned(
   findCompiler(context.searchPath) === undefined
     ? { name: "agent", on: "this machine", skippedBecause: "No C compiler and make here." }

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { SandboxerError } from "@sandboxer/protocol";
 import { destination, pino } from "pino";
 import { createHttpServer } from "../gateway/http-server.ts";
@@ -83,7 +84,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
   }
 
   async function end(): Promise<void> {
-    await Promise.race([parts.manager?.drain(), systemClock.sleep(DRAIN_MS)]);
+    await Promise.race([parts.manager?.drain(), delay(DRAIN_MS, undefined, { ref: false })]);
     await gateway.close(FAREWELL_MS);
     await parts.open?.close();
     await parts.durability?.instances.close();

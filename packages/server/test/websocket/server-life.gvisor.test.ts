@@ -46,7 +46,11 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
   test("nothing outlives a server that was killed, not even a sandbox that is paused", async () => {
     const server = await ServerProcess.start();
     await server.create();
-    const kernel = (await server.engineProcesses()).find((line) => line.includes(" boot "))?.trim().split(" ") ?? [];
+    const kernel =
+      (await server.engineProcesses())
+        .find((line) => line.includes(" boot "))
+        ?.trim()
+        .split(" ") ?? [];
     const state = kernel.find((argument) => argument.startsWith("--root=")) ?? "";
     await promisify(execFile)(process.env["SANDBOXER_TEST_RUNSC"] ?? "", [state, "pause", kernel.at(-1) ?? ""]);
     await server.killHard();
