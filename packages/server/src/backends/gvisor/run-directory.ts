@@ -8,6 +8,9 @@ import { networkName } from "./network/names.ts";
 import { removeServerNetwork } from "./network/server-network.ts";
 
 const LOCK_NAME = "lock";
+const RECOVERY_LOCK_NAME = ".recovery";
+/** Cleaning up after one server takes seconds at most. */
+const RECOVERY_TURN_MS = 60_000;
 const CGROUP_PARENT = "/sandboxer";
 const FOLDERS = ["state", "filestore", "sandboxes", "tmp"];
 /** Longer than it takes to make a run directory; one without its folders may be just being made. */
@@ -66,20 +69,31 @@ export class RunDirectory {
 
 /** Cleans up after dead servers; gives the ids of those, so that their leases can be ended at once. */
 export async function recoverRunDirectories(parent: string): Promise<string[]> {
-  const dead: string[] = [];
-  const names = await readdir(parent).catch(() => []);
-  for (const instanceId of names) {
-    const path = join(parent, instanceId);
-    const lock = await acquireFileLock(join(path, LOCK_NAME)).catch(() => undefined);
-    if (lock === undefined) continue;
-    const abandoned = !(await isBeingMade(path));
-    if (abandoned) await removeLeftovers(path, instanceId);
-    await lock.release();
-    if (!abandoned) continue;
-    await rm(path, { recursive: true, force: true });
-    dead.push(instanceId);
+  const found = await readdir(parent).catch(() => undefined);
+  if (found === undefined) return [];
+  // One at a time: two that look into the same folder would get in each other's way when they remove it.
+  const turn = await acquireFileLock(join(parent, RECOVERY_LOCK_NAME), { waitMs: RECOVERY_TURN_MS });
+  if (turn === undefined) return [];
+  try {
+    const dead: string[] = [];
+    for (const instanceId of await readdir(parent)) {
+      if (!instanceId.startsWith(".") && (await recover(join(parent, instanceId), instanceId))) dead.push(instanceId);
+    }
+    return dead;
+  } finally {
+    await turn.release();
   }
-  return dead;
+}
+
+/** Whether the folder was a dead server's. */
+async function recover(path: string, instanceId: string): Promise<boolean> {
+  const lock = await acquireFileLock(join(path, LOCK_NAME)).catch(() => undefined);
+  if (lock === undefined) return false;
+  const abandoned = !(await isBeingMade(path));
+  if (abandoned) await removeLeftovers(path, instanceId);
+  await lock.release();
+  if (abandoned) await rm(path, { recursive: true, force: true, maxRetries: 5 });
+  return abandoned;
 }
 
 async function isBeingMade(path: string): Promise<boolean> {
