@@ -1,7 +1,7 @@
 import { CalledOff, unlessCalledOff } from "./called-off.ts";
 import type { SandboxClient } from "./client.ts";
 import type { ManagerContext } from "./context.ts";
-import { saveFor } from "./idle.ts";
+import { saveFor } from "./put-down.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 
 /** The client has gone away. What executes goes on; a sandbox that is to be saved then is saved once nothing does. */

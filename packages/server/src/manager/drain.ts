@@ -1,5 +1,5 @@
 import type { ManagerContext } from "./context.ts";
-import { dropFor, saveFor } from "./idle.ts";
+import { dropFor, saveFor } from "./put-down.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 
 /** How many sandboxes are saved at once: more would only share the same disk. */

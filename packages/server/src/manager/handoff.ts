@@ -1,7 +1,7 @@
 import { asSandboxerError } from "@sandboxer/protocol";
 import { CalledOff } from "./called-off.ts";
 import type { ManagerContext } from "./context.ts";
-import { saveFor } from "./idle.ts";
+import { saveFor } from "./put-down.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 
 /** The word by which an owner says that somebody uses the sandbox; the newcomer tells its client so. */
