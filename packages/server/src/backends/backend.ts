@@ -43,6 +43,8 @@ export interface Capabilities {
   readonly network: boolean;
   /** CPU, memory, process and disk limits hold. */
   readonly limits: boolean;
+  /** Its sandboxes live on when the server ends; `tryResume` finds them again by their id. */
+  readonly outlivesServer: boolean;
 }
 
 export interface Health {
@@ -66,6 +68,12 @@ export interface SandboxSpec {
   readonly env: Readonly<Record<string, string>>;
   readonly resources: Resources;
   readonly network: "none" | "sandbox";
+  /** What its user hands to the backend by name, such as `repo`. */
+  readonly inputs?: Readonly<Record<string, string>>;
+  /** Where it is to live, as the profile says: the host, the base folder, the region. */
+  readonly placement?: Readonly<Record<string, string>>;
+  /** Commands to run once, after it was made and before it is given out. */
+  readonly setup?: readonly string[];
 }
 
 export interface Resources {
