@@ -1,15 +1,16 @@
-import { asSandboxerError, SandboxerError, type CheckpointReference, type Head } from "@sandboxer/protocol";
-import type { SandboxHandle, SandboxSpec } from "../backends/backend.ts";
+import { asSandboxerError, SandboxerError, type Head } from "@sandboxer/protocol";
+import type { SandboxHandle } from "../backends/backend.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import type { AttachRequest } from "./attach.ts";
 import type { ManagerContext } from "./context.ts";
-import type { DurableStore } from "./durable-store.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 import { Execution, EXECUTION_KEY_PREFIX } from "./execution.ts";
 import { freezeIfDue } from "./freeze.ts";
-import { LiveSandbox, type SandboxFacts } from "./live-sandbox.ts";
+import { importHead } from "./import-head.ts";
+import { LiveSandbox } from "./live-sandbox.ts";
 import { notFound } from "./not-found.ts";
 import { Stopwatch } from "./stopwatch.ts";
+import { storedFacts } from "./stored-facts.ts";
 import { withWorkFolder } from "./work-folder.ts";
 
 /** Takes a stored sandbox over and brings it back to life, with what was executing and what nobody has read. */
@@ -21,7 +22,7 @@ export async function restoreSandbox(
   const { durable, sandboxId } = { durable: context.durable, sandboxId: request.sandboxId };
   const head = request.head ?? (await importHead(durable, sandboxId));
   if (head.state === "deleted" || (head.owner === null && head.checkpoint === null)) throw notFound(sandboxId);
-  const sandbox = new LiveSandbox(factsOf(sandboxId, head), "restoring", context.nowMs, context.onMove(sandboxId));
+  const sandbox = new LiveSandbox(storedFacts(sandboxId, head), "restoring", context.nowMs, context.onMove(sandboxId));
   context.admit(sandbox);
   const stopwatch = new Stopwatch(context.options.clock);
   const record = { operation: "restore", sandboxId, backend: head.backend } as const;
@@ -100,7 +101,7 @@ async function load(
     stopwatch.lap("unpack");
     const backend = context.backend(head.backend);
     try {
-      const spec = factsOf(sandboxId, head).spec;
+      const spec = storedFacts(sandboxId, head).spec;
       return await backend.acquireFromSnapshot({ sandboxId, spec }, state, options);
     } catch (thrown) {
       const error = asSandboxerError(thrown);
@@ -121,47 +122,3 @@ async function adoptExecution(handle: SandboxHandle): Promise<Execution | undefi
   const last = processes.at(-1);
   return last === undefined ? undefined : new Execution(last);
 }
-
-function factsOf(sandboxId: string, head: Head): SandboxFacts {
-  const { labels, ...spec } = head.spec as unknown as SandboxSpec & { labels?: Record<string, string> };
-  return {
-    sandboxId,
-    backend: head.backend,
-    spec,
-    labels: labels ?? {},
-    flags: head.flags,
-    idleTimeoutMs: head.idle_timeout * 1000,
-    tokenHash: head.token_hash ?? undefined,
-  };
-}
-
-/** A folder in the seeds' layout has no head: it gets one that nobody owns, with the state that its `latest` names. */
-async function importHead(durable: DurableStore, sandboxId: string): Promise<Head> {
-  const name = await durable.checkpoints.latestName(sandboxId);
-  if (name === undefined) throw notFound(sandboxId);
-  const image = await durable.checkpoints.open(sandboxId, name);
-  const checkpoint: CheckpointReference = {
-    name,
-    sha256: image.manifestSha256,
-    size_bytes: image.sizeBytes,
-    created_at: image.manifest.created_at,
-    kind: image.manifest.kind,
-    parent: null,
-  };
-  await durable.ownership.create(sandboxId, {
-    idleTimeoutSeconds: 300,
-    backend: BACKEND_OF_KIND[image.manifest.kind] ?? "gvisor",
-    spec: { env: {}, resources: {}, network: "none" },
-    flags: {
-      enable_checkpoint: true,
-      enable_idle_timeout_auto_checkpoint: false,
-      enable_sandbox_handoff: false,
-      on_disconnect: "keep",
-    },
-    tokenHash: null,
-    checkpoint,
-  });
-  return durable.ownership.release(sandboxId);
-}
-
-const BACKEND_OF_KIND: Readonly<Record<string, string>> = { "gvisor-checkpoint": "gvisor", "fake-state": "fake" };

@@ -1,0 +1,42 @@
+import { SandboxerError, type CheckpointReference, type Head } from "@sandboxer/protocol";
+import type { DurableStore } from "./durable-store.ts";
+import { notFound } from "./not-found.ts";
+
+const BACKEND_OF_KIND: ReadonlyMap<string, string> = new Map([
+  ["gvisor-checkpoint", "gvisor"],
+  ["fake-state", "fake"],
+]);
+
+/** A folder in the seeds' layout has no head: it gets one that nobody owns, with the state that its `latest` names. */
+export async function importHead(durable: DurableStore, sandboxId: string): Promise<Head> {
+  const name = await durable.checkpoints.latestName(sandboxId);
+  if (name === undefined) throw notFound(sandboxId);
+  const image = await durable.checkpoints.open(sandboxId, name);
+  const { kind, created_at } = image.manifest;
+  const backend = BACKEND_OF_KIND.get(kind);
+  if (backend === undefined) {
+    throw new SandboxerError("image_incompatible", `${name}: no backend here loads a state of the kind "${kind}".`);
+  }
+  const checkpoint: CheckpointReference = {
+    name,
+    sha256: image.manifestSha256,
+    size_bytes: image.sizeBytes,
+    created_at,
+    kind,
+    parent: null,
+  };
+  await durable.ownership.create(sandboxId, {
+    idleTimeoutSeconds: 300,
+    backend,
+    spec: { env: {}, resources: {}, network: "none" },
+    flags: {
+      enable_checkpoint: true,
+      enable_idle_timeout_auto_checkpoint: false,
+      enable_sandbox_handoff: false,
+      on_disconnect: "keep",
+    },
+    tokenHash: null,
+    checkpoint,
+  });
+  return durable.ownership.release(sandboxId);
+}

@@ -1,0 +1,46 @@
+import { SandboxerError, type Head } from "@sandboxer/protocol";
+import { z } from "zod";
+import type { Resources, SandboxSpec } from "../backends/backend.ts";
+import type { SandboxFacts } from "./live-sandbox.ts";
+
+const words = z.record(z.string(), z.string());
+const amount = z.number().positive().exactOptional();
+
+/** Every field of a spec has a row here, so that none is lost on the way through the store. */
+const storedSpecSchema = z.object({
+  image: z.string().exactOptional(),
+  env: words,
+  resources: z.object({
+    cpus: amount,
+    memoryBytes: amount,
+    processes: amount,
+    diskBytes: amount,
+    fileBytes: amount,
+  } satisfies Record<keyof Resources, z.ZodType>),
+  network: z.enum(["none", "sandbox"]),
+  inputs: words.exactOptional(),
+  placement: words.exactOptional(),
+  setup: z.array(z.string()).exactOptional(),
+  labels: words.exactOptional(),
+} satisfies Record<keyof SandboxSpec | "labels", z.ZodType>);
+
+/** What a head says of its sandbox. Others can write to the store: what is no spec reaches no backend. */
+export function storedFacts(sandboxId: string, head: Head): SandboxFacts {
+  const parsed = storedSpecSchema.safeParse(head.spec);
+  if (!parsed.success) {
+    const why = z.prettifyError(parsed.error);
+    throw new SandboxerError("image_damaged", `The spec in ${sandboxId}/metadata.json cannot be read: ${why}`, {
+      hint: "Restore the file from a backup, or destroy the sandbox.",
+    });
+  }
+  const { labels, ...spec } = parsed.data;
+  return {
+    sandboxId,
+    backend: head.backend,
+    spec,
+    labels: labels ?? {},
+    flags: head.flags,
+    idleTimeoutMs: head.idle_timeout * 1000,
+    tokenHash: head.token_hash ?? undefined,
+  };
+}
