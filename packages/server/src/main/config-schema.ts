@@ -21,6 +21,9 @@ export const configSchema = z.object({
   maxSandboxes: integer(1, 1_000_000),
   maxClients: integer(1, 1_000_000),
   maxMessageBytes: integer(1024, 1_073_741_824),
+  rateLimit: integer(0, 1_000_000),
+  rateBurst: integer(1, 1_000_000).optional(),
+  auditFile: path().optional(),
   apiKeys: z.string().transform((text) =>
     text
       .split(",")

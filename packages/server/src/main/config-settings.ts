@@ -44,6 +44,13 @@ export const SETTINGS = {
     "SANDBOXER_MAX_MESSAGE_BYTES",
     "largest message of a client (default 1048576)",
   ),
+  rateLimit: setting(
+    "--rate-limit <N>",
+    "SANDBOXER_RATE_LIMIT",
+    "requests of a key, or of an address, in a second; 0: no limit (default 1000)",
+  ),
+  rateBurst: setting("--rate-burst <N>", "SANDBOXER_RATE_BURST", "requests at once (default twice the rate limit)"),
+  auditFile: setting("--audit-file <PATH>", "SANDBOXER_AUDIT_FILE", "also append the audit lines to this file"),
   apiKeys: setting(undefined, "SANDBOXER_API_KEYS", "comma-separated keys that clients must send"),
   logLevel: setting(
     "--log-level <L>",

@@ -82,6 +82,7 @@ function defaultTexts(env: ConfigSources["env"], homeDirectory: string): Partial
     maxSandboxes: "100",
     maxClients: "1000",
     maxMessageBytes: "1048576",
+    rateLimit: "1000",
     apiKeys: "",
     logLevel: "info",
     searchPath: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
