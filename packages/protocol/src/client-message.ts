@@ -2,6 +2,7 @@ import { z } from "zod";
 
 export const LANGUAGES = ["python", "bash", "javascript"] as const;
 export type Language = (typeof LANGUAGES)[number];
+export const languageSchema = z.enum(LANGUAGES);
 
 /** What a client may say once it has a sandbox. */
 export type ClientMessage =

@@ -16,7 +16,7 @@ export const resourcesSchema = z.object({
   file_mb: z.number().int().min(1).max(16_777_216).optional(),
 });
 
-const environmentSchema = z.record(
+export const environmentSchema = z.record(
   z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "is not a variable's name"),
   z.string().refine((value) => !value.includes("\0"), "contains NUL"),
 );

@@ -1,6 +1,7 @@
 export * from "./duration.ts";
 export * from "./errors.ts";
 export * from "./head.ts";
+export * from "./http/index.ts";
 export * from "./client-message.ts";
 export * from "./creation-message.ts";
 export * from "./sandbox-id.ts";

@@ -1,0 +1,57 @@
+import { z } from "zod";
+import { DURATION_HINT, tryParseDurationMs } from "../duration.ts";
+
+export const timestampSchema = z.string().meta({ format: "date-time", description: "ISO 8601, UTC." });
+
+/** `90s`, `4h`: stays a text, so that what was said can be shown again. */
+export const durationSchema = z
+  .string()
+  .refine((text) => tryParseDurationMs(text) !== undefined, `is not a duration. ${DURATION_HINT}`)
+  .meta({ description: DURATION_HINT, examples: ["90s", "4h"] });
+
+/** A name that people give: shown in lists, never a path. */
+export const nameSchema = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/,
+    "is no name: up to 128 letters, digits, dots, dashes and underscores, beginning with a letter or a digit",
+  );
+
+export const labelsSchema = z.record(z.string().min(1).max(128), z.string().max(1024));
+
+export const MAX_PAGE = 1000;
+
+/** Lists come in pages: `next_cursor` of one is the `cursor` of the next. */
+export const pageQuerySchema = z.object({
+  limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(100),
+  cursor: z.string().max(1024).optional(),
+});
+
+/** `label=team=ml`, several times for several labels: all must match. */
+export const labelFilterSchema = z
+  .union([z.string(), z.array(z.string())])
+  .transform((given) => (typeof given === "string" ? [given] : given))
+  .pipe(z.array(z.string().regex(/^[^=]+(=.*)?$/, "is not KEY or KEY=VALUE")))
+  .optional();
+
+/** How booleans are written in a query: `true`, `1` and nothing at all say yes. */
+export const flagSchema = z
+  .union([z.boolean(), z.enum(["true", "false", "1", "0", ""])])
+  .transform((value) => value === true || value === "true" || value === "1" || value === "");
+
+export function pageOf<Item extends z.ZodType>(item: Item) {
+  return z.object({ items: z.array(item), next_cursor: z.string().nullable() });
+}
+
+export const errorBodySchema = z
+  .object({
+    error: z.object({
+      code: z.string(),
+      message: z.string(),
+      hint: z.string(),
+      retryable: z.boolean(),
+      details: z.record(z.string(), z.unknown()),
+    }),
+  })
+  .meta({ id: "Error" });
+export type ErrorBody = z.infer<typeof errorBodySchema>;

@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { environmentSchema, resourcesSchema } from "../creation-message.ts";
+import { durationSchema, labelsSchema, nameSchema } from "./common.ts";
+
+/** Seconds, as over WebSocket, or a duration such as `15m`. */
+const idleTimeoutSchema = z.union([z.number().finite().nonnegative().max(315_360_000), durationSchema]);
+
+/**
+ * The body of `POST /v1/sandboxes`. What is absent comes from the profile, then from the server: one with a store makes
+ * sandboxes that can be saved, moved and woken again unless told otherwise.
+ */
+export const createRequestSchema = z
+  .strictObject({
+    name: nameSchema.optional(),
+    profile: z.string().min(1).max(128).optional(),
+    backend: z.string().min(1).max(64).optional(),
+    image: z.string().min(1).max(4096).optional(),
+    inputs: z.record(z.string().min(1).max(128), z.string().max(65_536)).optional(),
+    env: environmentSchema.optional(),
+    labels: labelsSchema.optional(),
+    key: z.string().min(1).max(256).optional().meta({ description: "Found again by it; see acquire." }),
+    ttl: durationSchema.optional(),
+    idle_timeout: idleTimeoutSchema.optional(),
+    resources: resourcesSchema.optional(),
+    network: z.enum(["none", "sandbox"]).optional(),
+    enable_checkpoint: z.boolean().optional(),
+    enable_idle_timeout_auto_checkpoint: z.boolean().optional(),
+    enable_sandbox_handoff: z.boolean().optional(),
+    on_disconnect: z.enum(["keep", "checkpoint"]).optional(),
+    filesystem_snapshot_name: z.string().min(1).max(128).optional(),
+  })
+  .meta({ id: "CreateSandbox" });
+export type CreateRequestBody = z.infer<typeof createRequestSchema>;
+
+/** What a sandbox that is made from a saved state may have of its own. */
+export const restoreRequestSchema = z
+  .strictObject({
+    name: nameSchema.optional(),
+    labels: labelsSchema.optional(),
+    ttl: durationSchema.optional(),
+    idle_timeout: idleTimeoutSchema.optional(),
+    env: environmentSchema.optional(),
+    inputs: z.record(z.string().min(1).max(128), z.string().max(65_536)).optional(),
+    placement: z.record(z.string().min(1).max(64), z.string().max(4096)).optional(),
+  })
+  .meta({ id: "RestoreSnapshot" });
+export type RestoreRequestBody = z.infer<typeof restoreRequestSchema>;

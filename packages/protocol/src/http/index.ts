@@ -1,0 +1,25 @@
+import { FILE_ROUTES } from "./routes/files.ts";
+import { PROCESS_ROUTES } from "./routes/processes.ts";
+import { SANDBOX_ROUTES } from "./routes/sandboxes.ts";
+import { SNAPSHOT_ROUTES } from "./routes/snapshots.ts";
+import { SYSTEM_ROUTES } from "./routes/system.ts";
+
+/** Every operation of the HTTP interface, by its name. */
+export const ROUTES = {
+  ...SANDBOX_ROUTES,
+  ...PROCESS_ROUTES,
+  ...FILE_ROUTES,
+  ...SNAPSHOT_ROUTES,
+  ...SYSTEM_ROUTES,
+} as const;
+export type Routes = typeof ROUTES;
+export type RouteName = keyof Routes;
+
+export * from "./common.ts";
+export * from "./create-request.ts";
+export * from "./operation-record.ts";
+export * from "./process-record.ts";
+export * from "./route.ts";
+export * from "./sandbox-record.ts";
+export * from "./snapshot-record.ts";
+export { execRequestSchema, PROCESS_ATTACH_PATH, ptySchema, type ExecRequestBody } from "./routes/processes.ts";

@@ -1,0 +1,52 @@
+import { z } from "zod";
+import { timestampSchema } from "./common.ts";
+
+export const OPERATION_KINDS = [
+  "create",
+  "checkpoint",
+  "resume",
+  "snapshot",
+  "restore",
+  "fork",
+  "rewind",
+  "handoff",
+  "recreate",
+  "destroy",
+] as const;
+
+/** Work that takes a while. The same record feeds the answer, the CLI's progress bar, the console and the event log. */
+export const operationRecordSchema = z
+  .object({
+    id: z.string(),
+    kind: z.enum(OPERATION_KINDS),
+    state: z.enum(["running", "done", "failed"]),
+    sandbox_id: z.string().nullable(),
+    snapshot_id: z.string().nullable(),
+    /** What happens now. */
+    phase: z.string().nullable(),
+    /** Milliseconds of each phase that has ended. */
+    phases: z.record(z.string(), z.number()),
+    done_bytes: z.number().int().nullable(),
+    total_bytes: z.number().int().nullable(),
+    started_at: timestampSchema,
+    ended_at: timestampSchema.nullable(),
+    elapsed_ms: z.number(),
+    error: z.object({ code: z.string(), message: z.string(), hint: z.string() }).nullable(),
+    /** What the call would have answered. */
+    result: z.unknown(),
+  })
+  .meta({ id: "Operation" });
+export type OperationRecordBody = z.infer<typeof operationRecordSchema>;
+export type OperationKind = (typeof OPERATION_KINDS)[number];
+
+/** One line of the event log. `cursor` says where to go on; `data` depends on `type`. */
+export const eventRecordSchema = z
+  .object({
+    cursor: z.string(),
+    time: timestampSchema,
+    type: z.string().meta({ examples: ["sandbox.state", "sandbox.created", "operation", "execution"] }),
+    sandbox_id: z.string().nullable(),
+    data: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: "Event" });
+export type EventRecord = z.infer<typeof eventRecordSchema>;

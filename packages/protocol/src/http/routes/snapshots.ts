@@ -1,0 +1,108 @@
+import { z } from "zod";
+import { restoreRequestSchema } from "../create-request.ts";
+import { flagSchema, labelFilterSchema, labelsSchema, nameSchema, pageOf, pageQuerySchema } from "../common.ts";
+import { route } from "../route.ts";
+import { createdSandboxSchema } from "../sandbox-record.ts";
+import { diffSchema, SNAPSHOT_STATES, snapshotRecordSchema } from "../snapshot-record.ts";
+import { sandboxParams } from "./sandboxes.ts";
+
+const tag = "snapshots";
+/** An id, or a name. */
+const snapshotParams = z.object({ id: z.string().min(1).max(128) });
+
+export const SNAPSHOT_ROUTES = {
+  createSnapshot: route({
+    method: "POST",
+    path: "/v1/sandboxes/{id}/snapshot",
+    summary: "Capture a running sandbox, which goes on.",
+    tag,
+    scope: "use",
+    params: sandboxParams,
+    body: z
+      .strictObject({
+        name: nameSchema.optional(),
+        labels: labelsSchema.optional(),
+        mode: z.enum(["full", "filesystem"]).optional().meta({ description: "Absent: the most that the backend can." }),
+      })
+      .optional(),
+    status: 201,
+    response: snapshotRecordSchema,
+    idempotent: true,
+    fenced: true,
+    operation: true,
+  }),
+  listSnapshots: route({
+    method: "GET",
+    path: "/v1/snapshots",
+    summary: "Snapshots, newest first.",
+    tag,
+    scope: "read",
+    query: pageQuerySchema.extend({
+      sandbox_id: z.string().optional(),
+      name: z.string().optional(),
+      mode: z.enum(["full", "filesystem", "metadata"]).optional(),
+      state: z.enum(SNAPSHOT_STATES).optional(),
+      label: labelFilterSchema,
+    }),
+    status: 200,
+    response: pageOf(snapshotRecordSchema),
+  }),
+  getSnapshot: route({
+    method: "GET",
+    path: "/v1/snapshots/{id}",
+    summary: "One snapshot, by id or name; with verify its data is looked at.",
+    tag,
+    scope: "read",
+    params: snapshotParams,
+    query: z.object({ verify: flagSchema.optional() }),
+    status: 200,
+    response: snapshotRecordSchema,
+  }),
+  updateSnapshot: route({
+    method: "PATCH",
+    path: "/v1/snapshots/{id}",
+    summary: "Change its name or labels.",
+    tag,
+    scope: "use",
+    params: snapshotParams,
+    body: z.strictObject({ name: nameSchema.nullable().optional(), labels: labelsSchema.optional() }),
+    status: 200,
+    response: snapshotRecordSchema,
+  }),
+  deleteSnapshot: route({
+    method: "DELETE",
+    path: "/v1/snapshots/{id}",
+    summary: "Remove a snapshot and its data; refused while something live depends on it.",
+    tag,
+    scope: "use",
+    params: snapshotParams,
+    status: 204,
+  }),
+  restoreSnapshot: route({
+    method: "POST",
+    path: "/v1/snapshots/{id}/restore",
+    summary: "A new sandbox with the state of the snapshot.",
+    tag,
+    scope: "use",
+    params: snapshotParams,
+    body: restoreRequestSchema.optional(),
+    status: 201,
+    response: createdSandboxSchema,
+    idempotent: true,
+    operation: true,
+  }),
+  diffSnapshots: route({
+    method: "GET",
+    path: "/v1/snapshots/{id}/diff",
+    summary: "What changed from this snapshot to another, or to a live sandbox.",
+    tag,
+    scope: "read",
+    params: snapshotParams,
+    query: z.object({
+      to: z.string().min(1).meta({ description: "A snapshot's id or name, or sandbox:ID." }),
+      limit: z.coerce.number().int().min(1).max(100_000).default(1000),
+    }),
+    status: 200,
+    response: diffSchema,
+  }),
+} as const;

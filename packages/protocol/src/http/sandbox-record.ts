@@ -1,0 +1,84 @@
+import { z } from "zod";
+import { resourcesSchema } from "../creation-message.ts";
+import { labelsSchema, timestampSchema } from "./common.ts";
+
+/**
+ * Where a sandbox is in its life, as its users see it. `stored`: nobody runs it, and it can be taken up anywhere.
+ * `unreachable`: its record is there, and what it stands for cannot be found.
+ */
+export const RECORD_STATES = [
+  "creating",
+  "restoring",
+  "running",
+  "saving",
+  "destroying",
+  "stored",
+  "unreachable",
+  "destroyed",
+] as const;
+
+export const sandboxFlagsSchema = z.object({
+  enable_checkpoint: z.boolean(),
+  enable_idle_timeout_auto_checkpoint: z.boolean(),
+  enable_sandbox_handoff: z.boolean(),
+  on_disconnect: z.enum(["keep", "checkpoint"]),
+});
+
+export const ownerSchema = z.object({
+  instance_id: z.string(),
+  url: z.string().nullable(),
+  /** Whether the server that answers is the owner. */
+  here: z.boolean(),
+});
+
+/** Which backend was chosen for a sandbox, and why. */
+export const placementSchema = z.object({
+  backend: z.string(),
+  strategy: z.string(),
+  reason: z.string(),
+  passed_over: z.array(z.object({ backend: z.string(), reason: z.string() })),
+});
+
+export const originSchema = z.object({
+  /** The sandbox whose state this one began with. */
+  sandbox_id: z.string().nullable(),
+  snapshot_id: z.string().nullable(),
+});
+
+export const sandboxRecordSchema = z
+  .object({
+    id: z.string(),
+    name: z.string().nullable(),
+    state: z.enum(RECORD_STATES),
+    /** Held still, because its server cannot prove to be alive. */
+    frozen: z.boolean(),
+    backend: z.string(),
+    profile: z.string().nullable(),
+    image: z.string().nullable(),
+    labels: labelsSchema,
+    key: z.string().nullable(),
+    network: z.enum(["none", "sandbox"]),
+    resources: resourcesSchema,
+    flags: sandboxFlagsSchema,
+    owner: ownerSchema.nullable(),
+    /** Grows with every change of owner; null for sandboxes that are not stored. */
+    epoch: z.number().int().nullable(),
+    created_at: timestampSchema,
+    expires_at: timestampSchema.nullable(),
+    idle_timeout: z.number().meta({ description: "Seconds." }),
+    idle_seconds: z.number().nullable(),
+    executing: z.boolean(),
+    clients: z.number().int(),
+    checkpoint: z.object({ name: z.string(), size_bytes: z.number().int(), created_at: timestampSchema }).nullable(),
+    origin: originSchema,
+    placement: placementSchema.nullable(),
+    /** What the backend tells about it, such as an endpoint or a folder. */
+    details: z.record(z.string(), z.string()),
+  })
+  .meta({ id: "Sandbox" });
+export type SandboxRecord = z.infer<typeof sandboxRecordSchema>;
+
+export const createdSandboxSchema = sandboxRecordSchema
+  .extend({ token: z.string().meta({ description: "Told once. Whoever has it can attach." }) })
+  .meta({ id: "CreatedSandbox" });
+export type CreatedSandboxRecord = z.infer<typeof createdSandboxSchema>;

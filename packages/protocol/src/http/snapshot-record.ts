@@ -1,0 +1,59 @@
+import { z } from "zod";
+import { labelsSchema, timestampSchema } from "./common.ts";
+
+export const SNAPSHOT_MODES = ["full", "filesystem", "metadata"] as const;
+
+/** What a capture is: `ready` can be restored; `damaged` and `missing` say what is wrong in `problem`. */
+export const SNAPSHOT_STATES = ["ready", "damaged", "missing"] as const;
+
+export const snapshotRecordSchema = z
+  .object({
+    id: z.string(),
+    name: z.string().nullable(),
+    state: z.enum(SNAPSHOT_STATES),
+    problem: z.string().nullable(),
+    mode: z.enum(SNAPSHOT_MODES),
+    kind: z.string(),
+    backend: z.string(),
+    profile: z.string().nullable(),
+    labels: labelsSchema,
+    /** The sandbox that was captured. */
+    sandbox_id: z.string(),
+    sandbox_name: z.string().nullable(),
+    /** The snapshot that the captured sandbox itself had begun with, or was rewound to. */
+    parent: z.string().nullable(),
+    /** The snapshots whose parent this is. */
+    children: z.array(z.string()),
+    /** The sandboxes that began with it and are still there. */
+    sandboxes: z.array(z.string()),
+    /** Why it was taken: asked for, for a fork, under a name over WebSocket. */
+    reason: z.enum(["request", "fork", "named"]),
+    size_bytes: z.number().int(),
+    created_at: timestampSchema,
+    details: z.record(z.string(), z.string()),
+  })
+  .meta({ id: "Snapshot" });
+export type SnapshotInfo = z.infer<typeof snapshotRecordSchema>;
+
+export const fileChangeSchema = z.object({
+  path: z.string(),
+  change: z.enum(["added", "changed", "removed"]),
+  kind: z.enum(["file", "folder", "symlink", "other"]),
+  size_before: z.number().int().nullable(),
+  size_after: z.number().int().nullable(),
+});
+export type FileChange = z.infer<typeof fileChangeSchema>;
+
+export const diffSchema = z
+  .object({
+    from: z.string(),
+    to: z.string(),
+    added: z.number().int(),
+    changed: z.number().int(),
+    removed: z.number().int(),
+    changes: z.array(fileChangeSchema),
+    /** There are more changes than were listed. */
+    truncated: z.boolean(),
+  })
+  .meta({ id: "Diff" });
+export type SnapshotDiff = z.infer<typeof diffSchema>;
