@@ -106,6 +106,28 @@ it.each(["lost_request", "lost_reply"] as const)("finds out what became of each 
   expect(await withFault(async () => await a.destroy(id))).toMatchObject({ epoch: 3, state: "deleted" });
 });
 
+it.each(["lost_request", "lost_reply"] as const)(
+  "does not call a move after a %s a failure while the head cannot be read",
+  async (fault) => {
+    const { b, store: inner, id } = await twoInstances();
+    const faulty = new FaultyStore(inner);
+    const a = await instance(faulty.store);
+    await a.create(id, newSandbox());
+    const read = inner.readCell.bind(inner);
+    let unreadable = 2;
+    inner.readCell = async (key) => {
+      const cell = await read(key);
+      const isHead = key === `${id}/metadata.json`;
+      return isHead && cell !== undefined && unreadable-- > 0 ? { ...cell, body: Buffer.from("{{{") } : cell;
+    };
+    faulty.faults.push(fault);
+    expect(await a.publishAndRelease(id, checkpoint(1))).toMatchObject({ owner: null, checkpoint: checkpoint(1) });
+    expect(a.held(id)).toBeUndefined();
+    unreadable = 0;
+    expect(await b.claim(id)).toMatchObject({ epoch: 2, owner: b.name, checkpoint: checkpoint(1) });
+  },
+);
+
 it("recognises its own write under what others wrote after it", async () => {
   const { store: inner, id } = await twoInstances();
   const faulty = new FaultyStore(inner);

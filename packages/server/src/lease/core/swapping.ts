@@ -58,7 +58,8 @@ export function onSwapTimer(sandbox: SandboxState, operation: Operation, phase: 
  * the two exclude each other. Once another version is there without its nonce, it can never be applied.
  */
 function settle(sandbox: SandboxState, operation: Operation, swap: PendingSwap, reply: Reply, turn: Turn): SwapResult {
-  if (reply.outcome === "failed" && reply.permanent) return { kind: "failed", error: reply.error };
+  // A head that cannot be read does not tell whether an ambiguous attempt was applied: that stays open until one can be.
+  if (reply.outcome === "failed" && reply.permanent && !swap.uncertain) return { kind: "failed", error: reply.error };
   if (reply.outcome !== "head" && reply.outcome !== "absent") {
     return { kind: "pending", sandbox: rest(sandbox, operation, swap, turn) };
   }
