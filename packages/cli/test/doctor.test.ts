@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -45,4 +45,26 @@ test("--json has each thing with state, need and remedy", async () => {
   expect(named["go"]).toMatchObject({ needed: false });
   expect(named["network for sandboxes"]).toMatchObject({ state: "unknown", needed: false });
   expect(named["disk space"]).toMatchObject({ needed: true, version: expect.stringMatching(/GiB$/) });
+});
+
+test("the programs that start a sandbox are looked for, and setpriv must be the one that can", async () => {
+  const tools = async (): Promise<Record<string, unknown>> => {
+    const io = emptyMachine();
+    await runProgram(["doctor", "--json"], io);
+    const { checks } = JSON.parse(io.out()) as { checks: { name: string }[] };
+    return Object.fromEntries(checks.map((check) => [check.name, check]));
+  };
+  expect(await tools()).toMatchObject({
+    setpriv: { state: "missing", needed: true, remedy: "apt-get install util-linux" },
+    mkfifo: { state: "missing", needed: true, remedy: "apt-get install coreutils" },
+  });
+  const bin = join(directory, "bin");
+  mkdirSync(bin);
+  for (const name of ["setpriv", "mkfifo"]) writeFileSync(join(bin, name), "#!/bin/sh\nexit 0\n", { mode: 0o755 });
+  expect(await tools()).toMatchObject({ setpriv: { state: "found" }, mkfifo: { state: "found" } });
+  const ofBusybox = "#!/bin/sh\necho 'unrecognized option --pdeathsig' >&2\nexit 1\n";
+  writeFileSync(join(bin, "setpriv"), ofBusybox, { mode: 0o755 });
+  expect(await tools()).toMatchObject({
+    setpriv: { state: "missing", message: expect.stringContaining("unrecognized option") },
+  });
 });

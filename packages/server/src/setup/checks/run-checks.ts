@@ -10,12 +10,14 @@ import {
 } from "./host-checks.ts";
 import { checkDocker, checkGo } from "./optional-checks.ts";
 import { checkDiskSpace, checkStore } from "./storage-checks.ts";
+import { checkTools } from "./tool-checks.ts";
 
 const CHECKS: readonly Check[] = [
   checkOperatingSystem,
   checkRoot,
   checkKernel,
   checkEngine,
+  checkTools,
   checkKvm,
   checkCgroups,
   checkInterpreters,

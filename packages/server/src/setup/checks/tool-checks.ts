@@ -1,0 +1,26 @@
+import { findProgram } from "../files.ts";
+import { runCommand, tellingLine } from "../run-command.ts";
+import type { Check, CheckContext, CheckResult } from "./check.ts";
+
+/** The small programs that start a sandbox: every Debian has them, a slim container image may not. */
+export const checkTools: Check = async (context) => [
+  await checkSetpriv(context),
+  describe("mkfifo", findProgram("mkfifo", context.searchPath), "apt-get install coreutils"),
+];
+
+/** BusyBox has a `setpriv` that cannot do the one thing it is needed for. */
+async function checkSetpriv({ searchPath, signal }: CheckContext): Promise<CheckResult> {
+  const remedy = "apt-get install util-linux";
+  const path = findProgram("setpriv", searchPath);
+  const found = describe("setpriv", path, remedy);
+  if (path === undefined) return found;
+  const result = await runCommand([path, "--pdeathsig", "KILL", "--", process.execPath, "--version"], { signal });
+  if (result.code === 0) return found;
+  return { ...found, state: "missing", message: `${path} does not know --pdeathsig: ${tellingLine(result)}`, remedy };
+}
+
+function describe(name: string, path: string | undefined, remedy: string): CheckResult {
+  const base = { name, needed: true };
+  if (path !== undefined) return { ...base, state: "found", message: path };
+  return { ...base, state: "missing", message: "not there; no sandbox can be started without it", remedy };
+}
