@@ -125,11 +125,6 @@ export class CheckpointRepository {
     return removed;
   }
 
-  /** Removes one image that was saved and will not be published. */
-  async discard(sandboxId: string, name: string): Promise<void> {
-    await this.#store.delete(checkpointKey(sandboxId, name));
-  }
-
   /** Removes every image of a destroyed sandbox. Its tombstone stays. */
   async removeAll(sandboxId: string): Promise<void> {
     await this.#store.deleteTree(checkpointsFolder(sandboxId));
