@@ -50,6 +50,12 @@ describe("a line of code knows its room", () => {
     ["packages/server/src/gateway/planted.ts", "../main/config.ts"],
     ["packages/server/src/setup/planted.ts", "../manager/create.ts"],
     ["packages/server/src/support/planted.ts", "../store/store.ts"],
+    ["packages/server/src/profiles/planted.ts", "../manager/create.ts"],
+    ["packages/server/src/profiles/planted.ts", "../secrets/secret.ts"],
+    ["packages/server/src/secrets/planted.ts", "../main/config.ts"],
+    ["packages/server/src/manager/planted.ts", "../secrets/secret-sources.ts"],
+    ["packages/server/src/backends/gvisor/planted.ts", "../../profiles/apply-profile.ts"],
+    ["packages/server/src/backends/planted.ts", "../secrets/secret.ts"],
   ])("%s may not import %s", (file, from) => {
     expect(lint(file, importing(from))).toContain("no-restricted-imports");
   });
@@ -62,6 +68,9 @@ describe("a line of code knows its room", () => {
     ["packages/server/src/collection/planted.ts", "../lease/head.ts"],
     ["packages/server/src/manager/planted.ts", "../backends/backend.ts"],
     ["packages/server/src/manager/planted.ts", "../checkpoints/save-image.ts"],
+    ["packages/server/src/manager/planted.ts", "../profiles/apply-profile.ts"],
+    ["packages/server/src/manager/planted.ts", "../secrets/secret.ts"],
+    ["packages/server/src/profiles/planted.ts", "../support/nearest-name.ts"],
     ["packages/server/src/gateway/planted.ts", "../manager/create.ts"],
     ["packages/server/src/main/planted.ts", "../backends/gvisor/gvisor-backend.ts"],
   ])("%s may import %s", (file, from) => {
