@@ -1,6 +1,6 @@
 import type { ProcessExit } from "../../backend.ts";
 import type { Program, Value } from "../programs/instruction.ts";
-import { OutputLog, type OutputLogState } from "./output-log.ts";
+import { OutputLog, type OutputLogState } from "../../output/output-log.ts";
 import { StdinPipe, type StdinState } from "./stdin-pipe.ts";
 
 export type LoopState =

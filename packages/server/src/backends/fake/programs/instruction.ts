@@ -1,4 +1,4 @@
-import type { OutputStream } from "../machine/output-log.ts";
+import type { OutputStream } from "../../output/output-log.ts";
 
 /**
  * What the front ends (bash, Python, JavaScript) compile to: a flat list of instructions with jumps, so that a program

@@ -1,5 +1,5 @@
-import type { OutputChunk } from "../../backend.ts";
-import { completeLength, fromBytes, toBytes } from "./byte-string.ts";
+import type { OutputChunk } from "../backend.ts";
+import { completeLength } from "./whole-characters.ts";
 
 export type OutputStream = OutputChunk["stream"];
 
@@ -104,21 +104,21 @@ export class OutputLog {
 
   capture(): OutputLogState {
     return {
-      chunks: this.#chunks.map((chunk) => ({ ...chunk, data: fromBytes(chunk.data) })),
+      chunks: this.#chunks.map((chunk) => ({ ...chunk, data: chunk.data.toString("latin1") })),
       end: this.#end,
       acknowledged: this.#acknowledged,
-      carry: { stdout: fromBytes(this.#carry.stdout), stderr: fromBytes(this.#carry.stderr) },
+      carry: { stdout: this.#carry.stdout.toString("latin1"), stderr: this.#carry.stderr.toString("latin1") },
       finished: this.#finished,
     };
   }
 
   static restore(state: OutputLogState): OutputLog {
     const log = new OutputLog();
-    log.#chunks = state.chunks.map((chunk) => ({ ...chunk, data: toBytes(chunk.data) }));
+    log.#chunks = state.chunks.map((chunk) => ({ ...chunk, data: Buffer.from(chunk.data, "latin1") }));
     log.#end = state.end;
     log.#acknowledged = state.acknowledged;
-    log.#carry.stdout = toBytes(state.carry.stdout);
-    log.#carry.stderr = toBytes(state.carry.stderr);
+    log.#carry.stdout = Buffer.from(state.carry.stdout, "latin1");
+    log.#carry.stderr = Buffer.from(state.carry.stderr, "latin1");
     log.#finished = state.finished;
     return log;
   }
