@@ -1,19 +1,22 @@
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Registry } from "prom-client";
+import { registerApi, type ApiOptions } from "./http/api.ts";
 
 export interface Readiness {
   readonly ready: boolean;
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-export interface HttpServerOptions {
+export interface HttpServerOptions extends ApiOptions {
   readonly readiness: () => Promise<Readiness>;
   readonly metrics: () => Registry;
 }
 
-/** The plain HTTP side: whether the server lives, whether it can work, and its numbers. */
+const MAX_JSON_BYTES = 8 * 1024 * 1024;
+
+/** The HTTP side: whether the server lives, whether it can work, its numbers, and the interface for programs. */
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
-  const app = Fastify({ logger: false, bodyLimit: 64 * 1024, forceCloseConnections: true });
+  const app = Fastify({ logger: false, bodyLimit: MAX_JSON_BYTES, forceCloseConnections: true });
   app.get("/healthz", () => ({ status: "ok" }));
   app.get("/readyz", async (_request, reply) => {
     const { ready, details } = await options.readiness();
@@ -22,12 +25,13 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   app.get("/metrics", async (_request, reply) => {
     return reply.type(options.metrics().contentType).send(await options.metrics().metrics());
   });
+  void app.register(async (scope) => registerApi(scope, options));
   app.setNotFoundHandler((request, reply) =>
     reply.code(404).send({
       error: {
         code: "not_found",
         message: `There is nothing at ${request.url.slice(0, 200)}.`,
-        hint: "WebSocket endpoints: /create and /attach/{sandbox_id}.",
+        hint: "The interface is described at /openapi.json; WebSocket endpoints are /create and /attach/{sandbox_id}.",
         retryable: false,
         details: {},
       },

@@ -40,6 +40,11 @@ export class Ownership {
     return this.#instances.frozen;
   }
 
+  /** Where an instance can be reached, if it has said so and lives. */
+  async urlOf(instanceId: string): Promise<string | undefined> {
+    return await this.#instances.urlOf(instanceId);
+  }
+
   listen(listener: OwnershipListener): () => void {
     return this.#instances.listen(listener);
   }

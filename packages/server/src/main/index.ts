@@ -2,6 +2,9 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { SandboxerError } from "@sandboxer/protocol";
 import { destination, pino } from "pino";
+import { authorizer } from "../gateway/http/authorize.ts";
+import type { Handlers } from "../gateway/http/handler.ts";
+import { createHandlers } from "../gateway/http/handlers/index.ts";
 import { createHttpServer } from "../gateway/http-server.ts";
 import { Metrics } from "../gateway/metrics.ts";
 import { WebSocketGateway } from "../gateway/websocket/upgrade.ts";
@@ -12,6 +15,7 @@ import { prepareBackend, type OpenBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
 import { countStoredSandboxes, openDurability, type Durability } from "./durability.ts";
 import { createObserver } from "./observer.ts";
+import { VERSION } from "./version.ts";
 
 export interface RunningServer {
   readonly url: string;
@@ -32,7 +36,12 @@ const FAREWELL_MS = 2_000;
 export async function startServer(config: ServerConfig, hooks: { report: ReportStep }): Promise<RunningServer> {
   const log = pino({ level: config.logLevel, base: null }, destination({ dest: 2, sync: false }));
   const prepared = await prepareBackend(config, hooks.report);
-  const parts: { manager?: SandboxManager; open?: OpenBackend; durability?: Durability } = {};
+  const parts: {
+    manager?: SandboxManager;
+    handlers?: Partial<Handlers>;
+    open?: OpenBackend;
+    durability?: Durability;
+  } = {};
 
   const app = createHttpServer({
     metrics: () => metrics.registry,
@@ -44,6 +53,10 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
         details: { backend: prepared.name, summary: health?.summary ?? "starting", store: config.store ?? null },
       };
     },
+    version: VERSION,
+    handlers: () => parts.handlers,
+    authorize: authorizer(config),
+    onMutation: () => {},
   });
   const gateway = new WebSocketGateway(app.server, { ...config, manager: () => parts.manager, log });
   const metrics: Metrics = new Metrics({
@@ -78,6 +91,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       defaultIdleTimeoutMs: config.defaultIdleTimeoutSeconds * 1000,
       handoffTimeoutMs: config.handoffTimeoutMs,
     });
+    parts.handlers = createHandlers(parts.manager);
   } catch (error) {
     await end();
     throw error;

@@ -14,6 +14,7 @@ import { startExecution } from "./execute.ts";
 import type { Execution } from "./execution.ts";
 import { reapIdleSandboxes } from "./idle.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
+import { runningSandbox } from "./running.ts";
 import { saveAndRelease } from "./save.ts";
 import { snapshotFilesystem } from "./snapshot-filesystem.ts";
 
@@ -50,6 +51,11 @@ export class SandboxManager {
 
   attach(request: AttachRequest, options?: CallOptions): Promise<LiveSandbox> {
     return attachSandbox(this.#context, request, options);
+  }
+
+  /** The sandbox to work with, which runs here; else why not. With an epoch, only if that is the present one. */
+  running(sandboxId: string, epoch?: number): Promise<LiveSandbox> {
+    return runningSandbox(this.#context, sandboxId, epoch);
   }
 
   detach(sandbox: LiveSandbox, client: SandboxClient): void {

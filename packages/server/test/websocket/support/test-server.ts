@@ -10,6 +10,8 @@ import type { SandboxBackend } from "../../../src/backends/backend.ts";
 import { FakeBackend } from "../../../src/backends/fake/index.ts";
 import { CheckpointRepository } from "../../../src/checkpoints/checkpoint-repository.ts";
 import { SnapshotRepository } from "../../../src/checkpoints/snapshot-repository.ts";
+import { authorizer } from "../../../src/gateway/http/authorize.ts";
+import { createHandlers } from "../../../src/gateway/http/handlers/index.ts";
 import { createHttpServer } from "../../../src/gateway/http-server.ts";
 import { Metrics } from "../../../src/gateway/metrics.ts";
 import { WebSocketGateway } from "../../../src/gateway/websocket/upgrade.ts";
@@ -79,6 +81,10 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const app = createHttpServer({
     metrics: () => metrics.registry,
     readiness: async () => ({ ready: !manager.draining, details: {} }),
+    version: "test",
+    handlers: () => handlers,
+    authorize: authorizer({ apiKeys: options.apiKeys ?? [] }),
+    onMutation: () => {},
   });
   const gateway = new WebSocketGateway(app.server, {
     apiKeys: options.apiKeys ?? [],
@@ -120,6 +126,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     defaultIdleTimeoutMs: 300_000,
     handoffTimeoutMs: options.handoffTimeoutMs ?? 10_000,
   });
+
+  const handlers = createHandlers(manager);
 
   let draining: Promise<void> | undefined;
   const drain = (): Promise<void> => (draining ??= end());

@@ -1,0 +1,70 @@
+import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
+import swagger from "@fastify/swagger";
+import type { FastifyInstance } from "fastify";
+import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
+import type { Route, RouteName } from "@sandboxer/protocol";
+import { errorAnswer } from "./error-body.ts";
+import type { Call, Caller, Handlers } from "./handler.ts";
+import { IdempotentAnswers } from "./idempotency.ts";
+import { registerRoutes } from "./register.ts";
+
+export interface ApiOptions {
+  readonly version: string;
+  /** Undefined until the server is ready. */
+  readonly handlers: () => Partial<Handlers> | undefined;
+  /** Who calls; throws for one who may not. */
+  readonly authorize: (request: IncomingMessage, route: Route) => Caller;
+  /** Told of the end of every call that may have changed something. */
+  readonly onMutation: (name: RouteName, call: Call<Route>, error: unknown) => void;
+}
+
+/** Puts the HTTP interface on a server: the table of routes, and the document that describes it. */
+export async function registerApi(app: FastifyInstance, options: ApiOptions): Promise<void> {
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(serializerCompiler);
+  app.setErrorHandler((error, _request, reply) => {
+    const { status, body } = errorAnswer(error);
+    const retryAfter = body.error.details["retry_after_seconds"];
+    if (typeof retryAfter === "number") reply.header("retry-after", Math.ceil(retryAfter));
+    return reply.code(status).send(body);
+  });
+  // Bytes go through as they come: nothing of them is held here.
+  for (const type of ["application/octet-stream", "application/x-tar"]) {
+    app.addContentTypeParser(type, (_request, payload: Readable, done) => done(null, payload));
+  }
+  await app.register(swagger, {
+    openapi: {
+      openapi: "3.1.0",
+      info: {
+        title: "sandboxer",
+        version: options.version,
+        description: "Sandboxes that you can put down and pick up anywhere.",
+      },
+      components: { securitySchemes: { key: { type: "http", scheme: "bearer" } } },
+      security: [{ key: [] }],
+    },
+    transform: jsonSchemaTransform,
+  });
+  const answers = new IdempotentAnswers(() => performance.now());
+  const around = async (
+    name: RouteName,
+    route: Route,
+    call: Call<Route>,
+    run: () => Promise<unknown>,
+  ): Promise<unknown> => {
+    const { idempotencyKey: key, caller, params, query, body } = call;
+    const once = key === undefined || route.idempotent !== true;
+    const outcome = once ? run() : answers.answer([caller.id, name, key], { params, query, body }, run);
+    if (route.method === "GET") return outcome;
+    return outcome.then(
+      (answer) => (options.onMutation(name, call, undefined), answer),
+      (error: unknown) => {
+        options.onMutation(name, call, error);
+        throw error;
+      },
+    );
+  };
+  await app.register(async (scope) => registerRoutes(scope, { ...options, around }));
+  app.get("/openapi.json", { schema: { hide: true } }, () => app.swagger());
+}

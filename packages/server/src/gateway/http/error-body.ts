@@ -1,0 +1,27 @@
+import { asSandboxerError, SandboxerError, type ErrorBody } from "@sandboxer/protocol";
+import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
+
+/** Whatever was thrown, as the status and body that clients know. */
+export function errorAnswer(thrown: unknown): { status: number; body: ErrorBody } {
+  const error = translate(thrown);
+  const { code, message, hint, details, row } = error;
+  return { status: row.httpStatus, body: { error: { code, message, hint, retryable: row.retryable, details } } };
+}
+
+function translate(thrown: unknown): SandboxerError {
+  if (hasZodFastifySchemaValidationErrors(thrown)) {
+    const problems = thrown.validation.map(({ instancePath, message }) => {
+      const where = instancePath.replace(/^\//, "").replaceAll("/", ".");
+      return where === "" ? (message ?? "is wrong") : `${where}: ${message ?? "is wrong"}`;
+    });
+    const where = thrown.validationContext ?? "request";
+    return new SandboxerError("bad_request", `The ${where} is not valid: ${problems.join("; ")}`);
+  }
+  const { statusCode, message } = thrown as { statusCode?: number; message?: string };
+  // What the HTTP library itself refuses: a body that is no JSON, or too large.
+  if (statusCode === 413) return new SandboxerError("too_large", message ?? "The body is too large.");
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+    return new SandboxerError("bad_request", message ?? "The request is not valid.");
+  }
+  return asSandboxerError(thrown);
+}

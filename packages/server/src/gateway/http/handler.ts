@@ -1,0 +1,45 @@
+import type { Readable } from "node:stream";
+import type { BodyOf, ParamsOf, QueryOf, ResponseOf, Route, RouteName, Routes, Scope } from "@sandboxer/protocol";
+
+/** Who calls. Made by the gateway's authentication. */
+export interface Caller {
+  /** For the audit log and for keeping idempotency keys of different callers apart. */
+  readonly id: string;
+  readonly scope: Scope;
+  /** As it came, for calls to another server of the same store on the caller's behalf. */
+  readonly authorization: string | undefined;
+}
+
+/** One request, checked against its route. */
+export interface Call<R extends Route> {
+  readonly params: ParamsOf<R>;
+  readonly query: QueryOf<R>;
+  readonly body: BodyOf<R>;
+  /** The bytes of the body, for routes that take a stream. */
+  readonly stream: Readable;
+  /** Aborts when the client has gone away. */
+  readonly signal: AbortSignal;
+  readonly caller: Caller;
+  /** From `If-Sandbox-Epoch`. */
+  readonly epoch: number | undefined;
+  readonly idempotencyKey: string | undefined;
+  /** Whether the client's `Accept` names this type. */
+  accepts(contentType: string): boolean;
+}
+
+/** An answer that is not JSON: bytes as they come. */
+export class StreamAnswer {
+  readonly contentType: string;
+  readonly body: Readable;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(contentType: string, body: Readable, headers: Readonly<Record<string, string>> = {}) {
+    this.contentType = contentType;
+    this.body = body;
+    this.headers = headers;
+  }
+}
+
+export type Handler<R extends Route> = (call: Call<R>) => Promise<ResponseOf<R> | StreamAnswer>;
+
+export type Handlers = { readonly [Name in RouteName]: Handler<Routes[Name]> };

@@ -1,0 +1,49 @@
+import { isSandboxId, SandboxerError, type Head } from "@sandboxer/protocol";
+import type { ManagerContext } from "./context.ts";
+import { untilThawed } from "./freeze.ts";
+import type { LiveSandbox } from "./live-sandbox.ts";
+import { notFound } from "./not-found.ts";
+
+/**
+ * The sandbox to work with, which runs here; else the reason why it cannot be worked with here: another server has it,
+ * it is stored, it is gone. An epoch that the caller has read and that is no longer the present one is refused.
+ */
+export async function runningSandbox(context: ManagerContext, sandboxId: string, epoch?: number): Promise<LiveSandbox> {
+  const sandbox = context.sandboxes.get(sandboxId);
+  if (sandbox === undefined) throw await absence(context, sandboxId, epoch);
+  checkEpoch(context.options.durable?.ownership.held(sandboxId), epoch);
+  if (sandbox.state !== "running") {
+    throw new SandboxerError("wrong_state", `The sandbox is ${sandbox.state}.`, { details: { state: sandbox.state } });
+  }
+  await untilThawed(context, sandbox);
+  return sandbox;
+}
+
+export function checkEpoch(head: Head | undefined, epoch: number | undefined): void {
+  if (epoch === undefined || head?.epoch === epoch) return;
+  const present = head?.epoch ?? null;
+  const what = present === null ? "The sandbox has no epoch: it is not stored." : `The sandbox is at epoch ${present}.`;
+  throw new SandboxerError("stale_epoch", what, { details: { epoch: present, owner: head?.owner ?? null } });
+}
+
+/** Why a sandbox that is not here cannot be used here. */
+async function absence(context: ManagerContext, sandboxId: string, epoch: number | undefined): Promise<Error> {
+  const { durable } = context.options;
+  const head = durable === undefined || !isSandboxId(sandboxId) ? undefined : await durable.ownership.read(sandboxId);
+  if (head === undefined) return notFound(sandboxId);
+  if (head.state === "deleted")
+    return new SandboxerError("sandbox_destroyed", `The sandbox ${sandboxId} was destroyed.`);
+  checkEpoch(head, epoch);
+  const details = { state: "stored", epoch: head.epoch, owner: head.owner };
+  if (head.owner === null) {
+    return new SandboxerError("wrong_state", "The sandbox is stored.", {
+      hint: `Wake it with POST /v1/sandboxes/${sandboxId}/resume, or \`sandboxer attach ${sandboxId}\`.`,
+      details,
+    });
+  }
+  const url = (await durable?.ownership.urlOf(head.owner)) ?? null;
+  return new SandboxerError("lease_held", `The server ${url ?? head.owner} has the sandbox, at epoch ${head.epoch}.`, {
+    hint: "Send the request there, or move the sandbox here with POST …/resume.",
+    details: { ...details, state: "running", url },
+  });
+}

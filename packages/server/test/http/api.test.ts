@@ -1,0 +1,28 @@
+import { ROUTES } from "@sandboxer/protocol";
+import { expect, test } from "vitest";
+import { startTestServer } from "../websocket/support/test-server.ts";
+
+test("describes every route in an OpenAPI 3.1 document", async () => {
+  const server = await startTestServer();
+  const document = (await (await fetch(`${server.httpUrl}/openapi.json`)).json()) as {
+    openapi: string;
+    paths: Record<string, Record<string, { operationId: string }>>;
+  };
+  expect(document.openapi).toMatch(/^3\.1\./);
+  const described = Object.values(document.paths).flatMap((path) => Object.values(path).map((o) => o.operationId));
+  expect(new Set(described)).toEqual(new Set(Object.keys(ROUTES)));
+});
+
+test("says what is wrong with a body, and where", async () => {
+  const server = await startTestServer();
+  const response = await fetch(`${server.httpUrl}/v1/sandboxes`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ ttl: "4hours", colour: "red" }),
+  });
+  expect(response.status).toBe(400);
+  const { error } = (await response.json()) as { error: { code: string; message: string } };
+  expect(error.code).toBe("bad_request");
+  expect(error.message).toContain("ttl");
+  expect(error.message).toContain("colour");
+});
