@@ -1,0 +1,75 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { Clock } from "../../support/clock.ts";
+import type { AuditLog } from "./audit-log.ts";
+import type { Authenticator } from "./authenticator.ts";
+import { browserRefusal } from "./browser.ts";
+import { NOBODY, type Principal } from "./principal.ts";
+import { RateLimiter } from "./rate-limiter.ts";
+import { remoteNetwork } from "./remote-network.ts";
+import { isGuessable, shownCredential, type AccessRequest } from "./shown-credential.ts";
+
+export interface AccessGateOptions {
+  readonly authenticator: Authenticator;
+  readonly audit: AuditLog;
+  /** Requests of one caller in a second; 0: no limit. */
+  readonly rateLimit: number;
+  readonly rateBurst: number;
+  readonly clock: Pick<Clock, "monotonicMs">;
+}
+
+/** Ten wrong keys at once, then one in six seconds. */
+const FAILURES = { perSecond: 1 / 6, burst: 10 };
+
+/**
+ * The one way in, for every request of HTTP and every opening of a WebSocket: where it comes from, who it is, and
+ * whether it comes too often. What it may do is for `requireScope`.
+ */
+export class AccessGate {
+  readonly authenticator: Authenticator;
+  readonly #audit: AuditLog;
+  /** Those with a key, of which there are few, are not in the way of crowds without one. */
+  readonly #byKey: RateLimiter | undefined;
+  readonly #byAddress: RateLimiter | undefined;
+  readonly #failures: RateLimiter;
+
+  constructor({ authenticator, audit, rateLimit, rateBurst, clock }: AccessGateOptions) {
+    this.authenticator = authenticator;
+    this.#audit = audit;
+    const limits = { perSecond: rateLimit, burst: rateBurst, clock };
+    this.#byKey = rateLimit === 0 ? undefined : new RateLimiter(limits);
+    this.#byAddress = rateLimit === 0 ? undefined : new RateLimiter(limits);
+    this.#failures = new RateLimiter({ ...FAILURES, clock });
+  }
+
+  /** Throws `permission_denied` for pages of other origins, and `rate_limited`. Nobody known is no error yet. */
+  admit(request: AccessRequest): Principal {
+    const refusal = browserRefusal(request, this.authenticator.open);
+    if (refusal !== undefined) throw new SandboxerError("permission_denied", refusal, { hint: BROWSER_HINT });
+    const network = remoteNetwork(request.remoteAddress);
+    const shown = shownCredential(request);
+    // Guessing is cut off before the guess is looked at. A key that cannot be guessed is always looked at, so that
+    // others behind the same address do not keep its holder out.
+    if (shown !== undefined && isGuessable(shown)) refuseFor(this.#failures.waitMs(network), "wrong keys");
+    const principal = this.authenticator.authenticate(request);
+    if (principal.kind === "key") refuseFor(this.#byKey?.take(principal.id), "requests");
+    else refuseFor(this.#byAddress?.take(network), "requests");
+    if (shown !== undefined && principal.kind === "none") this.#countFailure(network, request);
+    return principal;
+  }
+
+  #countFailure(network: string, { remoteAddress }: AccessRequest): void {
+    refuseFor(this.#failures.take(network), "wrong keys");
+    const what = "authenticate";
+    this.#audit.record({ who: NOBODY, what, outcome: "refused", code: "unauthorized", address: remoteAddress });
+  }
+}
+
+const BROWSER_HINT = "Open the server under the address that it listens on, and use it from its own pages.";
+
+function refuseFor(waitMs: number | undefined, what: string): void {
+  if (waitMs === undefined || waitMs === 0) return;
+  const seconds = Math.ceil(waitMs / 1000);
+  throw new SandboxerError("rate_limited", `Too many ${what}; there is room again in ${seconds} s.`, {
+    details: { retry_after_seconds: seconds },
+  });
+}

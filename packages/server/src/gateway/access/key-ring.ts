@@ -1,0 +1,127 @@
+import { timingSafeEqual } from "node:crypto";
+import { statSync } from "node:fs";
+import { asSandboxerError, SCOPES, type SandboxerError } from "@sandboxer/protocol";
+import type { Clock } from "../../support/clock.ts";
+import { keyStatus, readKeyFile, type KeyRecord } from "./key-records.ts";
+import { digest, parseKey } from "./key-text.ts";
+import { scopesUpTo, type Principal } from "./principal.ts";
+
+export interface KeyRingOptions {
+  /** Keys of the environment; they may do everything. */
+  readonly environmentKeys: readonly string[];
+  /** The file of `sandboxer keys`; undefined: there is none. */
+  readonly path: string | undefined;
+  readonly clock: Pick<Clock, "wallMs" | "monotonicMs">;
+  /** The file cannot be read, so that none of its keys is taken until it can. */
+  readonly onProblem: (error: SandboxerError) => void;
+}
+
+interface RingKey {
+  readonly principal: Principal;
+  /** Of the whole text for keys of the environment, of the secret for those of the file. */
+  readonly hash: Buffer;
+  readonly record: KeyRecord | undefined;
+}
+
+const LOOK_EVERY_MS = 1_000;
+
+/** The keys that a running server takes. Follows changes of the file within a second, without a restart. */
+export class KeyRing {
+  readonly #options: KeyRingOptions;
+  readonly #fromEnvironment: readonly RingKey[];
+  #keys: readonly RingKey[];
+  #seen: string | undefined;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #required: boolean;
+
+  constructor(options: KeyRingOptions) {
+    this.#options = options;
+    this.#fromEnvironment = options.environmentKeys.map(environmentKey);
+    this.#keys = this.#fromEnvironment;
+    this.#required = this.#keys.length > 0;
+    this.#look();
+  }
+
+  /**
+   * Whether there is or was a key. A server that has had keys never opens up again: not when the last one is revoked
+   * or expires, and not when the file goes or is damaged.
+   */
+  get required(): boolean {
+    this.#lookIfDue();
+    return this.#required;
+  }
+
+  /** How many keys would be taken now. */
+  get usableCount(): number {
+    this.#lookIfDue();
+    return this.#keys.filter((key) => this.#isUsable(key)).length;
+  }
+
+  /** Takes the same time for every text that is shown, whether and where it differs. */
+  find(text: string): Principal | undefined {
+    this.#lookIfDue();
+    const parts = parseKey(text);
+    // Who has just made a key need not wait for it.
+    if (parts !== undefined && !this.#keys.some(({ record }) => record?.id === parts.id)) this.#look();
+    const whole = digest(text);
+    const secret = digest(parts?.secret ?? "");
+    const found = this.#keys.filter(({ record, hash }) => {
+      const right = timingSafeEqual(hash, record === undefined ? whole : secret);
+      return right && (record === undefined || record.id === parts?.id);
+    });
+    return found.find((key) => this.#isUsable(key))?.principal;
+  }
+
+  /** Whether the key that a principal came with would still be taken. */
+  isCurrent(principal: Principal): boolean {
+    this.#lookIfDue();
+    return this.#keys.some((key) => key.principal.id === principal.id && this.#isUsable(key));
+  }
+
+  #isUsable({ record }: RingKey): boolean {
+    return record === undefined || keyStatus(record, this.#options.clock.wallMs()) === "active";
+  }
+
+  #lookIfDue(): void {
+    if (this.#options.clock.monotonicMs() - this.#lookedAtMs >= LOOK_EVERY_MS) this.#look();
+  }
+
+  #look(): void {
+    const { path, clock, onProblem } = this.#options;
+    if (path === undefined) return;
+    this.#lookedAtMs = clock.monotonicMs();
+    try {
+      const seen = fingerprint(path);
+      if (seen === this.#seen) return;
+      this.#seen = seen;
+      this.#keys = [...this.#fromEnvironment, ...readKeyFile(path).keys.map(storedKey)];
+      if (this.#keys.length > 0) this.#required = true;
+    } catch (thrown) {
+      this.#keys = this.#fromEnvironment;
+      this.#required = true;
+      onProblem(asSandboxerError(thrown));
+    }
+  }
+}
+
+/** Changes with the file: a replaced one has another inode. */
+function fingerprint(path: string): string {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats === undefined ? "" : `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeNs}`;
+}
+
+function environmentKey(text: string, index: number): RingKey {
+  const principal: Principal = {
+    kind: "key",
+    id: `environment:${index + 1}`,
+    name: `key ${index + 1} of the environment`,
+    scopes: SCOPES,
+  };
+  return { principal, hash: digest(text), record: undefined };
+}
+
+function storedKey(record: KeyRecord): RingKey {
+  const { id, name, scope, sha256 } = record;
+  const principal: Principal = { kind: "key", id: `key:${id}`, name, scopes: scopesUpTo(scope) };
+  return { principal, hash: Buffer.from(sha256, "hex"), record };
+}

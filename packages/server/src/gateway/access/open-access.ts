@@ -1,0 +1,37 @@
+import type { Logger } from "pino";
+import type { Clock } from "../../support/clock.ts";
+import { AccessGate } from "./access-gate.ts";
+import { AuditLog } from "./audit-log.ts";
+import { Authenticator } from "./authenticator.ts";
+import { readKeyFile } from "./key-records.ts";
+import { KeyRing } from "./key-ring.ts";
+import { Sessions } from "./sessions.ts";
+
+export interface AccessOptions {
+  readonly apiKeys: readonly string[];
+  /** The file of `sandboxer keys`. */
+  readonly keyFile: string | undefined;
+  readonly loopbackOnly: boolean;
+  readonly rateLimit: number;
+  readonly rateBurst?: number | undefined;
+  readonly auditFile?: string | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface Access {
+  readonly gate: AccessGate;
+  readonly audit: AuditLog;
+  readonly keys: KeyRing;
+}
+
+/** Puts the parts of access together. Throws when the file of keys cannot be read. */
+export function openAccess(options: AccessOptions): Access {
+  const { apiKeys, keyFile, loopbackOnly, rateLimit, rateBurst = 2 * rateLimit, clock, log } = options;
+  if (keyFile !== undefined) readKeyFile(keyFile);
+  const onProblem = (error: Error): void => log.error(`${error.message} Until it can, none of its keys is taken.`);
+  const keys = new KeyRing({ environmentKeys: apiKeys, path: keyFile, clock, onProblem });
+  const authenticator = new Authenticator({ keys, sessions: new Sessions(clock), loopbackOnly });
+  const audit = new AuditLog({ log, file: options.auditFile, clock });
+  return { gate: new AccessGate({ authenticator, audit, rateLimit, rateBurst, clock }), audit, keys };
+}

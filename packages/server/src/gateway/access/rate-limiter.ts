@@ -1,0 +1,69 @@
+import type { Clock } from "../../support/clock.ts";
+
+export interface RateLimiterOptions {
+  readonly perSecond: number;
+  /** How many may come at once, after a pause. */
+  readonly burst: number;
+  /** How many callers are told apart. */
+  readonly maxCallers?: number;
+  readonly clock: Pick<Clock, "monotonicMs">;
+}
+
+const MAX_CALLERS = 10_000;
+/** No caller has this name. */
+const ALL_OTHERS = "";
+
+/**
+ * A bucket of tokens for each caller, kept as one number: the time at which the bucket is full again. A bucket that is
+ * full is not kept. When more callers than `maxCallers` have used theirs, the newcomers share one bucket: memory is
+ * bounded, and nobody gets a fresh bucket by coming from many addresses.
+ */
+export class RateLimiter {
+  readonly #intervalMs: number;
+  readonly #windowMs: number;
+  readonly #maxCallers: number;
+  readonly #clock: RateLimiterOptions["clock"];
+  /** In the order of the last use. */
+  readonly #fullAtMs = new Map<string, number>();
+
+  constructor({ perSecond, burst, maxCallers = MAX_CALLERS, clock }: RateLimiterOptions) {
+    this.#intervalMs = 1000 / perSecond;
+    this.#windowMs = (burst - 1) * this.#intervalMs;
+    this.#maxCallers = maxCallers;
+    this.#clock = clock;
+  }
+
+  /** How many callers are kept in memory. */
+  get size(): number {
+    return this.#fullAtMs.size;
+  }
+
+  /** Takes a token. The result is 0, or for how many milliseconds there is none; then nothing is taken. */
+  take(caller: string): number {
+    const waitMs = this.waitMs(caller);
+    if (waitMs > 0) return waitMs;
+    const nowMs = this.#clock.monotonicMs();
+    const bucket = this.#bucketOf(caller, nowMs);
+    const fullAtMs = Math.max(this.#fullAtMs.get(bucket) ?? nowMs, nowMs) + this.#intervalMs;
+    this.#fullAtMs.delete(bucket);
+    this.#fullAtMs.set(bucket, fullAtMs);
+    return 0;
+  }
+
+  /** For how many milliseconds there is no token; 0: there is one. Takes none. */
+  waitMs(caller: string): number {
+    const nowMs = this.#clock.monotonicMs();
+    const fullAtMs = this.#fullAtMs.get(this.#bucketOf(caller, nowMs)) ?? nowMs;
+    return Math.max(0, fullAtMs - nowMs - this.#windowMs);
+  }
+
+  #bucketOf(caller: string, nowMs: number): string {
+    if (this.#fullAtMs.has(caller) || this.#fullAtMs.size < this.#maxCallers) return caller;
+    // Those unused for longest come first; behind one that is not full yet, none has been full for long.
+    for (const [each, fullAtMs] of this.#fullAtMs) {
+      if (fullAtMs > nowMs) break;
+      this.#fullAtMs.delete(each);
+    }
+    return this.#fullAtMs.size < this.#maxCallers ? caller : ALL_OTHERS;
+  }
+}

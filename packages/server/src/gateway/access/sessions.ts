@@ -1,0 +1,48 @@
+import { randomBytes } from "node:crypto";
+import type { Clock } from "../../support/clock.ts";
+import { digest } from "./key-text.ts";
+import type { Principal } from "./principal.ts";
+
+export const SESSION_MS = 12 * 60 * 60_000;
+const MAX_SESSIONS = 1_000;
+
+interface Session {
+  readonly principal: Principal;
+  readonly endsAtMs: number;
+}
+
+/** Who has logged in with a browser. In memory: a restart of the server ends every session. */
+export class Sessions {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  /** By the hash of what the browser holds, so that a look-up says nothing about it by its time. Oldest first. */
+  readonly #sessions = new Map<string, Session>();
+
+  constructor(clock: Pick<Clock, "monotonicMs">) {
+    this.#clock = clock;
+  }
+
+  /** The text that the browser shows from now on. The oldest session makes room when there are too many. */
+  open(principal: Principal): string {
+    const text = randomBytes(32).toString("base64url");
+    const [oldest] = this.#sessions.keys();
+    if (oldest !== undefined && this.#sessions.size >= MAX_SESSIONS) this.#sessions.delete(oldest);
+    this.#sessions.set(nameOf(text), { principal, endsAtMs: this.#clock.monotonicMs() + SESSION_MS });
+    return text;
+  }
+
+  find(text: string): Principal | undefined {
+    const session = this.#sessions.get(nameOf(text));
+    if (session === undefined) return undefined;
+    if (this.#clock.monotonicMs() < session.endsAtMs) return session.principal;
+    this.close(text);
+    return undefined;
+  }
+
+  close(text: string): void {
+    this.#sessions.delete(nameOf(text));
+  }
+}
+
+function nameOf(text: string): string {
+  return digest(text).toString("hex");
+}

@@ -1,0 +1,47 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { parseKey } from "./key-text.ts";
+import { readSessionCookie } from "./session-cookie.ts";
+
+/** What a request says of itself; a Node or fastify request has these fields. */
+export interface AccessRequest {
+  readonly method?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  /** Of the peer on the socket. What proxies say in headers is not believed. */
+  readonly remoteAddress?: string | undefined;
+}
+
+export interface ShownCredential {
+  readonly kind: "key" | "session";
+  readonly text: string;
+}
+
+/** The WebSocket subprotocol of sandboxer; the server answers with it. */
+export const SUBPROTOCOL = "sandboxer.v1";
+/** Followed by the key in base64url: browsers cannot set headers on a WebSocket, but subprotocols. */
+export const BEARER_SUBPROTOCOL = "sandboxer.bearer.";
+
+/** The first credential that a request carries. The others are not looked at, so that one answer says of one what it is. */
+export function shownCredential({ headers }: AccessRequest): ShownCredential | undefined {
+  const key =
+    /^Bearer\s+(.+)$/i.exec(headers.authorization ?? "")?.[1]?.trim() ??
+    firstOf(headers["x-api-key"]) ??
+    subprotocolKey(headers["sec-websocket-protocol"]);
+  if (key !== undefined) return { kind: "key", text: key };
+  const session = readSessionCookie(headers.cookie);
+  return session === undefined ? undefined : { kind: "session", text: session };
+}
+
+/** Sessions and keys of `sandboxer keys` have 256 random bits; a key of the environment may be anything. */
+export function isGuessable({ kind, text }: ShownCredential): boolean {
+  return kind === "key" && parseKey(text) === undefined;
+}
+
+function firstOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
+}
+
+function subprotocolKey(header: string | undefined): string | undefined {
+  const offers = header?.split(",").map((offer) => offer.trim());
+  const encoded = offers?.find((offer) => offer.startsWith(BEARER_SUBPROTOCOL))?.slice(BEARER_SUBPROTOCOL.length);
+  return encoded === undefined ? undefined : Buffer.from(encoded, "base64url").toString("utf8");
+}
