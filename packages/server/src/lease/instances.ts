@@ -35,6 +35,8 @@ export interface OwnershipListener {
   onThaw?(sandboxIds: readonly string[]): void;
   /** Another instance owns it: the copy here is to be thrown away. */
   onLost?(sandboxId: string, head: Head | undefined): void;
+  /** This instance was fenced and goes on under this id. */
+  onLaterId?(instanceId: string): void;
 }
 
 export interface OrderOptions {
@@ -187,6 +189,7 @@ export class Instances {
         this.#acknowledgements.delete(notice.ticket);
         return;
       case "registered":
+        for (const listener of this.#listeners) listener.onLaterId?.(notice.instanceId);
         return this.#registered.resolve();
       case "fenced":
         this.#options.onFenced(notice.reason);

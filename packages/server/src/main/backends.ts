@@ -33,6 +33,8 @@ export interface OpenBackend {
   readonly backend: SandboxBackend;
   /** For saves on their way to the store. */
   readonly workDirectory: string;
+  /** The server was fenced and goes on under this id: whoever finds it dead is to know that. */
+  noteLaterId(instanceId: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -84,6 +86,7 @@ async function prepareGvisorBackend(config: ServerConfig, report: ReportStep): P
       return {
         backend,
         workDirectory: runDirectory.workDirectory,
+        noteLaterId: (laterId) => runDirectory.noteLaterId(laterId),
         close: async () => {
           await backend.close();
           await runDirectory.close();
@@ -124,7 +127,7 @@ async function fakeBackend(config: ServerConfig): Promise<PreparedBackend> {
         await backend.close();
         await rm(workDirectory, { recursive: true, force: true });
       };
-      return { backend, workDirectory, close };
+      return { backend, workDirectory, noteLaterId: async () => {}, close };
     },
   };
 }

@@ -79,7 +79,12 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     }
     if (dead.length > 0) log.info({ dead }, "cleaned up after servers that had died");
     parts.open = await prepared.open(parts.durability?.instances.instanceId ?? randomUUID());
-    const { backend, workDirectory } = parts.open;
+    const { open } = parts;
+    const { backend, workDirectory } = open;
+    parts.durability?.instances.listen({
+      onLaterId: (id) =>
+        void open.noteLaterId(id).catch((error: unknown) => log.warn({ err: error }, "the new id is not noted")),
+    });
     parts.manager = new SandboxManager({
       backends: new Map([[backend.name, backend]]),
       defaultBackend: backend.name,

@@ -1,6 +1,12 @@
 import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
+import { Instances } from "../../src/lease/instances.ts";
+import { instanceIdOf, INSTANCES_FOLDER } from "../../src/lease/liveness-record.ts";
+import { openStore } from "../../src/store/open-store.ts";
+import { systemClock } from "../../src/support/clock.ts";
 import { eventually } from "./support/eventually.ts";
 import { ServerProcess, whyNoEngine } from "./support/server-process.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
@@ -41,6 +47,36 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
     expect(await second.stop()).toBe(0);
     await eventually("nothing runs any more", async () => (await second.engineProcesses()).length === 0, 30_000);
     expect(await second.runDirectories()).toEqual([]);
+  });
+
+  test("nobody waits for the lease of a server that was killed after it had been fenced", async () => {
+    const [folder, dataHome] = [await temporaryFolder(), await temporaryFolder()];
+    const first = await ServerProcess.start({ store: folder, dataHome, flags: ["--lease-ttl", "3s"] });
+    const store = await openStore(folder);
+    const nothing = (): void => {};
+    const other = await Instances.register({
+      store,
+      clock: systemClock,
+      ttlMs: 60_000,
+      url: null,
+      onFenced: nothing,
+      onError: nothing,
+    });
+    const idsOfFirst = async (): Promise<string[]> => {
+      const ids: string[] = [];
+      for await (const key of store.listCells(INSTANCES_FOLDER)) ids.push(instanceIdOf(key));
+      return ids.filter((id) => id !== other.instanceId);
+    };
+    const [firstId = ""] = await idsOfFirst();
+    await other.markDead(firstId);
+    await eventually("it goes on under a new id", async () => (await idsOfFirst()).length === 2, 30_000);
+    const laterId = (await idsOfFirst()).find((id) => id !== firstId) ?? "";
+    await eventually("its folder says so", async () => (await laterIdsIn(first)).includes(laterId), 30_000);
+    await first.killHard();
+    expect(await other.isDead(laterId)).toBe(false);
+    await ServerProcess.start({ store: folder, dataHome });
+    expect(await other.isDead(laterId)).toBe(true);
+    await other.close();
   });
 
   test("nothing outlives a server that was killed, not even a sandbox that is paused", async () => {
@@ -102,3 +138,9 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
     expect(await other.run("bash", "echo on").until("EXECUTION_DONE")).toContain("out:on\n");
   });
 });
+
+async function laterIdsIn(server: ServerProcess): Promise<string> {
+  const [folder = ""] = await server.runDirectories();
+  const path = join(server.dataHome, "sandboxer", "run", folder, "later-instance-ids");
+  return await readFile(path, "utf8").catch(() => "");
+}

@@ -1,7 +1,7 @@
 import { access, constants, mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-const MOUNT = "/sys/fs/cgroup";
+export const CGROUP_MOUNT = "/sys/fs/cgroup";
 /** The controllers of cgroup v1 that hold a sandbox's limits or count what it uses. */
 const V1_CONTROLLERS = ["memory", "cpu", "cpuacct", "pids"];
 const REMOVAL_ATTEMPTS = 50;
@@ -23,9 +23,9 @@ export async function detectCgroups(): Promise<CgroupVersion> {
       () => true,
       () => false,
     );
-  if (await writable(join(MOUNT, "cgroup.controllers"))) return (await canLimit("v2")) ? "v2" : "none";
+  if (await writable(join(CGROUP_MOUNT, "cgroup.controllers"))) return (await canLimit("v2")) ? "v2" : "none";
   for (const controller of V1_CONTROLLERS) {
-    if (!(await writable(join(MOUNT, controller, "cgroup.procs")))) return "none";
+    if (!(await writable(join(CGROUP_MOUNT, controller, "cgroup.procs")))) return "none";
   }
   return (await canLimit("v1")) ? "v1" : "none";
 }
@@ -74,7 +74,7 @@ export class SandboxCgroup {
   async #createV2(limits: CgroupLimits): Promise<void> {
     const names = this.path.split("/").filter(Boolean);
     for (let depth = 0; depth < names.length; depth++) {
-      const parent = join(MOUNT, ...names.slice(0, depth));
+      const parent = join(CGROUP_MOUNT, ...names.slice(0, depth));
       await writeFile(join(parent, "cgroup.subtree_control"), "+memory +cpu +pids");
       await mkdir(join(parent, names[depth]!), { recursive: true });
     }
@@ -112,7 +112,7 @@ export class SandboxCgroup {
   }
 
   #file(controller: string, name: string): string {
-    return join(MOUNT, controller, this.path, name);
+    return join(CGROUP_MOUNT, controller, this.path, name);
   }
 }
 
@@ -128,8 +128,8 @@ export function memoryKillsOf(events: string): number {
 
 /** Removes a tree of empty cgroups, in every hierarchy. False: something is still in use. */
 export async function removeCgroups(path: string): Promise<boolean> {
-  const hierarchies = ["", ...(await readdir(MOUNT).catch(() => []))];
-  const removed = await Promise.all(hierarchies.map((hierarchy) => removeTree(join(MOUNT, hierarchy, path))));
+  const hierarchies = ["", ...(await readdir(CGROUP_MOUNT).catch(() => []))];
+  const removed = await Promise.all(hierarchies.map((hierarchy) => removeTree(join(CGROUP_MOUNT, hierarchy, path))));
   return removed.every(Boolean);
 }
 

@@ -1,13 +1,16 @@
-import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
+import { appendFile, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { acquireFileLock, type FileLock } from "../../support/file-lock.ts";
 import { killQuietly } from "../../support/kill.ts";
 import { removeCgroups } from "./cgroups.ts";
+import { removeForgottenCgroups } from "./forgotten-cgroups.ts";
 import { networkName } from "./network/names.ts";
 import { removeServerNetwork } from "./network/server-network.ts";
 
 const LOCK_NAME = "lock";
+/** The ids under which the server went on after it was fenced, one in each line. */
+const LATER_IDS_NAME = "later-instance-ids";
 const RECOVERY_LOCK_NAME = ".recovery";
 /** Cleaning up after one server takes seconds at most. */
 const RECOVERY_TURN_MS = 60_000;
@@ -60,6 +63,11 @@ export class RunDirectory {
     return join(this.path, "sandboxes", containerId);
   }
 
+  /** The server goes on under another id; its folder, cgroups and networks keep the name of the first. */
+  async noteLaterId(instanceId: string): Promise<void> {
+    await appendFile(join(this.path, LATER_IDS_NAME), `${instanceId}\n`);
+  }
+
   async close(): Promise<void> {
     await removeLeftovers(this.path, this.instanceId);
     await this.#lock.release();
@@ -70,6 +78,7 @@ export class RunDirectory {
 /** Cleans up after dead servers; gives the ids of those, so that their leases can be ended at once. */
 export async function recoverRunDirectories(parent: string): Promise<string[]> {
   const found = await readdir(parent).catch(() => undefined);
+  await removeForgottenCgroups(CGROUP_PARENT, new Set(found));
   if (found === undefined) return [];
   // One at a time: two that look into the same folder would get in each other's way when they remove it.
   const turn = await acquireFileLock(join(parent, RECOVERY_LOCK_NAME), { waitMs: RECOVERY_TURN_MS });
@@ -77,7 +86,7 @@ export async function recoverRunDirectories(parent: string): Promise<string[]> {
   try {
     const dead: string[] = [];
     for (const instanceId of await readdir(parent)) {
-      if (!instanceId.startsWith(".") && (await recover(join(parent, instanceId), instanceId))) dead.push(instanceId);
+      if (!instanceId.startsWith(".")) dead.push(...(await recover(join(parent, instanceId), instanceId)));
     }
     return dead;
   } finally {
@@ -85,15 +94,18 @@ export async function recoverRunDirectories(parent: string): Promise<string[]> {
   }
 }
 
-/** Whether the folder was a dead server's. */
-async function recover(path: string, instanceId: string): Promise<boolean> {
+/** All ids of the dead server whose folder it was; none if it was not. */
+async function recover(path: string, instanceId: string): Promise<string[]> {
   const lock = await acquireFileLock(join(path, LOCK_NAME)).catch(() => undefined);
-  if (lock === undefined) return false;
+  if (lock === undefined) return [];
   const abandoned = !(await isBeingMade(path));
   if (abandoned) await removeLeftovers(path, instanceId);
+  const laterIds = await readFile(join(path, LATER_IDS_NAME), "utf8").catch(() => "");
   await lock.release();
-  if (abandoned) await rm(path, { recursive: true, force: true, maxRetries: 5 });
-  return abandoned;
+  if (!abandoned) return [];
+  await rm(path, { recursive: true, force: true, maxRetries: 5 });
+  // What comes after the last end of a line was not written to its end.
+  return [instanceId, ...laterIds.split("\n").slice(0, -1)];
 }
 
 async function isBeingMade(path: string): Promise<boolean> {
