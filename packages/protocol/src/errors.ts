@@ -12,6 +12,7 @@ export const ERRORS = {
   process_not_found: row(404, false, 4, "The process has ended and its record was dropped."),
   file_not_found: row(404, false, 4, "Check the path inside the sandbox."),
   key_not_found: row(404, false, 4, "List the keys with `sandboxer keys list`."),
+  profile_not_found: row(404, false, 4, "List the profiles with `sandboxer profiles list`."),
   wrong_state: row(409, true, 5, "Wait until the sandbox is running, then try again."),
   sandbox_in_use: row(409, true, 5, "Another client is attached; detach it first."),
   execution_in_progress: row(409, true, 5, "Wait for the execution to end, or kill it."),
@@ -27,6 +28,7 @@ export const ERRORS = {
     6,
     "Start the server with --store, and create the sandbox with enable_checkpoint.",
   ),
+  ttl_too_long: row(422, false, 6, "Ask for less, or use a profile that allows more."),
   image_incompatible: row(
     422,
     false,
@@ -41,6 +43,12 @@ export const ERRORS = {
   checkpoint_failed: row(500, true, 9, "The sandbox is alive and its older checkpoints are intact; try again."),
   backend_unavailable: row(503, true, 10, "Run `sandboxer doctor`."),
   store_unavailable: row(503, true, 10, "Check that the store can be reached and written, then try again."),
+  secret_unavailable: row(
+    503,
+    true,
+    10,
+    "Check the secret's entry in the server's config file (docs/configuration.md).",
+  ),
   no_space: row(503, true, 10, "Free space on the volume that the message names."),
   draining: row(503, true, 10, "The server is shutting down; use another one."),
   timeout: row(503, true, 11, "Try again; the server's log says what took long."),

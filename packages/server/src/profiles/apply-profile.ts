@@ -1,0 +1,101 @@
+import {
+  parseDurationMs,
+  SandboxerError,
+  type CreateRequestBody,
+  type Profile,
+  type Strategy,
+} from "@sandboxer/protocol";
+import { backendsOf, requestedBackend } from "./profile-backends.ts";
+import { mergeInputs } from "./profile-inputs.ts";
+
+/** What a sandbox is to be made of, once a profile has filled in what its request left open. */
+export interface AppliedProfile {
+  /** The request with the profile's values where it had none; `inputs` are complete. */
+  readonly request: CreateRequestBody;
+  /** The name of the profile. */
+  readonly profile: string;
+  /** Where it may be made, in the profile's order; never empty. One that the request names is the only one. */
+  readonly backends: readonly string[];
+  readonly strategy: Strategy;
+  readonly isolation: Profile["isolation"];
+  readonly placement: Readonly<Record<string, string>>;
+  readonly setup: readonly string[];
+  /** Variables inside and the names of their secrets; the values come in when they are needed, and are never stored. */
+  readonly secretRefs: Readonly<Record<string, string>>;
+  /** Undefined: it has no end. */
+  readonly ttlMs: number | undefined;
+  /** The limit that also holds when the time is extended. */
+  readonly maxTtlMs: number | undefined;
+}
+
+/**
+ * Merges a request with its profile. What the request says wins; maps (env, labels, resources, inputs) are merged key by
+ * key. Pure: nothing is looked up, and whether a backend exists is not asked.
+ */
+export function applyProfile(profile: Profile, request: CreateRequestBody): AppliedProfile {
+  const { ttlMs, maxTtlMs } = timeToLive(profile, request);
+  const env = { ...profile.env, ...request.env };
+  const secretRefs = Object.fromEntries(
+    Object.entries(profile.secret_refs ?? {}).filter(([name]) => !Object.hasOwn(env, name)),
+  );
+  const backend = requestedBackend(profile, request.backend);
+  return {
+    request: withoutUndefined({
+      ...request,
+      profile: profile.name,
+      backend,
+      image: request.image ?? profile.image,
+      inputs: mergeInputs(profile, request.inputs ?? {}),
+      env,
+      labels: { ...profile.labels, ...request.labels },
+      resources: { ...profile.resources, ...request.resources },
+      network: request.network ?? profile.network,
+      ttl: request.ttl ?? profile.ttl?.default ?? profile.ttl?.max,
+      idle_timeout: request.idle_timeout ?? profile.ttl?.idle,
+      ...checkpointFlags(profile, request),
+    }),
+    profile: profile.name,
+    backends: backend === undefined ? backendsOf(profile) : [backend],
+    strategy: profile.strategy ?? "explicit",
+    isolation: profile.isolation,
+    placement: { ...profile.placement },
+    setup: [...(profile.setup ?? [])],
+    secretRefs,
+    ttlMs,
+    maxTtlMs,
+  };
+}
+
+/** With a limit and no default, the limit is the default: otherwise not to ask would be to have for ever. */
+function timeToLive(
+  profile: Profile,
+  request: CreateRequestBody,
+): { ttlMs: number | undefined; maxTtlMs: number | undefined } {
+  const text = request.ttl ?? profile.ttl?.default ?? profile.ttl?.max;
+  const maxText = profile.ttl?.max;
+  const ttlMs = text === undefined ? undefined : parseDurationMs(text);
+  const maxTtlMs = maxText === undefined ? undefined : parseDurationMs(maxText);
+  if (ttlMs !== undefined && maxTtlMs !== undefined && ttlMs > maxTtlMs) {
+    throw new SandboxerError("ttl_too_long", `A ttl of ${text} is more than ${profile.name} allows: ${maxText}.`, {
+      details: { ttl: text, max: maxText, profile: profile.name },
+    });
+  }
+  return { ttlMs, maxTtlMs };
+}
+
+/** A request that wants no checkpoints does not want what the profile builds on them either. */
+function checkpointFlags(profile: Profile, request: CreateRequestBody): Partial<CreateRequestBody> {
+  const refused = request.enable_checkpoint === false;
+  const defaults: Partial<Profile> = refused ? {} : profile;
+  return {
+    enable_checkpoint: request.enable_checkpoint ?? profile.enable_checkpoint,
+    enable_idle_timeout_auto_checkpoint:
+      request.enable_idle_timeout_auto_checkpoint ?? defaults.enable_idle_timeout_auto_checkpoint,
+    enable_sandbox_handoff: request.enable_sandbox_handoff ?? defaults.enable_sandbox_handoff,
+    on_disconnect: request.on_disconnect ?? defaults.on_disconnect,
+  };
+}
+
+function withoutUndefined(request: CreateRequestBody): CreateRequestBody {
+  return Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,28 @@
+import { SandboxerError, type Profile } from "@sandboxer/protocol";
+import { didYouMean } from "../support/nearest-name.ts";
+
+/** The extensions that come with sandboxer, and the backends that they are. */
+const BUILT_IN_EXTENSIONS: ReadonlyMap<string, string> = new Map([
+  ["ext.compose-ssh", "compose-ssh"],
+  ["ext.saas-stub", "saas-stub"],
+]);
+
+/** Another extension keeps its name (`ext.mine`), for whoever loads extensions to find. */
+export function backendsOf(profile: Profile): readonly string[] {
+  const { extension, backends } = profile;
+  if (extension !== undefined) return [BUILT_IN_EXTENSIONS.get(extension) ?? extension];
+  return [...(backends ?? [])];
+}
+
+/** A request may choose between the profile's backends; on another one its placement and setup would mean nothing. */
+export function requestedBackend(profile: Profile, requested: string | undefined): string | undefined {
+  if (requested === undefined) return undefined;
+  const possible = backendsOf(profile);
+  const found = possible.find((name) => name === (BUILT_IN_EXTENSIONS.get(requested) ?? requested));
+  if (found !== undefined) return found;
+  throw new SandboxerError(
+    "not_supported",
+    `${profile.name} is not made for the backend "${requested}", but for ${possible.join(", ")}.${didYouMean(requested, possible)}`,
+    { hint: "Leave the backend away, or use a profile that names it.", details: { backends: possible } },
+  );
+}
