@@ -51,6 +51,12 @@ export const ERRORS = {
   ),
   no_space: row(503, true, 10, "Free space on the volume that the message names."),
   draining: row(503, true, 10, "The server is shutting down; use another one."),
+  server_unreachable: row(
+    503,
+    true,
+    10,
+    "Start a server with `npm start` or `sandboxer serve`, or name another one (--url, SANDBOXER_URL).",
+  ),
   timeout: row(503, true, 11, "Try again; the server's log says what took long."),
 } as const satisfies Record<string, ErrorRow>;
 
