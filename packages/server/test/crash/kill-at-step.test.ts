@@ -46,6 +46,23 @@ describe("kill -9 during a checkpoint", () => {
   });
 });
 
+describe("kill -9 during the save that follows a disconnect", () => {
+  test.each<[StepName, string]>([
+    ["half of the image is written", "old"],
+    ["the head is about to be released", "old"],
+    ["the head is released", "new"],
+  ])("when %s, another server goes on with %s", async (step, content) => {
+    const { survivor, doomed } = await pair(step);
+    const id = await storedSandbox(survivor, { ...DURABLE, on_disconnect: "checkpoint" });
+    const client = doomed.attach(id);
+    await client.until("RUNNING");
+    await write(client, "new");
+    await client.leave();
+    expect(await doomed.exited).toEqual(KILLED);
+    await expectTakenOver(survivor, id, content);
+  });
+});
+
 describe("kill -9 during a release without a save", () => {
   test.each<[StepName]>([["the head is about to be released"], ["the head is released"]])(
     "when %s, another server goes on with the last checkpoint",

@@ -10,12 +10,17 @@ export const KILLED = { code: null, signal: "SIGKILL" };
 
 export const LEASE_TTL_MS = 1_000;
 
-/** One server that lives on, and one that dies or stops at a step; short leases, so that nobody waits long. */
+/**
+ * One server that lives on, and one that dies or stops at a step; short leases, so that nobody waits long. They share a
+ * folder of their own, unless another store is given.
+ */
 export async function pair(
   step: StepName,
   fate: "dieAt" | "stopAt" = "dieAt",
+  address?: string,
 ): Promise<{ survivor: TestServer; doomed: CrashServer; store: string }> {
-  const survivor = await startTestServer({ leaseTtlMs: LEASE_TTL_MS });
+  const shared = address === undefined ? {} : { store: address };
+  const survivor = await startTestServer({ leaseTtlMs: LEASE_TTL_MS, ...shared });
   const store = survivor.storeFolder ?? "";
   return { survivor, store, doomed: await CrashServer.start({ store, [fate]: step }) };
 }

@@ -61,8 +61,9 @@ export async function expectTakenOver(server: TestServer, sandboxId: string, con
   expect(await contentOf(again)).toBe(`${content}-and-on`);
 }
 
-/** Each version of the head rests on the one before it, and the epoch never goes back. */
+/** Each version of the head rests on the one before it, and the epoch never goes back. Buckets keep no old versions. */
 async function expectChain(server: TestServer, sandboxId: string): Promise<void> {
+  if (server.storeFolder?.includes("://") === true) return;
   const folder = join(server.storeFolder ?? "", sandboxId, ".head");
   const names = (await readdir(folder)).filter((name) => /^v\d+$/.test(name)).toSorted();
   const heads: Head[] = [];
