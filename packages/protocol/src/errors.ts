@@ -10,6 +10,12 @@ export const ERRORS = {
   sandbox_not_found: row(404, false, 4, "List the stored sandboxes, or create a new one."),
   snapshot_not_found: row(404, false, 4, "Take the snapshot first, or name one that exists."),
   process_not_found: row(404, false, 4, "The process has ended and its record was dropped."),
+  operation_not_found: row(
+    404,
+    false,
+    4,
+    "Operations are kept by the server that did them, and the oldest are dropped.",
+  ),
   file_not_found: row(404, false, 4, "Check the path inside the sandbox."),
   key_not_found: row(404, false, 4, "List the keys with `sandboxer keys list`."),
   profile_not_found: row(404, false, 4, "List the profiles with `sandboxer profiles list`."),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { placementSchema } from "./http/sandbox-record.ts";
 
 /**
  * The head of a sandbox: the one object that says who owns it and which checkpoint is its state. It is stored as
@@ -46,6 +47,19 @@ const lineageSchema = z.looseObject({
   sandbox_id: z.string().nullable(),
   checkpoint: z.string().nullable(),
   filesystem_snapshot: z.string().nullable(),
+  /** The snapshot that it was restored or forked from, or last rewound to. */
+  snapshot: z.string().nullable().optional(),
+});
+
+/** What people and programs know a sandbox by. None of it changes what it does. */
+export const aboutSchema = z.looseObject({
+  name: z.string().nullable().default(null),
+  profile: z.string().nullable().default(null),
+  /** Chosen by its user, to find it again. */
+  key: z.string().nullable().default(null),
+  /** After this it may be destroyed by `expire`. */
+  expires_at: z.string().nullable().default(null),
+  placement: placementSchema.nullable().default(null),
 });
 
 const headTimesSchema = z.looseObject({
@@ -81,10 +95,12 @@ export const headSchema = z.looseObject({
   /** SHA-256 of the sandbox's token, in hex. */
   token_hash: z.string().nullable(),
   lineage: lineageSchema,
+  about: aboutSchema.optional(),
   timestamps: headTimesSchema,
 });
 
 export type Head = z.infer<typeof headSchema>;
 export type CheckpointReference = z.infer<typeof checkpointReferenceSchema>;
 export type HeadFlags = z.infer<typeof headFlagsSchema>;
+export type About = z.infer<typeof aboutSchema>;
 export type Lineage = z.infer<typeof lineageSchema>;

@@ -1,4 +1,5 @@
 import {
+  type About,
   type CheckpointReference,
   type Head,
   HEAD_FORMAT,
@@ -32,6 +33,7 @@ export interface NewSandbox {
   readonly flags: HeadFlags;
   readonly tokenHash: string | null;
   readonly lineage?: Lineage;
+  readonly about?: About;
   /** The state to start from, for a folder that came without a head. */
   readonly checkpoint?: CheckpointReference;
 }
@@ -57,6 +59,7 @@ export function newHead(owner: string, sandbox: NewSandbox, stamp: Stamp): Head 
     flags: sandbox.flags,
     token_hash: sandbox.tokenHash,
     lineage: sandbox.lineage ?? NO_LINEAGE,
+    ...(sandbox.about === undefined ? {} : { about: sandbox.about }),
     timestamps: { updated_at: stamp.now, claimed_at: stamp.now, deleted_at: null },
   };
 }
@@ -142,7 +145,7 @@ export function refuse(owner: Owner, reason: string): Move {
 }
 
 /** What an owner may change besides: none of it says who owns the sandbox or what its state is. */
-export type HeadDetails = Pick<Partial<Head>, "status" | "idle_timeout" | "flags" | "spec" | "token_hash">;
+export type HeadDetails = Pick<Partial<Head>, "status" | "idle_timeout" | "flags" | "spec" | "token_hash" | "about" | "lineage">;
 
 export function updateDetails(owner: Owner, details: HeadDetails): Move {
   return asOwner(owner, (head, stamp) => advance(head, stamp, details));

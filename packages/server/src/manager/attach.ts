@@ -1,11 +1,11 @@
 import { isSandboxId, SandboxerError, type Head } from "@sandboxer/protocol";
-import type { CallOptions } from "../support/call-options.ts";
 import type { SandboxClient } from "./client.ts";
 import type { ManagerContext } from "./context.ts";
 import type { DurableStore } from "./durable-store.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { notFound } from "./not-found.ts";
 import { restoreSandbox } from "./restore.ts";
+import type { VerbOptions } from "./tracked.ts";
 import { checkAccess, type Credentials } from "./token.ts";
 
 export interface AttachRequest {
@@ -24,7 +24,7 @@ export interface AttachRequest {
 export async function attachSandbox(
   context: ManagerContext,
   request: AttachRequest,
-  options: CallOptions = {},
+  options: VerbOptions = {},
 ): Promise<LiveSandbox> {
   const { sandboxId, credentials, client } = request;
   const live = await settledSandbox(context, sandboxId);

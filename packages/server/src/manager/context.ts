@@ -2,8 +2,10 @@ import { SandboxerError, type SandboxState } from "@sandboxer/protocol";
 import type { SandboxBackend } from "../backends/backend.ts";
 import type { Clock } from "../support/clock.ts";
 import type { DurableStore } from "./durable-store.ts";
+import { EventLog } from "./events/event-log.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import type { Observer } from "./observer.ts";
+import { Operations } from "./operations/operations.ts";
 
 export interface ManagerOptions {
   readonly backends: ReadonlyMap<string, SandboxBackend>;
@@ -30,10 +32,14 @@ export class ManagerContext {
   readonly frozen = new WeakSet<LiveSandbox>();
   /** Work that goes on behind the answers: what is told apart, but must end before the server does. */
   readonly background = new Set<Promise<unknown>>();
+  readonly events: EventLog;
+  readonly operations: Operations;
   draining = false;
 
   constructor(options: ManagerOptions) {
     this.options = options;
+    this.events = new EventLog(options.clock);
+    this.operations = new Operations(options.clock, this.events);
   }
 
   get nowMs(): number {
@@ -67,15 +73,20 @@ export class ManagerContext {
       );
     }
     this.sandboxes.set(sandbox.id, sandbox);
-    this.options.observer.state(sandbox.id, undefined, sandbox.state);
+    this.#tellState(sandbox.id, undefined, sandbox.state);
   }
 
   /** For {@link LiveSandbox}: a sandbox that is gone leaves the table in the same step. */
   onMove(sandboxId: string): (from: SandboxState, to: SandboxState) => void {
     return (from, to) => {
       if (to === "gone") this.sandboxes.delete(sandboxId);
-      this.options.observer.state(sandboxId, from, to);
+      this.#tellState(sandboxId, from, to);
     };
+  }
+
+  #tellState(sandboxId: string, from: SandboxState | undefined, to: SandboxState): void {
+    this.options.observer.state(sandboxId, from, to);
+    this.events.append({ type: "sandbox.state", sandboxId, data: { from: from ?? null, to } });
   }
 
   /** Lets work go on that nobody waits for; its failure is a problem to be reported. */

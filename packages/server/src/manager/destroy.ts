@@ -1,26 +1,25 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
-import { Stopwatch } from "./stopwatch.ts";
+import { tracked, type VerbOptions } from "./tracked.ts";
 
 /** Destroys a sandbox and everything that is stored of it. The tombstone comes first: after it nobody can bring it back. */
-export async function destroySandbox(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
-  const stopwatch = new Stopwatch(context.options.clock);
-  const record = { operation: "destroy", sandboxId: sandbox.id, backend: sandbox.facts.backend } as const;
-  await sandbox.queue.run(async () => {
-    try {
+export async function destroySandbox(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  options: VerbOptions = {},
+): Promise<void> {
+  const work = { operation: "destroy", sandboxId: sandbox.id, backend: sandbox.facts.backend } as const;
+  await sandbox.queue.run(() =>
+    tracked(context, work, options, async () => {
       // What was saved or handed over meanwhile is not this server's to destroy.
       if (sandbox.state === "gone") throw new SandboxerError("wrong_state", "The sandbox is gone.");
       if (sandbox.durable) await context.durable.ownership.destroy(sandbox.id);
       await end(sandbox);
       if (sandbox.durable)
         context.behind("removal of a destroyed sandbox's data", context.durable.checkpoints.removeAll(sandbox.id));
-      context.options.observer.operation({ ...record, elapsedMs: stopwatch.elapsedMs, outcome: "ok" });
-    } catch (error) {
-      context.options.observer.operation({ ...record, elapsedMs: stopwatch.elapsedMs, outcome: "error", error });
-      throw error;
-    }
-  });
+    }),
+  );
 }
 
 /** A sandbox may have ended by itself meanwhile; one whose end has failed before is ended again. */

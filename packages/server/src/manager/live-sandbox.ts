@@ -1,10 +1,17 @@
-import { canMove, SandboxerError, type HeadFlags, type SandboxState } from "@sandboxer/protocol";
+import {
+  canMove,
+  SandboxerError,
+  type About,
+  type HeadFlags,
+  type Lineage,
+  type SandboxState,
+} from "@sandboxer/protocol";
 import type { SandboxHandle, SandboxSpec } from "../backends/backend.ts";
 import { SerialQueue } from "../support/serial-queue.ts";
 import type { SandboxClient } from "./client.ts";
 import type { Execution } from "./execution.ts";
 
-/** What stays the same for the life of a sandbox, here and on every server after this one. */
+/** What a sandbox is, here and on every server after this one. */
 export interface SandboxFacts {
   readonly sandboxId: string;
   readonly backend: string;
@@ -13,14 +20,19 @@ export interface SandboxFacts {
   readonly flags: HeadFlags;
   readonly idleTimeoutMs: number;
   readonly tokenHash: string | undefined;
+  readonly about: About;
+  /** Where its first state came from. */
+  readonly lineage: Lineage;
+  /** ISO 8601. */
+  readonly createdAt: string;
 }
 
 /** A sandbox that this server runs, or is about to run or to end. */
 export class LiveSandbox {
-  readonly facts: SandboxFacts;
   /** Saves, snapshots and the end of a sandbox exclude one another. */
   readonly queue = new SerialQueue();
   readonly #onMove: (from: SandboxState, to: SandboxState) => void;
+  #facts: SandboxFacts;
   #state: SandboxState;
   #handle: SandboxHandle | undefined;
   #client: SandboxClient | undefined;
@@ -35,10 +47,19 @@ export class LiveSandbox {
     nowMs: number,
     onMove: (from: SandboxState, to: SandboxState) => void,
   ) {
-    this.facts = facts;
+    this.#facts = facts;
     this.#state = state;
     this.#activeMs = nowMs;
     this.#onMove = onMove;
+  }
+
+  get facts(): SandboxFacts {
+    return this.#facts;
+  }
+
+  /** What its user may change. To be stored first. */
+  amend(changes: Pick<Partial<SandboxFacts>, "labels" | "idleTimeoutMs" | "about" | "lineage">): void {
+    this.#facts = { ...this.#facts, ...changes };
   }
 
   get id(): string {
@@ -104,6 +125,10 @@ export class LiveSandbox {
 
   touch(nowMs: number): void {
     this.#activeMs = nowMs;
+  }
+
+  idleMs(nowMs: number): number {
+    return this.executing ? 0 : nowMs - this.#activeMs;
   }
 
   isIdle(nowMs: number): boolean {

@@ -1,54 +1,51 @@
 import { asSandboxerError, SandboxerError, type Head } from "@sandboxer/protocol";
 import type { SandboxHandle } from "../backends/backend.ts";
-import type { CallOptions } from "../support/call-options.ts";
+import { adoptExecution } from "./adopt-execution.ts";
 import type { AttachRequest } from "./attach.ts";
 import type { ManagerContext } from "./context.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
-import { Execution, EXECUTION_KEY_PREFIX } from "./execution.ts";
+import type { Execution } from "./execution.ts";
 import { freezeIfDue } from "./freeze.ts";
 import { importHead } from "./import-head.ts";
 import { LiveSandbox } from "./live-sandbox.ts";
 import { notFound } from "./not-found.ts";
-import { Stopwatch } from "./stopwatch.ts";
 import { storedFacts } from "./stored-facts.ts";
+import { tracked, type Track, type VerbOptions } from "./tracked.ts";
 import { withWorkFolder } from "./work-folder.ts";
 
 /** Takes a stored sandbox over and brings it back to life, with what was executing and what nobody has read. */
 export async function restoreSandbox(
   context: ManagerContext,
   request: AttachRequest & { readonly head: Head | undefined },
-  options: CallOptions,
+  options: VerbOptions,
 ): Promise<LiveSandbox> {
   const { durable, sandboxId } = { durable: context.durable, sandboxId: request.sandboxId };
   const head = request.head ?? (await importHead(durable, sandboxId));
   if (head.state === "deleted" || (head.owner === null && head.checkpoint === null)) throw notFound(sandboxId);
   const sandbox = new LiveSandbox(storedFacts(sandboxId, head), "restoring", context.nowMs, context.onMove(sandboxId));
   context.admit(sandbox);
-  const stopwatch = new Stopwatch(context.options.clock);
-  const record = { operation: "restore", sandboxId, backend: head.backend } as const;
-  const { observer } = context.options;
+  const work = { operation: "restore", sandboxId, backend: head.backend } as const;
   try {
-    request.onOwnership("acquiring", head);
-    const claimed = await durable.ownership.claim(sandboxId, {
-      handoffTimeoutMs: context.options.handoffTimeoutMs,
-      onWaiting: () => request.onOwnership("waiting", head),
+    return await tracked(context, work, options, async (track) => {
+      request.onOwnership("acquiring", head);
+      const claimed = await durable.ownership.claim(sandboxId, {
+        handoffTimeoutMs: context.options.handoffTimeoutMs,
+        onWaiting: () => request.onOwnership("waiting", head),
+      });
+      request.onOwnership("acquired", claimed);
+      track.lap("claim");
+      const { handle, execution } = await bringBack(context, claimed, request, track);
+      sandbox.parentCheckpoint = request.checkpoint ?? claimed.checkpoint?.name ?? null;
+      sandbox.execution = execution;
+      sandbox.attach(request.client, context.nowMs);
+      sandbox.started(handle);
+      freezeIfDue(context, sandbox);
+      watchForEnd(context, sandbox);
+      return sandbox;
     });
-    request.onOwnership("acquired", claimed);
-    stopwatch.lap("claim");
-    const { handle, execution } = await bringBack(context, claimed, request, stopwatch, options);
-    sandbox.parentCheckpoint = request.checkpoint ?? claimed.checkpoint?.name ?? null;
-    sandbox.execution = execution;
-    sandbox.attach(request.client, context.nowMs);
-    sandbox.started(handle);
-    freezeIfDue(context, sandbox);
-    watchForEnd(context, sandbox);
-    observer.operation({ ...record, elapsedMs: stopwatch.elapsedMs, outcome: "ok", phases: stopwatch.phases });
-    return sandbox;
   } catch (thrown) {
     if (sandbox.state !== "gone") sandbox.moveTo("gone");
-    const error = asSandboxerError(thrown);
-    observer.operation({ ...record, elapsedMs: stopwatch.elapsedMs, outcome: "error", error });
-    throw error;
+    throw asSandboxerError(thrown);
   }
 }
 
@@ -57,12 +54,11 @@ async function bringBack(
   context: ManagerContext,
   head: Head,
   request: AttachRequest,
-  stopwatch: Stopwatch,
-  options: CallOptions,
+  track: Track,
 ): Promise<{ handle: SandboxHandle; execution: Execution | undefined }> {
   let handle: SandboxHandle | undefined;
   try {
-    handle = await load(context, head, request, stopwatch, options);
+    handle = await load(context, head, request, track);
     const execution = await adoptExecution(handle);
     checkStillOwned(context, request.sandboxId, head);
     return { handle, execution };
@@ -80,13 +76,7 @@ function checkStillOwned({ durable }: ManagerContext, sandboxId: string, claimed
   throw new SandboxerError("lease_lost", "Another server has taken the sandbox over.");
 }
 
-async function load(
-  context: ManagerContext,
-  head: Head,
-  request: AttachRequest,
-  stopwatch: Stopwatch,
-  options: CallOptions,
-): Promise<SandboxHandle> {
+async function load(context: ManagerContext, head: Head, request: AttachRequest, track: Track): Promise<SandboxHandle> {
   const { checkpoints } = context.durable;
   const { sandboxId } = request;
   const newest = head.checkpoint;
@@ -95,14 +85,14 @@ async function load(
   const sha256 = name === newest?.name ? newest.sha256 : undefined;
   return withWorkFolder(context.options.workDirectory, async (folder) => {
     const state = await checkpoints.load(sandboxId, name, folder, {
-      ...options,
+      ...track.options,
       ...(sha256 === undefined ? {} : { sha256 }),
     });
-    stopwatch.lap("unpack");
+    track.lap("unpack");
     const backend = context.backend(head.backend);
     try {
       const spec = storedFacts(sandboxId, head).spec;
-      return await backend.acquireFromSnapshot({ sandboxId, spec }, state, options);
+      return await backend.acquireFromSnapshot({ sandboxId, spec }, state, track.options);
     } catch (thrown) {
       const error = asSandboxerError(thrown);
       throw new SandboxerError(error.code, `${name}: ${error.message}`, {
@@ -111,14 +101,7 @@ async function load(
         details: error.details,
       });
     } finally {
-      stopwatch.lap("backend");
+      track.lap("backend");
     }
   });
-}
-
-/** The process of the execution that ran, or whose end nobody was told of, when the sandbox was saved. */
-async function adoptExecution(handle: SandboxHandle): Promise<Execution | undefined> {
-  const processes = (await handle.processes()).filter((process) => process.key.startsWith(EXECUTION_KEY_PREFIX));
-  const last = processes.at(-1);
-  return last === undefined ? undefined : new Execution(last);
 }

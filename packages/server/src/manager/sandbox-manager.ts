@@ -1,4 +1,4 @@
-import { SandboxerError, type Language, type SandboxState } from "@sandboxer/protocol";
+import { SandboxerError, type CreationMessage, type Language, type SandboxState } from "@sandboxer/protocol";
 import type { CallOptions } from "../support/call-options.ts";
 import { attachSandbox, type AttachRequest } from "./attach.ts";
 import type { SandboxClient } from "./client.ts";
@@ -14,6 +14,7 @@ import { startExecution } from "./execute.ts";
 import type { Execution } from "./execution.ts";
 import { reapIdleSandboxes } from "./idle.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
+import { planOfMessage } from "./plan.ts";
 import { runningSandbox } from "./running.ts";
 import { saveAndRelease } from "./save.ts";
 import { snapshotFilesystem } from "./snapshot-filesystem.ts";
@@ -39,14 +40,25 @@ export class SandboxManager {
     return this.#context.options.durable !== undefined;
   }
 
+  /** The epoch of this server's ownership of a sandbox; undefined for one that is not stored, or not owned here. */
+  epochOf(sandboxId: string): number | undefined {
+    return this.#context.options.durable?.ownership.held(sandboxId)?.epoch;
+  }
+
   states(): Readonly<Partial<Record<SandboxState, number>>> {
     const counts: Partial<Record<SandboxState, number>> = {};
     for (const { state } of this.#context.sandboxes.values()) counts[state] = (counts[state] ?? 0) + 1;
     return counts;
   }
 
-  create(request: CreateRequest, options?: CallOptions): Promise<CreatedSandbox> {
-    return createSandbox(this.#context, request, options);
+  /** For the WebSocket protocol; the client is attached to the new sandbox. */
+  createFromMessage(
+    message: CreationMessage,
+    request: Pick<CreateRequest, "client" | "onOwnership">,
+    options?: CallOptions,
+  ): Promise<CreatedSandbox> {
+    const plan = planOfMessage(this.#context, message);
+    return createSandbox(this.#context, { ...request, plan }, options);
   }
 
   attach(request: AttachRequest, options?: CallOptions): Promise<LiveSandbox> {

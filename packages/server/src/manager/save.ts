@@ -1,14 +1,13 @@
 import { asSandboxerError, SandboxerError, type CheckpointReference } from "@sandboxer/protocol";
-import type { CallOptions } from "../support/call-options.ts";
 import type { ManagerContext } from "./context.ts";
 import type { DurableStore } from "./durable-store.ts";
 import { discardLostSandbox } from "./end-of-sandbox.ts";
 import { freezeIfDue } from "./freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
-import { Stopwatch } from "./stopwatch.ts";
+import { tracked, type Track, type VerbOptions } from "./tracked.ts";
 import { withWorkFolder } from "./work-folder.ts";
 
-export interface SaveOptions extends CallOptions {
+export interface SaveOptions extends VerbOptions {
   /** For the log. */
   readonly reason: string;
   /** The last look before the save begins, when nothing else is under way any more; throws to call it off. */
@@ -34,45 +33,34 @@ export async function saveAndRelease(
   return sandbox.queue.run(async () => {
     options.lastLook?.();
     sandbox.moveTo("saving");
-    const stopwatch = new Stopwatch(context.options.clock);
-    const record = {
-      operation: "checkpoint",
-      sandboxId: sandbox.id,
-      backend: sandbox.facts.backend,
-      reason: options.reason,
-    } as const;
-    const { observer } = context.options;
+    const { reason, prepare } = options;
+    const work = { operation: "checkpoint", sandboxId: sandbox.id, backend: sandbox.facts.backend, reason } as const;
     try {
-      await options.prepare?.();
-      const checkpoint = await save(context, sandbox, stopwatch, options);
-      const { elapsedMs, phases } = stopwatch;
-      observer.operation({ ...record, elapsedMs, outcome: "ok", sizeBytes: checkpoint.size_bytes, phases });
-      return checkpoint;
+      return await tracked(context, work, options, async (track) => {
+        await prepare?.();
+        const checkpoint = await save(context, sandbox, track);
+        track.sizeBytes = checkpoint.size_bytes;
+        return checkpoint;
+      });
     } catch (thrown) {
       const error = asSandboxerError(thrown);
-      observer.operation({ ...record, elapsedMs: stopwatch.elapsedMs, outcome: "error", error });
       await goOn(context, sandbox, error);
       throw error;
     }
   });
 }
 
-async function save(
-  context: ManagerContext,
-  sandbox: LiveSandbox,
-  stopwatch: Stopwatch,
-  options: CallOptions,
-): Promise<CheckpointReference> {
+async function save(context: ManagerContext, sandbox: LiveSandbox, track: Track): Promise<CheckpointReference> {
   const { checkpoints, ownership, keepCheckpoints } = context.durable;
   const { handle } = sandbox;
   await forgetDeliveredExecution(sandbox);
   const checkpoint = await withWorkFolder(context.options.workDirectory, async (folder) => {
-    const state = await handle.snapshot(folder, { ...options, mode: "full", leaveRunning: false });
-    stopwatch.lap("save");
+    const state = await handle.snapshot(folder, { ...track.options, mode: "full", leaveRunning: false });
+    track.lap("save");
     const wallMs = context.options.clock.wallMs();
-    return checkpoints.save(sandbox.id, state, { ...options, wallMs, parent: sandbox.parentCheckpoint });
+    return checkpoints.save(sandbox.id, state, { ...track.options, wallMs, parent: sandbox.parentCheckpoint });
   });
-  stopwatch.lap("pack");
+  track.lap("pack");
   // When this fails the image stays: the head may name it all the same. If not, collection finds it.
   await ownership.publishAndRelease(sandbox.id, checkpoint);
   // The head has moved: from here on there is no way back, and the views only follow.
@@ -82,7 +70,7 @@ async function save(
       error,
     });
   });
-  stopwatch.lap("publish");
+  track.lap("publish");
   // Its end while it was published changes nothing: it is saved.
   if (sandbox.state !== "gone") sandbox.moveTo("gone");
   context.behind("end of a saved sandbox", handle.destroy());

@@ -1,4 +1,4 @@
-import { SandboxerError, type Head } from "@sandboxer/protocol";
+import { aboutSchema, SandboxerError, type Head } from "@sandboxer/protocol";
 import { z } from "zod";
 import type { Resources, SandboxSpec } from "../backends/backend.ts";
 import type { SandboxFacts } from "./live-sandbox.ts";
@@ -42,5 +42,8 @@ export function storedFacts(sandboxId: string, head: Head): SandboxFacts {
     flags: head.flags,
     idleTimeoutMs: head.idle_timeout * 1000,
     tokenHash: head.token_hash ?? undefined,
+    about: head.about ?? aboutSchema.parse({}),
+    lineage: head.lineage,
+    createdAt: head.createdAt,
   };
 }

@@ -25,7 +25,12 @@ export async function serveCreate(connection: Connection, firstMessageMs: number
     const onOwnership = (step: "acquiring" | "acquired"): void => {
       if (message.enable_sandbox_handoff) outbox.status(step === "acquiring" ? "LOCK_ACQUIRING" : "LOCK_ACQUIRED");
     };
-    created = await connection.manager.create({ message, client: connection, onOwnership });
+    created = await connection.actor.does(
+      "create",
+      {},
+      async () => connection.manager.createFromMessage(message, { client: connection, onOwnership }),
+      ({ sandbox: { id } }) => ({ sandboxId: id, epoch: connection.manager.epochOf(id) }),
+    );
   } catch (error) {
     outbox.error("CREATION_ERROR", asSandboxerError(error));
     return outbox.close(CloseCode.applicationError);
