@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createRequestSchema, profileSchema, type CreateRequestBody } from "@sandboxer/protocol";
 import { applyProfile } from "../../src/profiles/apply-profile.ts";
 
-type ProfileText = Parameters<typeof profileSchema.parse>[0] & object;
+type ProfileText = Readonly<Record<string, unknown>>;
 
 function apply(profile: ProfileText, request: CreateRequestBody = {}) {
   const parsed = profileSchema.parse({

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { SandboxerError } from "@sandboxer/protocol";
+import type { SandboxerError } from "@sandboxer/protocol";
 import { loadProfiles } from "../../src/profiles/load-profiles.ts";
 
 const BUNDLED = [

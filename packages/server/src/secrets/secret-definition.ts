@@ -1,0 +1,28 @@
+import { z } from "zod";
+import { secretNameSchema } from "@sandboxer/protocol";
+
+/** Where a secret comes from, as the config file says it. The value itself is never in it. */
+const secretDefinitionSchema = z
+  .strictObject({
+    file: z.string().min(1).optional(),
+    environment: z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be a variable's name")
+      .optional(),
+    command: z.array(z.string()).min(1).optional(),
+  })
+  .refine((definition) => Object.keys(definition).length === 1, "must have one of file, environment and command.")
+  .refine(({ command }) => command === undefined || command[0] !== "", {
+    path: ["command", 0],
+    message: "must be a program.",
+  });
+
+export const secretDefinitionsSchema = z.record(secretNameSchema, secretDefinitionSchema);
+export type SecretDefinition = z.infer<typeof secretDefinitionSchema>;
+export type SecretDefinitions = Readonly<Record<string, SecretDefinition>>;
+
+/** For people: `file /run/secrets/token`. Of a command its program only. */
+export function describeSource({ file, environment, command }: SecretDefinition): string {
+  if (file !== undefined) return `file ${file}`;
+  return environment === undefined ? `command ${command?.[0] ?? ""}` : `environment ${environment}`;
+}

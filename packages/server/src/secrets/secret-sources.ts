@@ -1,0 +1,87 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { CallOptions } from "../support/call-options.ts";
+import { didYouMean } from "../support/nearest-name.ts";
+import { readSecretFile } from "./read-secret-file.ts";
+import { runSecretCommand } from "./run-secret-command.ts";
+import { describeSource, type SecretDefinition, type SecretDefinitions } from "./secret-definition.ts";
+import { MAX_SECRET_BYTES, SecretProblem } from "./secret-problem.ts";
+import { Secret, type SecretResolver } from "./secret.ts";
+
+export interface SecretSourcesOptions {
+  readonly definitions: SecretDefinitions;
+  /** For `environment` sources, and for the programs of `command` sources. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly warn: (message: string) => void;
+  readonly commandTimeoutMs?: number;
+}
+
+const COMMAND_TIMEOUT_MS = 10_000;
+
+/** The secrets of the config file. Nothing is read before it is asked for, and nothing is kept. */
+export class SecretSources implements SecretResolver {
+  readonly #options: SecretSourcesOptions;
+  readonly #warned = new Set<string>();
+
+  constructor(options: SecretSourcesOptions) {
+    this.#options = options;
+  }
+
+  async resolve(name: string, options: CallOptions = {}): Promise<Secret> {
+    const { definitions } = this.#options;
+    const definition = Object.hasOwn(definitions, name) ? definitions[name] : undefined;
+    if (definition === undefined) {
+      const meant = didYouMean(name, Object.keys(definitions));
+      throw new SandboxerError("secret_unavailable", `There is no secret "${name}" on this server.${meant}`, {
+        hint: `Say where it comes from under "secrets" in the server's config file.`,
+        details: { secret: name },
+      });
+    }
+    options.signal?.throwIfAborted();
+    try {
+      return new Secret(name, textOf(await this.#read(name, definition, options)));
+    } catch (error) {
+      if (!(error instanceof SecretProblem)) throw error;
+      // No cause: what another program said may hold the value.
+      throw new SandboxerError(
+        "secret_unavailable",
+        `The secret ${name} (${describeSource(definition)}) ${error.message}`,
+        {
+          details: { secret: name },
+        },
+      );
+    }
+  }
+
+  async #read(name: string, definition: SecretDefinition, { signal }: CallOptions): Promise<Buffer> {
+    const { environment, commandTimeoutMs = COMMAND_TIMEOUT_MS } = this.#options;
+    if (definition.file !== undefined) {
+      return readSecretFile(definition.file, (problem) => this.#warnOnce(name, problem));
+    }
+    if (definition.environment !== undefined) {
+      const value = environment[definition.environment];
+      if (value === undefined) throw new SecretProblem("is not set.");
+      return Buffer.from(value);
+    }
+    return runSecretCommand(definition.command ?? [], { environment, timeoutMs: commandTimeoutMs, signal });
+  }
+
+  #warnOnce(name: string, problem: string): void {
+    if (this.#warned.has(name)) return;
+    this.#warned.add(name);
+    this.#options.warn(`The secret ${name}: ${problem}`);
+  }
+}
+
+/** One newline at the end is the editor's and not the secret's. */
+function textOf(bytes: Buffer): string {
+  if (bytes.length > MAX_SECRET_BYTES) throw new SecretProblem(`is larger than ${MAX_SECRET_BYTES} bytes.`);
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes).replace(/\r?\n$/, "");
+  } catch {
+    throw new SecretProblem("is not UTF-8 text.");
+  }
+  if (text === "") throw new SecretProblem("is empty.");
+  if (text.includes("\0")) throw new SecretProblem("contains NUL, which no variable can hold.");
+  return text;
+}
