@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { SandboxerError } from "@sandboxer/protocol";
 import { destination, pino } from "pino";
+import { mutationAudit } from "../gateway/http/audit.ts";
 import { authorizer } from "../gateway/http/authorize.ts";
 import type { Handlers } from "../gateway/http/handler.ts";
 import { createHandlers } from "../gateway/http/handlers/index.ts";
@@ -11,6 +12,7 @@ import { WebSocketGateway } from "../gateway/websocket/upgrade.ts";
 import { SandboxManager } from "../manager/sandbox-manager.ts";
 import type { ReportStep } from "../setup/index.ts";
 import { systemClock } from "../support/clock.ts";
+import { openServerAccess } from "./access.ts";
 import { prepareBackend, type OpenBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
 import { countStoredSandboxes, openDurability, type Durability } from "./durability.ts";
@@ -21,6 +23,8 @@ export interface RunningServer {
   readonly url: string;
   readonly store: string | undefined;
   readonly engine: string;
+  /** Whether there are no keys, so that everybody on this machine may use it. */
+  readonly open: boolean;
   /** Settles when the server has ended. */
   readonly closed: Promise<void>;
   /** Refuses new work, puts every sandbox down, tells the clients, and ends. Idempotent. */
@@ -35,6 +39,7 @@ const FAREWELL_MS = 2_000;
 /** Builds the server out of its parts and starts it. The only place where concrete parts meet. */
 export async function startServer(config: ServerConfig, hooks: { report: ReportStep }): Promise<RunningServer> {
   const log = pino({ level: config.logLevel, base: null }, destination({ dest: 2, sync: false }));
+  const { gate, audit } = openServerAccess(config, log);
   const prepared = await prepareBackend(config, hooks.report);
   const parts: {
     manager?: SandboxManager;
@@ -55,10 +60,10 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     },
     version: VERSION,
     handlers: () => parts.handlers,
-    authorize: authorizer(config),
-    onMutation: () => {},
+    authorize: authorizer(gate, audit),
+    onMutation: mutationAudit(audit),
   });
-  const gateway = new WebSocketGateway(app.server, { ...config, manager: () => parts.manager, log });
+  const gateway = new WebSocketGateway(app.server, { ...config, gate, audit, manager: () => parts.manager, log });
   const metrics: Metrics = new Metrics({
     states: () => parts.manager?.states() ?? {},
     clients: () => gateway.clients,
@@ -121,7 +126,8 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     return draining;
   };
   log.info({ url, store: config.store, engine: prepared.engine }, "listening");
-  return { url, store: config.store, engine: prepared.engine, closed: closed.promise, drain };
+  const { open } = gate.authenticator;
+  return { url, store: config.store, engine: prepared.engine, open, closed: closed.promise, drain };
 }
 
 async function listen(app: ReturnType<typeof createHttpServer>, { host, port }: ServerConfig): Promise<string> {

@@ -9,6 +9,7 @@ export interface AuditEntry {
   /** The verb: `create`, `execute`, `kill_sandbox`. Never what was executed or written. */
   readonly what: string;
   readonly sandboxId?: string | undefined;
+  readonly snapshotId?: string | undefined;
   /** Of the ownership under which it was done; sandboxes without a store have none. */
   readonly epoch?: number | undefined;
   /** `refused`: who asked may not. */
@@ -52,22 +53,34 @@ export class AuditLog {
     }
   }
 
-  /** Does it, and records how it went. */
-  async around<Result>(subject: AuditSubject, action: () => Promise<Result>): Promise<Result> {
+  /** Does it, and records how it went. `subjectOf`: what is known of the subject only afterwards. */
+  async around<Result>(
+    subject: AuditSubject,
+    action: () => Promise<Result>,
+    subjectOf?: (result: Result) => Partial<AuditSubject>,
+  ): Promise<Result> {
     try {
       const result = await action();
-      this.record({ ...subject, outcome: "ok" });
+      this.record({ ...subject, ...subjectOf?.(result), outcome: "ok" });
       return result;
     } catch (error) {
-      const { code } = asSandboxerError(error);
-      this.record({ ...subject, outcome: REFUSALS.has(code) ? "refused" : "failed", code });
+      this.record({ ...subject, ...outcomeOf(error) });
       throw error;
     }
   }
 }
 
-function auditLine({ who, what, sandboxId, epoch, outcome, code, address }: AuditEntry): Record<string, unknown> {
-  return { who: who.id, name: who.name, what, sandbox_id: sandboxId, epoch, outcome, code, address };
+/** How something went that may have thrown. */
+export function outcomeOf(error: unknown): Pick<AuditEntry, "outcome" | "code"> {
+  if (error === undefined) return { outcome: "ok" };
+  const { code } = asSandboxerError(error);
+  return { outcome: REFUSALS.has(code) ? "refused" : "failed", code };
+}
+
+function auditLine(entry: AuditEntry): Record<string, unknown> {
+  const { who, what, sandboxId, snapshotId, epoch, outcome, code, address } = entry;
+  const subject = { sandbox_id: sandboxId, snapshot_id: snapshotId, epoch };
+  return { who: who.id, name: who.name, what, ...subject, outcome, code, address };
 }
 
 function append(file: string, text: string): void {

@@ -35,9 +35,8 @@ export class Authenticator {
     return principal !== undefined && keys.isCurrent(principal) ? principal : NOBODY;
   }
 
-  /** Whether who was let in then would be let in now; what stays open for long asks again. */
+  /** Whether the key that somebody was let in with is still taken; what stays open for long asks again. */
   isCurrent(principal: Principal): boolean {
-    if (principal.kind === "anonymous") return this.open;
     return principal.kind !== "key" || this.#options.keys.isCurrent(principal);
   }
 

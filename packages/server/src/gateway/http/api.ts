@@ -15,8 +15,8 @@ export interface ApiOptions {
   readonly handlers: () => Partial<Handlers> | undefined;
   /** Who calls; throws for one who may not. */
   readonly authorize: (request: IncomingMessage, route: Route) => Caller;
-  /** Told of the end of every call that may have changed something. */
-  readonly onMutation: (name: RouteName, call: Call<Route>, error: unknown) => void;
+  /** Told of the end of every call that may have changed something: its answer or its error. */
+  readonly onMutation: (name: RouteName, call: Call<Route>, outcome: { answer?: unknown; error?: unknown }) => void;
 }
 
 /** Puts the HTTP interface on a server: the table of routes, and the document that describes it. */
@@ -58,9 +58,9 @@ export async function registerApi(app: FastifyInstance, options: ApiOptions): Pr
     const outcome = once ? run() : answers.answer([caller.id, name, key], { params, query, body }, run);
     if (route.method === "GET") return outcome;
     return outcome.then(
-      (answer) => (options.onMutation(name, call, undefined), answer),
+      (answer) => (options.onMutation(name, call, { answer }), answer),
       (error: unknown) => {
-        options.onMutation(name, call, error);
+        options.onMutation(name, call, { error });
         throw error;
       },
     );

@@ -1,14 +1,19 @@
 import type { IncomingMessage } from "node:http";
-import { type Route, SandboxerError } from "@sandboxer/protocol";
-import { browserRefusal, isTrusted, type AccessRules } from "../access.ts";
+import type { Route } from "@sandboxer/protocol";
+import type { AccessGate } from "../access/access-gate.ts";
+import { Actor } from "../access/actor.ts";
+import type { AuditLog } from "../access/audit-log.ts";
+import { requireScope } from "../access/principal.ts";
 import type { Caller } from "./handler.ts";
 
-/** Decides who calls, before anything of the request is looked at. */
-export function authorizer(rules: AccessRules): (request: IncomingMessage, route: Route) => Caller {
-  return (request) => {
-    const refusal = browserRefusal(request, rules);
-    if (refusal !== undefined) throw new SandboxerError("permission_denied", refusal);
-    if (!isTrusted(request, rules)) throw new SandboxerError("unauthorized", "A key of the server is needed.");
-    return { id: "key", scope: "admin", authorization: request.headers.authorization };
+/** Decides who calls and whether they may, before anything of the request is looked at. */
+export function authorizer(gate: AccessGate, audit: AuditLog): (request: IncomingMessage, route: Route) => Caller {
+  return ({ method, headers, socket }, route) => {
+    const address = socket.remoteAddress;
+    const principal = gate.admit({ method, headers, remoteAddress: address });
+    if (route.method === "GET") requireScope(principal, route.scope);
+    else new Actor(principal, audit, address).require(route.scope, `${route.method} ${route.path}`);
+    const scope = principal.scopes.at(-1) ?? route.scope;
+    return { principal, id: principal.id, scope, address, authorization: headers.authorization };
   };
 }

@@ -1,9 +1,13 @@
 import type { Readable } from "node:stream";
 import type { BodyOf, ParamsOf, QueryOf, ResponseOf, Route, RouteName, Routes, Scope } from "@sandboxer/protocol";
+import type { Principal } from "../access/principal.ts";
 
 /** Who calls. Made by the gateway's authentication. */
 export interface Caller {
-  /** For the audit log and for keeping idempotency keys of different callers apart. */
+  readonly principal: Principal;
+  /** Where from, for the audit log. */
+  readonly address: string | undefined;
+  /** Keeps the idempotency keys of different callers apart. */
   readonly id: string;
   readonly scope: Scope;
   /** As it came, for calls to another server of the same store on the caller's behalf. */

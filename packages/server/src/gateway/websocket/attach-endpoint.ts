@@ -17,14 +17,21 @@ export async function serveAttach(connection: Connection, parameters: AttachPara
   const { outbox } = connection;
   let sandbox: LiveSandbox;
   try {
-    sandbox = await connection.manager.attach({
-      sandboxId: parameters.sandboxId,
-      credentials: { token: parameters.token, trusted: parameters.trusted },
-      checkpoint: parameters.checkpoint,
+    const { sandboxId, token, trusted, checkpoint } = parameters;
+    const request: AttachRequest = {
+      sandboxId,
+      credentials: { token, trusted },
+      checkpoint,
       client: connection,
       onRestoring: () => outbox.status("RESTORING"),
       onOwnership: ownershipStatuses(outbox),
-    });
+    };
+    sandbox = await connection.actor.does(
+      "attach",
+      { sandboxId },
+      () => connection.manager.attach(request),
+      () => ({ epoch: connection.manager.epochOf(sandboxId) }),
+    );
   } catch (error) {
     return refuse(outbox, asSandboxerError(error));
   }

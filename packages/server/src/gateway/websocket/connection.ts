@@ -4,6 +4,7 @@ import type { WebSocket } from "ws";
 import type { Notice, SandboxClient } from "../../manager/client.ts";
 import type { LiveSandbox } from "../../manager/live-sandbox.ts";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
+import type { Actor } from "../access/actor.ts";
 import { Inbox } from "./inbox.ts";
 import { sendNotice } from "./notices.ts";
 import { Outbox } from "./outbox.ts";
@@ -13,12 +14,15 @@ export interface ConnectionParts {
   readonly socket: WebSocket;
   readonly stream: Socket;
   readonly manager: SandboxManager;
+  /** Who has opened it. */
+  readonly actor: Actor;
   readonly log: Logger;
 }
 
 /** A client's socket, from its opening; a session once there is a sandbox. */
 export class Connection implements SandboxClient {
   readonly manager: SandboxManager;
+  readonly actor: Actor;
   readonly inbox: Inbox;
   readonly outbox: Outbox;
   readonly log: Logger;
@@ -27,6 +31,7 @@ export class Connection implements SandboxClient {
 
   constructor(parts: ConnectionParts) {
     this.manager = parts.manager;
+    this.actor = parts.actor;
     this.log = parts.log;
     this.inbox = new Inbox(parts.socket);
     // A client that was told of the end is not attached any more, whether it has heard it or not.
@@ -51,7 +56,7 @@ export class Connection implements SandboxClient {
 
   /** Serves the client with its sandbox until it is gone. */
   async serve(sandbox: LiveSandbox): Promise<void> {
-    const session = new Session(this.manager, sandbox, this.outbox);
+    const session = new Session(this.manager, sandbox, this.outbox, this.actor);
     this.#session = session;
     try {
       for (let message = await this.inbox.next(); typeof message === "object"; message = await this.inbox.next()) {

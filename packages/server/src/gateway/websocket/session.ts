@@ -3,6 +3,7 @@ import type { BadMessage, ClientMessage } from "@sandboxer/protocol";
 import type { Notice, SandboxClient } from "../../manager/client.ts";
 import type { LiveSandbox } from "../../manager/live-sandbox.ts";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
+import type { Actor } from "../access/actor.ts";
 import { ExecutionStream, type StreamHooks } from "./execution-stream.ts";
 import { sendNotice } from "./notices.ts";
 import type { Outbox } from "./outbox.ts";
@@ -17,13 +18,15 @@ export class Session implements SandboxClient {
   readonly #manager: SandboxManager;
   readonly #sandbox: LiveSandbox;
   readonly #outbox: Outbox;
+  readonly #actor: Actor;
   #stream: ExecutionStream | undefined;
   #pendingStdinBytes = 0;
 
-  constructor(manager: SandboxManager, sandbox: LiveSandbox, outbox: Outbox) {
+  constructor(manager: SandboxManager, sandbox: LiveSandbox, outbox: Outbox, actor: Actor) {
     this.#manager = manager;
     this.#sandbox = sandbox;
     this.#outbox = outbox;
+    this.#actor = actor;
   }
 
   async handle(text: string | undefined): Promise<void> {
@@ -90,7 +93,7 @@ export class Session implements SandboxClient {
   async #execute({ language, code }: Extract<ClientMessage, { type: "execute" }>): Promise<void> {
     try {
       if (this.#executing) throw new SandboxerError("execution_in_progress", "An execution is already in progress.");
-      const execution = await this.#manager.execute(this.#sandbox, language, code);
+      const execution = await this.#recorded("execute", () => this.#manager.execute(this.#sandbox, language, code));
       this.#outbox.status("EXECUTION_RUNNING", { execution_id: execution.id });
       this.#follow(new ExecutionStream(execution, this.#outbox, undefined, this.#hooks));
     } catch (error) {
@@ -137,7 +140,7 @@ export class Session implements SandboxClient {
         throw new SandboxerError("execution_in_progress", "Cannot checkpoint while an execution is in progress.");
       }
       await this.#outbox.settled(CONFIRMATION_MS);
-      await this.#manager.checkpoint(this.#sandbox);
+      await this.#recorded("checkpoint", () => this.#manager.checkpoint(this.#sandbox));
       if (facts.flags.enable_sandbox_handoff) {
         this.#outbox.status("LOCK_RELEASING");
         this.#outbox.status("LOCK_RELEASED");
@@ -155,7 +158,7 @@ export class Session implements SandboxClient {
   async #snapshotFilesystem(name: string): Promise<void> {
     this.#outbox.status("FILESYSTEM_SNAPSHOT_CREATING");
     try {
-      await this.#manager.snapshotFilesystem(this.#sandbox, name);
+      await this.#recorded("snapshot_filesystem", () => this.#manager.snapshotFilesystem(this.#sandbox, name));
       this.#outbox.status("FILESYSTEM_SNAPSHOT_CREATED");
     } catch (error) {
       this.#outbox.error("FILESYSTEM_SNAPSHOT_ERROR", asSandboxerError(error));
@@ -166,10 +169,11 @@ export class Session implements SandboxClient {
     const stream = this.#stream;
     const { execution } = this.#sandbox;
     try {
-      if (stream?.active === true && stream.execution.running) return await stream.kill();
+      if (stream?.active === true && stream.execution.running)
+        return await this.#recorded("kill_process", () => stream.kill());
       if (execution?.running !== true) return this.#outbox.status("EXECUTION_FORCE_KILLED");
       // A client that has not asked for the output hears of the end alone.
-      await execution.kill();
+      await this.#recorded("kill_process", () => execution.kill());
       this.#outbox.status("EXECUTION_FORCE_KILLED");
       const { code, outputEnd } = await execution.exited;
       execution.confirm(outputEnd);
@@ -185,7 +189,7 @@ export class Session implements SandboxClient {
     this.#outbox.status("DELETING");
     try {
       this.end();
-      await this.#manager.destroy(this.#sandbox);
+      await this.#recorded("kill_sandbox", () => this.#manager.destroy(this.#sandbox));
       if (this.#sandbox.facts.flags.enable_sandbox_handoff) {
         this.#outbox.status("LOCK_RELEASING");
         this.#outbox.status("LOCK_RELEASED");
@@ -212,6 +216,12 @@ export class Session implements SandboxClient {
     this.#stream?.stop();
     this.#outbox.status("EXECUTION_RUNNING", { execution_id: execution.id });
     this.#follow(new ExecutionStream(execution, this.#outbox, from ?? sent, this.#hooks));
+  }
+
+  /** Does it, and leaves a line in the audit log. */
+  #recorded<Result>(what: string, action: () => Promise<Result>): Promise<Result> {
+    const { id } = this.#sandbox;
+    return this.#actor.does(what, { sandboxId: id, epoch: this.#manager.epochOf(id) }, action);
   }
 
   #follow(stream: ExecutionStream): void {

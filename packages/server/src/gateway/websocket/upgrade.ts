@@ -2,16 +2,24 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { CloseCode } from "@sandboxer/protocol";
+import { asSandboxerError, CloseCode } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import { WebSocketServer, type WebSocket } from "ws";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
-import { browserRefusal, isTrusted, type AccessRules } from "../access.ts";
+import type { AccessGate } from "../access/access-gate.ts";
+import { Actor } from "../access/actor.ts";
+import type { AuditLog } from "../access/audit-log.ts";
+import { hasScope, TOKEN_HOLDER } from "../access/principal.ts";
 import { serveAttach, type AttachParameters } from "./attach-endpoint.ts";
 import { Connection } from "./connection.ts";
 import { serveCreate } from "./create-endpoint.ts";
+import { KeyWatch } from "./key-watch.ts";
+import { refuse, refuseWith } from "./refusal.ts";
+import { chooseSubprotocol } from "./subprotocol.ts";
 
-export interface UpgradeOptions extends AccessRules {
+export interface UpgradeOptions {
+  readonly gate: AccessGate;
+  readonly audit: AuditLog;
   /** Undefined until the server is ready. */
   readonly manager: () => SandboxManager | undefined;
   readonly maxClients: number;
@@ -23,17 +31,27 @@ export interface UpgradeOptions extends AccessRules {
 
 const FIRST_MESSAGE_MS = 10_000;
 
-type Endpoint = (connection: Connection) => Promise<void>;
+interface Endpoint {
+  readonly actor: Actor;
+  readonly serve: (connection: Connection) => Promise<void>;
+}
 
 /** Turns requests for `/create` and `/attach/{id}` into WebSockets, after everything that can be refused was looked at. */
 export class WebSocketGateway {
   readonly #options: UpgradeOptions;
   readonly #server: WebSocketServer;
   readonly #sessions = new Set<Promise<void>>();
+  readonly #keyWatch: KeyWatch;
 
   constructor(http: Server, options: UpgradeOptions) {
     this.#options = options;
-    this.#server = new WebSocketServer({ noServer: true, maxPayload: options.maxMessageBytes, clientTracking: true });
+    this.#keyWatch = new KeyWatch(options.gate.authenticator);
+    this.#server = new WebSocketServer({
+      noServer: true,
+      maxPayload: options.maxMessageBytes,
+      clientTracking: true,
+      handleProtocols: chooseSubprotocol,
+    });
     http.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head));
   }
 
@@ -43,6 +61,7 @@ export class WebSocketGateway {
 
   /** Sends away who is left, waits for the clients to hear what they were told, then ends what remains. */
   async close(graceMs: number): Promise<void> {
+    this.#keyWatch.stop();
     this.#server.clients.forEach((client) => client.close(CloseCode.restarting));
     const timer = setTimeout(() => this.#server.clients.forEach((client) => client.terminate()), graceMs);
     // What a session still waits for may never come.
@@ -55,42 +74,53 @@ export class WebSocketGateway {
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on("error", () => socket.destroy());
     const manager = this.#options.manager();
-    const url = URL.parse(request.url ?? "/", "http://localhost");
-    const endpoint = url === null ? undefined : this.#endpoint(request, url);
-    if (endpoint === undefined) return refuse(socket, "404 Not Found", "There is no such endpoint.");
-    const refusal = browserRefusal(request, this.#options);
-    if (refusal !== undefined) return refuse(socket, "403 Forbidden", refusal);
-    if (typeof endpoint === "string") return refuse(socket, "401 Unauthorized", endpoint);
-    if (manager === undefined || manager.draining)
-      return refuse(socket, "503 Service Unavailable", "The server is not ready.");
-    if (this.clients >= this.#options.maxClients) {
-      return refuse(socket, "503 Service Unavailable", "The server has as many clients as it takes.");
+    let endpoint: Endpoint | undefined;
+    try {
+      endpoint = this.#endpoint(request, URL.parse(request.url ?? "/", "http://localhost"));
+    } catch (error) {
+      return refuseWith(socket, asSandboxerError(error));
     }
+    if (endpoint === undefined) return refuse(socket, 404, { message: "There is no such endpoint." });
+    if (manager === undefined || manager.draining) return refuse(socket, 503, { message: "The server is not ready." });
+    if (this.clients >= this.#options.maxClients) {
+      return refuse(socket, 503, { message: "The server has as many clients as it takes." });
+    }
+    const { actor, serve } = endpoint;
     this.#server.handleUpgrade(request, socket, head, (client) =>
-      this.#serve(client, socket as Socket, manager, endpoint),
+      this.#serve(client, socket as Socket, manager, actor, serve),
     );
   }
 
-  #endpoint(request: IncomingMessage, url: URL): Endpoint | string | undefined {
-    const trusted = isTrusted(request, this.#options);
-    if (url.pathname === "/create") {
-      const { firstMessageMs = FIRST_MESSAGE_MS } = this.#options;
-      return trusted ? (connection) => serveCreate(connection, firstMessageMs) : "A key of the server is needed.";
+  /** What a request opens; throws for one who may not. Undefined: there is no such endpoint. */
+  #endpoint(request: IncomingMessage, url: URL | null): Endpoint | undefined {
+    const [, encodedId] = /^\/attach\/([^/]+)$/.exec(url?.pathname ?? "") ?? [];
+    if (url === null || (url.pathname !== "/create" && encodedId === undefined)) return undefined;
+    const { gate, audit, firstMessageMs = FIRST_MESSAGE_MS } = this.#options;
+    const { remoteAddress } = request.socket;
+    const who = gate.admit({ method: request.method, headers: request.headers, remoteAddress });
+    const actor = new Actor(who, audit, remoteAddress);
+    if (encodedId === undefined) {
+      actor.require("use", "create");
+      return { actor, serve: (connection) => serveCreate(connection, firstMessageMs) };
     }
-    const [, encodedId] = /^\/attach\/([^/]+)$/.exec(url.pathname) ?? [];
-    if (encodedId === undefined) return undefined;
-    const parameters: AttachParameters = {
-      sandboxId: decode(encodedId),
-      token: url.searchParams.get("sandbox_token") ?? undefined,
-      checkpoint: url.searchParams.get("checkpoint") ?? undefined,
-      trusted,
+    const sandboxId = decode(encodedId);
+    const token = url.searchParams.get("sandbox_token") ?? undefined;
+    const trusted = hasScope(who, "use");
+    // A token may be shown by anyone; who shows a key instead needs one that is good for this.
+    if (token === undefined && who.kind === "key") actor.require("use", "attach", { sandboxId });
+    const checkpoint = url.searchParams.get("checkpoint") ?? undefined;
+    const parameters: AttachParameters = { sandboxId, token, checkpoint, trusted };
+    return {
+      actor: trusted || token === undefined ? actor : new Actor(TOKEN_HOLDER, audit, remoteAddress),
+      serve: (connection) => serveAttach(connection, parameters),
     };
-    return (connection) => serveAttach(connection, parameters);
   }
 
-  #serve(client: WebSocket, stream: Socket, manager: SandboxManager, endpoint: Endpoint): void {
+  #serve(client: WebSocket, stream: Socket, manager: SandboxManager, actor: Actor, serve: Endpoint["serve"]): void {
     const { log } = this.#options;
-    const serving = endpoint(new Connection({ socket: client, stream, manager, log })).catch((error: unknown) => {
+    const connection = new Connection({ socket: client, stream, manager, actor, log });
+    this.#keyWatch.add(connection);
+    const serving = serve(connection).catch((error: unknown) => {
       log.error({ err: error }, "a client's session failed");
       client.close(1011);
     });
@@ -99,13 +129,6 @@ export class WebSocketGateway {
     this.#sessions.add(over);
     void over.finally(() => this.#sessions.delete(over));
   }
-}
-
-function refuse(socket: Duplex, status: string, message: string): void {
-  const body = JSON.stringify({ error: { message } });
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
 }
 
 function decode(text: string): string {

@@ -10,6 +10,8 @@ import type { SandboxBackend } from "../../../src/backends/backend.ts";
 import { FakeBackend } from "../../../src/backends/fake/index.ts";
 import { CheckpointRepository } from "../../../src/checkpoints/checkpoint-repository.ts";
 import { SnapshotRepository } from "../../../src/checkpoints/snapshot-repository.ts";
+import { openAccess, type AccessOptions } from "../../../src/gateway/access/open-access.ts";
+import { mutationAudit } from "../../../src/gateway/http/audit.ts";
 import { authorizer } from "../../../src/gateway/http/authorize.ts";
 import { createHandlers } from "../../../src/gateway/http/handlers/index.ts";
 import { createHttpServer } from "../../../src/gateway/http-server.ts";
@@ -33,6 +35,8 @@ export interface TestServerOptions {
   readonly wrapBackend?: (backend: FakeBackend) => SandboxBackend;
   readonly wrapStore?: (store: ObjectStore) => ObjectStore;
   readonly apiKeys?: readonly string[];
+  /** Other rules of access than none. */
+  readonly access?: Partial<AccessOptions>;
   readonly maxClients?: number;
   readonly maxSandboxes?: number;
   readonly firstMessageMs?: number;
@@ -78,16 +82,26 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const problems: string[] = [];
   const sockets = new Set<Socket>();
 
+  const { gate, audit } = openAccess({
+    apiKeys: options.apiKeys ?? [],
+    keyFile: undefined,
+    loopbackOnly: true,
+    rateLimit: 0,
+    clock: systemClock,
+    log,
+    ...options.access,
+  });
   const app = createHttpServer({
     metrics: () => metrics.registry,
     readiness: async () => ({ ready: !manager.draining, details: {} }),
     version: "test",
     handlers: () => handlers,
-    authorize: authorizer({ apiKeys: options.apiKeys ?? [] }),
-    onMutation: () => {},
+    authorize: authorizer(gate, audit),
+    onMutation: mutationAudit(audit),
   });
   const gateway = new WebSocketGateway(app.server, {
-    apiKeys: options.apiKeys ?? [],
+    gate,
+    audit,
     maxClients: options.maxClients ?? 5000,
     maxMessageBytes: 1024 * 1024,
     ...(options.firstMessageMs === undefined ? {} : { firstMessageMs: options.firstMessageMs }),

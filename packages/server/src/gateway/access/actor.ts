@@ -1,0 +1,40 @@
+import type { Scope } from "@sandboxer/protocol";
+import { outcomeOf, type AuditEntry, type AuditLog } from "./audit-log.ts";
+import { requireScope, type Principal } from "./principal.ts";
+
+type Subject = Pick<AuditEntry, "sandboxId" | "epoch">;
+
+/** Somebody who was let in, and whose deeds leave a line in the audit log. */
+export class Actor {
+  readonly who: Principal;
+  readonly #audit: AuditLog;
+  readonly #address: string | undefined;
+
+  constructor(who: Principal, audit: AuditLog, address: string | undefined) {
+    this.who = who;
+    this.#audit = audit;
+    this.#address = address;
+  }
+
+  /** Throws for one who may not, and records that. Who is nobody has shown no key, and leaves no line here. */
+  require(scope: Scope, what: string, subject: Subject = {}): void {
+    try {
+      requireScope(this.who, scope);
+    } catch (error) {
+      if (this.who.kind !== "none") {
+        this.#audit.record({ who: this.who, what, address: this.#address, ...subject, ...outcomeOf(error) });
+      }
+      throw error;
+    }
+  }
+
+  /** Does it, and records how it went. `subjectOf`: what is known of the subject only afterwards. */
+  async does<Result>(
+    what: string,
+    subject: Subject,
+    action: () => Promise<Result>,
+    subjectOf?: (result: Result) => Subject,
+  ): Promise<Result> {
+    return await this.#audit.around({ who: this.who, what, address: this.#address, ...subject }, action, subjectOf);
+  }
+}

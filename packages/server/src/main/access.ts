@@ -1,0 +1,23 @@
+import type { Logger } from "pino";
+import { keyFilePath } from "../gateway/access/key-file.ts";
+import { openAccess, type Access } from "../gateway/access/open-access.ts";
+import { systemClock } from "../support/clock.ts";
+import { isLoopback, type ServerConfig } from "./config.ts";
+
+/** Who may use the server; says in the log what is worth knowing about it. */
+export function openServerAccess(config: ServerConfig, log: Logger): Access {
+  const { host, dataDirectory } = config;
+  const loopbackOnly = isLoopback(host);
+  const access = openAccess({ ...config, keyFile: keyFilePath(dataDirectory), loopbackOnly, clock: systemClock, log });
+  if (access.gate.authenticator.open) {
+    log.warn(
+      `There are no keys: every program on this machine may use the server, and it listens on ${host} only. ` +
+        "Make a key with `sandboxer keys create`.",
+    );
+  } else if (access.keys.usableCount === 0) {
+    log.warn(
+      "Every key is revoked or has expired: nobody can use the server. Make a key with `sandboxer keys create`.",
+    );
+  }
+  return access;
+}
