@@ -2,6 +2,17 @@ import { z } from "zod";
 
 export const PROCESS_STATES = ["running", "exited"] as const;
 
+export const ptySchema = z.strictObject({
+  rows: z.number().int().min(1).max(1000),
+  columns: z.number().int().min(1).max(1000),
+});
+
+/** By name, with or without `SIG`, or by its Linux number. */
+export const signalSchema = z.union([
+  z.string().regex(/^(SIG)?[A-Z][A-Z0-9]{1,9}$/, "is no name of a signal, such as SIGTERM"),
+  z.number().int().min(1).max(64),
+]);
+
 export const processRecordSchema = z
   .object({
     id: z.string(),
@@ -13,8 +24,10 @@ export const processRecordSchema = z
     signal: z.string().nullable(),
     pty: z.boolean(),
     detached: z.boolean(),
-    /** Offsets count the bytes of both streams together. */
-    output_end: z.number().int().nullable(),
+    /** Offsets count the bytes of both streams together. The oldest byte that can still be read, and the end so far. */
+    output_start: z.number().int(),
+    output_end: z.number().int(),
+    /** What is before this was received by a reader and may be dropped. */
     acknowledged: z.number().int(),
   })
   .meta({ id: "Process" });
@@ -27,7 +40,7 @@ export const execResultSchema = z
     signal: z.string().nullable(),
     stdout: z.string(),
     stderr: z.string(),
-    /** There was more output than `max_output_bytes`; the rest was dropped. */
+    /** Output is missing: there was more than `max_output_bytes`, or a repeated request came when its beginning was gone. */
     truncated: z.boolean(),
     timed_out: z.boolean(),
     elapsed_ms: z.number(),
@@ -37,7 +50,13 @@ export type ExecResult = z.infer<typeof execResultSchema>;
 
 /** The lines of a streamed exec (`Accept: application/x-ndjson`). */
 export const execLineSchema = z.discriminatedUnion("event", [
-  z.object({ event: z.literal("started"), process_id: z.string(), pid: z.number().int() }),
+  z.object({
+    event: z.literal("started"),
+    process_id: z.string(),
+    pid: z.number().int(),
+    /** Where the output begins: later than asked for when older bytes are gone. */
+    offset: z.number().int(),
+  }),
   z.object({
     event: z.enum(["stdout", "stderr"]),
     data: z.string(),
@@ -52,6 +71,10 @@ export const execLineSchema = z.discriminatedUnion("event", [
     offset: z.number().int(),
     timed_out: z.boolean(),
   }),
+  /** The last line of an output that was asked for without `follow`, while the process runs. */
+  z.object({ event: z.literal("end"), offset: z.number().int() }),
+  /** The last line when the sandbox is saved or moved: resume it and ask for the output from here. */
+  z.object({ event: z.literal("moving"), process_id: z.string(), offset: z.number().int() }),
   z.object({
     event: z.literal("error"),
     code: z.string(),

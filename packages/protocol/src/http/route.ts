@@ -30,8 +30,11 @@ export interface Route {
   /** Absent with 204. Several: the client's `Accept` chooses; the first is the default. */
   readonly response?: z.ZodType | StreamOf;
   readonly alternatives?: readonly StreamOf[];
-  /** Takes `Idempotency-Key`: the same key again gives the first answer. */
-  readonly idempotent?: true;
+  /**
+   * Takes `Idempotency-Key`: the same key again gives the first answer. `by_sandbox`: the sandbox itself knows what was
+   * done, wherever it is; no answer is kept beside it.
+   */
+  readonly idempotent?: true | "by_sandbox";
   /** Changes a sandbox, so that `If-Sandbox-Epoch` is compared. */
   readonly fenced?: true;
   /** Takes `Prefer: respond-async`: 202 and the operation, which goes on. */

@@ -103,7 +103,12 @@ export const FILE_ROUTES = {
     tag,
     scope: "read",
     params: sandboxParams,
-    query: z.object({ path }),
+    query: z.object({
+      path,
+      skip_unreadable: flagSchema
+        .optional()
+        .meta({ description: "Leave out what may not be read, instead of breaking off." }),
+    }),
     status: 200,
     response: TAR,
   }),
@@ -117,7 +122,7 @@ export const FILE_ROUTES = {
     query: z.object({ path }),
     body: TAR,
     status: 200,
-    response: z.object({ files: z.number().int(), bytes: z.number().int() }),
+    response: z.object({ files: z.number().int(), bytes: z.number().int() }).meta({ id: "Upload" }),
     fenced: true,
   }),
 } as const;

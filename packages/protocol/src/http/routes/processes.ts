@@ -2,18 +2,19 @@ import { z } from "zod";
 import { environmentSchema } from "../../creation-message.ts";
 import { languageSchema } from "../../client-message.ts";
 import { flagSchema, pageOf } from "../common.ts";
-import { execResultSchema, processRecordSchema, processTableEntrySchema } from "../process-record.ts";
+import {
+  execResultSchema,
+  processRecordSchema,
+  processTableEntrySchema,
+  ptySchema,
+  signalSchema,
+} from "../process-record.ts";
 import { route } from "../route.ts";
 import { sandboxParams } from "./sandboxes.ts";
 
 const tag = "processes";
 const processParams = sandboxParams.extend({ process_id: z.string().min(1).max(256) });
 const NDJSON = { stream: "application/x-ndjson" } as const;
-
-export const ptySchema = z.strictObject({
-  rows: z.number().int().min(1).max(1000),
-  columns: z.number().int().min(1).max(1000),
-});
 
 /** What to run: an argv, a line for the shell, or code in a language. */
 export const execRequestSchema = z
@@ -35,7 +36,17 @@ export const execRequestSchema = z
       .boolean()
       .default(true)
       .meta({ description: "false: answer at once with the process; its output is kept until it was read." }),
-    max_output_bytes: z.number().int().min(0).max(67_108_864).default(10_485_760),
+    max_output_bytes: z
+      .number()
+      .int()
+      .min(0)
+      .max(67_108_864)
+      .default(10_485_760)
+      .meta({ description: "Of a collected answer; the rest is read and dropped." }),
+    on_disconnect: z
+      .enum(["keep", "kill"])
+      .default("keep")
+      .meta({ description: "What becomes of the process when the client goes away before the answer is complete." }),
   })
   .refine(
     ({ command, shell, code, language }) =>
@@ -59,7 +70,7 @@ export const PROCESS_ROUTES = {
     status: 200,
     response: z.union([execResultSchema, processRecordSchema]),
     alternatives: [NDJSON],
-    idempotent: true,
+    idempotent: "by_sandbox",
     fenced: true,
   }),
   listProcesses: route({
@@ -102,6 +113,9 @@ export const PROCESS_ROUTES = {
     query: z.object({
       offset: z.coerce.number().int().nonnegative().optional(),
       follow: flagSchema.optional(),
+      acknowledge: flagSchema
+        .optional()
+        .meta({ description: "Without follow: what is before the offset was received and may be dropped." }),
       encoding: z.enum(["utf8", "base64"]).default("utf8"),
     }),
     status: 200,
@@ -127,7 +141,7 @@ export const PROCESS_ROUTES = {
     scope: "use",
     params: processParams,
     body: z.strictObject({
-      signal: z.union([z.string().regex(/^(SIG)?[A-Z0-9]+$/), z.number().int().min(1).max(64)]),
+      signal: signalSchema,
       scope: z.enum(["process", "group"]).default("group"),
     }),
     status: 204,
