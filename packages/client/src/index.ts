@@ -15,7 +15,13 @@
  *
  * What the server refuses is thrown as a {@link SandboxerError}: `code` is what programs test, `hint` says what to do.
  */
-export { attach, create, type AttachOptions, type ConnectOptions, type SandboxConfiguration } from "./connect.ts";
-export { SandboxSession, type ReconnectOptions, type RunOptions } from "./sandbox-session.ts";
-export type { ExecutionResult, Output } from "./execution-watch.ts";
+export {
+  attach,
+  create,
+  type AttachOptions,
+  type ConnectOptions,
+  type SandboxConfiguration,
+} from "./session/connect.ts";
+export { SandboxSession, type ReconnectOptions, type RunOptions } from "./session/sandbox-session.ts";
+export type { ExecutionResult, Output } from "./session/execution-watch.ts";
 export { SandboxerError, type ErrorCode, type Language, type ServerEvent, type Status } from "@sandboxer/protocol";

@@ -1,4 +1,5 @@
-import { SandboxerError, type Language, type ServerEvent, type Status } from "@sandboxer/protocol";
+import type { Language, ServerEvent, Status } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol/errors";
 import type { Closed, Connection, Received, Step } from "./connection.ts";
 import { eventsOf } from "./event-iterator.ts";
 import { ExecutionWatch, type ExecutionResult, type Output } from "./execution-watch.ts";

@@ -1,4 +1,5 @@
-import { SandboxerError, type creationMessageSchema } from "@sandboxer/protocol";
+import type { creationMessageSchema } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol/errors";
 import { Connection } from "./connection.ts";
 import { SandboxSession } from "./sandbox-session.ts";
 

@@ -1,4 +1,5 @@
-import { SandboxerError, type ServerEvent, type Status } from "@sandboxer/protocol";
+import type { ServerEvent, Status } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol/errors";
 
 /** An event as it came; with an error, the status that it explains. */
 export interface Received {

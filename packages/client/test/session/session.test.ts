@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { startTestServer } from "../../server/test/websocket/support/test-server.ts";
-import { attach, create, SandboxerError, type Output } from "../src/index.ts";
+import { startTestServer } from "../../../server/test/websocket/support/test-server.ts";
+import { attach, create, SandboxerError, type Output } from "../../src/index.ts";
 
 const DURABLE = { enable_checkpoint: true };
 

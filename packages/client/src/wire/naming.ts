@@ -1,0 +1,47 @@
+/** Names are snake_case on the wire and camelCase in TypeScript; what people have named stays as they named it. */
+
+type CamelName<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelName<Tail>>}`
+  : Name;
+
+/** A record of the wire as it looks in TypeScript. Maps with keys of anyone's choice are left alone. */
+export type Camel<Value> = Value extends string | number | boolean | null | undefined
+  ? Value
+  : Value extends readonly (infer Item)[]
+    ? Camel<Item>[]
+    : Value extends object
+      ? string extends keyof Value
+        ? Value
+        : { [Key in keyof Value as Key extends string ? CamelName<Key> : Key]: Camel<Value[Key]> }
+      : Value;
+
+/** The fields whose values are maps with keys of anyone's choice. A test compares them with the protocol's schemas. */
+const MAPS_IN_ANSWERS: ReadonlySet<string> = new Set(["capabilities", "data", "details", "labels", "phases", "result"]);
+const MAPS_IN_REQUESTS: ReadonlySet<string> = new Set(["env", "inputs", "labels", "placement"]);
+
+export function fromWire<Value>(value: Value): Camel<Value> {
+  return rename(value, MAPS_IN_ANSWERS, camelName) as Camel<Value>;
+}
+
+export function toWire<Value>(value: Camel<Value>): Value {
+  return rename(value, MAPS_IN_REQUESTS, snakeName) as Value;
+}
+
+function rename(value: unknown, maps: ReadonlySet<string>, nameOf: (name: string) => string): unknown {
+  if (Array.isArray(value)) return value.map((item) => rename(item, maps, nameOf));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, field]) => [
+      nameOf(name),
+      maps.has(name) ? (field as unknown) : rename(field, maps, nameOf),
+    ]),
+  );
+}
+
+function camelName(name: string): string {
+  return name.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function snakeName(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,78 @@
+import type { Routes } from "@sandboxer/protocol";
+
+/** What is needed of a route at run time. */
+export interface PlainRoute {
+  readonly method: string;
+  readonly path: string;
+  readonly accept?: string;
+  readonly contentType?: string;
+  readonly idempotent?: boolean;
+}
+
+type SameRoute<R extends { method: string; path: string }> = PlainRoute & {
+  readonly method: R["method"];
+  readonly path: R["path"];
+} & (R extends { idempotent: unknown } ? { readonly idempotent: true } : { readonly idempotent?: never });
+
+/**
+ * The protocol's table without its schemas, so that programs that talk to a server need not load them. The compiler
+ * holds the two equal: a route that is missing here, or that differs, is a type error.
+ */
+export const ROUTE_TABLE = {
+  createSandbox: { method: "POST", path: "/v1/sandboxes", idempotent: true },
+  listSandboxes: { method: "GET", path: "/v1/sandboxes" },
+  getSandbox: { method: "GET", path: "/v1/sandboxes/{id}" },
+  updateSandbox: { method: "PATCH", path: "/v1/sandboxes/{id}" },
+  destroySandbox: { method: "DELETE", path: "/v1/sandboxes/{id}" },
+  checkpointSandbox: { method: "POST", path: "/v1/sandboxes/{id}/checkpoint" },
+  resumeSandbox: { method: "POST", path: "/v1/sandboxes/{id}/resume" },
+  forkSandbox: { method: "POST", path: "/v1/sandboxes/{id}/fork", idempotent: true },
+  rewindSandbox: { method: "POST", path: "/v1/sandboxes/{id}/rewind" },
+  handoffSandbox: { method: "POST", path: "/v1/sandboxes/{id}/handoff" },
+  extendTtl: { method: "PATCH", path: "/v1/sandboxes/{id}/ttl" },
+  expireSandboxes: { method: "POST", path: "/v1/sandboxes/expire" },
+  recreateSandbox: { method: "POST", path: "/v1/sandboxes/{id}/recreate" },
+  reachability: { method: "GET", path: "/v1/sandboxes/{id}/reachability" },
+  sandboxStats: { method: "GET", path: "/v1/sandboxes/{id}/stats" },
+  exec: { method: "POST", path: "/v1/sandboxes/{id}/exec", idempotent: true },
+  listProcesses: { method: "GET", path: "/v1/sandboxes/{id}/processes" },
+  getProcess: { method: "GET", path: "/v1/sandboxes/{id}/processes/{process_id}" },
+  processTable: { method: "GET", path: "/v1/sandboxes/{id}/process-table" },
+  processOutput: {
+    method: "GET",
+    path: "/v1/sandboxes/{id}/processes/{process_id}/output",
+    accept: "application/x-ndjson",
+  },
+  writeStdin: {
+    method: "POST",
+    path: "/v1/sandboxes/{id}/processes/{process_id}/stdin",
+    contentType: "application/octet-stream",
+  },
+  signalProcess: { method: "POST", path: "/v1/sandboxes/{id}/processes/{process_id}/signal" },
+  resizeProcess: { method: "POST", path: "/v1/sandboxes/{id}/processes/{process_id}/resize" },
+  releaseProcess: { method: "DELETE", path: "/v1/sandboxes/{id}/processes/{process_id}" },
+  readFile: { method: "GET", path: "/v1/sandboxes/{id}/files", accept: "application/octet-stream" },
+  writeFile: { method: "PUT", path: "/v1/sandboxes/{id}/files", contentType: "application/octet-stream" },
+  removeFile: { method: "DELETE", path: "/v1/sandboxes/{id}/files" },
+  statFile: { method: "GET", path: "/v1/sandboxes/{id}/files/stat" },
+  listFiles: { method: "GET", path: "/v1/sandboxes/{id}/files/list" },
+  makeFolder: { method: "POST", path: "/v1/sandboxes/{id}/files/folder" },
+  renameFile: { method: "POST", path: "/v1/sandboxes/{id}/files/rename" },
+  downloadTree: { method: "GET", path: "/v1/sandboxes/{id}/tree", accept: "application/x-tar" },
+  uploadTree: { method: "PUT", path: "/v1/sandboxes/{id}/tree", contentType: "application/x-tar" },
+  createSnapshot: { method: "POST", path: "/v1/sandboxes/{id}/snapshot", idempotent: true },
+  listSnapshots: { method: "GET", path: "/v1/snapshots" },
+  getSnapshot: { method: "GET", path: "/v1/snapshots/{id}" },
+  updateSnapshot: { method: "PATCH", path: "/v1/snapshots/{id}" },
+  deleteSnapshot: { method: "DELETE", path: "/v1/snapshots/{id}" },
+  restoreSnapshot: { method: "POST", path: "/v1/snapshots/{id}/restore", idempotent: true },
+  diffSnapshots: { method: "GET", path: "/v1/snapshots/{id}/diff" },
+  serverInfo: { method: "GET", path: "/v1/server" },
+  listProfiles: { method: "GET", path: "/v1/profiles" },
+  getProfile: { method: "GET", path: "/v1/profiles/{name}" },
+  listBackends: { method: "GET", path: "/v1/backends" },
+  listInstances: { method: "GET", path: "/v1/instances" },
+  listOperations: { method: "GET", path: "/v1/operations" },
+  getOperation: { method: "GET", path: "/v1/operations/{id}" },
+  events: { method: "GET", path: "/v1/events" },
+} as const satisfies { readonly [Name in keyof Routes]: SameRoute<Routes[Name]> };

@@ -1,0 +1,140 @@
+import type { RouteName } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol/errors";
+import { anySignal } from "./abort.ts";
+import type { Answer, CallInput, JsonRouteName, OperationRecord, StreamRouteName, WireOptions } from "./call-types.ts";
+import { errorOfResponse, unreachable } from "./errors.ts";
+import { followOperation } from "./operation.ts";
+import { addressOf, baseUrl, bodyOf, isOneShot } from "./request.ts";
+import { backoff, retrying, type Backoff, type RetryOptions } from "./retry.ts";
+import { ROUTE_TABLE, type PlainRoute } from "./route-table.ts";
+
+export interface ConnectionOptions {
+  /** Of the server: http or https. Default: http://127.0.0.1:8080. */
+  readonly url?: string;
+  /** A key of the server, where it has keys. */
+  readonly apiKey?: string;
+  /** Another `fetch`, such as one with a proxy. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** Ends every call of this client. */
+  readonly signal?: AbortSignal;
+  /** How failures that may pass are repeated. */
+  readonly retry?: RetryOptions;
+}
+
+export const DEFAULT_URL = "http://127.0.0.1:8080";
+
+type AnyInput = { readonly params?: object | undefined; readonly query?: object | undefined; readonly body?: unknown };
+
+/** Makes the calls of the protocol's table: addresses, keys, errors, repetition. */
+export class Transport {
+  readonly url: string;
+  readonly apiKey: string | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly backoff: Backoff;
+  readonly #fetch: typeof globalThis.fetch;
+
+  constructor({ url = DEFAULT_URL, apiKey, fetch, signal, retry }: ConnectionOptions) {
+    this.url = baseUrl(url).href;
+    this.apiKey = apiKey;
+    this.signal = signal;
+    this.backoff = backoff(retry);
+    this.#fetch = fetch ?? ((...parameters) => globalThis.fetch(...parameters));
+  }
+
+  /**
+   * Calls a route whose answer is JSON, or nothing. With `onProgress` the server answers at once with an operation,
+   * which is followed to its end.
+   */
+  async call<Name extends JsonRouteName>(
+    name: Name,
+    input: CallInput<Name>,
+    options: WireOptions = {},
+  ): Promise<Answer<Name>> {
+    const answer = await this.#request(name, input as AnyInput, options, async (response) => {
+      const body: unknown = response.status === 204 ? undefined : await response.json();
+      return { status: response.status, body };
+    });
+    if (answer.status !== 202) return answer.body as Answer<Name>;
+    return (await followOperation(this, answer.body as OperationRecord, options)) as Answer<Name>;
+  }
+
+  /** Calls a route whose answer is bytes; they are read by `use`, within the repetition if it fails. */
+  async read<Name extends StreamRouteName, Result>(
+    name: Name,
+    input: CallInput<Name>,
+    options: WireOptions,
+    use: (response: Response) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#request(name, input as AnyInput, options, use);
+  }
+
+  /** Server-sent events are an alternative form of an answer that is JSON. */
+  async openEvents(input: CallInput<"events">, options: WireOptions): Promise<Response> {
+    return this.#request("events", input, options, async (response) => response, "text/event-stream");
+  }
+
+  async #request<Result>(
+    name: RouteName,
+    input: AnyInput,
+    options: WireOptions,
+    use: (response: Response) => Promise<Result>,
+    accept?: string,
+  ): Promise<Result> {
+    const route: PlainRoute = ROUTE_TABLE[name];
+    const signal = anySignal(options.signal, this.signal);
+    const url = addressOf(options.url ?? this.url, route.path, input as never);
+    const headers = this.#headers(route, options, accept);
+    const repeatable =
+      !isOneShot(input.body) && (route.idempotent === true || ["GET", "PUT", "PATCH", "DELETE"].includes(route.method));
+    const attempt = async (uncertain: number): Promise<Result> => {
+      const { headers: bodyHeaders, ...body } = bodyOf(route, input.body);
+      const response = await this.#send(url, {
+        method: route.method,
+        headers: { ...headers, ...(bodyHeaders as Record<string, string>) },
+        ...body,
+        ...(signal === undefined ? {} : { signal }),
+      });
+      // What is gone after an attempt of which nobody knows the end was removed by it.
+      if (uncertain > 0 && route.method === "DELETE" && (response.status === 404 || response.status === 410)) {
+        await response.body?.cancel();
+        return use(new Response(null, { status: 204 }));
+      }
+      if (!response.ok) throw await errorOfResponse(response);
+      return this.#reading(url, signal, () => use(response));
+    };
+    const patience = isOneShot(input.body) ? { ...this.backoff, attempts: 1 } : this.backoff;
+    return retrying(attempt, patience, { repeatable, signal });
+  }
+
+  #send(url: URL, init: RequestInit): Promise<Response> {
+    return this.#reading(url, init.signal ?? undefined, () => this.#fetch(url.href, init));
+  }
+
+  /** What fails while an answer is awaited or read is the connection's fault, unless it was called off. */
+  async #reading<Result>(url: URL, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof SandboxerError) throw error;
+      if (error instanceof SyntaxError) {
+        throw new SandboxerError("internal", `The answer of ${url.origin} is not JSON.`, {
+          cause: error,
+          hint: "Check that the URL is that of a sandboxer server.",
+        });
+      }
+      throw unreachable(url.href, error);
+    }
+  }
+
+  #headers(route: PlainRoute, options: WireOptions, accept: string | undefined): Record<string, string> {
+    const { epoch, idempotencyKey, onProgress } = options;
+    return {
+      accept: accept ?? route.accept ?? "application/json",
+      ...(this.apiKey === undefined ? {} : { authorization: `Bearer ${this.apiKey}` }),
+      ...(epoch === undefined ? {} : { "if-sandbox-epoch": String(epoch) }),
+      ...(route.idempotent === true ? { "idempotency-key": idempotencyKey ?? crypto.randomUUID() } : {}),
+      ...(onProgress === undefined ? {} : { prefer: "respond-async" }),
+    };
+  }
+}

@@ -1,0 +1,20 @@
+/** The subprotocol of sandboxer, which the server answers with. */
+const SUBPROTOCOL = "sandboxer.v1";
+
+/**
+ * Opens a WebSocket with a key. Browsers can set no headers on one, so that the key travels as a subprotocol
+ * everywhere: one way, not two.
+ */
+export function openWebSocket(url: URL, apiKey: string | undefined): WebSocket {
+  const address = new URL(url);
+  address.protocol = address.protocol.replace("http", "ws");
+  const protocols = apiKey === undefined ? [SUBPROTOCOL] : [SUBPROTOCOL, `sandboxer.bearer.${base64Url(apiKey)}`];
+  const socket = new WebSocket(address.href, protocols);
+  socket.binaryType = "arraybuffer";
+  return socket;
+}
+
+function base64Url(text: string): string {
+  const binary = String.fromCodePoint(...new TextEncoder().encode(text));
+  return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
