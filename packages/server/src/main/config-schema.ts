@@ -14,6 +14,7 @@ export const configSchema = z.object({
   allowNetwork: yesOrNo(),
   dataDirectory: path(),
   cacheDirectory: path(),
+  profilesDirectory: path(),
   leaseTtlMs: durationMs(),
   handoffTimeoutMs: durationMs(),
   defaultIdleTimeoutSeconds: durationMs().transform((ms) => ms / 1000),

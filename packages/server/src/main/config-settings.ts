@@ -1,22 +1,36 @@
 /**
  * Every setting: the flag and the environment variable that set it, and what `--help` says. Flags win over the
- * environment, and the environment over the default. There is no configuration file.
+ * environment, the environment over the config file, and that over the default. The key in the file is the flag's name.
  */
 export const SETTINGS = {
   host: setting("--host <H>", "SANDBOXER_HOST", "address to listen on (default 127.0.0.1)"),
-  port: setting("--port <P>", "PORT", "port to listen on; 0 picks a free one (default 8080)"),
-  store: setting("--store <URL>", "CHECKPOINT_AND_RESTORE_PATH", "where checkpoints are kept; none: no checkpoints"),
-  backend: setting("--backend <NAME>", "SANDBOXER_SANDBOX_BACKEND", "what makes sandboxes (default gvisor)"),
+  port: setting("--port <P>", "PORT", "port to listen on; 0 picks a free one (default 8080)", {
+    ownEnvironment: "SANDBOXER_PORT",
+  }),
+  store: setting("--store <URL>", "CHECKPOINT_AND_RESTORE_PATH", "where checkpoints are kept; none: no checkpoints", {
+    ownEnvironment: "SANDBOXER_STORE",
+    path: true,
+  }),
+  backend: setting("--backend <NAME>", "SANDBOXER_SANDBOX_BACKEND", "what makes sandboxes (default gvisor)", {
+    ownEnvironment: "SANDBOXER_BACKEND",
+  }),
   platform: setting("--platform <P>", "SANDBOXER_PLATFORM", "gVisor platform: auto, systrap, ptrace, kvm"),
-  runscPath: setting("--runsc <PATH>", "SANDBOXER_RUNSC", "use this runsc and no other"),
+  runscPath: setting("--runsc <PATH>", "SANDBOXER_RUNSC", "use this runsc and no other", { path: true }),
   image: setting("--image <IMAGE>", "SANDBOXER_IMAGE", "root filesystem of new sandboxes (default host)"),
   allowNetwork: setting(
     "--allow-network",
     "SANDBOXER_ALLOW_NETWORK",
     "let sandboxes have a network that ask for one (default off)",
   ),
-  dataDirectory: setting("--data-directory <PATH>", "SANDBOXER_DATA_DIRECTORY", "run directories and records"),
-  cacheDirectory: setting("--cache-directory <PATH>", "SANDBOXER_CACHE_DIRECTORY", "engines, agents, verdicts"),
+  dataDirectory: setting("--data-directory <PATH>", "SANDBOXER_DATA_DIRECTORY", "run directories and records", {
+    path: true,
+  }),
+  cacheDirectory: setting("--cache-directory <PATH>", "SANDBOXER_CACHE_DIRECTORY", "engines, agents, verdicts", {
+    path: true,
+  }),
+  profilesDirectory: setting("--profiles-directory <PATH>", "SANDBOXER_PROFILES_DIRECTORY", "your profiles, *.yaml", {
+    path: true,
+  }),
   leaseTtlMs: setting(
     "--lease-ttl <DURATION>",
     "SANDBOXER_LEASE_TTL",
@@ -50,8 +64,10 @@ export const SETTINGS = {
     "requests of a key, or of an address, in a second; 0: no limit (default 1000)",
   ),
   rateBurst: setting("--rate-burst <N>", "SANDBOXER_RATE_BURST", "requests at once (default twice the rate limit)"),
-  auditFile: setting("--audit-file <PATH>", "SANDBOXER_AUDIT_FILE", "also append the audit lines to this file"),
-  apiKeys: setting(undefined, "SANDBOXER_API_KEYS", "comma-separated keys that clients must send"),
+  auditFile: setting("--audit-file <PATH>", "SANDBOXER_AUDIT_FILE", "also append the audit lines to this file", {
+    path: true,
+  }),
+  apiKeys: setting(undefined, "SANDBOXER_API_KEYS", "comma-separated keys that clients must send", { secret: true }),
   logLevel: setting(
     "--log-level <L>",
     "SANDBOXER_LOG_LEVEL",
@@ -62,11 +78,19 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS;
 
+export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
+
 export interface Setting {
   /** As commander declares it. Secrets have none: a command line is visible to every process. */
   readonly flag: string | undefined;
   readonly environment: string;
   readonly description: string;
+  /** Wins over `environment`, where that is a name of others'. */
+  readonly ownEnvironment?: string;
+  /** In the config file: relative to the file, and `~/` is the home directory. */
+  readonly path?: boolean;
+  /** Never shown, and not taken from the config file. */
+  readonly secret?: boolean;
 }
 
 /** `--port` of `--port <P>`. */
@@ -74,6 +98,22 @@ export function flagName(name: SettingName): string | undefined {
   return SETTINGS[name].flag?.split(" ")[0];
 }
 
-function setting(flag: string | undefined, environment: string, description: string): Setting {
-  return { flag, environment, description };
+/** `lease_ttl` of `--lease-ttl <DURATION>`; what has no flag is not in the file. */
+export function fileKey(name: SettingName): string | undefined {
+  return flagName(name)?.slice(2).replaceAll("-", "_");
+}
+
+/** The variables of a setting, the strongest first. */
+export function variablesOf(name: SettingName): readonly string[] {
+  const { environment, ownEnvironment }: Setting = SETTINGS[name];
+  return ownEnvironment === undefined ? [environment] : [ownEnvironment, environment];
+}
+
+function setting(
+  flag: string | undefined,
+  environment: string,
+  description: string,
+  more: Partial<Setting> = {},
+): Setting {
+  return { flag, environment, description, ...more };
 }

@@ -1,19 +1,37 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import { isAbsolute, join } from "node:path";
+import { join } from "node:path";
 import { isIPv4 } from "node:net";
+import type { SecretDefinitions } from "../secrets/secret-definition.ts";
+import { defaultTexts } from "./config-defaults.ts";
+import { readConfigFile, type ConfigFile } from "./config-file.ts";
+import { keyFilePath } from "../gateway/access/key-file.ts";
+import { readKeyFile } from "../gateway/access/key-records.ts";
 import { configSchema, type ConfigValues } from "./config-schema.ts";
-import { flagName, SETTINGS, type SettingName } from "./config-settings.ts";
+import { flagName, SETTING_NAMES, SETTINGS, variablesOf, type SettingName } from "./config-settings.ts";
 
+export { describeConfig, type DescribedSetting } from "./config-description.ts";
 export { SETTINGS, type SettingName } from "./config-settings.ts";
 export type { ConfigValues } from "./config-schema.ts";
 
 /** Everything that the server is told. Nothing below `main` reads the environment. */
 export interface ServerConfig extends ConfigValues {
-  /** Where each value comes from: `flag --port`, `environment PORT`, `default`. */
+  /** Where each value comes from: `flag --port`, `environment PORT`, `file /…/config.yaml:3`, `default`. */
   readonly origins: Readonly<Record<SettingName, string>>;
+  /** Every place that says something about a setting, the strongest first. Of secrets the text is left out. */
+  readonly layers: Readonly<Record<SettingName, readonly ConfigLayer[]>>;
+  readonly configFile: string | undefined;
+  /** Where secrets come from, by name. */
+  readonly secrets: SecretDefinitions;
+}
+
+export interface ConfigLayer {
+  readonly origin: string;
+  readonly text: string;
 }
 
 export type ConfigFlags = { readonly [name in SettingName]?: string | undefined } & {
+  /** The config file; otherwise `SANDBOXER_CONFIG`, otherwise the one in the config folder. */
+  readonly config?: string | undefined;
   /** Without a store from elsewhere: the one in the data directory. */
   readonly defaultStore?: boolean | undefined;
 };
@@ -24,40 +42,54 @@ export interface ConfigSources {
   readonly homeDirectory: string;
 }
 
-export function parseConfig({ flags, env, homeDirectory }: ConfigSources): ServerConfig {
-  const defaults = defaultTexts(env, homeDirectory);
-  const texts: Partial<Record<SettingName, string>> = {};
-  const origins = {} as Record<SettingName, string>;
-  for (const name of Object.keys(SETTINGS) as SettingName[]) {
-    const { environment } = SETTINGS[name];
-    const flag = flags[name];
-    const fromEnvironment = env[environment];
-    // An empty variable is how shells and container files say "not set".
-    if (flag !== undefined) [texts[name], origins[name]] = [flag, `flag ${flagName(name) ?? name}`];
-    else if (fromEnvironment) [texts[name], origins[name]] = [fromEnvironment, `environment ${environment}`];
-    else {
-      const text = defaults[name];
-      if (text !== undefined) texts[name] = text;
-      origins[name] = "default";
-    }
-  }
-  if (texts.store === undefined && flags.defaultStore === true) {
-    texts.store = join(texts.dataDirectory ?? "", "store");
-    origins.store = "flag --default-store";
+export function parseConfig(sources: ConfigSources): ServerConfig {
+  const file = readConfigFile(sources);
+  const defaults = defaultTexts(sources);
+  const layers = {} as Record<SettingName, readonly ConfigLayer[]>;
+  for (const name of SETTING_NAMES) layers[name] = layersOf(name, sources, file, defaults[name]);
+  if (layers.store.length === 0 && sources.flags.defaultStore === true) {
+    const text = join(layers.dataDirectory[0]?.text ?? "", "store");
+    layers.store = [{ origin: "flag --default-store", text }];
   }
 
+  const texts = Object.fromEntries(SETTING_NAMES.map((name) => [name, layers[name][0]?.text]));
   const parsed = configSchema.safeParse(texts);
-  if (!parsed.success) throw invalid(parsed.error.issues, texts, origins);
+  if (!parsed.success) throw invalid(parsed.error.issues, layers);
   refuseOpenServer(parsed.data);
-  return { ...parsed.data, origins };
+  const origins = Object.fromEntries(SETTING_NAMES.map((name) => [name, layers[name][0]?.origin ?? "default"]));
+  return {
+    ...parsed.data,
+    origins: origins as ServerConfig["origins"],
+    layers: withoutSecrets(layers),
+    configFile: file?.path,
+    secrets: file?.secrets ?? {},
+  };
 }
 
-/** For `doctor` and the log: every setting, its value as text and its origin. Keys are counted, never shown. */
-export function describeConfig(config: ServerConfig): { name: SettingName; value: string; origin: string }[] {
-  return (Object.keys(SETTINGS) as SettingName[]).map((name) => {
-    const value = name === "apiKeys" ? `${config.apiKeys.length} keys` : String(config[name] ?? "none");
-    return { name, value, origin: config.origins[name] };
-  });
+function layersOf(
+  name: SettingName,
+  { flags, env }: ConfigSources,
+  file: ConfigFile | undefined,
+  defaultText: string | undefined,
+): readonly ConfigLayer[] {
+  const layers: ConfigLayer[] = [];
+  const flag = flags[name];
+  if (flag !== undefined) layers.push({ origin: `flag ${flagName(name) ?? name}`, text: flag });
+  for (const variable of variablesOf(name)) {
+    const text = env[variable];
+    // An empty variable is how shells and container files say "not set".
+    if (text) layers.push({ origin: `environment ${variable}`, text });
+  }
+  const inFile = file?.values.get(name);
+  if (inFile !== undefined) layers.push(inFile);
+  if (defaultText !== undefined) layers.push({ origin: "default", text: defaultText });
+  return layers;
+}
+
+function withoutSecrets(layers: ServerConfig["layers"]): ServerConfig["layers"] {
+  const hidden = SETTING_NAMES.filter((name) => SETTINGS[name].secret === true);
+  const cleared = hidden.map((name) => [name, layers[name].map(({ origin }) => ({ origin, text: "" }))]);
+  return { ...layers, ...(Object.fromEntries(cleared) as Partial<ServerConfig["layers"]>) };
 }
 
 export function isLoopback(host: string): boolean {
@@ -65,51 +97,27 @@ export function isLoopback(host: string): boolean {
   return isIPv4(host) && host.startsWith("127.");
 }
 
-function defaultTexts(env: ConfigSources["env"], homeDirectory: string): Partial<Record<SettingName, string>> {
-  return {
-    host: "127.0.0.1",
-    port: "8080",
-    backend: "gvisor",
-    platform: "auto",
-    image: "host",
-    allowNetwork: "false",
-    dataDirectory: join(baseDirectory(env["XDG_DATA_HOME"], join(homeDirectory, ".local", "share")), "sandboxer"),
-    cacheDirectory: join(baseDirectory(env["XDG_CACHE_HOME"], join(homeDirectory, ".cache")), "sandboxer"),
-    leaseTtlMs: "15s",
-    handoffTimeoutMs: "30s",
-    defaultIdleTimeoutSeconds: "5m",
-    keepCheckpoints: "3",
-    maxSandboxes: "100",
-    maxClients: "1000",
-    maxMessageBytes: "1048576",
-    rateLimit: "1000",
-    apiKeys: "",
-    logLevel: "info",
-    searchPath: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-  };
-}
-
-/** The XDG specification wants relative values to be ignored. */
-function baseDirectory(fromEnvironment: string | undefined, fallback: string): string {
-  return fromEnvironment !== undefined && isAbsolute(fromEnvironment) ? fromEnvironment : fallback;
+/** Also keys that are revoked or expired: where there were keys, nobody gets in without one. */
+function hasStoredKeys(dataDirectory: string): boolean {
+  return readKeyFile(keyFilePath(dataDirectory)).keys.length > 0;
 }
 
 function refuseOpenServer(values: ConfigValues): void {
-  if (isLoopback(values.host) || values.apiKeys.length > 0) return;
+  if (isLoopback(values.host) || values.apiKeys.length > 0 || hasStoredKeys(values.dataDirectory)) return;
   throw new SandboxerError("bad_request", `Listening on ${values.host} without keys would let anyone run code here.`, {
-    hint: `Set ${SETTINGS.apiKeys.environment} to one or more keys, or listen on 127.0.0.1.`,
+    hint: `Make a key with \`sandboxer keys create\`, set ${SETTINGS.apiKeys.environment}, or listen on 127.0.0.1.`,
   });
 }
 
 function invalid(
   issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[],
-  texts: Partial<Record<SettingName, string>>,
-  origins: Record<SettingName, string>,
+  layers: ServerConfig["layers"],
 ): SandboxerError {
   const problems = issues.map((issue) => {
     const name = issue.path[0] as SettingName;
-    const shown = name === "apiKeys" ? "" : ` "${texts[name] ?? ""}"`;
-    return `${origins[name]}:${shown} ${issue.message}`;
+    const { origin = "default", text = "" } = layers[name][0] ?? {};
+    const shown = SETTINGS[name].secret === true ? "" : ` "${text}"`;
+    return `${origin}:${shown} ${issue.message}`;
   });
   return new SandboxerError("bad_request", problems.join("; "), { hint: "Run `sandboxer serve --help`." });
 }

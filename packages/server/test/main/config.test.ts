@@ -1,5 +1,9 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { KeyFile } from "../../src/gateway/access/key-file.ts";
 import { describeConfig, parseConfig, type ConfigFlags } from "../../src/main/config.ts";
+import { temporaryFolder } from "../websocket/support/temporary-folder.ts";
 
 function parse(flags: ConfigFlags = {}, env: Record<string, string> = {}) {
   return parseConfig({ flags, env, homeDirectory: "/home/ada" });
@@ -93,6 +97,16 @@ describe("an address that others can reach", () => {
   test.each(["0.0.0.0", "::", "192.0.2.1", "example.org", "127.example.org"])("%s is refused without keys", (host) => {
     expect(() => parse({ host })).toThrow(/without keys/);
     expect(parse({ host }, { SANDBOXER_API_KEYS: "one" }).host).toBe(host);
+  });
+
+  test("a key of the data directory is enough, and one that cannot be read is none", async () => {
+    const dataDirectory = await temporaryFolder();
+    expect(() => parse({ host: "0.0.0.0", dataDirectory })).toThrow(/without keys/);
+    await new KeyFile(dataDirectory).create({ name: "ci", scope: "use" });
+    expect(parse({ host: "0.0.0.0", dataDirectory }).host).toBe("0.0.0.0");
+    writeFileSync(join(dataDirectory, "keys.json"), "{");
+    expect(() => parse({ host: "0.0.0.0", dataDirectory })).toThrow(/not JSON/);
+    expect(parse({ dataDirectory }).host).toBe("127.0.0.1");
   });
 
   test.each(["127.0.0.1", "127.8.8.8", "localhost", "::1"])("%s is not one", (host) => {

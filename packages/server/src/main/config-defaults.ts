@@ -1,0 +1,39 @@
+import { isAbsolute, join } from "node:path";
+import type { ConfigSources } from "./config.ts";
+import type { SettingName } from "./config-settings.ts";
+
+export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName, string>> {
+  const { env, homeDirectory } = sources;
+  return {
+    host: "127.0.0.1",
+    port: "8080",
+    backend: "gvisor",
+    platform: "auto",
+    image: "host",
+    allowNetwork: "false",
+    dataDirectory: join(baseDirectory(env["XDG_DATA_HOME"], join(homeDirectory, ".local", "share")), "sandboxer"),
+    cacheDirectory: join(baseDirectory(env["XDG_CACHE_HOME"], join(homeDirectory, ".cache")), "sandboxer"),
+    profilesDirectory: join(configDirectory(sources), "profiles"),
+    leaseTtlMs: "15s",
+    handoffTimeoutMs: "30s",
+    defaultIdleTimeoutSeconds: "5m",
+    keepCheckpoints: "3",
+    maxSandboxes: "100",
+    maxClients: "1000",
+    maxMessageBytes: "1048576",
+    rateLimit: "1000",
+    apiKeys: "",
+    logLevel: "info",
+    searchPath: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  };
+}
+
+/** Where the config file, the user's profiles and the client's contexts are. */
+export function configDirectory({ env, homeDirectory }: Pick<ConfigSources, "env" | "homeDirectory">): string {
+  return join(baseDirectory(env["XDG_CONFIG_HOME"], join(homeDirectory, ".config")), "sandboxer");
+}
+
+/** The XDG specification wants relative values to be ignored. */
+function baseDirectory(fromEnvironment: string | undefined, fallback: string): string {
+  return fromEnvironment !== undefined && isAbsolute(fromEnvironment) ? fromEnvironment : fallback;
+}

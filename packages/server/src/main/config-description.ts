@@ -1,0 +1,46 @@
+import type { ConfigLayer, ServerConfig } from "./config.ts";
+import {
+  fileKey,
+  flagName,
+  SETTING_NAMES,
+  SETTINGS,
+  variablesOf,
+  type Setting,
+  type SettingName,
+} from "./config-settings.ts";
+
+/** A setting for people and programs to read. */
+export interface DescribedSetting {
+  readonly name: SettingName;
+  /** As in the config file; of what is not in it, the variable. */
+  readonly key: string;
+  readonly flag: string | undefined;
+  readonly environment: readonly string[];
+  /** As text; undefined when there is none. Keys are counted, never shown. */
+  readonly value: string | undefined;
+  readonly origin: string;
+  /** What would hold without it, the strongest first. */
+  readonly overridden: readonly ConfigLayer[];
+}
+
+/** Every setting, its value as text, its origin and what that has overridden. Secrets are never part of it. */
+export function describeConfig(config: ServerConfig): DescribedSetting[] {
+  return SETTING_NAMES.map((name) => ({
+    name,
+    key: fileKey(name) ?? SETTINGS[name].environment,
+    flag: flagName(name),
+    environment: variablesOf(name),
+    value: valueOf(name, config),
+    origin: config.origins[name],
+    overridden: config.layers[name].slice(1).filter(({ text }) => text !== ""),
+  }));
+}
+
+function valueOf(name: SettingName, config: ServerConfig): string | undefined {
+  const { secret, path }: Setting = SETTINGS[name];
+  if (secret === true) return `${config.apiKeys.length} keys`;
+  const value = config[name];
+  if (value === undefined) return undefined;
+  // A duration is shown as it was said, and a path as it is meant.
+  return path === true ? String(value) : config.layers[name][0]?.text;
+}
