@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { SandboxerError } from "@sandboxer/protocol";
 import { doctorCommand } from "./commands/doctor.ts";
 import { gcCommand } from "./commands/gc.ts";
+import { keysCommand } from "./commands/keys.ts";
 import { serveCommand } from "./commands/serve.ts";
 import { setupCommand } from "./commands/setup.ts";
 import { reportError } from "./error-funnel.ts";
@@ -14,7 +15,7 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
     .description("Sandboxes that you can put down and pick up anywhere.")
     .helpCommand(false)
     .showHelpAfterError("(run with --help for the flags)");
-  const commands = [serveCommand, setupCommand, doctorCommand, gcCommand].map((make) =>
+  const commands = [serveCommand, setupCommand, doctorCommand, gcCommand, keysCommand].map((make) =>
     make(io, (code) => {
       exitCode = code;
     }),

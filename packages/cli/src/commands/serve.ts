@@ -28,7 +28,7 @@ export function serveCommand(io: Io, setExitCode: (code: number) => void): Comma
 }
 
 function greeting(
-  server: { url: string; store: string | undefined; engine: string },
+  server: { url: string; store: string | undefined; engine: string; open: boolean },
   workingDirectory: string,
 ): string {
   const webSocketUrl = server.url.replace(/^http/, "ws");
@@ -37,6 +37,7 @@ function greeting(
     `Listening on  ${server.url}`,
     `Store         ${server.store ?? "none: sandboxes cannot be checkpointed (give one with --store)"}`,
     `Engine        ${server.engine}`,
+    ...(server.open ? ["Keys          none: every program on this machine may use it (`sandboxer keys create`)"] : []),
     `Try           node ${relative(workingDirectory, EXAMPLE)} ${webSocketUrl}`,
     "",
   ]

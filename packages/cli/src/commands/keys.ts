@@ -1,0 +1,100 @@
+import { Command, Option } from "commander";
+import { parseDurationMs, type Scope } from "@sandboxer/protocol";
+import { parseConfig } from "@sandboxer/server/config";
+import type { KeyFile, KeyRecord } from "@sandboxer/server/keys";
+import type { Io } from "../io.ts";
+import { formatKeys, type ShownKey } from "../output/keys.ts";
+import { addSettingFlags, readSettingFlags } from "../setting-flags.ts";
+
+const SCOPES = ["read", "use", "admin"] as const satisfies readonly Scope[];
+
+const EXAMPLES = `
+Examples:
+  $ sandboxer keys create --name ci --scope use --expires 30d
+  $ sandboxer keys list
+  $ sandboxer keys revoke 3f2a`;
+
+/** Works on the file in the data directory; servers that use it notice within a second. */
+export function keysCommand(io: Io): Command {
+  const keys = new Command("keys")
+    .description("Make, list and revoke the keys that clients of a server on this machine must send.")
+    .addHelpText("after", EXAMPLES);
+  for (const command of [createCommand(io), listCommand(io), revokeCommand(io)]) {
+    command.option("--json", "for programs").addHelpText("after", EXAMPLES);
+    command.exitOverride().configureOutput({ writeOut: io.stdout, writeErr: () => {} });
+    keys.addCommand(addSettingFlags(command, ["dataDirectory"]));
+  }
+  return keys;
+}
+
+interface CreateOptions {
+  readonly name: string;
+  readonly scope: Scope;
+  readonly expires?: string;
+  readonly json?: true;
+}
+
+function createCommand(io: Io): Command {
+  return new Command("create")
+    .description("Make a key and print it: the only time that it can be seen.")
+    .requiredOption("--name <NAME>", "what it is for; shown in lists and in the audit log")
+    .addOption(
+      new Option("--scope <SCOPE>", "read: look; use: work with sandboxes; admin: everything")
+        .choices(SCOPES)
+        .makeOptionMandatory(),
+    )
+    .option("--expires <DURATION>", "after which it is refused, such as 12h or 30d (default: never)")
+    .action(async (options: CreateOptions) => {
+      const { name, scope, expires, json } = options;
+      const expiresInMs = expires === undefined ? undefined : parseDurationMs(expires);
+      const file = await openKeyFile(io, options);
+      const { text, record } = await file.create({ name, scope, expiresInMs });
+      if (json === true) io.stdout(`${JSON.stringify({ key: text, ...(await shown(record)) })}\n`);
+      else {
+        io.stdout(`${text}\n`);
+        const end = record.expires_at === null ? "does not expire" : `expires at ${record.expires_at}`;
+        io.stderr(`Key ${record.id} (${name}) has the scope ${scope} and ${end}.\n`);
+        io.stderr("Keep it now: only its hash is stored. Send it as `Authorization: Bearer KEY`.\n");
+      }
+    });
+}
+
+function listCommand(io: Io): Command {
+  return new Command("list")
+    .alias("ls")
+    .description("All keys, also those that are revoked or have expired. The keys themselves are not stored.")
+    .action(async (options: { json?: true }) => {
+      const file = await openKeyFile(io, options);
+      const keys = await Promise.all(file.list().map(shown));
+      io.stdout(options.json === true ? `${JSON.stringify({ keys })}\n` : formatKeys(keys));
+    });
+}
+
+function revokeCommand(io: Io): Command {
+  return new Command("revoke")
+    .description("Have a key refused from now on, by servers that run too. Cannot be undone.")
+    .argument("<id>", "the id of the key, or its beginning")
+    .action(async (id: string, options: { json?: true }) => {
+      const file = await openKeyFile(io, options);
+      const record = await file.revoke(id);
+      if (options.json === true) io.stdout(`${JSON.stringify(await shown(record))}\n`);
+      else {
+        io.stdout(`${record.id}\n`);
+        io.stderr(`Key ${record.id} (${record.name}) is revoked.\n`);
+      }
+    });
+}
+
+async function openKeyFile(io: Io, options: object): Promise<KeyFile> {
+  // Where a server listens is of no matter here: a key may be what it waits for.
+  const flags = { ...readSettingFlags({ ...options }), host: "127.0.0.1" };
+  const { dataDirectory } = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory });
+  const { KeyFile: File } = await import("@sandboxer/server/keys");
+  return new File(dataDirectory);
+}
+
+async function shown(record: KeyRecord): Promise<ShownKey> {
+  const { keyStatus } = await import("@sandboxer/server/keys");
+  const { id, name, scope, created_at, expires_at, revoked_at } = record;
+  return { id, name, scope, status: keyStatus(record, Date.now()), created_at, expires_at, revoked_at };
+}
