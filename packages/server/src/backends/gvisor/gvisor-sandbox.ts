@@ -23,6 +23,7 @@ import { watchDiskLimit } from "./disk-limit.ts";
 import { saveFilesystem } from "./filesystem-snapshot.ts";
 import type { ImageRequirements } from "./image-requirements.ts";
 import type { SandboxNetwork } from "./network/sandbox-network.ts";
+import { hasNoSpace, noSpaceFor } from "./no-space.ts";
 import { firstReason, RunscError, type AttachedRunsc, type Runsc } from "./runsc.ts";
 import type { OciSpec } from "./saved-spec.ts";
 import { removeEngineState } from "./engine-state.ts";
@@ -176,19 +177,20 @@ export class GvisorSandbox implements SandboxHandle {
       else this.#stillness.pauseSoon();
       return { kind: "gvisor-checkpoint", members: await this.#collectMembers(into, image), requirements };
     } catch (error) {
+      const isFull = await hasNoSpace(into);
       await Promise.all([
         this.#stillness.release().catch(() => {}),
         rm(image, { recursive: true, force: true }).catch(() => {}),
       ]);
-      throw await this.#reasonFor(error);
+      throw await this.#reasonFor(error, isFull ? noSpaceFor(into, error) : error);
     }
   }
 
   /** A save that fails because the sandbox has ended fails for that reason, which may be known a moment later. */
-  async #reasonFor(error: unknown): Promise<unknown> {
+  async #reasonFor(error: unknown, likely: unknown): Promise<unknown> {
     if (!(error instanceof RunscError) || error.code !== "internal") return error;
     await Promise.race([this.#over, delay(REASON_MS)]);
-    return this.#parts.agent.failure ?? error;
+    return this.#parts.agent.failure ?? likely;
   }
 
   /** The image brings its configuration and its agent along: both have to be the same at a restore. */

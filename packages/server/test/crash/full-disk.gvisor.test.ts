@@ -1,0 +1,12 @@
+import { describe, test } from "vitest";
+import { whyNoEngine } from "../websocket/support/server-process.ts";
+import { expectFullDiskSurvived, PLACES } from "./support/full-disk.ts";
+
+const missing = whyNoEngine();
+if (missing !== undefined) console.warn(`The tests of a full disk on gVisor are skipped: ${missing}`);
+
+describe.skipIf(missing !== undefined)("on gVisor", () => {
+  test.for(PLACES)("where %s, the disk is full during a save and during a restore", async (place, { skip }) => {
+    await expectFullDiskSurvived(place, "gvisor", skip);
+  });
+});
