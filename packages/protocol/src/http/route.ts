@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { OperationKind } from "./operation-record.ts";
 
 /** What a key must allow: `read` looks, `use` works with sandboxes, `admin` rules over keys and servers. */
 export const SCOPES = ["read", "use", "admin"] as const;
@@ -30,15 +31,14 @@ export interface Route {
   /** Absent with 204. Several: the client's `Accept` chooses; the first is the default. */
   readonly response?: z.ZodType | StreamOf;
   readonly alternatives?: readonly StreamOf[];
-  /**
-   * Takes `Idempotency-Key`: the same key again gives the first answer. `by_sandbox`: the sandbox itself knows what was
-   * done, wherever it is; no answer is kept beside it.
-   */
-  readonly idempotent?: true | "by_sandbox";
+  /** Takes `Idempotency-Key`: the same key again gives the first answer. */
+  readonly idempotent?: true;
+  /** The sandbox itself knows which keys it has seen, wherever it is; no answer is kept beside it. */
+  readonly rememberedBySandbox?: true;
   /** Changes a sandbox, so that `If-Sandbox-Epoch` is compared. */
   readonly fenced?: true;
   /** Takes `Prefer: respond-async`: 202 and the operation, which goes on. */
-  readonly operation?: true;
+  readonly operation?: OperationKind;
 }
 
 /** Keeps the literal types of a description. */

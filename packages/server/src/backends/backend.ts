@@ -164,6 +164,8 @@ export interface SandboxProcess {
    * bytes are gone starts at the oldest byte that is there.
    */
   output(options?: { readonly from?: number; readonly signal?: AbortSignal }): AsyncIterable<OutputChunk>;
+  /** The oldest byte of the log, and the offset after its newest, now. */
+  bounds(): Promise<OutputBounds>;
   /** The bytes before `offset` have reached their reader and may go. */
   acknowledge(offset: number): void;
   /** Resolves when the process's pipe has taken all of it; `wrong_state` when stdin is closed or the process gone. */
@@ -182,6 +184,11 @@ export interface ProcessExit {
   readonly signal: number | undefined;
   /** The offset after the last byte of output. */
   readonly outputEnd: number;
+}
+
+export interface OutputBounds {
+  readonly start: number;
+  readonly end: number;
 }
 
 export interface OutputChunk {
@@ -226,6 +233,10 @@ export interface SandboxFiles {
   makeFolder(path: string, options?: { readonly parents?: boolean }): Promise<void>;
   remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
   rename(from: string, to: string): Promise<void>;
+  /** A link with that text, which need not lead anywhere. Something that has the name already is an error. */
+  makeSymlink(target: string, path: string): Promise<void>;
+  /** Does not follow a link: of one, only the time can be set. */
+  set(path: string, attributes: { readonly mode?: number; readonly modifiedNs?: bigint }): Promise<void>;
 }
 
 export interface SandboxConnection {

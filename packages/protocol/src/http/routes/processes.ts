@@ -70,7 +70,8 @@ export const PROCESS_ROUTES = {
     status: 200,
     response: z.union([execResultSchema, processRecordSchema]),
     alternatives: [NDJSON],
-    idempotent: "by_sandbox",
+    idempotent: true,
+    rememberedBySandbox: true,
     fenced: true,
   }),
   listProcesses: route({

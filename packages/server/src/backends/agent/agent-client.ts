@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
-import type { ExecCommand, ProcessExit, ProcessTableEntry, SandboxConnection } from "../backend.ts";
+import type { ExecCommand, OutputBounds, ProcessExit, ProcessTableEntry, SandboxConnection } from "../backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { AgentConnection, type RequestOptions } from "./agent-connection.ts";
 import { AgentFiles } from "./agent-files.ts";
@@ -213,28 +213,32 @@ export class AgentClient {
     this.#heart = undefined;
   }
 
-  /** Learns which processes there are; gives where the log of each begins. */
-  #listProcesses(options: RequestOptions = {}): Promise<Map<number, number>> {
+  /** Learns which processes there are; gives where the log of each begins and ends. */
+  #listProcesses(options: RequestOptions = {}): Promise<Map<number, OutputBounds>> {
     return this.#connection.ask(Request.processes, new PayloadWriter(), (reply) => this.#readProcesses(reply), options);
   }
 
-  #readProcesses(reply: PayloadReader): Map<number, number> {
-    const logStarts = new Map<number, number>();
-    for (const { logStart, ...record } of reply.list(() => readRecord(reply))) {
-      logStarts.set(record.process, logStart);
+  #readProcesses(reply: PayloadReader): Map<number, OutputBounds> {
+    const logs = new Map<number, OutputBounds>();
+    for (const { bounds, ...record } of reply.list(() => readRecord(reply))) {
+      logs.set(record.process, bounds);
       if (!this.#processes.has(record.process)) this.#track(record);
     }
     for (const [number, process] of this.#processes) {
-      if (logStarts.has(number)) continue;
+      if (logs.has(number)) continue;
       process.onConnectionFailed(new SandboxerError("process_not_found", "The process is gone."));
       this.#processes.delete(number);
     }
-    return logStarts;
+    return logs;
   }
 
   #track(record: AgentProcessRecord): AgentProcess {
     const process = new AgentProcess(this.#connection, record, {
-      logStart: async (number) => (await this.#listProcesses()).get(number) ?? 0,
+      bounds: async (number) => {
+        const bounds = (await this.#listProcesses()).get(number);
+        if (bounds === undefined) throw new SandboxerError("process_not_found", "The process is gone.");
+        return bounds;
+      },
       forget: (number) => this.#processes.delete(number),
     });
     this.#processes.set(record.process, process);
@@ -249,14 +253,14 @@ export class AgentClient {
   }
 }
 
-function readRecord(reply: PayloadReader): AgentProcessRecord & { readonly logStart: number } {
+function readRecord(reply: PayloadReader): AgentProcessRecord & { readonly bounds: OutputBounds } {
   const [process, pid] = [reply.u32(), reply.u32()];
   const exited = reply.u8() === 1;
   reply.u8();
   const [code, signal] = [reply.i32(), reply.i32()];
-  const [logStart, acknowledged, logEnd] = [reply.u64(), reply.u64(), reply.u64()];
-  const exit = exited ? toExit(code, signal, logEnd) : undefined;
-  return { process, pid, key: reply.string(), acknowledged, exit, logStart };
+  const [start, acknowledged, end] = [reply.u64(), reply.u64(), reply.u64()];
+  const exit = exited ? toExit(code, signal, end) : undefined;
+  return { process, pid, key: reply.string(), acknowledged, exit, bounds: { start, end } };
 }
 
 function toExit(code: number, signal: number, outputEnd: number): ProcessExit {

@@ -1,5 +1,5 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import type { OutputChunk, ProcessExit, SandboxProcess } from "../backend.ts";
+import type { OutputBounds, OutputChunk, ProcessExit, SandboxProcess } from "../backend.ts";
 import { SerialQueue } from "../../support/serial-queue.ts";
 import type { AgentConnection } from "./agent-connection.ts";
 import { Request } from "./frame-types.ts";
@@ -24,7 +24,7 @@ export interface AgentProcessRecord {
 
 /** What a process needs of the table that it stands in. */
 export interface ProcessTableAccess {
-  logStart(process: number): Promise<number>;
+  bounds(process: number): Promise<OutputBounds>;
   forget(process: number): void;
 }
 
@@ -37,7 +37,7 @@ export class AgentProcess implements SandboxProcess {
   readonly #connection: AgentConnection;
   readonly #exited = Promise.withResolvers<ProcessExit>();
   readonly #onRelease: () => void;
-  readonly #logStart: (process: number) => Promise<number>;
+  readonly #bounds: () => Promise<OutputBounds>;
   #exit: ProcessExit | undefined;
   #acknowledged: number;
   #toldAcknowledged: number;
@@ -49,7 +49,7 @@ export class AgentProcess implements SandboxProcess {
   constructor(connection: AgentConnection, record: AgentProcessRecord, table: ProcessTableAccess) {
     this.#connection = connection;
     this.#onRelease = () => table.forget(record.process);
-    this.#logStart = (process) => table.logStart(process);
+    this.#bounds = () => table.bounds(record.process);
     this.process = record.process;
     this.pid = record.pid;
     this.key = record.key;
@@ -95,6 +95,10 @@ export class AgentProcess implements SandboxProcess {
       options.signal?.removeEventListener("abort", onAbort);
       if (this.#latest === reader) this.#replaceReader(undefined);
     }
+  }
+
+  bounds(): Promise<OutputBounds> {
+    return this.#bounds();
   }
 
   /**
@@ -156,7 +160,7 @@ export class AgentProcess implements SandboxProcess {
 
   async #seek(reader: OutputReader, asked: number): Promise<void> {
     // Acknowledged output may be gone; the window has to begin where the log does.
-    const from = asked < this.#acknowledged ? Math.max(asked, await this.#logStart(this.process)) : asked;
+    const from = asked < this.#acknowledged ? Math.max(asked, (await this.#bounds()).start) : asked;
     reader.startAt(from, WINDOW_BYTES);
     const payload = new PayloadWriter().u32(this.process).u8(1).u64(from).u64(this.#acknowledged).u64(reader.limit);
     // What was in flight for an earlier reader comes before this reply, and is dropped.

@@ -54,6 +54,14 @@ export class FakeFiles implements SandboxFiles {
     return this.#call(from, () => this.#machine.files.rename(from, to));
   }
 
+  makeSymlink(target: string, path: string): Promise<void> {
+    return this.#call(path, () => this.#machine.files.makeLink(target, path));
+  }
+
+  set(path: string, attributes: { readonly mode?: number; readonly modifiedNs?: bigint }): Promise<void> {
+    return this.#call(path, () => this.#machine.files.set(path, attributes));
+  }
+
   async #call<Result>(path: string, action: () => Result): Promise<Result> {
     await this.#machine.scheduler.running();
     try {

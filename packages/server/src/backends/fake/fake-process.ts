@@ -1,5 +1,5 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import type { OutputChunk, ProcessExit, SandboxProcess } from "../backend.ts";
+import type { OutputBounds, OutputChunk, ProcessExit, SandboxProcess } from "../backend.ts";
 import { fromBytes } from "./machine/byte-string.ts";
 import type { Machine } from "./machine/machine.ts";
 import type { MachineProcess } from "./machine/machine-process.ts";
@@ -34,6 +34,12 @@ export class FakeProcess implements SandboxProcess {
 
   output(options: { readonly from?: number; readonly signal?: AbortSignal } = {}): AsyncIterable<OutputChunk> {
     return readOutput(this.#process, this.#machine, options);
+  }
+
+  async bounds(): Promise<OutputBounds> {
+    await this.#known();
+    const { end, keptBytes } = this.#process.log;
+    return { start: end - keptBytes, end };
   }
 
   acknowledge(offset: number): void {

@@ -5,14 +5,14 @@ import type { FastifyInstance } from "fastify";
 import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
 import type { Route, RouteName } from "@sandboxer/protocol";
 import { errorAnswer } from "./error-body.ts";
-import type { Call, Caller, Handlers } from "./handler.ts";
+import type { Call, Caller, Service } from "./handler.ts";
 import { IdempotentAnswers } from "./idempotency.ts";
 import { registerRoutes } from "./register.ts";
 
 export interface ApiOptions {
   readonly version: string;
   /** Undefined until the server is ready. */
-  readonly handlers: () => Partial<Handlers> | undefined;
+  readonly service: () => Service | undefined;
   /** Who calls; throws for one who may not. */
   readonly authorize: (request: IncomingMessage, route: Route) => Caller;
   /** Told of the end of every call that may have changed something: its answer or its error. */
@@ -54,7 +54,7 @@ export async function registerApi(app: FastifyInstance, options: ApiOptions): Pr
     run: () => Promise<unknown>,
   ): Promise<unknown> => {
     const { idempotencyKey: key, caller, params, query, body } = call;
-    const once = key === undefined || route.idempotent !== true;
+    const once = key === undefined || route.idempotent !== true || route.rememberedBySandbox === true;
     const outcome = once ? run() : answers.answer([caller.id, name, key], { params, query, body }, run);
     if (route.method === "GET") return outcome;
     return outcome.then(

@@ -80,6 +80,20 @@ export function fileContract(context: ContractContext): void {
     expect(await readText(handle, `${folder}/target`)).toBe("there\n");
   });
 
+  test("links are made, modes and times are set, and a link is not followed for that", async ({ skip }) => {
+    skip(!context.backend.capabilities.files, "the backend has no files");
+    const { files, folder } = await prepare();
+    const [file, link] = [`${folder}/set-file`, `${folder}/set-link`];
+    await files.write(file, Buffer.from("x"));
+    await files.makeSymlink("set-file", link);
+    expect(await errorCode(files.makeSymlink("elsewhere", link))).toBe("bad_request");
+    await files.set(file, { mode: 0o640, modifiedNs: 1_500_000_000_000_000_000n });
+    await files.set(link, { modifiedNs: 1_400_000_000_000_000_000n });
+    expect(await files.stat(file)).toMatchObject({ mode: 0o640, modifiedMs: 1_500_000_000_000 });
+    expect(await files.stat(link)).toMatchObject({ linkTarget: "set-file", modifiedMs: 1_400_000_000_000 });
+    expect(await errorCode(files.set(`${folder}/set-missing`, { mode: 0o600 }))).toBe("file_not_found");
+  });
+
   test("what is not there, and what may not be, has an error of its own", async ({ skip }) => {
     skip(!context.backend.capabilities.files, "the backend has no files");
     const { files, folder } = await prepare();

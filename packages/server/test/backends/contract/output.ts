@@ -96,6 +96,17 @@ export function outputContract(context: ContractContext): void {
     expect(endOf(chunks, oldest)).toBe(exit.outputEnd);
   });
 
+  test("the log says where it begins and ends", async () => {
+    const handle = await context.shared();
+    const { process, exit } = await run(handle, bash("yes 0123456789abcde | head -c 1048576"));
+    expect((await process.bounds()).end).toBe(exit.outputEnd);
+    process.acknowledge(exit.outputEnd);
+    const { start, end } = await process.bounds();
+    expect(end).toBe(exit.outputEnd);
+    const { chunks } = await finish(process, { from: 0 });
+    expect(chunks[0]?.offset).toBe(start);
+  });
+
   test("a reader that is called off ends", async () => {
     const handle = await context.shared();
     const process = await start(handle, bash("echo ready; sleep 300"));

@@ -9,6 +9,7 @@ const FAULTS = {
   ENOTEMPTY: { text: "Directory not empty", code: "bad_request" },
   ELOOP: { text: "Too many levels of symbolic links", code: "bad_request" },
   EINVAL: { text: "Invalid argument", code: "bad_request" },
+  EPERM: { text: "Operation not permitted", code: "permission_denied" },
   EACCES: { text: "Permission denied", code: "permission_denied" },
   EFBIG: { text: "File too large", code: "limit_reached" },
   ENOSPC: { text: "No space left on device", code: "no_space" },

@@ -94,6 +94,14 @@ export class FileTree {
     this.#put(parent, name, { kind: "symlink", mode: 0o777, uid: USER_ID, modifiedMs: this.#wallMs(), target });
   }
 
+  set(path: string, { mode, modifiedNs }: { readonly mode?: number; readonly modifiedNs?: bigint }): void {
+    const node = this.stat(path, { followLink: false });
+    if (node.uid !== USER_ID) throw new FileFault("EPERM");
+    if (mode !== undefined && node.kind === "symlink") throw new FileFault("EINVAL");
+    if (mode !== undefined) node.mode = mode & 0o7777;
+    if (modifiedNs !== undefined) node.modifiedMs = Number(modifiedNs / 1_000_000n);
+  }
+
   remove(path: string, options: { recursive?: boolean } = {}): void {
     const { parent, name, node } = this.#find(path, false);
     if (node === undefined) throw new FileFault("ENOENT");
