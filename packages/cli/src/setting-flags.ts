@@ -7,7 +7,10 @@ export function addSettingFlags(command: Command, names: readonly SettingName[])
     const { flag, environment, description } = SETTINGS[name];
     if (flag !== undefined) command.addOption(new Option(flag, `${description} [$${environment}]`));
   }
-  return command;
+  return command.option(
+    "--config <PATH>",
+    "file with settings, YAML or TOML (docs/configuration.md) [$SANDBOXER_CONFIG]",
+  );
 }
 
 export function readSettingFlags(options: Readonly<Record<string, unknown>>): ConfigFlags {
@@ -20,7 +23,12 @@ export function readSettingFlags(options: Readonly<Record<string, unknown>>): Co
     // A flag without a value.
     else if (value === true) flags[name] = "true";
   }
-  return { ...flags, defaultStore: options["defaultStore"] === true };
+  const config = options["config"];
+  return {
+    ...flags,
+    ...(typeof config === "string" ? { config } : {}),
+    defaultStore: options["defaultStore"] === true,
+  };
 }
 
 export const ALL_SETTINGS = Object.keys(SETTINGS) as SettingName[];

@@ -1,3 +1,4 @@
+import { describeSource } from "../secrets/secret-definition.ts";
 import type { ConfigLayer, ServerConfig } from "./config.ts";
 import {
   fileKey,
@@ -34,6 +35,11 @@ export function describeConfig(config: ServerConfig): DescribedSetting[] {
     origin: config.origins[name],
     overridden: config.layers[name].slice(1).filter(({ text }) => text !== ""),
   }));
+}
+
+/** The secrets of the config file: their names, and where each comes from. */
+export function describeSecrets({ secrets }: ServerConfig): { name: string; source: string }[] {
+  return Object.entries(secrets).map(([name, definition]) => ({ name, source: describeSource(definition) }));
 }
 
 function valueOf(name: SettingName, config: ServerConfig): string | undefined {

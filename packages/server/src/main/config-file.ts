@@ -23,7 +23,7 @@ export interface FileValue {
   readonly origin: string;
 }
 
-const FILE_NAMES = ["config.yaml", "config.yml", "config.toml"];
+const FILE_NAMES = ["config.yaml", "config.toml"];
 /** The client's own; it reads them itself. */
 const CLIENT_KEYS = ["contexts", "current_context"];
 const KEYS = new Map(SETTING_NAMES.map((name) => [fileKey(name), name]));
@@ -46,7 +46,7 @@ function findConfigFile({ flags, env, homeDirectory }: ConfigSources): string | 
   const directory = configDirectory({ env, homeDirectory });
   const present = FILE_NAMES.map((name) => join(directory, name)).filter((path) => existsSync(path));
   if (present.length < 2) return present[0];
-  throw new SandboxerError("bad_request", `There are several config files: ${present.join(" and ")}.`, {
+  throw new SandboxerError("bad_request", `There are two config files: ${present.join(" and ")}.`, {
     hint: "Keep one of them, or name one with --config.",
   });
 }

@@ -9,7 +9,7 @@ import { readKeyFile } from "../gateway/access/key-records.ts";
 import { configSchema, type ConfigValues } from "./config-schema.ts";
 import { flagName, SETTING_NAMES, SETTINGS, variablesOf, type SettingName } from "./config-settings.ts";
 
-export { describeConfig, type DescribedSetting } from "./config-description.ts";
+export { describeConfig, describeSecrets, type DescribedSetting } from "./config-description.ts";
 export { SETTINGS, type SettingName } from "./config-settings.ts";
 export type { ConfigValues } from "./config-schema.ts";
 
@@ -40,6 +40,8 @@ export interface ConfigSources {
   readonly flags: ConfigFlags;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDirectory: string;
+  /** False for commands that start no server: where one would listen is then of no matter. */
+  readonly serving?: boolean;
 }
 
 export function parseConfig(sources: ConfigSources): ServerConfig {
@@ -55,7 +57,7 @@ export function parseConfig(sources: ConfigSources): ServerConfig {
   const texts = Object.fromEntries(SETTING_NAMES.map((name) => [name, layers[name][0]?.text]));
   const parsed = configSchema.safeParse(texts);
   if (!parsed.success) throw invalid(parsed.error.issues, layers);
-  refuseOpenServer(parsed.data);
+  if (sources.serving !== false) refuseOpenServer(parsed.data);
   const origins = Object.fromEntries(SETTING_NAMES.map((name) => [name, layers[name][0]?.origin ?? "default"]));
   return {
     ...parsed.data,

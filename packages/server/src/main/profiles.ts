@@ -7,7 +7,7 @@ import type { ServerConfig } from "./config.ts";
 export { readProfiles } from "../profiles/load-profiles.ts";
 export type { ProfileCatalog, ProfileEntry } from "../profiles/profile-catalog.ts";
 export { readProfile, withDuplicates, type ReadProfile } from "../profiles/read-profile.ts";
-export { formatProblem, type Problem } from "../support/source-file/source-document.ts";
+export type { Problem } from "../support/source-file/source-document.ts";
 
 /** The bundled profiles and the user's. Throws with everything that is wrong in them. */
 export async function openProfiles(config: ServerConfig): Promise<ProfileCatalog> {

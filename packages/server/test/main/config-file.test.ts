@@ -178,7 +178,7 @@ describe("what is wrong", () => {
   test("two files", () => {
     write("config.yaml", "port: 1");
     write("config.toml", "port = 1");
-    expect(problem()).toBe("There are several config files: config.yaml and config.toml.");
+    expect(problem()).toBe("There are two config files: config.yaml and config.toml.");
     expect(parse({ config: join(folder, "config.toml") }).port).toBe(1);
   });
 });
