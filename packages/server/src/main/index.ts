@@ -4,8 +4,8 @@ import { SandboxerError } from "@sandboxer/protocol";
 import { destination, pino } from "pino";
 import { mutationAudit } from "../gateway/http/audit.ts";
 import { authorizer } from "../gateway/http/authorize.ts";
-import type { Handlers } from "../gateway/http/handler.ts";
-import { createHandlers } from "../gateway/http/handlers/index.ts";
+import type { Service } from "../gateway/http/handler.ts";
+import { createService } from "../gateway/http/handlers/index.ts";
 import { createHttpServer } from "../gateway/http-server.ts";
 import { Metrics } from "../gateway/metrics.ts";
 import { WebSocketGateway } from "../gateway/websocket/upgrade.ts";
@@ -17,6 +17,7 @@ import { prepareBackend, type OpenBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
 import { countStoredSandboxes, openDurability, type Durability } from "./durability.ts";
 import { createObserver } from "./observer.ts";
+import { openProfiles } from "./profiles.ts";
 import { VERSION } from "./version.ts";
 
 export interface RunningServer {
@@ -39,11 +40,13 @@ const FAREWELL_MS = 2_000;
 /** Builds the server out of its parts and starts it. The only place where concrete parts meet. */
 export async function startServer(config: ServerConfig, hooks: { report: ReportStep }): Promise<RunningServer> {
   const log = pino({ level: config.logLevel, base: null }, destination({ dest: 2, sync: false }));
+  const profiles = await openProfiles(config);
+  log.info({ configFile: config.configFile, profiles: profiles.list().length }, "configured");
   const { gate, audit } = openServerAccess(config, log);
   const prepared = await prepareBackend(config, hooks.report);
   const parts: {
     manager?: SandboxManager;
-    handlers?: Partial<Handlers>;
+    service?: Service;
     open?: OpenBackend;
     durability?: Durability;
   } = {};
@@ -59,7 +62,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       };
     },
     version: VERSION,
-    handlers: () => parts.handlers,
+    service: () => parts.service,
     authorize: authorizer(gate, audit),
     onMutation: mutationAudit(audit),
   });
@@ -93,7 +96,10 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     parts.manager = new SandboxManager({
       backends: new Map([[backend.name, backend]]),
       defaultBackend: backend.name,
+      profiles,
       durable: parts.durability?.durable,
+      url,
+      peers: httpPeers,
       clock: systemClock,
       observer: createObserver(log, () => metrics),
       workDirectory,
@@ -101,7 +107,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       defaultIdleTimeoutMs: config.defaultIdleTimeoutSeconds * 1000,
       handoffTimeoutMs: config.handoffTimeoutMs,
     });
-    parts.handlers = createHandlers(parts.manager);
+    parts.service = createService(parts.manager, { version: VERSION, store: config.store });
   } catch (error) {
     await end();
     throw error;
