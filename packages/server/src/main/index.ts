@@ -63,6 +63,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     },
     version: VERSION,
     service: () => parts.service,
+    gate,
     authorize: authorizer(gate, audit),
     onMutation: mutationAudit(audit),
   });

@@ -30,7 +30,7 @@ describe("HTTP asks for a key of the route's scope", () => {
       message: "This needs the scope use; reader has read.",
     });
     expect(lines).toMatchObject([
-      { audit: true, name: "reader", what: "DELETE /v1/sandboxes/{id}", outcome: "refused", code: "permission_denied" },
+      { audit: true, name: "reader", what: "destroySandbox", outcome: "refused", code: "permission_denied" },
     ]);
   });
 

@@ -4,15 +4,18 @@ import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
 import type { Route, RouteName } from "@sandboxer/protocol";
+import type { AccessGate } from "../access/access-gate.ts";
 import { errorAnswer } from "./error-body.ts";
 import type { Call, Caller, Service } from "./handler.ts";
 import { IdempotentAnswers } from "./idempotency.ts";
+import { registerLogin } from "./login.ts";
 import { registerRoutes } from "./register.ts";
 
 export interface ApiOptions {
   readonly version: string;
   /** Undefined until the server is ready. */
   readonly service: () => Service | undefined;
+  readonly gate: AccessGate;
   /** Who calls; throws for one who may not. */
   readonly authorize: (request: IncomingMessage, route: Route) => Caller;
   /** Told of the end of every call that may have changed something: its answer or its error. */
@@ -66,5 +69,6 @@ export async function registerApi(app: FastifyInstance, options: ApiOptions): Pr
     );
   };
   await app.register(async (scope) => registerRoutes(scope, { ...options, around }));
+  registerLogin(app, options.gate);
   app.get("/openapi.json", { schema: { hide: true } }, () => app.swagger());
 }

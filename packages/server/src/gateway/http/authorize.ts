@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { Route } from "@sandboxer/protocol";
+import { ROUTES, type Route } from "@sandboxer/protocol";
 import type { AccessGate } from "../access/access-gate.ts";
 import { Actor } from "../access/actor.ts";
 import type { AuditLog } from "../access/audit-log.ts";
@@ -12,8 +12,12 @@ export function authorizer(gate: AccessGate, audit: AuditLog): (request: Incomin
     const address = socket.remoteAddress;
     const principal = gate.admit({ method, headers, remoteAddress: address });
     if (route.method === "GET") requireScope(principal, route.scope);
-    else new Actor(principal, audit, address).require(route.scope, `${route.method} ${route.path}`);
+    else new Actor(principal, audit, address).require(route.scope, nameOf(route));
     const scope = principal.scopes.at(-1) ?? route.scope;
     return { principal, id: principal.id, scope, address, authorization: headers.authorization };
   };
+}
+
+function nameOf(route: Route): string {
+  return Object.entries<Route>(ROUTES).find(([, each]) => each === route)?.[0] ?? route.path;
 }

@@ -96,6 +96,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     readiness: async () => ({ ready: !manager.draining, details: {} }),
     version: "test",
     handlers: () => handlers,
+    gate,
     authorize: authorizer(gate, audit),
     onMutation: mutationAudit(audit),
   });
