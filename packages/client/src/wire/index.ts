@@ -1,0 +1,3 @@
+/** The calls of the protocol's table as they are on the wire, for programs that do without the classes. */
+export { DEFAULT_URL, Transport } from "./transport.ts";
+export type { Answer, Bytes, CallInput, JsonRouteName } from "./call-types.ts";
