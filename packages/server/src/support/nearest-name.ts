@@ -9,7 +9,8 @@ export function nearestName(given: string, known: Iterable<string>): string | un
     const candidate = normal(name);
     const shortened = candidate.slice(candidate.indexOf(".") + 1);
     const distance = Math.min(editDistance(wanted, candidate), editDistance(wanted, shortened));
-    const allowed = Math.max(1, Math.floor(Math.max(wanted.length, shortened.length) / 3));
+    // Never as many as there are letters: then nothing would be left of the name.
+    const allowed = Math.min(Math.max(1, Math.floor(Math.max(wanted.length, shortened.length) / 3)), wanted.length - 1);
     if (distance <= allowed && distance < (nearest?.distance ?? Number.POSITIVE_INFINITY)) nearest = { name, distance };
   }
   return nearest?.name;

@@ -24,6 +24,10 @@ test("nothing is near a text that is far too long", () => {
   expect(nearestName("host".repeat(10_000), KNOWN) ?? "nothing").toBe("nothing");
 });
 
+test("one letter is near no other letter", () => {
+  expect(nearestName("d", ["a", "b"])).toBeUndefined();
+});
+
 test("as a sentence", () => {
   expect(didYouMean("hst", KNOWN)).toBe(" Did you mean host?");
 });
