@@ -20,6 +20,15 @@ test("a burst goes through, then one in each interval; who is refused loses noth
   expect([rate.take("a"), rate.take("a"), rate.take("a")]).toEqual([0, 0, 50]);
 });
 
+test.each([3, 7, 30, 60, 999, 1 / 6])("at %d in a second the burst is whole, at any time", (perSecond) => {
+  const { clock, limiter: rate } = limiter({ perSecond, burst: 50 });
+  for (const pauseMs of [0, 1e9 / 3, 1e9 / 7]) {
+    clock.advance(pauseMs);
+    expect(times(50, () => rate.take(`after ${pauseMs}`))).toEqual(times(50, () => 0));
+    expect(rate.take(`after ${pauseMs}`)).toBeCloseTo(1000 / perSecond, 3);
+  }
+});
+
 test("a long pause gives the burst and no more", () => {
   const { clock, limiter: rate } = limiter();
   times(5, () => rate.take("a"));

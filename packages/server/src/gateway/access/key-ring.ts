@@ -58,7 +58,7 @@ export class KeyRing {
     return this.#keys.filter((key) => this.#isUsable(key)).length;
   }
 
-  /** Takes the same time for every text that is shown, whether and where it differs. */
+  /** The time that it takes says nothing about secrets. It may say whether there is a key of that id, which is none. */
   find(text: string): Principal | undefined {
     this.#lookIfDue();
     const parts = parseKey(text);

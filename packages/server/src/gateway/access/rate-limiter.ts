@@ -10,6 +10,8 @@ export interface RateLimiterOptions {
 }
 
 const MAX_CALLERS = 10_000;
+/** What sums of fractions may be off by. */
+const ROUNDING_MS = 0.01;
 /** No caller has this name. */
 const ALL_OTHERS = "";
 
@@ -54,7 +56,8 @@ export class RateLimiter {
   waitMs(caller: string): number {
     const nowMs = this.#clock.monotonicMs();
     const fullAtMs = this.#fullAtMs.get(this.#bucketOf(caller, nowMs)) ?? nowMs;
-    return Math.max(0, fullAtMs - nowMs - this.#windowMs);
+    const waitMs = fullAtMs - nowMs - this.#windowMs;
+    return waitMs < ROUNDING_MS ? 0 : waitMs;
   }
 
   #bucketOf(caller: string, nowMs: number): string {
