@@ -34,14 +34,14 @@ test("--explain says where each value comes from and what it overrides", async (
   writeFileSync(file, "port: 7001\nsecrets: {github: {command: [pass, show, github]}}\n");
   const { out } = await run(["--explain", "--port", "7003"], { PORT: "7002" });
   const lines = out.split("\n").map((line) => line.trim().replaceAll(/ {2,}/g, " | "));
-  const at = lines.indexOf("port | 7003 | flag --port");
+  const at = lines.indexOf("port | flag --port | 7003");
   expect(lines.slice(at, at + 4)).toEqual([
-    "port | 7003 | flag --port",
-    "instead of 7002, environment PORT",
-    `instead of 7001, file ${file}:1`,
-    "instead of 8080, default",
+    "port | flag --port | 7003",
+    "instead of environment PORT | 7002",
+    `instead of file ${file}:1 | 7001`,
+    "instead of default | 8080",
   ]);
-  expect(lines).toContain("secrets.github | not shown | command pass");
+  expect(lines).toContain("secrets.github | command pass | not shown");
 });
 
 test("--json is for programs", async () => {
@@ -90,5 +90,5 @@ test("--config names another file, and an address without keys can be looked at"
   writeFileSync(other, 'host = "0.0.0.0"\n');
   const { code, out } = await run(["--config", other, "--explain"]);
   expect(code).toBe(0);
-  expect(out).toMatch(new RegExp(`^host +0\\.0\\.0\\.0 +file ${other}:1\n`));
+  expect(out).toMatch(new RegExp(`^host +file ${other}:1 +0\\.0\\.0\\.0\n`));
 });

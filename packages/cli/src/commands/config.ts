@@ -62,11 +62,12 @@ function formatPlain(config: ServerConfig): string {
   return formatTable([...settings, ...describeSecrets(config).map(({ name }) => [`secrets.${name}`, "not shown"])]);
 }
 
+/** Values come last, since some are long. */
 function formatExplained(config: ServerConfig): string {
   const settings = describeConfig(config).flatMap(({ key, value, origin, overridden }) => [
-    [key, value ?? "none", origin],
-    ...overridden.map((layer) => ["", "", `  instead of ${layer.text}, ${layer.origin}`]),
+    [key, origin, value ?? "none"],
+    ...overridden.map((layer) => ["", `  instead of ${layer.origin}`, `  ${layer.text}`]),
   ]);
-  const secrets = describeSecrets(config).map(({ name, source }) => [`secrets.${name}`, "not shown", source]);
+  const secrets = describeSecrets(config).map(({ name, source }) => [`secrets.${name}`, source, "not shown"]);
   return formatTable([...settings, ...secrets]);
 }
