@@ -20,6 +20,8 @@ export const ERRORS = {
   key_not_found: row(404, false, 4, "List the keys with `sandboxer keys list`."),
   profile_not_found: row(404, false, 4, "List the profiles with `sandboxer profiles list`."),
   wrong_state: row(409, true, 5, "Wait until the sandbox is running, then try again."),
+  snapshot_in_use: row(409, false, 5, "Destroy the sandboxes that the message names, or wait until each is saved."),
+  name_taken: row(409, false, 5, "Choose another name, or rename the one that has it."),
   sandbox_in_use: row(409, true, 5, "Another client is attached; detach it first."),
   execution_in_progress: row(409, true, 5, "Wait for the execution to end, or kill it."),
   lease_held: row(409, true, 5, "Another server owns the sandbox; attach there, or wait until it lets go."),

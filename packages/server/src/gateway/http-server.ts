@@ -1,3 +1,4 @@
+import { isSandboxId } from "@sandboxer/protocol";
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Registry } from "prom-client";
 import { registerApi, type ApiOptions } from "./http/api.ts";
@@ -10,6 +11,8 @@ export interface Readiness {
 export interface HttpServerOptions extends ApiOptions {
   readonly readiness: () => Promise<Readiness>;
   readonly metrics: () => Registry;
+  /** Another server of the store says that this one is asked for a sandbox. */
+  readonly onRing: (sandboxId: string) => void;
 }
 
 const MAX_JSON_BYTES = 8 * 1024 * 1024;
@@ -24,6 +27,11 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   });
   app.get("/metrics", async (_request, reply) => {
     return reply.type(options.metrics().contentType).send(await options.metrics().metrics());
+  });
+  // Without a key, because whoever rings may know none: it only brings forward a look that is due anyway.
+  app.post<{ Params: { id: string } }>("/internal/ring/:id", async (request, reply) => {
+    if (isSandboxId(request.params.id)) options.onRing(request.params.id);
+    return reply.code(204).send();
   });
   void app.register(async (scope) => registerApi(scope, options));
   app.setNotFoundHandler((request, reply) =>

@@ -145,7 +145,10 @@ export function refuse(owner: Owner, reason: string): Move {
 }
 
 /** What an owner may change besides: none of it says who owns the sandbox or what its state is. */
-export type HeadDetails = Pick<Partial<Head>, "status" | "idle_timeout" | "flags" | "spec" | "token_hash" | "about" | "lineage">;
+export type HeadDetails = Pick<
+  Partial<Head>,
+  "status" | "idle_timeout" | "flags" | "spec" | "token_hash" | "about" | "lineage"
+>;
 
 export function updateDetails(owner: Owner, details: HeadDetails): Move {
   return asOwner(owner, (head, stamp) => advance(head, stamp, details));

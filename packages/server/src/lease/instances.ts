@@ -7,7 +7,7 @@ import { heldHead } from "./core/instance-state.ts";
 import type { Command } from "./core/messages.ts";
 import { leaseSettings, type LeaseSettings } from "./core/settings.ts";
 import { LeaseRunner } from "./lease-runner.ts";
-import { decodeRecord, instanceKey } from "./liveness-record.ts";
+import { decodeRecord, instanceIdOf, instanceKey, INSTANCES_FOLDER } from "./liveness-record.ts";
 import { failureAsError } from "./ownership-errors.ts";
 import { Tickets } from "./tickets.ts";
 
@@ -27,6 +27,15 @@ export interface InstancesOptions {
 }
 
 /** What is heard of the sandboxes that this instance owns. */
+/** A server process as its liveness record shows it. */
+export interface RegisteredServer {
+  readonly instanceId: string;
+  readonly url: string | undefined;
+  readonly alive: boolean;
+  /** It is this one. */
+  readonly here: boolean;
+}
+
 export interface OwnershipListener {
   /** Another instance asks for a sandbox: it is released, or refused. */
   onWanted?(sandboxId: string, by: string): void;
@@ -109,6 +118,20 @@ export class Instances {
     const cell = await this.store.readCell(instanceKey(instanceId));
     const record = cell === undefined ? undefined : decodeRecord(cell.body);
     return record === undefined || record.dead === true ? undefined : (record.url ?? undefined);
+  }
+
+  async servers(): Promise<readonly RegisteredServer[]> {
+    const servers: RegisteredServer[] = [];
+    for await (const { key } of this.store.list(INSTANCES_FOLDER)) {
+      const instanceId = instanceIdOf(key);
+      const cell = await this.store.readCell(key);
+      const record = cell === undefined ? undefined : decodeRecord(cell.body);
+      if (record === undefined) continue;
+      const alive = record.dead !== true;
+      const url = record.dead === true ? undefined : (record.url ?? undefined);
+      servers.push({ instanceId, url, alive, here: instanceId === this.instanceId });
+    }
+    return servers;
   }
 
   /** Declares an instance dead that is known to be, whatever its record says: the lock of its run directory is free. */

@@ -1,6 +1,6 @@
 import type { CheckpointReference, Head } from "@sandboxer/protocol";
 import type { HeadDetails, NewSandbox } from "./head.ts";
-import type { Instances, OwnershipListener } from "./instances.ts";
+import type { Instances, OwnershipListener, RegisteredServer } from "./instances.ts";
 import { readHead } from "./stored-head.ts";
 import { listStoredSandboxes, type StoredSandbox } from "./stored-sandboxes.ts";
 
@@ -30,6 +30,10 @@ export class Ownership {
     this.#instances = instances;
   }
 
+  get instanceId(): string {
+    return this.#instances.instanceId;
+  }
+
   /** The head of a sandbox that this instance owns, as of its last change or look. */
   held(sandboxId: string): Head | undefined {
     return this.#instances.held(sandboxId);
@@ -43,6 +47,11 @@ export class Ownership {
   /** Where an instance can be reached, if it has said so and lives. */
   async urlOf(instanceId: string): Promise<string | undefined> {
     return await this.#instances.urlOf(instanceId);
+  }
+
+  /** Every server that has registered with the store. */
+  async servers(): Promise<readonly RegisteredServer[]> {
+    return await this.#instances.servers();
   }
 
   listen(listener: OwnershipListener): () => void {

@@ -8,6 +8,7 @@ import type { DurableStore } from "../manager/durable-store.ts";
 import { openStore } from "../store/open-store.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
+import { ringOver } from "./peers.ts";
 
 export interface Durability {
   readonly durable: DurableStore;
@@ -28,6 +29,7 @@ export async function openDurability(
     clock: systemClock,
     ttlMs: config.leaseTtlMs,
     url,
+    ring: ringOver(log),
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", `This server has lost its sandboxes: ${reason}`)),
     onError: (error) => log.warn({ err: error }, "the store did not answer a renewal or a look"),
   });

@@ -17,6 +17,7 @@ import { prepareBackend, type OpenBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
 import { countStoredSandboxes, openDurability, type Durability } from "./durability.ts";
 import { createObserver } from "./observer.ts";
+import { httpPeers } from "./peers.ts";
 import { openProfiles } from "./profiles.ts";
 import { VERSION } from "./version.ts";
 
@@ -61,6 +62,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
         details: { backend: prepared.name, summary: health?.summary ?? "starting", store: config.store ?? null },
       };
     },
+    onRing: (sandboxId) => parts.durability?.instances.rung(sandboxId),
     version: VERSION,
     service: () => parts.service,
     gate,

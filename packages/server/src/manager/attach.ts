@@ -11,7 +11,8 @@ import { checkAccess, type Credentials } from "./token.ts";
 export interface AttachRequest {
   readonly sandboxId: string;
   readonly credentials: Credentials;
-  readonly client: SandboxClient;
+  /** Absent: the sandbox is only made to run. */
+  readonly client?: SandboxClient;
   /** An older checkpoint to go back to, instead of the newest. */
   readonly checkpoint: string | undefined;
   /** The sandbox is not here, so the store is asked. */
@@ -44,7 +45,7 @@ export async function attachSandbox(
         "The sandbox is running; an older checkpoint can be chosen once it is saved or gone.",
       );
     }
-    live.attach(client, context.nowMs);
+    if (client !== undefined) live.attach(client, context.nowMs);
     return live;
   }
   const { durable } = context.options;

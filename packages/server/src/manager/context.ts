@@ -1,8 +1,10 @@
 import { SandboxerError, type SandboxState } from "@sandboxer/protocol";
 import type { SandboxBackend } from "../backends/backend.ts";
+import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
 import type { Clock } from "../support/clock.ts";
 import type { DurableStore } from "./durable-store.ts";
 import { EventLog } from "./events/event-log.ts";
+import type { Peers } from "./hand-over.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import type { Observer } from "./observer.ts";
 import { Operations } from "./operations/operations.ts";
@@ -10,8 +12,13 @@ import { Operations } from "./operations/operations.ts";
 export interface ManagerOptions {
   readonly backends: ReadonlyMap<string, SandboxBackend>;
   readonly defaultBackend: string;
+  readonly profiles: ProfileCatalog;
   /** Absent: nothing can be saved or restored. */
   readonly durable: DurableStore | undefined;
+  /** Where this server can be reached. */
+  readonly url?: string;
+  /** The other servers of the store; absent: none can be called. */
+  readonly peers?: Peers;
   readonly clock: Clock;
   readonly observer: Observer;
   /** For saves on their way to the store; on the volume of the sandboxes' files. */

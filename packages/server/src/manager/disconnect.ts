@@ -13,10 +13,15 @@ export function detachClient(context: ManagerContext, sandbox: LiveSandbox, clie
 }
 
 async function saveWhenQuiet(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
-  await sandbox.execution?.exited.catch(() => {});
   // Somebody may have come back meanwhile, started something, or ended the sandbox.
   const lastLook = (): void => {
-    if (sandbox.client !== undefined || sandbox.executing || sandbox.state !== "running") throw new CalledOff();
+    const busy = sandbox.client !== undefined || sandbox.executing || sandbox.processes.running;
+    if (busy || sandbox.state !== "running") throw new CalledOff();
   };
-  await unlessCalledOff(saveFor(context, sandbox, "disconnect", lastLook));
+  do {
+    await sandbox.execution?.exited.catch(() => {});
+    await sandbox.processes.quiet();
+    await unlessCalledOff(saveFor(context, sandbox, "disconnect", lastLook));
+    // What was started meanwhile, over HTTP, has no client that would go away again.
+  } while (sandbox.client === undefined && sandbox.state === "running" && sandbox.processes.running);
 }

@@ -1,10 +1,19 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
+import { adoptProcesses } from "./processes/hooks.ts";
 
-/** A sandbox that ends by itself is taken off the table, its client is told, and what is stored of it is set free. */
+/**
+ * For a sandbox that has just come to run. One that ends by itself is taken off the table, its client is told, and what
+ * is stored of it is set free. The processes that it has brought along become known here.
+ */
 export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox): void {
-  void sandbox.handle.ended.then(async (end) => {
+  // One that ends first has none any more.
+  void adoptProcesses(context, sandbox).catch(() => {});
+  const { handle } = sandbox;
+  void handle.ended.then(async (end) => {
+    // A copy that was replaced is of no interest any more.
+    if (handle !== sandbox.handle) return;
     if (end.reason === "destroyed" || sandbox.state === "gone" || sandbox.state === "destroying") return;
     context.options.observer.problem("sandbox ended unexpectedly", {
       sandboxId: sandbox.id,
@@ -16,7 +25,7 @@ export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox): void
     sandbox.client?.notify({ type: "failed", error });
     if (sandbox.durable)
       context.behind("release of a sandbox that ended", context.durable.ownership.release(sandbox.id));
-    await sandbox.handle.destroy().catch(() => {});
+    await handle.destroy().catch(() => {});
   });
 }
 

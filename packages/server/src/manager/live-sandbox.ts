@@ -10,6 +10,7 @@ import type { SandboxHandle, SandboxSpec } from "../backends/backend.ts";
 import { SerialQueue } from "../support/serial-queue.ts";
 import type { SandboxClient } from "./client.ts";
 import type { Execution } from "./execution.ts";
+import { SandboxProcesses } from "./processes/sandbox-processes.ts";
 
 /** What a sandbox is, here and on every server after this one. */
 export interface SandboxFacts {
@@ -31,6 +32,9 @@ export interface SandboxFacts {
 export class LiveSandbox {
   /** Saves, snapshots and the end of a sandbox exclude one another. */
   readonly queue = new SerialQueue();
+  /** Those that were started over HTTP. */
+  readonly processes = new SandboxProcesses();
+  #holds = 0;
   readonly #onMove: (from: SandboxState, to: SandboxState) => void;
   #facts: SandboxFacts;
   #state: SandboxState;
@@ -92,6 +96,14 @@ export class LiveSandbox {
     this.moveTo("running");
   }
 
+  /** Another copy takes the place of the present one, which is given back to be ended. */
+  replaceHandle(fresh: SandboxHandle): SandboxHandle {
+    const old = this.handle;
+    this.#handle = fresh;
+    this.#execution = undefined;
+    return old;
+  }
+
   get client(): SandboxClient | undefined {
     return this.#client;
   }
@@ -131,7 +143,21 @@ export class LiveSandbox {
     return this.executing ? 0 : nowMs - this.#activeMs;
   }
 
+  /** A client's call that may take long: the sandbox is not idle until the function that this gives is called. */
+  hold(nowMs: () => number): () => void {
+    this.#holds += 1;
+    this.touch(nowMs());
+    let over = false;
+    return () => {
+      if (over) return;
+      over = true;
+      this.#holds -= 1;
+      this.touch(nowMs());
+    };
+  }
+
   isIdle(nowMs: number): boolean {
+    if (this.#holds > 0 || this.processes.running) return false;
     return this.#state === "running" && !this.executing && nowMs - this.#activeMs >= this.facts.idleTimeoutMs;
   }
 

@@ -1,7 +1,14 @@
 import type { SandboxState } from "@sandboxer/protocol";
 
 /** Operations whose number and duration are worth knowing. */
-export type OperationName = "create" | "restore" | "execute" | "checkpoint" | "filesystem_snapshot" | "destroy";
+export type OperationName =
+  | "create"
+  | "restore"
+  | "execute"
+  | "checkpoint"
+  | "filesystem_snapshot"
+  | "destroy"
+  | "recreate";
 
 export interface OperationRecord {
   readonly operation: OperationName;

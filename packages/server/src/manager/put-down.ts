@@ -3,6 +3,7 @@ import type { Cause, SandboxClient } from "./client.ts";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { saveAndRelease } from "./save.ts";
+import type { VerbOptions } from "./tracked.ts";
 
 /** Saves a sandbox for a reason of the server's own. A failure is told to the client; the sandbox stays. */
 export async function saveFor(
@@ -10,6 +11,7 @@ export async function saveFor(
   sandbox: LiveSandbox,
   cause: Cause,
   lastLook?: () => void,
+  options: VerbOptions = {},
 ): Promise<void> {
   let client: SandboxClient | undefined;
   const begin = (): void => {
@@ -19,7 +21,7 @@ export async function saveFor(
   };
   try {
     const prepare = async (): Promise<void> => client?.quiesce();
-    await saveAndRelease(context, sandbox, { reason: cause, lastLook: begin, prepare });
+    await saveAndRelease(context, sandbox, { ...options, reason: cause, lastLook: begin, prepare });
     client?.notify({ type: "saved", cause });
   } catch (error) {
     sandbox.touch(context.nowMs);

@@ -37,7 +37,7 @@ export async function restoreSandbox(
       const { handle, execution } = await bringBack(context, claimed, request, track);
       sandbox.parentCheckpoint = request.checkpoint ?? claimed.checkpoint?.name ?? null;
       sandbox.execution = execution;
-      sandbox.attach(request.client, context.nowMs);
+      if (request.client !== undefined) sandbox.attach(request.client, context.nowMs);
       sandbox.started(handle);
       freezeIfDue(context, sandbox);
       watchForEnd(context, sandbox);

@@ -1,5 +1,29 @@
-import { SandboxerError, type CreationMessage, type Language, type SandboxState } from "@sandboxer/protocol";
+import {
+  SandboxerError,
+  type CreateRequestBody,
+  type CreationMessage,
+  type Language,
+  type SandboxRecord,
+  type SandboxState,
+} from "@sandboxer/protocol";
+import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
 import type { CallOptions } from "../support/call-options.ts";
+import { amendSandbox, extendTtl, type Amendments } from "./amend.ts";
+import { createFromRequest } from "./create-from-request.ts";
+import { describeLive } from "./describe.ts";
+import { destroyById } from "./destroy-by-id.ts";
+import type { EventLog } from "./events/event-log.ts";
+import { expireSandboxes, type Expiry } from "./expire.ts";
+import { handOver, type HandedOver, type HandOver } from "./hand-over.ts";
+import { listBackends, type BackendRecord } from "./list-backends.ts";
+import { listInstances, type InstanceRecord } from "./list-instances.ts";
+import { findSandbox, listSandboxes, type SandboxFilter } from "./look-up.ts";
+import type { Operations } from "./operations/operations.ts";
+import { saveFor } from "./put-down.ts";
+import { reachabilityOf, type Reachability } from "./reachability.ts";
+import { recreateSandbox } from "./recreate.ts";
+import { resumeSandbox, type ResumeRequest } from "./resume.ts";
+import type { VerbOptions } from "./tracked.ts";
 import { attachSandbox, type AttachRequest } from "./attach.ts";
 import type { SandboxClient } from "./client.ts";
 import { ManagerContext, type ManagerOptions } from "./context.ts";
@@ -13,20 +37,32 @@ import { yieldSandbox } from "./handoff.ts";
 import { startExecution } from "./execute.ts";
 import type { Execution } from "./execution.ts";
 import { reapIdleSandboxes } from "./idle.ts";
+import { ProcessVerbs } from "./processes/process-verbs.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { planOfMessage } from "./plan.ts";
 import { runningSandbox } from "./running.ts";
 import { saveAndRelease } from "./save.ts";
 import { snapshotFilesystem } from "./snapshot-filesystem.ts";
 
+export interface ServerSummary {
+  readonly instance_id: string | null;
+  readonly default_backend: string;
+  readonly draining: boolean;
+  readonly sandboxes: number;
+  readonly max_sandboxes: number;
+}
+
 /** The only writer of sandbox state on a server. Each verb is a file of its own; this is the list of them. */
 export class SandboxManager {
   readonly #context: ManagerContext;
+  /** What is started over HTTP. */
+  readonly processes: ProcessVerbs;
   readonly #stopReaping: () => void;
   readonly #stopListening: () => void;
 
   constructor(options: ManagerOptions) {
     this.#context = new ManagerContext(options);
+    this.processes = new ProcessVerbs(this.#context);
     this.#stopReaping = reapIdleSandboxes(this.#context);
     this.#stopListening = this.#listen() ?? (() => {});
   }
@@ -51,6 +87,54 @@ export class SandboxManager {
     return counts;
   }
 
+  /** What is under way, and what was. */
+  get operations(): Operations {
+    return this.#context.operations;
+  }
+
+  get events(): EventLog {
+    return this.#context.events;
+  }
+
+  get profiles(): ProfileCatalog {
+    return this.#context.options.profiles;
+  }
+
+  summary(): ServerSummary {
+    const { durable, defaultBackend, maxSandboxes } = this.#context.options;
+    return {
+      instance_id: durable?.ownership.instanceId ?? null,
+      default_backend: defaultBackend,
+      draining: this.draining,
+      sandboxes: this.#context.sandboxes.size,
+      max_sandboxes: maxSandboxes,
+    };
+  }
+
+  describe(sandbox: LiveSandbox): SandboxRecord {
+    return describeLive(this.#context, sandbox);
+  }
+
+  find(sandboxId: string): Promise<SandboxRecord> {
+    return findSandbox(this.#context, sandboxId);
+  }
+
+  list(filter: SandboxFilter): Promise<SandboxRecord[]> {
+    return listSandboxes(this.#context, filter);
+  }
+
+  backends(): Promise<BackendRecord[]> {
+    return listBackends(this.#context);
+  }
+
+  instances(): Promise<InstanceRecord[]> {
+    return listInstances(this.#context);
+  }
+
+  create(body: CreateRequestBody, options?: VerbOptions): Promise<CreatedSandbox> {
+    return createFromRequest(this.#context, body, options);
+  }
+
   /** For the WebSocket protocol; the client is attached to the new sandbox. */
   createFromMessage(
     message: CreationMessage,
@@ -68,6 +152,43 @@ export class SandboxManager {
   /** The sandbox to work with, which runs here; else why not. With an epoch, only if that is the present one. */
   running(sandboxId: string, epoch?: number): Promise<LiveSandbox> {
     return runningSandbox(this.#context, sandboxId, epoch);
+  }
+
+  resume(request: ResumeRequest, options?: VerbOptions): Promise<LiveSandbox> {
+    return resumeSandbox(this.#context, request, options);
+  }
+
+  handOver(request: HandOver): Promise<HandedOver> {
+    return handOver(this.#context, request);
+  }
+
+  amend(sandbox: LiveSandbox, amendments: Amendments): Promise<void> {
+    return amendSandbox(this.#context, sandbox, amendments);
+  }
+
+  extendTtl(sandbox: LiveSandbox, duration: string): Promise<void> {
+    return extendTtl(this.#context, sandbox, duration);
+  }
+
+  expire(apply: boolean): Promise<Expiry> {
+    return expireSandboxes(this.#context, apply);
+  }
+
+  recreate(sandbox: LiveSandbox, options?: VerbOptions): Promise<void> {
+    return recreateSandbox(this.#context, sandbox, options);
+  }
+
+  reachability(sandboxId: string): Promise<Reachability> {
+    return reachabilityOf(this.#context, sandboxId);
+  }
+
+  /** Saves everything, with what executes, and ends the copy here; a client that is attached is told. */
+  putDown(sandbox: LiveSandbox, options?: VerbOptions): Promise<void> {
+    return saveFor(this.#context, sandbox, "request", undefined, options);
+  }
+
+  destroyById(sandboxId: string, epoch: number | undefined, options?: VerbOptions): Promise<void> {
+    return destroyById(this.#context, sandboxId, epoch, options);
   }
 
   detach(sandbox: LiveSandbox, client: SandboxClient): void {
@@ -98,6 +219,11 @@ export class SandboxManager {
   /** A client has said something: the sandbox is in use. */
   touch(sandbox: LiveSandbox): void {
     sandbox.touch(this.#context.nowMs);
+  }
+
+  /** A call of a client begins that may take long; the function that this gives ends it. */
+  hold(sandbox: LiveSandbox): () => void {
+    return sandbox.hold(() => this.#context.nowMs);
   }
 
   countOutput(bytes: number): void {

@@ -33,6 +33,8 @@ export async function saveAndRelease(
   return sandbox.queue.run(async () => {
     options.lastLook?.();
     sandbox.moveTo("saving");
+    // Before anything of the sandbox rests: what these readers have not acknowledged is in the image.
+    sandbox.processes.quiesce();
     const { reason, prepare } = options;
     const work = { operation: "checkpoint", sandboxId: sandbox.id, backend: sandbox.facts.backend, reason } as const;
     try {

@@ -32,6 +32,7 @@ const KINDS: Readonly<Partial<Record<OperationName, OperationKind>>> = {
   checkpoint: "checkpoint",
   filesystem_snapshot: "snapshot",
   destroy: "destroy",
+  recreate: "recreate",
 };
 
 /** Does a piece of work and reports it, however it ends. */

@@ -29,6 +29,11 @@ export class ProfileCatalog {
     return this.entry(name).profile;
   }
 
+  /** For profiles that records name: they may be gone by now. */
+  find(name: string): Profile | undefined {
+    return this.#entries.get(name)?.profile;
+  }
+
   entries(): readonly ProfileEntry[] {
     return [...this.#entries.values()];
   }

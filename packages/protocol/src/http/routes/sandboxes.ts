@@ -50,7 +50,7 @@ export const SANDBOX_ROUTES = {
     status: 201,
     response: createdSandboxSchema,
     idempotent: true,
-    operation: true,
+    operation: "create",
   }),
   listSandboxes: route({
     method: "GET",
@@ -114,7 +114,7 @@ export const SANDBOX_ROUTES = {
     status: 200,
     response: sandboxRecordSchema,
     fenced: true,
-    operation: true,
+    operation: "checkpoint",
   }),
   resumeSandbox: route({
     method: "POST",
@@ -127,7 +127,7 @@ export const SANDBOX_ROUTES = {
     status: 200,
     response: sandboxRecordSchema,
     fenced: true,
-    operation: true,
+    operation: "resume",
   }),
   forkSandbox: route({
     method: "POST",
@@ -141,7 +141,7 @@ export const SANDBOX_ROUTES = {
     response: z.object({ snapshot_id: z.string(), items: z.array(createdSandboxSchema) }).meta({ id: "Fork" }),
     idempotent: true,
     fenced: true,
-    operation: true,
+    operation: "fork",
   }),
   rewindSandbox: route({
     method: "POST",
@@ -154,7 +154,7 @@ export const SANDBOX_ROUTES = {
     status: 200,
     response: sandboxRecordSchema,
     fenced: true,
-    operation: true,
+    operation: "rewind",
   }),
   handoffSandbox: route({
     method: "POST",
@@ -167,7 +167,7 @@ export const SANDBOX_ROUTES = {
     status: 200,
     response: handoffResultSchema,
     fenced: true,
-    operation: true,
+    operation: "handoff",
   }),
   extendTtl: route({
     method: "PATCH",
@@ -207,7 +207,7 @@ export const SANDBOX_ROUTES = {
     status: 200,
     response: sandboxRecordSchema,
     fenced: true,
-    operation: true,
+    operation: "recreate",
   }),
   reachability: route({
     method: "GET",

@@ -29,7 +29,7 @@ export const SNAPSHOT_ROUTES = {
     response: snapshotRecordSchema,
     idempotent: true,
     fenced: true,
-    operation: true,
+    operation: "snapshot",
   }),
   listSnapshots: route({
     method: "GET",
@@ -89,7 +89,7 @@ export const SNAPSHOT_ROUTES = {
     status: 201,
     response: createdSandboxSchema,
     idempotent: true,
-    operation: true,
+    operation: "restore",
   }),
   diffSnapshots: route({
     method: "GET",

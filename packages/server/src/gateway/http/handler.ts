@@ -1,5 +1,17 @@
 import type { Readable } from "node:stream";
-import type { BodyOf, ParamsOf, QueryOf, ResponseOf, Route, RouteName, Routes, Scope } from "@sandboxer/protocol";
+import type { Operation, OperationSubject } from "../../manager/operations/operation.ts";
+import type { VerbOptions } from "../../manager/tracked.ts";
+import type {
+  BodyOf,
+  OperationKind,
+  ParamsOf,
+  QueryOf,
+  ResponseOf,
+  Route,
+  RouteName,
+  Routes,
+  Scope,
+} from "@sandboxer/protocol";
 import type { Principal } from "../access/principal.ts";
 
 /** Who calls. Made by the gateway's authentication. */
@@ -27,8 +39,10 @@ export interface Call<R extends Route> {
   /** From `If-Sandbox-Epoch`. */
   readonly epoch: number | undefined;
   readonly idempotencyKey: string | undefined;
+  /** The record of the whole call, for routes that have one. To be handed on to the manager. */
+  readonly options: VerbOptions;
   /** Whether the client's `Accept` names this type. */
-  accepts(contentType: string): boolean;
+  readonly accepts: (contentType: string) => boolean;
 }
 
 /** An answer that is not JSON: bytes as they come. */
@@ -45,5 +59,11 @@ export class StreamAnswer {
 }
 
 export type Handler<R extends Route> = (call: Call<R>) => Promise<ResponseOf<R> | StreamAnswer>;
+
+/** What stands behind the routes. */
+export interface Service {
+  readonly handlers: Partial<Handlers>;
+  openOperation(kind: OperationKind, subject: OperationSubject): Operation;
+}
 
 export type Handlers = { readonly [Name in RouteName]: Handler<Routes[Name]> };

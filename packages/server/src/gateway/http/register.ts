@@ -1,13 +1,21 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
-import { type Route, type RouteName, ROUTES, SandboxerError, type StreamOf } from "@sandboxer/protocol";
+import {
+  operationRecordSchema,
+  type Route,
+  type RouteName,
+  ROUTES,
+  SandboxerError,
+  type StreamOf,
+} from "@sandboxer/protocol";
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from "fastify";
 import { z } from "zod";
-import { type Call, type Caller, type Handler, type Handlers, StreamAnswer } from "./handler.ts";
+import type { Operation } from "../../manager/operations/operation.ts";
+import { type Call, type Caller, type Handler, type Service, StreamAnswer } from "./handler.ts";
 
 export interface RegisterOptions {
   /** Undefined until the server is ready. */
-  readonly handlers: () => Partial<Handlers> | undefined;
+  readonly service: () => Service | undefined;
   /** Who calls, or a throw. */
   readonly authorize: (request: IncomingMessage, route: Route) => Caller;
   /** Wraps each call: idempotency, audit. */
@@ -37,19 +45,57 @@ async function answer(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const handlers = options.handlers();
-  if (handlers === undefined) throw new SandboxerError("draining", "The server is starting.", { hint: "Try again." });
-  const handler = handlers[name] as Handler<Route> | undefined;
+  const service = options.service();
+  if (service === undefined) throw new SandboxerError("draining", "The server is starting.", { hint: "Try again." });
+  const handler = service.handlers[name];
   if (handler === undefined) throw new SandboxerError("not_supported", `This server has no ${name}.`);
-  const call = callOf(request, reply);
-  const result = await options.around(name, route, call, async () => handler(call));
+  const operation = openOperation(service, route, request);
+  const call = callOf(request, reply, operation);
+  const answered = options.around(name, route, call, () => carriedOut(operation, handler, call));
+  if (operation !== undefined && wantsNoWait(request)) {
+    // How it ends is in the operation's record.
+    answered.then(
+      (result) => operation.finish({ result }),
+      (error: unknown) => operation.finish({ error }),
+    );
+    return reply.code(202).header("preference-applied", "respond-async").send(operation.record());
+  }
+  const result = await answered;
   if (result instanceof StreamAnswer) {
     return reply.code(route.status).headers(result.headers).type(result.contentType).send(result.body);
   }
   return route.status === 204 ? reply.code(204).send() : reply.code(route.status).send(result);
 }
 
-function callOf(request: FastifyRequest, reply: FastifyReply): Call<Route> {
+function openOperation(service: Service, route: Route, request: FastifyRequest): Operation | undefined {
+  if (route.operation === undefined) return undefined;
+  const { id } = (request.params ?? {}) as { id?: string };
+  if (id === undefined) return service.openOperation(route.operation, {});
+  const subject = route.path.startsWith("/v1/snapshots/") ? { snapshotId: id } : { sandboxId: id };
+  return service.openOperation(route.operation, subject);
+}
+
+async function carriedOut(
+  operation: Operation | undefined,
+  handler: Handler<Route>,
+  call: Call<Route>,
+): Promise<unknown> {
+  try {
+    const result = await handler(call);
+    operation?.finish({ result });
+    return result;
+  } catch (error) {
+    operation?.finish({ error });
+    throw error;
+  }
+}
+
+function wantsNoWait(request: FastifyRequest): boolean {
+  const { prefer } = request.headers;
+  return (Array.isArray(prefer) ? prefer.join(",") : (prefer ?? "")).includes("respond-async");
+}
+
+function callOf(request: FastifyRequest, reply: FastifyReply, operation: Operation | undefined): Call<Route> {
   const gone = new AbortController();
   reply.raw.once("close", () => {
     if (!reply.raw.writableFinished) gone.abort(new SandboxerError("timeout", "The client has gone away."));
@@ -63,6 +109,8 @@ function callOf(request: FastifyRequest, reply: FastifyReply): Call<Route> {
     caller: request.caller,
     epoch: epochOf(request),
     idempotencyKey: idempotencyKeyOf(request),
+    // A client that goes away ends nothing that it has asked for: it may ask again, with the same key.
+    options: operation === undefined ? {} : { operation },
     accepts: (contentType) => (request.headers.accept ?? "").includes(contentType),
   };
 }
@@ -85,12 +133,17 @@ function idempotencyKeyOf(request: FastifyRequest): string | undefined {
 function schemaOf(name: RouteName, route: Route): FastifySchema {
   const { params, query, body, response, summary, tag, status } = route;
   return {
-    ...{ operationId: name, summary, tags: [tag] },
+    operationId: name,
+    summary,
+    tags: [tag],
     ...(params === undefined ? {} : { params }),
     ...(query === undefined ? {} : { querystring: query }),
     ...(body === undefined || isStream(body) ? {} : { body: optionalBody(body) }),
-    response: { [status]: response === undefined || isStream(response) ? z.any() : response },
-  } as FastifySchema;
+    response: {
+      [status]: response === undefined || isStream(response) ? z.any() : response,
+      ...(route.operation === undefined ? {} : { 202: operationRecordSchema }),
+    },
+  };
 }
 
 /** A request without a body has none to be wrong, when everything in it is optional. */

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -13,7 +12,7 @@ import { SnapshotRepository } from "../../../src/checkpoints/snapshot-repository
 import { openAccess, type AccessOptions } from "../../../src/gateway/access/open-access.ts";
 import { mutationAudit } from "../../../src/gateway/http/audit.ts";
 import { authorizer } from "../../../src/gateway/http/authorize.ts";
-import { createHandlers } from "../../../src/gateway/http/handlers/index.ts";
+import { createService } from "../../../src/gateway/http/handlers/index.ts";
 import { createHttpServer } from "../../../src/gateway/http-server.ts";
 import { Metrics } from "../../../src/gateway/metrics.ts";
 import { WebSocketGateway } from "../../../src/gateway/websocket/upgrade.ts";
@@ -22,6 +21,8 @@ import { Ownership } from "../../../src/lease/ownership.ts";
 import type { DurableStore } from "../../../src/manager/durable-store.ts";
 import type { OperationRecord } from "../../../src/manager/observer.ts";
 import { SandboxManager } from "../../../src/manager/sandbox-manager.ts";
+import { httpPeers, ringOver } from "../../../src/main/peers.ts";
+import { ProfileCatalog } from "../../../src/profiles/profile-catalog.ts";
 import { openStore } from "../../../src/store/open-store.ts";
 import type { ObjectStore } from "../../../src/store/store.ts";
 import { systemClock } from "../../../src/support/clock.ts";
@@ -43,6 +44,8 @@ export interface TestServerOptions {
   readonly keepCheckpoints?: number;
   readonly leaseTtlMs?: number;
   readonly handoffTimeoutMs?: number;
+  /** Whether servers ring one another over HTTP (default), besides in the store. */
+  readonly ring?: boolean;
 }
 
 /** A server of the real parts, in this process, over the fake backend. */
@@ -94,8 +97,9 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const app = createHttpServer({
     metrics: () => metrics.registry,
     readiness: async () => ({ ready: !manager.draining, details: {} }),
+    onRing: (sandboxId) => durability?.instances.rung(sandboxId),
     version: "test",
-    handlers: () => handlers,
+    service: () => service,
     gate,
     authorize: authorizer(gate, audit),
     onMutation: mutationAudit(audit),
@@ -121,11 +125,19 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const durability =
     storeFolder === undefined
       ? undefined
-      : await openDurability(storeFolder, options, (error) => void manager.loseOwnership(error));
+      : await openDurability(
+          storeFolder,
+          options,
+          `http://127.0.0.1:${port}`,
+          (error) => void manager.loseOwnership(error),
+        );
   const manager: SandboxManager = new SandboxManager({
     backends: new Map([["fake", options.wrapBackend?.(backend) ?? backend]]),
     defaultBackend: "fake",
+    profiles: new ProfileCatalog([]),
     durable: durability?.durable,
+    url: `http://127.0.0.1:${port}`,
+    peers: httpPeers,
     clock: systemClock,
     observer: {
       operation: (record) => {
@@ -142,7 +154,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     handoffTimeoutMs: options.handoffTimeoutMs ?? 10_000,
   });
 
-  const handlers = createHandlers(manager);
+  const service = createService(manager, { version: "test", store: storeFolder });
 
   let draining: Promise<void> | undefined;
   const drain = (): Promise<void> => (draining ??= end());
@@ -196,6 +208,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
 async function openDurability(
   folder: string,
   options: TestServerOptions,
+  url: string,
   onFenced: (error: SandboxerError) => void,
 ): Promise<{ durable: DurableStore; instances: Instances }> {
   const opened = await openStore(folder);
@@ -204,7 +217,8 @@ async function openDurability(
     store,
     clock: systemClock,
     ttlMs: options.leaseTtlMs ?? 15_000,
-    url: `http://${randomUUID()}`,
+    url,
+    ...(options.ring === false ? {} : { ring: ringOver(pino({ level: "silent" })) }),
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", reason)),
     onError: () => {},
   });

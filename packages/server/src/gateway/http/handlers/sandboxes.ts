@@ -1,6 +1,73 @@
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import type { Handlers } from "../handler.ts";
+import { pageOfList } from "../page.ts";
 
-export function sandboxesHandlers(_manager: SandboxManager): Partial<Handlers> {
-  return {};
+type SandboxHandlers = Pick<
+  Handlers,
+  | "createSandbox"
+  | "listSandboxes"
+  | "getSandbox"
+  | "updateSandbox"
+  | "destroySandbox"
+  | "checkpointSandbox"
+  | "resumeSandbox"
+  | "handoffSandbox"
+  | "extendTtl"
+  | "expireSandboxes"
+  | "recreateSandbox"
+  | "reachability"
+  | "sandboxStats"
+>;
+
+export function sandboxesHandlers(manager: SandboxManager): SandboxHandlers {
+  return {
+    createSandbox: async ({ body, options }) => {
+      const { sandbox, token } = await manager.create(body, options);
+      return { ...manager.describe(sandbox), token };
+    },
+    listSandboxes: async ({ query }) => pageOfList(await manager.list(query), query),
+    getSandbox: ({ params }) => manager.find(params.id),
+    updateSandbox: async ({ params, body, epoch }) => {
+      const sandbox = await manager.running(params.id, epoch);
+      const { name, labels, idle_timeout: seconds } = body;
+      const idleTimeoutMs = seconds === undefined ? undefined : seconds * 1000;
+      await manager.amend(sandbox, { name, labels, idleTimeoutMs });
+      return manager.describe(sandbox);
+    },
+    destroySandbox: async ({ params, epoch, options }) => {
+      await manager.destroyById(params.id, epoch, options);
+      return undefined;
+    },
+    checkpointSandbox: async ({ params, epoch, options }) => {
+      const sandbox = await manager.running(params.id, epoch);
+      await manager.putDown(sandbox, options);
+      return manager.find(params.id);
+    },
+    resumeSandbox: async ({ params, body, epoch, options }) => {
+      const sandbox = await manager.resume({ sandboxId: params.id, checkpoint: body?.checkpoint, epoch }, options);
+      return manager.describe(sandbox);
+    },
+    handoffSandbox: ({ params, body, epoch, caller }) =>
+      manager.handOver({ sandboxId: params.id, to: body.to, epoch, authorization: caller.authorization }),
+    extendTtl: async ({ params, body, epoch }) => {
+      const sandbox = await manager.running(params.id, epoch);
+      await manager.extendTtl(sandbox, body.duration);
+      return manager.describe(sandbox);
+    },
+    expireSandboxes: async ({ query }) => {
+      const applied = query.apply === true;
+      const { expired, failed } = await manager.expire(applied);
+      return { applied, items: [...expired], failed: [...failed] };
+    },
+    recreateSandbox: async ({ params, epoch, options }) => {
+      const sandbox = await manager.running(params.id, epoch);
+      await manager.recreate(sandbox, options);
+      return manager.describe(sandbox);
+    },
+    reachability: ({ params }) => manager.reachability(params.id),
+    sandboxStats: async ({ params }) => {
+      const { memoryBytes, diskBytes, cpuMs } = await (await manager.running(params.id)).handle.stats();
+      return { memory_bytes: memoryBytes, disk_bytes: diskBytes, cpu_ms: cpuMs };
+    },
+  };
 }

@@ -1,6 +1,72 @@
+import type { EventRecord } from "@sandboxer/protocol";
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
-import type { Handlers } from "../handler.ts";
+import { eventStream } from "../event-stream.ts";
+import { type Handlers, StreamAnswer } from "../handler.ts";
+import { pageOfList, wholeList } from "../page.ts";
 
-export function systemHandlers(_manager: SandboxManager): Partial<Handlers> {
-  return {};
+export interface ServerFacts {
+  readonly version: string;
+  readonly store: string | undefined;
+}
+
+type SystemHandlers = Pick<
+  Handlers,
+  | "serverInfo"
+  | "listProfiles"
+  | "getProfile"
+  | "listBackends"
+  | "listInstances"
+  | "listOperations"
+  | "getOperation"
+  | "events"
+>;
+
+export function systemHandlers(manager: SandboxManager, facts: ServerFacts): SystemHandlers {
+  return {
+    serverInfo: async ({ caller }) => ({
+      ...manager.summary(),
+      version: facts.version,
+      store: facts.store ?? null,
+      scope: caller.scope,
+    }),
+    listProfiles: async () => wholeList([...manager.profiles.list()]),
+    getProfile: async ({ params }) => manager.profiles.get(params.name),
+    listBackends: async () => wholeList(await manager.backends()),
+    listInstances: async () => wholeList(await manager.instances()),
+    listOperations: async ({ query }) => {
+      const { sandbox_id, kind, state } = query;
+      const records = manager.operations
+        .records()
+        // What it answered is for the caller alone: it may hold a token.
+        .map((record) => ({ ...record, result: null }))
+        .filter((record) => sandbox_id === undefined || record.sandbox_id === sandbox_id)
+        .filter((record) => kind === undefined || record.kind === kind)
+        .filter((record) => state === undefined || record.state === state);
+      return pageOfList(records, query);
+    },
+    getOperation: async ({ params, query, signal }) => {
+      const operation = manager.operations.get(params.id);
+      await Promise.race([operation.ended, sleep((query.wait ?? 0) * 1000, signal)]);
+      return operation.record();
+    },
+    events: async ({ query, signal, accepts }) => {
+      const wanted = ({ sandbox_id, type }: EventRecord): boolean =>
+        (query.sandbox_id === undefined || sandbox_id === query.sandbox_id) &&
+        (query.type === undefined || type === query.type || type.startsWith(`${query.type}.`));
+      if (query.follow === true || accepts("text/event-stream")) {
+        const body = eventStream(manager.events, { cursor: query.cursor, wanted, signal });
+        return new StreamAnswer("text/event-stream", body, { "cache-control": "no-store" });
+      }
+      const found = manager.events.after(query.cursor).filter(wanted);
+      const items = found.slice(0, query.limit);
+      return { items, next_cursor: items.at(-1)?.cursor ?? query.cursor ?? null };
+    },
+  };
+}
+
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+  });
 }

@@ -1,0 +1,48 @@
+import type { Logger } from "pino";
+import { ERRORS, errorBodySchema, SandboxerError, type ErrorCode } from "@sandboxer/protocol";
+import type { Peers } from "../manager/hand-over.ts";
+
+/** Longer than any handoff: the other server gives up by itself. */
+const RESUME_MS = 10 * 60_000;
+
+/** Other servers of the same store, over HTTP, with the caller's own key. */
+export const httpPeers: Peers = {
+  async resume(url, sandboxId, authorization) {
+    const target = new URL(`v1/sandboxes/${encodeURIComponent(sandboxId)}/resume`, `${url}/`);
+    const response = await fetch(target, {
+      method: "POST",
+      headers: authorization === undefined ? {} : { authorization },
+      redirect: "error",
+      signal: AbortSignal.timeout(RESUME_MS),
+    }).catch((error: unknown) => {
+      throw new SandboxerError("server_unreachable", `The server ${url} cannot be reached.`, { cause: error });
+    });
+    if (!response.ok) throw await refusalOf(url, response);
+    await response.body?.cancel();
+  },
+};
+
+async function refusalOf(url: string, response: Response): Promise<SandboxerError> {
+  const body = errorBodySchema.safeParse(await response.json().catch(() => undefined));
+  if (!body.success) return new SandboxerError("internal", `The server ${url} answered with ${response.status}.`);
+  const { code, message, hint, details } = body.data.error;
+  const known = Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : "internal";
+  return new SandboxerError(known, `${url}: ${message}`, { hint, details });
+}
+
+const RING_MS = 2000;
+
+/**
+ * Tells a server that it is asked for a sandbox, so that it need not look by itself. It looks anyway, a little later: a
+ * ring that does not arrive costs time and nothing else.
+ */
+export function ringOver(log: Pick<Logger, "debug">): (url: string, sandboxId: string) => Promise<void> {
+  return async (url, sandboxId) => {
+    try {
+      const target = new URL(`internal/ring/${encodeURIComponent(sandboxId)}`, `${url}/`);
+      await fetch(target, { method: "POST", redirect: "error", signal: AbortSignal.timeout(RING_MS) });
+    } catch (error) {
+      log.debug({ url, err: error }, "a server could not be rung");
+    }
+  };
+}

@@ -1,0 +1,86 @@
+import type { Head, SandboxRecord } from "@sandboxer/protocol";
+import type { Resources } from "../backends/backend.ts";
+import type { ManagerContext } from "./context.ts";
+import { isFrozen } from "./freeze.ts";
+import type { LiveSandbox, SandboxFacts } from "./live-sandbox.ts";
+import { storedFacts } from "./stored-facts.ts";
+
+const MIB = 1024 * 1024;
+
+/** The record of a sandbox that this server has. */
+export function describeLive(context: ManagerContext, sandbox: LiveSandbox): SandboxRecord {
+  const { durable } = context.options;
+  const head = sandbox.durable ? durable?.ownership.held(sandbox.id) : undefined;
+  const { state } = sandbox;
+  return {
+    ...ofFacts(sandbox.facts),
+    state: state === "gone" ? "stored" : state,
+    frozen: isFrozen(context, sandbox),
+    owner: head?.owner == null ? null : { instance_id: head.owner, url: context.options.url ?? null, here: true },
+    epoch: head?.epoch ?? null,
+    idle_seconds: Math.round(sandbox.idleMs(context.nowMs) / 100) / 10,
+    executing: sandbox.executing,
+    clients: sandbox.client === undefined ? 0 : 1,
+    checkpoint: checkpointOf(head),
+  };
+}
+
+/** The record of a sandbox as the store knows it. */
+export async function describeStored(context: ManagerContext, sandboxId: string, head: Head): Promise<SandboxRecord> {
+  const { owner } = head;
+  const url = owner === null ? undefined : await context.durable.ownership.urlOf(owner);
+  return {
+    ...ofFacts(storedFacts(sandboxId, head)),
+    state: head.state === "deleted" ? "destroyed" : owner === null ? "stored" : "running",
+    frozen: false,
+    owner: owner === null ? null : { instance_id: owner, url: url ?? null, here: false },
+    epoch: head.epoch,
+    idle_seconds: null,
+    executing: false,
+    clients: 0,
+    checkpoint: checkpointOf(head),
+  };
+}
+
+type Told = Omit<
+  SandboxRecord,
+  "state" | "frozen" | "owner" | "epoch" | "idle_seconds" | "executing" | "clients" | "checkpoint"
+>;
+
+function ofFacts(facts: SandboxFacts): Told {
+  const { about, lineage, spec } = facts;
+  return {
+    id: facts.sandboxId,
+    name: about.name,
+    backend: facts.backend,
+    profile: about.profile,
+    image: spec.image ?? null,
+    labels: { ...facts.labels },
+    key: about.key,
+    network: spec.network,
+    resources: inMebibytes(spec.resources),
+    flags: { ...facts.flags },
+    created_at: facts.createdAt,
+    expires_at: about.expires_at,
+    idle_timeout: facts.idleTimeoutMs / 1000,
+    origin: { sandbox_id: lineage.sandbox_id, snapshot_id: lineage.snapshot ?? lineage.filesystem_snapshot },
+    placement: about.placement,
+    details: {},
+  };
+}
+
+function checkpointOf(head: Head | undefined): SandboxRecord["checkpoint"] {
+  if (head?.checkpoint == null) return null;
+  const { name, size_bytes, created_at } = head.checkpoint;
+  return { name, size_bytes, created_at };
+}
+
+function inMebibytes({ cpus, memoryBytes, processes, diskBytes, fileBytes }: Resources): SandboxRecord["resources"] {
+  return {
+    ...(cpus === undefined ? {} : { cpus }),
+    ...(processes === undefined ? {} : { processes }),
+    ...(memoryBytes === undefined ? {} : { memory_mb: memoryBytes / MIB }),
+    ...(diskBytes === undefined ? {} : { disk_mb: diskBytes / MIB }),
+    ...(fileBytes === undefined ? {} : { file_mb: fileBytes / MIB }),
+  };
+}

@@ -1,0 +1,53 @@
+import { SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
+import type { ManagerContext } from "./context.ts";
+import { findSandbox } from "./look-up.ts";
+import { runningSandbox } from "./running.ts";
+
+/** How this server asks another one of the same store to take a sandbox up, on behalf of a caller. */
+export interface Peers {
+  resume(url: string, sandboxId: string, authorization: string | undefined): Promise<void>;
+}
+
+export interface HandOver {
+  readonly sandboxId: string;
+  /** The URL or the id of a server that lives on the same store. */
+  readonly to: string;
+  readonly epoch: number | undefined;
+  readonly authorization: string | undefined;
+}
+
+export interface HandedOver {
+  readonly sandbox: SandboxRecord;
+  readonly from: string | null;
+  readonly to: string;
+  readonly elapsed_ms: number;
+}
+
+/**
+ * Moves a sandbox from here to another server: that one is told to take it up, asks for it through the store, and gets it
+ * as any newcomer does. Only servers that the store knows are called: an address in a request reaches nobody else.
+ */
+export async function handOver(context: ManagerContext, request: HandOver): Promise<HandedOver> {
+  const { peers, durable, url } = context.options;
+  const sandbox = await runningSandbox(context, request.sandboxId, request.epoch);
+  if (peers === undefined || durable === undefined || !sandbox.durable) {
+    throw new SandboxerError("checkpoint_disabled", "Only a sandbox that can be saved can be handed over.");
+  }
+  const target = await targetOf(context, request.to);
+  const startMs = context.nowMs;
+  await peers.resume(target, request.sandboxId, request.authorization);
+  const elapsed_ms = Math.round((context.nowMs - startMs) * 10) / 10;
+  return { sandbox: await findSandbox(context, request.sandboxId), from: url ?? null, to: target, elapsed_ms };
+}
+
+async function targetOf(context: ManagerContext, to: string): Promise<string> {
+  const servers = await context.durable.ownership.servers();
+  const wanted = to.replace(/\/+$/, "");
+  const found = servers.find(({ instanceId, url }) => instanceId === to || url?.replace(/\/+$/, "") === wanted);
+  if (found?.here === true) throw new SandboxerError("bad_request", "The sandbox is on that server already.");
+  if (found?.alive === true && found.url !== undefined) return found.url;
+  const known = servers.flatMap(({ alive, here, url }) => (alive && !here && url !== undefined ? [url] : []));
+  throw new SandboxerError("bad_request", `No server of this store is known as ${JSON.stringify(to.slice(0, 200))}.`, {
+    hint: known.length === 0 ? "There is no other server on this store now." : `Known are: ${known.join(", ")}.`,
+  });
+}
