@@ -1,0 +1,33 @@
+import type { ManagerContext } from "../context.ts";
+import { untilThawed } from "../freeze.ts";
+import { codePathOf } from "../interpreters.ts";
+import type { LiveSandbox } from "../live-sandbox.ts";
+import { Stopwatch } from "../stopwatch.ts";
+import type { ProcessHooks } from "./managed-process.ts";
+
+/** What a process of a sandbox needs of its surroundings. */
+export function hooksFor(context: ManagerContext, sandbox: LiveSandbox): (id: string) => ProcessHooks {
+  const { clock, observer } = context.options;
+  const { handle } = sandbox;
+  return (id) => {
+    const stopwatch = new Stopwatch(clock);
+    return {
+      hold: () => untilThawed(context, sandbox),
+      sleep: (ms, signal) => clock.sleep(ms, signal),
+      onExit: (outcome) => {
+        sandbox.touch(context.nowMs);
+        const { id: sandboxId, facts } = sandbox;
+        const { elapsedMs } = stopwatch;
+        observer.operation({ operation: "execute", sandboxId, backend: facts.backend, elapsedMs, outcome });
+        if (outcome === "ok" && sandbox.processes.find(id)?.traits.codeFile === true) {
+          handle.files.remove(codePathOf(id)).catch(() => {});
+        }
+      },
+    };
+  };
+}
+
+/** The processes that a sandbox has brought along are known here from its first moment on. */
+export async function adoptProcesses(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
+  sandbox.processes.sync(await sandbox.handle.processes(), hooksFor(context, sandbox));
+}

@@ -1,0 +1,60 @@
+import { createHash, randomUUID } from "node:crypto";
+
+/**
+ * What is known of a process wherever its sandbox goes: it is written into the key that the backend keeps with the
+ * process. `process:{letters}[t{timeout ms}]:{id}:{digest of the request}`.
+ */
+export interface ProcessTraits {
+  readonly id: string;
+  /** The server reads along, so that it never blocks. */
+  readonly detached: boolean;
+  /** Its output waits for a reader: nobody drops it unread. */
+  readonly kept: boolean;
+  readonly pty: boolean;
+  /** Its code lies in a file, to be removed at its end. */
+  readonly codeFile: boolean;
+  readonly timeoutMs: number | undefined;
+  /** Tells a repeated request from another one with the same key; undefined without an idempotency key. */
+  readonly requestDigest: string | undefined;
+}
+
+const KEY =
+  /^process:(d?)(w?)(p?)(f?)(?:t([1-9]\d{0,9}))?:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):([0-9a-f]{32})?$/;
+
+export function processKey(traits: ProcessTraits): string {
+  const letters = [traits.detached && "d", traits.kept && "w", traits.pty && "p", traits.codeFile && "f"];
+  const timeout = traits.timeoutMs === undefined ? "" : `t${traits.timeoutMs}`;
+  const flags = letters.filter((letter) => letter !== false).join("") + timeout;
+  return `process:${flags}:${traits.id}:${traits.requestDigest ?? ""}`;
+}
+
+/** Undefined for the key of something else. */
+export function parseProcessKey(key: string): ProcessTraits | undefined {
+  const match = KEY.exec(key);
+  if (match === null) return undefined;
+  const [, detached, kept, pty, codeFile, timeoutMs, id = "", requestDigest] = match;
+  return {
+    id,
+    detached: detached !== "",
+    kept: kept !== "",
+    pty: pty !== "",
+    codeFile: codeFile !== "",
+    timeoutMs: timeoutMs === undefined ? undefined : Number(timeoutMs),
+    requestDigest,
+  };
+}
+
+/** A fresh id, or the one that an idempotency key of a caller always gives. */
+export function processId(idempotency: { readonly caller: string; readonly key: string } | undefined): string {
+  if (idempotency === undefined) return randomUUID();
+  const hash = digest([idempotency.caller, idempotency.key]);
+  return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(13, 16)}-a${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
+}
+
+export function requestDigest(request: unknown): string {
+  return digest(request).slice(0, 32);
+}
+
+function digest(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex");
+}

@@ -1,0 +1,68 @@
+import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
+import type { ProcessTableEntry } from "../../backends/backend.ts";
+import type { ManagerContext } from "../context.ts";
+import type { LiveSandbox } from "../live-sandbox.ts";
+import { runningSandbox } from "../running.ts";
+import { checkAccess, type Credentials } from "../token.ts";
+import { hooksFor } from "./hooks.ts";
+import type { ManagedProcess } from "./managed-process.ts";
+import { startProcess, type StartRequest } from "./start-process.ts";
+
+/** What can be done with the processes of a sandbox over HTTP. */
+export class ProcessVerbs {
+  readonly #context: ManagerContext;
+
+  constructor(context: ManagerContext) {
+    this.#context = context;
+  }
+
+  start(sandbox: LiveSandbox, request: StartRequest): Promise<ManagedProcess> {
+    return startProcess(this.#context, sandbox, request);
+  }
+
+  async list(sandbox: LiveSandbox): Promise<readonly ManagedProcess[]> {
+    const { processes, handle } = sandbox;
+    processes.sync(await handle.processes(), hooksFor(this.#context, sandbox));
+    return processes.all;
+  }
+
+  async get(sandbox: LiveSandbox, processId: string): Promise<ManagedProcess> {
+    const found = (await this.list(sandbox)).find(({ id }) => id === processId);
+    if (found !== undefined) return found;
+    throw new SandboxerError(
+      "process_not_found",
+      `The sandbox has no process ${JSON.stringify(processId.slice(0, 100))}.`,
+    );
+  }
+
+  table(sandbox: LiveSandbox): Promise<readonly ProcessTableEntry[]> {
+    return sandbox.handle.processTable();
+  }
+
+  async release(sandbox: LiveSandbox, processId: string): Promise<void> {
+    const process = await this.get(sandbox, processId);
+    await process.release();
+    sandbox.processes.forget(process);
+  }
+
+  /** The process for a client that has shown a key or the sandbox's token. Waits for the end of a save. */
+  async attach(
+    sandboxId: string,
+    processId: string,
+    credentials: Credentials,
+  ): Promise<{ sandbox: LiveSandbox; process: ManagedProcess }> {
+    const context = this.#context;
+    const live = context.sandboxes.get(sandboxId);
+    if (credentials.token !== undefined || !credentials.trusted) {
+      checkAccess(credentials, live === undefined ? await this.#storedTokenHash(sandboxId) : live.facts.tokenHash);
+    }
+    if (live?.state === "saving") await live.queue.run(async () => {});
+    const sandbox = await runningSandbox(context, sandboxId);
+    return { sandbox, process: await this.get(sandbox, processId) };
+  }
+
+  async #storedTokenHash(sandboxId: string): Promise<string | null | undefined> {
+    if (!isSandboxId(sandboxId)) return undefined;
+    return (await this.#context.options.durable?.ownership.read(sandboxId))?.token_hash;
+  }
+}

@@ -1,0 +1,100 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { OutputChunk, SandboxProcess } from "../../backends/backend.ts";
+
+/** Thrown to a reader when its sandbox is about to be saved or moved: what it has not acknowledged is kept. */
+export class Moving extends Error {}
+
+interface Reader {
+  readonly stop: AbortController;
+  /** Reads only so that the process does not block: it gives way, and goes on through a save. */
+  readonly background: boolean;
+}
+
+export interface FollowOptions {
+  readonly from: number;
+  readonly signal?: AbortSignal;
+  readonly background?: boolean;
+}
+
+/**
+ * The one reader that a process has at a time. A newcomer takes over, and the old one is told; a look at what is there
+ * only interrupts it.
+ */
+export class ReaderSlot {
+  readonly #process: SandboxProcess;
+  /** Resolves when output may be heard. */
+  readonly #hold: () => Promise<void>;
+  readonly #onFree: () => void;
+  #reader: Reader | undefined;
+  #looks = 0;
+  #looking: Promise<unknown> = Promise.resolve();
+
+  constructor(process: SandboxProcess, hooks: { hold: () => Promise<void>; onFree: () => void }) {
+    this.#process = process;
+    this.#hold = hooks.hold;
+    this.#onFree = hooks.onFree;
+  }
+
+  get taken(): boolean {
+    return this.#reader !== undefined;
+  }
+
+  /** Output from an offset to its end. Throws {@link Moving} before a save, and when another reader takes over. */
+  async *follow(options: FollowOptions): AsyncGenerator<OutputChunk> {
+    const { signal, background = false } = options;
+    const reader: Reader = { stop: new AbortController(), background };
+    this.#reader?.stop.abort(new SandboxerError("sandbox_in_use", "Another reader has taken the output over."));
+    this.#reader = reader;
+    const stopped = signal === undefined ? reader.stop.signal : AbortSignal.any([signal, reader.stop.signal]);
+    let position = options.from;
+    try {
+      for (let looks = -1; !stopped.aborted;) {
+        await this.#looking;
+        const { exit } = this.#process;
+        if (exit !== undefined && position >= exit.outputEnd) return;
+        // Only a look ends the output early; anything else would go round for ever.
+        if (looks === this.#looks) throw new SandboxerError("sandbox_failed", "The output has ended before its end.");
+        looks = this.#looks;
+        for await (const chunk of this.#process.output({ from: position, signal: stopped })) {
+          await this.#hold();
+          if (stopped.aborted) break;
+          position = chunk.offset + chunk.data.length;
+          yield chunk;
+          if (stopped.aborted) break;
+        }
+      }
+      if (reader.stop.signal.aborted) throw reader.stop.signal.reason as Error;
+    } finally {
+      if (this.#reader === reader) {
+        this.#reader = undefined;
+        if (!background) this.#onFree();
+      }
+    }
+  }
+
+  /** What is in the log from an offset on, now. As much as a log holds, which is little enough to have in memory. */
+  look(from: number | undefined): Promise<{ start: number; end: number; chunks: readonly OutputChunk[] }> {
+    const look = this.#looking.then(async () => {
+      await this.#hold();
+      const bounds = await this.#process.bounds();
+      const start = Math.min(Math.max(from ?? this.#process.acknowledged, bounds.start), bounds.end);
+      const chunks: OutputChunk[] = [];
+      let end = start;
+      if (end === bounds.end) return { start, end, chunks };
+      this.#looks += 1;
+      for await (const chunk of this.#process.output({ from: start })) {
+        chunks.push(chunk);
+        end = chunk.offset + chunk.data.length;
+        if (end >= bounds.end) break;
+      }
+      return { start, end, chunks };
+    });
+    this.#looking = look.catch(() => {});
+    return look;
+  }
+
+  /** Tells a reader why it ends; one in the background goes on. */
+  stop(reason: Error): void {
+    if (this.#reader?.background === false) this.#reader.stop.abort(reason);
+  }
+}

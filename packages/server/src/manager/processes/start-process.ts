@@ -1,0 +1,150 @@
+import { SandboxerError, type Language } from "@sandboxer/protocol";
+import type { SandboxProcess } from "../../backends/backend.ts";
+import type { ManagerContext } from "../context.ts";
+import { codePathOf, INTERPRETERS, needsFile, PLAIN_SHELL, prepareCode } from "../interpreters.ts";
+import type { LiveSandbox } from "../live-sandbox.ts";
+import { hooksFor } from "./hooks.ts";
+import type { ManagedProcess } from "./managed-process.ts";
+import { processId, processKey, type ProcessTraits } from "./process-key.ts";
+
+/** The agent keeps 256, executions included. */
+const MAX_PROCESSES = 200;
+/** What a fresh pipe takes at once. */
+const PIPE_BYTES = 64 * 1024;
+const TERMINAL = { TERM: "xterm-256color" };
+
+export interface StartRequest {
+  readonly what:
+    | { readonly argv: readonly string[] }
+    | { readonly shell: string }
+    | { readonly language: Language; readonly code: string };
+  readonly env: Readonly<Record<string, string>>;
+  readonly workingFolder: string | undefined;
+  readonly stdin: Uint8Array | undefined;
+  readonly pty: { readonly rows: number; readonly columns: number } | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly detached: boolean;
+  readonly kept: boolean;
+  readonly idempotency: { readonly caller: string; readonly key: string; readonly digest: string } | undefined;
+}
+
+/** Starts a process, or finds the one that the same request has started before, wherever that was. */
+export function startProcess(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  request: StartRequest,
+): Promise<ManagedProcess> {
+  // A save must see it started, or not at all.
+  return sandbox.queue.run(async () => {
+    if (sandbox.state !== "running") {
+      const details = { state: sandbox.state };
+      throw new SandboxerError("wrong_state", `The sandbox is ${sandbox.state}.`, { details });
+    }
+    if (request.pty !== undefined && !context.backend(sandbox.facts.backend).capabilities.pty) {
+      throw new SandboxerError("not_supported", `The backend ${sandbox.facts.backend} has no terminals.`);
+    }
+    const { processes, handle } = sandbox;
+    processes.sync(await handle.processes(), hooksFor(context, sandbox));
+    const id = processId(request.idempotency);
+    const known = processes.find(id);
+    if (known !== undefined) return repeated(known, request);
+    await makeRoom(sandbox);
+    return start(context, sandbox, request, traitsOf(request, id));
+  });
+}
+
+function repeated(known: ManagedProcess, { idempotency }: StartRequest): ManagedProcess {
+  if (known.traits.requestDigest === idempotency?.digest) return known;
+  throw new SandboxerError("bad_request", "This Idempotency-Key was used for another request.", {
+    hint: "Use a fresh key for each request, and the same key only to repeat one.",
+  });
+}
+
+async function makeRoom({ processes }: LiveSandbox): Promise<void> {
+  for (const process of processes.surplus()) {
+    processes.forget(process);
+    await process.release().catch(() => {});
+  }
+  if (processes.all.length < MAX_PROCESSES) return;
+  throw new SandboxerError("limit_reached", `The sandbox has ${MAX_PROCESSES} processes that run or were not read.`, {
+    hint: "Read the output of those that have ended, or drop them with DELETE …/processes/{process_id}.",
+  });
+}
+
+function traitsOf(request: StartRequest, id: string): ProcessTraits {
+  const { what, detached, kept, pty, timeoutMs, idempotency } = request;
+  const code = "argv" in what ? "" : "shell" in what ? what.shell : what.code;
+  return {
+    id,
+    detached,
+    kept,
+    timeoutMs,
+    pty: pty !== undefined,
+    codeFile: needsFile(code),
+    requestDigest: idempotency?.digest,
+  };
+}
+
+async function start(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  request: StartRequest,
+  traits: ProcessTraits,
+): Promise<ManagedProcess> {
+  const { handle, processes } = sandbox;
+  const { stdin, what } = request;
+  let argv: readonly string[] = [];
+  const spawn = (command: readonly string[]): Promise<SandboxProcess> => {
+    argv = command;
+    return handle.exec({
+      key: processKey(traits),
+      argv,
+      env: { ...(request.pty === undefined ? {} : TERMINAL), ...request.env },
+      ...(request.workingFolder === undefined ? {} : { workingFolder: request.workingFolder }),
+      ...(request.pty === undefined ? {} : { pty: request.pty }),
+    });
+  };
+  try {
+    const process = processes.take(await startWhat(sandbox, what, traits.id, spawn), hooksFor(context, sandbox));
+    if (process === undefined) throw new SandboxerError("internal", "The process has come back under another key.");
+    process.command = "argv" in what ? argv : shortened(argv, what);
+    if (stdin !== undefined) await giveStdin(process, stdin);
+    return process;
+  } catch (error) {
+    if (traits.codeFile) await handle.files.remove(codePathOf(traits.id)).catch(() => {});
+    throw error;
+  }
+}
+
+async function startWhat(
+  { handle: { files } }: LiveSandbox,
+  what: StartRequest["what"],
+  id: string,
+  spawn: (argv: readonly string[]) => Promise<SandboxProcess>,
+): Promise<SandboxProcess> {
+  if ("argv" in what) return spawn(what.argv);
+  if ("code" in what) return spawn(await prepareCode(files, INTERPRETERS[what.language], what.code, id));
+  const argv = await prepareCode(files, INTERPRETERS.bash, what.shell, id);
+  return spawn(argv).catch(async (error: unknown) => {
+    const missing = error instanceof SandboxerError && error.code === "file_not_found";
+    if (!missing) throw error;
+    // It may be the working folder that is missing: then this fails as well, and says so.
+    return spawn([...PLAIN_SHELL.command(argv.at(-1) ?? "")]);
+  });
+}
+
+/** Of code that was long, a list shows what runs it. */
+function shortened(argv: readonly string[], what: StartRequest["what"]): readonly string[] {
+  const code = "shell" in what ? what.shell : "code" in what ? what.code : "";
+  return code.length <= 1000 ? argv : [...argv.slice(0, -1), `${code.slice(0, 1000)}…`];
+}
+
+/**
+ * What fits into the pipe is in it before a save can come; more is written while the process reads. A process that has
+ * ended, or that closes its stdin, needs no more of it.
+ */
+async function giveStdin(process: ManagedProcess, stdin: Uint8Array): Promise<void> {
+  const given = (stdin.length === 0 ? Promise.resolve() : process.writeStdin(stdin)).then(() => process.closeStdin());
+  const done = given.catch(() => {});
+  if (stdin.length <= PIPE_BYTES && !process.traits.pty) await done;
+}
