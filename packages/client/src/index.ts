@@ -1,20 +1,40 @@
 /**
- * Talks to a sandboxer server over WebSocket, with the WebSocket that Node (22 and newer) and browsers have built in.
+ * Talks to a sandboxer server, from Node (22 and newer) and from browsers.
  *
  * ```ts
- * import { attach, create } from "@sandboxer/client";
+ * import { Sandbox } from "@sandboxer/client";
  *
- * const sandbox = await create("http://127.0.0.1:8080", { enable_checkpoint: true });
- * const { stdout, exitCode } = await sandbox.run("python", "print(6 * 7)");
- * await sandbox.checkpoint(); // saved: files, memory, running programs
- *
- * const again = await attach("http://127.0.0.1:8080", sandbox.id, { token: sandbox.token });
- * await again.run("bash", "ls", { onOutput: ({ stream, data }) => process[stream].write(data) });
- * await again.destroy();
+ * await using sandbox = await Sandbox.create();
+ * const { stdout, exitCode } = await sandbox.exec("echo hello");
  * ```
  *
- * What the server refuses is thrown as a {@link SandboxerError}: `code` is what programs test, `hint` says what to do.
+ * Errors are {@link SandboxerError}s: `code` is what programs test, `hint` says what to do. `create` and `attach` are the
+ * WebSocket protocol of one session (docs/websocket.md); docs/sdk.md has everything else.
  */
+export {
+  Sandbox,
+  type ClientOptions,
+  type CreateOptions,
+  type RestoreOptions,
+  type SandboxHandleOptions,
+} from "./sandbox.ts";
+export { Sandboxer } from "./sandboxer.ts";
+export { Execution } from "./process/execution.ts";
+export { SandboxProcess, type ExecResult, type PtySize } from "./process/process.ts";
+export type { Command, ExecOptions, SpawnOptions } from "./process/start.ts";
+export type { OutputChunk } from "./process/frames.ts";
+export type { OutputLine } from "./process/lines.ts";
+export type { ExitStatus } from "./process/process-link.ts";
+export type { AttachProcessOptions, PtyOptions } from "./processes.ts";
+export { SandboxFiles, type ReadOptions, type UploadResult, type WriteOptions } from "./sandbox-files.ts";
+export { Snapshots } from "./snapshots.ts";
+export type { EventOptions } from "./events.ts";
+export type { LongCallOptions } from "./long-call.ts";
+export type * from "./records.ts";
+export type { Bytes, CallInput, CallOptions, WireOptions } from "./wire/call-types.ts";
+export type { RetryOptions } from "./wire/retry.ts";
+export type { ConnectionOptions } from "./wire/transport.ts";
+
 export {
   attach,
   create,
@@ -24,4 +44,5 @@ export {
 } from "./session/connect.ts";
 export { SandboxSession, type ReconnectOptions, type RunOptions } from "./session/sandbox-session.ts";
 export type { ExecutionResult, Output } from "./session/execution-watch.ts";
-export { SandboxerError, type ErrorCode, type Language, type ServerEvent, type Status } from "@sandboxer/protocol";
+export { SandboxerError, type ErrorCode } from "@sandboxer/protocol/errors";
+export type { Language, ServerEvent, Status } from "@sandboxer/protocol";

@@ -23,6 +23,8 @@ export interface WireOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined;
   /** Another server of the same store. */
   readonly url?: string | undefined;
+  /** How often to try at most, where that is other than what the client was made with. */
+  readonly attempts?: number | undefined;
   /** Sent with `Prefer: respond-async`; see {@link Transport.call}. */
   readonly onProgress?: ((operation: OperationRecord) => void) | undefined;
 }

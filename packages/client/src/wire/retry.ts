@@ -26,7 +26,7 @@ const UNCERTAIN: ReadonlySet<ErrorCode> = new Set(["server_unreachable", "timeou
 export interface Backoff {
   readonly attempts: number;
   /** Full jitter: clients that failed together do not come back together. */
-  delayMs(failures: number): number;
+  readonly delayMs: (failures: number) => number;
 }
 
 export function backoff({ attempts = 5, firstDelayMs = 100, maxDelayMs = 5_000 }: RetryOptions = {}): Backoff {

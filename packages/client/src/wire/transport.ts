@@ -65,7 +65,7 @@ export class Transport {
     options: WireOptions,
     use: (response: Response) => Promise<Result>,
   ): Promise<Result> {
-    return this.#request(name, input as AnyInput, options, use);
+    return this.#request(name, input, options, use);
   }
 
   /** Server-sent events are an alternative form of an answer that is JSON. */
@@ -102,8 +102,8 @@ export class Transport {
       if (!response.ok) throw await errorOfResponse(response);
       return this.#reading(url, signal, () => use(response));
     };
-    const patience = isOneShot(input.body) ? { ...this.backoff, attempts: 1 } : this.backoff;
-    return retrying(attempt, patience, { repeatable, signal });
+    const attempts = isOneShot(input.body) ? 1 : (options.attempts ?? this.backoff.attempts);
+    return retrying(attempt, { ...this.backoff, attempts }, { repeatable, signal });
   }
 
   #send(url: URL, init: RequestInit): Promise<Response> {

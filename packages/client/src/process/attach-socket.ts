@@ -1,0 +1,59 @@
+import type { ProcessAction, ProcessEvent } from "@sandboxer/protocol";
+import type { SandboxCalls } from "../sandbox-calls.ts";
+import { addressOf } from "../wire/request.ts";
+import { openWebSocket } from "../wire/websocket.ts";
+import { decodeEvent, decodeFrame } from "./frames.ts";
+
+const ATTACH_PATH = "/v1/sandboxes/{id}/processes/{process_id}/attach";
+
+export interface AttachTarget {
+  readonly calls: SandboxCalls;
+  readonly token: string | undefined;
+  readonly processId: string;
+  readonly offset: number | undefined;
+}
+
+export interface AttachListener {
+  output(frame: ReturnType<typeof decodeFrame>): void;
+  event(event: ProcessEvent): void;
+}
+
+/** One WebSocket to one process: frames in, frames out, until it closes. */
+export class AttachSocket {
+  readonly closed: Promise<void>;
+  readonly #socket: WebSocket;
+
+  constructor({ calls, token, processId, offset }: AttachTarget, listener: AttachListener) {
+    const { apiKey } = calls.transport;
+    const address = addressOf(calls.url, ATTACH_PATH, {
+      params: { id: calls.sandboxId, process_id: processId },
+      query: { offset, ...(apiKey === undefined ? { sandbox_token: token } : {}) },
+    });
+    this.#socket = openWebSocket(address, apiKey);
+    const closed = Promise.withResolvers<void>();
+    this.closed = closed.promise;
+    this.#socket.onmessage = ({ data }) => {
+      try {
+        if (typeof data === "string") listener.event(decodeEvent(data));
+        else listener.output(decodeFrame(data as ArrayBuffer));
+      } catch (error) {
+        closed.reject(error);
+        this.close();
+      }
+    };
+    // What went wrong with the socket itself is not told to scripts; that it closed is.
+    this.#socket.onerror = () => {};
+    this.#socket.onclose = () => closed.resolve();
+  }
+
+  /** False when the socket is not open. */
+  send(frame: Uint8Array | ProcessAction): boolean {
+    if (this.#socket.readyState !== WebSocket.OPEN) return false;
+    this.#socket.send(frame instanceof Uint8Array ? frame : JSON.stringify(frame));
+    return true;
+  }
+
+  close(): void {
+    this.#socket.close(1000);
+  }
+}

@@ -1,0 +1,187 @@
+import { type SandboxerError } from "@sandboxer/protocol/errors";
+import { anySignal, pause } from "./wire/abort.ts";
+import type { Answer, CallInput, CallOptions, JsonRouteName, StreamRouteName, WireOptions } from "./wire/call-types.ts";
+import { isSandboxerError, neverSent } from "./wire/errors.ts";
+import { isOneShot } from "./wire/request.ts";
+import { backoff } from "./wire/retry.ts";
+import { ROUTE_TABLE, type PlainRoute } from "./wire/route-table.ts";
+import type { Transport } from "./wire/transport.ts";
+
+export interface RoamingOptions {
+  /** Wakes a stored sandbox when it is used. Default: true. */
+  readonly autoResume?: boolean | undefined;
+  /** Talks to the server that has the sandbox, where it can be reached. Default: true. */
+  readonly followOwner?: boolean | undefined;
+}
+
+/** How long another server may take to answer before it is regarded as out of reach. */
+const OWNER_TIMEOUT_MS = 3_000;
+/** A sandbox that is being saved or moved is soon somewhere. */
+const MAX_DETOURS = 40;
+const PASSING_STATES: readonly unknown[] = ["saving", "restoring", "creating"];
+
+/** Calls about one sandbox, wherever it is: they go to the server that has it, and wake it where nobody has. */
+export class SandboxCalls {
+  readonly transport: Transport;
+  readonly sandboxId: string;
+  readonly #options: Required<{ [Key in keyof RoamingOptions]: boolean }>;
+  readonly #waits = backoff({ firstDelayMs: 50, maxDelayMs: 1_000 });
+  #url: string;
+  #resuming: Promise<unknown> | undefined;
+  /** This client has put the sandbox down, so that what merely listens must not wake it. */
+  #putDown = false;
+
+  constructor(transport: Transport, sandboxId: string, { autoResume = true, followOwner = true }: RoamingOptions = {}) {
+    this.transport = transport;
+    this.sandboxId = sandboxId;
+    this.#options = { autoResume, followOwner };
+    this.#url = transport.url;
+  }
+
+  /** Where the sandbox was last found. */
+  get url(): string {
+    return this.#url;
+  }
+
+  get isPutDown(): boolean {
+    return this.#putDown;
+  }
+
+  async call<Name extends JsonRouteName>(
+    name: Name,
+    input: CallInput<Name>,
+    options: WireOptions = {},
+  ): Promise<Answer<Name>> {
+    const route: PlainRoute = ROUTE_TABLE[name];
+    // One key for all attempts, wherever they go.
+    const idempotencyKey = options.idempotencyKey ?? crypto.randomUUID();
+    const oneShot = isOneShot(input.body);
+    if (oneShot) await this.#beforeOneShot(options);
+    const repeatable = !oneShot && (route.method !== "POST" || route.idempotent === true);
+    return this.#roaming((url) => this.transport.call(name, input, { ...options, url, idempotencyKey }), {
+      signal: options.signal,
+      repeatable,
+      detours: oneShot ? 0 : MAX_DETOURS,
+    });
+  }
+
+  async read<Name extends StreamRouteName, Result>(
+    name: Name,
+    input: CallInput<Name>,
+    options: CallOptions,
+    use: (response: Response) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#roaming((url) => this.transport.read(name, input, { ...options, url }, use), {
+      signal: options.signal,
+      repeatable: true,
+      detours: MAX_DETOURS,
+    });
+  }
+
+  /** Marks the sandbox as put down by this client while and after `work` does that. */
+  async puttingDown<Result>(work: () => Promise<Result>): Promise<Result> {
+    const before = this.#putDown;
+    this.#putDown = true;
+    try {
+      return await work();
+    } catch (error) {
+      this.#putDown = before;
+      throw error;
+    }
+  }
+
+  async resume(options: WireOptions & { checkpoint?: string | undefined } = {}): Promise<Answer<"resumeSandbox">> {
+    const { checkpoint, ...wire } = options;
+    const record = await this.transport.call(
+      "resumeSandbox",
+      { params: { id: this.sandboxId }, body: checkpoint === undefined ? {} : { checkpoint } },
+      wire,
+    );
+    this.#url = this.transport.url;
+    this.#putDown = false;
+    return record;
+  }
+
+  /** Does what an error asks for, so that the call may be made again; false when there is nothing to do. */
+  async recover(error: unknown, signal: AbortSignal | undefined, failures = 1): Promise<boolean> {
+    if (!isSandboxerError(error)) return false;
+    const away = this.#url !== this.transport.url;
+    if (error.code === "lease_held") return this.#toOwner(error, signal);
+    if (away && isSandboxerError(error, "server_unreachable", "draining", "unauthorized", "sandbox_not_found")) {
+      this.#url = this.transport.url;
+      return true;
+    }
+    if (error.code === "lease_lost" && failures < 5) {
+      this.#url = this.transport.url;
+      await pause(this.#waits.delayMs(failures), signal);
+      return true;
+    }
+    if (error.code !== "wrong_state") return false;
+    if (error.details["state"] === "stored") return this.#wake(signal);
+    if (!PASSING_STATES.includes(error.details["state"])) return false;
+    await pause(this.#waits.delayMs(failures), signal);
+    return true;
+  }
+
+  async #roaming<Result>(
+    work: (url: string) => Promise<Result>,
+    { signal, repeatable, detours }: { signal: AbortSignal | undefined; repeatable: boolean; detours: number },
+  ): Promise<Result> {
+    for (let failures = 1; ; failures += 1) {
+      try {
+        return await work(this.#url);
+      } catch (error) {
+        const uncertain = isSandboxerError(error, "server_unreachable", "timeout") && !neverSent(error);
+        if (failures > detours || (uncertain && !repeatable)) throw error;
+        if (!(await this.recover(error, anySignal(signal, this.transport.signal), failures))) throw error;
+      }
+    }
+  }
+
+  async #toOwner(error: SandboxerError, signal: AbortSignal | undefined): Promise<boolean> {
+    const owner = error.details["url"];
+    if (this.#options.followOwner && typeof owner === "string" && owner !== this.#url && (await this.#answers(owner))) {
+      this.#url = owner;
+      return true;
+    }
+    // Out of reach from here: the server that this client talks to asks for it.
+    return this.#wake(signal);
+  }
+
+  async #wake(signal: AbortSignal | undefined): Promise<boolean> {
+    if (!this.#options.autoResume) return false;
+    this.#resuming ??= this.resume({ signal }).finally(() => (this.#resuming = undefined));
+    try {
+      await this.#resuming;
+      return true;
+    } catch (error) {
+      // Somebody else is just waking it, or it is not yet down.
+      const passing = isSandboxerError(error, "wrong_state") && PASSING_STATES.includes(error.details["state"]);
+      if (!passing) throw error;
+      await pause(this.#waits.delayMs(3), signal);
+      return true;
+    }
+  }
+
+  /** Whether a server that another one has named can be reached and trusted with the key. */
+  async #answers(owner: string): Promise<boolean> {
+    const url = URL.parse(owner);
+    const home = new URL(this.transport.url);
+    if (url === null || !/^https?:$/.test(url.protocol)) return false;
+    if (home.protocol === "https:" && url.protocol !== "https:") return false;
+    const look = this.transport.call(
+      "getSandbox",
+      { params: { id: this.sandboxId } },
+      { url: owner, attempts: 1, signal: AbortSignal.timeout(OWNER_TIMEOUT_MS) },
+    );
+    return look.then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** A stream can be sent once only, so the sandbox has to be found and woken before. */
+  async #beforeOneShot(options: CallOptions): Promise<void> {
+    await this.call("listProcesses", { params: { id: this.sandboxId } }, { signal: options.signal });
+  }
+}

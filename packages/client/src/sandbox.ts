@@ -1,0 +1,290 @@
+import type { EventOptions } from "./events.ts";
+import { longCall, type LongCallOptions } from "./long-call.ts";
+import { everyItem } from "./pages.ts";
+import { Execution } from "./process/execution.ts";
+import type { SandboxProcess } from "./process/process.ts";
+import { Processes, type AttachProcessOptions, type PtyOptions } from "./processes.ts";
+import type { Command, ExecOptions, SpawnOptions } from "./process/start.ts";
+import type {
+  EventRecord,
+  ForkSettings,
+  HandoffRecord,
+  ProcessRecord,
+  ProcessTableEntry,
+  Reachability,
+  RestoreSettings,
+  SandboxChange,
+  SandboxFilter,
+  SandboxRecord,
+  SandboxSettings,
+  SandboxStats,
+  SnapshotDiff,
+  SnapshotRecord,
+  SnapshotSettings,
+} from "./records.ts";
+import { SandboxCalls, type RoamingOptions } from "./sandbox-calls.ts";
+import { SandboxFiles } from "./sandbox-files.ts";
+import { Sandboxer } from "./sandboxer.ts";
+import type { Answer, CallOptions } from "./wire/call-types.ts";
+import { isSandboxerError } from "./wire/errors.ts";
+import { fromWire, toWire } from "./wire/naming.ts";
+import type { ConnectionOptions } from "./wire/transport.ts";
+
+export interface SandboxHandleOptions extends RoamingOptions {
+  /** At the end of `await using`: saved instead of destroyed. */
+  readonly keep?: boolean | undefined;
+  /** How long a lost connection to a process is tried again. Default: 60,000. */
+  readonly reconnectMs?: number | undefined;
+}
+
+/** Where to connect to: a client that is there already, or how to make one. */
+export type ClientOptions = ConnectionOptions | { readonly client: Sandboxer };
+
+export type CreateOptions = SandboxSettings & LongCallOptions & SandboxHandleOptions;
+export type RestoreOptions = RestoreSettings & LongCallOptions & SandboxHandleOptions;
+type AttachOptions = CallOptions & SandboxHandleOptions;
+
+/**
+ * A sandbox. Calls go to the server that has it, and wake it where nobody has; a handle outlives checkpoints, moves and
+ * restarts of servers. `await using` destroys the sandbox at the end of the scope, or saves it with `keep`.
+ */
+export class Sandbox {
+  readonly id: string;
+  /** Told once, at the creation. Whoever has it can attach. */
+  readonly token: string | undefined;
+  readonly client: Sandboxer;
+  readonly files: SandboxFiles;
+  readonly #calls: SandboxCalls;
+  readonly #processes: Processes;
+  readonly #keep: boolean;
+  #record: SandboxRecord;
+
+  constructor(
+    client: Sandboxer,
+    record: SandboxRecord & { readonly token?: string },
+    options: SandboxHandleOptions = {},
+  ) {
+    const { token, ...rest } = record;
+    this.client = client;
+    this.id = record.id;
+    this.token = token;
+    this.#record = rest;
+    this.#keep = options.keep ?? false;
+    this.#calls = new SandboxCalls(client.transport, this.id, options);
+    this.files = new SandboxFiles(this.#calls);
+    this.#processes = new Processes(this.#calls, token, options.reconnectMs);
+  }
+
+  /** Makes a sandbox, on http://127.0.0.1:8080 unless told otherwise. */
+  static async create(options: CreateOptions & ClientOptions = {}): Promise<Sandbox> {
+    const { client, settings } = clientOf(options);
+    const { call, handle, rest } = longCall<CreateOptions>({ ...settings, signal: options.signal });
+    return Sandbox.#of(client, await client.call("createSandbox", { body: toWire(rest) }, call), handle);
+  }
+
+  /** A handle on a sandbox that is there, running or stored. It is woken when it is used, or by `resume`. */
+  static async attach(id: string, options: AttachOptions & ClientOptions = {}): Promise<Sandbox> {
+    const { client, settings } = clientOf(options);
+    const { call, handle } = longCall<AttachOptions>({ ...settings, signal: options.signal });
+    return Sandbox.#of(client, await client.call("getSandbox", { params: { id } }, call), handle);
+  }
+
+  /** A new sandbox with the state of a snapshot: its id, or its name. */
+  static async restore(snapshotId: string, options: RestoreOptions & ClientOptions = {}): Promise<Sandbox> {
+    const { client, settings } = clientOf(options);
+    const { call, handle, rest } = longCall<RestoreOptions>({ ...settings, signal: options.signal });
+    const input = { params: { id: snapshotId }, body: toWire(rest) };
+    return Sandbox.#of(client, await client.call("restoreSnapshot", input, call), handle);
+  }
+
+  /** Newest first, of the server and of its store. */
+  static async *list(
+    filter: SandboxFilter = {},
+    options: AttachOptions & ClientOptions = {},
+  ): AsyncGenerator<Sandbox, void, undefined> {
+    const { client, settings } = clientOf(options);
+    const { call, handle } = longCall<AttachOptions>({ ...settings, signal: options.signal });
+    const query = toWire(filter);
+    const records = everyItem((cursor) => client.call("listSandboxes", { query: { ...query, ...cursor } }, call));
+    for await (const record of records) yield Sandbox.#of(client, record, handle);
+  }
+
+  static #of(
+    client: Sandboxer,
+    record: Answer<"getSandbox"> & { readonly token?: string },
+    options: SandboxHandleOptions,
+  ): Sandbox {
+    return new Sandbox(client, fromWire(record), options);
+  }
+
+  /** As the server last told it; `refresh` asks again. */
+  get record(): SandboxRecord {
+    return this.#record;
+  }
+
+  async refresh(options: CallOptions = {}): Promise<SandboxRecord> {
+    return this.#note(fromWire(await this.client.call("getSandbox", { params: { id: this.id } }, options)));
+  }
+
+  /** Runs a line of shell, an argv, or code. Await it for the collected result, or iterate over its lines or bytes. */
+  exec(command: Command, options: ExecOptions = {}): Execution {
+    return new Execution(this.#processes.start(command, options), options);
+  }
+
+  /** Starts a process and gives it, without reading its output. */
+  async spawn(command: Command, options: SpawnOptions = {}): Promise<SandboxProcess> {
+    return this.#processes.start(command, options);
+  }
+
+  /** Starts a process in a terminal; a shell unless told otherwise. */
+  async pty(options: PtyOptions = {}): Promise<SandboxProcess> {
+    return this.#processes.pty(options);
+  }
+
+  /** Takes up a process that runs or has run, from an offset on; default: what nobody has read. */
+  async process(id: string, options: AttachProcessOptions = {}): Promise<SandboxProcess> {
+    return this.#processes.attach(id, options);
+  }
+
+  /** What was started over HTTP, oldest first. */
+  async processes(options: CallOptions = {}): Promise<ProcessRecord[]> {
+    return fromWire((await this.#calls.call("listProcesses", this.#target, options)).items);
+  }
+
+  /** Everything that runs inside. */
+  async processTable(options: CallOptions = {}): Promise<ProcessTableEntry[]> {
+    return fromWire((await this.#calls.call("processTable", this.#target, options)).items);
+  }
+
+  /** Captures it; it goes on. */
+  async snapshot(options: SnapshotSettings & LongCallOptions = {}): Promise<SnapshotRecord> {
+    const { call, rest } = longCall(options);
+    return fromWire(await this.#calls.call("createSnapshot", { ...this.#target, body: toWire(rest) }, call));
+  }
+
+  /** The snapshots that were taken of it, newest first. */
+  snapshots(options: CallOptions = {}): AsyncGenerator<SnapshotRecord, void, undefined> {
+    return this.client.snapshots.list({ sandboxId: this.id }, options);
+  }
+
+  /** What has changed in it since a snapshot. */
+  async diff(snapshotId: string, options: CallOptions & { readonly limit?: number } = {}): Promise<SnapshotDiff> {
+    return this.client.snapshots.diff(snapshotId, this, options);
+  }
+
+  /** Captures it once and makes new sandboxes of that; it goes on. */
+  async fork(options: ForkSettings & LongCallOptions & SandboxHandleOptions = {}): Promise<Sandbox[]> {
+    const { call, handle, rest } = longCall(options);
+    const { items } = await this.#calls.call("forkSandbox", { ...this.#target, body: toWire(rest) }, call);
+    return items.map((record) => Sandbox.#of(this.client, record, handle));
+  }
+
+  /** Puts it back to a snapshot, in place. */
+  async rewind(snapshotId: string, options: LongCallOptions = {}): Promise<SandboxRecord> {
+    const input = { ...this.#target, body: { snapshot_id: snapshotId } };
+    return this.#note(fromWire(await this.#calls.call("rewindSandbox", input, longCall(options).call)));
+  }
+
+  /** Saves everything and stops it. It can be taken up anywhere; using this handle wakes it again. */
+  async checkpoint(options: LongCallOptions = {}): Promise<SandboxRecord> {
+    const { call } = longCall(options);
+    return this.#calls.puttingDown(async () =>
+      this.#note(fromWire(await this.#calls.call("checkpointSandbox", this.#target, call))),
+    );
+  }
+
+  /** Wakes it on the client's server; a server that runs it is asked to give it up. */
+  async resume(options: LongCallOptions & { readonly checkpoint?: string } = {}): Promise<SandboxRecord> {
+    const { checkpoint } = options;
+    return this.#note(fromWire(await this.#calls.resume({ ...longCall(options).call, checkpoint })));
+  }
+
+  /** Moves it to another server of the store: a URL, or the id of an instance. This handle follows it. */
+  async handoff(to: string, options: LongCallOptions = {}): Promise<HandoffRecord> {
+    const { call } = longCall(options);
+    const moved = fromWire(await this.#calls.call("handoffSandbox", { ...this.#target, body: { to } }, call));
+    this.#note(moved.sandbox);
+    return moved;
+  }
+
+  /** Makes it anew from what it was made of, under the same id; its state is lost. */
+  async recreate(options: LongCallOptions = {}): Promise<SandboxRecord> {
+    const { call } = longCall(options);
+    return this.#note(fromWire(await this.#calls.call("recreateSandbox", this.#target, call)));
+  }
+
+  /** Changes name, labels or idle timeout. */
+  async update(change: SandboxChange, options: CallOptions = {}): Promise<SandboxRecord> {
+    const input = { ...this.#target, body: toWire(change) };
+    return this.#note(fromWire(await this.#calls.call("updateSandbox", input, options)));
+  }
+
+  /** Lets it live for this long from now, such as `4h`. */
+  async extendTtl(duration: string, options: CallOptions = {}): Promise<SandboxRecord> {
+    const input = { ...this.#target, body: { duration } };
+    return this.#note(fromWire(await this.#calls.call("extendTtl", input, options)));
+  }
+
+  /** Memory, disk and CPU that it uses now. */
+  async stats(options: CallOptions = {}): Promise<SandboxStats> {
+    return fromWire(await this.#calls.call("sandboxStats", this.#target, options));
+  }
+
+  /** Whether it answers, and how fast. */
+  async reachability(options: CallOptions = {}): Promise<Reachability> {
+    return fromWire(await this.client.call("reachability", this.#target, options));
+  }
+
+  /** What happens to it, as it happens. */
+  events(options: Omit<EventOptions, "sandboxId"> = {}): AsyncGenerator<EventRecord, void, undefined> {
+    return this.client.events({ ...options, sandboxId: this.id });
+  }
+
+  /** Destroys it and everything that is stored of it. */
+  async destroy(options: CallOptions = {}): Promise<void> {
+    await this.#calls.puttingDown(() => this.#calls.call("destroySandbox", this.#target, options));
+  }
+
+  /** The end of `await using`: destroyed, or saved with `keep`. One that is gone, or saved, already is left so. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await (this.#keep ? this.#putDown() : this.destroy());
+    } catch (error) {
+      if (!isSandboxerError(error, "sandbox_not_found", "sandbox_destroyed")) throw error;
+    }
+  }
+
+  async #putDown(): Promise<void> {
+    const { state } = await this.refresh();
+    if (state !== "stored" && state !== "destroyed") await this.checkpoint();
+  }
+
+  get #target(): { params: { id: string } } {
+    return { params: { id: this.id } };
+  }
+
+  #note(record: SandboxRecord): SandboxRecord {
+    this.#record = record;
+    return record;
+  }
+}
+
+function clientOf<Options extends ClientOptions>(
+  options: Options,
+): { client: Sandboxer; settings: Omit<Options, keyof ConnectionOptions | "client"> } {
+  const {
+    client,
+    url,
+    apiKey,
+    fetch,
+    signal: _,
+    retry,
+    ...settings
+  } = options as ConnectionOptions & {
+    readonly client?: Sandboxer;
+  };
+  const connection = Object.fromEntries(
+    Object.entries({ url, apiKey, fetch, retry }).filter(([, value]) => value !== undefined),
+  );
+  return { client: client ?? new Sandboxer(connection), settings: settings as never };
+}

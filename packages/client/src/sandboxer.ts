@@ -1,0 +1,83 @@
+import { followEvents, type EventOptions } from "./events.ts";
+import { everyItem } from "./pages.ts";
+import type {
+  BackendRecord,
+  EventRecord,
+  Expiry,
+  InstanceRecord,
+  OperationFilter,
+  OperationRecord,
+  ProfileRecord,
+  ServerRecord,
+} from "./records.ts";
+import { Snapshots } from "./snapshots.ts";
+import type { Answer, CallInput, CallOptions, JsonRouteName, WireOptions } from "./wire/call-types.ts";
+import { fromWire, toWire } from "./wire/naming.ts";
+import { Transport, type ConnectionOptions } from "./wire/transport.ts";
+
+/** A server, and what can be asked of it as a whole. Sandboxes are made by `Sandbox.create`. */
+export class Sandboxer {
+  readonly snapshots: Snapshots;
+  readonly transport: Transport;
+
+  constructor(options: ConnectionOptions = {}) {
+    this.transport = new Transport(options);
+    this.snapshots = new Snapshots(this);
+  }
+
+  /** Any route of the HTTP interface, as it is on the wire: parameters, query and body in, the answer out. */
+  call<Name extends JsonRouteName>(name: Name, input: CallInput<Name>, options?: WireOptions): Promise<Answer<Name>> {
+    return this.transport.call(name, input, options);
+  }
+
+  /** What is past its time; with `apply` it is destroyed. */
+  async expire({ apply = false, ...options }: CallOptions & { readonly apply?: boolean } = {}): Promise<Expiry> {
+    return fromWire(await this.call("expireSandboxes", { query: { apply } }, options));
+  }
+
+  /** What happens, as it happens. */
+  events(options: EventOptions = {}): AsyncGenerator<EventRecord, void, undefined> {
+    return followEvents(this.transport, options);
+  }
+
+  /** What is under way, and what was, newest first. */
+  async *operations(
+    filter: OperationFilter = {},
+    options: CallOptions = {},
+  ): AsyncGenerator<OperationRecord, void, undefined> {
+    const query = toWire(filter);
+    const items = everyItem((cursor) => this.call("listOperations", { query: { ...query, ...cursor } }, options));
+    for await (const item of items) yield fromWire(item);
+  }
+
+  /** With `waitSeconds`, up to 60, the answer comes at its end or after that time. */
+  async operation(
+    id: string,
+    { waitSeconds, ...options }: CallOptions & { readonly waitSeconds?: number } = {},
+  ): Promise<OperationRecord> {
+    const query = waitSeconds === undefined ? {} : { wait: waitSeconds };
+    return fromWire(await this.call("getOperation", { params: { id }, query }, options));
+  }
+
+  /** As their files say, with the names that these use. */
+  async profiles(options: CallOptions = {}): Promise<ProfileRecord[]> {
+    return (await this.call("listProfiles", {}, options)).items;
+  }
+
+  async profile(name: string, options: CallOptions = {}): Promise<ProfileRecord> {
+    return this.call("getProfile", { params: { name } }, options);
+  }
+
+  async backends(options: CallOptions = {}): Promise<BackendRecord[]> {
+    return fromWire((await this.call("listBackends", {}, options)).items);
+  }
+
+  /** Every server on the store. */
+  async instances(options: CallOptions = {}): Promise<InstanceRecord[]> {
+    return fromWire((await this.call("listInstances", {}, options)).items);
+  }
+
+  async info(options: CallOptions = {}): Promise<ServerRecord> {
+    return fromWire(await this.call("serverInfo", {}, options));
+  }
+}

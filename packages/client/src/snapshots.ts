@@ -1,0 +1,51 @@
+import { everyItem } from "./pages.ts";
+import type { SnapshotChange, SnapshotDiff, SnapshotFilter, SnapshotRecord } from "./records.ts";
+import type { Sandbox } from "./sandbox.ts";
+import type { Sandboxer } from "./sandboxer.ts";
+import type { CallOptions } from "./wire/call-types.ts";
+import { fromWire, toWire } from "./wire/naming.ts";
+
+/** The snapshots of a server. Where an id is asked for, a name does as well. */
+export class Snapshots {
+  readonly #client: Sandboxer;
+
+  constructor(client: Sandboxer) {
+    this.#client = client;
+  }
+
+  /** Newest first. */
+  async *list(filter: SnapshotFilter = {}, options: CallOptions = {}): AsyncGenerator<SnapshotRecord, void, undefined> {
+    const query = toWire(filter);
+    const items = everyItem((cursor) =>
+      this.#client.call("listSnapshots", { query: { ...query, ...cursor } }, options),
+    );
+    for await (const item of items) yield fromWire(item);
+  }
+
+  /** With `verify`, its data is looked at; `state` and `problem` then say what was found. */
+  async get(id: string, options: CallOptions & { readonly verify?: boolean } = {}): Promise<SnapshotRecord> {
+    const { verify, ...call } = options;
+    const query = verify === undefined ? {} : { verify };
+    return fromWire(await this.#client.call("getSnapshot", { params: { id }, query }, call));
+  }
+
+  async update(id: string, change: SnapshotChange, options: CallOptions = {}): Promise<SnapshotRecord> {
+    return fromWire(await this.#client.call("updateSnapshot", { params: { id }, body: toWire(change) }, options));
+  }
+
+  /** Refused while something live depends on it. */
+  async delete(id: string, options: CallOptions = {}): Promise<void> {
+    await this.#client.call("deleteSnapshot", { params: { id } }, options);
+  }
+
+  /** What changed from a snapshot to another one, or to a sandbox as it is now. */
+  async diff(
+    id: string,
+    to: string | Sandbox,
+    options: CallOptions & { readonly limit?: number } = {},
+  ): Promise<SnapshotDiff> {
+    const { limit, ...call } = options;
+    const query = { to: typeof to === "string" ? to : `sandbox:${to.id}`, ...(limit === undefined ? {} : { limit }) };
+    return fromWire(await this.#client.call("diffSnapshots", { params: { id }, query }, call));
+  }
+}
