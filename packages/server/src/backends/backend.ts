@@ -68,6 +68,8 @@ export interface SandboxSpec {
   readonly env: Readonly<Record<string, string>>;
   readonly resources: Resources;
   readonly network: "none" | "sandbox";
+  /** Variables, and the names of the secrets that they hold. A backend never sees it: it gets the values, in `env`. */
+  readonly secretRefs?: Readonly<Record<string, string>>;
   /** What its user hands to the backend by name, such as `repo`. */
   readonly inputs?: Readonly<Record<string, string>>;
   /** Where it is to live, as the profile says: the host, the base folder, the region. */

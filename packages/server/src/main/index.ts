@@ -19,6 +19,7 @@ import { countStoredSandboxes, openDurability, type Durability } from "./durabil
 import { createObserver } from "./observer.ts";
 import { httpPeers } from "./peers.ts";
 import { openProfiles } from "./profiles.ts";
+import { openSecrets } from "./secrets.ts";
 import { VERSION } from "./version.ts";
 
 export interface RunningServer {
@@ -100,6 +101,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       backends: new Map([[backend.name, backend]]),
       defaultBackend: backend.name,
       profiles,
+      secrets: openSecrets(config, (message) => log.warn(message)),
       durable: parts.durability?.durable,
       url,
       peers: httpPeers,

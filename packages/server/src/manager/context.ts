@@ -1,6 +1,7 @@
 import { SandboxerError, type SandboxState } from "@sandboxer/protocol";
 import type { SandboxBackend } from "../backends/backend.ts";
 import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
+import type { SecretResolver } from "../secrets/secret.ts";
 import type { Clock } from "../support/clock.ts";
 import type { DurableStore } from "./durable-store.ts";
 import { EventLog } from "./events/event-log.ts";
@@ -13,6 +14,7 @@ export interface ManagerOptions {
   readonly backends: ReadonlyMap<string, SandboxBackend>;
   readonly defaultBackend: string;
   readonly profiles: ProfileCatalog;
+  readonly secrets: SecretResolver;
   /** Absent: nothing can be saved or restored. */
   readonly durable: DurableStore | undefined;
   /** Where this server can be reached. */

@@ -13,8 +13,8 @@ export async function createFromRequest(
 ): Promise<CreatedSandbox> {
   const { profiles } = context.options;
   if (body.profile === undefined) return createSandbox(context, { plan: planOfRequest(context, body) }, options);
-  const { request, placement, setup } = applyProfile(profiles.get(body.profile), body);
+  const { request, placement, setup, secretRefs } = applyProfile(profiles.get(body.profile), body);
   const plan = planOfRequest(context, request);
-  const spec = { ...plan.spec, placement, setup };
+  const spec = { ...plan.spec, placement, setup, secretRefs };
   return createSandbox(context, { plan: { ...plan, spec } }, options);
 }

@@ -1,7 +1,8 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import type { Lineage } from "@sandboxer/protocol";
-import type { AcquireRequest, SandboxHandle, SnapshotPayload } from "../backends/backend.ts";
+import type { SandboxHandle, SnapshotPayload } from "../backends/backend.ts";
 import type { CallOptions } from "../support/call-options.ts";
+import { acquireRequest } from "./acquire-request.ts";
 import { adoptExecution } from "./adopt-execution.ts";
 import type { SandboxClient } from "./client.ts";
 import type { ManagerContext } from "./context.ts";
@@ -106,7 +107,7 @@ async function acquire(
   track: Track,
 ): Promise<SandboxHandle> {
   const backend = context.backend(facts.backend);
-  const request: AcquireRequest = { sandboxId: facts.sandboxId, spec: facts.spec };
+  const request = await acquireRequest(context, facts, track.options);
   const handle =
     source === undefined
       ? await backend.acquire(request, track.options)

@@ -1,4 +1,5 @@
 import { SandboxerError } from "@sandboxer/protocol";
+import { acquireRequest } from "./acquire-request.ts";
 import type { ManagerContext } from "./context.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
@@ -22,7 +23,8 @@ export async function recreateSandbox(
       if (sandbox.client !== undefined) {
         throw new SandboxerError("sandbox_in_use", "A client is attached to the sandbox.");
       }
-      const fresh = await context.backend(backend).acquire({ sandboxId: sandbox.id, spec }, track.options);
+      const request = await acquireRequest(context, sandbox.facts, track.options);
+      const fresh = await context.backend(backend).acquire(request, track.options);
       try {
         await runSetup(fresh, spec.setup ?? [], track.options);
       } catch (error) {

@@ -1,5 +1,6 @@
 import { asSandboxerError, SandboxerError, type Head } from "@sandboxer/protocol";
 import type { SandboxHandle } from "../backends/backend.ts";
+import { acquireRequest } from "./acquire-request.ts";
 import { adoptExecution } from "./adopt-execution.ts";
 import type { AttachRequest } from "./attach.ts";
 import type { ManagerContext } from "./context.ts";
@@ -91,8 +92,8 @@ async function load(context: ManagerContext, head: Head, request: AttachRequest,
     track.lap("unpack");
     const backend = context.backend(head.backend);
     try {
-      const spec = storedFacts(sandboxId, head).spec;
-      return await backend.acquireFromSnapshot({ sandboxId, spec }, state, track.options);
+      const request = await acquireRequest(context, storedFacts(sandboxId, head), track.options);
+      return await backend.acquireFromSnapshot(request, state, track.options);
     } catch (thrown) {
       const error = asSandboxerError(thrown);
       throw new SandboxerError(error.code, `${name}: ${error.message}`, {

@@ -18,6 +18,7 @@ const storedSpecSchema = z.object({
     fileBytes: amount,
   } satisfies Record<keyof Resources, z.ZodType>),
   network: z.enum(["none", "sandbox"]),
+  secretRefs: words.exactOptional(),
   inputs: words.exactOptional(),
   placement: words.exactOptional(),
   setup: z.array(z.string()).exactOptional(),

@@ -23,6 +23,8 @@ import type { OperationRecord } from "../../../src/manager/observer.ts";
 import { SandboxManager } from "../../../src/manager/sandbox-manager.ts";
 import { httpPeers, ringOver } from "../../../src/main/peers.ts";
 import { ProfileCatalog } from "../../../src/profiles/profile-catalog.ts";
+import type { SecretResolver } from "../../../src/secrets/secret.ts";
+import { SecretSources } from "../../../src/secrets/secret-sources.ts";
 import { openStore } from "../../../src/store/open-store.ts";
 import type { ObjectStore } from "../../../src/store/store.ts";
 import { systemClock } from "../../../src/support/clock.ts";
@@ -46,6 +48,8 @@ export interface TestServerOptions {
   readonly handoffTimeoutMs?: number;
   /** Whether servers ring one another over HTTP (default), besides in the store. */
   readonly ring?: boolean;
+  readonly profiles?: ProfileCatalog;
+  readonly secrets?: SecretResolver;
 }
 
 /** A server of the real parts, in this process, over the fake backend. */
@@ -134,7 +138,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const manager: SandboxManager = new SandboxManager({
     backends: new Map([["fake", options.wrapBackend?.(backend) ?? backend]]),
     defaultBackend: "fake",
-    profiles: new ProfileCatalog([]),
+    profiles: options.profiles ?? new ProfileCatalog([]),
+    secrets: options.secrets ?? new SecretSources({ definitions: {}, environment: {}, warn: () => {} }),
     durable: durability?.durable,
     url: `http://127.0.0.1:${port}`,
     peers: httpPeers,

@@ -1,0 +1,85 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { profileSchema, type Profile, type SandboxRecord } from "@sandboxer/protocol";
+import { expect, test } from "vitest";
+import { ProfileCatalog } from "../../src/profiles/profile-catalog.ts";
+import { SecretSources } from "../../src/secrets/secret-sources.ts";
+import { startTestServer, type TestServer } from "../websocket/support/test-server.ts";
+import { HttpClient, type ErrorAnswer } from "./support.ts";
+
+function catalogOf(...profiles: object[]): ProfileCatalog {
+  const entries = profiles.map((profile) => profileSchema.parse(profile) as Profile);
+  return new ProfileCatalog(
+    entries.map((profile) => ({ profile, file: "test", bundled: false, overrides: undefined })),
+  );
+}
+
+const WORK = {
+  name: "profile.work",
+  backends: ["fake"],
+  isolation: "none",
+  ttl: { default: "1h", max: "2h" },
+  labels: { team: "ml" },
+  setup: ["echo ready > /workspace/ready"],
+  secret_refs: { TOKEN: "github" },
+};
+
+async function startWithProfiles(...profiles: object[]): Promise<TestServer> {
+  const secrets = new SecretSources({
+    definitions: { github: { environment: "GITHUB" } },
+    environment: { GITHUB: "s3cret-value" },
+    warn: () => {},
+  });
+  return startTestServer({ profiles: catalogOf(...profiles), secrets });
+}
+
+async function outputOf(server: TestServer, id: string, shell: string): Promise<string> {
+  const http = new HttpClient(server);
+  return (await http.call<{ stdout: string }>("POST", `/v1/sandboxes/${id}/exec`, { shell })).body.stdout;
+}
+
+test("a profile fills in what a request leaves open; its setup has run; its limit holds", async () => {
+  const server = await startWithProfiles(WORK);
+  const http = new HttpClient(server);
+  const made = await http.create({ profile: "profile.work", labels: { mine: "1" } });
+  expect(made).toMatchObject({ profile: "profile.work", labels: { team: "ml", mine: "1" } });
+  expect(made.expires_at).not.toBeNull();
+  expect(await outputOf(server, made.id, "cat /workspace/ready")).toBe("ready\n");
+  const tooLong = await http.call<ErrorAnswer>("POST", "/v1/sandboxes", { profile: "profile.work", ttl: "3h" });
+  expect([tooLong.status, tooLong.body.error.code]).toEqual([422, "ttl_too_long"]);
+  const extended = await http.call<ErrorAnswer>("PATCH", `/v1/sandboxes/${made.id}/ttl`, { duration: "3h" });
+  expect([extended.status, extended.body.error.code]).toEqual([422, "ttl_too_long"]);
+  const listed = await http.call<{ items: { name: string }[] }>("GET", "/v1/profiles");
+  expect(listed.body.items.map(({ name }) => name)).toEqual(["profile.work"]);
+});
+
+test("a setup that fails fails the creation, says how, and leaves nothing", async () => {
+  const server = await startWithProfiles({ ...WORK, setup: ["echo no luck", "exit 3"] });
+  const http = new HttpClient(server);
+  const failed = await http.call<ErrorAnswer>("POST", "/v1/sandboxes", { profile: "profile.work" });
+  expect([failed.status, failed.body.error.code]).toEqual([500, "sandbox_failed"]);
+  expect(failed.body.error.details).toMatchObject({ command: "exit 3", exit_code: 3 });
+  expect((await http.call<{ items: unknown[] }>("GET", "/v1/sandboxes")).body.items).toEqual([]);
+});
+
+test("a secret is inside, also after a wake, and nowhere in what is stored, listed or told", async () => {
+  const server = await startWithProfiles(WORK);
+  const http = new HttpClient(server);
+  const { id } = await http.create({ profile: "profile.work" });
+  expect(await outputOf(server, id, "echo $TOKEN")).toBe("s3cret-value\n");
+  await http.call<SandboxRecord>("POST", `/v1/sandboxes/${id}/checkpoint`);
+  const head = await readFile(join(server.storeFolder ?? "", id, "metadata.json"), "utf8");
+  expect(head).toContain("github");
+  expect(head).not.toContain("s3cret-value");
+  await http.call("POST", `/v1/sandboxes/${id}/resume`);
+  expect(await outputOf(server, id, "echo $TOKEN")).toBe("s3cret-value\n");
+  const told = [await http.get(id), await http.call("GET", "/v1/events"), await http.call("GET", "/v1/operations")];
+  expect(JSON.stringify(told)).not.toContain("s3cret-value");
+});
+
+test("a secret that cannot be had fails the creation by its name", async () => {
+  const server = await startWithProfiles({ ...WORK, secret_refs: { TOKEN: "absent" } });
+  const failed = await new HttpClient(server).call<ErrorAnswer>("POST", "/v1/sandboxes", { profile: "profile.work" });
+  expect([failed.status, failed.body.error.code]).toEqual([503, "secret_unavailable"]);
+  expect(failed.body.error.message).toContain("absent");
+});
