@@ -11,7 +11,7 @@ export async function* readServerSentEvents(
   const decoder = new TextDecoder();
   let rest = "";
   let fields: { id?: string; event?: string; data?: string } = {};
-  for await (const bytes of body as unknown as AsyncIterable<Uint8Array>) {
+  for await (const bytes of chunksOf(body)) {
     const lines = (rest + decoder.decode(bytes, { stream: true })).split(/\r\n|\n|\r(?!$)/);
     rest = lines.pop() ?? "";
     for (const line of lines) {
@@ -20,6 +20,16 @@ export async function* readServerSentEvents(
         fields = {};
       } else fields = withField(fields, line);
     }
+  }
+}
+
+/** Not every browser can iterate over a stream. */
+async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = body.getReader();
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
+  } finally {
+    reader.cancel().catch(() => {});
   }
 }
 

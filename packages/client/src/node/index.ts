@@ -1,0 +1,36 @@
+/**
+ * Whole folders between this machine and a sandbox. Node only: it reads and writes local files.
+ *
+ * ```ts
+ * import { downloadFolder, uploadFolder } from "@sandboxer/client/node";
+ * ```
+ */
+import type { Sandbox } from "../sandbox.ts";
+import type { UploadResult } from "../sandbox-files.ts";
+import type { CallOptions } from "../wire/call-types.ts";
+import { packFolder, type PackOptions } from "./pack-folder.ts";
+import { unpackFolder, type UnpackResult } from "./unpack-folder.ts";
+
+export { packFolder, unpackFolder, type PackOptions, type UnpackResult };
+
+/** Puts what a local folder holds into a folder of the sandbox, which is made if need be. */
+export async function uploadFolder(
+  sandbox: Sandbox,
+  localFolder: string,
+  path: string,
+  options: CallOptions & PackOptions = {},
+): Promise<UploadResult> {
+  const { filter, ...call } = options;
+  return sandbox.files.uploadTar(path, packFolder(localFolder, { filter }), call);
+}
+
+/** Puts what a folder of the sandbox holds into a local folder, which is made if need be. */
+export async function downloadFolder(
+  sandbox: Sandbox,
+  path: string,
+  localFolder: string,
+  options: CallOptions & { readonly skipUnreadable?: boolean | undefined } = {},
+): Promise<UnpackResult> {
+  const tar = await sandbox.files.downloadTar(path, options);
+  return unpackFolder(tar, localFolder);
+}

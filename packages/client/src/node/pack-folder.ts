@@ -1,0 +1,63 @@
+import { open, readdir, readlink, lstat } from "node:fs/promises";
+import { join } from "node:path";
+import { encodeHeader, endOfTar, padding } from "../tar/encode.ts";
+import type { TarEntry } from "../tar/entry.ts";
+
+export interface PackOptions {
+  /** Says of each path, relative to the folder and with `/`, whether it is taken along; of a folder, with all below it. */
+  readonly filter?: ((path: string) => boolean) | undefined;
+}
+
+/** A local folder as a tar: files, folders and symbolic links, by name. Sockets, pipes and devices are left out. */
+export async function* packFolder(
+  folder: string,
+  { filter = () => true }: PackOptions = {},
+): AsyncGenerator<Uint8Array, void, undefined> {
+  yield* packBelow(folder, "", filter);
+  yield endOfTar();
+}
+
+async function* packBelow(
+  folder: string,
+  below: string,
+  filter: (path: string) => boolean,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const names = (await readdir(join(folder, below))).toSorted();
+  for (const name of names) {
+    const path = below === "" ? name : `${below}/${name}`;
+    if (!filter(path)) continue;
+    const entry = await entryOf(join(folder, path), path);
+    if (entry === undefined) continue;
+    if (entry.kind === "file") yield* packFile(join(folder, path), entry);
+    else yield encodeHeader(entry);
+    if (entry.kind === "folder") yield* packBelow(folder, path, filter);
+  }
+}
+
+async function entryOf(path: string, name: string): Promise<TarEntry | undefined> {
+  const facts = await lstat(path);
+  const common = { name, mode: facts.mode & 0o7777, modifiedAtMs: facts.mtimeMs };
+  if (facts.isFile()) return { ...common, kind: "file", sizeBytes: facts.size };
+  if (facts.isDirectory()) return { ...common, kind: "folder", sizeBytes: 0 };
+  if (!facts.isSymbolicLink()) return undefined;
+  return { ...common, kind: "symlink", sizeBytes: 0, linkTarget: await readlink(path) };
+}
+
+/** A file that grows or shrinks meanwhile is cut or filled up, so that the tar stays one. */
+async function* packFile(path: string, entry: TarEntry): AsyncGenerator<Uint8Array, void, undefined> {
+  yield encodeHeader(entry);
+  let left = entry.sizeBytes;
+  if (left > 0) {
+    await using file = await open(path);
+    for await (const chunk of file.createReadStream({ end: left - 1, autoClose: false })) {
+      left -= (chunk as Uint8Array).length;
+      yield chunk as Uint8Array;
+    }
+  }
+  while (left > 0) {
+    const zeros = new Uint8Array(Math.min(left, 64 * 1024));
+    left -= zeros.length;
+    yield zeros;
+  }
+  yield padding(entry.sizeBytes);
+}

@@ -1,0 +1,102 @@
+import { constants } from "node:fs";
+import { chmod, lstat, mkdir, open, rm, symlink, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol/errors";
+import { ByteReader } from "../tar/byte-reader.ts";
+import { decodeHeader, paddingOf, type UnknownEntry } from "../tar/decode.ts";
+import type { TarEntry } from "../tar/entry.ts";
+
+export interface UnpackResult {
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/**
+ * Unpacks a tar that came out of a sandbox, which may be hostile: nothing is written outside the folder, no link is
+ * followed, and what is no file, folder or symbolic link is refused. Files that are there are replaced.
+ */
+export async function unpackFolder(tar: AsyncIterable<Uint8Array>, folder: string): Promise<UnpackResult> {
+  await mkdir(folder, { recursive: true });
+  const reader = new ByteReader(tar);
+  /** Folders get their times and modes at the end: what is put into them would change the one, and need the other. */
+  const folders: (() => Promise<void>)[] = [];
+  let [files, bytes] = [0, 0];
+  try {
+    for (let entry = await decodeHeader(reader); entry !== undefined; entry = await decodeHeader(reader)) {
+      const parts = safeParts(entry);
+      if (parts.length > 0) {
+        const finish = await unpackEntry(reader, entry, folder, parts);
+        if (finish !== undefined) folders.push(finish);
+        if (entry.kind === "file") [files, bytes] = [files + 1, bytes + entry.sizeBytes];
+      }
+      await reader.skip(paddingOf(entry.sizeBytes));
+    }
+    for (const finish of folders.toReversed()) await finish();
+  } finally {
+    await reader.close();
+  }
+  return { files, bytes };
+}
+
+async function unpackEntry(
+  reader: ByteReader,
+  entry: TarEntry | UnknownEntry,
+  folder: string,
+  parts: readonly string[],
+): Promise<(() => Promise<void>) | undefined> {
+  const path = join(folder, ...parts);
+  await realFolder(folder, parts.slice(0, -1));
+  const modified = new Date(entry.modifiedAtMs);
+  switch (entry.kind) {
+    case "folder":
+      await realFolder(folder, parts);
+      return async () => {
+        await chmod(path, entry.mode & 0o777);
+        await utimes(path, modified, modified);
+      };
+    case "symlink":
+      await rm(path, { recursive: true, force: true });
+      await symlink(entry.linkTarget ?? "", path);
+      return undefined;
+    case "file": {
+      await rm(path, { recursive: true, force: true });
+      const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+      await using file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+      for await (const piece of reader.pieces(entry.sizeBytes)) await file.writeFile(piece);
+      // Bits that would give the file's owner to whoever runs it are not taken over.
+      await file.chmod(entry.mode & 0o777);
+      await file.utimes(modified, modified);
+      return undefined;
+    }
+    case "other":
+      throw refused(entry.name, "it is no file, folder or symbolic link");
+  }
+}
+
+/** Makes the folders of a path, and makes sure that none of them is a link to elsewhere. */
+async function realFolder(root: string, parts: readonly string[]): Promise<void> {
+  let path = root;
+  for (const part of parts) {
+    path = join(path, part);
+    const facts = await lstat(path).catch(() => undefined);
+    if (facts === undefined) await mkdir(path);
+    else if (!facts.isDirectory()) {
+      if (facts.isSymbolicLink()) throw refused(path, "a link is in its way");
+      await rm(path);
+      await mkdir(path);
+    }
+  }
+}
+
+function safeParts({ name }: TarEntry | UnknownEntry): string[] {
+  if (name.startsWith("/") || name.includes("\0")) throw refused(name, "its path leads out of the folder");
+  const parts = name.split("/").filter((part) => part !== "" && part !== ".");
+  if (parts.includes("..")) throw refused(name, "its path leads out of the folder");
+  return parts;
+}
+
+function refused(name: string, why: string): SandboxerError {
+  return new SandboxerError("permission_denied", `"${name}" of the tar was not unpacked: ${why}.`, {
+    hint: "What came before it is there. The sandbox may be trying to write outside the folder.",
+  });
+}
