@@ -23,20 +23,21 @@ export const environmentSchema = z.record(
 
 const labelsSchema = z.record(z.string().min(1).max(128), z.string().max(1024));
 
-/** The first message on `/create`. Unknown fields are ignored, and named in the log. */
+/** The first message on `/create`. Unknown fields are ignored, and named in the log. What is absent is off, or the profile's. */
 export const creationMessageSchema = z.object({
   idle_timeout: seconds.optional(),
-  enable_checkpoint: z.boolean().default(false),
-  enable_idle_timeout_auto_checkpoint: z.boolean().default(false),
-  enable_sandbox_handoff: z.boolean().default(false),
-  on_disconnect: z.enum(["keep", "checkpoint"]).default("keep"),
+  enable_checkpoint: z.boolean().optional(),
+  enable_idle_timeout_auto_checkpoint: z.boolean().optional(),
+  enable_sandbox_handoff: z.boolean().optional(),
+  on_disconnect: z.enum(["keep", "checkpoint"]).optional(),
   filesystem_snapshot_name: z.string().optional(),
   backend: z.string().optional(),
+  profile: z.string().optional(),
   image: z.string().min(1).max(4096).optional(),
-  env: environmentSchema.default({}),
-  labels: labelsSchema.default({}),
-  resources: resourcesSchema.default({}),
-  network: z.enum(["none", "sandbox"]).default("none"),
+  env: environmentSchema.optional(),
+  labels: labelsSchema.optional(),
+  resources: resourcesSchema.optional(),
+  network: z.enum(["none", "sandbox"]).optional(),
 });
 export type CreationMessage = z.infer<typeof creationMessageSchema>;
 

@@ -1,7 +1,7 @@
 import type { SandboxerError } from "@sandboxer/protocol";
 
 /** Why something happens to a sandbox without its client having asked for it. */
-export type Cause = "idle" | "drain" | "disconnect" | "handoff" | "request";
+export type Cause = "idle" | "drain" | "disconnect" | "handoff" | "request" | "expired";
 
 export type Notice =
   | { readonly type: "saving"; readonly cause: Cause }

@@ -5,17 +5,20 @@ import { dropFor, saveFor } from "./put-down.ts";
 
 const LOOK_MS = 200;
 
-/** Ends sandboxes that nobody uses. Gives a function that stops it. */
+/** Puts down sandboxes that nobody uses, or whose time is over. Gives a function that stops it. */
 export function reapIdleSandboxes(context: ManagerContext): () => void {
   const busy = new Set<LiveSandbox>();
   const timer = setInterval(() => {
     if (context.draining || context.options.durable?.ownership.frozen === true) return;
     for (const sandbox of context.sandboxes.values()) {
-      if (busy.has(sandbox) || !sandbox.isIdle(context.nowMs)) continue;
+      if (busy.has(sandbox)) continue;
+      const expired = isExpired(context, sandbox);
+      if (!expired && !sandbox.isIdle(context.nowMs)) continue;
       busy.add(sandbox);
+      const reaped = expired ? retire(context, sandbox) : reap(context, sandbox);
       context.behind(
         "end of an idle sandbox",
-        reap(context, sandbox).finally(() => busy.delete(sandbox)),
+        reaped.finally(() => busy.delete(sandbox)),
       );
     }
   }, LOOK_MS);
@@ -29,4 +32,17 @@ async function reap(context: ManagerContext, sandbox: LiveSandbox): Promise<void
   };
   const { enable_idle_timeout_auto_checkpoint: save } = sandbox.facts.flags;
   await unlessCalledOff((save ? saveFor : dropFor)(context, sandbox, "idle", lastLook));
+}
+
+function isExpired({ options }: ManagerContext, { state, facts }: LiveSandbox): boolean {
+  const { expires_at } = facts.about;
+  return state === "running" && expires_at !== null && Date.parse(expires_at) <= options.clock.wallMs();
+}
+
+/** A sandbox whose time is over stops, with what executes. What can be saved is saved: only `expire` destroys it. */
+async function retire(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
+  const lastLook = (): void => {
+    if (!isExpired(context, sandbox)) throw new CalledOff();
+  };
+  await unlessCalledOff((sandbox.durable ? saveFor : dropFor)(context, sandbox, "expired", lastLook));
 }

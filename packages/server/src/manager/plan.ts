@@ -5,11 +5,12 @@ import {
   SandboxerError,
   type About,
   type CreateRequestBody,
-  type CreationMessage,
   type HeadFlags,
 } from "@sandboxer/protocol";
 import type { SandboxSpec } from "../backends/backend.ts";
+import { applyProfile, type AppliedProfile } from "../profiles/apply-profile.ts";
 import type { ManagerContext } from "./context.ts";
+import { placeSandbox } from "./place.ts";
 
 /** What is going to be made: every default decided, nothing done yet. */
 export interface SandboxPlan {
@@ -22,60 +23,61 @@ export interface SandboxPlan {
   readonly filesystemSnapshot: string | undefined;
 }
 
-/** Clients of the WebSocket protocol get what they ask for, and nothing that they do not. */
-export function planOfMessage(context: ManagerContext, message: CreationMessage): SandboxPlan {
-  const { defaultBackend, defaultIdleTimeoutMs } = context.options;
+/**
+ * What a sandbox has that neither its request nor its profile says. Clients of the WebSocket protocol get nothing that
+ * they did not ask for; over HTTP a sandbox can be saved, moved and woken again wherever that is possible.
+ */
+export type Manner = "as asked" | "durable";
+
+/** Fills in what a request leaves open: from its profile, then from the server. */
+export async function planSandbox(
+  context: ManagerContext,
+  body: CreateRequestBody,
+  manner: Manner,
+): Promise<SandboxPlan> {
+  const { defaultBackend, defaultIdleTimeoutMs, profiles } = context.options;
+  const applied = body.profile === undefined ? undefined : applyProfile(profiles.get(body.profile), body);
+  const request = applied?.request ?? body;
+  const placement = await placeSandbox(applied, request.backend ?? defaultBackend);
   return {
-    backend: message.backend ?? defaultBackend,
-    spec: {
-      ...(message.image === undefined ? {} : { image: message.image }),
-      env: message.env,
-      resources: resourcesInBytes(message.resources),
-      network: message.network,
-    },
-    labels: message.labels,
-    flags: {
-      enable_checkpoint: message.enable_checkpoint,
-      enable_idle_timeout_auto_checkpoint: message.enable_idle_timeout_auto_checkpoint,
-      enable_sandbox_handoff: message.enable_sandbox_handoff,
-      on_disconnect: message.on_disconnect,
-    },
-    idleTimeoutMs: message.idle_timeout === undefined ? defaultIdleTimeoutMs : message.idle_timeout * 1000,
-    about: aboutSchema.parse({}),
-    filesystemSnapshot: message.filesystem_snapshot_name,
+    backend: placement.backend,
+    spec: specOf(request, applied),
+    labels: request.labels ?? {},
+    flags: flagsOf(context, request, placement.backend, manner),
+    idleTimeoutMs: idleTimeoutMs(request.idle_timeout) ?? defaultIdleTimeoutMs,
+    about: aboutSchema.parse({
+      name: request.name,
+      profile: request.profile,
+      key: request.key,
+      expires_at: expiresAt(context, request.ttl),
+      placement: applied === undefined ? null : placement,
+    }),
+    filesystemSnapshot: request.filesystem_snapshot_name,
   };
 }
 
-/** Over HTTP a sandbox can be saved, moved and woken again wherever that is possible, unless told otherwise. */
-export function planOfRequest(context: ManagerContext, body: CreateRequestBody): SandboxPlan {
-  const { defaultBackend, defaultIdleTimeoutMs, durable } = context.options;
-  const backend = context.backend(body.backend ?? defaultBackend);
-  const savable = durable !== undefined && backend.capabilities.snapshot === "full";
-  const enable_checkpoint = body.enable_checkpoint ?? savable;
+function specOf(request: CreateRequestBody, applied: AppliedProfile | undefined): SandboxSpec {
   return {
-    backend: backend.name,
-    spec: {
-      ...(body.image === undefined ? {} : { image: body.image }),
-      env: body.env ?? {},
-      resources: resourcesInBytes(body.resources ?? {}),
-      network: body.network ?? "none",
-      ...(body.inputs === undefined ? {} : { inputs: body.inputs }),
-    },
-    labels: body.labels ?? {},
-    flags: {
-      enable_checkpoint,
-      enable_idle_timeout_auto_checkpoint: body.enable_idle_timeout_auto_checkpoint ?? enable_checkpoint,
-      enable_sandbox_handoff: body.enable_sandbox_handoff ?? enable_checkpoint,
-      on_disconnect: body.on_disconnect ?? "keep",
-    },
-    idleTimeoutMs: idleTimeoutMs(body.idle_timeout) ?? defaultIdleTimeoutMs,
-    about: aboutSchema.parse({
-      name: body.name,
-      profile: body.profile,
-      key: body.key,
-      expires_at: expiresAt(context, body.ttl),
-    }),
-    filesystemSnapshot: body.filesystem_snapshot_name,
+    ...(request.image === undefined ? {} : { image: request.image }),
+    env: request.env ?? {},
+    resources: resourcesInBytes(request.resources ?? {}),
+    network: request.network ?? "none",
+    ...(request.inputs === undefined ? {} : { inputs: request.inputs }),
+    ...(applied === undefined
+      ? {}
+      : { placement: applied.placement, setup: applied.setup, secretRefs: applied.secretRefs }),
+  };
+}
+
+function flagsOf(context: ManagerContext, request: CreateRequestBody, backend: string, manner: Manner): HeadFlags {
+  const savable = context.options.durable !== undefined && context.backend(backend).capabilities.snapshot === "full";
+  const enable_checkpoint = request.enable_checkpoint ?? (manner === "durable" && savable);
+  const default_ = manner === "durable" && enable_checkpoint;
+  return {
+    enable_checkpoint,
+    enable_idle_timeout_auto_checkpoint: request.enable_idle_timeout_auto_checkpoint ?? default_,
+    enable_sandbox_handoff: request.enable_sandbox_handoff ?? default_,
+    on_disconnect: request.on_disconnect ?? "keep",
   };
 }
 

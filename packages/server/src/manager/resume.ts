@@ -1,4 +1,4 @@
-import { SandboxerError } from "@sandboxer/protocol";
+import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import { attachSandbox } from "./attach.ts";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
@@ -25,6 +25,7 @@ export async function resumeSandbox(
     live.touch(context.nowMs);
     return live;
   }
+  await refuseExpired(context, sandboxId);
   try {
     return await attachSandbox(
       context,
@@ -47,4 +48,15 @@ export async function resumeSandbox(
     }
     throw error;
   }
+}
+
+/** It would be put down again at once. */
+async function refuseExpired({ options }: ManagerContext, sandboxId: string): Promise<void> {
+  const head = isSandboxId(sandboxId) ? await options.durable?.ownership.read(sandboxId) : undefined;
+  const expiresAt = head?.about?.expires_at ?? null;
+  if (head?.state === "deleted" || expiresAt === null || Date.parse(expiresAt) > options.clock.wallMs()) return;
+  throw new SandboxerError("wrong_state", `The sandbox's time was over at ${expiresAt}.`, {
+    hint: `Give it more with \`sandboxer extend-ttl ${sandboxId} --duration 1h\`, then wake it.`,
+    details: { state: "stored", expires_at: expiresAt },
+  });
 }

@@ -8,7 +8,7 @@ import {
 } from "@sandboxer/protocol";
 import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
 import type { CallOptions } from "../support/call-options.ts";
-import { amendSandbox, extendTtl, type Amendments } from "./amend.ts";
+import { amendSandbox, type Amendments } from "./amend.ts";
 import { createFromRequest } from "./create-from-request.ts";
 import { describeLive } from "./describe.ts";
 import { destroyById } from "./destroy-by-id.ts";
@@ -27,7 +27,7 @@ import type { VerbOptions } from "./tracked.ts";
 import { attachSandbox, type AttachRequest } from "./attach.ts";
 import type { SandboxClient } from "./client.ts";
 import { ManagerContext, type ManagerOptions } from "./context.ts";
-import { createSandbox, type CreatedSandbox, type CreateRequest } from "./create.ts";
+import type { CreatedSandbox, CreateRequest } from "./create.ts";
 import { destroySandbox } from "./destroy.ts";
 import { detachClient } from "./disconnect.ts";
 import { drainSandboxes } from "./drain.ts";
@@ -39,7 +39,6 @@ import type { Execution } from "./execution.ts";
 import { reapIdleSandboxes } from "./idle.ts";
 import { ProcessVerbs } from "./processes/process-verbs.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
-import { planOfMessage } from "./plan.ts";
 import { runningSandbox } from "./running.ts";
 import { saveAndRelease } from "./save.ts";
 import { snapshotFilesystem } from "./snapshot-filesystem.ts";
@@ -132,7 +131,7 @@ export class SandboxManager {
   }
 
   create(body: CreateRequestBody, options?: VerbOptions): Promise<CreatedSandbox> {
-    return createFromRequest(this.#context, body, options);
+    return createFromRequest(this.#context, body, "durable", {}, options);
   }
 
   /** For the WebSocket protocol; the client is attached to the new sandbox. */
@@ -141,8 +140,7 @@ export class SandboxManager {
     request: Pick<CreateRequest, "client" | "onOwnership">,
     options?: CallOptions,
   ): Promise<CreatedSandbox> {
-    const plan = planOfMessage(this.#context, message);
-    return createSandbox(this.#context, { ...request, plan }, options);
+    return createFromRequest(this.#context, message, "as asked", request, options);
   }
 
   attach(request: AttachRequest, options?: CallOptions): Promise<LiveSandbox> {
@@ -162,12 +160,8 @@ export class SandboxManager {
     return handOver(this.#context, request);
   }
 
-  amend(sandbox: LiveSandbox, amendments: Amendments): Promise<void> {
-    return amendSandbox(this.#context, sandbox, amendments);
-  }
-
-  extendTtl(sandbox: LiveSandbox, duration: string): Promise<void> {
-    return extendTtl(this.#context, sandbox, duration);
+  amend(sandboxId: string, epoch: number | undefined, amendments: Amendments): Promise<SandboxRecord> {
+    return amendSandbox(this.#context, sandboxId, epoch, amendments);
   }
 
   expire(apply: boolean): Promise<Expiry> {

@@ -21,9 +21,31 @@ describe.each([
     expect(client.rest()).toEqual([]);
   });
 
+  test("what is not asked for is off", async () => {
+    const server = await start();
+    const { id } = await server.create({});
+    const { facts } = await server.manager.running(id);
+    expect(facts).toMatchObject({
+      flags: {
+        enable_checkpoint: false,
+        enable_idle_timeout_auto_checkpoint: false,
+        enable_sandbox_handoff: false,
+        on_disconnect: "keep",
+      },
+      spec: { env: {}, resources: {}, network: "none" },
+      idleTimeoutMs: 300_000,
+    });
+  });
+
+  test("a profile that is not there is named", async () => {
+    const server = await start();
+    const client = server.connect("/create").send({ profile: "small" });
+    expect((await client.event("error")).message).toContain("small");
+  });
+
   test("fields that are not known are ignored", async () => {
     const server = await start();
-    const client = server.connect("/create").send({ idle_timeout: 60, colour: "blue", profile: "small" });
+    const client = server.connect("/create").send({ idle_timeout: 60, colour: "blue", shape: "round" });
     expect(await client.until("RUNNING")).toEqual(CREATED);
   });
 

@@ -23,7 +23,8 @@ export async function serveCreate(connection: Connection, firstMessageMs: number
       throw new SandboxerError("timeout", `No configuration came within ${firstMessageMs / 1000} seconds.`);
     const message = readConfiguration(connection, first.text);
     const onOwnership = (step: "acquiring" | "acquired"): void => {
-      if (message.enable_sandbox_handoff) outbox.status(step === "acquiring" ? "LOCK_ACQUIRING" : "LOCK_ACQUIRED");
+      if (message.enable_sandbox_handoff === true)
+        outbox.status(step === "acquiring" ? "LOCK_ACQUIRING" : "LOCK_ACQUIRED");
     };
     created = await connection.actor.does(
       "create",

@@ -1,6 +1,136 @@
+import { SandboxerError, type RouteName, type Routes } from "@sandboxer/protocol";
+import type { LiveSandbox } from "../../../manager/live-sandbox.ts";
+import type { ManagedProcess } from "../../../manager/processes/managed-process.ts";
+import { signalNumber } from "../../../manager/processes/signals.ts";
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
-import type { Handlers } from "../handler.ts";
+import { bodyBytes } from "../body-bytes.ts";
+import { collectedAnswer, processRecord, startRequest } from "../exec-answer.ts";
+import type { Call, Handlers } from "../handler.ts";
+import { followLines, presentLines } from "../process-lines.ts";
 
-export function processesHandlers(_manager: SandboxManager): Partial<Handlers> {
-  return {};
+const NDJSON = "application/x-ndjson";
+
+type ProcessRouteName = Extract<
+  RouteName,
+  | "exec"
+  | "listProcesses"
+  | "getProcess"
+  | "processTable"
+  | "processOutput"
+  | "writeStdin"
+  | "signalProcess"
+  | "resizeProcess"
+  | "releaseProcess"
+>;
+
+/** Programs in a sandbox: start, list, read, feed, signal, drop. */
+export function processesHandlers(manager: SandboxManager): Pick<Handlers, ProcessRouteName> {
+  const find = async (call: {
+    readonly params: { readonly id: string; readonly process_id: string };
+    readonly epoch: number | undefined;
+  }): Promise<{ sandbox: LiveSandbox; process: ManagedProcess }> => {
+    const sandbox = await manager.running(call.params.id, call.epoch);
+    manager.touch(sandbox);
+    return { sandbox, process: await manager.processes.get(sandbox, call.params.process_id) };
+  };
+
+  const execute = async (call: Call<Routes["exec"]>): ReturnType<Handlers["exec"]> => {
+    const sandbox = await manager.running(call.params.id, call.epoch);
+    manager.touch(sandbox);
+    const { body, query, signal, caller, idempotencyKey: key } = call;
+    const request = startRequest(body, key === undefined ? undefined : { caller: caller.id, key });
+    const process = await manager.processes.start(sandbox, request);
+    if (body.detach || !body.wait) return processRecord(process);
+    const release = manager.hold(sandbox);
+    const onClose = (complete: boolean): void => {
+      release();
+      process.waiting -= 1;
+      console.log("CLOSE", complete, signal.aborted);
+      if (!complete && signal.aborted && body.on_disconnect === "kill") process.kill().catch(() => {});
+    };
+    if (call.accepts(NDJSON)) return followLines(process, { from: 0, encoding: query.encoding, signal, onClose });
+    let complete = false;
+    try {
+      const options = { maxBytes: body.max_output_bytes, encoding: query.encoding, signal };
+      const answer = await collectedAnswer(process, options);
+      complete = true;
+      return answer;
+    } finally {
+      onClose(complete);
+    }
+  };
+
+  return {
+    exec: execute,
+
+    listProcesses: async ({ params }) => {
+      const sandbox = await manager.running(params.id);
+      manager.touch(sandbox);
+      const processes = await manager.processes.list(sandbox);
+      return { items: await Promise.all(processes.map(processRecord)), next_cursor: null };
+    },
+
+    getProcess: async (call) => processRecord((await find(call)).process),
+
+    processTable: async ({ params }) => {
+      const sandbox = await manager.running(params.id);
+      manager.touch(sandbox);
+      const entries = await manager.processes.table(sandbox);
+      const items = entries.map(({ parentPid, residentBytes, cpuMs, ...entry }) => ({
+        ...entry,
+        parent_pid: parentPid,
+        resident_bytes: residentBytes,
+        cpu_ms: cpuMs,
+      }));
+      return { items, next_cursor: null };
+    },
+
+    processOutput: async (call) => {
+      const { sandbox, process } = await find(call);
+      const { offset, follow, acknowledge, encoding } = call.query;
+      if (follow === true) {
+        const onClose = manager.hold(sandbox);
+        return followLines(process, { from: offset, encoding, signal: call.signal, onClose });
+      }
+      const answer = await presentLines(process, offset, encoding);
+      if (acknowledge === true && offset !== undefined) process.acknowledge(Math.min(offset, await endOf(process)));
+      return answer;
+    },
+
+    writeStdin: async (call) => {
+      const { sandbox, process } = await find(call);
+      const release = manager.hold(sandbox);
+      try {
+        for await (const data of bodyBytes(call.stream)) await process.writeStdin(data);
+        if (call.query.close === true) await process.closeStdin();
+      } catch (error) {
+        throw withHint(error, "The process has ended, or its stdin is closed.");
+      } finally {
+        release();
+      }
+    },
+
+    signalProcess: async (call) => {
+      const signal = signalNumber(call.body.signal);
+      await (await find(call)).process.signal(signal, call.body.scope);
+    },
+
+    resizeProcess: async (call) => {
+      await (await find(call)).process.resize(call.body.rows, call.body.columns);
+    },
+
+    releaseProcess: async (call) => {
+      const { sandbox } = await find(call);
+      await manager.processes.release(sandbox, call.params.process_id);
+    },
+  };
+}
+
+async function endOf(process: ManagedProcess): Promise<number> {
+  return (await process.bounds()).end;
+}
+
+function withHint(error: unknown, hint: string): unknown {
+  if (!(error instanceof SandboxerError) || error.code !== "wrong_state") return error;
+  return new SandboxerError(error.code, error.message, { cause: error, hint, details: error.details });
 }

@@ -27,12 +27,10 @@ export function sandboxesHandlers(manager: SandboxManager): SandboxHandlers {
     },
     listSandboxes: async ({ query }) => pageOfList(await manager.list(query), query),
     getSandbox: ({ params }) => manager.find(params.id),
-    updateSandbox: async ({ params, body, epoch }) => {
-      const sandbox = await manager.running(params.id, epoch);
+    updateSandbox: ({ params, body, epoch }) => {
       const { name, labels, idle_timeout: seconds } = body;
       const idleTimeoutMs = seconds === undefined ? undefined : seconds * 1000;
-      await manager.amend(sandbox, { name, labels, idleTimeoutMs });
-      return manager.describe(sandbox);
+      return manager.amend(params.id, epoch, { name, labels, idleTimeoutMs });
     },
     destroySandbox: async ({ params, epoch, options }) => {
       await manager.destroyById(params.id, epoch, options);
@@ -49,11 +47,7 @@ export function sandboxesHandlers(manager: SandboxManager): SandboxHandlers {
     },
     handoffSandbox: ({ params, body, epoch, caller }) =>
       manager.handOver({ sandboxId: params.id, to: body.to, epoch, authorization: caller.authorization }),
-    extendTtl: async ({ params, body, epoch }) => {
-      const sandbox = await manager.running(params.id, epoch);
-      await manager.extendTtl(sandbox, body.duration);
-      return manager.describe(sandbox);
-    },
+    extendTtl: ({ params, body, epoch }) => manager.amend(params.id, epoch, { ttl: body.duration }),
     expireSandboxes: async ({ query }) => {
       const applied = query.apply === true;
       const { expired, failed } = await manager.expire(applied);
