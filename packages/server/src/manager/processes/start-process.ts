@@ -28,7 +28,10 @@ export interface StartRequest {
   readonly idempotency: { readonly caller: string; readonly key: string; readonly digest: string } | undefined;
 }
 
-/** Starts a process, or finds the one that the same request has started before, wherever that was. */
+/**
+ * Starts a process, or finds the one that the same request has started before, wherever that was. One that is neither
+ * detached nor kept has its caller waiting for it, who says when that is over (`waiting`).
+ */
 export function startProcess(
   context: ManagerContext,
   sandbox: LiveSandbox,
@@ -47,9 +50,11 @@ export function startProcess(
     processes.sync(await handle.processes(), hooksFor(context, sandbox));
     const id = processId(request.idempotency);
     const known = processes.find(id);
-    if (known !== undefined) return repeated(known, request);
-    await makeRoom(sandbox);
-    return start(context, sandbox, request, traitsOf(request, id));
+    if (known === undefined) await makeRoom(sandbox);
+    const process =
+      known === undefined ? await start(context, sandbox, request, traitsOf(request, id)) : repeated(known, request);
+    if (!request.detached && !request.kept) process.waiting += 1;
+    return process;
   });
 }
 

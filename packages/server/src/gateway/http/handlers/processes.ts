@@ -45,18 +45,13 @@ export function processesHandlers(manager: SandboxManager): Pick<Handlers, Proce
     const onClose = (complete: boolean): void => {
       release();
       process.waiting -= 1;
-      console.log("CLOSE", complete, signal.aborted);
-      if (!complete && signal.aborted && body.on_disconnect === "kill") process.kill().catch(() => {});
+      if (!complete && body.on_disconnect === "kill") process.kill().catch(() => {});
     };
     if (call.accepts(NDJSON)) return followLines(process, { from: 0, encoding: query.encoding, signal, onClose });
-    let complete = false;
     try {
-      const options = { maxBytes: body.max_output_bytes, encoding: query.encoding, signal };
-      const answer = await collectedAnswer(process, options);
-      complete = true;
-      return answer;
+      return await collectedAnswer(process, { maxBytes: body.max_output_bytes, encoding: query.encoding, signal });
     } finally {
-      onClose(complete);
+      onClose(!signal.aborted);
     }
   };
 
