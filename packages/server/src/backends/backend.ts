@@ -16,7 +16,12 @@ export interface SandboxBackend {
   /** A fresh sandbox. On failure nothing is left behind. */
   acquire(request: AcquireRequest, options?: CallOptions): Promise<SandboxHandle>;
 
-  /** The sandbox with the same key and spec hash, when it is still there: reattached, or started if it was stopped. */
+  /**
+   * The sandbox with the same key and spec hash, when it is still there: reattached, or started if it was stopped. What
+   * has the key and another spec hash, was stopped for longer than the idle time, or does not answer is removed; of
+   * several that fit, the newest stays. Without an identity: the one with the same sandbox id, for backends whose
+   * sandboxes outlive the server.
+   */
   tryResume(request: AcquireRequest, options?: CallOptions): Promise<SandboxHandle | undefined>;
 
   /**
@@ -59,6 +64,19 @@ export interface AcquireRequest {
   /** Identifies the sandbox to its user for ever; the backend may give each incarnation a name of its own. */
   readonly sandboxId: string;
   readonly spec: SandboxSpec;
+  /** By what others find it again; a backend whose sandboxes outlive the server marks them with it. */
+  readonly identity?: SandboxIdentity;
+}
+
+export interface SandboxIdentity {
+  /** Chosen by its user: the same key asks for the same sandbox. */
+  readonly key: string;
+  /** Of the spec, see `spec-hash.ts`: another one asks for another sandbox. */
+  readonly specHash: string;
+  /** The installation that made it: only its own sandboxes may a server take for orphans. */
+  readonly owner: string;
+  /** One that was stopped for longer than this counts as gone. */
+  readonly idleTtlMs: number;
 }
 
 /** What a sandbox is made of; stored with it, so that a restore asks for the same. */
