@@ -1,16 +1,16 @@
-import { asSandboxerError } from "@sandboxer/protocol";
+import { asSandboxerError } from "@sandboxer/protocol/errors";
 import type { Io } from "./io.ts";
 
 /** Every failure of every command ends here: one shape for people, one for programs, the exit code of the table. */
-export function reportError(thrown: unknown, argv: readonly string[], io: Pick<Io, "stdout" | "stderr">): number {
+export function reportError(thrown: unknown, json: boolean, io: Pick<Io, "stdout" | "stderr">): number {
   const error = asSandboxerError(thrown);
-  if (argv.includes("--json")) {
-    const { code, message, hint } = error;
-    io.stdout(`${JSON.stringify({ error: { code, message, hint } })}\n`);
+  const { code, message, hint, details, row } = error;
+  if (json) {
+    io.stdout(`${JSON.stringify({ error: { code, message, hint, retryable: row.retryable, details } })}\n`);
   } else {
-    io.stderr(`sandboxer: ${error.message}\n  ${error.hint}\n`);
+    io.stderr(`sandboxer: ${message}\n  ${hint}\n`);
     // What nobody foresaw needs the place where it happened.
-    if (error.code === "internal" && error.cause instanceof Error) io.stderr(`${error.cause.stack ?? ""}\n`);
+    if (code === "internal" && error.cause instanceof Error) io.stderr(`${error.cause.stack ?? ""}\n`);
   }
-  return error.row.exitCode;
+  return row.exitCode;
 }

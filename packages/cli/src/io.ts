@@ -2,12 +2,37 @@
 export interface Io {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
+  /** Resolves when whoever reads has taken them, or is gone. */
+  readonly writeBytes: (to: "stdout" | "stderr", bytes: Uint8Array) => Promise<void>;
   /** Whether a person watches stderr. */
   readonly interactive: boolean;
+  /** Whether a person watches stdout. */
+  readonly stdoutIsTerminal: boolean;
+  readonly stdin: Stdin;
+  /** Where stdin and stdout are the same person's terminal. */
+  readonly terminal: Terminal | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDirectory: string;
   readonly workingDirectory: string;
   /** Calls back on SIGTERM and SIGINT, and when the npm that started this is gone; gives the function that stops it. */
   readonly onStopSignal: (listener: (signal: string) => void) => () => void;
   readonly exit: (code: number) => never;
+}
+
+export interface Stdin {
+  readonly isTerminal: boolean;
+  /** To be read once. Leaving the loop lets the process end. */
+  bytes(): AsyncIterable<Uint8Array>;
+}
+
+export interface TerminalSize {
+  readonly rows: number;
+  readonly columns: number;
+}
+
+export interface Terminal {
+  size(): TerminalSize;
+  onResize(listener: () => void): () => void;
+  /** Keys come as they are pressed, Ctrl-C too. Gives the function that ends it; it also ends with the process, however that ends. */
+  enterRawMode(): () => void;
 }

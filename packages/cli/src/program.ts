@@ -1,46 +1,108 @@
 import { Command, CommanderError } from "commander";
-import { SandboxerError } from "@sandboxer/protocol";
-import { doctorCommand } from "./commands/doctor.ts";
-import { gcCommand } from "./commands/gc.ts";
-import { keysCommand } from "./commands/keys.ts";
-import { serveCommand } from "./commands/serve.ts";
-import { setupCommand } from "./commands/setup.ts";
+import { SandboxerError } from "@sandboxer/protocol/errors";
 import { reportError } from "./error-funnel.ts";
 import type { Io } from "./io.ts";
+import { addConnectionOptions } from "./options/connection.ts";
+import { findEntry, REGISTRY, type RegistryEntry } from "./registry.ts";
 
 /** Runs one command line. The result is the exit code. */
 export async function runProgram(argv: readonly string[], io: Io): Promise<number> {
   let exitCode = 0;
-  const program = new Command("sandboxer")
-    .description("Sandboxes that you can put down and pick up anywhere.")
-    .helpCommand(false)
-    .showHelpAfterError("(run with --help for the flags)");
-  const commands = [serveCommand, setupCommand, doctorCommand, gcCommand, keysCommand].map((make) =>
-    make(io, (code) => {
-      exitCode = code;
-    }),
-  );
-  for (const command of commands) program.addCommand(command);
-  for (const command of [program, ...commands]) {
-    command.exitOverride().configureOutput({ writeOut: io.stdout, writeErr: () => {} });
-  }
+  const program = await buildProgram(argv, io, (code) => {
+    exitCode = code;
+  });
+  let json = beforeDashes(argv).includes("--json");
+  let ownErrorCode: unknown;
+  program.hook("preAction", (_program, command) => {
+    json = command.optsWithGlobals()["json"] === true;
+    ownErrorCode = command.opts()["errorCode"];
+  });
   try {
     await program.parseAsync(argv, { from: "user" });
     return exitCode;
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0;
-    return reportError(thrown instanceof CommanderError ? asUsageError(thrown, program) : thrown, argv, io);
+    const tableCode = reportError(thrown instanceof CommanderError ? asUsageError(thrown) : thrown, json, io);
+    return typeof ownErrorCode === "number" ? ownErrorCode : tableCode;
   }
 }
 
-function asUsageError(thrown: CommanderError, program: Command): SandboxerError {
-  if (thrown.code === "commander.help") {
-    const verbs = program.commands.map((command) => command.name()).join(", ");
-    return new SandboxerError("bad_request", `A command is missing: ${verbs}.`, { hint: "Run `sandboxer --help`." });
+/** The program with every name, and with the one command that is called. */
+export async function buildProgram(
+  argv: readonly string[],
+  io: Io,
+  setExitCode: (code: number) => void,
+): Promise<Command> {
+  const { version } = await import("./version.ts");
+  const program = new Command("sandboxer")
+    .description("Sandboxes that you can put down and pick up anywhere.")
+    .usage("<command> [options]")
+    .version(version, "--version", "print the version")
+    .helpCommand(false)
+    .enablePositionalOptions()
+    .configureHelp({ sortOptions: true })
+    .addHelpText("after", OVERVIEW_END);
+  addConnectionOptions(program).option("--json", "for programs: JSON on stdout, for errors too");
+  const called = calledEntry(argv);
+  for (const entry of REGISTRY) {
+    const factory = entry === called ? await entry.load() : undefined;
+    const command = factory === undefined ? new Command() : factory(io, setExitCode);
+    command
+      .name(entry.name)
+      .description(entry.summary)
+      .aliases(entry.aliases ?? [])
+      .helpGroup(entry.group);
+    program.addCommand(command, { hidden: entry.hidden === true });
   }
-  const message = thrown.message.replace(/^error: /, "");
-  return new SandboxerError("bad_request", message, {
-    hint: "Run `sandboxer --help`, or the command with --help.",
+  for (const command of withDescendants(program)) {
+    command
+      .exitOverride()
+      .configureOutput({ writeOut: io.stdout, writeErr: () => {} })
+      .helpCommand(false);
+  }
+  return program;
+}
+
+const OVERVIEW_END = `
+Examples:
+  $ sandboxer create --name web
+  $ sandboxer exec web -- python3 -c 'print(6 * 7)'
+  $ sandboxer rm web
+
+A sandbox is named by its name, its id, or the beginning of either when only one begins like that.
+Every command has --help with examples. docs/cli.md has the exit codes.`;
+
+/** The first word that is no option, nor the value of one. */
+function calledEntry(argv: readonly string[]): RegistryEntry | undefined {
+  const takesValue = new Set(["--url", "--context", "--api-key-file"]);
+  for (let index = 0; index < argv.length; index++) {
+    const word = argv[index] ?? "";
+    if (takesValue.has(word)) index++;
+    else if (!word.startsWith("-")) return findEntry(word);
+  }
+  return undefined;
+}
+
+/** What is after `--` belongs to the command that is run. */
+function beforeDashes(argv: readonly string[]): readonly string[] {
+  const end = argv.indexOf("--");
+  return end === -1 ? argv : argv.slice(0, end);
+}
+
+function withDescendants(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(withDescendants)];
+}
+
+function asUsageError(thrown: CommanderError): SandboxerError {
+  if (thrown.code === "commander.help") {
+    return new SandboxerError("bad_request", "A command is missing.", {
+      hint: "Run with --help to see the commands there are.",
+    });
+  }
+  const [message = "", ...suggestion] = thrown.message.replace(/^error: /, "").split("\n");
+  const meant = suggestion.join(" ").replace(/^\((.*)\)$/, "$1");
+  return new SandboxerError("bad_request", `${message}.`.replace(/\.\.$/, "."), {
+    hint: meant === "" ? "Run `sandboxer --help`, or the command with --help." : meant,
     cause: thrown,
   });
 }

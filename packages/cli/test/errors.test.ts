@@ -7,22 +7,24 @@ import { fakeIo } from "./fake-io.ts";
 test("an error for people: message, hint, the exit code of the table", () => {
   const io = fakeIo();
   const error = new SandboxerError("backend_unavailable", "No runsc.", { hint: "Get one." });
-  expect(reportError(error, ["serve"], io)).toBe(10);
+  expect(reportError(error, false, io)).toBe(10);
   expect(io.err()).toBe("sandboxer: No runsc.\n  Get one.\n");
   expect(io.out()).toBe("");
 });
 
 test("an error for programs", () => {
   const io = fakeIo();
-  const error = new SandboxerError("bad_request", "No.", { hint: "Yes.", details: { secret: 1 } });
-  expect(reportError(error, ["serve", "--json"], io)).toBe(2);
-  expect(io.out()).toBe(`{"error":{"code":"bad_request","message":"No.","hint":"Yes."}}\n`);
+  const error = new SandboxerError("bad_request", "No.", { hint: "Yes.", details: { matches: ["a"] } });
+  expect(reportError(error, true, io)).toBe(2);
+  expect(JSON.parse(io.out())).toEqual({
+    error: { code: "bad_request", message: "No.", hint: "Yes.", retryable: false, details: { matches: ["a"] } },
+  });
   expect(io.err()).toBe("");
 });
 
 test("an error that nobody foresaw shows where it happened", () => {
   const io = fakeIo();
-  expect(reportError(new TypeError("oops"), [], io)).toBe(1);
+  expect(reportError(new TypeError("oops"), false, io)).toBe(1);
   expect(io.err()).toMatch(/oops[\s\S]*errors\.test\.ts/);
 });
 

@@ -7,7 +7,7 @@ const NAMES: Readonly<Record<GarbageKind, string>> = {
   unpublished: "checkpoints that were never published",
   "past-retention": "checkpoints past --keep",
   "removal-mark": "marks of removed checkpoints",
-  "snapshot-image": "images that no filesystem snapshot names",
+  snapshot: "snapshots that were never finished, or have lost their name",
   "server-record": "records of dead servers",
   bell: "bells of dead servers",
   probe: "leftovers of servers that tried the store",

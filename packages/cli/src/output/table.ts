@@ -1,11 +1,35 @@
+/** What a program on the other side put into a name must not move the cursor or colour the screen. */
+const CONTROL = /[\p{Cc}\p{Cf}]/gu;
+// oxlint-disable-next-line no-control-regex -- colours are the one control sequence that we write ourselves
+const COLOUR = /\u001B\[\d+m/g;
+
 /** Columns padded to their widest cell; the last one is left as it is. */
 export function formatTable(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
-  for (const row of rows) row.forEach((cell, index) => (widths[index] = Math.max(widths[index] ?? 0, cell.length)));
+  for (const row of rows) row.forEach((cell, index) => (widths[index] = Math.max(widths[index] ?? 0, widthOf(cell))));
   return rows
     .map((row) =>
-      row.map((cell, index) => (index === row.length - 1 ? cell : cell.padEnd(widths[index] ?? 0))).join("  "),
+      row.map((cell, index) => (index === row.length - 1 ? cell : pad(cell, widths[index] ?? 0))).join("  "),
     )
     .map((line) => `${line.trimEnd()}\n`)
     .join("");
+}
+
+/** A record, one field on a line; what is absent is left out. */
+export function formatFields(fields: Readonly<Record<string, string | number | boolean | null | undefined>>): string {
+  const shown = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return formatTable(shown.map(([name, value]) => [name, visible(String(value))]));
+}
+
+/** Text of others, safe to show. */
+export function visible(text: string): string {
+  return text.replaceAll(CONTROL, "�");
+}
+
+function pad(cell: string, width: number): string {
+  return cell + " ".repeat(Math.max(0, width - widthOf(cell)));
+}
+
+function widthOf(cell: string): number {
+  return Array.from(cell.replaceAll(COLOUR, "")).length;
 }

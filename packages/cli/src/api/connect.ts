@@ -1,0 +1,67 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { DEFAULT_URL, Transport } from "@sandboxer/client/transport";
+import { SandboxerError } from "@sandboxer/protocol/errors";
+import { checkedKey } from "../contexts/checked-key.ts";
+import { readContexts } from "../contexts/config-file.ts";
+import { resolveKey } from "../contexts/key.ts";
+import type { Io } from "../io.ts";
+
+export { DEFAULT_URL };
+
+/** A server that does not answer is tried again for a moment only: a person waits. */
+const RETRY = { attempts: 3, firstDelayMs: 100 } as const;
+
+export interface ConnectionFlags {
+  readonly url?: string | undefined;
+  readonly context?: string | undefined;
+  readonly keyFile?: string | undefined;
+}
+
+/**
+ * Finds the server: flags, then the environment, then the current context, then this machine. A context's key goes to
+ * the context's server and to no other.
+ */
+export async function connect(io: Io, flags: ConnectionFlags): Promise<Transport> {
+  if (flags.url !== undefined && flags.context !== undefined) {
+    throw new SandboxerError("bad_request", "Give --url or --context, not both.");
+  }
+  const fromEnvironment = flags.context === undefined ? io.env["SANDBOXER_URL"] : undefined;
+  const url = flags.url ?? (fromEnvironment || undefined);
+  const givenKey = await keyOf(io, flags);
+  if (url !== undefined) return transport(checkedUrl(url), givenKey);
+  const { contexts, current } = await readContexts(io);
+  const name = flags.context ?? (io.env["SANDBOXER_CONTEXT"] || current);
+  if (name === undefined) return transport(DEFAULT_URL, givenKey);
+  const context = contexts.get(name);
+  if (context === undefined) {
+    throw new SandboxerError("bad_request", `There is no context "${name}".`, {
+      hint: "See `sandboxer context list`; make one with `sandboxer context add`.",
+    });
+  }
+  return transport(checkedUrl(context.url), givenKey ?? (await resolveKey(io, name, context)));
+}
+
+function transport(url: string, apiKey: string | undefined): Transport {
+  return new Transport({ url, retry: RETRY, ...(apiKey === undefined ? {} : { apiKey }) });
+}
+
+export function checkedUrl(text: string): string {
+  const url = URL.parse(text);
+  if (url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.search === "") return text;
+  throw new SandboxerError("bad_request", `"${text}" is not the address of a server.`, {
+    hint: `Write it like ${DEFAULT_URL}.`,
+  });
+}
+
+async function keyOf(io: Io, { keyFile }: ConnectionFlags): Promise<string | undefined> {
+  if (keyFile === undefined) return io.env["SANDBOXER_API_KEY"] || undefined;
+  const path = resolve(io.workingDirectory, keyFile);
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    throw new SandboxerError("bad_request", `The key file ${path} cannot be read.`, {
+      cause: error,
+      hint: error instanceof Error ? error.message : "Check --api-key-file.",
+    });
+  });
+  return checkedKey(text, `The file ${path}`);
+}

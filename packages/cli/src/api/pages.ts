@@ -1,0 +1,39 @@
+import type { Transport } from "@sandboxer/client/transport";
+import type { ResponseOf, RouteName, Routes } from "@sandboxer/protocol";
+
+/** The largest page that servers give. */
+const PAGE = 1000;
+
+/** The lists that come in pages. */
+type ListName = {
+  [Name in RouteName]: Routes[Name] extends { query: { shape: { cursor: unknown } } } ? Name : never;
+}[RouteName];
+type ItemOf<Name extends ListName> = ResponseOf<Routes[Name]> extends { items: (infer Item)[] } ? Item : never;
+type Filters = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+
+/** Every item of a list, whatever its number of pages; `limit` ends it early. */
+export async function* eachItem<Name extends ListName>(
+  client: Transport,
+  name: Name,
+  filters: Filters = {},
+  limit = Number.POSITIVE_INFINITY,
+): AsyncGenerator<ItemOf<Name>> {
+  let left = limit;
+  let cursor: string | null = null;
+  do {
+    const query = { ...filters, limit: Math.min(left, PAGE), ...(cursor === null ? {} : { cursor }) };
+    const page = (await client.call(name, { query } as never)) as { items: ItemOf<Name>[]; next_cursor: string | null };
+    yield* page.items.slice(0, left);
+    left -= page.items.length;
+    cursor = page.items.length === 0 ? null : page.next_cursor;
+  } while (cursor !== null && left > 0);
+}
+
+export async function allItems<Name extends ListName>(
+  client: Transport,
+  name: Name,
+  filters?: Filters,
+  limit?: number,
+): Promise<ItemOf<Name>[]> {
+  return Array.fromAsync(eachItem(client, name, filters, limit));
+}

@@ -1,0 +1,36 @@
+import type { Transport } from "@sandboxer/client/transport";
+import type { OperationRecordBody } from "@sandboxer/protocol";
+import { ERRORS, SandboxerError, type ErrorCode } from "@sandboxer/protocol/errors";
+
+const LOOK_SECONDS = 0.5;
+
+export interface WaitOptions {
+  /** On the clock of `performance.now()`. */
+  readonly deadlineMs: number | undefined;
+  readonly onProgress: (operation: OperationRecordBody) => void;
+}
+
+/** Waits for the end of an operation that anyone began; throws its error. */
+export async function waitForOperation(
+  client: Transport,
+  id: string,
+  { deadlineMs, onProgress }: WaitOptions,
+): Promise<OperationRecordBody> {
+  for (;;) {
+    const operation = await client.call("getOperation", { params: { id }, query: { wait: LOOK_SECONDS } });
+    onProgress(operation);
+    if (operation.state === "failed") throw failureOf(operation);
+    if (operation.state === "done") return operation;
+    if (deadlineMs !== undefined && performance.now() >= deadlineMs) {
+      throw new SandboxerError("timeout", `The ${operation.kind} is still under way (${operation.phase ?? "begun"}).`, {
+        hint: "Wait longer (--timeout); it goes on without us.",
+      });
+    }
+  }
+}
+
+function failureOf({ error, kind }: OperationRecordBody): SandboxerError {
+  if (error === null) return new SandboxerError("internal", `The ${kind} failed.`);
+  const code = Object.hasOwn(ERRORS, error.code) ? (error.code as ErrorCode) : "internal";
+  return new SandboxerError(code, error.message, { hint: error.hint });
+}

@@ -1,0 +1,94 @@
+import { createReadStream } from "node:fs";
+import { resolve } from "node:path";
+import { Readable } from "node:stream";
+import { InvalidArgumentError, Option } from "commander";
+import type { Transport } from "@sandboxer/client/transport";
+import { ERRORS, SandboxerError, type ErrorCode } from "@sandboxer/protocol/errors";
+import { defineCommand } from "../define-command.ts";
+import type { Run } from "../run.ts";
+
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
+
+export const apiCommand = defineCommand({
+  arguments: "<method> <path>",
+  examples: [
+    "sandboxer api GET /v1/sandboxes",
+    `sandboxer api POST /v1/sandboxes --body '{"name":"web"}'`,
+    "sandboxer api PUT '/v1/sandboxes/ID/files?path=/tmp/x' --body-file ./x -H content-type=application/octet-stream",
+  ],
+  details: "The answer goes to stdout as it is. docs/http.md and /openapi.json say what there is.",
+  options: (command) =>
+    command
+      .option("-b, --body <TEXT>", "the body, JSON unless a header says otherwise")
+      .option("--body-file <PATH>", "the body from a file; `-` is our stdin")
+      .addOption(new Option("-H, --header <NAME=VALUE>", "a header (several times)").argParser(header))
+      .option("--include", "print the status and the headers on stderr"),
+  async run(run) {
+    const method = run.argument(0).toUpperCase();
+    const path = run.argument(1);
+    if (!METHODS.includes(method))
+      throw new SandboxerError("bad_request", `${method} is not one of ${METHODS.join(", ")}.`);
+    if (!path.startsWith("/")) throw new SandboxerError("bad_request", `The path "${path}" does not begin with /.`);
+    const response = await send(run, await run.client(), method, path);
+    if (run.flag("include")) {
+      run.say(`${response.status} ${response.statusText}`);
+      for (const [name, value] of response.headers) run.say(`${name}: ${value}`);
+    }
+    if (!response.ok) throw await failure(response);
+    for await (const bytes of response.body ?? []) await run.io.writeBytes("stdout", bytes);
+    if (run.io.stdoutIsTerminal) run.io.stdout("\n");
+  },
+});
+
+async function send(run: Run, client: Transport, method: string, path: string): Promise<Response> {
+  const body = bodyOf(run);
+  const { url, apiKey } = client;
+  try {
+    return await fetch(url.replace(/\/+$/, "") + path, {
+      method,
+      headers: {
+        ...(typeof body === "string" ? { "content-type": "application/json" } : {}),
+        ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+        ...run.value<Record<string, string>>("header"),
+      },
+      ...(body === undefined ? {} : { body, duplex: "half" }),
+    });
+  } catch (error) {
+    const { cause } = error as { cause?: { code?: string; message?: string } };
+    const reason = cause?.code ?? cause?.message ?? (error as Error).message;
+    throw new SandboxerError("server_unreachable", `No answer from ${url} (${reason}).`, { cause: error });
+  }
+}
+
+function bodyOf(run: Run): string | ReadableStream<Uint8Array> | undefined {
+  const text = run.text("body");
+  const file = run.text("bodyFile");
+  if (text !== undefined && file !== undefined) {
+    throw new SandboxerError("bad_request", "Give --body or --body-file, not both.");
+  }
+  if (file === undefined) return text;
+  const source =
+    file === "-" ? Readable.from(run.io.stdin.bytes()) : createReadStream(resolve(run.io.workingDirectory, file));
+  return Readable.toWeb(source) as ReadableStream<Uint8Array>;
+}
+
+/** What the server says went wrong, as every command says it. */
+async function failure(response: Response): Promise<SandboxerError> {
+  const text = await response.text();
+  try {
+    const { code, message, hint, details } = (JSON.parse(text) as { error: Record<string, unknown> }).error;
+    const known = typeof code === "string" && Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : "internal";
+    return new SandboxerError(known, String(message), { hint: String(hint), details: { ...(details as object) } });
+  } catch {
+    const code = response.status === 404 ? "bad_request" : "internal";
+    return new SandboxerError(code, `The server answered with ${response.status}: ${text.slice(0, 200)}`, {
+      hint: "Check the path; /openapi.json has all that there are.",
+    });
+  }
+}
+
+function header(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)[=:]\s*(.*)$/.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new InvalidArgumentError("Write it as NAME=VALUE.");
+  return { ...before, [name.toLowerCase()]: value };
+}

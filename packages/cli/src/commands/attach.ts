@@ -1,0 +1,63 @@
+import { Option } from "commander";
+import { SandboxerError } from "@sandboxer/protocol/errors";
+import { defineCommand } from "../define-command.ts";
+import { operate } from "../operate.ts";
+import { addTerminalOptions } from "../options/exec.ts";
+import { integer } from "../options/parse.ts";
+import { nameOf } from "../output/sandboxes.ts";
+import type { Run } from "../run.ts";
+import { findProcess } from "../targets/process.ts";
+import { sandboxId } from "../targets/sandbox.ts";
+import { parseDetachKeys } from "../terminal/detach-keys.ts";
+
+export const attachCommand = defineCommand({
+  arguments: "<sandbox> [process]",
+  examples: [
+    "sandboxer attach web",
+    "sandboxer attach web --url http://10.0.0.2:8080",
+    "sandboxer attach web 3f2a9c01",
+  ],
+  details:
+    "With a sandbox alone: it runs at this server afterwards; another server that has it is asked to give it up.\n" +
+    "With a process: what it has written is shown again as far as it is kept, then it goes on.",
+  options: (command) =>
+    addTerminalOptions(command)
+      .option("--checkpoint <NAME>", "wake it from an older checkpoint")
+      .addOption(
+        new Option("--from <OFFSET>", "the output from this byte on").argParser(integer(0, Number.MAX_SAFE_INTEGER)),
+      )
+      .option("--unread", "only the output that nobody has read")
+      .option("--no-stdin", "only look"),
+  async run(run) {
+    const client = await run.client();
+    const id = await sandboxId(client, run.argument(0));
+    const process = run.optionalArgument(1);
+    if (process !== undefined) return takeUp(run, id, process);
+    const checkpoint = run.text("checkpoint");
+    const body = checkpoint === undefined ? {} : { checkpoint };
+    const woken = await operate(run, "resumeSandbox", { params: { id }, body });
+    run.print(woken, (record) => `${record.id}\n`);
+    run.say(`${nameOf(woken)} is ${woken.state} at ${client.url}.`);
+  },
+});
+
+async function takeUp(run: Run, id: string, given: string): Promise<void> {
+  if (run.json) {
+    throw new SandboxerError("bad_request", "A process cannot be attached with --json.", {
+      hint: "`sandboxer logs --json` has its output for programs.",
+    });
+  }
+  const { openSandbox } = await import("../process/open-sandbox.ts");
+  const { follow } = await import("../process/run-process.ts");
+  const sandbox = await openSandbox(run, id);
+  // The list is where the sandbox is; asking it wakes one that sleeps.
+  await sandbox.processes();
+  const record = await findProcess(await run.client(), id, given);
+  const offset = run.flag("unread") ? undefined : (run.number("from") ?? 0);
+  const process = await sandbox.process(record.id, { offset });
+  const stdin = run.value<boolean>("stdin") !== false;
+  const terminal = run.io.terminal;
+  const tty = record.pty && stdin && terminal !== undefined;
+  if (tty && record.state === "running") await process.resize(terminal.size()).catch(() => {});
+  await follow(run, sandbox, process, { stdin, tty, detachKeys: parseDetachKeys(run.text("detachKeys") ?? "") });
+}

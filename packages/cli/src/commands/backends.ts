@@ -1,0 +1,35 @@
+import { defineCommand } from "../define-command.ts";
+import { formatTable, visible } from "../output/table.ts";
+
+export const backendsCommand = defineCommand({
+  examples: [
+    "sandboxer backends",
+    "sandboxer backends --capabilities",
+    "sandboxer backends --json | jq -r '.items[] | select(.ok) | .name'",
+  ],
+  options: (command) => command.option("-c, --capabilities", "say what each can do"),
+  async run(run) {
+    const backends = await (await run.client()).call("listBackends", {});
+    run.print(backends, ({ items }) => {
+      const rows = items.map(({ name, ok, summary, remedy, default: isDefault }) => [
+        name + (isDefault ? " (default)" : ""),
+        ok ? "ok" : "not usable",
+        visible(summary) + (ok || remedy === null ? "" : ` To mend it: ${visible(remedy)}`),
+      ]);
+      const table = formatTable([["NAME", "STATE", "SUMMARY"], ...rows]);
+      return run.flag("capabilities") ? `${table}\n${matrix(items)}` : table;
+    });
+  },
+});
+
+/** Capabilities down, backends across. */
+function matrix(items: readonly { name: string; capabilities: Readonly<Record<string, string | boolean>> }[]): string {
+  const names = [...new Set(items.flatMap(({ capabilities }) => Object.keys(capabilities)))].toSorted();
+  const rows = names.map((name) => [name, ...items.map(({ capabilities }) => shown(capabilities[name]))]);
+  return formatTable([["CAPABILITY", ...items.map(({ name }) => name.toUpperCase())], ...rows]);
+}
+
+function shown(value: string | boolean | undefined): string {
+  if (typeof value === "string") return visible(value);
+  return value === true ? "yes" : "no";
+}

@@ -1,0 +1,22 @@
+import { SandboxerError } from "@sandboxer/protocol/errors";
+import { defineCommand } from "../define-command.ts";
+import { painter } from "../output/colour.ts";
+import { formatSandboxes } from "../output/sandboxes.ts";
+
+export const expireCommand = defineCommand({
+  examples: ["sandboxer expire", "sandboxer expire --apply", "sandboxer expire --json | jq -r '.items[].id'"],
+  options: (command) => command.option("--apply", "destroy them; without this nothing is changed"),
+  async run(run) {
+    const client = await run.client();
+    const expiry = await client.call("expireSandboxes", { query: { apply: run.flag("apply") } });
+    run.print(expiry, ({ items }) => (items.length === 0 ? "" : formatSandboxes(items, painter(run.io))));
+    if (expiry.items.length === 0) run.say("No sandbox is past its time.");
+    else if (!expiry.applied) run.say("Nothing was changed. Run it again with --apply to destroy these.");
+    for (const { id, message } of expiry.failed) run.say(`sandboxer: ${id}: ${message}`);
+    if (expiry.failed.length > 0 && !run.json) {
+      throw new SandboxerError("sandbox_failed", `${expiry.failed.length} could not be destroyed.`, {
+        hint: "Run it again; what is gone already is left out.",
+      });
+    }
+  },
+});

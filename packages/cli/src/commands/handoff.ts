@@ -1,0 +1,22 @@
+import { defineCommand } from "../define-command.ts";
+import { operate } from "../operate.ts";
+import { nameOf } from "../output/sandboxes.ts";
+import { formatMs } from "../output/time.ts";
+import { sandboxId } from "../targets/sandbox.ts";
+
+export const handoffCommand = defineCommand({
+  arguments: "<sandbox>",
+  examples: [
+    "sandboxer handoff web --to http://10.0.0.2:8080",
+    "sandboxer handoff web --to \"$(sandboxer instances --json | jq -r '.items[1].id')\"",
+    "sandboxer handoff web --to http://10.0.0.2:8080 --json | jq .elapsed_ms",
+  ],
+  details: "What runs in it goes along. The server that has it may be any; this one asks.",
+  options: (command) => command.requiredOption("--to <URL>", "the URL or the id of the server that shall have it"),
+  async run(run) {
+    const id = await sandboxId(await run.client(), run.argument(0));
+    const moved = await operate(run, "handoffSandbox", { params: { id }, body: { to: run.text("to") ?? "" } });
+    run.print(moved, ({ sandbox }) => `${sandbox.id}\n`);
+    run.say(`${nameOf(moved.sandbox)} is at ${moved.to}; nobody ran it for ${formatMs(moved.elapsed_ms)}.`);
+  },
+});

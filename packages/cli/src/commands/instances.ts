@@ -1,0 +1,26 @@
+import { defineCommand } from "../define-command.ts";
+import { shortId } from "../output/sandboxes.ts";
+import { formatTable, visible } from "../output/table.ts";
+
+export const instancesCommand = defineCommand({
+  examples: [
+    "sandboxer instances",
+    "sandboxer instances --json | jq -r '.items[] | select(.alive) | .url'",
+    "sandboxer instances --url http://10.0.0.2:8080",
+  ],
+  async run(run) {
+    const instances = await (await run.client()).call("listInstances", {});
+    run.print(instances, ({ items }) =>
+      formatTable([
+        ["ID", "URL", "STATE", "OWNS", "ASKED FOR"],
+        ...items.map(({ id, url, here, alive, frozen, owns, wanted }) => [
+          visible(id),
+          visible(url ?? "-"),
+          `${alive ? (frozen === true ? "frozen" : "alive") : "dead"}${here ? " (this one)" : ""}`,
+          String(owns.length),
+          wanted.map(shortId).join(" ") || "-",
+        ]),
+      ]),
+    );
+  },
+});

@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Option } from "commander";
+import { SandboxerError } from "@sandboxer/protocol/errors";
+import type { ProcessRecord } from "@sandboxer/protocol";
+import { readOutput } from "../process/read-output.ts";
+import { defineCommand } from "../define-command.ts";
+import { integer } from "../options/parse.ts";
+import { visible } from "../output/table.ts";
+import type { Run } from "../run.ts";
+import { findProcess } from "../targets/process.ts";
+import { sandboxId } from "../targets/sandbox.ts";
+
+const LOOK_EVERY_MS = 300;
+
+export const logsCommand = defineCommand({
+  arguments: "<sandbox> [process]",
+  examples: ["sandboxer logs web", "sandboxer logs -f web 3f2a9c01", "sandboxer logs web 3f2a9c01 --from 4096"],
+  details:
+    "The output that is still kept: of a process that runs detached, the last 256 KiB. Who else reads it is not\n" +
+    "disturbed. Without a process: the one that there is.",
+  options: (command) =>
+    command
+      .option("-f, --follow", "go on until its end")
+      .addOption(
+        new Option("--from <OFFSET>", "from this byte on").argParser(integer(0, Number.MAX_SAFE_INTEGER)).default(0),
+      ),
+  async run(run) {
+    const client = await run.client();
+    const id = await sandboxId(client, run.argument(0));
+    const given = run.optionalArgument(1);
+    const process = given === undefined ? await onlyProcess(run, id) : await findProcess(client, id, given);
+    let offset = run.number("from") ?? 0;
+    for (;;) {
+      const { end, ended } = await readOutput(client, { id, processId: process.id, offset }, async (piece) => {
+        if (run.json) run.io.stdout(`${JSON.stringify(piece)}\n`);
+        else await run.io.writeBytes(piece.stream, Buffer.from(piece.data, "base64"));
+      });
+      offset = end;
+      if (ended || !run.flag("follow")) return;
+      await sleep(LOOK_EVERY_MS);
+    }
+  },
+});
+
+async function onlyProcess(run: Run, id: string): Promise<ProcessRecord> {
+  const { items } = await (await run.client()).call("listProcesses", { params: { id } });
+  const [only] = items;
+  if (only !== undefined && items.length === 1) return only;
+  const shown = items.map((item) => `${item.id} (${visible(item.command?.join(" ") ?? "?").slice(0, 40)})`);
+  throw items.length === 0
+    ? new SandboxerError("process_not_found", "The sandbox has no process.", {
+        hint: "Start one with `sandboxer exec`.",
+      })
+    : new SandboxerError("bad_request", `The sandbox has ${items.length} processes.`, {
+        hint: `Say which: ${shown.join(", ")}.`,
+        details: { matches: items.map((item) => item.id) },
+      });
+}

@@ -1,0 +1,41 @@
+import { Option } from "commander";
+import { allItems } from "../api/pages.ts";
+import { defineCommand } from "../define-command.ts";
+import { integer, several } from "../options/parse.ts";
+import { SANDBOX_STATES } from "../options/states.ts";
+import { defined } from "../options/sandbox.ts";
+import { painter } from "../output/colour.ts";
+import { formatSandboxes } from "../output/sandboxes.ts";
+
+export const lsCommand = defineCommand({
+  examples: [
+    "sandboxer ls",
+    "sandboxer ls --state running --label team=ml",
+    "sandboxer ls --quiet --label temporary | xargs -r sandboxer rm",
+  ],
+  options: (command) =>
+    command
+      .addOption(new Option("-s, --state <STATE>", "only those in this state").choices(SANDBOX_STATES))
+      .option("-b, --backend <BACKEND>", "only those of this backend")
+      .option("-n, --name <NAME>", "only those with this name")
+      .option("-k, --key <KEY>", "only those with this key")
+      .addOption(
+        new Option("-l, --label <KEY[=VALUE]>", "only those with this label (several times)").argParser(several),
+      )
+      .addOption(new Option("--limit <N>", "at most so many").argParser(integer(1, 1_000_000)))
+      .option("-q, --quiet", "only the ids, whole, one on a line"),
+  async run(run) {
+    const filters = defined({
+      state: run.text("state"),
+      backend: run.text("backend"),
+      name: run.text("name"),
+      key: run.text("key"),
+      label: run.value<string[]>("label"),
+    });
+    const sandboxes = await allItems(await run.client(), "listSandboxes", filters, run.number("limit"));
+    run.print({ items: sandboxes }, ({ items }) =>
+      run.flag("quiet") ? items.map(({ id }) => `${id}\n`).join("") : formatSandboxes(items, painter(run.io)),
+    );
+    if (sandboxes.length === 0) run.say("There are no such sandboxes. `sandboxer create` makes one.");
+  },
+});

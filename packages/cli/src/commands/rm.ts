@@ -1,0 +1,32 @@
+import { asSandboxerError, type SandboxerError } from "@sandboxer/protocol/errors";
+import { defineCommand } from "../define-command.ts";
+import { findSandboxes } from "../targets/sandbox.ts";
+
+export const rmCommand = defineCommand({
+  arguments: "<sandbox...>",
+  examples: [
+    "sandboxer rm web",
+    "sandboxer rm web-1 web-2",
+    "sandboxer ls -q --label temporary | xargs -r sandboxer rm",
+  ],
+  details: "All names are looked up before anything is destroyed. Prints the ids of those that are gone.",
+  async run(run) {
+    const client = await run.client();
+    const ids = await findSandboxes(client, run.rest(0));
+    const removed: string[] = [];
+    const failed: { id: string; error: SandboxerError }[] = [];
+    for (const id of new Set(ids)) {
+      try {
+        await client.call("destroySandbox", { params: { id } });
+        removed.push(id);
+        if (!run.json) run.io.stdout(`${id}\n`);
+      } catch (error) {
+        failed.push({ id, error: asSandboxerError(error) });
+      }
+    }
+    const [first, ...others] = failed;
+    for (const { id, error } of others) run.say(`sandboxer: ${id}: ${error.message}`);
+    if (first !== undefined) throw first.error;
+    if (run.json) run.print({ removed }, () => "");
+  },
+});

@@ -1,0 +1,32 @@
+import { defineCommand } from "../define-command.ts";
+import { operate } from "../operate.ts";
+import { addExecOptions, readExecOptions } from "../options/exec.ts";
+import { addCreateOptions, readCreateOptions } from "../options/sandbox.ts";
+
+export const runCommand = defineCommand({
+  arguments: "[command...]",
+  passThrough: true,
+  examples: [
+    "sandboxer run -- python3 -c 'print(6 * 7)'",
+    "sandboxer run -it --image docker:debian -- bash",
+    "sandboxer run --key build --keep -- make test",
+  ],
+  details:
+    "The sandbox is destroyed at the end, whatever the end is. --keep leaves it; so does --key, with which the next\n" +
+    "run takes the same one up. Exit codes are those of `sandboxer exec`.",
+  options: (command) => addCreateOptions(addExecOptions(command)).option("--keep", "do not destroy it"),
+  async run(run) {
+    const plan = await readExecOptions(run, run.rest(0));
+    const created = await operate(run, "createSandbox", { body: readCreateOptions(run) });
+    const keep = run.flag("keep") || run.text("key") !== undefined;
+    const client = await run.client();
+    try {
+      const { sandboxHandle } = await import("../process/open-sandbox.ts");
+      const { runProcess } = await import("../process/run-process.ts");
+      await runProcess(run, await sandboxHandle(run, created.id), plan);
+    } finally {
+      if (keep) run.say(`sandboxer: kept ${created.name ?? created.id}.`);
+      else await client.call("destroySandbox", { params: { id: created.id } });
+    }
+  },
+});

@@ -1,0 +1,45 @@
+import { SandboxerError } from "@sandboxer/protocol/errors";
+import { defineCommand } from "../define-command.ts";
+import { addTerminalOptions, execEnvOption } from "../options/exec.ts";
+import { parseDetachKeys } from "../terminal/detach-keys.ts";
+
+/** The best shell that the sandbox has. */
+const SHELL = "command -v bash >/dev/null 2>&1 && exec bash -i || exec sh -i";
+
+export const shellCommand = defineCommand({
+  arguments: "<sandbox> [command...]",
+  passThrough: true,
+  examples: [
+    "sandboxer shell web",
+    "sandboxer shell web -- htop",
+    "sandboxer shell --detach-keys ctrl-a,d --cwd /srv web",
+  ],
+  details:
+    "Leave it running with ctrl-p ctrl-q, and come back with `sandboxer attach`. A connection that breaks, a server\n" +
+    "that restarts and a sandbox that moves lose nothing: the shell goes on where it was.",
+  options: (command) =>
+    addTerminalOptions(command)
+      .addOption(execEnvOption())
+      .option("-w, --cwd <PATH>", "where it starts")
+      .option("--no-wake", "do not wake a sandbox that sleeps"),
+  async run(run) {
+    if (run.io.terminal === undefined || run.json) {
+      throw new SandboxerError("bad_request", "A shell needs a terminal, and stdin or stdout is none.", {
+        hint: "Use `sandboxer exec -i SANDBOX -- bash` for a script on stdin.",
+      });
+    }
+    const detachKeys = parseDetachKeys(run.text("detachKeys") ?? "");
+    const cwd = run.text("cwd");
+    const { openSandbox } = await import("../process/open-sandbox.ts");
+    const { runProcess } = await import("../process/run-process.ts");
+    const command = run.rest(1);
+    await runProcess(run, await openSandbox(run, run.argument(0)), {
+      stdin: true,
+      tty: true,
+      detachKeys,
+      command: command.length === 0 ? SHELL : command,
+      env: run.value<Record<string, string>>("env") ?? {},
+      ...(cwd === undefined ? {} : { cwd }),
+    });
+  },
+});

@@ -1,0 +1,136 @@
+import { Option } from "commander";
+import { allItems } from "../api/pages.ts";
+import { defineGroup } from "../define-command.ts";
+import { integer, pairOption, several } from "../options/parse.ts";
+import { defined } from "../options/sandbox.ts";
+import { SNAPSHOT_STATES } from "../options/states.ts";
+import { painter } from "../output/colour.ts";
+import { formatDiff, formatSnapshot, formatSnapshots } from "../output/snapshots.ts";
+import { diffTarget } from "../targets/diff.ts";
+import { sandboxId } from "../targets/sandbox.ts";
+import { findSnapshot, snapshotId } from "../targets/snapshot.ts";
+
+export const snapshotsCommand = defineGroup(
+  [
+    "sandboxer snapshots list",
+    "sandboxer snapshots get before-upgrade",
+    "sandboxer snapshots diff before-upgrade after",
+  ],
+  {
+    list: {
+      summary: "List snapshots, the newest first.",
+      aliases: ["ls"],
+      examples: [
+        "sandboxer snapshots list",
+        "sandboxer snapshots list --sandbox web --mode full",
+        "sandboxer snapshots list --quiet --label temporary",
+      ],
+      options: (command) =>
+        command
+          .option("-s, --sandbox <SANDBOX>", "only those of this sandbox")
+          .option("-n, --name <NAME>", "only those with this name")
+          .addOption(new Option("-m, --mode <MODE>", "only these").choices(["full", "filesystem", "metadata"]))
+          .addOption(new Option("--state <STATE>", "only those in this state").choices(SNAPSHOT_STATES))
+          .addOption(new Option("-l, --label <KEY[=VALUE]>", "only those with this label").argParser(several))
+          .addOption(new Option("--limit <N>", "at most so many").argParser(integer(1, 1_000_000)))
+          .option("-q, --quiet", "only the ids, whole, one on a line"),
+      async run(run) {
+        const client = await run.client();
+        const sandbox = run.text("sandbox");
+        const filters = defined({
+          sandbox_id: sandbox === undefined ? undefined : await sandboxId(client, sandbox),
+          name: run.text("name"),
+          mode: run.text("mode"),
+          state: run.text("state"),
+          label: run.value<string[]>("label"),
+        });
+        const snapshots = await allItems(client, "listSnapshots", filters, run.number("limit"));
+        run.print({ items: snapshots }, ({ items }) =>
+          run.flag("quiet") ? items.map(({ id }) => `${id}\n`).join("") : formatSnapshots(items, painter(run.io)),
+        );
+        if (snapshots.length === 0) run.say("There are no such snapshots. `sandboxer snapshot` takes one.");
+      },
+    },
+    get: {
+      summary: "Show one snapshot.",
+      arguments: "<snapshot>",
+      examples: [
+        "sandboxer snapshots get before-upgrade",
+        "sandboxer snapshots get 3f2a9c01 --verify",
+        "sandboxer snapshots get before-upgrade --json | jq .size_bytes",
+      ],
+      options: (command) => command.option("--verify", "look at its data, too"),
+      async run(run) {
+        const client = await run.client();
+        const id = await snapshotId(client, run.argument(0));
+        const query = run.flag("verify") ? { verify: true } : {};
+        run.print(await client.call("getSnapshot", { params: { id }, query }), formatSnapshot);
+      },
+    },
+    rm: {
+      summary: "Remove snapshots and their data; refused while something live depends on one.",
+      aliases: ["delete"],
+      arguments: "<snapshot...>",
+      examples: [
+        "sandboxer snapshots rm before-upgrade",
+        "sandboxer snapshots rm 3f2a9c01 77aa01bc",
+        "sandboxer snapshots list -q --label temporary | xargs -r sandboxer snapshots rm",
+      ],
+      async run(run) {
+        const client = await run.client();
+        const removed: string[] = [];
+        for (const given of run.rest(0)) removed.push(await snapshotId(client, given));
+        for (const id of removed) {
+          await client.call("deleteSnapshot", { params: { id } });
+          if (!run.json) run.io.stdout(`${id}\n`);
+        }
+        if (run.json) run.print({ removed }, () => "");
+      },
+    },
+    name: {
+      summary: "Give a snapshot another name, or none, or labels.",
+      arguments: "<snapshot> [name]",
+      examples: [
+        "sandboxer snapshots name 3f2a9c01 before-upgrade",
+        "sandboxer snapshots name before-upgrade --none",
+        "sandboxer snapshots name before-upgrade --label release=3",
+      ],
+      options: (command) =>
+        command.option("--none", "take its name away").addOption(pairOption("-l, --label <KEY=VALUE>", "add a label")),
+      async run(run) {
+        const client = await run.client();
+        const { id, labels } = await findSnapshot(client, run.argument(0));
+        const added = run.value<Record<string, string>>("label");
+        const body = defined({
+          name: run.flag("none") ? null : run.optionalArgument(1),
+          labels: added === undefined ? undefined : { ...labels, ...added },
+        });
+        const updated = await client.call("updateSnapshot", { params: { id }, body });
+        run.print(updated, (snapshot) => `${snapshot.id}\n`);
+      },
+    },
+    diff: {
+      summary: "List the files that differ between two snapshots, or a snapshot and a sandbox.",
+      arguments: "<snapshot> <other>",
+      details: "Lines begin with A for added, M for changed, D for removed. `sandbox:NAME` names a live sandbox.",
+      examples: [
+        "sandboxer snapshots diff before-upgrade after-upgrade",
+        "sandboxer snapshots diff before-upgrade sandbox:web",
+        "sandboxer snapshots diff a b --json | jq -r '.changes[].path'",
+      ],
+      options: (command) =>
+        command.addOption(new Option("--limit <N>", "at most so many").argParser(integer(1, 100_000)).default(1000)),
+      async run(run) {
+        const client = await run.client();
+        const id = await snapshotId(client, run.argument(0));
+        const to = await diffTarget(client, run.argument(1));
+        const query = { to, limit: run.number("limit") ?? 1000 };
+        const diff = await client.call("diffSnapshots", { params: { id }, query });
+        run.print(diff, () => formatDiff(diff, painter(run.io)));
+        run.say(
+          `${diff.added} added, ${diff.changed} changed, ${diff.removed} removed${diff.truncated ? "; there are more (--limit)" : ""}.`,
+        );
+      },
+    },
+  },
+);

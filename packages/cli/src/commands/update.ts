@@ -1,0 +1,46 @@
+import { Option } from "commander";
+import { SandboxerError } from "@sandboxer/protocol/errors";
+import { defineCommand } from "../define-command.ts";
+import { durationMs, pairOption, several } from "../options/parse.ts";
+import { defined } from "../options/sandbox.ts";
+import { findSandbox } from "../targets/sandbox.ts";
+
+export const updateCommand = defineCommand({
+  arguments: "<sandbox>",
+  examples: [
+    "sandboxer update web --name web-old",
+    "sandboxer update web --label team=ml --remove-label temporary",
+    "sandboxer update web --idle-timeout 30m",
+  ],
+  options: (command) =>
+    command
+      .option("-n, --name <NAME>", "another name")
+      .addOption(new Option("--no-name", "no name"))
+      .addOption(pairOption("-l, --label <KEY=VALUE>", "add or change a label"))
+      .addOption(new Option("--remove-label <KEY>", "remove a label (several times)").argParser(several))
+      .addOption(new Option("--idle-timeout <DURATION>", "how long it may do nothing").argParser(durationMs)),
+  async run(run) {
+    const client = await run.client();
+    const { id, labels: before } = await findSandbox(client, run.argument(0));
+    const added = run.value<Record<string, string>>("label");
+    const removed = run.value<string[]>("removeLabel");
+    const idleTimeoutMs = run.number("idleTimeout");
+    const body = defined({
+      name: run.value<boolean | string>("name") === false ? null : run.text("name"),
+      labels: added === undefined && removed === undefined ? undefined : changed(before, added, removed),
+      idle_timeout: idleTimeoutMs === undefined ? undefined : idleTimeoutMs / 1000,
+    });
+    if (Object.keys(body).length === 0) throw new SandboxerError("bad_request", "There is nothing to change.");
+    const updated = await client.call("updateSandbox", { params: { id }, body });
+    run.print(updated, (record) => `${record.id}\n`);
+  },
+});
+
+function changed(
+  before: Readonly<Record<string, string>>,
+  added: Readonly<Record<string, string>> = {},
+  removed: readonly string[] = [],
+): Record<string, string> {
+  const kept = Object.entries(before).filter(([name]) => !removed.includes(name));
+  return { ...Object.fromEntries(kept), ...added };
+}

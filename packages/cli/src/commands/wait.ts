@@ -1,0 +1,77 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Option } from "commander";
+import type { Transport } from "@sandboxer/client/transport";
+import type { SandboxRecord } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol/errors";
+import { defineCommand } from "../define-command.ts";
+import { durationMs } from "../options/parse.ts";
+import { SANDBOX_STATES } from "../options/states.ts";
+import type { Run } from "../run.ts";
+import { sandboxId } from "../targets/sandbox.ts";
+import { waitForOperation } from "../api/wait-for-operation.ts";
+import { ProgressLine } from "../output/progress.ts";
+
+const LOOK_EVERY_MS = 250;
+
+export const waitCommand = defineCommand({
+  arguments: "[sandbox]",
+  examples: [
+    "sandboxer wait web",
+    "sandboxer wait web --for stored --timeout 5m",
+    "sandboxer wait --operation 3f2a9c01-0000-4000-8000-000000000000",
+  ],
+  details: "Exits with 0 when it is so, 11 when the time is up, and with the error of an operation that failed.",
+  options: (command) =>
+    command
+      .addOption(new Option("-f, --for <STATE>", "the state to wait for").choices(SANDBOX_STATES).default("running"))
+      .option("-o, --operation <ID>", "wait for the end of this operation instead")
+      .addOption(new Option("-t, --timeout <DURATION>", "how long at most (default: for ever)").argParser(durationMs)),
+  async run(run) {
+    const timeoutMs = run.number("timeout");
+    const deadlineMs = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
+    const operation = run.text("operation");
+    const given = run.optionalArgument(0);
+    if ((operation === undefined) === (given === undefined)) {
+      throw new SandboxerError("bad_request", "Give a sandbox, or --operation.");
+    }
+    if (operation !== undefined) return operationEnd(run, operation, deadlineMs);
+    return sandboxState(run, await sandboxId(await run.client(), given ?? ""), deadlineMs);
+  },
+});
+
+async function operationEnd(run: Run, id: string, deadlineMs: number | undefined): Promise<void> {
+  const line = new ProgressLine(run.io, run.json);
+  try {
+    const ended = await waitForOperation(await run.client(), id, { deadlineMs, onProgress: line.operation });
+    line.end();
+    run.print(ended, ({ state }) => `${state}\n`);
+  } finally {
+    line.end();
+  }
+}
+
+async function sandboxState(run: Run, id: string, deadlineMs: number | undefined): Promise<void> {
+  const wanted = run.text("for") ?? "running";
+  for (;;) {
+    const record = await lookAt(await run.client(), id, wanted);
+    if (record.state === wanted) return run.print(record, ({ state }) => `${state}\n`);
+    if (record.state === "destroyed") throw new SandboxerError("sandbox_destroyed", `Sandbox ${id} is destroyed.`);
+    if (deadlineMs !== undefined && performance.now() >= deadlineMs) {
+      throw new SandboxerError("timeout", `Sandbox ${id} is ${record.state}, not ${wanted}.`, {
+        hint: "Wait longer (--timeout), or look at `sandboxer timeline`.",
+      });
+    }
+    await sleep(LOOK_EVERY_MS);
+  }
+}
+
+/** What is no longer there is destroyed, for who waits for that. */
+async function lookAt(client: Transport, id: string, wanted: string): Promise<Pick<SandboxRecord, "id" | "state">> {
+  try {
+    return await client.call("getSandbox", { params: { id } });
+  } catch (error) {
+    const gone = error instanceof SandboxerError && error.row.exitCode === 4;
+    if (gone && wanted === "destroyed") return { id, state: "destroyed" };
+    throw error;
+  }
+}

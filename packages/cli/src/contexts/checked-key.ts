@@ -1,0 +1,8 @@
+import { SandboxerError } from "@sandboxer/protocol/errors";
+
+/** Keys go into a header: one line of visible characters. */
+export function checkedKey(text: string, where: string): string {
+  const key = text.trim();
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  throw new SandboxerError("bad_request", `${where} holds no key.`, { hint: "It must hold one line, the key." });
+}

@@ -1,0 +1,69 @@
+import { Command } from "commander";
+import type { Io } from "./io.ts";
+import { addConnectionOptions } from "./options/connection.ts";
+import { Run } from "./run.ts";
+
+/** What the registry loads: a command, made for one command line. */
+export type CommandFactory = (io: Io, setExitCode: (code: number) => void) => Command;
+
+export type Examples = readonly [string, string, string, ...string[]];
+
+export interface CommandDefinition {
+  /** As commander writes them: `<sandbox> [process]`. The names say what completion offers. */
+  readonly arguments?: string;
+  /** More than the one line of the registry. */
+  readonly details?: string;
+  /** Without `sandboxer`'s output; each can be pasted into a shell. */
+  readonly examples: Examples;
+  readonly options?: (command: Command) => unknown;
+  /** Options after the first argument belong to what is run, not to us. */
+  readonly passThrough?: true;
+  /** A command that talks to no server. */
+  readonly local?: true;
+  readonly run: (run: Run) => Promise<void> | void;
+}
+
+/** One verb. Its name and its line in the overview are in the registry. */
+export function defineCommand(definition: CommandDefinition): CommandFactory {
+  return (io, setExitCode) => configure(new Command(), definition, io, setExitCode);
+}
+
+export type Subcommands = Readonly<
+  Record<string, CommandDefinition & { readonly summary: string; readonly aliases?: readonly string[] }>
+>;
+
+/** A noun with verbs of its own: `snapshots list`. */
+export function defineGroup(examples: Examples, subcommands: Subcommands): CommandFactory {
+  return (io, setExitCode) => {
+    const group = withExamples(new Command(), examples);
+    for (const [name, definition] of Object.entries(subcommands)) {
+      const command = configure(new Command(name), definition, io, setExitCode);
+      group.addCommand(command.description(definition.summary).aliases(definition.aliases ?? []));
+    }
+    return group;
+  };
+}
+
+/** Puts examples under the help of a command. */
+export function withExamples(command: Command, examples: Examples): Command {
+  return command.addHelpText("after", `\nExamples:\n${examples.map((line) => `  $ ${line}`).join("\n")}`);
+}
+
+function configure(
+  command: Command,
+  definition: CommandDefinition,
+  io: Io,
+  setExitCode: (code: number) => void,
+): Command {
+  if (definition.arguments !== undefined) command.arguments(definition.arguments);
+  definition.options?.(command);
+  if (definition.local !== true) addConnectionOptions(command);
+  command.option("--json", "for programs: JSON on stdout, for errors too");
+  if (definition.passThrough === true) command.passThroughOptions();
+  if (definition.details !== undefined) command.addHelpText("after", `\n${definition.details}`);
+  withExamples(command, definition.examples);
+  return command.action(async (...given: unknown[]) => {
+    const run = new Run(io, command, given.slice(0, -2), setExitCode);
+    await definition.run(run);
+  });
+}

@@ -1,0 +1,80 @@
+import { Option, type Command } from "commander";
+import { SandboxerError } from "@sandboxer/protocol/errors";
+import type { Run } from "../run.ts";
+import { DEFAULT_DETACH_KEYS, parseDetachKeys } from "../terminal/detach-keys.ts";
+import type { ExecPlan } from "../process/run-process.ts";
+import { durationMs, integer, pairOption } from "./parse.ts";
+
+/** For commands whose exit code is that of what they run. */
+export function addExitCodeOption(command: Command): Command {
+  return command.addOption(
+    new Option("--error-code <N>", "exit with this when sandboxer itself fails, instead of the table's code").argParser(
+      integer(1, 255),
+    ),
+  );
+}
+
+export function addTerminalOptions(command: Command): Command {
+  return addExitCodeOption(command).option(
+    "--detach-keys <KEYS>",
+    "leave the program running; empty: none",
+    DEFAULT_DETACH_KEYS,
+  );
+}
+
+/** How a command is run: shared by exec and run. */
+export function addExecOptions(command: Command): Command {
+  return addTerminalOptions(
+    command
+      .option("-i, --interactive", "send our stdin")
+      .option("-t, --tty", "give it a terminal; with -i it becomes ours")
+      .option("-c, --shell <LINE>", "a line for the sandbox's shell, instead of a command")
+      .addOption(new Option("--language <LANGUAGE>", "run --code in it").choices(["python", "bash", "javascript"]))
+      .option("--code <CODE>", "the code; `-` reads it from our stdin")
+      .option("-w, --cwd <PATH>", "where it starts")
+      .addOption(new Option("--timeout <DURATION>", "end it after this long").argParser(durationMs)),
+  );
+}
+
+export const execEnvOption = (): Option => pairOption("-e, --env <KEY=VALUE>", "a variable of its environment");
+
+export async function readExecOptions(run: Run, argv: readonly string[]): Promise<ExecPlan> {
+  const { io } = run;
+  const stdin = run.flag("interactive");
+  const tty = run.flag("tty");
+  if (tty && stdin && io.terminal === undefined) {
+    throw new SandboxerError("bad_request", "-it needs a terminal, and stdin or stdout is none.", {
+      hint: "Leave -t away when input or output is a pipe or a file.",
+    });
+  }
+  if (tty && run.json) throw new SandboxerError("bad_request", "--json and -t exclude each other.");
+  const timeoutMs = run.number("timeout");
+  const cwd = run.text("cwd");
+  return {
+    command: await commandOf(run, argv),
+    stdin,
+    tty,
+    detachKeys: parseDetachKeys(run.text("detachKeys") ?? ""),
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  };
+}
+
+async function commandOf(run: Run, argv: readonly string[]): Promise<ExecPlan["command"]> {
+  const shell = run.text("shell");
+  const code = run.text("code");
+  const language = run.value<"python" | "bash" | "javascript">("language");
+  const given = [argv.length > 0, shell !== undefined, code !== undefined].filter(Boolean).length;
+  if (given !== 1 || (code === undefined) !== (language === undefined)) {
+    throw new SandboxerError("bad_request", "Give a command, or --shell, or --language with --code.", {
+      hint: "For example: sandboxer exec web -- ls -l /tmp",
+    });
+  }
+  if (shell !== undefined) return shell;
+  if (code === undefined || language === undefined) return argv;
+  return { language, code: code === "-" ? await readAll(run) : code };
+}
+
+async function readAll(run: Run): Promise<string> {
+  return Buffer.concat(await Array.fromAsync(run.io.stdin.bytes())).toString("utf8");
+}

@@ -1,0 +1,44 @@
+import { InvalidArgumentError, Option } from "commander";
+import { DURATION_HINT, tryParseDurationMs } from "@sandboxer/protocol/duration";
+
+/** Parsers of values, each for any number of options. What they refuse is an error of usage that names the option. */
+
+export function duration(text: string): string {
+  if (tryParseDurationMs(text) === undefined) throw new InvalidArgumentError(DURATION_HINT);
+  return text;
+}
+
+export function durationMs(text: string): number {
+  const parsed = tryParseDurationMs(text);
+  if (parsed === undefined) throw new InvalidArgumentError(DURATION_HINT);
+  return parsed;
+}
+
+export function integer(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^-?\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`It must be an integer from ${least} to ${most}.`);
+  };
+}
+
+export function positiveNumber(text: string): number {
+  const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value > 0) return value;
+  throw new InvalidArgumentError("It must be a number above 0.");
+}
+
+/** `KEY=VALUE`, several times. */
+export function pair(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const at = text.indexOf("=");
+  if (at < 1) throw new InvalidArgumentError("Write it as KEY=VALUE.");
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+}
+
+export function several(text: string, before: readonly string[] = []): string[] {
+  return [...before, text];
+}
+
+export function pairOption(flags: string, description: string): Option {
+  return new Option(flags, `${description} (several times)`).argParser(pair);
+}

@@ -1,0 +1,80 @@
+import { Option, type Command } from "commander";
+import type { BodyInputOf, Routes } from "@sandboxer/protocol";
+import type { Run } from "../run.ts";
+import { duration, integer, pairOption, positiveNumber } from "./parse.ts";
+
+export type CreateBody = BodyInputOf<Routes["createSandbox"]>;
+export type RestoreBody = NonNullable<BodyInputOf<Routes["restoreSnapshot"]>>;
+
+/** What a sandbox that begins with a saved state may have of its own. */
+export function addRestoreOptions(command: Command): Command {
+  return command
+    .option("-n, --name <NAME>", "what to call it")
+    .addOption(pairOption("-l, --label <KEY=VALUE>", "a label"))
+    .addOption(pairOption("-e, --env <KEY=VALUE>", "a variable of its environment"))
+    .addOption(pairOption("--input <KEY=VALUE>", "what its profile asks for"))
+    .addOption(new Option("--ttl <DURATION>", "destroy it after this long, such as 90s or 4h").argParser(duration))
+    .addOption(new Option("--idle-timeout <DURATION>", "how long it may do nothing").argParser(duration));
+}
+
+export function readRestoreOptions(run: Run): RestoreBody {
+  return defined({
+    name: run.text("name"),
+    labels: run.value<Record<string, string>>("label"),
+    env: run.value<Record<string, string>>("env"),
+    inputs: run.value<Record<string, string>>("input"),
+    ttl: run.text("ttl"),
+    idle_timeout: run.text("idleTimeout"),
+  });
+}
+
+/** What a new sandbox may be told. What is absent comes from the profile, then from the server. */
+export function addCreateOptions(command: Command): Command {
+  return addRestoreOptions(command)
+    .option("-p, --profile <PROFILE>", "make it as this profile says")
+    .option("-b, --backend <BACKEND>", "what makes it")
+    .option("--image <IMAGE>", "its root filesystem")
+    .option("-k, --key <KEY>", "take up the sandbox with this key if there is one")
+    .option("--from <NAME>", "begin with a named filesystem snapshot")
+    .addOption(new Option("--network <KIND>", "its network").choices(["none", "sandbox"]))
+    .addOption(new Option("--cpus <N>", "CPUs that it may use").argParser(positiveNumber))
+    .addOption(new Option("--memory <MB>", "memory that it may use").argParser(integer(16, 1_048_576)))
+    .addOption(new Option("--disk <MB>", "disk that it may use").argParser(integer(1, 16_777_216)))
+    .addOption(new Option("--processes <N>", "processes that it may have").argParser(integer(4, 32_768)))
+    .option("--no-checkpoint", "it is never saved")
+    .option("--no-handoff", "other servers may not ask for it while it is used")
+    .option("--save-when-idle", "save it when its idle timeout ends, instead of dropping it")
+    .addOption(new Option("--on-disconnect <WHAT>", "when its last client has gone").choices(["keep", "checkpoint"]));
+}
+
+export function readCreateOptions(run: Run): CreateBody {
+  const resources = defined({
+    cpus: run.number("cpus"),
+    memory_mb: run.number("memory"),
+    disk_mb: run.number("disk"),
+    processes: run.number("processes"),
+  });
+  return {
+    ...readRestoreOptions(run),
+    ...defined({
+      profile: run.text("profile"),
+      backend: run.text("backend"),
+      image: run.text("image"),
+      key: run.text("key"),
+      filesystem_snapshot_name: run.text("from"),
+      network: run.value<"none" | "sandbox">("network"),
+      on_disconnect: run.value<"keep" | "checkpoint">("onDisconnect"),
+      enable_checkpoint: run.value<boolean>("checkpoint") === false ? false : undefined,
+      enable_sandbox_handoff: run.value<boolean>("handoff") === false ? false : undefined,
+      enable_idle_timeout_auto_checkpoint: run.flag("saveWhenIdle") ? true : undefined,
+      resources: Object.keys(resources).length === 0 ? undefined : resources,
+    }),
+  };
+}
+
+type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
+
+/** Without what is absent. */
+export function defined<T extends object>(fields: T): Defined<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
+}

@@ -1,0 +1,69 @@
+import type { SandboxRecord } from "@sandboxer/protocol";
+import { formatBytes } from "./bytes.ts";
+import { type Paint, paintState } from "./colour.ts";
+import { formatFields, formatTable, visible } from "./table.ts";
+import { formatAge, formatSeconds } from "./time.ts";
+
+/** Ids begin with eight digits that are enough to name one. */
+export function shortId(id: string): string {
+  return id.slice(0, 8);
+}
+
+/** How people call it. */
+export function nameOf({ id, name }: { readonly id: string; readonly name: string | null }): string {
+  return name ?? shortId(id);
+}
+
+export function formatSandboxes(sandboxes: readonly SandboxRecord[], paint: Paint): string {
+  const rows = sandboxes.map((sandbox) => [
+    shortId(sandbox.id),
+    visible(sandbox.name ?? "-"),
+    paintState(paint, sandbox.state) + (sandbox.frozen ? " (frozen)" : ""),
+    sandbox.backend,
+    formatAge(sandbox.created_at),
+    formatAge(sandbox.expires_at) || "-",
+    ownerOf(sandbox),
+  ]);
+  return formatTable([["ID", "NAME", "STATE", "BACKEND", "CREATED", "EXPIRES", "SERVER"], ...rows]);
+}
+
+export function formatSandbox(sandbox: SandboxRecord): string {
+  const { checkpoint, origin, placement, flags, resources } = sandbox;
+  return formatFields({
+    id: sandbox.id,
+    name: sandbox.name,
+    state: sandbox.state + (sandbox.frozen ? " (frozen)" : ""),
+    backend: sandbox.backend,
+    profile: sandbox.profile,
+    image: sandbox.image,
+    key: sandbox.key,
+    labels: pairs(sandbox.labels),
+    network: sandbox.network,
+    resources: pairs(resources),
+    flags: pairs(flags),
+    server: ownerOf(sandbox),
+    epoch: sandbox.epoch,
+    created: `${sandbox.created_at} (${formatAge(sandbox.created_at)})`,
+    expires: sandbox.expires_at && `${sandbox.expires_at} (${formatAge(sandbox.expires_at)})`,
+    idle: sandbox.idle_seconds === null ? null : `${formatSeconds(sandbox.idle_seconds)} of ${sandbox.idle_timeout} s`,
+    executing: sandbox.executing ? "yes" : "no",
+    clients: sandbox.clients,
+    checkpoint:
+      checkpoint && `${checkpoint.name}, ${formatBytes(checkpoint.size_bytes)}, ${formatAge(checkpoint.created_at)}`,
+    "made from": origin.snapshot_id === null ? origin.sandbox_id : `snapshot ${origin.snapshot_id}`,
+    placement: placement && `${placement.backend} (${placement.strategy}): ${placement.reason}`,
+    ...sandbox.details,
+  });
+}
+
+function ownerOf({ owner }: SandboxRecord): string {
+  if (owner === null) return "-";
+  return owner.here ? "this one" : (owner.url ?? owner.instance_id);
+}
+
+function pairs(record: Readonly<Record<string, unknown>>): string {
+  return Object.entries(record)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${String(value)}`)
+    .join(" ");
+}

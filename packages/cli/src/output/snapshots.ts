@@ -1,0 +1,59 @@
+import type { SnapshotDiff, SnapshotInfo } from "@sandboxer/protocol";
+import { formatBytes } from "./bytes.ts";
+import { type Colour, type Paint, paintState } from "./colour.ts";
+import { shortId } from "./sandboxes.ts";
+import { formatFields, formatTable, visible } from "./table.ts";
+import { formatAge } from "./time.ts";
+
+export function formatSnapshots(snapshots: readonly SnapshotInfo[], paint: Paint): string {
+  const rows = snapshots.map((snapshot) => [
+    shortId(snapshot.id),
+    visible(snapshot.name ?? "-"),
+    paintState(paint, snapshot.state),
+    snapshot.mode,
+    formatBytes(snapshot.size_bytes),
+    formatAge(snapshot.created_at),
+    visible(snapshot.sandbox_name ?? shortId(snapshot.sandbox_id)),
+  ]);
+  return formatTable([["ID", "NAME", "STATE", "MODE", "SIZE", "CREATED", "OF"], ...rows]);
+}
+
+export function formatSnapshot(snapshot: SnapshotInfo): string {
+  return formatFields({
+    id: snapshot.id,
+    name: snapshot.name,
+    state: snapshot.state,
+    problem: snapshot.problem,
+    mode: snapshot.mode,
+    kind: snapshot.kind,
+    backend: snapshot.backend,
+    profile: snapshot.profile,
+    size: formatBytes(snapshot.size_bytes),
+    created: `${snapshot.created_at} (${formatAge(snapshot.created_at)})`,
+    "taken of":
+      snapshot.sandbox_name === null ? snapshot.sandbox_id : `${snapshot.sandbox_name} (${snapshot.sandbox_id})`,
+    reason: snapshot.reason,
+    parent: snapshot.parent,
+    children: snapshot.children.join(" "),
+    sandboxes: snapshot.sandboxes.join(" "),
+    labels: Object.entries(snapshot.labels)
+      .map(([name, value]) => `${name}=${value}`)
+      .join(" "),
+    ...snapshot.details,
+  });
+}
+
+const MARKS = { added: ["A", "green"], changed: ["M", "yellow"], removed: ["D", "red"] } as const satisfies Record<
+  string,
+  readonly [string, Colour]
+>;
+
+/** One change on a line, as `git status` shows them. */
+export function formatDiff({ changes }: SnapshotDiff, paint: Paint): string {
+  return changes
+    .map(({ path, change, kind }) => {
+      const [mark, colour] = MARKS[change];
+      return `${paint(mark, colour)} ${visible(path)}${kind === "folder" ? "/" : ""}\n`;
+    })
+    .join("");
+}

@@ -1,0 +1,17 @@
+import { Sandbox } from "@sandboxer/client";
+import type { Run } from "../run.ts";
+import { findSandbox } from "../targets/sandbox.ts";
+
+/** A handle on a sandbox, which follows it when it moves and wakes it when it sleeps, unless told otherwise. */
+export async function openSandbox(run: Run, given: string): Promise<Sandbox> {
+  const { id, state } = await findSandbox(await run.client(), given);
+  const wake = run.value<boolean>("wake") !== false;
+  if (state === "stored" && wake) run.say("sandboxer: it sleeps; waking it.");
+  return sandboxHandle(run, id, wake);
+}
+
+/** The SDK's handle, over the same server as the command's own calls. */
+export async function sandboxHandle(run: Run, id: string, autoResume = true): Promise<Sandbox> {
+  const { url, apiKey } = await run.client();
+  return Sandbox.attach(id, { url, autoResume, ...(apiKey === undefined ? {} : { apiKey }) });
+}

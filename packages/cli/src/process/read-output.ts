@@ -1,0 +1,43 @@
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import type { ReadableStream as NodeReadableStream } from "node:stream/web";
+import type { Transport } from "@sandboxer/client/transport";
+import type { ExecLine } from "@sandboxer/protocol";
+import { ERRORS, SandboxerError, type ErrorCode } from "@sandboxer/protocol/errors";
+
+export interface OutputPiece {
+  readonly stream: "stdout" | "stderr";
+  /** Base64. */
+  readonly data: string;
+  /** After its last byte. */
+  readonly offset: number;
+}
+
+/** Reads what is there of a process's output from an offset on. Says where it ends, and whether the process has. */
+export async function readOutput(
+  client: Transport,
+  { id, processId, offset }: { readonly id: string; readonly processId: string; readonly offset: number },
+  onPiece: (piece: OutputPiece) => Promise<void>,
+): Promise<{ end: number; ended: boolean }> {
+  const input = { params: { id, process_id: processId }, query: { offset, encoding: "base64" as const } };
+  // Outside of what is repeated when the connection breaks: nothing is told twice.
+  let end = offset;
+  return client.read("processOutput", input, {}, async (response) => {
+    let ended = false;
+    for await (const text of createInterface({ input: Readable.fromWeb(response.body as NodeReadableStream) })) {
+      if (text === "") continue;
+      const line = JSON.parse(text) as ExecLine;
+      if (line.event === "stdout" || line.event === "stderr") {
+        if (line.offset <= end) continue;
+        await onPiece({ stream: line.event, data: line.data, offset: line.offset });
+        end = line.offset;
+      } else if (line.event === "exit") ended = true;
+      else if (line.event === "error") throw errorOf(line);
+    }
+    return { end, ended };
+  });
+}
+
+function errorOf({ code, message, hint }: { code: string; message: string; hint: string }): SandboxerError {
+  return new SandboxerError(Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : "internal", message, { hint });
+}

@@ -1,0 +1,78 @@
+import type { SandboxProcess } from "@sandboxer/client";
+import type { Io, Terminal } from "../io.ts";
+import { DetachKeys } from "../terminal/detach-keys.ts";
+import type { ProcessEnd } from "./exit-code.ts";
+
+export interface RelayOptions {
+  /** Send what comes on our stdin. */
+  readonly stdin: boolean;
+  /** Its terminal becomes ours. */
+  readonly terminal: Terminal | undefined;
+  readonly detachKeys: Uint8Array;
+}
+
+/** Undefined: the person left it running. */
+export type RelayEnd = ProcessEnd | undefined;
+
+/** Ctrl-C ends the program; a second one within this time counts as the same. */
+const SAME_REQUEST_MS = 200;
+const INTERRUPTED: ProcessEnd = { exitCode: null, signal: "SIGINT" };
+
+/**
+ * Makes a process in a sandbox look like one that runs here: its output is ours, our stdin, our terminal's size and our
+ * Ctrl-C are its own. Connections that break are made again by the SDK, which knows what has arrived.
+ */
+export async function relay(io: Io, process: SandboxProcess, options: RelayOptions): Promise<RelayEnd> {
+  const { terminal } = options;
+  let detached = false;
+  let interrupted = false;
+  const leave = (): void => {
+    detached = true;
+    process.detach();
+  };
+  const leaveRawMode = terminal?.enterRawMode();
+  const stopResizing = terminal?.onResize(() => void process.resize(terminal.size()).catch(() => {}));
+  const stopSignals = terminal === undefined ? forwardInterrupts(io, process, () => (interrupted = true)) : undefined;
+  if (options.stdin) void sendStdin(io, process, options, leave);
+  try {
+    for await (const { stream, data } of process.chunks()) await io.writeBytes(stream, data);
+  } finally {
+    stopSignals?.();
+    stopResizing?.();
+    leaveRawMode?.();
+  }
+  if (interrupted) return INTERRUPTED;
+  return detached ? undefined : process.exit;
+}
+
+async function sendStdin(io: Io, process: SandboxProcess, options: RelayOptions, leave: () => void): Promise<void> {
+  const keys = new DetachKeys(options.terminal === undefined ? new Uint8Array() : options.detachKeys);
+  try {
+    for await (const typed of io.stdin.bytes()) {
+      const { pass, detach } = keys.filter(typed);
+      const written = process.write(pass);
+      // A person does not wait for the program to read; a pipe must, or it would fill our memory.
+      if (options.terminal === undefined) await written;
+      else written.catch(() => {});
+      if (detach) return leave();
+    }
+    process.closeStdin();
+  } catch {
+    // The program has ended, or has closed its stdin: what it did with it is its own matter.
+  }
+}
+
+/** Without a terminal, Ctrl-C reaches us and not the program: the first is passed on, the second gives up. */
+function forwardInterrupts(io: Io, process: SandboxProcess, giveUp: () => void): () => void {
+  let firstMs: number | undefined;
+  return io.onStopSignal((signal) => {
+    const nowMs = performance.now();
+    if (firstMs === undefined) {
+      firstMs = nowMs;
+      void process.kill(signal === "SIGINT" ? "SIGINT" : "SIGTERM").catch(() => {});
+    } else if (nowMs - firstMs > SAME_REQUEST_MS) {
+      giveUp();
+      process.detach();
+    }
+  });
+}

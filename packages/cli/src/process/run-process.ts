@@ -1,0 +1,80 @@
+import type { Sandbox, SandboxProcess } from "@sandboxer/client";
+import { relay, type RelayEnd } from "./relay.ts";
+import { exitCodeOf } from "./exit-code.ts";
+import type { Run } from "../run.ts";
+
+/** What to run, and how it is tied to us. */
+export interface ExecPlan {
+  readonly command:
+    | string
+    | readonly string[]
+    | { readonly language: "python" | "bash" | "javascript"; readonly code: string };
+  readonly stdin: boolean;
+  readonly tty: boolean;
+  readonly detachKeys: Uint8Array;
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly timeoutMs?: number;
+}
+
+const DEFAULT_SIZE = { rows: 24, columns: 80 } as const;
+
+export async function startProcess(
+  run: Run,
+  sandbox: Sandbox,
+  plan: ExecPlan,
+  detach: boolean,
+): Promise<SandboxProcess> {
+  const { command, stdin, tty, cwd, env, timeoutMs } = plan;
+  const term = run.io.env["TERM"];
+  return sandbox.spawn(command, {
+    cwd,
+    timeoutMs,
+    detach,
+    env: { ...(tty && term ? { TERM: term } : {}), ...env },
+    ...(tty ? { pty: run.io.terminal?.size() ?? DEFAULT_SIZE } : {}),
+    // Without -i there is nothing to read: not our stdin, and not one that stays open for ever.
+    ...(stdin || detach || tty ? {} : { stdin: "" }),
+  });
+}
+
+/** Runs it to its end, or until the person leaves it. Its exit code becomes ours. */
+export async function runProcess(run: Run, sandbox: Sandbox, plan: ExecPlan): Promise<void> {
+  const process = await startProcess(run, sandbox, plan, false);
+  if (run.json) return collectProcess(run, process, plan);
+  await follow(run, sandbox, process, plan);
+}
+
+/** Ties a process that is there to our terminal. */
+export async function follow(
+  run: Run,
+  sandbox: Sandbox,
+  process: SandboxProcess,
+  plan: Pick<ExecPlan, "stdin" | "tty" | "detachKeys">,
+): Promise<void> {
+  const terminal = plan.tty && plan.stdin ? run.io.terminal : undefined;
+  const end: RelayEnd = await relay(run.io, process, { stdin: plan.stdin, terminal, detachKeys: plan.detachKeys });
+  if (end === undefined) {
+    const name = sandbox.record.name ?? sandbox.id;
+    run.say(`\r\nLeft running. Come back with: sandboxer attach ${name} ${process.id}`);
+    return;
+  }
+  if (process.exit?.timedOut === true) run.say("sandboxer: its time was up (--timeout).");
+  run.setExitCode(exitCodeOf(end));
+}
+
+async function collectProcess(run: Run, process: SandboxProcess, { stdin }: ExecPlan): Promise<void> {
+  if (stdin) {
+    void (async () => {
+      for await (const bytes of run.io.stdin.bytes()) await process.write(bytes);
+      process.closeStdin();
+    })().catch(() => {});
+  }
+  const { processId, exitCode, signal, stdout, stderr, truncated, timedOut } = await process.collect();
+  const code = exitCodeOf({ exitCode, signal });
+  run.print(
+    { process_id: processId, exit_code: exitCode, signal, stdout, stderr, truncated, timed_out: timedOut },
+    () => "",
+  );
+  run.setExitCode(code);
+}

@@ -1,0 +1,54 @@
+import { SandboxerError, type ErrorCode } from "@sandboxer/protocol/errors";
+import { nearNames } from "../suggest.ts";
+
+export interface Candidate {
+  readonly id: string;
+  readonly name?: string | null;
+}
+
+const SHOWN = 8;
+
+/**
+ * The one that was meant: by its id, by its name, or by the beginning of either when only one begins like that.
+ * Anything else is an error that says what there is; nothing is ever chosen by guess.
+ */
+export function pick<Item extends Candidate>(
+  given: string,
+  candidates: readonly Item[],
+  noun: string,
+  notFound: ErrorCode,
+): Item {
+  const found =
+    only(
+      given,
+      noun,
+      candidates.filter(({ id }) => id === given),
+    ) ??
+    only(
+      given,
+      noun,
+      candidates.filter(({ name }) => name === given),
+    ) ??
+    only(
+      given,
+      noun,
+      candidates.filter(({ id, name }) => id.startsWith(given) || name?.startsWith(given) === true),
+    );
+  if (found !== undefined) return found;
+  const names = candidates.flatMap(({ id, name }) => (name ? [name] : [id]));
+  const near = nearNames(given, names);
+  throw new SandboxerError(notFound, `There is no ${noun} "${given}".`, {
+    ...(near.length === 0 ? {} : { hint: `Did you mean ${near.join(", ")}?` }),
+    details: { given, suggestions: near },
+  });
+}
+
+function only<Item extends Candidate>(given: string, noun: string, matches: readonly Item[]): Item | undefined {
+  if (matches.length <= 1) return matches[0];
+  const shown = matches.slice(0, SHOWN).map(({ id, name }) => (name ? `${name} (${id})` : id));
+  const more = matches.length > SHOWN ? ` and ${matches.length - SHOWN} more` : "";
+  throw new SandboxerError("bad_request", `"${given}" is ambiguous: ${matches.length} match.`, {
+    hint: `Say which ${noun}: ${shown.join(", ")}${more}.`,
+    details: { given, matches: matches.map(({ id, name }) => ({ id, name: name ?? null })) },
+  });
+}

@@ -1,0 +1,25 @@
+import { SandboxerError } from "@sandboxer/protocol/errors";
+
+/** A path in a sandbox, as it is written: `web:/tmp/x`. */
+export interface RemotePath {
+  readonly sandbox: string;
+  readonly path: string;
+}
+
+/** Undefined for a path of this machine. One whose name has a colon is written with a folder: `./a:b`. */
+export function parseRemotePath(text: string): RemotePath | undefined {
+  const [, sandbox, path] = /^([A-Za-z0-9][A-Za-z0-9._-]*):(.*)$/s.exec(text) ?? [];
+  if (sandbox === undefined || path === undefined) return undefined;
+  if (path.startsWith("/")) return { sandbox, path };
+  throw new SandboxerError("bad_request", `"${text}" has no absolute path.`, {
+    hint: `Write the whole path: ${sandbox}:/${path || "tmp"}. A file of this machine with a colon is ./${text}.`,
+  });
+}
+
+export function requireRemotePath(text: string): RemotePath {
+  const remote = parseRemotePath(text);
+  if (remote !== undefined) return remote;
+  throw new SandboxerError("bad_request", `"${text}" names no path in a sandbox.`, {
+    hint: "Write the sandbox, a colon and the whole path: web:/tmp.",
+  });
+}
