@@ -1,0 +1,69 @@
+import { readFile } from "node:fs/promises";
+import { stripTypeScriptTypes } from "node:module";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+
+const SOURCE = new URL("../src/", import.meta.url);
+
+/** Without types and comments. */
+async function codeOf(file: URL | string): Promise<string> {
+  return stripTypeScriptTypes(await readFile(file, "utf8")).replaceAll(/\/\*[\s\S]*?\*\//g, "");
+}
+
+/** Everything that a module loads, and what these load; types cost nothing and are not counted. */
+async function loaded(entry: string): Promise<{ files: string[]; others: string[] }> {
+  const files = new Set<string>();
+  const others = new Set<string>();
+  const visit = async (url: URL): Promise<void> => {
+    if (files.has(url.href)) return;
+    files.add(url.href);
+    const code = await codeOf(url);
+    const specifiers = [...code.matchAll(/(?:\bfrom|^import|\bimport\()\s*"([^"]+)"/gm)].map(([, name]) => name ?? "");
+    for (const specifier of specifiers) {
+      if (specifier.startsWith(".")) await visit(new URL(specifier, url));
+      else if (specifier === "@sandboxer/protocol/errors") await visit(new URL(import.meta.resolve(specifier)));
+      else others.add(specifier);
+    }
+  };
+  await visit(new URL(entry, SOURCE));
+  return { files: [...files].map((file) => fileURLToPath(file)), others: [...others] };
+}
+
+describe("what the SDK loads", () => {
+  test("the main entry: nothing of Node, and no schemas", async () => {
+    const { files, others } = await loaded("index.ts");
+    expect(files.length).toBeGreaterThan(30);
+    expect(others).toEqual([]);
+  });
+
+  test("the node entry: Node alone", async () => {
+    const { others } = await loaded("node/index.ts");
+    expect(others.length).toBeGreaterThan(0);
+    expect(others.filter((name) => !name.startsWith("node:"))).toEqual([]);
+  });
+
+  test("the testing entry: the server, when it is asked for", async () => {
+    const { others } = await loaded("testing/index.ts");
+    expect(others.filter((name) => !name.startsWith("node:"))).toEqual([
+      "@sandboxer/server",
+      "@sandboxer/server/config",
+    ]);
+  });
+
+  test("one dependency", async () => {
+    const text = await readFile(new URL("../package.json", SOURCE), "utf8");
+    const { dependencies, peerDependenciesMeta } = JSON.parse(text) as Record<string, object>;
+    expect(Object.keys(dependencies ?? {})).toEqual(["@sandboxer/protocol"]);
+    expect(peerDependenciesMeta).toEqual({ "@sandboxer/server": { optional: true } });
+  });
+});
+
+test("there are no globals of Node in what browsers load", async () => {
+  const { files } = await loaded("index.ts");
+  for (const file of files) {
+    const found = /\b(Buffer|process\.(env|nextTick|platform|versions)|setImmediate|require)\b/.exec(
+      await codeOf(file),
+    );
+    expect([file, found?.[0]]).toEqual([file, undefined]);
+  }
+});

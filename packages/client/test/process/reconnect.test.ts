@@ -1,0 +1,115 @@
+import { expect, onTestFinished, test } from "vitest";
+import { Sandbox, type OutputChunk, type SandboxProcess } from "../../src/index.ts";
+import { startTestServer, type TestServer, type TestServerOptions } from "../../src/testing/index.ts";
+import { cuttingProxy } from "../support/cutting-proxy.ts";
+
+const RETRY = { firstDelayMs: 1, maxDelayMs: 20, attempts: 20 };
+const TICKS = 400;
+/** Writes to both streams, a little at a time. */
+const TICKING = `for i in $(seq 1 ${TICKS}); do echo tick $i; echo error $i >&2; sleep 0.002; done; exit 7`;
+const EXPECTED = {
+  stdout: Array.from({ length: TICKS }, (_, index) => `tick ${index + 1}\n`).join(""),
+  stderr: Array.from({ length: TICKS }, (_, index) => `error ${index + 1}\n`).join(""),
+};
+
+async function server(options?: TestServerOptions): Promise<TestServer> {
+  const started = await startTestServer(options);
+  onTestFinished(() => started.close());
+  return started;
+}
+
+/** Every byte, with a check that offsets have no gap and no overlap. */
+async function readAll(process: SandboxProcess, onChunk: (chunk: OutputChunk) => void = () => {}) {
+  const texts = { stdout: "", stderr: "" };
+  let end = 0;
+  for await (const chunk of process.chunks()) {
+    expect(chunk.offset - chunk.data.length).toBe(end);
+    end = chunk.offset;
+    texts[chunk.stream] += new TextDecoder().decode(chunk.data);
+    onChunk(chunk);
+  }
+  return texts;
+}
+
+test("connections that are cut at random bytes lose no byte and repeat none", async () => {
+  const { url } = await server();
+  const proxy = await cuttingProxy(url, () => 1 + Math.floor(Math.random() * 1500));
+  const direct = await Sandbox.create({ url });
+  const sandbox = await Sandbox.attach(direct.id, { url: proxy.url, retry: RETRY });
+  const process = await sandbox.spawn(TICKING);
+  expect(await readAll(process)).toEqual(EXPECTED);
+  expect(proxy.cuts).toBeGreaterThan(5);
+  expect(await direct.processes()).toHaveLength(1);
+});
+
+test("a command through a proxy that cuts is run once, and its result is whole", async () => {
+  const { url } = await server();
+  const proxy = await cuttingProxy(url, () => 1 + Math.floor(Math.random() * 600));
+  const direct = await Sandbox.create({ url });
+  const sandbox = await Sandbox.attach(direct.id, { url: proxy.url, retry: RETRY });
+  for (let turn = 1; turn <= 10; turn += 1) {
+    expect(await sandbox.exec("echo x >> count; cat count")).toMatchObject({ stdout: "x\n".repeat(turn), exitCode: 0 });
+  }
+  expect(proxy.cuts).toBeGreaterThan(5);
+});
+
+test("a handoff in the middle loses no byte and repeats none; the handle follows", async () => {
+  const from = await server();
+  const to = await server({ store: from.store });
+  const sandbox = await Sandbox.create({ url: from.url, enableCheckpoint: true, enableSandboxHandoff: true });
+  const process = await sandbox.spawn(TICKING);
+  let moved: Promise<unknown> | undefined;
+  const texts = await readAll(process, ({ offset }) => {
+    if (offset > 500) moved ??= sandbox.handoff(to.url);
+  });
+  await moved;
+  expect(texts).toEqual(EXPECTED);
+  expect(await process.wait().catch((error: unknown) => error)).toMatchObject({ code: "wrong_state" });
+  expect((await sandbox.refresh()).owner).toMatchObject({ url: to.url });
+  expect(await sandbox.exec("echo here")).toMatchObject({ stdout: "here\n" });
+});
+
+test("a server that ends in the middle: another one takes over, behind the same address", async () => {
+  const from = await server();
+  const to = await server({ store: from.store });
+  let target = from.url;
+  const sandbox = await Sandbox.create({
+    url: from.url,
+    enableCheckpoint: true,
+    fetch: (url, init) => fetch(String(url).replace(from.url, target), init),
+    retry: RETRY,
+  });
+  const process = await sandbox.spawn(TICKING);
+  let drained: Promise<unknown> | undefined;
+  const texts = await readAll(process, ({ offset }) => {
+    if (offset < 500 || drained !== undefined) return;
+    target = to.url;
+    drained = from.drain();
+  });
+  await drained;
+  expect(texts).toEqual(EXPECTED);
+});
+
+test("a checkpoint by this client ends the reading, and the offset goes on after it", async () => {
+  const { url } = await server();
+  const sandbox = await Sandbox.create({ url, enableCheckpoint: true });
+  const process = await sandbox.spawn(TICKING);
+  const seen = { stdout: "", stderr: "" };
+  const put = { down: undefined as Promise<unknown> | undefined };
+  const reading = (async () => {
+    for await (const { stream, data } of process.chunks()) {
+      seen[stream] += new TextDecoder().decode(data);
+      if (seen.stdout.length > 300) put.down ??= sandbox.checkpoint();
+    }
+  })();
+  await expect(reading).rejects.toMatchObject({
+    code: "wrong_state",
+    details: { state: "stored", process_id: process.id, offset: process.offset },
+  });
+  await put.down;
+  expect((await sandbox.refresh()).state).toBe("stored");
+  const again = await sandbox.process(process.id, { offset: process.offset });
+  for await (const { stream, data } of again.chunks()) seen[stream] += new TextDecoder().decode(data);
+  expect(seen).toEqual(EXPECTED);
+  expect(await again.info()).toMatchObject({ state: "exited", exitCode: 7 });
+});
