@@ -1,6 +1,5 @@
 import { Readable } from "node:stream";
-import { asSandboxerError, type ExecLine } from "@sandboxer/protocol";
-import type { OutputChunk } from "../../backends/backend.ts";
+import { asSandboxerError, type ExecLine, type OutputFrame } from "@sandboxer/protocol";
 import { BEHIND_BYTES } from "../../manager/processes/collect-output.ts";
 import type { ManagedProcess } from "../../manager/processes/managed-process.ts";
 import { Moving } from "../../manager/processes/reader-slot.ts";
@@ -71,7 +70,7 @@ function started({ id, pid }: ManagedProcess, offset: number): ExecLine {
   return { event: "started", process_id: id, pid, offset };
 }
 
-function outputLine({ stream, offset, data }: OutputChunk, encoding: OutputEncoding): ExecLine {
+function outputLine({ stream, offset, data }: OutputFrame, encoding: OutputEncoding): ExecLine {
   const text = Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString(encoding);
   return { event: stream, data: text, encoding, offset: offset + data.length };
 }

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { CloseCode, type SandboxerError } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import type { WebSocket } from "ws";
 import type { Notice, SandboxClient } from "../../manager/client.ts";
@@ -48,6 +49,13 @@ export class Connection implements SandboxClient {
   notify(notice: Notice): void {
     if (this.#session === undefined) sendNotice(this.outbox, notice);
     else this.#session.notify(notice);
+  }
+
+  /** What it has a right to has ended. */
+  sendAway(error: SandboxerError): void {
+    if (!this.outbox.open) return;
+    this.outbox.error("PERMISSION_DENIAL_ERROR", error);
+    this.outbox.close(CloseCode.applicationError);
   }
 
   async quiesce(): Promise<void> {

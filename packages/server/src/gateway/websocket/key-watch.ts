@@ -1,24 +1,33 @@
-import { CloseCode, SandboxerError } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol";
 import type { Authenticator } from "../access/authenticator.ts";
-import type { Connection } from "./connection.ts";
+import type { Actor } from "../access/actor.ts";
 
 const LOOK_EVERY_MS = 1_000;
 
+/** A client that came with a key. */
+export interface Watched {
+  readonly actor: Actor;
+  /** Aborts when it has gone. */
+  readonly gone: AbortSignal;
+  sendAway(error: SandboxerError): void;
+}
+
 /** Sends clients away whose key was revoked or has expired since they came. Their sandboxes stay, as with any that leaves. */
 export class KeyWatch {
-  readonly #connections = new Set<Connection>();
+  readonly #connections = new Set<Watched>();
   readonly #timer: NodeJS.Timeout;
 
   constructor(authenticator: Authenticator) {
     const look = (): void => {
       for (const connection of this.#connections) {
-        if (!authenticator.isCurrent(connection.actor.who)) sendAway(connection);
+        if (!authenticator.isCurrent(connection.actor.who))
+          connection.sendAway(new SandboxerError("unauthorized", "The key was revoked, or has expired."));
       }
     };
     this.#timer = setInterval(look, LOOK_EVERY_MS).unref();
   }
 
-  add(connection: Connection): void {
+  add(connection: Watched): void {
     if (connection.actor.who.kind !== "key") return;
     this.#connections.add(connection);
     connection.gone.addEventListener("abort", () => this.#connections.delete(connection), { once: true });
@@ -27,10 +36,4 @@ export class KeyWatch {
   stop(): void {
     clearInterval(this.#timer);
   }
-}
-
-function sendAway({ outbox }: Connection): void {
-  if (!outbox.open) return;
-  outbox.error("PERMISSION_DENIAL_ERROR", new SandboxerError("unauthorized", "The key was revoked, or has expired."));
-  outbox.close(CloseCode.applicationError);
 }

@@ -11,9 +11,10 @@ import { Actor } from "../access/actor.ts";
 import type { AuditLog } from "../access/audit-log.ts";
 import { hasScope, TOKEN_HOLDER } from "../access/principal.ts";
 import { serveAttach, type AttachParameters } from "./attach-endpoint.ts";
-import { Connection } from "./connection.ts";
+import { Connection, type ConnectionParts } from "./connection.ts";
 import { serveCreate } from "./create-endpoint.ts";
 import { KeyWatch } from "./key-watch.ts";
+import { serveProcess } from "./process/process-endpoint.ts";
 import { refuse, refuseWith } from "./refusal.ts";
 import { chooseSubprotocol } from "./subprotocol.ts";
 
@@ -30,13 +31,14 @@ export interface UpgradeOptions {
 }
 
 const FIRST_MESSAGE_MS = 10_000;
+const PROCESS_PATH = /^\/v1\/sandboxes\/([^/]+)\/processes\/([^/]+)\/attach$/;
 
 interface Endpoint {
   readonly actor: Actor;
-  readonly serve: (connection: Connection) => Promise<void>;
+  readonly serve: (parts: ConnectionParts) => Promise<void>;
 }
 
-/** Turns requests for `/create` and `/attach/{id}` into WebSockets, after everything that can be refused was looked at. */
+/** Turns requests for `/create`, `/attach/{id}` and a process's `attach` into WebSockets, after everything that can be refused was looked at. */
 export class WebSocketGateway {
   readonly #options: UpgradeOptions;
   readonly #server: WebSocketServer;
@@ -93,7 +95,8 @@ export class WebSocketGateway {
 
   /** What a request opens; throws for one who may not. Undefined: there is no such endpoint. */
   #endpoint(request: IncomingMessage, url: URL | null): Endpoint | undefined {
-    const [, encodedId] = /^\/attach\/([^/]+)$/.exec(url?.pathname ?? "") ?? [];
+    const [, encodedId] =
+      /^\/attach\/([^/]+)$/.exec(url?.pathname ?? "") ?? PROCESS_PATH.exec(url?.pathname ?? "") ?? [];
     if (url === null || (url.pathname !== "/create" && encodedId === undefined)) return undefined;
     const { gate, audit, firstMessageMs = FIRST_MESSAGE_MS } = this.#options;
     const { remoteAddress } = request.socket;
@@ -101,7 +104,7 @@ export class WebSocketGateway {
     const actor = new Actor(who, audit, remoteAddress);
     if (encodedId === undefined) {
       actor.require("use", "create");
-      return { actor, serve: (connection) => serveCreate(connection, firstMessageMs) };
+      return { actor, serve: (parts) => serveCreate(this.#connect(parts), firstMessageMs) };
     }
     const sandboxId = decode(encodedId);
     const token = url.searchParams.get("sandbox_token") ?? undefined;
@@ -110,17 +113,25 @@ export class WebSocketGateway {
     if (token === undefined && who.kind === "key") actor.require("use", "attach", { sandboxId });
     const checkpoint = url.searchParams.get("checkpoint") ?? undefined;
     const parameters: AttachParameters = { sandboxId, token, checkpoint, trusted };
-    return {
-      actor: trusted || token === undefined ? actor : new Actor(TOKEN_HOLDER, audit, remoteAddress),
-      serve: (connection) => serveAttach(connection, parameters),
-    };
+    const entitled = trusted || token === undefined ? actor : new Actor(TOKEN_HOLDER, audit, remoteAddress);
+    const [, , encodedProcess] = PROCESS_PATH.exec(url.pathname) ?? [];
+    if (encodedProcess === undefined) {
+      return { actor: entitled, serve: (parts) => serveAttach(this.#connect(parts), parameters) };
+    }
+    const offset = url.searchParams.get("offset") ?? undefined;
+    const process = { sandboxId, processId: decode(encodedProcess), credentials: { token, trusted }, offset };
+    return { actor: entitled, serve: (parts) => serveProcess(parts, process, this.#keyWatch) };
+  }
+
+  #connect(parts: ConnectionParts): Connection {
+    const connection = new Connection(parts);
+    this.#keyWatch.add(connection);
+    return connection;
   }
 
   #serve(client: WebSocket, stream: Socket, manager: SandboxManager, actor: Actor, serve: Endpoint["serve"]): void {
     const { log } = this.#options;
-    const connection = new Connection({ socket: client, stream, manager, actor, log });
-    this.#keyWatch.add(connection);
-    const serving = serve(connection).catch((error: unknown) => {
+    const serving = serve({ socket: client, stream, manager, actor, log }).catch((error: unknown) => {
       log.error({ err: error }, "a client's session failed");
       client.close(1011);
     });

@@ -87,8 +87,9 @@ export class ManagedProcess {
     return Math.min(Math.max(from ?? this.acknowledged, start), end);
   }
 
-  follow(from: number, signal: AbortSignal): AsyncIterable<OutputChunk> {
-    return this.#slot.follow({ from, signal });
+  /** Output to its end. `onStop`: another reader has come, or a save; the next chunk is an error that says so. */
+  follow(from: number, signal: AbortSignal, onStop?: () => void): AsyncIterable<OutputChunk> {
+    return this.#slot.follow({ from, signal, ...(onStop === undefined ? {} : { onStop }) });
   }
 
   look(from: number | undefined): ReturnType<ReaderSlot["look"]> {

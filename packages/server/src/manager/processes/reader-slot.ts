@@ -14,6 +14,8 @@ export interface FollowOptions {
   readonly from: number;
   readonly signal?: AbortSignal;
   readonly background?: boolean;
+  /** Called at once when the reader is stopped; whoever asks for the next chunk then learns why. */
+  readonly onStop?: () => void;
 }
 
 /**
@@ -45,6 +47,7 @@ export class ReaderSlot {
     const reader: Reader = { stop: new AbortController(), background };
     this.#reader?.stop.abort(new SandboxerError("sandbox_in_use", "Another reader has taken the output over."));
     this.#reader = reader;
+    if (options.onStop !== undefined) reader.stop.signal.addEventListener("abort", options.onStop, { once: true });
     const stopped = signal === undefined ? reader.stop.signal : AbortSignal.any([signal, reader.stop.signal]);
     let position = options.from;
     try {
