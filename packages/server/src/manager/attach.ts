@@ -1,8 +1,10 @@
 import { isSandboxId, SandboxerError, type Head } from "@sandboxer/protocol";
+import type { OutlivingRecord } from "../records/sandbox-records.ts";
 import type { SandboxClient } from "./client.ts";
 import type { ManagerContext } from "./context.ts";
 import type { DurableStore } from "./durable-store.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
+import { reviveSandbox } from "./outliving.ts";
 import { notFound } from "./not-found.ts";
 import { restoreSandbox } from "./restore.ts";
 import type { VerbOptions } from "./tracked.ts";
@@ -48,7 +50,9 @@ export async function attachSandbox(
     if (client !== undefined) live.attach(client, context.nowMs);
     return live;
   }
-  const { durable } = context.options;
+  const { durable, records } = context.options;
+  const record = await records.get(sandboxId);
+  if (record !== undefined) return attachOutliving(context, record, request, options);
   if (durable === undefined) throw notFound(sandboxId);
   if (!isSandboxId(sandboxId)) {
     request.onRestoring();
@@ -67,6 +71,21 @@ export async function attachSandbox(
   } finally {
     context.restoring.delete(sandboxId);
   }
+}
+
+async function attachOutliving(
+  context: ManagerContext,
+  record: OutlivingRecord,
+  request: AttachRequest,
+  options: VerbOptions,
+): Promise<LiveSandbox> {
+  const { sandboxId, credentials, client } = request;
+  checkAccess(credentials, record.token_hash);
+  if (context.sandboxes.has(sandboxId)) return attachSandbox(context, request, options);
+  request.onRestoring();
+  const sandbox = await reviveSandbox(context, sandboxId, record, options);
+  if (client !== undefined) sandbox.attach(client, context.nowMs);
+  return sandbox;
 }
 
 /** A folder without a head has no token yet: only a key of the server opens it. */

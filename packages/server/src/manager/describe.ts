@@ -1,5 +1,6 @@
 import type { Head, SandboxRecord } from "@sandboxer/protocol";
 import type { Resources } from "../backends/backend.ts";
+import type { OutlivingRecord } from "../records/sandbox-records.ts";
 import type { ManagerContext } from "./context.ts";
 import { isFrozen } from "./freeze.ts";
 import type { LiveSandbox, SandboxFacts } from "./live-sandbox.ts";
@@ -39,6 +40,21 @@ export async function describeStored(context: ManagerContext, sandboxId: string,
     executing: false,
     clients: 0,
     checkpoint: checkpointOf(head),
+  };
+}
+
+/** The record of a sandbox that waits at its provider for a server to take it up. */
+export function describeOutliving(sandboxId: string, record: OutlivingRecord): SandboxRecord {
+  return {
+    ...ofFacts(storedFacts(sandboxId, record)),
+    state: "stored",
+    frozen: false,
+    owner: null,
+    epoch: null,
+    idle_seconds: null,
+    executing: false,
+    clients: 0,
+    checkpoint: null,
   };
 }
 

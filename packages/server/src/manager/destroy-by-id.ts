@@ -1,6 +1,8 @@
 import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
+import type { OutlivingRecord } from "../records/sandbox-records.ts";
 import type { ManagerContext } from "./context.ts";
 import { destroySandbox } from "./destroy.ts";
+import { reviveSandbox } from "./outliving.ts";
 import { notFound } from "./not-found.ts";
 import { checkEpoch } from "./running.ts";
 import { tracked, type VerbOptions } from "./tracked.ts";
@@ -28,6 +30,8 @@ export async function destroyById(
     client?.notify({ type: "deleted", cause: "request" });
     return;
   }
+  const record = await context.options.records.get(sandboxId);
+  if (record !== undefined) return destroyOutliving(context, sandboxId, record, options);
   const head = durable === undefined || !isSandboxId(sandboxId) ? undefined : await durable.ownership.read(sandboxId);
   if (durable === undefined || head === undefined) throw notFound(sandboxId);
   if (head.state === "deleted") {
@@ -39,4 +43,19 @@ export async function destroyById(
     await durable.ownership.destroy(sandboxId, { handoffTimeoutMs });
     context.behind("removal of a destroyed sandbox's data", durable.checkpoints.removeAll(sandboxId));
   });
+}
+
+/** Its provider has to be told, so it is taken up first. One that the provider does not have any more leaves its record. */
+async function destroyOutliving(
+  context: ManagerContext,
+  sandboxId: string,
+  record: OutlivingRecord,
+  options: VerbOptions,
+): Promise<void> {
+  try {
+    await destroySandbox(context, await reviveSandbox(context, sandboxId, record, {}), options);
+  } catch (error) {
+    if (!(error instanceof SandboxerError) || error.details["state"] !== "unreachable") throw error;
+    await context.options.records.remove(sandboxId);
+  }
 }

@@ -1,6 +1,7 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
+import { forgetOutliving } from "./outliving.ts";
 import { tracked, type VerbOptions } from "./tracked.ts";
 
 /** Destroys a sandbox and everything that is stored of it. The tombstone comes first: after it nobody can bring it back. */
@@ -16,6 +17,7 @@ export async function destroySandbox(
       if (sandbox.state === "gone") throw new SandboxerError("wrong_state", "The sandbox is gone.");
       if (sandbox.durable) await context.durable.ownership.destroy(sandbox.id);
       await end(sandbox);
+      await forgetOutliving(context, sandbox.facts);
       if (sandbox.durable)
         context.behind("removal of a destroyed sandbox's data", context.durable.checkpoints.removeAll(sandbox.id));
     }),

@@ -1,6 +1,6 @@
 import { isSandboxId, type SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
-import { describeLive, describeStored } from "./describe.ts";
+import { describeLive, describeOutliving, describeStored } from "./describe.ts";
 import { notFound } from "./not-found.ts";
 
 export interface SandboxFilter {
@@ -16,8 +16,10 @@ export interface SandboxFilter {
 export async function findSandbox(context: ManagerContext, sandboxId: string): Promise<SandboxRecord> {
   const live = context.sandboxes.get(sandboxId);
   if (live !== undefined) return describeLive(context, live);
-  const { durable } = context.options;
+  const { durable, records } = context.options;
   const head = durable === undefined || !isSandboxId(sandboxId) ? undefined : await durable.ownership.read(sandboxId);
+  const record = head === undefined ? await records.get(sandboxId) : undefined;
+  if (record !== undefined) return describeOutliving(sandboxId, record);
   if (head === undefined) throw notFound(sandboxId);
   return describeStored(context, sandboxId, head);
 }
@@ -26,7 +28,11 @@ export async function findSandbox(context: ManagerContext, sandboxId: string): P
 export async function listSandboxes(context: ManagerContext, filter: SandboxFilter): Promise<SandboxRecord[]> {
   const found = [...context.sandboxes.values()].map((sandbox) => describeLive(context, sandbox));
   const seen = new Set(found.map(({ id }) => id));
-  const { durable } = context.options;
+  const { durable, records } = context.options;
+  for (const [id, record] of await records.list()) {
+    if (!seen.has(id)) found.push(describeOutliving(id, record));
+    seen.add(id);
+  }
   if (durable !== undefined) {
     for await (const { sandboxId, head, error } of durable.ownership.list()) {
       if (error !== undefined) {

@@ -2,6 +2,7 @@ import { asSandboxerError } from "@sandboxer/protocol";
 import type { Cause, SandboxClient } from "./client.ts";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
+import { noteOutliving, outlives } from "./outliving.ts";
 import { saveAndRelease } from "./save.ts";
 import type { VerbOptions } from "./tracked.ts";
 
@@ -43,11 +44,18 @@ export async function dropFor(
     const { client } = sandbox;
     sandbox.moveTo("destroying");
     client?.notify({ type: "deleting", cause });
-    await context.reported("end of a sandbox", sandbox.handle.destroy());
+    await context.reported("end of a sandbox", leave(context, sandbox));
     if (sandbox.durable) {
       await context.reported("release of a sandbox that was dropped", context.durable.ownership.release(sandbox.id));
     }
     sandbox.moveTo("gone");
     client?.notify({ type: "deleted", cause });
   });
+}
+
+/** One that its provider keeps is stopped, and can be taken up again; any other has its end here. */
+async function leave(context: ManagerContext, { handle, facts }: LiveSandbox): Promise<void> {
+  if (!outlives(context, facts)) return handle.destroy();
+  await handle.stop();
+  await noteOutliving(context, facts, true);
 }

@@ -30,20 +30,23 @@ export function checkEpoch(head: Head | undefined, epoch: number | undefined): v
 async function absence(context: ManagerContext, sandboxId: string, epoch: number | undefined): Promise<Error> {
   const { durable } = context.options;
   const head = durable === undefined || !isSandboxId(sandboxId) ? undefined : await durable.ownership.read(sandboxId);
+  if (head === undefined && (await context.options.records.get(sandboxId)) !== undefined) return asleep(sandboxId, {});
   if (head === undefined) return notFound(sandboxId);
   if (head.state === "deleted")
     return new SandboxerError("sandbox_destroyed", `The sandbox ${sandboxId} was destroyed.`);
   checkEpoch(head, epoch);
   const details = { state: "stored", epoch: head.epoch, owner: head.owner };
-  if (head.owner === null) {
-    return new SandboxerError("wrong_state", "The sandbox is stored.", {
-      hint: `Wake it with POST /v1/sandboxes/${sandboxId}/resume, or \`sandboxer attach ${sandboxId}\`.`,
-      details,
-    });
-  }
+  if (head.owner === null) return asleep(sandboxId, details);
   const url = (await durable?.ownership.urlOf(head.owner)) ?? null;
   return new SandboxerError("lease_held", `The server ${url ?? head.owner} has the sandbox, at epoch ${head.epoch}.`, {
     hint: "Send the request there, or move the sandbox here with POST …/resume.",
     details: { ...details, state: "running", url },
+  });
+}
+
+function asleep(sandboxId: string, details: Readonly<Record<string, unknown>>): SandboxerError {
+  return new SandboxerError("wrong_state", "The sandbox is stored.", {
+    hint: `Wake it with POST /v1/sandboxes/${sandboxId}/resume, or \`sandboxer attach ${sandboxId}\`.`,
+    details: { state: "stored", ...details },
   });
 }

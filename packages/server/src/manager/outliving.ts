@@ -1,0 +1,75 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { OutlivingRecord } from "../records/sandbox-records.ts";
+import { acquireRequest } from "./acquire-request.ts";
+import type { ManagerContext } from "./context.ts";
+import { watchForEnd } from "./end-of-sandbox.ts";
+import { LiveSandbox, type SandboxFacts } from "./live-sandbox.ts";
+import { storedFacts } from "./stored-facts.ts";
+import { tracked, type VerbOptions } from "./tracked.ts";
+
+/** Whether the provider of a sandbox keeps it when this server ends. */
+export function outlives({ options }: ManagerContext, { backend }: Pick<SandboxFacts, "backend">): boolean {
+  return options.backends.get(backend)?.capabilities.outlivesServer === true;
+}
+
+/** Notes a sandbox that will be there after this server, so that the next one finds it. */
+export async function noteOutliving(context: ManagerContext, facts: SandboxFacts, stopped: boolean): Promise<void> {
+  if (!outlives(context, facts)) return;
+  const record: OutlivingRecord = {
+    backend: facts.backend,
+    spec: { ...facts.spec, labels: { ...facts.labels } },
+    flags: facts.flags,
+    idle_timeout: facts.idleTimeoutMs / 1000,
+    token_hash: facts.tokenHash ?? null,
+    about: facts.about,
+    lineage: facts.lineage,
+    createdAt: facts.createdAt,
+    stopped_at: stopped ? new Date(context.options.clock.wallMs()).toISOString() : null,
+  };
+  await context.options.records.put(facts.sandboxId, record);
+}
+
+export async function forgetOutliving(context: ManagerContext, facts: SandboxFacts): Promise<void> {
+  if (outlives(context, facts)) await context.options.records.remove(facts.sandboxId);
+}
+
+/** Takes up a sandbox that an earlier server has left with its provider: it is found again by its id, and started. */
+export async function reviveSandbox(
+  context: ManagerContext,
+  sandboxId: string,
+  record: OutlivingRecord,
+  options: VerbOptions,
+): Promise<LiveSandbox> {
+  const facts = storedFacts(sandboxId, record);
+  const sandbox = new LiveSandbox(facts, "restoring", context.nowMs, context.onMove(sandboxId));
+  context.admit(sandbox);
+  try {
+    return await tracked(
+      context,
+      { operation: "restore", sandboxId, backend: facts.backend },
+      options,
+      async (track) => {
+        const request = await acquireRequest(context, facts, track.options);
+        const handle = await context.backend(facts.backend).tryResume(request, track.options);
+        if (handle === undefined) {
+          throw new SandboxerError(
+            "sandbox_failed",
+            `The backend ${facts.backend} does not have the sandbox any more.`,
+            {
+              hint: "Restore a snapshot of it, or destroy its record and create a new one.",
+              details: { state: "unreachable" },
+            },
+          );
+        }
+        track.lap("backend");
+        sandbox.started(handle);
+        watchForEnd(context, sandbox);
+        await context.reported("record of a sandbox", noteOutliving(context, facts, false));
+        return sandbox;
+      },
+    );
+  } catch (error) {
+    if (sandbox.state !== "gone") sandbox.moveTo("gone");
+    throw error;
+  }
+}

@@ -1,0 +1,30 @@
+import { headSchema } from "@sandboxer/protocol";
+import { z } from "zod";
+
+/**
+ * What is known of a sandbox that lives on without its server, because its provider keeps it. It has no head: nothing of
+ * its state is in a store.
+ */
+export const sandboxRecordSchema = headSchema
+  .pick({
+    backend: true,
+    spec: true,
+    flags: true,
+    idle_timeout: true,
+    token_hash: true,
+    about: true,
+    lineage: true,
+    createdAt: true,
+  })
+  .extend({
+    /** Since when it is stopped; null while a server runs it. */
+    stopped_at: z.string().nullable(),
+  });
+export type OutlivingRecord = z.infer<typeof sandboxRecordSchema>;
+
+export interface SandboxRecords {
+  get(sandboxId: string): Promise<OutlivingRecord | undefined>;
+  list(): Promise<ReadonlyMap<string, OutlivingRecord>>;
+  put(sandboxId: string, record: OutlivingRecord): Promise<void>;
+  remove(sandboxId: string): Promise<void>;
+}

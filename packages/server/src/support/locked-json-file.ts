@@ -1,0 +1,78 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { isErrno, SandboxerError } from "@sandboxer/protocol";
+import type { z } from "zod";
+import { acquireFileLock } from "./file-lock.ts";
+import { SerialQueue } from "./serial-queue.ts";
+
+const LOCK_WAIT_MS = 10_000;
+
+/** A small JSON file that several processes change: each change is whole, also if the power fails. */
+export class LockedJsonFile<Content extends object> {
+  readonly path: string;
+  readonly #schema: z.ZodType<Content>;
+  readonly #empty: Content;
+  readonly #queue = new SerialQueue();
+
+  constructor(path: string, schema: z.ZodType<Content>, empty: Content) {
+    this.path = path;
+    this.#schema = schema;
+    this.#empty = empty;
+  }
+
+  /** What this release cannot read is refused, never overwritten. */
+  async read(): Promise<Content> {
+    let text: string;
+    try {
+      text = await readFile(this.path, "utf8");
+    } catch (error) {
+      if (isErrno(error) && error.code === "ENOENT") return this.#empty;
+      throw error;
+    }
+    try {
+      return this.#schema.parse(JSON.parse(text));
+    } catch (error) {
+      throw new SandboxerError("store_unavailable", `${this.path} cannot be read.`, {
+        cause: error,
+        hint: "Restore the file from a backup, or move it away to begin anew. A later release may have written it.",
+      });
+    }
+  }
+
+  async change(change: (present: Content) => Content): Promise<void> {
+    await this.#queue.run(async () => {
+      await mkdir(dirname(this.path), { recursive: true });
+      const lock = await acquireFileLock(`${this.path}.lock`, { waitMs: LOCK_WAIT_MS });
+      if (lock === undefined) {
+        throw new SandboxerError("store_unavailable", `Another process holds ${this.path}.lock.`, {
+          hint: "Try again; if it stays, look for a server that hangs.",
+        });
+      }
+      try {
+        await this.#replace(change(await this.read()));
+      } finally {
+        await lock.release();
+      }
+    });
+  }
+
+  async #replace(content: Content): Promise<void> {
+    const draft = `${this.path}.${randomUUID()}`;
+    try {
+      const handle = await open(draft, "wx", 0o600);
+      try {
+        await handle.writeFile(`${JSON.stringify(content, undefined, 2)}\n`);
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      await rename(draft, this.path);
+    } catch (error) {
+      await rm(draft, { force: true });
+      throw error;
+    }
+    const folder = await open(dirname(this.path));
+    await folder.sync().finally(() => folder.close());
+  }
+}

@@ -1,0 +1,90 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { SandboxRecord } from "@sandboxer/protocol";
+import { expect, onTestFinished, test } from "vitest";
+import type { SandboxBackend } from "../../src/backends/backend.ts";
+import { FakeBackend } from "../../src/backends/fake/index.ts";
+import { startTestServer, type TestServer } from "../websocket/support/test-server.ts";
+import { HttpClient, type ErrorAnswer } from "./support.ts";
+
+const KEEPS = { snapshot: "none", outlivesServer: true } as const;
+
+interface Provider {
+  readonly backend: FakeBackend;
+  /** A server over this provider, or over another one with the same records. */
+  readonly serve: (other?: FakeBackend) => Promise<TestServer>;
+  readonly folder: string;
+}
+
+/** A provider that keeps its sandboxes when servers come and go. */
+async function startProvider(): Promise<Provider> {
+  const folder = await mkdtemp(join(tmpdir(), "sandboxer-outliving-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const backend = new FakeBackend({ capabilities: KEEPS });
+  // The end of a server is not the end of its provider.
+  const wrapBackend = (wrapped: FakeBackend): SandboxBackend =>
+    new Proxy(wrapped, {
+      get: (target, name) => {
+        const value: unknown = name === "close" ? async () => {} : Reflect.get(target, name, target);
+        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+      },
+    });
+  const serve: Provider["serve"] = (other = backend) =>
+    startTestServer({ store: null, backend: other, wrapBackend, dataFolder: folder });
+  return { backend, serve, folder };
+}
+
+async function files(server: TestServer, id: string) {
+  return (await server.manager.running(id)).handle.files;
+}
+
+test("a sandbox whose provider keeps it is stopped with its server, and taken up by the next", async () => {
+  const { serve, folder } = await startProvider();
+  const first = await serve();
+  const { id, token } = await new HttpClient(first).create({ name: "kept", labels: { a: "1" } });
+  await (await files(first, id)).write("/workspace/mark", Buffer.from("x"));
+  await first.manager.drain();
+  const recorded = JSON.parse(await readFile(join(folder, "sandboxes.json"), "utf8")) as {
+    format: number;
+    sandboxes: Record<string, { stopped_at: string }>;
+  };
+  expect(recorded.format).toBe(1);
+  expect(recorded.sandboxes[id]?.stopped_at).toEqual(expect.any(String));
+
+  const second = await serve();
+  const http = new HttpClient(second);
+  expect(await http.get(id)).toMatchObject({ name: "kept", labels: { a: "1" }, state: "stored" });
+  const asleep = await http.call<ErrorAnswer>("GET", `/v1/sandboxes/${id}/stats`);
+  expect([asleep.status, asleep.body.error.details["state"]]).toEqual([409, "stored"]);
+  expect((await http.call<SandboxRecord>("POST", `/v1/sandboxes/${id}/resume`)).body.state).toBe("running");
+  expect((await (await files(second, id)).stat("/workspace/mark")).sizeBytes).toBe(1);
+  const stranger = second.attach(id, "?sandbox_token=00");
+  await stranger.until("PERMISSION_DENIAL_ERROR");
+  await second.attach(id, `?sandbox_token=${token}`).until("RUNNING");
+});
+
+test("it is destroyed at its provider, also by a server that has not taken it up", async () => {
+  const { serve, backend } = await startProvider();
+  const first = await serve();
+  const { id } = await new HttpClient(first).create();
+  await first.manager.drain();
+  const http = new HttpClient(await serve());
+  expect((await http.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(204);
+  expect(backend.runningCount).toBe(0);
+  expect((await http.call("GET", `/v1/sandboxes/${id}`)).status).toBe(404);
+  expect((await http.call<{ items: unknown[] }>("GET", "/v1/sandboxes")).body.items).toEqual([]);
+});
+
+test("one that its provider has lost says so, and its record can be removed", async () => {
+  const { serve } = await startProvider();
+  const first = await serve();
+  const { id } = await new HttpClient(first).create();
+  await first.manager.drain();
+  const next = new HttpClient(await serve(new FakeBackend({ capabilities: KEEPS })));
+  const lost = await next.call<ErrorAnswer>("POST", `/v1/sandboxes/${id}/resume`);
+  expect([lost.status, lost.body.error.code]).toEqual([500, "sandbox_failed"]);
+  expect((await next.get(id)).state).toBe("stored");
+  expect((await next.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(204);
+  expect((await next.call("GET", `/v1/sandboxes/${id}`)).status).toBe(404);
+});
