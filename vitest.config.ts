@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 /**
  * `unit` and `crash` (servers that are killed at every step) need nothing but Node; `agent` a C compiler; `stores` the servers of packages/server/test/store/servers;
- * `gvisor` root and runsc (see scripts/test.ts).
+ * `extensions` root and the programs of packages/server/test/services; `gvisor` root and runsc (see scripts/test.ts).
  */
 export default defineConfig({
   test: {
@@ -13,6 +13,7 @@ export default defineConfig({
           include: ["packages/*/test/**/*.test.ts", "scripts/test/**/*.test.ts"],
           exclude: [
             "**/*.gvisor.test.ts",
+            "**/*.extension.test.ts",
             "packages/server/test/store/bucket-*.test.ts",
             "packages/server/test/crash/**",
           ],
@@ -38,6 +39,16 @@ export default defineConfig({
       },
       {
         test: { name: "agent", include: ["agent/test/**/*.test.ts"], testTimeout: 60_000 },
+      },
+      {
+        test: {
+          name: "extensions",
+          include: ["packages/server/test/**/*.extension.test.ts"],
+          globalSetup: ["packages/server/test/services/extension-services.ts"],
+          fileParallelism: false,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
       },
       {
         test: {

@@ -10,7 +10,7 @@ import type { EngineSource } from "./source.ts";
 
 /** Bookworm's own package is of 2022 and too old; trixie's and sid's are the same as this one. */
 const SUITE = "bookworm-backports";
-const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
+export const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /** Takes the package apart in a private place: the system's packages and apt's lists stay as they are. */
 export const debianPackage: EngineSource = {
@@ -27,7 +27,11 @@ export const debianPackage: EngineSource = {
     if (!existsSync(keyring)) return { skipped: `No keyring at ${keyring} to check the package with.` };
 
     return inScratchDirectory(cacheDirectory, async (directory) => {
-      const apt = [aptGet, "-qq", ...(await privateAptOptions(directory, mirror.uri, keyring))] as const;
+      const apt = [
+        aptGet,
+        "-qq",
+        ...(await privateAptOptions(directory, { ...mirror, keyring, suite: SUITE })),
+      ] as const;
       for (const command of [["update"], ["download", "runsc"]]) {
         const result = await runCommand([...apt, ...command], { signal, workingDirectory: directory });
         if (result.code !== 0) return { skipped: `apt-get ${command.join(" ")}: ${tellingLine(result)}` };
@@ -43,7 +47,8 @@ export const debianPackage: EngineSource = {
   },
 };
 
-async function readDebianMirror(aptDirectory: string): Promise<DebianMirror | undefined> {
+/** The mirror that this machine's apt uses. */
+export async function readDebianMirror(aptDirectory: string): Promise<DebianMirror | undefined> {
   const parts = join(aptDirectory, "sources.list.d");
   const names = (await readdir(parts).catch(() => [])).toSorted().filter((name) => /\.(list|sources)$/.test(name));
   for (const path of [...names.map((name) => join(parts, name)), join(aptDirectory, "sources.list")]) {
@@ -53,11 +58,15 @@ async function readDebianMirror(aptDirectory: string): Promise<DebianMirror | un
   return undefined;
 }
 
-async function privateAptOptions(directory: string, uri: string, keyring: string): Promise<string[]> {
+/** Options with which apt-get reads one suite and keeps everything in the folder. */
+export async function privateAptOptions(
+  directory: string,
+  { uri, keyring, suite }: { readonly uri: string; readonly keyring: string; readonly suite: string },
+): Promise<string[]> {
   await mkdir(join(directory, "lists", "partial"), { recursive: true });
   await mkdir(join(directory, "cache", "archives", "partial"), { recursive: true });
   await writeFile(join(directory, "status"), "");
-  await writeFile(join(directory, "sources.list"), `deb [signed-by=${keyring}] ${uri} ${SUITE} main\n`);
+  await writeFile(join(directory, "sources.list"), `deb [signed-by=${keyring}] ${uri} ${suite} main\n`);
   return [
     `Dir::Etc::sourcelist=${join(directory, "sources.list")}`,
     "Dir::Etc::sourceparts=-",

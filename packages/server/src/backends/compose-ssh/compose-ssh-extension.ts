@@ -1,0 +1,231 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { z } from "zod";
+import type { AcquireRequest, Health, SandboxEnd } from "../backend.ts";
+import { fits, hashOf } from "../extension/handle-records.ts";
+import type {
+  ExtensionCommand,
+  ExtensionHandle,
+  ExtensionProcess,
+  ExtensionRecord,
+  ExtensionSnapshot,
+  ExtensionTools,
+  SandboxExtension,
+  SnapshotRequest,
+} from "../extension/extension.ts";
+import { packWorkspace, provideArtifact, readArtifactRecord, removeArtifact } from "./artifacts.ts";
+import { ConnectionPool } from "./connection-pool.ts";
+import { execInService } from "./exec.ts";
+import { type ComposeProject, fromHandle, toHandle } from "./handle.ts";
+import { parsePlacement } from "./placement.ts";
+import { refusedBy } from "./remote-errors.ts";
+import { remotePaths } from "./remote-paths.ts";
+import { openRepository, packFolder } from "./repository.ts";
+import { runRemote } from "./run-remote.ts";
+import * as scripts from "./scripts.ts";
+import { watchService } from "./watch-service.ts";
+
+export interface ComposeSshOptions {
+  /** Where `inputs.repo` may be. */
+  readonly repositoryFolders: readonly string[];
+  /** For the sockets of shared connections; short, because the names of sockets are. */
+  readonly temporaryDirectory: string;
+}
+
+const recordSchema = z.object({
+  format: z.literal(1),
+  spec_hash: z.string(),
+  handle: z.record(z.string(), z.string()),
+});
+
+/** A compose project on a host that is reached by ssh. See docs/extension-sdk.md. */
+export class ComposeSshExtension implements SandboxExtension {
+  readonly name = "compose-ssh";
+  readonly snapshotKind = "workspace-tar";
+  readonly shell = true;
+  readonly network = true;
+  readonly #options: ComposeSshOptions;
+  readonly #connections: ConnectionPool;
+
+  constructor(options: ComposeSshOptions) {
+    this.#options = options;
+    this.#connections = new ConnectionPool(options.temporaryDirectory);
+  }
+
+  async probe(): Promise<Health> {
+    return { ok: true, summary: "Compose projects on hosts that the profile's placement names, over ssh." };
+  }
+
+  async provision(request: AcquireRequest, tools: ExtensionTools): Promise<ExtensionHandle> {
+    const placement = parsePlacement(request.spec.placement);
+    const repository = await openRepository(request.spec.inputs?.["repo"], placement, this.#options.repositoryFolders);
+    return this.#make(request, tools, repository, async (project) => {
+      const script = scripts.scriptFor(project, scripts.UNPACK_INPUT);
+      const input = counted(packFolder(repository.folder), tools);
+      await this.#run(project, script, tools.signal, input);
+    });
+  }
+
+  async restoreFromSnapshot(
+    request: AcquireRequest,
+    snapshot: ExtensionSnapshot,
+    tools: ExtensionTools,
+  ): Promise<ExtensionHandle> {
+    const placement = parsePlacement(request.spec.placement);
+    const record = readArtifactRecord(snapshot.record);
+    const { compose_file: composeFile = record.compose_file, service = record.service } = placement;
+    let undo = async (): Promise<void> => {};
+    try {
+      return await this.#make(request, tools, { composeFile, service }, async (project) => {
+        const connection = await this.#connections.get(placement);
+        const { artifact, brought } = await provideArtifact(connection, project, record, snapshot, tools);
+        if (brought) undo = () => removeArtifact(connection, project, artifact);
+        await this.#run(project, scripts.scriptFor(project, scripts.UNPACK_ARTIFACT, { artifact }), tools.signal);
+      });
+    } catch (thrown) {
+      await undo().catch(() => {});
+      throw thrown;
+    }
+  }
+
+  async waitReady(handle: ExtensionHandle, tools: ExtensionTools): Promise<void> {
+    await this.#script(handle, scripts.WAIT_READY, tools);
+  }
+
+  async teardown(handle: ExtensionHandle, tools: ExtensionTools): Promise<void> {
+    await this.#script(handle, scripts.TEARDOWN, tools);
+  }
+
+  async find(request: AcquireRequest, tools: ExtensionTools): Promise<ExtensionHandle | undefined> {
+    if (request.spec.placement?.["host"] === undefined) return undefined;
+    const placement = parsePlacement(request.spec.placement);
+    const { sandboxId } = request;
+    const target = { ...remotePaths(placement.base_dir, sandboxId), sandboxId, placement };
+    const text = await this.#run(target, scripts.scriptFor(target, scripts.READ_RECORD), tools.signal);
+    const record = recordSchema.safeParse(text === "" ? undefined : JSON.parse(text));
+    if (!record.success || !fits(request, record.data.spec_hash)) return undefined;
+    // How to get there is for the request to say; the host says only what was made.
+    const { compose, compose_file: file, service } = record.data.handle;
+    const project = fromHandle({
+      ...toHandle({ ...target, compose: "plugin", composeFile: "", service: "" }),
+      compose: compose ?? "",
+      compose_file: file ?? "",
+      service: service ?? "",
+    });
+    await this.#up(project, request, tools);
+    const handle = toHandle(project);
+    await this.waitReady(handle, tools);
+    return handle;
+  }
+
+  waitEnd(handle: ExtensionHandle, tools: ExtensionTools): Promise<SandboxEnd> {
+    return watchService(() => this.#script(handle, scripts.WAIT_END, tools), tools.signal);
+  }
+
+  supportsSnapshots(): boolean {
+    return true;
+  }
+
+  async snapshot(handle: ExtensionHandle, request: SnapshotRequest, tools: ExtensionTools): Promise<ExtensionRecord> {
+    const project = fromHandle(handle);
+    return packWorkspace(await this.#connections.get(project.placement), project, request, tools);
+  }
+
+  async exec(handle: ExtensionHandle, command: ExtensionCommand): Promise<ExtensionProcess> {
+    const project = fromHandle(handle);
+    return execInService(await this.#connections.get(project.placement), project, command);
+  }
+
+  async pause(handle: ExtensionHandle, tools: ExtensionTools): Promise<void> {
+    await this.#script(handle, scripts.PAUSE, tools);
+  }
+
+  async resume(handle: ExtensionHandle, tools: ExtensionTools): Promise<void> {
+    await this.#script(handle, scripts.RESUME, tools);
+  }
+
+  async stop(handle: ExtensionHandle, tools: ExtensionTools): Promise<void> {
+    await this.#script(handle, scripts.STOP, tools);
+  }
+
+  close(): Promise<void> {
+    return this.#connections.close();
+  }
+
+  /** An empty workspace on the host, filled, and its project started. On failure the host is as it was. */
+  async #make(
+    request: AcquireRequest,
+    tools: ExtensionTools,
+    { composeFile, service }: Pick<ComposeProject, "composeFile" | "service">,
+    fill: (project: ComposeProject) => Promise<void>,
+  ): Promise<ExtensionHandle> {
+    const placement = parsePlacement(request.spec.placement);
+    const { sandboxId } = request;
+    const target = { ...remotePaths(placement.base_dir, sandboxId), sandboxId, placement, composeFile, service };
+    try {
+      tools.progress({ phase: "preparing" });
+      const kind = await this.#run(target, scripts.scriptFor(target, scripts.PREPARE), tools.signal);
+      const project: ComposeProject = { ...target, compose: kind === "standalone" ? kind : "plugin" };
+      await fill(project);
+      tools.progress({ phase: "starting" });
+      await this.#up(project, request, tools);
+      return toHandle(project);
+    } catch (thrown) {
+      if (!hasEffects(thrown)) throw thrown;
+      throw await this.#undo({ ...target, compose: "plugin" }, thrown);
+    }
+  }
+
+  async #up(project: ComposeProject, request: AcquireRequest, tools: ExtensionTools): Promise<void> {
+    const record = { format: 1, spec_hash: hashOf(request), handle: toHandle(project) };
+    const script = scripts.scriptFor(project, scripts.UP, { record_text: JSON.stringify(record) });
+    await this.#run(project, script, tools.signal);
+  }
+
+  /** Removes what a failed attempt made, over a new connection where the old one is lost. */
+  async #undo(project: ComposeProject, cause: unknown): Promise<unknown> {
+    try {
+      await this.#run(project, scripts.scriptFor(project, scripts.TEARDOWN));
+      return cause;
+    } catch (thrown) {
+      const [failed, left] = [cause, thrown].map((error) => (error instanceof Error ? error.message : String(error)));
+      const code = cause instanceof SandboxerError ? cause.code : "backend_unavailable";
+      const message = `${failed} Then ${project.remoteDir} and the project ${project.project} could not be removed: ${left}`;
+      return new SandboxerError(code, message, {
+        cause,
+        hint: "Another attempt with the same id removes them first; else remove them there by hand.",
+      });
+    }
+  }
+
+  async #script(handle: ExtensionHandle, body: string, tools: ExtensionTools): Promise<string> {
+    const project = fromHandle(handle);
+    return this.#run(project, scripts.scriptFor(project, body), tools.signal);
+  }
+
+  async #run(
+    { placement }: Pick<ComposeProject, "placement">,
+    script: string,
+    signal?: AbortSignal,
+    input?: AsyncIterable<Uint8Array>,
+  ): Promise<string> {
+    const connection = await this.#connections.get(placement);
+    const options = { ...(signal === undefined ? {} : { signal }), ...(input === undefined ? {} : { input }) };
+    return runRemote(connection, script, options);
+  }
+}
+
+/** A host that was never reached, or that refused before it began, has nothing to remove; another's sandbox must stay. */
+function hasEffects(thrown: unknown): boolean {
+  if (!(thrown instanceof SandboxerError)) return true;
+  const nothingMade = ["no_tool", "no_docker", "docker_down", "no_compose", "no_base", "exists", "busy"];
+  return thrown.details["connected"] !== false && !nothingMade.includes(refusedBy(thrown) ?? "");
+}
+
+async function* counted(data: AsyncIterable<Uint8Array>, tools: ExtensionTools): AsyncGenerator<Uint8Array> {
+  let doneBytes = 0;
+  for await (const chunk of data) {
+    doneBytes += chunk.length;
+    tools.progress({ phase: "uploading", doneBytes });
+    yield chunk;
+  }
+}

@@ -1,0 +1,136 @@
+import { randomUUID } from "node:crypto";
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { ExtensionCommand, ExtensionProcess } from "../extension/extension.ts";
+import type { ComposeProject } from "./handle.ts";
+import { quoteOnOneLine } from "./quote.ts";
+import { remoteError } from "./remote-errors.ts";
+import { SSH_FAILED, type SshConnection, sshMissing } from "./ssh-connection.ts";
+import { runRemote } from "./run-remote.ts";
+import { scriptFor } from "./scripts.ts";
+import { readStart, type StartReport } from "./start-report.ts";
+
+const SIGNAL_BASE = 128;
+const MAX_SIGNAL = 64;
+
+/** Reads what to do as its first line of input, so that neither commands nor variables show in any process table. */
+const STARTER = `n='
+'; IFS= read -r c && eval "$c"`;
+
+/** Starts a process in the service's container, through `compose exec`. */
+export async function execInService(
+  connection: SshConnection,
+  project: ComposeProject,
+  command: ExtensionCommand,
+): Promise<ExtensionProcess> {
+  const nonce = randomUUID();
+  const child = connection.start(composeArgv(project, ["exec", "-T", project.service, "sh", "-c", STARTER]));
+  const closed = new Promise<number | null>((resolve, reject) => {
+    child.once("error", (error) => reject(sshMissing(error)));
+    child.once("close", resolve);
+  });
+  closed.catch(() => {});
+  child.stdin.on("error", () => {});
+  child.stdin.write(`${startLine(command, nonce)}\n`);
+  const report = await readStart(child.stderr, nonce);
+  if (report.kind !== "started") {
+    child.stdin.end();
+    throw await notStarted(connection, command, report, closed, child);
+  }
+  return {
+    pid: report.pid,
+    stdin: child.stdin,
+    stdout: child.stdout,
+    stderr: child.stderr,
+    exited: closed.then((code) => exitOf(connection, code)),
+    signal: (signal, scope) => sendSignal(connection, project, report.pid, signal, scope),
+    abandon: () => {
+      child.kill();
+      child.stdout.destroy();
+      child.stderr.destroy();
+    },
+  };
+}
+
+/** What the shell inside evaluates. It reports its number, which stays the program's, and gives way to the program. */
+function startLine({ argv, env, workingFolder }: ExtensionCommand, nonce: string): string {
+  const [program = ""] = argv;
+  const say = (what: string): string => `printf '\\n%s %s\\n' ${nonce} ${what} >&2`;
+  return [
+    ...(workingFolder === undefined
+      ? []
+      : [`cd -- ${quoteOnOneLine(workingFolder)} 2>/dev/null || { ${say("no-folder")}; exit 1; }`]),
+    ...Object.entries(env).map(([name, value]) => `export ${checkName(name)}=${quoteOnOneLine(value)}`),
+    `command -v -- ${quoteOnOneLine(program)} >/dev/null 2>&1 || { ${say("no-program")}; exit 1; }`,
+    `set -- ${argv.map(quoteOnOneLine).join(" ")}; unset n c; ${say("$$")}; exec "$@"`,
+  ].join("; ");
+}
+
+function checkName(name: string): string {
+  if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return name;
+  throw new SandboxerError("bad_request", `${JSON.stringify(name)} cannot be the name of a variable.`);
+}
+
+async function notStarted(
+  connection: SshConnection,
+  { argv, workingFolder }: ExtensionCommand,
+  report: Exclude<StartReport, { kind: "started" }>,
+  closed: Promise<number | null>,
+  child: ChildProcessWithoutNullStreams,
+): Promise<SandboxerError> {
+  child.stdout.resume();
+  child.stderr.resume();
+  const code = await closed;
+  if (report.kind === "no-folder") return new SandboxerError("file_not_found", `There is no folder ${workingFolder}.`);
+  if (report.kind === "no-program") return new SandboxerError("file_not_found", `There is no program ${argv[0]}.`);
+  if (code === SSH_FAILED || code === null) return connection.failure(report.said);
+  if (/is not running|No such container|no container found/i.test(report.said)) {
+    return new SandboxerError("sandbox_failed", `The service does not run any more: ${report.said.trim()}`);
+  }
+  if (/executable file not found|no such file or directory/i.test(report.said)) {
+    return new SandboxerError("not_supported", "The image of the service has no sh, and commands need one.", {
+      hint: "Choose another service with placement.service, or an image with a shell.",
+    });
+  }
+  return remoteError(connection.placement, code, report.said);
+}
+
+/** Docker tells a signal as 128 and its number, and so does a program that exits with such a code by itself. */
+async function exitOf(
+  connection: SshConnection,
+  code: number | null,
+): Promise<{ code: number | undefined; signal: number | undefined }> {
+  // 255 may be the program's own, when the connection still stands.
+  if (code === null || (code === SSH_FAILED && !(await connection.stands()))) {
+    throw connection.failure("the connection was cut while a command ran; what became of it is not known");
+  }
+  const signal = code - SIGNAL_BASE;
+  if (signal > 0 && signal <= MAX_SIGNAL) return { code: undefined, signal };
+  return { code, signal: undefined };
+}
+
+/** Every process that `compose exec` starts leads a group of its own. One that is gone needs no signal. */
+async function sendSignal(
+  connection: SshConnection,
+  project: ComposeProject,
+  pid: number,
+  signal: number,
+  scope: "process" | "group",
+): Promise<void> {
+  const target = scope === "group" ? `-${pid}` : String(pid);
+  const inside = `kill -${signal} ${target} 2>/dev/null || ! kill -0 ${target}`;
+  const body = `compose exec -T "$service" sh -c ${quoteOnOneLine(inside)} < /dev/null`;
+  await runRemote(connection, scriptFor(project, body));
+}
+
+function composeArgv(project: ComposeProject, args: readonly string[]): string[] {
+  const { docker_host: dockerHost } = project.placement;
+  return [
+    ...(dockerHost === undefined ? [] : ["env", `DOCKER_HOST=${dockerHost}`]),
+    ...(project.compose === "plugin" ? ["docker", "compose"] : ["docker-compose"]),
+    `--project-name=${project.project}`,
+    `--file=${project.remoteDir}/${project.composeFile}`,
+    `--project-directory=${project.remoteDir}`,
+    ...args,
+  ];
+}

@@ -1,0 +1,138 @@
+import { SandboxerError, type ErrorCode } from "@sandboxer/protocol";
+import { type ComposePlacement } from "./placement.ts";
+import { targetOf } from "./ssh-errors.ts";
+
+interface Row {
+  readonly code: ErrorCode;
+  readonly says: (target: string, detail: string) => string;
+  readonly hint: string;
+}
+
+/** What the scripts on the host report by name, with `die`. */
+const ROWS: Readonly<Record<string, Row>> = {
+  no_docker: {
+    code: "backend_unavailable",
+    says: (target) => `The host ${target} has no docker.`,
+    hint: "Install Docker there (with the compose plugin), or see that it is in the PATH of commands that come by ssh.",
+  },
+  docker_down: {
+    code: "backend_unavailable",
+    says: (target, detail) => `Docker on ${target} does not answer: ${detail}`,
+    hint: "Start the Docker engine there, let the user in (group docker), or correct placement.docker_host.",
+  },
+  no_compose: {
+    code: "backend_unavailable",
+    says: (target) => `The host ${target} has neither \`docker compose\` nor \`docker-compose\`.`,
+    hint: "Install the compose plugin there.",
+  },
+  no_tool: {
+    code: "backend_unavailable",
+    says: (target, detail) => `The host ${target} has no ${detail}.`,
+    hint: "Install tar, gzip, coreutils and util-linux there.",
+  },
+  no_base: {
+    code: "backend_unavailable",
+    says: (target, detail) => `The folder for sandboxes on ${target} cannot be used: ${detail}`,
+    hint: "Make the folder of placement.base_dir there and let the user write in it, or name another.",
+  },
+  exists: {
+    code: "wrong_state",
+    says: (target, detail) => `On ${target} there is a sandbox with this id already, in ${detail}.`,
+    hint: "Resume it, or destroy it first.",
+  },
+  busy: {
+    code: "backend_unavailable",
+    says: (target) => `Something else has been changing this sandbox on ${target} for too long.`,
+    hint: "Look there for a docker compose that hangs, then try again.",
+  },
+  compose_missing: {
+    code: "bad_request",
+    says: (_, detail) => `The compose file ${detail} is not in the workspace.`,
+    hint: "Name it with placement.compose_file, relative to the repository.",
+  },
+  compose_broken: {
+    code: "bad_request",
+    says: (_, detail) => `The compose file is broken: ${detail}`,
+    hint: "Correct it; `docker compose config -q` in the repository says the same.",
+  },
+  no_service: {
+    code: "bad_request",
+    says: (_, detail) => `The compose file has no service ${detail}.`,
+    hint: "Correct placement.service.",
+  },
+  up_failed: {
+    code: "backend_unavailable",
+    says: (target, detail) => `docker compose up failed on ${target}: ${detail}`,
+    hint: "Run `docker compose up` with the same repository on that host; it says the same.",
+  },
+  exited: {
+    code: "sandbox_failed",
+    says: (target, detail) => `The service on ${target} does not run: ${detail}`,
+    hint: "The service that commands run in must stay up; `docker compose logs` says why it ended.",
+  },
+  not_ready: {
+    code: "timeout",
+    says: (target, detail) => `The service on ${target} did not become healthy: ${detail}`,
+    hint: "Look at the health check of the service.",
+  },
+  artifact_damaged: {
+    code: "image_damaged",
+    says: (target, detail) => `The artifact of the snapshot did not arrive whole on ${target}: ${detail}`,
+    hint: "Take the snapshot again, or restore an older one.",
+  },
+  tar_failed: {
+    code: "backend_unavailable",
+    says: (target, detail) => `The workspace on ${target} could not be packed or unpacked: ${detail}`,
+    hint: "The user there needs the right to read what the containers write: root, or the containers' own user.",
+  },
+  left_over: {
+    code: "backend_unavailable",
+    says: (target, detail) => `Not everything of the sandbox could be removed on ${target}: ${detail}`,
+    hint: "The user there needs the right to remove what the containers wrote. Destroy it again after that.",
+  },
+};
+
+const DIED = /^sandboxer:([a-z_]+):(.*)$/m;
+
+/** The error of a script that ended with an exit code; `stderr` is hostile input, and only its last lines are shown. */
+export function remoteError(placement: ComposePlacement, code: number | undefined, stderr: string): SandboxerError {
+  const target = targetOf(placement);
+  if (/no space left on device|disk quota exceeded/i.test(stderr)) {
+    return new SandboxerError("no_space", `No space left on the host ${target}.`, {
+      hint: `Free space there, below ${placement.base_dir} or where Docker keeps its data.`,
+    });
+  }
+  const died = DIED.exec(stderr);
+  const row = died === null ? undefined : ROWS[died[1] ?? ""];
+  const before = died === null ? stderr : stderr.slice(0, died.index);
+  const detail = [died?.[2]?.trim() ?? "", tellingLine(before)].find((text) => text !== "") ?? "";
+  if (row !== undefined) {
+    return new SandboxerError(row.code, row.says(target, detail), {
+      hint: row.hint,
+      details: { host: placement.host, reason: died?.[1] },
+    });
+  }
+  return new SandboxerError(
+    "backend_unavailable",
+    `A command on ${target} failed (exit code ${code ?? "none"}): ${detail}`,
+    {
+      hint: "Check by hand on that host what it says.",
+    },
+  );
+}
+
+/** Whether the script itself refused, and so had made nothing. */
+export function refusedBy(error: unknown): string | undefined {
+  const reason = error instanceof SandboxerError ? error.details["reason"] : undefined;
+  return typeof reason === "string" ? reason : undefined;
+}
+
+/** The first line that calls itself an error, else the last one. */
+function tellingLine(text: string): string {
+  const lines = text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  const error = lines.find((line) => /\b(error|failed|invalid|cannot|denied|unsupported|must be)\b/i.test(line));
+  return (error ?? lines.at(-1) ?? "").slice(0, 400);
+}

@@ -1,0 +1,204 @@
+import type { ComposeProject } from "./handle.ts";
+import { quoteForShell } from "./quote.ts";
+
+/**
+ * The scripts that run on the host, in a POSIX shell. Each is guarded (`guard.ts`), and whatever changes a sandbox holds
+ * its lock, so that what a lost connection left running has ended before anything is removed.
+ */
+const COMMON = `set -u
+export LC_ALL=C
+umask 077
+[ -z "$docker_host" ] || export DOCKER_HOST="$docker_host"
+die() { printf 'sandboxer:%s:%s\\n' "$1" "$2" >&2; exit 80; }
+last() { printf '%s' "$1" | tail -n 1; }
+lock() {
+  exec 9>> "$lock_file" || die no_base "$lock_file"
+  flock -w 90 9 || die busy ''
+}
+compose() {
+  set -- -p "$project" -f "$dir/$compose_file" --project-directory "$dir" "$@"
+  if [ "$compose_kind" = plugin ]; then docker compose "$@"; else docker-compose "$@"; fi
+}
+containers() { docker ps -q --no-trunc --filter "label=com.docker.compose.project=$project" "$@"; }
+main_container() { containers -a --filter "label=com.docker.compose.service=$service" | head -n 1; }
+sweep() {
+  command -v docker > /dev/null || return 0
+  if [ -f "$dir/$compose_file" ]; then compose down -v --remove-orphans -t 0 > /dev/null 2>&1; fi
+  of="label=com.docker.compose.project=$project"
+  for id in $(docker ps -aq --filter "$of"); do docker rm -f -v "$id" > /dev/null || return 1; done
+  for id in $(docker network ls -q --filter "$of"); do docker network rm "$id" > /dev/null || return 1; done
+  for id in $(docker volume ls -q --filter "$of"); do docker volume rm "$id" > /dev/null || return 1; done
+}
+`;
+
+/** Says which compose there is, and makes an empty workspace. What an attempt that failed left of it goes first. */
+export const PREPARE = `
+for tool in tar gzip flock setsid sha256sum; do command -v "$tool" > /dev/null || die no_tool "$tool"; done
+command -v docker > /dev/null || die no_docker ''
+said=$(docker version --format '{{.Server.Version}}' 2>&1) || die docker_down "$(last "$said")"
+if docker compose version > /dev/null 2>&1; then compose_kind=plugin
+elif docker-compose version > /dev/null 2>&1; then compose_kind=standalone
+else die no_compose ''; fi
+said=$(mkdir -p "$base/sandboxes" "$base/snapshots" 2>&1) || die no_base "$said"
+lock
+[ ! -e "$record" ] || die exists "$dir"
+sweep || die left_over "$dir"
+rm -rf -- "$dir" || die left_over "$dir"
+said=$(mkdir -- "$dir" 2>&1) || die no_base "$said"
+printf '%s' "$compose_kind"
+`;
+
+/** Only whether a sandbox could be made. */
+export const PROBE = `
+command -v docker > /dev/null || die no_docker ''
+said=$(docker version --format '{{.Server.Version}}' 2>&1) || die docker_down "$(last "$said")"
+docker compose version > /dev/null 2>&1 || docker-compose version > /dev/null 2>&1 || die no_compose ''
+printf '%s' "$said"
+`;
+
+/** Standard input is the archive; who owned the files here is nothing to the host. */
+export const UNPACK_INPUT = `
+lock
+tar -x -p -o -f - -C "$dir" || die tar_failed ''
+`;
+
+export const UP = `
+lock
+[ -f "$dir/$compose_file" ] || die compose_missing "$compose_file"
+compose config -q || die compose_broken ''
+compose config --services | grep -F -x -q -e "$service" || die no_service "$service"
+paused=$(containers --filter status=paused)
+[ -z "$paused" ] || docker unpause $paused > /dev/null || die up_failed ''
+compose up -d >&2 || die up_failed ''
+printf '%s' "$record_text" > "$record.part" && mv -f -- "$record.part" "$record" || die no_base "$record"
+`;
+
+export const WAIT_READY = `
+id=$(main_container) || die docker_down ''
+[ -n "$id" ] || die exited 'it is gone'
+format='{{.State.Status}} {{.State.ExitCode}} {{if .State.Health}}{{.State.Health.Status}}{{else}}none{{end}}'
+tries=0
+while :; do
+  state=$(docker inspect -f "$format" "$id") || die exited 'it is gone'
+  case $state in
+    running*none | running*healthy | paused*) [ "\${state% unhealthy}" != "$state" ] || exit 0 ;;
+    created* | restarting* | running*) ;;
+    *) die exited "$state $(docker logs --tail 1 "$id" 2>&1)" ;;
+  esac
+  tries=$((tries + 1))
+  [ "$tries" -lt 600 ] || die not_ready "$state"
+  sleep 0.2
+done
+`;
+
+/** Until the container of the service has ended for good; a restart by its policy is no end. */
+export const WAIT_END = `
+id=$(main_container) || die docker_down ''
+[ -n "$id" ] || { printf gone; exit 0; }
+while :; do
+  docker wait "$id" > /dev/null 2>&1
+  sleep 1
+  state=$(docker inspect -f '{{.State.Status}} {{.State.ExitCode}} {{.State.OOMKilled}}' "$id" 2> /dev/null) || state=gone
+  case $state in running* | restarting* | paused* | created*) ;; *) printf '%s' "$state"; exit 0 ;; esac
+done
+`;
+
+export const TEARDOWN = `
+[ -d "$base/sandboxes" ] || exit 0
+lock
+sweep || die left_over ''
+rm -rf -- "$dir" "$record" "$record.part" || die left_over ''
+rm -f -- "$lock_file"
+`;
+
+/** Held still while it is packed, so that the artifact is one point in time; whatever happens, it goes on afterwards. */
+export const PACK = `
+lock
+[ -d "$dir" ] || die exited 'its workspace is gone'
+part="$artifact.part"
+running=
+trap 'rm -f -- "$part"; [ -z "$running" ] || docker unpause $running > /dev/null' EXIT
+trap 'exit 1' TERM HUP INT PIPE
+if [ "$paused" = no ]; then
+  running=$(containers --filter status=running)
+  [ -z "$running" ] || docker pause $running > /dev/null || die docker_down ''
+fi
+mkdir -p "$base/snapshots" || die no_base "$base/snapshots"
+tar -C "$dir" -c -z -f "$part" . || die tar_failed ''
+sum=$(sha256sum < "$part") || exit 1
+size=$(wc -c < "$part") || exit 1
+mv -f -- "$part" "$artifact" || exit 1
+printf '%s %s' "\${sum%% *}" "$size"
+`;
+
+export const SEND_ARTIFACT = `cat -- "$artifact"`;
+export const REMOVE_ARTIFACT = `rm -f -- "$artifact" "$artifact.part"`;
+
+/** The digest of the artifact where it is there; else nothing. */
+export const ARTIFACT_DIGEST = `
+[ -f "$artifact" ] || exit 0
+sum=$(sha256sum < "$artifact") || exit 1
+printf '%s' "\${sum%% *}"
+`;
+
+/** Standard input is the artifact. It gets its name when all of it is there. */
+export const RECEIVE_ARTIFACT = `
+lock
+part="$artifact.$sandbox_id.part"
+trap 'rm -f -- "$part"' EXIT
+trap 'exit 1' TERM HUP INT PIPE
+cat > "$part" || exit 1
+sum=$(sha256sum < "$part") || exit 1
+[ "\${sum%% *}" = "$sha256" ] || die artifact_damaged 'its digest is another'
+mv -f -- "$part" "$artifact"
+`;
+
+export const UNPACK_ARTIFACT = `
+lock
+tar -x -z -p -f "$artifact" -C "$dir" || die tar_failed ''
+`;
+
+export const PAUSE = `
+lock
+running=$(containers --filter status=running) || die docker_down ''
+[ -z "$running" ] || docker pause $running > /dev/null || die docker_down ''
+`;
+export const RESUME = `
+lock
+paused=$(containers --filter status=paused) || die docker_down ''
+[ -z "$paused" ] || docker unpause $paused > /dev/null || die docker_down ''
+`;
+export const STOP = `
+lock
+paused=$(containers --filter status=paused)
+[ -z "$paused" ] || docker unpause $paused > /dev/null
+compose stop -t 10 >&2 || die docker_down ''
+`;
+export const READ_RECORD = `[ ! -f "$record" ] || cat -- "$record"`;
+
+type Variables = Readonly<Record<string, string>>;
+
+export type ScriptTarget = Pick<
+  ComposeProject,
+  "sandboxId" | "baseDir" | "remoteDir" | "recordFile" | "lockFile" | "project" | "placement"
+> &
+  Partial<Pick<ComposeProject, "compose" | "composeFile" | "service">>;
+
+/** A script with the variables of its sandbox in front. */
+export function scriptFor(target: ScriptTarget, body: string, more: Variables = {}): string {
+  const variables: Variables = {
+    base: target.baseDir,
+    dir: target.remoteDir,
+    record: target.recordFile,
+    lock_file: target.lockFile,
+    project: target.project,
+    sandbox_id: target.sandboxId,
+    docker_host: target.placement.docker_host ?? "",
+    compose_kind: target.compose ?? "plugin",
+    compose_file: target.composeFile ?? "compose.yaml",
+    service: target.service ?? "",
+    ...more,
+  };
+  const assignments = Object.entries(variables).map(([name, value]) => `${name}=${quoteForShell(value)}\n`);
+  return `${assignments.join("")}${COMMON}${body}`;
+}

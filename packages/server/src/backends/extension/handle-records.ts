@@ -1,0 +1,87 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isErrno, isSandboxId, SandboxerError } from "@sandboxer/protocol";
+import { z } from "zod";
+import type { AcquireRequest } from "../backend.ts";
+import type { ExtensionHandle } from "./extension.ts";
+
+const recordSchema = z.object({
+  format: z.literal(1),
+  spec_hash: z.string(),
+  handle: z.record(z.string(), z.string()),
+});
+
+/** The handles of living sandboxes, a file for each; without a folder nothing is kept. */
+export class HandleRecords {
+  readonly #folder: string | undefined;
+
+  constructor(folder: string | undefined) {
+    this.#folder = folder;
+  }
+
+  get kept(): boolean {
+    return this.#folder !== undefined;
+  }
+
+  /** Undefined when there is none, or one of another spec. */
+  async read(request: AcquireRequest): Promise<ExtensionHandle | undefined> {
+    const path = this.#pathOf(request.sandboxId);
+    if (path === undefined) return undefined;
+    let text: string;
+    try {
+      text = await readFile(path, "utf8");
+    } catch (thrown) {
+      if (isErrno(thrown) && thrown.code === "ENOENT") return undefined;
+      throw thrown;
+    }
+    const record = parse(path, text);
+    return fits(request, record.spec_hash) ? record.handle : undefined;
+  }
+
+  async write(request: AcquireRequest, handle: ExtensionHandle): Promise<void> {
+    const path = this.#pathOf(request.sandboxId);
+    if (path === undefined || this.#folder === undefined) return;
+    const record = { format: 1, spec_hash: hashOf(request), handle };
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const temporary = `${path}.${randomUUID()}.tmp`;
+    try {
+      await writeFile(temporary, JSON.stringify(record), { mode: 0o600 });
+      await rename(temporary, path);
+    } catch (thrown) {
+      await rm(temporary, { force: true });
+      throw thrown;
+    }
+  }
+
+  async remove(sandboxId: string): Promise<void> {
+    const path = this.#pathOf(sandboxId);
+    if (path !== undefined) await rm(path, { force: true });
+  }
+
+  #pathOf(sandboxId: string): string | undefined {
+    if (this.#folder === undefined) return undefined;
+    if (!isSandboxId(sandboxId)) throw new SandboxerError("bad_request", `"${sandboxId}" is no sandbox id.`);
+    return join(this.#folder, `${sandboxId}.json`);
+  }
+}
+
+/** Without an identity a sandbox is found by its id alone. */
+export function fits(request: AcquireRequest, recordedHash: string): boolean {
+  return request.identity === undefined || request.identity.specHash === recordedHash;
+}
+
+export function hashOf(request: AcquireRequest): string {
+  return request.identity?.specHash ?? "";
+}
+
+function parse(path: string, text: string): z.infer<typeof recordSchema> {
+  try {
+    return recordSchema.parse(JSON.parse(text));
+  } catch (thrown) {
+    throw new SandboxerError("internal", `${path} is damaged.`, {
+      cause: thrown,
+      hint: "Remove the file; the sandbox that it names must then be removed by hand.",
+    });
+  }
+}

@@ -1,0 +1,25 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { CallOptions } from "../../support/call-options.ts";
+import type { ExtensionTools, SandboxExtension } from "./extension.ts";
+
+export function toolsOf(options: CallOptions = {}): ExtensionTools {
+  return {
+    signal: options.signal ?? new AbortController().signal,
+    progress: (progress) => options.onProgress?.(progress),
+  };
+}
+
+/** What no hook of the extension provides. */
+export function lacking(extension: SandboxExtension, what: string): SandboxerError {
+  return new SandboxerError("not_supported", `The backend ${extension.name} has no ${what}.`);
+}
+
+/** An extension may throw anything; its users get the one class, with the name of who failed. */
+export function asExtensionError(extension: SandboxExtension, thrown: unknown): SandboxerError {
+  if (thrown instanceof SandboxerError) return thrown;
+  const reason = thrown instanceof Error ? thrown.message : String(thrown);
+  return new SandboxerError("backend_unavailable", `The backend ${extension.name} failed: ${reason}`, {
+    cause: thrown,
+    hint: `Look at the documentation of the extension ${extension.name}, and at the server's log.`,
+  });
+}

@@ -1,0 +1,143 @@
+import type { Readable } from "node:stream";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { OutputBounds, OutputChunk, ProcessExit, SandboxProcess } from "../backend.ts";
+import { SerialQueue } from "../../support/serial-queue.ts";
+import { OutputLog, type OutputStream } from "../output/output-log.ts";
+import type { ExtensionProcess } from "./extension.ts";
+import { followLog, type ReaderSlot } from "./follow-log.ts";
+
+const MAX_SIGNAL = 64;
+
+/** What a process needs to know of its sandbox. */
+export interface ProcessHome {
+  /** Waits while the sandbox is paused; throws once it has ended. */
+  ready(): Promise<void>;
+  failure(): SandboxerError | undefined;
+  forget(key: string): void;
+}
+
+/** A process of an extension as its users see it: with a bounded log of its output, kept in this server. */
+export class LoggedProcess implements SandboxProcess {
+  readonly key: string;
+  readonly pid: number;
+  readonly exited: Promise<ProcessExit>;
+  readonly #process: ExtensionProcess;
+  readonly #home: ProcessHome;
+  readonly #log = new OutputLog();
+  readonly #slot: ReaderSlot = { reader: undefined };
+  readonly #stdin = new SerialQueue();
+  readonly #ending = Promise.withResolvers<ProcessExit>();
+  #exit: ProcessExit | undefined;
+  #lost: unknown;
+
+  constructor(key: string, process: ExtensionProcess, home: ProcessHome) {
+    this.key = key;
+    this.pid = process.pid;
+    this.#process = process;
+    this.#home = home;
+    this.exited = this.#ending.promise;
+    this.exited.catch(() => {});
+    // Errors of a broken pipe reach the writer through its own call.
+    process.stdin.on("error", () => {});
+    void this.#run();
+  }
+
+  get acknowledged(): number {
+    return this.#log.acknowledged;
+  }
+  get exit(): ProcessExit | undefined {
+    return this.#exit;
+  }
+
+  output(options: { readonly from?: number; readonly signal?: AbortSignal } = {}): AsyncIterable<OutputChunk> {
+    return followLog(this.#log, this.#slot, () => this.#home.failure() ?? this.#lost, options);
+  }
+
+  async bounds(): Promise<OutputBounds> {
+    const { end, keptBytes } = this.#log;
+    return { start: end - keptBytes, end };
+  }
+
+  acknowledge(offset: number): void {
+    this.#log.acknowledge(offset);
+    this.#log.notify();
+  }
+
+  writeStdin(data: Uint8Array): Promise<void> {
+    return this.#stdin.run(async () => {
+      await this.#home.ready();
+      if (this.#exit !== undefined) throw new SandboxerError("wrong_state", `Process ${this.pid} has exited.`);
+      const { stdin } = this.#process;
+      if (stdin.writableEnded) throw closed(this.pid);
+      await new Promise<void>((resolve, reject) => {
+        stdin.write(data, (error) => (error ? reject(this.#home.failure() ?? closed(this.pid, error)) : resolve()));
+      });
+    });
+  }
+
+  closeStdin(): Promise<void> {
+    return this.#stdin.run(async () => {
+      await this.#home.ready();
+      this.#process.stdin.end();
+    });
+  }
+
+  async signal(signal: number, scope: "process" | "group"): Promise<void> {
+    await this.#home.ready();
+    if (!Number.isInteger(signal) || signal < 0 || signal > MAX_SIGNAL) {
+      throw new SandboxerError("bad_request", `There is no signal ${signal}.`);
+    }
+    if (this.#exit === undefined) await this.#process.signal(signal, scope);
+  }
+
+  async resize(): Promise<void> {
+    await this.#home.ready();
+    throw new SandboxerError("bad_request", `Process ${this.pid} has no terminal.`);
+  }
+
+  async release(): Promise<void> {
+    await this.#home.ready();
+    if (this.#exit === undefined && this.#lost === undefined) {
+      throw new SandboxerError("wrong_state", `Process ${this.pid} is still running.`);
+    }
+    this.#home.forget(this.key);
+  }
+
+  /** The sandbox has ended: whoever reads or waits is told. */
+  abandon(failure: SandboxerError): void {
+    this.#ending.reject(failure);
+    this.#process.abandon();
+    this.#log.notify();
+  }
+
+  async #run(): Promise<void> {
+    const { stdout, stderr, exited } = this.#process;
+    try {
+      const [end] = await Promise.all([exited, this.#pump("stdout", stdout), this.#pump("stderr", stderr)]);
+      this.#log.finish();
+      this.#exit = { code: end.code, signal: end.signal, outputEnd: this.#log.end };
+      this.#ending.resolve(this.#exit);
+    } catch (thrown) {
+      this.#lost = thrown;
+      this.#ending.reject(thrown);
+      this.#log.notify();
+    }
+  }
+
+  /** No faster than the log has room: the stream, and so the process, waits. */
+  async #pump(name: OutputStream, stream: Readable): Promise<void> {
+    for await (const data of stream as AsyncIterable<Uint8Array>) {
+      let left = data;
+      for (;;) {
+        left = left.subarray(this.#log.append(name, left));
+        if (left.length === 0) break;
+        if (this.#home.failure() !== undefined) return;
+        await this.#log.changed();
+      }
+    }
+  }
+}
+
+function closed(pid: number, cause?: unknown): SandboxerError {
+  return new SandboxerError("wrong_state", `The stdin of process ${pid} is closed.`, { cause });
+}

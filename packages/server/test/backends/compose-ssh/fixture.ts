@@ -1,0 +1,88 @@
+import { randomUUID } from "node:crypto";
+import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, inject, it } from "vitest";
+import type { AcquireRequest, SandboxSpec } from "../../../src/backends/backend.ts";
+import { ComposeSshExtension } from "../../../src/backends/compose-ssh/compose-ssh-extension.ts";
+import { ExtensionBackend } from "../../../src/backends/extension/extension-backend.ts";
+import type { ExtensionServices } from "../../services/extension-services.ts";
+import { HOST_IMAGE_PATH, hostImageVolumes } from "../../services/host-image.ts";
+
+/** A suite on real services; without them it is skipped with the reason, and with CI=true that is a failure. */
+export function describeServices(name: string, define: (services: ExtensionServices) => void): void {
+  const services = inject("extensionServices");
+  const missing = "missing" in services ? services.missing : undefined;
+  describe(`${name} on Docker and sshd`, () => {
+    if (!("missing" in services)) define(services);
+    it.runIf(missing !== undefined)("is skipped", (context) => {
+      if (process.env["CI"] === "true") throw new Error(missing);
+      console.log(`skipped: ${missing}`);
+      context.skip(missing);
+    });
+  });
+}
+
+/** Folders and backends of one file, removed and closed after it. */
+export class Lab {
+  readonly #services: ExtensionServices;
+  readonly #folders: string[] = [];
+  readonly #backends: ExtensionBackend[] = [];
+
+  constructor(services: ExtensionServices) {
+    this.#services = services;
+    afterAll(async () => {
+      for (const backend of this.#backends) await backend.close();
+      for (const folder of this.#folders) await rm(folder, { recursive: true, force: true });
+    });
+  }
+
+  async folder(): Promise<string> {
+    const folder = await realpath(await mkdtemp(join(tmpdir(), "sbx-lab-")));
+    this.#folders.push(folder);
+    return folder;
+  }
+
+  /** A compose project in a folder of this machine. */
+  async repository(files: Readonly<Record<string, string>> = {}): Promise<string> {
+    const folder = join(await this.folder(), "repo");
+    await mkdir(folder);
+    // What runs inside is not root, and writes here.
+    await chmod(folder, 0o777);
+    for (const [name, content] of Object.entries({ "compose.yaml": this.composeFile(), ...files })) {
+      await writeFile(join(folder, name), content);
+    }
+    return folder;
+  }
+
+  composeFile(service: Readonly<Record<string, unknown>> = {}): string {
+    const app = {
+      image: this.#services.image,
+      pull_policy: "never",
+      user: "1000:1000",
+      command: ["sleep", "infinity"],
+      working_dir: "/workspace",
+      environment: { PATH: HOST_IMAGE_PATH },
+      volumes: [".:/workspace", ...hostImageVolumes()],
+      ...service,
+    };
+    // JSON is YAML.
+    return JSON.stringify({ services: { app } });
+  }
+
+  backend(): ExtensionBackend {
+    const extension = new ComposeSshExtension({ repositoryFolders: [tmpdir()], temporaryDirectory: tmpdir() });
+    const backend = new ExtensionBackend(extension);
+    this.#backends.push(backend);
+    return backend;
+  }
+}
+
+export function requestFor(
+  repo: string,
+  placement: Readonly<Record<string, string>>,
+  spec: Partial<SandboxSpec> = {},
+): AcquireRequest {
+  const full: SandboxSpec = { env: {}, resources: {}, network: "none", inputs: { repo }, placement, ...spec };
+  return { sandboxId: randomUUID(), spec: full };
+}

@@ -1,0 +1,62 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+
+/**
+ * Ends the service when this process does, however that ends: its standard input closes then. It is a session of its own,
+ * so that it survives the killing of this process's group for as long as it takes to clean up.
+ */
+const WATCHDOG = `clean_up=$1; shift
+"$@" < /dev/null & service=$!
+cat > /dev/null
+kill -TERM "$service" 2> /dev/null
+( sleep 8; kill -KILL "$service" ) > /dev/null 2>&1 & limit=$!
+wait "$service"
+kill "$limit" 2> /dev/null
+sh -c "$clean_up" > /dev/null 2>&1
+`;
+
+export interface ServiceProcess {
+  /** The end of what it said. */
+  said(): string;
+  running(): boolean;
+  stop(): Promise<void>;
+}
+
+/** Starts a program; `cleanUp` is a shell script that runs after its end. */
+export function startService(
+  argv: readonly string[],
+  options: { readonly env?: Record<string, string>; readonly cleanUp: string },
+): ServiceProcess {
+  const child = spawn("sh", ["-c", WATCHDOG, "sh", options.cleanUp, ...argv], {
+    stdio: ["pipe", "pipe", "pipe"],
+    detached: true,
+    env: { ...process.env, ...options.env },
+  });
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (data: Buffer) => (text = (text + data.toString()).slice(-8000)));
+  }
+  const running = (): boolean => child.exitCode === null && child.signalCode === null;
+  return {
+    said: () => text,
+    running,
+    stop: async () => {
+      if (!running()) return;
+      const ended = once(child, "exit");
+      child.stdin.end();
+      await ended;
+    },
+  };
+}
+
+/** Polls until it holds, or the service has ended, or 30 s are over. */
+export async function untilReady(service: ServiceProcess, ready: () => Promise<boolean>, what: string): Promise<void> {
+  const deadlineMs = performance.now() + 30_000;
+  while (!(await ready())) {
+    if (!service.running() || performance.now() > deadlineMs) {
+      await service.stop();
+      throw new Error(`${what} did not start: ${service.said()}`);
+    }
+    await new Promise((done) => setTimeout(done, 20));
+  }
+}
