@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import { decodeOutputFrame, type ProcessEvent, processEventSchema } from "@sandboxer/protocol";
 import { onTestFinished } from "vitest";
 import { WebSocket } from "ws";
@@ -81,10 +80,6 @@ export class ProcessSocket {
         };
       });
     }
-  }
-
-  get tcp(): Socket {
-    return (this.socket as unknown as { _socket: Socket })._socket;
   }
 
   #onEvent(event: ProcessEvent): void {
