@@ -17,9 +17,9 @@ export const REPOSITORY: string = fileURLToPath(new URL("..", import.meta.url));
 export const USAGE = `npm run bench [-- OPTIONS]
   --runsc PATH   measure this engine (default: the one that the server finds)
   --quick        fewer rounds and smaller heaps; for a first look, not for the record
-  --only NAMES   comma-separated: create, exec, output, checkpoint, memory
+  --only NAMES   comma-separated: create, exec, output, checkpoint, memory, handoff, requests
   --out DIR      where results go (default bench/out)
-  --write-docs   also write docs/benchmarks.md and docs/benchmarks.svg
+  --write-docs   also write docs/benchmarks.md and docs/benchmarks.svg; sections that were not measured stay
 `;
 
 export function parseArguments(argv: readonly string[]): BenchArguments {

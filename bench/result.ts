@@ -31,3 +31,27 @@ export function meetsAim(comparison: Comparison): boolean | undefined {
   const ratio = ratioOf(comparison);
   return aim.bound === "at most" ? ratio <= aim.ratio : ratio >= aim.ratio;
 }
+
+/** How many requests of each kind an operation makes to a store. */
+export interface RequestCount {
+  readonly operation: string;
+  readonly store: string;
+  readonly byKind: Readonly<Record<string, number>>;
+}
+
+/** What a run has found out, by the section of the page that it goes to. */
+export interface Findings {
+  readonly comparisons: readonly Comparison[];
+  readonly handoffs: readonly Comparison[];
+  readonly requests: readonly RequestCount[];
+}
+
+export const NO_FINDINGS: Findings = { comparisons: [], handoffs: [], requests: [] };
+
+export function mergeFindings(before: Findings, more: Partial<Findings>): Findings {
+  return {
+    comparisons: [...before.comparisons, ...(more.comparisons ?? [])],
+    handoffs: [...before.handoffs, ...(more.handoffs ?? [])],
+    requests: [...before.requests, ...(more.requests ?? [])],
+  };
+}

@@ -11,9 +11,9 @@ import { RawEngine } from "./raw/raw-engine.ts";
 import type { Results } from "./report/results.ts";
 import { renderTable } from "./report/table.ts";
 import { writeReports } from "./report/write-reports.ts";
-import type { Comparison } from "./result.ts";
+import { mergeFindings, NO_FINDINGS } from "./result.ts";
 import { ClientSession } from "./server/client-session.ts";
-import { startServer } from "./server/server-process.ts";
+import { engineOf, startServer } from "./server/server-process.ts";
 
 const argv = process.argv.slice(2);
 if (argv.includes("--help")) {
@@ -31,17 +31,18 @@ if (argv.includes("--help")) {
 async function bench(options: BenchArguments, cleanUp: CleanUp): Promise<void> {
   const loadAtStart = loadNow();
   const lab = await openLab(options, cleanUp);
-  const comparisons: Comparison[] = [];
+  let findings = NO_FINDINGS;
   for (const [name, measure] of Object.entries(MEASUREMENTS)) {
-    if (options.only.length === 0 || options.only.includes(name)) comparisons.push(...(await measure(lab)));
+    if (options.only.length > 0 && !options.only.includes(name)) continue;
+    findings = mergeFindings(findings, await measure(lab));
   }
   const results: Results = {
     date: new Date().toISOString(),
     command: ["npm run bench", ...(argv.length === 0 ? [] : ["--", ...argv])].join(" "),
     quick: options.quick,
     machine: describeMachine(loadAtStart),
-    engine: lab.server.engine,
-    comparisons,
+    engine: lab.engine,
+    ...findings,
     serverResidentMiB: await lab.server.residentMiB(),
   };
   await writeReports(results, options);
@@ -53,10 +54,13 @@ async function openLab(options: BenchArguments, cleanUp: CleanUp): Promise<Lab> 
   cleanUp.add(() => rm(scratch, { recursive: true, force: true }));
   const progress = (line: string): void => void process.stderr.write(`${line}\n`);
   progress("Starting the server");
-  const server = await startServer(scratch, options.runscPath, cleanUp);
+  const flags = options.runscPath === undefined ? [] : [`--runsc=${options.runscPath}`];
+  const places = { store: join(scratch, "store"), dataHome: join(scratch, "data") };
+  const server = await startServer({ ...places, flags }, cleanUp);
+  const engine = await engineOf(server);
   const sample = await ClientSession.create(server.url);
-  const raw = new RawEngine(server.engine, await readServerSpec(server.runDirectory), join(scratch, "raw"), cleanUp);
+  const raw = new RawEngine(engine, await readServerSpec(server.runDirectory), join(scratch, "raw"), cleanUp);
   await raw.open();
   await sample.destroy();
-  return { server, raw, quick: options.quick, scratch, cleanUp, progress };
+  return { server, engine, raw, quick: options.quick, scratch, cleanUp, progress };
 }

@@ -29,6 +29,13 @@ export function formatPhases(phases: Readonly<Record<string, number>>): string {
     .join(", ");
 }
 
+/** `9: 4 read, 3 list, 2 write`. */
+export function formatKinds(byKind: Readonly<Record<string, number>>): string {
+  const sorted = Object.entries(byKind).toSorted(([, left], [, right]) => right - left);
+  const total = sorted.reduce((sum, [, count]) => sum + count, 0);
+  return `${total}: ${sorted.map(([kind, count]) => `${count} ${kind}`).join(", ")}`;
+}
+
 function number(value: number): string {
   if (value >= 100) return value.toFixed(0);
   return value >= 10 ? value.toFixed(1) : value.toFixed(2);

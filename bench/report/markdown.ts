@@ -1,21 +1,17 @@
 import { meetsAim, type Comparison } from "../result.ts";
 import { formatPhases } from "./format.ts";
+import { provenance } from "./provenance.ts";
 import type { Results } from "./results.ts";
 import { cells } from "./table.ts";
 
-/** The page that goes into the documentation. */
-export function renderMarkdown(results: Results): string {
-  const { machine, engine, comparisons, date, command } = results;
+/** The section on the server beside raw runsc. */
+export function renderComparisons(results: Results): string {
+  const { comparisons } = results;
   return [
-    "# Benchmarks",
-    "",
     "The same work by the server, over WebSocket, and by `runsc` alone: same engine, flags, sandbox configuration and",
     "machine, in alternating rounds. Medians, with the range and the number of rounds. A ratio is sandboxer / raw runsc.",
     "",
-    `- Machine: ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, Linux ${machine.kernel}`,
-    `- Engine: runsc ${engine.version}, ${engine.platform}; Node ${machine.node}; commit ${machine.commit}`,
-    `- ${date.slice(0, 16).replace("T", " ")} UTC, \`${command}\`${results.quick ? " (a quick look: few rounds)" : ""}`,
-    `- Load average of the machine: ${machine.loadAverage.map((load) => load.toFixed(1)).join(", ")} (start, end)`,
+    ...provenance(results),
     "",
     "![Ratios beside their aims](benchmarks.svg)",
     "",
@@ -30,9 +26,7 @@ export function renderMarkdown(results: Results): string {
     "",
     "| | sandboxer, ms | raw runsc, ms |",
     "|---|---|---|",
-    ...comparisons.flatMap(({ title, phases }) =>
-      phases === undefined ? [] : [`| ${title} | ${formatPhases(phases.ours)} | ${formatPhases(phases.raw)} |`],
-    ),
+    ...comparisons.flatMap(phasesRow),
     "",
     "## What was done",
     "",
@@ -41,6 +35,11 @@ export function renderMarkdown(results: Results): string {
     ...comparisons.map(({ title, ours, raw }) => `| ${title} | ${ours.what} | ${raw.what} |`),
     "",
   ].join("\n");
+}
+
+export function phasesRow({ title, phases }: Comparison): string[] {
+  if (phases === undefined) return [];
+  return [`| ${title} | ${formatPhases(phases.ours)} | ${formatPhases(phases.raw)} |`];
 }
 
 function verdict(comparisons: readonly Comparison[]): string[] {

@@ -1,13 +1,12 @@
 import type { Machine } from "../machine.ts";
-import type { Comparison } from "../result.ts";
+import type { Findings } from "../result.ts";
 import type { EngineFacts } from "../server/server-process.ts";
 
-export interface Results {
+export interface Results extends Findings {
   readonly date: string;
   readonly command: string;
   readonly quick: boolean;
   readonly machine: Machine;
   readonly engine: EngineFacts;
-  readonly comparisons: readonly Comparison[];
   readonly serverResidentMiB: number;
 }

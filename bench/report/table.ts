@@ -1,11 +1,12 @@
 import type { Comparison } from "../result.ts";
-import { formatAim, formatPhases, formatRatio, formatSummary, formatVerdict } from "./format.ts";
+import { formatAim, formatKinds, formatPhases, formatRatio, formatSummary, formatVerdict } from "./format.ts";
 import type { Results } from "./results.ts";
 
 const HEADINGS = ["", "sandboxer", "raw runsc", "ratio", "aim", ""];
 
 /** For a terminal. */
-export function renderTable({ comparisons, engine, serverResidentMiB }: Results): string {
+export function renderTable({ handoffs, requests, engine, serverResidentMiB, ...results }: Results): string {
+  const comparisons = [...results.comparisons, ...handoffs];
   const rows = [HEADINGS, ...comparisons.map(cells)];
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lines = rows.map((row) =>
@@ -25,6 +26,7 @@ export function renderTable({ comparisons, engine, serverResidentMiB }: Results)
     "",
     "Phases (median ms):",
     ...phases,
+    ...requests.map(({ operation, store, byKind }) => `${operation}, ${store}: ${formatKinds(byKind)}`),
     `Server's resident memory after all: ${serverResidentMiB.toFixed(0)} MiB`,
     "",
   ].join("\n");

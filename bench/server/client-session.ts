@@ -11,6 +11,8 @@ export class ClientSession {
   #lastOutputMs = 0;
   #onFirstOutput = Promise.withResolvers<void>();
   sandboxId = "";
+  /** Called for each message that carries output. */
+  onOutput: () => void = () => {};
 
   private constructor(socket: WebSocket) {
     this.#socket = socket;
@@ -101,6 +103,7 @@ export class ClientSession {
       this.#lastOutputMs = performance.now();
       this.#firstOutputMs ??= this.#lastOutputMs;
       this.#onFirstOutput.resolve();
+      this.onOutput();
       return;
     }
     const message = JSON.parse(text) as ServerMessage;

@@ -6,15 +6,25 @@ import { REPOSITORY } from "../arguments.ts";
 import type { CleanUp } from "../clean-up.ts";
 import { ServerLog } from "./server-log.ts";
 
+export interface ServerOptions {
+  /** The address of its store. */
+  readonly store: string;
+  /** For its data; the cache is the user's. */
+  readonly dataHome: string;
+  readonly flags?: readonly string[];
+  /** For Node itself. */
+  readonly nodeFlags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 export interface ServerProcess {
   readonly pid: number;
   /** `ws://127.0.0.1:PORT` */
   readonly url: string;
   readonly log: ServerLog;
-  /** `gVisor (runsc VERSION, PLATFORM), PATH` */
-  readonly engine: EngineFacts;
   readonly runDirectory: string;
   readonly residentMiB: () => Promise<number>;
+  readonly stop: () => Promise<void>;
 }
 
 export interface EngineFacts {
@@ -23,30 +33,26 @@ export interface EngineFacts {
   readonly path: string;
 }
 
-/** Starts the real command, with a store and a data directory of its own; the cache is the user's. */
-export async function startServer(
-  scratch: string,
-  runscPath: string | undefined,
-  cleanUp: CleanUp,
-): Promise<ServerProcess> {
-  const dataHome = join(scratch, "data");
+/** Starts the real command. */
+export async function startServer(options: ServerOptions, cleanUp: CleanUp): Promise<ServerProcess> {
   const profile = process.env["BENCH_CPU_PROFILE"];
   const child = spawn(
     process.execPath,
     [
       ...(profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]),
+      ...(options.nodeFlags ?? []),
       join(REPOSITORY, "packages/cli/bin/sandboxer.mjs"),
       "serve",
       "--json",
       "--port=0",
-      `--store=${join(scratch, "store")}`,
+      `--store=${options.store}`,
       "--idle-timeout=1h",
-      ...(runscPath === undefined ? [] : [`--runsc=${runscPath}`]),
+      ...(options.flags ?? []),
     ],
-    { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, XDG_DATA_HOME: dataHome } },
+    { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...options.env, XDG_DATA_HOME: options.dataHome } },
   );
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  cleanUp.add(async () => {
+  const stop = cleanUp.add(async () => {
     child.kill("SIGTERM");
     const timer = setTimeout(() => child.kill("SIGKILL"), 60_000);
     await exited;
@@ -58,10 +64,18 @@ export async function startServer(
     pid: child.pid ?? 0,
     url: url.replace(/^http/, "ws"),
     log,
-    engine: parseEngine(String((await log.first((record) => record["msg"] === "listening"))["engine"])),
-    runDirectory: join(dataHome, "sandboxer", "run"),
+    runDirectory: join(options.dataHome, "sandboxer", "run"),
     residentMiB: () => residentMiB(child.pid ?? 0),
+    stop,
   };
+}
+
+/** From the log: `gVisor (runsc VERSION, PLATFORM), PATH`. */
+export async function engineOf({ log }: ServerProcess): Promise<EngineFacts> {
+  const text = String((await log.first((record) => record["msg"] === "listening"))["engine"]);
+  const [, version, platform, path] = /^gVisor \(runsc (.+), (\w+)\), (.+)$/.exec(text) ?? [];
+  if (version === undefined || platform === undefined || path === undefined) throw new Error(`Not gVisor: ${text}`);
+  return { version, platform, path };
 }
 
 async function firstLine(
@@ -78,12 +92,6 @@ async function firstLine(
   const { url } = JSON.parse(text) as { url?: string };
   if (url === undefined) throw new Error(`The server did not start: ${text}\n${log.tail()}`);
   return url;
-}
-
-function parseEngine(text: string): EngineFacts {
-  const [, version, platform, path] = /^gVisor \(runsc (.+), (\w+)\), (.+)$/.exec(text) ?? [];
-  if (version === undefined || platform === undefined || path === undefined) throw new Error(`Not gVisor: ${text}`);
-  return { version, platform, path };
 }
 
 async function residentMiB(pid: number): Promise<number> {
