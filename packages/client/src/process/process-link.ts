@@ -3,7 +3,6 @@ import { SandboxerError } from "@sandboxer/protocol/errors";
 import type { SandboxCalls } from "../sandbox-calls.ts";
 import { anySignal, pause } from "../wire/abort.ts";
 import { errorOfFields, isSandboxerError } from "../wire/errors.ts";
-import { backoff } from "../wire/retry.ts";
 import { AttachSocket } from "./attach-socket.ts";
 import type { decodeFrame, OutputChunk } from "./frames.ts";
 import { StdinQueue } from "./stdin-queue.ts";
@@ -42,7 +41,6 @@ export class ProcessLink {
   readonly #options: LinkOptions;
   readonly #end = new AbortController();
   readonly #queue: OutputChunk[] = [];
-  readonly #waits = backoff({ firstDelayMs: 100, maxDelayMs: 3_000 });
   #started = false;
   #attached = false;
   #socket: AttachSocket | undefined;
@@ -123,7 +121,7 @@ export class ProcessLink {
       if (this.#attached) [failures, lastSeenMs] = [0, performance.now()];
       failures += 1;
       if (this.#options.calls.isPutDown) throw this.#putDown();
-      if (failures > 1 || end === "lost") await pause(this.#waits.delayMs(failures), this.#end.signal);
+      if (failures > 1 || end === "lost") await pause(this.#delayMs(failures), this.#end.signal);
       await this.#locate(lastSeenMs);
     }
   }
@@ -224,9 +222,13 @@ export class ProcessLink {
       } catch (error) {
         const passing = isSandboxerError(error) && error.row.retryable;
         if (!passing || performance.now() - lastSeenMs > reconnectMs) throw error;
-        await pause(this.#waits.delayMs(failures), signal);
+        await pause(this.#delayMs(failures), signal);
       }
     }
+  }
+
+  #delayMs(failures: number): number {
+    return this.#options.calls.transport.backoff.delayMs(failures);
   }
 
   #putDown(): SandboxerError {

@@ -4,19 +4,22 @@ import { onTestFinished } from "vitest";
 export interface CuttingProxy {
   readonly url: string;
   readonly cuts: number;
-  /** Lets everything through from now on. */
-  heal(): void;
+  /** New connections go there; those that are there stay. */
+  retarget(url: string): void;
 }
 
-/** Passes TCP connections on to a server, and breaks each after a number of bytes from the server, in their middle. */
-export async function cuttingProxy(target: string, bytesBeforeCut: () => number): Promise<CuttingProxy> {
-  const { hostname, port } = new URL(target);
+/** Passes TCP connections on to a server, and breaks each after a number of bytes that came from it. */
+export async function cuttingProxy(
+  target: string,
+  bytesBeforeCut = () => Number.POSITIVE_INFINITY,
+): Promise<CuttingProxy> {
+  let upstreamUrl = target;
   const sockets = new Set<Socket>();
   let cuts = 0;
-  let healed = false;
   const server = createServer((client) => {
+    const { hostname, port } = new URL(upstreamUrl);
     const upstream = connect(Number(port), hostname);
-    let left = healed ? Number.POSITIVE_INFINITY : bytesBeforeCut();
+    let left = bytesBeforeCut();
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.on("error", () => {});
@@ -28,10 +31,10 @@ export async function cuttingProxy(target: string, bytesBeforeCut: () => number)
     }
     client.pipe(upstream);
     upstream.on("data", (chunk: Buffer) => {
-      const part = healed ? chunk : chunk.subarray(0, left);
+      const part = chunk.subarray(0, left);
       left -= chunk.length;
       client.write(part, () => {
-        if (left > 0 || healed) return;
+        if (left > 0) return;
         cuts += 1;
         client.resetAndDestroy();
       });
@@ -47,6 +50,6 @@ export async function cuttingProxy(target: string, bytesBeforeCut: () => number)
     get cuts() {
       return cuts;
     },
-    heal: () => (healed = true),
+    retarget: (url) => (upstreamUrl = url),
   };
 }
