@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { runsCommandAfter } from "./command-words.ts";
 import type { Io } from "./io.ts";
 import { addConnectionOptions } from "./options/connection.ts";
 import { Run } from "./run.ts";
@@ -16,8 +17,8 @@ export interface CommandDefinition {
   /** Without `sandboxer`'s output; each can be pasted into a shell. */
   readonly examples: Examples;
   readonly options?: (command: Command) => unknown;
-  /** Options after the first argument belong to what is run, not to us. */
-  readonly passThrough?: true;
+  /** After so many arguments begins a command to run, whose options are not ours. */
+  readonly commandAfter?: number;
   /** A command that talks to no server. */
   readonly local?: true;
   readonly run: (run: Run) => Promise<void> | void;
@@ -59,7 +60,7 @@ function configure(
   definition.options?.(command);
   if (definition.local !== true) addConnectionOptions(command);
   command.option("--json", "for programs: JSON on stdout, for errors too");
-  if (definition.passThrough === true) command.passThroughOptions();
+  if (definition.commandAfter !== undefined) runsCommandAfter(command, definition.commandAfter);
   if (definition.details !== undefined) command.addHelpText("after", `\n${definition.details}`);
   withExamples(command, definition.examples);
   return command.action(async (...given: unknown[]) => {

@@ -4,7 +4,9 @@ import type { Io } from "./io.ts";
 /** Every failure of every command ends here: one shape for people, one for programs, the exit code of the table. */
 export function reportError(thrown: unknown, json: boolean, io: Pick<Io, "stdout" | "stderr">): number {
   const error = asSandboxerError(thrown);
-  const { code, message, hint, details, row } = error;
+  const { code, message, details, row } = error;
+  // The SDK cannot know how this program is told where the server is.
+  const hint = code === "server_unreachable" ? row.hint : error.hint;
   if (json) {
     io.stdout(`${JSON.stringify({ error: { code, message, hint, retryable: row.retryable, details } })}\n`);
   } else {

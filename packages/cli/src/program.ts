@@ -1,24 +1,25 @@
 import { Command, CommanderError } from "commander";
 import { SandboxerError } from "@sandboxer/protocol/errors";
+import { markCommand, takesNext } from "./command-words.ts";
 import { reportError } from "./error-funnel.ts";
 import type { Io } from "./io.ts";
 import { addConnectionOptions } from "./options/connection.ts";
-import { findEntry, REGISTRY, type RegistryEntry } from "./registry.ts";
+import { findEntry, REGISTRY } from "./registry.ts";
 
 /** Runs one command line. The result is the exit code. */
 export async function runProgram(argv: readonly string[], io: Io): Promise<number> {
   let exitCode = 0;
-  const program = await buildProgram(argv, io, (code) => {
+  const { program, words } = await buildProgram(argv, io, (code) => {
     exitCode = code;
   });
-  let json = beforeDashes(argv).includes("--json");
+  let json = beforeDashes(words).includes("--json");
   let ownErrorCode: unknown;
   program.hook("preAction", (_program, command) => {
     json = command.optsWithGlobals()["json"] === true;
     ownErrorCode = command.opts()["errorCode"];
   });
   try {
-    await program.parseAsync(argv, { from: "user" });
+    await program.parseAsync(words, { from: "user" });
     return exitCode;
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0;
@@ -27,12 +28,12 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
   }
 }
 
-/** The program with every name, and with the one command that is called. */
+/** The program with every name and with the one command that is called, and the words for it. */
 export async function buildProgram(
   argv: readonly string[],
   io: Io,
   setExitCode: (code: number) => void,
-): Promise<Command> {
+): Promise<{ readonly program: Command; readonly words: readonly string[] }> {
   const { version } = await import("./version.ts");
   const program = new Command("sandboxer")
     .description("Sandboxes that you can put down and pick up anywhere.")
@@ -43,7 +44,9 @@ export async function buildProgram(
     .configureHelp({ sortOptions: true })
     .addHelpText("after", OVERVIEW_END);
   addConnectionOptions(program).option("--json", "for programs: JSON on stdout, for errors too");
-  const called = calledEntry(argv);
+  const at = calledAt(program, argv);
+  const called = findEntry(argv[at] ?? "");
+  let words = argv;
   for (const entry of REGISTRY) {
     const factory = entry === called ? await entry.load() : undefined;
     const command = factory === undefined ? new Command() : factory(io, setExitCode);
@@ -52,6 +55,7 @@ export async function buildProgram(
       .description(entry.summary)
       .aliases(entry.aliases ?? [])
       .helpGroup(entry.group);
+    if (factory !== undefined) words = [...argv.slice(0, at + 1), ...markCommand(command, argv.slice(at + 1))];
     program.addCommand(command, { hidden: entry.hidden === true });
   }
   for (const command of withDescendants(program)) {
@@ -60,7 +64,7 @@ export async function buildProgram(
       .configureOutput({ writeOut: io.stdout, writeErr: () => {} })
       .helpCommand(false);
   }
-  return program;
+  return { program, words };
 }
 
 const OVERVIEW_END = `
@@ -72,15 +76,14 @@ Examples:
 A sandbox is named by its name, its id, or the beginning of either when only one begins like that.
 Every command has --help with examples. docs/cli.md has the exit codes.`;
 
-/** The first word that is no option, nor the value of one. */
-function calledEntry(argv: readonly string[]): RegistryEntry | undefined {
-  const takesValue = new Set(["--url", "--context", "--api-key-file"]);
+/** Where the first word is that is no option, nor the value of one. */
+function calledAt(program: Command, argv: readonly string[]): number {
   for (let index = 0; index < argv.length; index++) {
     const word = argv[index] ?? "";
-    if (takesValue.has(word)) index++;
-    else if (!word.startsWith("-")) return findEntry(word);
+    if (!word.startsWith("-")) return index;
+    if (takesNext(program, word)) index += 1;
   }
-  return undefined;
+  return argv.length;
 }
 
 /** What is after `--` belongs to the command that is run. */

@@ -1,12 +1,17 @@
 import { Command } from "commander";
 import { parseConfig } from "@sandboxer/server/config";
 import { isHealthy, runChecks, type CheckResult } from "@sandboxer/server/setup";
+import { withExamples } from "../define-command.ts";
 import type { Io } from "../io.ts";
 import { formatTable } from "../output/table.ts";
 import { addSettingFlags, readSettingFlags } from "../setting-flags.ts";
 
 export function doctorCommand(io: Io, setExitCode: (code: number) => void): Command {
-  const command = new Command("doctor")
+  const command = withExamples(new Command("doctor"), [
+    "sandboxer doctor",
+    "sandboxer doctor --default-store",
+    "sandboxer doctor --json | jq -r '.checks[] | select(.state != \"found\") | .name'",
+  ])
     .description("Say what the server needs, what is here, and how to get what is not. Installs nothing.")
     .option("--default-store", "look at the store that `npm start` uses")
     .option("--json", "for programs");

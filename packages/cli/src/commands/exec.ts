@@ -3,7 +3,7 @@ import { addExecOptions, execEnvOption, readExecOptions } from "../options/exec.
 
 export const execCommand = defineCommand({
   arguments: "<sandbox> [command...]",
-  passThrough: true,
+  commandAfter: 1,
   examples: [
     "sandboxer exec web -- python3 -c 'print(6 * 7)'",
     "sandboxer exec -it web -- bash",

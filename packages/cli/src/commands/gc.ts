@@ -1,13 +1,18 @@
 import { Command } from "commander";
 import { SandboxerError } from "@sandboxer/protocol";
 import { parseConfig, type ServerConfig } from "@sandboxer/server/config";
+import { withExamples } from "../define-command.ts";
 import type { Io } from "../io.ts";
 import { formatFindings, summarize } from "../output/garbage.ts";
 import { addSettingFlags, readSettingFlags } from "../setting-flags.ts";
 import { exitOnSignal } from "../stop-signals.ts";
 
 export function gcCommand(io: Io): Command {
-  const command = new Command("gc")
+  const command = withExamples(new Command("gc"), [
+    "sandboxer gc --default-store",
+    "sandboxer gc --store /srv/store --keep 1 --apply",
+    "sandboxer gc --store s3://bucket/sandboxes --json",
+  ])
     .description("Say what in a store nothing references any more, and remove it. Servers may go on meanwhile.")
     .option("--apply", "remove it; without this nothing is changed")
     .option("--keep <N>", "also remove all but the newest N checkpoints of each sandbox [$SANDBOXER_KEEP_CHECKPOINTS]")

@@ -5,7 +5,7 @@ import { addCreateOptions, readCreateOptions } from "../options/sandbox.ts";
 
 export const runCommand = defineCommand({
   arguments: "[command...]",
-  passThrough: true,
+  commandAfter: 0,
   examples: [
     "sandboxer run -- python3 -c 'print(6 * 7)'",
     "sandboxer run -it --image docker:debian -- bash",

@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { parseConfig } from "@sandboxer/server/config";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { withExamples } from "../define-command.ts";
 import type { Io } from "../io.ts";
 import { stepJsonPrinter, stepPrinter } from "../output/steps.ts";
 import { addSettingFlags, ALL_SETTINGS, readSettingFlags } from "../setting-flags.ts";
@@ -10,7 +11,11 @@ import { exitOnSignal, untilStopped } from "../stop-signals.ts";
 const EXAMPLE = fileURLToPath(new URL("../../../../examples/hello.mjs", import.meta.url));
 
 export function serveCommand(io: Io, setExitCode: (code: number) => void): Command {
-  const command = new Command("serve")
+  const command = withExamples(new Command("serve"), [
+    "sandboxer serve --default-store",
+    "sandboxer serve --store s3://bucket/sandboxes --port 9000",
+    "sandboxer serve --backend fake --port 0 --json",
+  ])
     .description("Set up what is missing, and serve sandboxes.")
     .option("--default-store", "keep checkpoints in the data directory unless another store is given")
     .option("--json", "for programs: the first line on stdout says the address, logs go to stderr");

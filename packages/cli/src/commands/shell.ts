@@ -8,7 +8,7 @@ const SHELL = "command -v bash >/dev/null 2>&1 && exec bash -i || exec sh -i";
 
 export const shellCommand = defineCommand({
   arguments: "<sandbox> [command...]",
-  passThrough: true,
+  commandAfter: 1,
   examples: [
     "sandboxer shell web",
     "sandboxer shell web -- htop",

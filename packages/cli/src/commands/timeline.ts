@@ -28,7 +28,7 @@ export const timelineCommand = defineCommand({
     const moments: Moment[] = [
       // The operations themselves tell more than the events about them.
       ...events
-        .filter(({ type }) => type !== "operation")
+        .filter(({ type }) => !type.startsWith("operation"))
         .map(({ time, type, data }) => ({ time, what: type, details: formatData(data) })),
       ...operations.map((operation) => ({
         time: operation.started_at,

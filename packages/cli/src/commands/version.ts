@@ -17,7 +17,7 @@ export const versionCommand = defineCommand({
           return null;
         });
     run.print({ client: version, url: client.url, server }, () =>
-      formatFields({ client: version, server: server && `${server.version} at ${client.url}` }),
+      formatFields({ client: version, server: server && `${server.version} at ${client.url.replace(/\/$/, "")}` }),
     );
   },
 });

@@ -9,7 +9,13 @@ const TYPE_WIDTH = 20;
 /** One event on a line: when, what, which sandbox, and what the event says of it. */
 export function formatEvent({ time, type, sandbox_id: sandbox, data }: EventRecord): string {
   const which = sandbox === null ? "-".padEnd(8) : shortId(sandbox);
-  return `${time}  ${visible(type).padEnd(TYPE_WIDTH)}  ${which}  ${formatData(data)}`.trimEnd() + "\n";
+  const what = type.startsWith("operation.") ? formatBrief(data) : formatData(data);
+  return `${`${time}  ${visible(type).padEnd(TYPE_WIDTH)}  ${which}  ${what}`.trimEnd()}\n`;
+}
+
+/** `sandboxer operations` has the rest. */
+function formatBrief({ id, kind, state, elapsed_ms, error }: Readonly<Record<string, unknown>>): string {
+  return formatData({ kind, state, ms: typeof elapsed_ms === "number" ? Math.round(elapsed_ms) : null, error, id });
 }
 
 export function formatData(data: Readonly<Record<string, unknown>>): string {

@@ -1,0 +1,41 @@
+import type { Command, Option } from "commander";
+
+const COMMAND_AFTER = new WeakMap<Command, number>();
+
+/** Notes that a command to run begins after so many arguments. */
+export function runsCommandAfter(command: Command, operands: number): void {
+  COMMAND_AFTER.set(command, operands);
+}
+
+/**
+ * Puts `--` before the command that is to be run, where the person has not: `exec web -i grep -v x` becomes
+ * `exec web -i -- grep -v x`, so that options before it are ours wherever they stand, and those behind it are not.
+ */
+export function markCommand(command: Command, words: readonly string[]): readonly string[] {
+  const after = COMMAND_AFTER.get(command);
+  if (after === undefined) return words;
+  let operands = 0;
+  for (let index = 0; index < words.length; index++) {
+    const word = words[index] ?? "";
+    if (word === "--") return words;
+    if (!word.startsWith("-") || word === "-") {
+      if (operands === after) return [...words.slice(0, index), "--", ...words.slice(index)];
+      operands += 1;
+    } else if (takesNext(command, word)) index += 1;
+  }
+  return words;
+}
+
+/** Whether the next word is this option's value. */
+export function takesNext(command: Command, word: string): boolean {
+  if (word.startsWith("--")) return !word.includes("=") && hasValue(command.options.find(({ long }) => long === word));
+  // Short options may stand together; the first that has a value takes the rest of the word, or the next word.
+  for (let index = 1; index < word.length; index++) {
+    if (hasValue(command.options.find(({ short }) => short === `-${word[index]}`))) return index === word.length - 1;
+  }
+  return false;
+}
+
+function hasValue(option: Option | undefined): boolean {
+  return option !== undefined && (option.required || option.optional);
+}
