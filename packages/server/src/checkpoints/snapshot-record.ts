@@ -1,49 +1,153 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
 
-export const SNAPSHOTS_FOLDER = "filesystem-snapshots";
-export const SNAPSHOT_RECORD = "record.json";
+export const SNAPSHOTS_FOLDER = "snapshots";
+export const SNAPSHOT_NAMES_FOLDER = "snapshot-names";
 
-/** More saves under one name than can be under way at the same time. */
-export const SNAPSHOT_HISTORY_LENGTH = 64;
+/** More changes of one record than can be under way at the same time. */
+export const HISTORY_LENGTH = 64;
 
-/** `filesystem-snapshots/{name}/record.json`: which image the name stands for now. */
-const snapshotRecordSchema = z.looseObject({
+const instanceId = z.string().regex(/^[A-Za-z0-9-]{0,64}$/);
+const words = z.record(z.string(), z.string());
+
+/**
+ * `snapshots/{id}/record.json`. It is there before the image, as `saving`, so that an image without a record is nobody's;
+ * and it is `ready` only after the image was read back.
+ */
+const storedSnapshotSchema = z.looseObject({
+  format: z.literal(1),
+  id: z.string(),
+  /** `saving`: on its way, by its publisher. `removing`: nobody may begin with it any more. */
+  state: z.enum(["saving", "ready", "damaged", "missing", "removing"]),
+  /** What is wrong with one that is damaged or missing. */
+  problem: z.string().nullable(),
+  /** The server that saved it. */
+  publisher: instanceId,
+  /** The name that it was given last. It has it only while the name's own record says so. */
+  name: z.string().nullable(),
+  /** Who removes it; empty for a collection. */
+  removed_by: instanceId.optional(),
+  /** The snapshot that took its name over. */
+  superseded_by: z.string().nullable().optional(),
+  reason: z.enum(["request", "fork", "named"]),
+  mode: z.enum(["full", "filesystem", "metadata"]),
+  kind: z.string(),
+  labels: words,
+  sandbox_id: z.string(),
+  sandbox_name: z.string().nullable(),
+  /** The snapshot that the captured sandbox had begun with. */
+  parent: z.string().nullable(),
+  created_at: z.string(),
+  /** Of the image; null where there is none, because the backend keeps the state itself. */
+  image_sha256: z.string().nullable(),
+  size_bytes: z.number().int().nonnegative(),
+  /** What the backend needs to load it, where there is no image to say so. */
+  requirements: z.record(z.string(), z.unknown()).nullable(),
+  /** Whether there is a list of files beside the image. */
+  has_files: z.boolean(),
+  /** For people: where the backend keeps it, and so on. */
+  details: words,
+  /** What a sandbox that is made of it is like. */
+  backend: z.string(),
+  profile: z.string().nullable(),
+  spec: z.record(z.string(), z.unknown()),
+  /** By what the captured sandbox was asked for, and the hash of what it was made of. */
+  key: z.string().nullable().default(null),
+  spec_hash: z.string().nullable().default(null),
+  flags: z.looseObject({
+    enable_checkpoint: z.boolean(),
+    enable_idle_timeout_auto_checkpoint: z.boolean(),
+    enable_sandbox_handoff: z.boolean(),
+    on_disconnect: z.enum(["keep", "checkpoint"]),
+  }),
+  idle_timeout: z.number().nonnegative(),
+  nonce: z.string(),
+  /** The nonces of the versions before, newest first. */
+  history: z.array(z.string()),
+});
+export type StoredSnapshot = z.infer<typeof storedSnapshotSchema>;
+
+/** `snapshot-names/{name}.json`: which snapshot has the name now. */
+const storedNameSchema = z.looseObject({
   format: z.literal(1),
   name: z.string(),
-  image: z.string().regex(/^[A-Za-z0-9_-][A-Za-z0-9._-]*$/),
-  sha256: z.string(),
-  size_bytes: z.number().int().nonnegative(),
-  kind: z.string(),
-  sandbox_id: z.string(),
-  created_at: z.string(),
-  /** The images that the name stood for before, newest first; gone by now. */
-  history: z.array(z.string()),
-  /** Images that were removed because nobody seemed to publish them any more, newest first: none of them may be. */
+  snapshot_id: z.string().nullable(),
+  /** Snapshots that were removed before they got the name, newest first: none of them may get it. */
   collected: z.array(z.string()).optional(),
+  nonce: z.string(),
+  history: z.array(z.string()),
 });
+export type StoredName = z.infer<typeof storedNameSchema>;
 
-export type SnapshotRecord = z.infer<typeof snapshotRecordSchema>;
+/** What both sorts of records have: by it a writer whose answer was lost finds out that it was heard. */
+export type Nonced = Pick<StoredSnapshot, "nonce" | "history">;
 
-export function encodeSnapshotRecord(record: SnapshotRecord): Uint8Array {
+export function parseSnapshot(value: unknown, id: string): StoredSnapshot {
+  const parsed = storedSnapshotSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw unreadable(`the snapshot ${id}`, parsed.error);
+}
+
+export function decodeSnapshot(id: string, body: Uint8Array): StoredSnapshot {
+  return parseSnapshot(parseJson(`the snapshot ${id}`, body), id);
+}
+
+export function decodeName(name: string, body: Uint8Array): StoredName {
+  const parsed = storedNameSchema.safeParse(parseJson(`the snapshot name "${name}"`, body));
+  if (parsed.success) return parsed.data;
+  throw unreadable(`the snapshot name "${name}"`, parsed.error);
+}
+
+export function encodeCell(record: object): Uint8Array {
   return Buffer.from(`${JSON.stringify(record, undefined, 2)}\n`);
 }
 
-export function decodeSnapshotRecord(name: string, body: Uint8Array): SnapshotRecord {
-  try {
-    return snapshotRecordSchema.parse(JSON.parse(Buffer.from(body).toString("utf8")));
-  } catch (error) {
-    throw new SandboxerError("image_damaged", `The record of the filesystem snapshot "${name}" cannot be read.`, {
-      cause: error,
-    });
-  }
+/** The version of a record that comes after another one. */
+export function successor<T extends Nonced>(present: Nonced | undefined, next: T, nonce: string): T {
+  const history = present === undefined ? [] : [present.nonce, ...present.history].slice(0, HISTORY_LENGTH);
+  return { ...next, nonce, history };
 }
 
 export function isSnapshotName(text: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(text);
 }
 
-/** The key of a snapshot's record or of one of its images. */
-export function snapshotKey(name: string, file: string): string {
-  return `${SNAPSHOTS_FOLDER}/${name}/${file}`;
+export function isSnapshotId(text: string): boolean {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text);
+}
+
+/** Names look different from ids, so that what is asked for is never something else. */
+export function checkSnapshotName(name: string): void {
+  if (isSnapshotName(name) && !isSnapshotId(name)) return;
+  throw new SandboxerError("bad_request", `"${name}" cannot be the name of a snapshot.`, {
+    hint: "Use up to 128 letters, digits, dots, dashes and underscores, beginning with a letter or a digit; not a UUID.",
+  });
+}
+
+export function recordKey(id: string): string {
+  return `${SNAPSHOTS_FOLDER}/${id}/record.json`;
+}
+
+export function imageKey(id: string): string {
+  return `${SNAPSHOTS_FOLDER}/${id}/image.img`;
+}
+
+export function filesKey(id: string): string {
+  return `${SNAPSHOTS_FOLDER}/${id}/files.ndjson.zst`;
+}
+
+export function nameKey(name: string): string {
+  return `${SNAPSHOT_NAMES_FOLDER}/${name}.json`;
+}
+
+function parseJson(what: string, body: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(body).toString("utf8"));
+  } catch (error) {
+    throw unreadable(what, error);
+  }
+}
+
+function unreadable(what: string, cause: unknown): SandboxerError {
+  return new SandboxerError("image_damaged", `The record of ${what} cannot be read.`, { cause });
 }

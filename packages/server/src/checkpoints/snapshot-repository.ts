@@ -1,149 +1,257 @@
-import { randomUUID } from "node:crypto";
-import { SandboxerError } from "@sandboxer/protocol";
+import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotPayload } from "../backends/backend.ts";
-import { AmbiguousWriteError, type Cell, type ObjectStore } from "../store/store.ts";
+import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
+import { imageDamaged } from "./image-errors.ts";
 import { openImage, type OpenImage } from "./open-image.ts";
-import { saveImage } from "./save-image.ts";
+import { verifyImage } from "./read-image.ts";
+import { changeCell } from "./snapshot-cell.ts";
 import {
-  decodeSnapshotRecord,
-  encodeSnapshotRecord,
+  type CapturedState,
+  type NewSnapshot,
+  type SavedSnapshot,
+  type SaveSnapshotOptions,
+  type SnapshotChanges,
+  type SnapshotLibrary,
+  snapshotNotFound,
+} from "./snapshot-library.ts";
+import { nameTaken, SnapshotNames } from "./snapshot-names.ts";
+import {
+  checkSnapshotName,
+  decodeSnapshot,
+  filesKey,
+  imageKey,
+  isSnapshotId,
   isSnapshotName,
-  SNAPSHOT_HISTORY_LENGTH,
-  snapshotKey,
-  type SnapshotRecord,
-  SNAPSHOT_RECORD,
+  recordKey,
   SNAPSHOTS_FOLDER,
+  type StoredSnapshot,
 } from "./snapshot-record.ts";
+import { removeSnapshot, SnapshotSave } from "./snapshot-save.ts";
 import { unpackImage } from "./unpack.ts";
 
-interface Replacement {
-  readonly record: SnapshotRecord;
-  /** The image that it replaced, which nobody else will remove. */
-  readonly oldImage: string | undefined;
+const READS_AT_ONCE = 16;
+
+export interface SnapshotRepositoryOptions {
+  /** The id by which others see whether this server lives. */
+  readonly publisher: () => string;
+  /** Told of each change, with what is there now; undefined: it is gone. For a view of them elsewhere. */
+  readonly onChange?: (id: string, snapshot: StoredSnapshot | undefined) => Promise<void>;
 }
 
-export interface SnapshotSaveOptions extends CallOptions {
-  readonly wallMs: number;
-  /** The sandbox that it was taken of. */
-  readonly sandboxId: string;
-}
-
-/**
- * Filesystem snapshots by name. The record names the image, so that saving again under the same name replaces the old
- * one in one step: readers get the old or the new, whole.
- */
-export class SnapshotRepository {
+/** Snapshots in a store, where every server sees them. */
+export class SnapshotRepository implements SnapshotLibrary {
+  readonly keepsBytes = true;
   readonly #store: ObjectStore;
+  readonly #names: SnapshotNames;
+  readonly #options: SnapshotRepositoryOptions;
 
-  constructor(store: ObjectStore) {
+  constructor(store: ObjectStore, options: SnapshotRepositoryOptions) {
     this.#store = store;
+    this.#names = new SnapshotNames(store);
+    this.#options = options;
   }
 
-  async save(name: string, state: SnapshotPayload, options: SnapshotSaveOptions): Promise<SnapshotRecord> {
-    checkName(name);
-    const image = `image_${randomUUID()}.img`;
-    const createdAt = new Date(options.wallMs).toISOString();
-    const label = { sandboxId: options.sandboxId, createdAt, parent: null };
-    const saved = await saveImage(this.#store, snapshotKey(name, image), state, label, options);
-    if (saved === "conflict") throw new SandboxerError("internal", `The fresh name ${image} is taken.`);
-    const replaced = await this.#replaceRecord({
-      format: 1,
-      name,
-      image,
-      sha256: saved.manifestSha256,
-      size_bytes: saved.sizeBytes,
-      kind: state.kind,
-      sandbox_id: options.sandboxId,
-      created_at: createdAt,
-      history: [],
-    });
-    if (replaced.oldImage !== undefined) await this.#store.delete(snapshotKey(name, replaced.oldImage));
-    return replaced.record;
+  async save(
+    snapshot: NewSnapshot,
+    capture: () => Promise<CapturedState>,
+    options: SaveSnapshotOptions,
+  ): Promise<SavedSnapshot> {
+    const { id, name } = snapshot;
+    if (name !== null) checkSnapshotName(name);
+    if (name !== null && !options.replaceName) await this.#checkFree(name);
+    const save = new SnapshotSave(this.#store, snapshot, this.#options.publisher());
+    const saved = await save.run(capture, options);
+    const replacedId = name === null ? undefined : await this.#giveName(name, id, options.replaceName);
+    await this.#options.onChange?.(id, saved);
+    return { snapshot: saved, replacedId };
   }
 
-  async get(name: string): Promise<SnapshotRecord | undefined> {
-    checkName(name);
-    return (await this.#read(name))?.record;
-  }
-
-  async list(): Promise<readonly SnapshotRecord[]> {
-    const found: SnapshotRecord[] = [];
-    for await (const name of this.#store.listFolders(SNAPSHOTS_FOLDER)) {
-      const record = isSnapshotName(name) ? await this.get(name) : undefined;
-      if (record !== undefined) found.push(record);
-    }
-    return found.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  }
-
-  /** Extracts a snapshot into an existing, empty folder. */
-  async load(name: string, into: string, options: CallOptions = {}): Promise<SnapshotPayload> {
-    return await unpackImage(this.#store, await this.#openPresent(name), into, options);
-  }
-
-  /** The image that the record names; once more when it was replaced between the two looks. */
-  async #openPresent(name: string): Promise<OpenImage> {
+  async get(idOrName: string): Promise<StoredSnapshot | undefined> {
+    if (isSnapshotId(idOrName)) return await this.#readPresent(idOrName);
+    if (!isSnapshotName(idOrName)) return undefined;
+    // A name goes over in one step, and then what had it may go: the second look finds what has it now.
     for (let tried: string | undefined; ;) {
-      const record = await this.get(name);
-      if (record === undefined) {
-        throw new SandboxerError("snapshot_not_found", `There is no filesystem snapshot "${name}".`);
-      }
-      try {
-        return await openImage(this.#store, snapshotKey(name, record.image));
-      } catch (error) {
-        if (record.image === tried) throw error;
-        tried = record.image;
-      }
+      const id = await this.#names.holder(idOrName);
+      if (id === undefined || id === tried) return undefined;
+      const found = await this.#readPresent(id);
+      if (found !== undefined) return { ...found, name: idOrName };
+      tried = id;
     }
   }
 
-  /**
-   * The newest save wins, so a conflict is met by putting the record on top. A swap whose answer was lost may have been
-   * applied, and another save may have replaced it already; its history tells. An image that was collected is gone, and
-   * whoever saved it is told, because every swap is of a record that was read and does not say so.
-   */
-  async #replaceRecord(fresh: SnapshotRecord): Promise<Replacement> {
-    for (let ambiguous = false; ;) {
-      const present = await this.#read(fresh.name);
-      const history = present === undefined ? [] : [present.record.image, ...present.record.history];
-      const ours = history.indexOf(fresh.image);
-      if (ours >= 0) return { record: fresh, oldImage: history[ours + 1] };
-      const collected = present?.record.collected;
-      if (collected?.includes(fresh.image) === true) throw collectedMeanwhile(fresh.name);
-      const record = {
-        ...fresh,
-        history: history.slice(0, SNAPSHOT_HISTORY_LENGTH),
-        ...(collected === undefined ? {} : { collected }),
-      };
-      try {
-        const body = encodeSnapshotRecord(record);
-        const swap = await this.#store.swapCell(snapshotKey(fresh.name, SNAPSHOT_RECORD), present?.cell.version, body);
-        if (swap.outcome === "written") return { record, oldImage: history[0] };
-      } catch (error) {
-        if (!(error instanceof AmbiguousWriteError)) {
-          if (!ambiguous) await this.#store.delete(snapshotKey(fresh.name, fresh.image));
-          throw error;
-        }
-        ambiguous = true;
-      }
+  async list(): Promise<readonly StoredSnapshot[]> {
+    const found: (StoredSnapshot | undefined)[] = [];
+    const underWay: Promise<StoredSnapshot | undefined>[] = [];
+    for await (const id of this.#store.listFolders(SNAPSHOTS_FOLDER)) {
+      if (!isSnapshotId(id)) continue;
+      // One damaged record does not hide the others.
+      underWay.push(this.#readPresent(id).catch(unlessUnreadable));
+      if (underWay.length >= READS_AT_ONCE) found.push(await underWay.shift());
+    }
+    found.push(...(await Promise.all(underWay)));
+    return found.filter((each) => each !== undefined);
+  }
+
+  async load(id: string, into: string, options: CallOptions = {}): Promise<SnapshotPayload> {
+    return await this.#marking(id, async (snapshot) =>
+      unpackImage(this.#store, await this.#open(snapshot), into, options),
+    );
+  }
+
+  async verify(id: string, options: CallOptions = {}): Promise<StoredSnapshot> {
+    try {
+      await this.#marking(id, async (snapshot) => verifyImage(this.#store, await this.#open(snapshot), options));
+      return await this.#mark(id, "ready", null);
+    } catch (thrown) {
+      const found = await this.get(id);
+      if (found === undefined || found.state === "ready") throw thrown;
+      return found;
     }
   }
 
-  async #read(name: string): Promise<{ readonly cell: Cell; readonly record: SnapshotRecord } | undefined> {
-    const cell = await this.#store.readCell(snapshotKey(name, SNAPSHOT_RECORD));
-    return cell === undefined ? undefined : { cell, record: decodeSnapshotRecord(name, cell.body) };
+  async readFiles(id: string): Promise<Uint8Array | undefined> {
+    const snapshot = await this.#readAny(id);
+    if (snapshot === undefined) throw snapshotNotFound(id);
+    if (!snapshot.has_files) return undefined;
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of this.#store.read(filesKey(id))) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  }
+
+  async amend(id: string, { name, labels }: SnapshotChanges): Promise<StoredSnapshot> {
+    const present = await this.get(id);
+    if (present === undefined) throw snapshotNotFound(id);
+    if (typeof name === "string") await this.#names.take(name, id, (other) => this.#isThere(other));
+    const amended = await this.#change(id, (record) => ({
+      ...record,
+      ...(name === undefined ? {} : { name, superseded_by: null }),
+      ...(labels === undefined ? {} : { labels: { ...labels } }),
+    }));
+    if (name !== undefined && present.name !== null && present.name !== name) {
+      await this.#names.release(present.name, id);
+    }
+    const effective = name === undefined ? { ...amended, name: present.name } : amended;
+    await this.#options.onChange?.(id, effective);
+    return effective;
+  }
+
+  async remove(id: string, refuse: () => Promise<void>): Promise<void> {
+    await refuse();
+    const { before } = await this.#swap(id, (record) => ({
+      ...record,
+      state: "removing",
+      removed_by: this.#options.publisher(),
+    }));
+    const state = before?.state ?? "ready";
+    try {
+      await refuse();
+    } catch (error) {
+      await this.#swap(id, (record) => (record.state === "removing" ? { ...record, state } : undefined));
+      throw error;
+    }
+    await removeSnapshot(this.#store, id);
+    if (before?.name != null) await this.#names.release(before.name, id);
+    await this.#options.onChange?.(id, undefined);
+  }
+
+  async #checkFree(name: string): Promise<void> {
+    const held = await this.get(name);
+    if (held !== undefined) throw nameTaken(name, held.id);
+  }
+
+  async #giveName(name: string, id: string, replace: boolean): Promise<string | undefined> {
+    try {
+      if (!replace) await this.#names.take(name, id, (other) => this.#isThere(other));
+      const replacedId = replace ? await this.#names.move(name, id) : undefined;
+      if (replacedId !== undefined) {
+        await this.#swap(replacedId, (record) => ({ ...record, superseded_by: id })).catch(unlessGone);
+      }
+      return replacedId;
+    } catch (error) {
+      if (error instanceof SandboxerError && error.code === "name_taken") await removeSnapshot(this.#store, id);
+      throw error;
+    }
+  }
+
+  async #isThere(id: string): Promise<boolean> {
+    return (await this.#readPresent(id)) !== undefined;
+  }
+
+  /** One that is neither on its way in nor on its way out, with the name that it has now. */
+  async #readPresent(id: string): Promise<StoredSnapshot | undefined> {
+    const record = await this.#readAny(id);
+    if (record === undefined || record.state === "removing") return undefined;
+    const { name } = record;
+    return name === null || (await this.#names.holder(name)) === id ? record : { ...record, name: null };
+  }
+
+  /** Whoever has begun with one that is being removed gets it. */
+  async #readAny(id: string): Promise<StoredSnapshot | undefined> {
+    const cell = isSnapshotId(id) ? await this.#store.readCell(recordKey(id)) : undefined;
+    const record = cell === undefined ? undefined : decodeSnapshot(id, cell.body);
+    return record?.state === "saving" ? undefined : record;
+  }
+
+  async #open(snapshot: StoredSnapshot): Promise<OpenImage> {
+    const image = await openImage(this.#store, imageKey(snapshot.id));
+    if (image.manifestSha256 === snapshot.image_sha256) return image;
+    throw imageDamaged(image.key, "it is not the image that the snapshot's record names");
+  }
+
+  /** What cannot be used is marked, so that nobody has to find it out again. */
+  async #marking<Result>(id: string, work: (snapshot: StoredSnapshot) => Promise<Result>): Promise<Result> {
+    const snapshot = await this.#readAny(id);
+    if (snapshot === undefined) throw snapshotNotFound(id);
+    try {
+      return await work(snapshot);
+    } catch (thrown) {
+      const error = asSandboxerError(thrown);
+      if (error.code !== "image_damaged") throw thrown;
+      // Removed meanwhile is not damaged.
+      if ((await this.#readAny(id)) === undefined) throw snapshotNotFound(id);
+      const state = error.details["problem"] === "missing" ? "missing" : "damaged";
+      await this.#mark(id, state, error.message);
+      throw new SandboxerError("image_damaged", `The snapshot ${id} is ${state}: ${error.message}`, {
+        cause: thrown,
+        hint: "Use another snapshot. This one can be deleted.",
+        details: { ...error.details, snapshot_id: id, state },
+      });
+    }
+  }
+
+  async #mark(id: string, state: "ready" | "damaged" | "missing", problem: string | null): Promise<StoredSnapshot> {
+    const marked = await this.#change(id, (record) =>
+      record.state === "removing" || record.state === state ? undefined : { ...record, state, problem },
+    );
+    const present = (await this.#readPresent(id)) ?? marked;
+    await this.#options.onChange?.(id, present);
+    return present;
+  }
+
+  async #change(id: string, change: (record: StoredSnapshot) => StoredSnapshot | undefined): Promise<StoredSnapshot> {
+    const { after } = await this.#swap(id, change);
+    if (after === undefined) throw snapshotNotFound(id);
+    return after;
+  }
+
+  async #swap(id: string, change: (record: StoredSnapshot) => StoredSnapshot | undefined) {
+    return await changeCell<StoredSnapshot>(this.#store, {
+      key: recordKey(id),
+      decode: (body) => decodeSnapshot(id, body),
+      change: (record) => {
+        if (record === undefined || record.state === "saving") throw snapshotNotFound(id);
+        return change(record);
+      },
+    });
   }
 }
 
-function collectedMeanwhile(name: string): SandboxerError {
-  return new SandboxerError("checkpoint_failed", `The image for the filesystem snapshot "${name}" was collected.`, {
-    hint: "Its server was taken for dead while it saved. What the name stood for before is intact; try again.",
-  });
+function unlessUnreadable(error: unknown): undefined {
+  if (error instanceof SandboxerError && error.code === "image_damaged") return undefined;
+  throw error;
 }
 
-function checkName(name: string): void {
-  if (isSnapshotName(name)) return;
-  throw new SandboxerError("bad_request", `"${name}" cannot be the name of a filesystem snapshot.`, {
-    hint: "Use up to 128 letters, digits, dots, dashes and underscores, beginning with a letter or a digit.",
-  });
+function unlessGone(error: unknown): void {
+  if (!(error instanceof SandboxerError) || error.code !== "snapshot_not_found") throw error;
 }

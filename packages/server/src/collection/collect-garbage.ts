@@ -2,7 +2,7 @@ import { mapAtOnce } from "./at-once.ts";
 import { collectProbes, sightProbes } from "./collect-probes.ts";
 import { collectSandbox } from "./collect-sandbox.ts";
 import { collectServers } from "./collect-servers.ts";
-import { collectSnapshots } from "./collect-snapshots.ts";
+import { collectSnapshots, sightSnapshots } from "./collect-snapshots.ts";
 import { type CollectionContext, type Findings, together } from "./garbage.ts";
 import { readServers } from "./servers.ts";
 import { surveyHeads } from "./survey.ts";
@@ -16,13 +16,14 @@ const SANDBOXES_AT_ONCE = 8;
  */
 export async function collectGarbage(context: CollectionContext): Promise<Findings> {
   const probes = await sightProbes(context);
+  const snapshots = await sightSnapshots(context);
   const servers = await readServers(context.store);
   const survey = await surveyHeads(context.store);
   const known = { servers, survey };
   const collectOne = async (sandboxId: string): Promise<Findings> => await collectSandbox(context, sandboxId, known);
   return together([
     ...(await mapAtOnce(survey.sandboxIds, SANDBOXES_AT_ONCE, collectOne, context.signal)),
-    await collectSnapshots(context, servers),
+    await collectSnapshots(context, snapshots, known),
     await collectServers(context, known),
     await collectProbes(context, probes),
   ]);

@@ -1,7 +1,7 @@
 import { INSTANCES_FOLDER, instanceIdOf, instanceKey } from "../lease/liveness-record.ts";
 import type { ObjectStore } from "../store/store.ts";
 import type { CollectionContext, Findings, Garbage, LeftAlone } from "./garbage.ts";
-import type { Servers } from "./servers.ts";
+import { isGone, type Servers } from "./servers.ts";
 import type { Survey } from "./survey.ts";
 
 const BELLS_FOLDER = "bells";
@@ -33,12 +33,6 @@ export async function collectServers(
   }
   if (apply) for (const { key } of garbage) await store.deleteCell(key);
   return { garbage, left };
-}
-
-/** Who has no record now and had none before may have come in between; then it has one now. */
-async function isGone(store: ObjectStore, { dead, living }: Servers, instanceId: string): Promise<boolean> {
-  if (dead.has(instanceId)) return true;
-  return !living.has(instanceId) && (await store.readCell(instanceKey(instanceId))) === undefined;
 }
 
 async function sizesBelow(store: ObjectStore, folder: string): Promise<ReadonlyMap<string, number>> {

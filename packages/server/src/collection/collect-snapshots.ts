@@ -1,101 +1,117 @@
+import { randomUUID } from "node:crypto";
+import { SnapshotNames } from "../checkpoints/snapshot-names.ts";
 import {
-  decodeSnapshotRecord,
-  encodeSnapshotRecord,
-  isSnapshotName,
-  SNAPSHOT_HISTORY_LENGTH,
-  SNAPSHOT_RECORD,
-  snapshotKey,
-  type SnapshotRecord,
+  decodeSnapshot,
+  encodeCell,
+  filesKey,
+  imageKey,
+  isSnapshotId,
+  recordKey,
   SNAPSHOTS_FOLDER,
+  type StoredSnapshot,
+  successor,
 } from "../checkpoints/snapshot-record.ts";
+import { removeSnapshot } from "../checkpoints/snapshot-save.ts";
 import { settleSwap } from "../lease/cell-swap.ts";
-import type { ListedObject } from "../store/store.ts";
-import { type CollectionContext, type Findings, type LeftAlone, leftAlone, NOTHING, together } from "./garbage.ts";
-import type { Servers } from "./servers.ts";
-import { mayBePublished } from "./snapshot-publishers.ts";
+import { mapAtOnce } from "./at-once.ts";
+import { type CollectionContext, type Findings, leftAlone, NOTHING, together } from "./garbage.ts";
+import { isGone, type Servers } from "./servers.ts";
+import { judgeSnapshot } from "./snapshot-garbage.ts";
 import { isStoreFailure } from "./store-failure.ts";
+import { type Survey, surveyHeads } from "./survey.ts";
 
-const IMAGE = /\/image_[0-9a-f-]{36}\.img$/;
+const READS_AT_ONCE = 16;
 
-interface PresentRecord {
-  readonly record: SnapshotRecord;
-  readonly version: string;
+/** A snapshot as it was found: its objects first, then its record. */
+export interface SightedSnapshot {
+  readonly id: string;
+  readonly sizeBytes: number;
+  readonly record: StoredSnapshot | "absent" | "unreadable";
+  readonly version: string | undefined;
 }
 
-export async function collectSnapshots(context: CollectionContext, servers: Servers): Promise<Findings> {
+/** To be done before the heads are looked at: who begins with a snapshot writes its head, and then looks at the record. */
+export async function sightSnapshots({ store, signal }: CollectionContext): Promise<readonly SightedSnapshot[]> {
+  const sizes = new Map<string, number>();
+  for await (const { key, sizeBytes } of store.list(SNAPSHOTS_FOLDER)) {
+    const id = key.split("/")[1] ?? "";
+    if (!isSnapshotId(id)) continue;
+    const counts = key === imageKey(id) || key === filesKey(id);
+    sizes.set(id, (sizes.get(id) ?? 0) + (counts ? sizeBytes : 0));
+  }
+  const read = async (id: string): Promise<SightedSnapshot> => {
+    const cell = await store.readCell(recordKey(id));
+    const sighted = { id, sizeBytes: sizes.get(id) ?? 0, version: cell?.version };
+    if (cell === undefined) return { ...sighted, record: "absent" };
+    try {
+      return { ...sighted, record: decodeSnapshot(id, cell.body) };
+    } catch (error) {
+      if (isStoreFailure(error)) throw error;
+      return { ...sighted, record: "unreadable" };
+    }
+  };
+  return await mapAtOnce([...sizes.keys()], READS_AT_ONCE, read, signal);
+}
+
+/**
+ * Removes snapshots that were never finished, whose removal was cut short, or that have lost their name. The record says
+ * so before anything goes: whoever is about to publish it, or begins with it, finds out. Then the heads are looked at once
+ * more, for those who had begun before.
+ */
+export async function collectSnapshots(
+  context: CollectionContext,
+  sighted: readonly SightedSnapshot[],
+  { servers, survey }: { readonly servers: Servers; readonly survey: Survey },
+): Promise<Findings> {
+  const names = new SnapshotNames(context.store);
   const parts: Findings[] = [];
-  for await (const name of context.store.listFolders(SNAPSHOTS_FOLDER)) {
-    if (isSnapshotName(name)) parts.push(await collectSnapshot(context, name, servers));
+  const condemned: SightedSnapshot[] = [];
+  for (const snapshot of sighted) {
+    const verdict = await judgeSnapshot(snapshot.record, {
+      survey,
+      lives: async (instanceId) => instanceId !== "" && !(await isGone(context.store, servers, instanceId)),
+      hasName: async (name) => (await names.holder(name)) === snapshot.id,
+    });
+    if (verdict === "garbage") condemned.push(snapshot);
+    else if (verdict !== "keep") parts.push(leftAlone(recordKey(snapshot.id), verdict));
+  }
+  if (!context.apply) return together([...parts, ...condemned.map(garbageOf)]);
+  const marked: SightedSnapshot[] = [];
+  for (const snapshot of condemned) {
+    if (await condemn(context, snapshot)) marked.push(snapshot);
+    else parts.push(leftAlone(recordKey(snapshot.id), "taken up meanwhile"));
+  }
+  const { neededSnapshots } = marked.length === 0 ? survey : await surveyHeads(context.store);
+  for (const snapshot of marked) {
+    context.signal?.throwIfAborted();
+    // It stays condemned, which keeps others from beginning with it, until a later collection finds it unused.
+    if (neededSnapshots.has(snapshot.id)) parts.push(leftAlone(recordKey(snapshot.id), "in use"));
+    else {
+      await removeSnapshot(context.store, snapshot.id);
+      parts.push(garbageOf(snapshot));
+    }
   }
   return together(parts);
 }
 
-/**
- * Images that the record does not name. Those that it named once can go at once. The others were saved and not published
- * yet, or never will be; before they go, the record says so, and so whoever is about to publish one after all fails at
- * that: its swap is of an older record, or of one that it has read.
- */
-async function collectSnapshot(context: CollectionContext, name: string, servers: Servers): Promise<Findings> {
-  const { store, apply } = context;
-  const images: ListedObject[] = [];
-  for await (const listed of store.list(snapshotKey(name, "").slice(0, -1)))
-    if (IMAGE.test(listed.key)) images.push(listed);
-  if (images.length === 0) return NOTHING;
-  const present = await readRecord(context, name);
-  if ("left" in present) return present;
-  const { record } = present;
-
-  const named = snapshotKey(name, record.image);
-  const past = new Set([...record.history, ...(record.collected ?? [])].map((image) => snapshotKey(name, image)));
-  const superseded = images.filter(({ key }) => key !== named && past.has(key));
-  const abandoned: ListedObject[] = [];
-  const left: LeftAlone[] = [];
-  for (const image of images) {
-    if (image.key === named || past.has(image.key)) continue;
-    if (await mayBePublished(store, image.key, servers))
-      left.push({ key: image.key, reason: "a save may be under way" });
-    else abandoned.push(image);
-  }
-  // The rest goes the next time.
-  const condemned = abandoned.slice(0, SNAPSHOT_HISTORY_LENGTH);
-  if (apply && condemned.length > 0 && !(await condemn(context, name, present, condemned))) {
-    return leftAlone(snapshotKey(name, SNAPSHOT_RECORD), "taken up meanwhile");
-  }
-  const gone = [...superseded, ...condemned];
-  if (apply) for (const { key } of gone) await store.delete(key);
-  return { garbage: gone.map(({ key, sizeBytes }) => ({ kind: "snapshot-image", key, sizeBytes })), left };
+function garbageOf({ id, sizeBytes }: SightedSnapshot): Findings {
+  return sizeBytes === 0 ? NOTHING : { garbage: [{ kind: "snapshot", key: imageKey(id), sizeBytes }], left: [] };
 }
 
-/** Without a record there is nothing that a first save would have to get past. */
-async function readRecord({ store }: CollectionContext, name: string): Promise<PresentRecord | Findings> {
-  const key = snapshotKey(name, SNAPSHOT_RECORD);
-  const cell = await store.readCell(key);
-  if (cell === undefined) return leftAlone(key, "a save may be under way");
-  try {
-    return { record: decodeSnapshotRecord(name, cell.body), version: cell.version };
-  } catch (error) {
-    if (isStoreFailure(error)) throw error;
-    return leftAlone(key, "its record cannot be read");
-  }
-}
-
-/** False when the record has changed. */
+/** False when the record has changed. What has no record was condemned before: an announcement comes before all else. */
 async function condemn(
   { store, clock, signal }: CollectionContext,
-  name: string,
-  { record, version }: PresentRecord,
-  images: readonly ListedObject[],
+  { id, record, version }: SightedSnapshot,
 ): Promise<boolean> {
-  const names = images.map(({ key }) => key.slice(snapshotKey(name, "").length));
-  const collected = [...names, ...(record.collected ?? [])].slice(0, SNAPSHOT_HISTORY_LENGTH);
+  if (typeof record === "string") return record === "absent";
+  const { name } = record;
+  if (name !== null && record.state !== "removing" && !(await new SnapshotNames(store).condemn(name, id))) return false;
+  const next = successor<StoredSnapshot>(record, { ...record, state: "removing", removed_by: "" }, randomUUID());
   const settled = await settleSwap(store, clock, {
-    key: snapshotKey(name, SNAPSHOT_RECORD),
+    key: recordKey(id),
     expected: version,
-    body: encodeSnapshotRecord({ ...record, collected }),
-    isOurs: ({ body }) => {
-      const found = decodeSnapshotRecord(name, body).collected ?? [];
-      return names.every((each) => found.includes(each));
-    },
+    body: encodeCell(next),
+    isOurs: ({ body }) => decodeSnapshot(id, body).nonce === next.nonce,
     ...(signal === undefined ? {} : { signal }),
   });
   return settled.outcome === "written";

@@ -9,8 +9,8 @@ export type GarbageKind =
   | "past-retention"
   /** A mark of a removed image, older than its head's checkpoint, which does its duty now. */
   | "removal-mark"
-  /** An image of a filesystem snapshot that its record does not name. */
-  | "snapshot-image"
+  /** A snapshot that was never finished, is half removed, or has lost its name to a later one. */
+  | "snapshot"
   /** The record of a dead server that no head names. */
   | "server-record"
   | "bell"
@@ -38,6 +38,7 @@ export type LeftReason =
   | "taken up meanwhile"
   | "its record cannot be read"
   | "a save may be under way"
+  | "a removal may be under way"
   | "a head that cannot be read may name it"
   | "in use";
 

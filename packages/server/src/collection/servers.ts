@@ -18,3 +18,9 @@ export async function readServers(store: ObjectStore): Promise<Servers> {
   }
   return { dead, living };
 }
+
+/** Who has no record now and had none before may have come in between; then it has one now. */
+export async function isGone(store: ObjectStore, { dead, living }: Servers, instanceId: string): Promise<boolean> {
+  if (dead.has(instanceId)) return true;
+  return !living.has(instanceId) && (await store.readCell(instanceKey(instanceId))) === undefined;
+}

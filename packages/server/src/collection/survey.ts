@@ -1,4 +1,5 @@
 import { listStoredSandboxes } from "../lease/stored-sandboxes.ts";
+import { needsItsSnapshot } from "../lease/stored-head.ts";
 import type { ObjectStore } from "../store/store.ts";
 
 /** What the heads of a store say about things that are not their own. */
@@ -8,6 +9,8 @@ export interface Survey {
   readonly namedServers: ReadonlySet<string>;
   /** Images that another sandbox came from, by {@link imageOf}. */
   readonly referencedImages: ReadonlySet<string>;
+  /** Snapshots whose removal would take a sandbox its state, or that a live one began with. */
+  readonly neededSnapshots: ReadonlySet<string>;
   /** Whether there are heads that may say more. */
   readonly complete: boolean;
 }
@@ -20,6 +23,7 @@ export async function surveyHeads(store: ObjectStore): Promise<Survey> {
   const sandboxIds: string[] = [];
   const namedServers = new Set<string>();
   const referencedImages = new Set<string>();
+  const neededSnapshots = new Set<string>();
   let complete = true;
   for await (const { sandboxId, head, error } of listStoredSandboxes(store)) {
     sandboxIds.push(sandboxId);
@@ -28,8 +32,9 @@ export async function surveyHeads(store: ObjectStore): Promise<Survey> {
     if (head.owner !== null) namedServers.add(head.owner);
     // Without its record nobody would know that the one who asks is dead, and its question would stand in the way.
     if (head.want !== null) namedServers.add(head.want.instance_id);
-    const { sandbox_id, checkpoint } = head.lineage;
+    const { sandbox_id, checkpoint, snapshot } = head.lineage;
+    if (snapshot != null && needsItsSnapshot(head)) neededSnapshots.add(snapshot);
     if (sandbox_id !== null && checkpoint !== null) referencedImages.add(imageOf(sandbox_id, checkpoint));
   }
-  return { sandboxIds, namedServers, referencedImages, complete };
+  return { sandboxIds, namedServers, referencedImages, neededSnapshots, complete };
 }

@@ -19,3 +19,8 @@ export async function readHead(store: ObjectStore, sandboxId: string): Promise<H
   const record = await readStoredRecord(store, sandboxId);
   return record !== undefined && "head" in record.stored ? record.stored.head : undefined;
 }
+
+/** Whether a sandbox lives, or would have no state without the snapshot that it began with. */
+export function needsItsSnapshot({ state, owner, checkpoint }: Head): boolean {
+  return state !== "deleted" && (owner !== null || checkpoint === null);
+}

@@ -1,13 +1,13 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import { CheckpointRepository } from "../checkpoints/checkpoint-repository.ts";
-import { SnapshotRepository } from "../checkpoints/snapshot-repository.ts";
 import { Instances } from "../lease/instances.ts";
 import { Ownership } from "../lease/ownership.ts";
 import type { DurableStore } from "../manager/durable-store.ts";
 import { openStore } from "../store/open-store.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
+import { storedSnapshots } from "./snapshots.ts";
 import { ringOver } from "./peers.ts";
 
 export interface Durability {
@@ -37,7 +37,7 @@ export async function openDurability(
   const durable: DurableStore = {
     ownership,
     checkpoints: new CheckpointRepository(store),
-    snapshots: new SnapshotRepository(store),
+    snapshots: await storedSnapshots(config, store, instances, log),
     keepCheckpoints: config.keepCheckpoints,
   };
   return { durable, instances };

@@ -16,6 +16,7 @@ import { openServerAccess } from "./access.ts";
 import { prepareBackend, type OpenBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
 import { countStoredSandboxes, openDurability, type Durability } from "./durability.ts";
+import { localSnapshots } from "./snapshots.ts";
 import { createObserver } from "./observer.ts";
 import { httpPeers } from "./peers.ts";
 import { openProfiles } from "./profiles.ts";
@@ -103,6 +104,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       profiles,
       secrets: openSecrets(config, (message) => log.warn(message)),
       durable: parts.durability?.durable,
+      localSnapshots: localSnapshots(config),
       url,
       peers: httpPeers,
       clock: systemClock,

@@ -9,6 +9,9 @@ export type Notice =
   | { readonly type: "save_failed"; readonly cause: Cause; readonly error: SandboxerError }
   | { readonly type: "deleting"; readonly cause: Cause }
   | { readonly type: "deleted"; readonly cause: Cause }
+  /** Another state takes the place of the present one: what was going on is not heard of any more. */
+  | { readonly type: "rewinding" }
+  | { readonly type: "rewound" }
   /** The sandbox has ended by itself. */
   | { readonly type: "failed"; readonly error: SandboxerError }
   /** Another server owns it now; the copy here is thrown away. */

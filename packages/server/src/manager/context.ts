@@ -1,5 +1,6 @@
 import { SandboxerError, type SandboxState } from "@sandboxer/protocol";
 import type { SandboxBackend } from "../backends/backend.ts";
+import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
 import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import type { Clock } from "../support/clock.ts";
@@ -17,6 +18,8 @@ export interface ManagerOptions {
   readonly secrets: SecretResolver;
   /** Absent: nothing can be saved or restored. */
   readonly durable: DurableStore | undefined;
+  /** The records of snapshots where there is no store, for backends that keep the states themselves. */
+  readonly localSnapshots?: SnapshotLibrary | undefined;
   /** Where this server can be reached. */
   readonly url?: string;
   /** The other servers of the store; absent: none can be called. */
@@ -70,6 +73,14 @@ export class ManagerContext {
     if (durable === undefined)
       throw new SandboxerError("checkpoint_disabled", "Checkpointing is not enabled on the server.");
     return durable;
+  }
+
+  get snapshots(): SnapshotLibrary {
+    const { durable, localSnapshots } = this.options;
+    const library = durable?.snapshots ?? localSnapshots;
+    if (library === undefined)
+      throw new SandboxerError("checkpoint_disabled", "Snapshots are not enabled on the server.");
+    return library;
   }
 
   /** Takes a place among the sandboxes of this server, or says that there is none. */

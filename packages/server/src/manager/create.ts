@@ -10,6 +10,7 @@ import { watchForEnd } from "./end-of-sandbox.ts";
 import { LiveSandbox, type SandboxFacts } from "./live-sandbox.ts";
 import { checkNeeds, type SandboxPlan } from "./plan.ts";
 import { runSetup } from "./setup-commands.ts";
+import { withNamedSource } from "./snapshot-source.ts";
 import { tracked, type Track, type VerbOptions } from "./tracked.ts";
 import { withWorkFolder } from "./work-folder.ts";
 
@@ -20,6 +21,8 @@ export interface SandboxSource {
   readonly lineage: Lineage;
   /** Puts the state into an empty folder. */
   load(folder: string, options: CallOptions): Promise<SnapshotPayload>;
+  /** Throws when the state is no longer there to begin with. */
+  confirm(): Promise<void>;
 }
 
 export interface CreateRequest {
@@ -43,10 +46,17 @@ export async function createSandbox(
   request: CreateRequest,
   options: VerbOptions = {},
 ): Promise<CreatedSandbox> {
-  const { plan } = request;
+  const { plan, source } = request;
   checkNeeds(context, plan);
+  if (source !== undefined || plan.filesystemSnapshot === undefined) return create(context, request, options);
+  return withNamedSource(context, plan.filesystemSnapshot, (named) =>
+    create(context, { ...request, source: named }, options),
+  );
+}
+
+async function create(context: ManagerContext, request: CreateRequest, options: VerbOptions): Promise<CreatedSandbox> {
+  const { plan, source } = request;
   const token = randomBytes(TOKEN_BYTES).toString("hex");
-  const source = request.source ?? namedSource(context, plan.filesystemSnapshot);
   const facts = factsOf(context, plan, source?.lineage, token);
   const sandbox = new LiveSandbox(facts, "creating", context.nowMs, context.onMove(facts.sandboxId));
   context.admit(sandbox);
@@ -58,6 +68,7 @@ export async function createSandbox(
         if (source === undefined) await runSetup(handle, facts.spec.setup ?? [], track.options);
         else sandbox.execution = await adoptExecution(handle);
         await takeOwnership(context, facts, request.onOwnership);
+        await confirmSource(context, facts, source);
       });
       track.lap("ownership");
       if (request.client !== undefined) sandbox.attach(request.client, context.nowMs);
@@ -89,14 +100,6 @@ function factsOf(
     lineage: lineage ?? { sandbox_id: null, checkpoint: null, filesystem_snapshot: null, snapshot: null },
     createdAt: new Date(context.options.clock.wallMs()).toISOString(),
     tokenHash: createHash("sha256").update(token).digest("hex"),
-  };
-}
-
-function namedSource(context: ManagerContext, name: string | undefined): SandboxSource | undefined {
-  if (name === undefined) return undefined;
-  return {
-    lineage: { sandbox_id: null, checkpoint: null, filesystem_snapshot: name },
-    load: (folder, options) => context.durable.snapshots.load(name, folder, options),
   };
 }
 
@@ -148,4 +151,23 @@ async function takeOwnership(
     about: facts.about,
   });
   onOwnership?.("acquired");
+}
+
+/**
+ * Until it is saved itself, the sandbox can be brought back only from what it began with. Whoever removes that looks at
+ * the heads last; so, now that there is one, it is there for good or the sandbox is not.
+ */
+async function confirmSource(
+  context: ManagerContext,
+  facts: SandboxFacts,
+  source: SandboxSource | undefined,
+): Promise<void> {
+  if (!facts.flags.enable_checkpoint || source === undefined) return;
+  try {
+    await source.confirm();
+  } catch (error) {
+    const undone = context.durable.ownership.destroy(facts.sandboxId);
+    await context.reported("removal of a sandbox whose snapshot has gone", undone);
+    throw error;
+  }
 }

@@ -7,6 +7,9 @@ export type OperationName =
   | "execute"
   | "checkpoint"
   | "filesystem_snapshot"
+  | "snapshot"
+  | "fork"
+  | "rewind"
   | "destroy"
   | "recreate";
 

@@ -22,7 +22,7 @@ export async function restoreSandbox(
 ): Promise<LiveSandbox> {
   const { durable, sandboxId } = { durable: context.durable, sandboxId: request.sandboxId };
   const head = request.head ?? (await importHead(durable, sandboxId));
-  if (head.state === "deleted" || (head.owner === null && head.checkpoint === null)) throw notFound(sandboxId);
+  if (head.state === "deleted" || (head.owner === null && !hasState(head))) throw notFound(sandboxId);
   const sandbox = new LiveSandbox(storedFacts(sandboxId, head), "restoring", context.nowMs, context.onMove(sandboxId));
   context.admit(sandbox);
   const work = { operation: "restore", sandboxId, backend: head.backend } as const;
@@ -82,13 +82,16 @@ async function load(context: ManagerContext, head: Head, request: AttachRequest,
   const { sandboxId } = request;
   const newest = head.checkpoint;
   const name = request.checkpoint ?? newest?.name;
-  if (name === undefined) throw notFound(sandboxId);
-  const sha256 = name === newest?.name ? newest.sha256 : undefined;
+  // One that was never saved itself is what it began with.
+  const snapshotId = name === undefined ? head.lineage.snapshot : undefined;
+  if (name === undefined && snapshotId == null) throw notFound(sandboxId);
+  const sha256 = name === newest?.name ? newest?.sha256 : undefined;
   return withWorkFolder(context.options.workDirectory, async (folder) => {
-    const state = await checkpoints.load(sandboxId, name, folder, {
-      ...track.options,
-      ...(sha256 === undefined ? {} : { sha256 }),
-    });
+    const digest = sha256 === undefined ? {} : { sha256 };
+    const state =
+      name === undefined
+        ? await context.snapshots.load(snapshotId ?? "", folder, track.options)
+        : await checkpoints.load(sandboxId, name, folder, { ...track.options, ...digest });
     track.lap("unpack");
     const backend = context.backend(head.backend);
     try {
@@ -96,7 +99,7 @@ async function load(context: ManagerContext, head: Head, request: AttachRequest,
       return await backend.acquireFromSnapshot(request, state, track.options);
     } catch (thrown) {
       const error = asSandboxerError(thrown);
-      throw new SandboxerError(error.code, `${name}: ${error.message}`, {
+      throw new SandboxerError(error.code, `${name ?? `snapshot ${snapshotId}`}: ${error.message}`, {
         cause: thrown,
         hint: error.hint,
         details: error.details,
@@ -105,4 +108,8 @@ async function load(context: ManagerContext, head: Head, request: AttachRequest,
       track.lap("backend");
     }
   });
+}
+
+function hasState({ checkpoint, lineage }: Head): boolean {
+  return checkpoint !== null || lineage.snapshot != null;
 }

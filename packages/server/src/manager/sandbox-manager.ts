@@ -3,10 +3,14 @@ import {
   type CreateRequestBody,
   type CreationMessage,
   type Language,
+  type RestoreRequestBody,
   type SandboxRecord,
   type SandboxState,
+  type SnapshotDiff,
+  type SnapshotInfo,
 } from "@sandboxer/protocol";
 import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
+import type { SnapshotChanges } from "../checkpoints/snapshot-library.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { amendSandbox, type Amendments } from "./amend.ts";
 import { createFromRequest } from "./create-from-request.ts";
@@ -42,6 +46,13 @@ import type { LiveSandbox } from "./live-sandbox.ts";
 import { runningSandbox } from "./running.ts";
 import { saveAndRelease } from "./save.ts";
 import { snapshotFilesystem } from "./snapshot-filesystem.ts";
+import { diffSnapshots } from "./diff.ts";
+import { forkSandbox, type Forked, type ForkRequest } from "./fork.ts";
+import { rewindSandbox } from "./rewind.ts";
+import { captureSnapshot, type CaptureRequest } from "./snapshot.ts";
+import { removeSnapshot } from "./snapshot-remove.ts";
+import { restoreSnapshot } from "./snapshot-restore.ts";
+import { amendSnapshot, getSnapshot, listSnapshots, type SnapshotFilter } from "./snapshots.ts";
 
 export interface ServerSummary {
   readonly instance_id: string | null;
@@ -204,6 +215,45 @@ export class SandboxManager {
 
   snapshotFilesystem(sandbox: LiveSandbox, name: string, options?: CallOptions): Promise<void> {
     return snapshotFilesystem(this.#context, sandbox, name, options);
+  }
+
+  /** Captures a sandbox, which goes on. */
+  async snapshot(sandbox: LiveSandbox, request: CaptureRequest, options?: VerbOptions): Promise<SnapshotInfo> {
+    const { snapshot } = await captureSnapshot(this.#context, sandbox, request, options);
+    return getSnapshot(this.#context, snapshot.id);
+  }
+
+  listSnapshots(filter: SnapshotFilter): Promise<SnapshotInfo[]> {
+    return listSnapshots(this.#context, filter);
+  }
+
+  getSnapshot(idOrName: string, options?: CallOptions & { readonly verify?: boolean }): Promise<SnapshotInfo> {
+    return getSnapshot(this.#context, idOrName, options);
+  }
+
+  amendSnapshot(idOrName: string, changes: SnapshotChanges): Promise<SnapshotInfo> {
+    return amendSnapshot(this.#context, idOrName, changes);
+  }
+
+  removeSnapshot(idOrName: string): Promise<void> {
+    return removeSnapshot(this.#context, idOrName);
+  }
+
+  /** A new sandbox with the state of a snapshot. */
+  restoreSnapshot(idOrName: string, body: RestoreRequestBody, options?: VerbOptions): Promise<CreatedSandbox> {
+    return restoreSnapshot(this.#context, idOrName, body, options);
+  }
+
+  diffSnapshots(from: string, to: string, limit: number): Promise<SnapshotDiff> {
+    return diffSnapshots(this.#context, from, to, limit);
+  }
+
+  fork(sandbox: LiveSandbox, request: ForkRequest, options?: VerbOptions): Promise<Forked> {
+    return forkSandbox(this.#context, sandbox, request, options);
+  }
+
+  rewind(sandbox: LiveSandbox, idOrName: string, options?: VerbOptions): Promise<void> {
+    return rewindSandbox(this.#context, sandbox, idOrName, options);
   }
 
   destroy(sandbox: LiveSandbox): Promise<void> {

@@ -1,35 +1,29 @@
 import { SandboxerError } from "@sandboxer/protocol";
+import { checkSnapshotName } from "../checkpoints/snapshot-record.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
-import { Stopwatch } from "./stopwatch.ts";
-import { withWorkFolder } from "./work-folder.ts";
+import { captureSnapshot } from "./snapshot.ts";
+import { removeSnapshot } from "./snapshot-remove.ts";
 
-/** Saves the files of a sandbox under a name, for new sandboxes to start from. The sandbox goes on. */
+/**
+ * Saves the files of a sandbox under a name, for new sandboxes to start from. The sandbox goes on. The name goes over in
+ * one step, and what had it before goes, unless a sandbox that is there began with it.
+ */
 export async function snapshotFilesystem(
   context: ManagerContext,
   sandbox: LiveSandbox,
   name: string,
   options: CallOptions = {},
 ): Promise<void> {
-  const { durable, observer, clock } = context.options;
-  if (durable === undefined)
+  if (context.options.durable === undefined)
     throw new SandboxerError("checkpoint_disabled", "Filesystem snapshot is not enabled on the server.");
-  const stopwatch = new Stopwatch(clock);
-  const record = { operation: "filesystem_snapshot", sandboxId: sandbox.id, backend: sandbox.facts.backend } as const;
-  try {
-    const saved = await sandbox.queue.run(() =>
-      withWorkFolder(context.options.workDirectory, async (folder) => {
-        const state = await sandbox.handle.snapshot(folder, { ...options, mode: "filesystem", leaveRunning: true });
-        stopwatch.lap("save");
-        return durable.snapshots.save(name, state, { ...options, wallMs: clock.wallMs(), sandboxId: sandbox.id });
-      }),
-    );
-    stopwatch.lap("pack");
-    const { elapsedMs, phases } = stopwatch;
-    observer.operation({ ...record, elapsedMs, outcome: "ok", sizeBytes: saved.size_bytes, phases });
-  } catch (error) {
-    observer.operation({ ...record, elapsedMs: stopwatch.elapsedMs, outcome: "error", error });
-    throw error;
-  }
+  checkSnapshotName(name);
+  const request = { reason: "named", name, mode: "filesystem", replaceName: true } as const;
+  const { replacedId } = await captureSnapshot(context, sandbox, request, options);
+  if (replacedId === undefined) return;
+  await removeSnapshot(context, replacedId).catch((error: unknown) => {
+    const expected = error instanceof SandboxerError && ["snapshot_in_use", "snapshot_not_found"].includes(error.code);
+    if (!expected) context.options.observer.problem("removal of a replaced snapshot", { error });
+  });
 }

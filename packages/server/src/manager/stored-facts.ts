@@ -25,21 +25,19 @@ const storedSpecSchema = z.object({
   labels: words.exactOptional(),
 } satisfies Record<keyof SandboxSpec | "labels", z.ZodType>);
 
+type StoredFacts = Pick<
+  Head,
+  "backend" | "spec" | "flags" | "idle_timeout" | "token_hash" | "about" | "lineage" | "createdAt"
+>;
+
 /** What a head says of its sandbox. Others can write to the store: what is no spec reaches no backend. */
-export function storedFacts(sandboxId: string, head: Head): SandboxFacts {
-  const parsed = storedSpecSchema.safeParse(head.spec);
-  if (!parsed.success) {
-    const why = z.prettifyError(parsed.error);
-    throw new SandboxerError("image_damaged", `The spec in ${sandboxId}/metadata.json cannot be read: ${why}`, {
-      hint: "Restore the file from a backup, or destroy the sandbox.",
-    });
-  }
-  const { labels, ...spec } = parsed.data;
+export function storedFacts(sandboxId: string, head: StoredFacts): SandboxFacts {
+  const { labels, spec } = parseStoredSpec(`${sandboxId}/metadata.json`, head.spec);
   return {
     sandboxId,
     backend: head.backend,
     spec,
-    labels: labels ?? {},
+    labels,
     flags: head.flags,
     idleTimeoutMs: head.idle_timeout * 1000,
     tokenHash: head.token_hash ?? undefined,
@@ -47,4 +45,19 @@ export function storedFacts(sandboxId: string, head: Head): SandboxFacts {
     lineage: head.lineage,
     createdAt: head.createdAt,
   };
+}
+
+/** A spec as it is stored: with the labels of its sandbox. */
+export function parseStoredSpec(
+  where: string,
+  stored: unknown,
+): { readonly spec: SandboxSpec; readonly labels: Readonly<Record<string, string>> } {
+  const parsed = storedSpecSchema.safeParse(stored);
+  if (!parsed.success) {
+    throw new SandboxerError("image_damaged", `The spec in ${where} cannot be read: ${z.prettifyError(parsed.error)}`, {
+      hint: "Restore the file from a backup, or destroy what it belongs to.",
+    });
+  }
+  const { labels, ...spec } = parsed.data;
+  return { spec, labels: labels ?? {} };
 }

@@ -31,6 +31,8 @@ const KINDS: Readonly<Partial<Record<OperationName, OperationKind>>> = {
   restore: "resume",
   checkpoint: "checkpoint",
   filesystem_snapshot: "snapshot",
+  snapshot: "snapshot",
+  rewind: "rewind",
   destroy: "destroy",
   recreate: "recreate",
 };

@@ -1,66 +1,184 @@
 import { randomUUID } from "node:crypto";
-import { expect, it } from "vitest";
+import { truncate, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { SnapshotPayload } from "../../src/backends/backend.ts";
+import { imageKey } from "../../src/checkpoints/snapshot-record.ts";
 import { SnapshotRepository } from "../../src/checkpoints/snapshot-repository.ts";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
-import { FaultyStore } from "../lease/faulty-store.ts";
+import { FaultyStore, type SwapFault } from "../lease/faulty-store.ts";
 import { collect } from "../store/store-contract.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 import { contentsOf, savedState } from "./saved-states.ts";
+import { newSnapshot } from "./snapshot-samples.ts";
+
+const PUBLISHER = { publisher: () => "server-1" };
+const NOTHING_DEPENDS = async (): Promise<void> => {};
 
 async function openRepository() {
-  const store = await DirectoryStore.open(await temporaryFolder());
-  return { store, repository: new SnapshotRepository(store), options: { wallMs: 1000, sandboxId: randomUUID() } };
+  const root = await temporaryFolder();
+  const store = await DirectoryStore.open(root);
+  return { root, store, repository: new SnapshotRepository(store, PUBLISHER) };
 }
 
-it("saves, lists and loads by name; the newest wins and the old image goes", async () => {
-  const { store, repository, options } = await openRepository();
-  const [first, second] = [await savedState({ a: 100 }), await savedState({ a: 200 })];
-  await repository.save("base-1.0", first, options);
-  await repository.save("base-1.0", second, { ...options, wallMs: 2000 });
-  await repository.save("another", first, options);
-  expect((await repository.list()).map(({ name }) => name)).toEqual(["another", "base-1.0"]);
-  expect(await repository.get("base-1.0")).toMatchObject({
-    created_at: new Date(2000).toISOString(),
-    kind: "fake-state",
+async function save(
+  repository: SnapshotRepository,
+  state: SnapshotPayload,
+  { name = null as string | null, replaceName = true } = {},
+) {
+  return await repository.save(newSnapshot({ name }), async () => ({ state }), { replaceName });
+}
+
+async function imagesIn(store: DirectoryStore): Promise<readonly string[]> {
+  return (await collect(store.list("snapshots"))).map(({ key }) => key).filter((key) => key.endsWith(".img"));
+}
+
+describe("a snapshot", () => {
+  it("is found by its id and its name, and loaded as it was saved", async () => {
+    const { repository } = await openRepository();
+    const state = await savedState({ a: 100 });
+    const { snapshot } = await save(repository, state, { name: "base-1.0" });
+    await save(repository, state);
+    expect(snapshot).toMatchObject({ state: "ready", name: "base-1.0", kind: "fake-state", publisher: "server-1" });
+    expect(await repository.get(snapshot.id)).toEqual(snapshot);
+    expect(await repository.get("base-1.0")).toEqual(snapshot);
+    expect(await repository.list()).toHaveLength(2);
+    const loaded = await repository.load(snapshot.id, await temporaryFolder());
+    expect(await contentsOf(loaded)).toEqual(await contentsOf(state));
   });
-  expect(await contentsOf(await repository.load("base-1.0", await temporaryFolder()))).toEqual(
-    await contentsOf(second),
-  );
-  const images = (await collect(store.list("filesystem-snapshots/base-1.0"))).filter(({ key }) => key.endsWith(".img"));
-  expect(images).toHaveLength(1);
-});
 
-it("is whole whoever saves at the same time", async () => {
-  const { repository, options } = await openRepository();
-  const states = await Promise.all([100, 200, 300, 400].map(async (sizeBytes) => await savedState({ a: sizeBytes })));
-  await Promise.all(states.map(async (state) => await repository.save("busy", state, options)));
-  const loaded = await contentsOf(await repository.load("busy", await temporaryFolder()));
-  expect(await Promise.all(states.map(contentsOf))).toContainEqual(loaded);
-});
-
-it.each(["lost_request", "lost_reply", "late"] as const)("stays whole after a %s", async (fault) => {
-  const { store: inner, options } = await openRepository();
-  const faulty = new FaultyStore(inner);
-  const repository = new SnapshotRepository(faulty.store);
-  await repository.save("name", await savedState({ a: 100 }), options);
-  const state = await savedState({ a: 200 });
-  faulty.faults.push(fault);
-  await repository.save("name", state, options);
-  await faulty.deliverLate();
-  expect(await contentsOf(await repository.load("name", await temporaryFolder()))).toEqual(await contentsOf(state));
-  const images = (await collect(inner.list("filesystem-snapshots"))).filter(({ key }) => key.endsWith(".img"));
-  expect(images).toHaveLength(1);
-});
-
-it("refuses names that it cannot keep, and says which are missing", async () => {
-  const { repository, options } = await openRepository();
-  const state = await savedState({ a: 1 });
-  for (const name of ["", "../x", "a/b", ".x", "-x", "x".repeat(129), "a b"]) {
-    await expect(repository.save(name, state, options)).rejects.toMatchObject({ code: "bad_request" });
-  }
-  await expect(repository.load("missing", await temporaryFolder())).rejects.toMatchObject({
-    code: "snapshot_not_found",
+  it("is nobody's until its image is there, and leaves nothing when its capture fails", async () => {
+    const { store, repository } = await openRepository();
+    const sample = newSnapshot({ name: "base" });
+    const capture = async (): Promise<never> => {
+      expect(await repository.list()).toEqual([]);
+      throw new Error("the capture failed");
+    };
+    await expect(repository.save(sample, capture, { replaceName: true })).rejects.toThrow("the capture failed");
+    expect(await repository.get("base")).toBeUndefined();
+    expect(await collect(store.list("snapshots"))).toEqual([]);
   });
-  expect(await repository.get("missing")).toBeUndefined();
-  expect(await repository.list()).toEqual([]);
+
+  it.each([
+    ["missing", async (path: string) => await unlink(path), "missing"],
+    ["cut short", async (path: string) => await truncate(path, 4096), "damaged"],
+  ] as const)("whose image is %s says so, and is marked", async (_, damage, state) => {
+    const { root, repository } = await openRepository();
+    const { snapshot } = await save(repository, await savedState({ a: 100 }));
+    await damage(join(root, imageKey(snapshot.id)));
+    await expect(repository.load(snapshot.id, await temporaryFolder())).rejects.toMatchObject({
+      code: "image_damaged",
+      details: { snapshot_id: snapshot.id, state },
+    });
+    expect(await repository.get(snapshot.id)).toMatchObject({ state, problem: expect.stringContaining("image.img") });
+  });
+
+  it("is looked at byte for byte when asked", async () => {
+    const { root, repository } = await openRepository();
+    const { snapshot } = await save(repository, await savedState({ a: 10_000 }));
+    expect(await repository.verify(snapshot.id)).toMatchObject({ state: "ready", problem: null });
+    const { open } = await import("node:fs/promises");
+    const file = await open(join(root, imageKey(snapshot.id)), "r+");
+    await file.write(Buffer.from("xxxx"), 0, 4, 4096 + 500);
+    await file.close();
+    expect(await repository.verify(snapshot.id)).toMatchObject({
+      state: "damaged",
+      problem: expect.stringContaining("digest"),
+    });
+  });
+
+  it("stays while somebody needs it, also one who came on the way", async () => {
+    const { store, repository } = await openRepository();
+    const { snapshot } = await save(repository, await savedState({ a: 100 }), { name: "base" });
+    const inUse = new Error("in use");
+    await expect(repository.remove(snapshot.id, async () => Promise.reject(inUse))).rejects.toBe(inUse);
+    let looks = 0;
+    const cameOnTheWay = async (): Promise<void> => {
+      looks += 1;
+      // Nobody can begin with it any more, and who has begun gets it.
+      if (looks === 2) expect(await repository.get(snapshot.id)).toBeUndefined();
+      if (looks === 2) await repository.load(snapshot.id, await temporaryFolder());
+      if (looks === 2) throw inUse;
+    };
+    await expect(repository.remove(snapshot.id, cameOnTheWay)).rejects.toBe(inUse);
+    expect(await repository.get("base")).toMatchObject({ id: snapshot.id, state: "ready" });
+    await repository.remove(snapshot.id, NOTHING_DEPENDS);
+    expect(await repository.get("base")).toBeUndefined();
+    expect(await imagesIn(store)).toEqual([]);
+    await expect(repository.load(snapshot.id, await temporaryFolder())).rejects.toMatchObject({
+      code: "snapshot_not_found",
+    });
+  });
+});
+
+describe("a name", () => {
+  it("goes over in one step, or is refused", async () => {
+    const { repository } = await openRepository();
+    const state = await savedState({ a: 1 });
+    const first = (await save(repository, state, { name: "base" })).snapshot;
+    await expect(save(repository, state, { name: "base", replaceName: false })).rejects.toMatchObject({
+      code: "name_taken",
+      details: { snapshot_id: first.id },
+    });
+    expect(await repository.list()).toHaveLength(1);
+    const second = await save(repository, state, { name: "base" });
+    expect(second.replacedId).toBe(first.id);
+    expect(await repository.get("base")).toMatchObject({ id: second.snapshot.id });
+    expect(await repository.get(first.id)).toMatchObject({ name: null });
+  });
+
+  it("can be changed, given away and taken again", async () => {
+    const { repository } = await openRepository();
+    const state = await savedState({ a: 1 });
+    const first = (await save(repository, state, { name: "base" })).snapshot;
+    const second = (await save(repository, state)).snapshot;
+    await expect(repository.amend(second.id, { name: "base" })).rejects.toMatchObject({ code: "name_taken" });
+    await repository.amend(first.id, { name: "old", labels: { team: "ml" } });
+    expect(await repository.amend(second.id, { name: "base" })).toMatchObject({ name: "base" });
+    expect(await repository.get("old")).toMatchObject({ id: first.id, labels: { team: "ml" } });
+    expect(await repository.get("base")).toMatchObject({ id: second.id });
+    await repository.amend(first.id, { name: null });
+    expect(await repository.get("old")).toBeUndefined();
+    await repository.remove(second.id, NOTHING_DEPENDS);
+    expect(await repository.amend(first.id, { name: "base" })).toMatchObject({ name: "base" });
+  });
+
+  it("stands for something whole, whoever saves at the same time", async () => {
+    const { repository } = await openRepository();
+    const states = await Promise.all([100, 200, 300, 400].map(async (sizeBytes) => await savedState({ a: sizeBytes })));
+    await Promise.all(states.map(async (state) => await save(repository, state, { name: "busy" })));
+    const { id } = (await repository.get("busy")) ?? { id: "" };
+    const loaded = await contentsOf(await repository.load(id, await temporaryFolder()));
+    expect(await Promise.all(states.map(contentsOf))).toContainEqual(loaded);
+    expect((await repository.list()).filter(({ name }) => name === "busy")).toHaveLength(1);
+  });
+
+  it.each(["", "../x", "a/b", ".x", "-x", "x".repeat(129), "a b", randomUUID()])("is never %j", async (name) => {
+    const { repository } = await openRepository();
+    await expect(save(repository, await savedState({ a: 1 }), { name })).rejects.toMatchObject({ code: "bad_request" });
+    expect(await repository.list()).toEqual([]);
+  });
+});
+
+const FAULTS: readonly SwapFault[] = ["lost_request", "lost_reply", "late"];
+/** The swaps of a save under a name: its announcement, its publication, the name. */
+const SWAPS = [0, 1, 2];
+
+describe.each(FAULTS)("after a %s", (fault) => {
+  it.each(SWAPS)("of swap %i a save is whole", async (swap) => {
+    const { store: inner } = await openRepository();
+    const faulty = new FaultyStore(inner);
+    const repository = new SnapshotRepository(faulty.store, PUBLISHER);
+    await save(repository, await savedState({ a: 100 }), { name: "name" });
+    const state = await savedState({ a: 200 });
+    faulty.faults.push(...Array.from({ length: swap }, () => "none" as const), fault);
+    const { snapshot, replacedId } = await save(repository, state, { name: "name" });
+    await faulty.deliverLate();
+    expect(await repository.get("name")).toMatchObject({ id: snapshot.id, state: "ready" });
+    expect(await contentsOf(await repository.load(snapshot.id, await temporaryFolder()))).toEqual(
+      await contentsOf(state),
+    );
+    await repository.remove(replacedId ?? "", NOTHING_DEPENDS);
+    expect(await imagesIn(inner)).toEqual([imageKey(snapshot.id)]);
+  });
 });

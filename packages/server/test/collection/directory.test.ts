@@ -48,7 +48,7 @@ it("leaves a store in use with what is referenced, and says what it freed", asyn
     unpublished: 1,
     "past-retention": 1,
     "removal-mark": 0,
-    "snapshot-image": 0,
+    snapshot: 0,
     "server-record": 1,
     bell: 1,
     probe: 1,

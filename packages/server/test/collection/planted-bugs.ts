@@ -38,13 +38,26 @@ function withoutMovingHeads(store: ObjectStore): ObjectStore {
   });
 }
 
-/** Removes images of snapshots without having their records say so. */
+/** Removes images of snapshots without having their records say so, before or after. */
 export function withoutCondemning(store: ObjectStore): ObjectStore {
   return replaced(store, {
+    deleteCell: async (key) => (key.endsWith("/record.json") ? undefined : await store.deleteCell(key)),
     swapCell: async (key, expected, body) =>
       key.endsWith("/record.json")
         ? { outcome: "written", version: expected ?? "" }
         : await store.swapCell(key, expected, body),
+  });
+}
+
+/** Sees the folders of sandboxes that were there at its first look, and no others. */
+export function withoutLookingAgain(store: ObjectStore): ObjectStore {
+  let first: Promise<string[]> | undefined;
+  return replaced(store, {
+    listFolders: async function* (folder) {
+      if (folder !== "") return yield* store.listFolders(folder);
+      first ??= Array.fromAsync(store.listFolders(folder));
+      yield* await first;
+    },
   });
 }
 

@@ -23,6 +23,10 @@ export function sendNotice(outbox: Outbox, notice: Notice): void {
     case "deleted":
       outbox.status("DELETED");
       return outbox.close(closeCodeOf(notice.cause));
+    case "rewinding":
+      return outbox.status("RESTORING");
+    case "rewound":
+      return outbox.status("RUNNING");
     case "failed":
       outbox.error("ERROR", notice.error);
       return outbox.close(CloseCode.applicationError);

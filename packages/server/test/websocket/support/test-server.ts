@@ -8,6 +8,9 @@ import { onTestFinished } from "vitest";
 import type { SandboxBackend } from "../../../src/backends/backend.ts";
 import { FakeBackend } from "../../../src/backends/fake/index.ts";
 import { CheckpointRepository } from "../../../src/checkpoints/checkpoint-repository.ts";
+import { SnapshotFile } from "../../../src/checkpoints/snapshot-file.ts";
+import { LocalSnapshots } from "../../../src/checkpoints/snapshot-local.ts";
+import { SnapshotMirror } from "../../../src/checkpoints/snapshot-mirror.ts";
 import { SnapshotRepository } from "../../../src/checkpoints/snapshot-repository.ts";
 import { openAccess, type AccessOptions } from "../../../src/gateway/access/open-access.ts";
 import { mutationAudit } from "../../../src/gateway/http/audit.ts";
@@ -61,6 +64,8 @@ export interface TestServer {
   readonly durable: DurableStore | undefined;
   readonly instances: Instances | undefined;
   readonly storeFolder: string | undefined;
+  /** The record of snapshots on this machine. */
+  readonly snapshotFile: SnapshotFile;
   /** The server's ends of its TCP connections. */
   readonly sockets: ReadonlySet<Socket>;
   readonly operations: readonly OperationRecord[];
@@ -83,6 +88,7 @@ export interface CreatedClient {
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), "sandboxer-test-"));
   const storeFolder = options.store === undefined ? join(folder, "store") : (options.store ?? undefined);
+  const snapshotFile = new SnapshotFile(join(folder, "snapshots.json"));
   const log = pino({ level: "silent" });
   const backend = options.backend ?? new FakeBackend();
   const operations: OperationRecord[] = [];
@@ -131,6 +137,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       ? undefined
       : await openDurability(
           storeFolder,
+          snapshotFile,
           options,
           `http://127.0.0.1:${port}`,
           (error) => void manager.loseOwnership(error),
@@ -141,6 +148,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     profiles: options.profiles ?? new ProfileCatalog([]),
     secrets: options.secrets ?? new SecretSources({ definitions: {}, environment: {}, warn: () => {} }),
     durable: durability?.durable,
+    localSnapshots: new LocalSnapshots(snapshotFile),
     url: `http://127.0.0.1:${port}`,
     peers: httpPeers,
     clock: systemClock,
@@ -189,6 +197,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     durable: durability?.durable,
     instances: durability?.instances,
     storeFolder,
+    snapshotFile,
     sockets,
     operations,
     problems,
@@ -212,6 +221,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
 
 async function openDurability(
   folder: string,
+  snapshotFile: SnapshotFile,
   options: TestServerOptions,
   url: string,
   onFenced: (error: SandboxerError) => void,
@@ -229,6 +239,12 @@ async function openDurability(
   });
   const ownership = new Ownership(instances);
   const checkpoints = new CheckpointRepository(store);
-  const snapshots = new SnapshotRepository(store);
-  return { instances, durable: { ownership, checkpoints, snapshots, keepCheckpoints: options.keepCheckpoints ?? 3 } };
+  const mirror = new SnapshotMirror(snapshotFile, () => {});
+  const publisher = (): string => instances.instanceId;
+  const snapshots = new SnapshotRepository(store, { publisher, onChange: mirror.put });
+  await mirror.rebuild(snapshots);
+  return {
+    instances,
+    durable: { ownership, checkpoints, snapshots, keepCheckpoints: options.keepCheckpoints ?? 3 },
+  };
 }

@@ -1,6 +1,49 @@
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import type { Handlers } from "../handler.ts";
+import { pageOfList } from "../page.ts";
 
-export function snapshotsHandlers(_manager: SandboxManager): Partial<Handlers> {
-  return {};
+type SnapshotHandlers = Pick<
+  Handlers,
+  | "createSnapshot"
+  | "listSnapshots"
+  | "getSnapshot"
+  | "updateSnapshot"
+  | "deleteSnapshot"
+  | "restoreSnapshot"
+  | "diffSnapshots"
+  | "forkSandbox"
+  | "rewindSandbox"
+>;
+
+export function snapshotsHandlers(manager: SandboxManager): SnapshotHandlers {
+  return {
+    createSnapshot: async ({ params, body, epoch, options }) => {
+      const sandbox = await manager.running(params.id, epoch);
+      return manager.snapshot(sandbox, { ...body, reason: "request" }, options);
+    },
+    listSnapshots: async ({ query }) => pageOfList(await manager.listSnapshots(query), query),
+    getSnapshot: ({ params, query, signal }) =>
+      manager.getSnapshot(params.id, { verify: query.verify === true, signal }),
+    updateSnapshot: ({ params, body }) => manager.amendSnapshot(params.id, body),
+    deleteSnapshot: async ({ params }) => {
+      await manager.removeSnapshot(params.id);
+      return undefined;
+    },
+    restoreSnapshot: async ({ params, body, options }) => {
+      const { sandbox, token } = await manager.restoreSnapshot(params.id, body ?? {}, options);
+      return { ...manager.describe(sandbox), token };
+    },
+    diffSnapshots: ({ params, query }) => manager.diffSnapshots(params.id, query.to, query.limit),
+    forkSandbox: async ({ params, body, epoch, options }) => {
+      const sandbox = await manager.running(params.id, epoch);
+      const { snapshotId, created } = await manager.fork(sandbox, body, options);
+      const items = created.map((each) => ({ ...manager.describe(each.sandbox), token: each.token }));
+      return { snapshot_id: snapshotId, items };
+    },
+    rewindSandbox: async ({ params, body, epoch, options }) => {
+      const sandbox = await manager.running(params.id, epoch);
+      await manager.rewind(sandbox, body.snapshot_id, options);
+      return manager.describe(sandbox);
+    },
+  };
 }

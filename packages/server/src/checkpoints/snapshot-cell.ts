@@ -1,0 +1,47 @@
+import { randomUUID } from "node:crypto";
+import { AmbiguousWriteError, type ObjectStore } from "../store/store.ts";
+import { encodeCell, type Nonced, successor } from "./snapshot-record.ts";
+
+export interface CellChange<T extends Nonced> {
+  readonly key: string;
+  readonly decode: (body: Uint8Array) => T;
+  /**
+   * What the cell is to be but for its nonces, given what it is; undefined: as it is. Asked again whenever somebody else
+   * was faster; throws to give up.
+   */
+  readonly change: (present: T | undefined) => T | undefined;
+}
+
+export interface ChangedCell<T> {
+  /** What was there when the change was made. */
+  readonly before: T | undefined;
+  /** What was written, or what was left as it was; undefined when there is nothing. */
+  readonly after: T | undefined;
+}
+
+/**
+ * Changes a cell, however many others do. A swap whose answer was lost may have been applied, and another writer may
+ * have been there since: the nonces tell.
+ */
+export async function changeCell<T extends Nonced>(
+  store: ObjectStore,
+  { key, decode, change }: CellChange<T>,
+): Promise<ChangedCell<T>> {
+  const nonce = randomUUID();
+  let sent: ChangedCell<T> | undefined;
+  for (;;) {
+    const cell = await store.readCell(key);
+    const before = cell === undefined ? undefined : decode(cell.body);
+    if (sent !== undefined && before !== undefined && [before.nonce, ...before.history].includes(nonce)) return sent;
+    const wanted = change(before);
+    if (wanted === undefined) return { before, after: before };
+    const after = successor(before, wanted, nonce);
+    try {
+      const { outcome } = await store.swapCell(key, cell?.version, encodeCell(after));
+      if (outcome === "written") return { before, after };
+    } catch (error) {
+      if (!(error instanceof AmbiguousWriteError)) throw error;
+      sent = { before, after };
+    }
+  }
+}

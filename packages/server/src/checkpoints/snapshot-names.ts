@@ -1,0 +1,93 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { ObjectStore } from "../store/store.ts";
+import { changeCell } from "./snapshot-cell.ts";
+import {
+  checkSnapshotName,
+  decodeName,
+  HISTORY_LENGTH,
+  isSnapshotName,
+  nameKey,
+  type StoredName,
+} from "./snapshot-record.ts";
+
+/** Names of snapshots in a store. Each is one cell, so that a name goes from one snapshot to another in one step. */
+export class SnapshotNames {
+  readonly #store: ObjectStore;
+
+  constructor(store: ObjectStore) {
+    this.#store = store;
+  }
+
+  /** The id of the snapshot that has the name; it may be gone. */
+  async holder(name: string): Promise<string | undefined> {
+    if (!isSnapshotName(name)) return undefined;
+    const cell = await this.#store.readCell(nameKey(name));
+    return cell === undefined ? undefined : (decodeName(name, cell.body).snapshot_id ?? undefined);
+  }
+
+  /** Gives the name to a snapshot, whoever has it; tells who had. */
+  async move(name: string, id: string): Promise<string | undefined> {
+    const { before } = await this.#change(name, () => id);
+    return before?.snapshot_id === id ? undefined : (before?.snapshot_id ?? undefined);
+  }
+
+  /** Gives the name to a snapshot if nobody has it, or only one that is gone. */
+  async take(name: string, id: string, isThere: (id: string) => Promise<boolean>): Promise<void> {
+    for (;;) {
+      const seen = await this.holder(name);
+      if (seen === id) return;
+      if (seen !== undefined && (await isThere(seen))) throw nameTaken(name, seen);
+      const { after } = await this.#change(name, (holder) => ((holder ?? undefined) === seen ? id : undefined));
+      if (after?.snapshot_id === id) return;
+    }
+  }
+
+  /** The name is free again, unless somebody else has it by now. */
+  async release(name: string, id: string): Promise<void> {
+    await this.#change(name, (holder) => (holder === id ? null : undefined));
+  }
+
+  /** Keeps a snapshot that is about to be removed from getting the name. False when it has it. */
+  async condemn(name: string, id: string): Promise<boolean> {
+    if (!isSnapshotName(name)) return true;
+    const { after } = await changeCell<StoredName>(this.#store, {
+      key: nameKey(name),
+      decode: (body) => decodeName(name, body),
+      change: (present = unheld(name)) => {
+        if (present.snapshot_id === id) return undefined;
+        return { ...present, collected: [id, ...(present.collected ?? [])].slice(0, HISTORY_LENGTH) };
+      },
+    });
+    return after?.snapshot_id !== id;
+  }
+
+  async #change(name: string, next: (holder: string | null) => string | null | undefined) {
+    checkSnapshotName(name);
+    return await changeCell<StoredName>(this.#store, {
+      key: nameKey(name),
+      decode: (body) => decodeName(name, body),
+      change: (present = unheld(name)) => {
+        const holder = next(present.snapshot_id);
+        if (holder === undefined) return undefined;
+        if (holder !== null && present.collected?.includes(holder) === true) throw collectedMeanwhile(holder);
+        return { ...present, snapshot_id: holder };
+      },
+    });
+  }
+}
+
+function unheld(name: string): StoredName {
+  return { format: 1, name, snapshot_id: null, nonce: "", history: [] };
+}
+
+export function collectedMeanwhile(id: string): SandboxerError {
+  return new SandboxerError("checkpoint_failed", `The snapshot ${id} was collected before it was finished.`, {
+    hint: "Its server was taken for dead while it saved. What a name stood for before is intact; try again.",
+  });
+}
+
+export function nameTaken(name: string, snapshotId: string): SandboxerError {
+  return new SandboxerError("name_taken", `The snapshot ${snapshotId} has the name "${name}".`, {
+    details: { name, snapshot_id: snapshotId },
+  });
+}

@@ -1,0 +1,121 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { ObjectStore } from "../store/store.ts";
+import type { CallOptions } from "../support/call-options.ts";
+import { saveImage } from "./save-image.ts";
+import { changeCell } from "./snapshot-cell.ts";
+import type { CapturedState, NewSnapshot } from "./snapshot-library.ts";
+import { detailsOf } from "./snapshot-details.ts";
+import { collectedMeanwhile } from "./snapshot-names.ts";
+import { decodeSnapshot, filesKey, imageKey, recordKey, type StoredSnapshot } from "./snapshot-record.ts";
+
+/**
+ * One snapshot on its way into a store: announced while it is captured, then its image, then the word that it is ready.
+ * If this server is taken for dead meanwhile, the announcement is condemned by collection, and the last word fails.
+ */
+export class SnapshotSave {
+  readonly #store: ObjectStore;
+  readonly #snapshot: NewSnapshot;
+  readonly #publisher: string;
+
+  constructor(store: ObjectStore, snapshot: NewSnapshot, publisher: string) {
+    this.#store = store;
+    this.#snapshot = snapshot;
+    this.#publisher = publisher;
+  }
+
+  async run(capture: () => Promise<CapturedState>, options: CallOptions): Promise<StoredSnapshot> {
+    const announced = this.#announce();
+    // Met below, after the capture.
+    announced.catch(() => {});
+    try {
+      const captured = await capture();
+      await announced;
+      const written = await this.#write(captured, options);
+      return await this.#publish({ ...written, state: "ready" });
+    } catch (error) {
+      await announced.catch(() => {});
+      await this.#withdraw().catch(() => {});
+      throw error;
+    }
+  }
+
+  async #announce(): Promise<void> {
+    const key = recordKey(this.#snapshot.id);
+    await changeCell<StoredSnapshot>(this.#store, {
+      key,
+      decode: (body) => decodeSnapshot(this.#snapshot.id, body),
+      change: (present) => {
+        if (present !== undefined) throw new SandboxerError("internal", `The fresh name ${key} is taken.`);
+        return announcement(this.#snapshot, this.#publisher);
+      },
+    });
+  }
+
+  async #write({ state, files }: CapturedState, options: CallOptions): Promise<Partial<StoredSnapshot>> {
+    const { id, sandbox_id: sandboxId, created_at: createdAt } = this.#snapshot;
+    const label = { sandboxId, createdAt, parent: null };
+    if (files !== undefined) await this.#store.write(filesKey(id), [files]);
+    const saved = await saveImage(this.#store, imageKey(id), state, label, options);
+    if (saved === "conflict") throw new SandboxerError("internal", `The fresh name ${imageKey(id)} is taken.`);
+    return {
+      kind: state.kind,
+      image_sha256: saved.manifestSha256,
+      size_bytes: saved.sizeBytes,
+      has_files: files !== undefined,
+      details: detailsOf(state),
+    };
+  }
+
+  async #publish(written: Partial<StoredSnapshot>): Promise<StoredSnapshot> {
+    const { id } = this.#snapshot;
+    const { after } = await changeCell<StoredSnapshot>(this.#store, {
+      key: recordKey(id),
+      decode: (body) => decodeSnapshot(id, body),
+      change: (present) => {
+        if (present?.state !== "saving") throw collectedMeanwhile(id);
+        return { ...present, ...written };
+      },
+    });
+    if (after === undefined) throw collectedMeanwhile(id);
+    return after;
+  }
+
+  /** What stays when this fails is for collection: its record says whose it was. */
+  async #withdraw(): Promise<void> {
+    const { id } = this.#snapshot;
+    const { after } = await changeCell<StoredSnapshot>(this.#store, {
+      key: recordKey(id),
+      decode: (body) => decodeSnapshot(id, body),
+      change: (present) =>
+        present?.state === "saving" ? { ...present, state: "removing", removed_by: this.#publisher } : undefined,
+    });
+    // It may be ready in spite of the error, when the answer to that was lost.
+    if (after === undefined || after.state === "removing") await removeSnapshot(this.#store, id);
+  }
+}
+
+/** Removes one that nobody can begin with any more: its record last, by which a removal that was cut short is seen. */
+export async function removeSnapshot(store: ObjectStore, id: string): Promise<void> {
+  await store.delete(imageKey(id));
+  await store.delete(filesKey(id));
+  await store.deleteCell(recordKey(id));
+}
+
+/** What a record says before there is anything to say of its state. */
+export function announcement(snapshot: NewSnapshot, publisher: string): StoredSnapshot {
+  return {
+    ...snapshot,
+    format: 1,
+    state: "saving",
+    problem: null,
+    publisher,
+    kind: "",
+    image_sha256: null,
+    size_bytes: 0,
+    requirements: null,
+    has_files: false,
+    details: {},
+    nonce: "",
+    history: [],
+  };
+}

@@ -1,0 +1,37 @@
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { SnapshotFile } from "../checkpoints/snapshot-file.ts";
+import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
+import { LocalSnapshots } from "../checkpoints/snapshot-local.ts";
+import { SnapshotMirror } from "../checkpoints/snapshot-mirror.ts";
+import { SnapshotRepository } from "../checkpoints/snapshot-repository.ts";
+import type { Instances } from "../lease/instances.ts";
+import { DirectoryStore } from "../store/directory/directory-store.ts";
+import type { ObjectStore } from "../store/store.ts";
+import type { ServerConfig } from "./config.ts";
+
+/** The snapshots of a store; those of a directory are shown in a file beside the server's other records. */
+export async function storedSnapshots(
+  { dataDirectory }: ServerConfig,
+  store: ObjectStore,
+  instances: Instances,
+  log: Logger,
+): Promise<SnapshotLibrary> {
+  const publisher = (): string => instances.instanceId;
+  if (!(store instanceof DirectoryStore)) return new SnapshotRepository(store, { publisher });
+  const file = snapshotFile(dataDirectory);
+  const mirror = new SnapshotMirror(file, (error) =>
+    log.warn({ err: error, path: file.path }, "the record of snapshots could not be brought up to the store"),
+  );
+  const repository = new SnapshotRepository(store, { publisher, onChange: mirror.put });
+  await mirror.rebuild(repository);
+  return repository;
+}
+
+export function localSnapshots({ dataDirectory }: ServerConfig): SnapshotLibrary {
+  return new LocalSnapshots(snapshotFile(dataDirectory));
+}
+
+function snapshotFile(dataDirectory: string): SnapshotFile {
+  return new SnapshotFile(join(dataDirectory, "snapshots.json"));
+}

@@ -1,0 +1,133 @@
+import { asSandboxerError, type CheckpointReference } from "@sandboxer/protocol";
+import type { SandboxHandle, SnapshotPayload } from "../backends/backend.ts";
+import { acquireRequest } from "./acquire-request.ts";
+import { adoptExecution } from "./adopt-execution.ts";
+import type { ManagerContext } from "./context.ts";
+import { discardLostSandbox, watchForEnd } from "./end-of-sandbox.ts";
+import type { Execution } from "./execution.ts";
+import { freezeIfDue } from "./freeze.ts";
+import type { LiveSandbox } from "./live-sandbox.ts";
+import { notRunning } from "./snapshot.ts";
+import { findSnapshot } from "./snapshot-source.ts";
+import { tracked, type Track, type VerbOptions } from "./tracked.ts";
+import { withWorkFolder } from "./work-folder.ts";
+
+/** A copy that runs and is not the sandbox's yet. */
+interface NewCopy {
+  readonly handle: SandboxHandle;
+  readonly execution: Execution | undefined;
+  readonly checkpoint: CheckpointReference | undefined;
+}
+
+/**
+ * Puts a sandbox back to a snapshot, under the same id, token and epoch. The new copy runs, and a durable sandbox's head
+ * names its state, before the present one is ended: when any of that fails, the sandbox goes on as it was.
+ */
+export async function rewindSandbox(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  idOrName: string,
+  options: VerbOptions = {},
+): Promise<void> {
+  const snapshot = await findSnapshot(context, idOrName);
+  options.operation?.concerns({ snapshotId: snapshot.id });
+  const work = { operation: "rewind", sandboxId: sandbox.id, backend: sandbox.facts.backend } as const;
+  await sandbox.queue.run(() =>
+    tracked(context, work, options, async (track) => {
+      checkRunning(sandbox);
+      const copy = await makeCopy(context, sandbox, snapshot.id, track);
+      const lineage = { ...sandbox.facts.lineage, snapshot: snapshot.id };
+      const old = switchTo(context, sandbox, copy, lineage);
+      await context.reported("end of the copy before a rewind", old.destroy());
+      if (copy.checkpoint !== undefined) await tellStore(context, sandbox, copy.checkpoint, lineage);
+      track.lap("publish");
+      context.events.append({
+        type: "sandbox.rewound",
+        sandboxId: sandbox.id,
+        data: { snapshot_id: snapshot.id, name: snapshot.name },
+      });
+    }),
+  );
+}
+
+function checkRunning(sandbox: LiveSandbox): void {
+  if (sandbox.state !== "running") throw notRunning(sandbox);
+}
+
+async function makeCopy(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  snapshotId: string,
+  track: Track,
+): Promise<NewCopy> {
+  return await withWorkFolder(context.options.workDirectory, async (folder) => {
+    const state = await context.snapshots.load(snapshotId, folder, track.options);
+    track.lap("unpack");
+    const request = await acquireRequest(context, sandbox.facts, track.options);
+    const handle = await context.backend(sandbox.facts.backend).acquireFromSnapshot(request, state, track.options);
+    track.lap("backend");
+    try {
+      const execution = await adoptExecution(handle);
+      // Its end, or its loss to another server, is found out by others meanwhile.
+      checkRunning(sandbox);
+      const checkpoint = sandbox.durable ? await publish(context, sandbox, state, track) : undefined;
+      checkRunning(sandbox);
+      return { handle, execution, checkpoint };
+    } catch (thrown) {
+      await context.reported("end of a copy that was not wanted", handle.destroy());
+      const error = asSandboxerError(thrown);
+      if (error.code === "lease_lost") await discardLostSandbox(context, sandbox, error);
+      throw thrown;
+    }
+  });
+}
+
+/** From here on a server that takes the sandbox over gets the state of the snapshot, not what was before. */
+async function publish(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  state: SnapshotPayload,
+  track: Track,
+): Promise<CheckpointReference> {
+  const { checkpoints, ownership } = context.durable;
+  const wallMs = context.options.clock.wallMs();
+  const parent = sandbox.parentCheckpoint;
+  const checkpoint = await checkpoints.save(sandbox.id, state, { ...track.options, wallMs, parent });
+  track.lap("pack");
+  track.sizeBytes = checkpoint.size_bytes;
+  await ownership.publish(sandbox.id, checkpoint);
+  return checkpoint;
+}
+
+/** In one step: whoever speaks to the sandbox afterwards speaks to the new copy. */
+function switchTo(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  { handle, execution, checkpoint }: NewCopy,
+  lineage: LiveSandbox["facts"]["lineage"],
+): SandboxHandle {
+  sandbox.client?.notify({ type: "rewinding" });
+  sandbox.processes.quiesce();
+  const old = sandbox.replaceHandle(handle);
+  sandbox.execution = execution;
+  if (checkpoint !== undefined) sandbox.parentCheckpoint = checkpoint.name;
+  sandbox.amend({ lineage });
+  sandbox.touch(context.nowMs);
+  freezeIfDue(context, sandbox);
+  watchForEnd(context, sandbox);
+  sandbox.client?.notify({ type: "rewound" });
+  return old;
+}
+
+/** Views, and what people ask: the head decides, and it has moved. */
+async function tellStore(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  { name }: CheckpointReference,
+  lineage: LiveSandbox["facts"]["lineage"],
+): Promise<void> {
+  const { checkpoints, ownership, keepCheckpoints } = context.durable;
+  await context.reported("lineage after a rewind", ownership.update(sandbox.id, { lineage }));
+  await context.reported("latest after a rewind", checkpoints.writeLatest(sandbox.id, name));
+  context.behind("removal of old checkpoints", checkpoints.prune(sandbox.id, keepCheckpoints, [name]));
+}

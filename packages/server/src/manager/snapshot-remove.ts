@@ -1,0 +1,21 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { snapshotNotFound } from "../checkpoints/snapshot-library.ts";
+import type { ManagerContext } from "./context.ts";
+import { readDescendants } from "./lineage.ts";
+
+/** Removes a snapshot and its data; refused while a sandbox that lives, or has no other state, began with it. */
+export async function removeSnapshot(context: ManagerContext, idOrName: string): Promise<void> {
+  const { snapshots } = context;
+  const snapshot = await snapshots.get(idOrName);
+  if (snapshot === undefined) throw snapshotNotFound(idOrName);
+  const { id, name, sandbox_id: sandboxId } = snapshot;
+  await snapshots.remove(id, async () => {
+    const dependants = ((await readDescendants(context)).get(id) ?? []).filter(({ needs }) => needs !== undefined);
+    if (dependants.length === 0) return;
+    const words = dependants.map((each) => `${each.name ?? each.sandboxId} (${each.needs})`);
+    throw new SandboxerError("snapshot_in_use", `The snapshot ${id} is needed by ${words.join(", ")}.`, {
+      details: { dependants: dependants.map((each) => ({ sandbox_id: each.sandboxId, reason: each.needs })) },
+    });
+  });
+  context.events.append({ type: "snapshot.deleted", sandboxId, data: { snapshot_id: id, name } });
+}

@@ -1,0 +1,40 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { snapshotNotFound } from "../checkpoints/snapshot-library.ts";
+import type { StoredSnapshot } from "../checkpoints/snapshot-record.ts";
+import type { ManagerContext } from "./context.ts";
+import type { SandboxSource } from "./create.ts";
+
+/** The state of a snapshot, for a new sandbox. */
+export function sourceOf(context: ManagerContext, { id, sandbox_id }: StoredSnapshot, name?: string): SandboxSource {
+  return {
+    lineage: { sandbox_id, checkpoint: null, filesystem_snapshot: name ?? null, snapshot: id },
+    load: (folder, options) => context.snapshots.load(id, folder, options),
+    confirm: async () => {
+      if ((await context.snapshots.get(id)) === undefined) throw snapshotNotFound(id);
+    },
+  };
+}
+
+/** Begins with what has the name now; once more when that was replaced on the way. */
+export async function withNamedSource<Result>(
+  context: ManagerContext,
+  idOrName: string,
+  begin: (source: SandboxSource) => Promise<Result>,
+): Promise<Result> {
+  for (let tried: string | undefined; ;) {
+    const snapshot = await findSnapshot(context, idOrName);
+    try {
+      return await begin(sourceOf(context, snapshot, idOrName));
+    } catch (error) {
+      const hasGone = error instanceof SandboxerError && error.code === "snapshot_not_found";
+      if (!hasGone || snapshot.id === tried) throw error;
+      tried = snapshot.id;
+    }
+  }
+}
+
+export async function findSnapshot(context: ManagerContext, idOrName: string): Promise<StoredSnapshot> {
+  const found = await context.snapshots.get(idOrName);
+  if (found === undefined) throw snapshotNotFound(idOrName);
+  return found;
+}

@@ -1,0 +1,127 @@
+import { randomUUID } from "node:crypto";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { Capabilities } from "../backends/backend.ts";
+import type { CapturedState, NewSnapshot, SavedSnapshot } from "../checkpoints/snapshot-library.ts";
+import { needsStore } from "../checkpoints/snapshot-local.ts";
+import type { ManagerContext } from "./context.ts";
+import type { LiveSandbox } from "./live-sandbox.ts";
+import { encodeFileList } from "./snapshot-file-list.ts";
+import { listFiles } from "./snapshot-walk.ts";
+import { tracked, type Track, type VerbOptions } from "./tracked.ts";
+import { withWorkFolder } from "./work-folder.ts";
+
+export interface CaptureRequest {
+  readonly reason: NewSnapshot["reason"];
+  readonly name?: string | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** Absent: the most that the backend can. */
+  readonly mode?: "full" | "filesystem" | undefined;
+  /** Whether a name that another snapshot has goes over to this one. */
+  readonly replaceName?: boolean;
+}
+
+/**
+ * Captures a running sandbox, which goes on with what it does. Captures of one sandbox are made one after the other. The
+ * list of its files is made right before: what is written in that moment may be in the capture and not in the list.
+ */
+export async function captureSnapshot(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  request: CaptureRequest,
+  options: VerbOptions = {},
+): Promise<SavedSnapshot> {
+  const { backend } = sandbox.facts;
+  const library = context.snapshots;
+  const mode = modeOf(context.backend(backend).capabilities, request.mode, backend);
+  // What runs here has to be kept here: found out before anything is held up for it.
+  if (mode === "full" && !library.keepsBytes) throw needsStore();
+  const operation = request.reason === "named" ? "filesystem_snapshot" : "snapshot";
+  const work = { operation, sandboxId: sandbox.id, backend, reason: request.reason } as const;
+  return await sandbox.queue.run(() =>
+    tracked(context, work, options, async (track) => {
+      if (sandbox.state !== "running") throw notRunning(sandbox);
+      const snapshot = describe(context, sandbox, request, mode);
+      options.operation?.concerns({ snapshotId: snapshot.id });
+      const saved = await withWorkFolder(context.options.workDirectory, (folder) =>
+        library.save(snapshot, () => capture(context, sandbox, mode, folder, track), {
+          ...track.options,
+          replaceName: request.replaceName === true,
+        }),
+      );
+      track.lap("pack");
+      track.sizeBytes = saved.snapshot.size_bytes;
+      tell(context, sandbox, saved);
+      return saved;
+    }),
+  );
+}
+
+export function notRunning({ state }: LiveSandbox): SandboxerError {
+  return new SandboxerError("wrong_state", `The sandbox is ${state}.`, { details: { state } });
+}
+
+function modeOf(
+  { snapshot, filesystemSnapshot }: Capabilities,
+  wanted: CaptureRequest["mode"],
+  backend: string,
+): NewSnapshot["mode"] {
+  const can =
+    wanted === "filesystem" ? filesystemSnapshot : wanted === "full" ? snapshot === "full" : snapshot !== "none";
+  if (can && wanted !== undefined) return wanted;
+  if (can && snapshot !== "none") return snapshot;
+  const what = wanted === undefined ? "no snapshots" : `no ${wanted} snapshots`;
+  throw new SandboxerError("not_supported", `The backend ${backend} has ${what}.`, {
+    details: { snapshot, filesystem_snapshot: filesystemSnapshot },
+  });
+}
+
+function describe(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  { reason, name, labels }: CaptureRequest,
+  mode: NewSnapshot["mode"],
+): NewSnapshot {
+  const { facts } = sandbox;
+  return {
+    id: randomUUID(),
+    name: name ?? null,
+    reason,
+    mode,
+    labels: { ...labels },
+    sandbox_id: sandbox.id,
+    sandbox_name: facts.about.name,
+    parent: facts.lineage.snapshot ?? null,
+    created_at: new Date(context.options.clock.wallMs()).toISOString(),
+    backend: facts.backend,
+    profile: facts.about.profile,
+    spec: { ...facts.spec, labels: facts.labels },
+    key: facts.about.key,
+    spec_hash: facts.about.spec_hash,
+    flags: { ...facts.flags },
+    idle_timeout: facts.idleTimeoutMs / 1000,
+  };
+}
+
+async function capture(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  mode: NewSnapshot["mode"],
+  folder: string,
+  track: Track,
+): Promise<CapturedState> {
+  const { handle } = sandbox;
+  const hasFiles = context.backend(sandbox.facts.backend).capabilities.files;
+  const list = hasFiles ? await listFiles(handle.files, context.options.clock) : undefined;
+  if (hasFiles) track.lap("files");
+  // Backends that keep no more than a record know no other mode.
+  const asked = mode === "full" ? "full" : "filesystem";
+  const state = await handle.snapshot(folder, { ...track.options, mode: asked, leaveRunning: true });
+  track.lap("save");
+  return list === undefined ? { state } : { state, files: await encodeFileList(list) };
+}
+
+function tell(context: ManagerContext, sandbox: LiveSandbox, { snapshot, replacedId }: SavedSnapshot): void {
+  const { id: snapshot_id, name, mode, reason, size_bytes, parent } = snapshot;
+  const data = { snapshot_id, name, mode, reason, size_bytes, parent, replaced: replacedId ?? null };
+  context.events.append({ type: "snapshot.created", sandboxId: sandbox.id, data });
+}
