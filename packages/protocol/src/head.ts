@@ -57,6 +57,7 @@ export const aboutSchema = z.looseObject({
   profile: z.string().nullable().default(null),
   /** Chosen by its user, to find it again. */
   key: z.string().nullable().default(null),
+  spec_hash: z.string().nullable().default(null),
   /** After this it may be destroyed by `expire`. */
   expires_at: z.string().nullable().default(null),
   placement: placementSchema.nullable().default(null),

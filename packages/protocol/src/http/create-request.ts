@@ -5,6 +5,9 @@ import { durationSchema, labelsSchema, nameSchema } from "./common.ts";
 /** Seconds, as over WebSocket, or a duration such as `15m`. */
 const idleTimeoutSchema = z.union([z.number().finite().nonnegative().max(315_360_000), durationSchema]);
 
+/** Chosen by its user, to find a sandbox again: a conversation, a branch, a build. */
+export const keySchema = z.string().min(1).max(256);
+
 /**
  * The body of `POST /v1/sandboxes`. What is absent comes from the profile, then from the server: one with a store makes
  * sandboxes that can be saved, moved and woken again unless told otherwise.
@@ -18,7 +21,7 @@ export const createRequestSchema = z
     inputs: z.record(z.string().min(1).max(128), z.string().max(65_536)).optional(),
     env: environmentSchema.optional(),
     labels: labelsSchema.optional(),
-    key: z.string().min(1).max(256).optional().meta({ description: "Found again by it; see acquire." }),
+    key: keySchema.optional().meta({ description: "Found again by it; see acquire." }),
     ttl: durationSchema.optional(),
     idle_timeout: idleTimeoutSchema.optional(),
     resources: resourcesSchema.optional(),

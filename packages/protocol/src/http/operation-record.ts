@@ -3,6 +3,7 @@ import { timestampSchema } from "./common.ts";
 
 export const OPERATION_KINDS = [
   "create",
+  "acquire",
   "checkpoint",
   "resume",
   "snapshot",

@@ -57,6 +57,8 @@ export const sandboxRecordSchema = z
     image: z.string().nullable(),
     labels: labelsSchema,
     key: z.string().nullable(),
+    /** Of what it is made of: a key with another one asks for another sandbox. */
+    spec_hash: z.string().nullable(),
     network: z.enum(["none", "sandbox"]),
     resources: resourcesSchema,
     flags: sandboxFlagsSchema,
@@ -82,3 +84,14 @@ export const createdSandboxSchema = sandboxRecordSchema
   .extend({ token: z.string().meta({ description: "Told once. Whoever has it can attach." }) })
   .meta({ id: "CreatedSandbox" });
 export type CreatedSandboxRecord = z.infer<typeof createdSandboxSchema>;
+
+/** How a key was answered: with the sandbox that is there, with one from its newest snapshot, or with a fresh one. */
+export const ACQUIRE_TIERS = ["reattached", "restored", "fresh"] as const;
+export type AcquireTier = (typeof ACQUIRE_TIERS)[number];
+
+export const acquiredSandboxSchema = sandboxRecordSchema
+  .extend({
+    tier: z.enum(ACQUIRE_TIERS),
+    token: z.string().nullable().meta({ description: "Of a new sandbox, told once; null for one that was there." }),
+  })
+  .meta({ id: "AcquiredSandbox" });

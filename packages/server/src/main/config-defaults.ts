@@ -16,6 +16,7 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     profilesDirectory: join(configDirectory(sources), "profiles"),
     leaseTtlMs: "15s",
     handoffTimeoutMs: "30s",
+    resumeTtlMs: "7d",
     defaultIdleTimeoutSeconds: "5m",
     keepCheckpoints: "3",
     maxSandboxes: "100",

@@ -17,6 +17,7 @@ export const configSchema = z.object({
   profilesDirectory: path(),
   leaseTtlMs: durationMs(),
   handoffTimeoutMs: durationMs(),
+  resumeTtlMs: durationMs(),
   defaultIdleTimeoutSeconds: durationMs().transform((ms) => ms / 1000),
   keepCheckpoints: integer(1, 1_000_000),
   maxSandboxes: integer(1, 1_000_000),

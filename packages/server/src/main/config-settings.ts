@@ -36,6 +36,11 @@ export const SETTINGS = {
     "SANDBOXER_LEASE_TTL",
     "ownership without a renewal ends (default 15s)",
   ),
+  resumeTtlMs: setting(
+    "--resume-ttl <DURATION>",
+    "SANDBOXER_RESUME_TTL",
+    "a stopped sandbox with a key is there to be taken up again (default 7d)",
+  ),
   handoffTimeoutMs: setting(
     "--handoff-timeout <DURATION>",
     "SANDBOXER_HANDOFF_TIMEOUT",

@@ -1,4 +1,5 @@
-import type { AcquireRequest } from "../backends/backend.ts";
+import type { About } from "@sandboxer/protocol";
+import type { AcquireRequest, SandboxIdentity } from "../backends/backend.ts";
 import { resolveSecretRefs, revealEnvironment } from "../secrets/secret.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import type { ManagerContext } from "./context.ts";
@@ -9,12 +10,20 @@ import type { SandboxFacts } from "./live-sandbox.ts";
  * server: what is kept and stored of it has their names only.
  */
 export async function acquireRequest(
-  { options: { secrets } }: ManagerContext,
-  { sandboxId, spec }: Pick<SandboxFacts, "sandboxId" | "spec">,
+  context: ManagerContext,
+  { sandboxId, spec, about }: Pick<SandboxFacts, "sandboxId" | "spec" | "about">,
   options: CallOptions = {},
 ): Promise<AcquireRequest> {
   const { secretRefs = {}, ...rest } = spec;
-  if (Object.keys(secretRefs).length === 0) return { sandboxId, spec: rest };
-  const values = revealEnvironment(await resolveSecretRefs(secretRefs, secrets, options));
-  return { sandboxId, spec: { ...rest, env: { ...rest.env, ...values } } };
+  const identity = identityOf(context, about);
+  const request = { sandboxId, ...(identity === undefined ? {} : { identity }) };
+  if (Object.keys(secretRefs).length === 0) return { ...request, spec: rest };
+  const values = revealEnvironment(await resolveSecretRefs(secretRefs, context.options.secrets, options));
+  return { ...request, spec: { ...rest, env: { ...rest.env, ...values } } };
+}
+
+/** Undefined for a sandbox without a key: nobody will ask for it by one. */
+export function identityOf({ options }: ManagerContext, { key, spec_hash }: About): SandboxIdentity | undefined {
+  if (key === null || spec_hash === null) return undefined;
+  return { key, specHash: spec_hash, owner: options.installation, idleTtlMs: options.resumeTtlMs };
 }

@@ -73,6 +73,7 @@ function ofFacts(facts: SandboxFacts): Told {
     image: spec.image ?? null,
     labels: { ...facts.labels },
     key: about.key,
+    spec_hash: about.spec_hash,
     network: spec.network,
     resources: inMebibytes(spec.resources),
     flags: { ...facts.flags },

@@ -1,9 +1,11 @@
 import { SandboxerError } from "@sandboxer/protocol";
+import type { SandboxHandle } from "../backends/backend.ts";
 import type { OutlivingRecord } from "../records/sandbox-records.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import type { ManagerContext } from "./context.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 import { LiveSandbox, type SandboxFacts } from "./live-sandbox.ts";
+import type { SandboxPlan } from "./plan.ts";
 import { storedFacts } from "./stored-facts.ts";
 import { tracked, type VerbOptions } from "./tracked.ts";
 
@@ -72,4 +74,31 @@ export async function reviveSandbox(
     if (sandbox.state !== "gone") sandbox.moveTo("gone");
     throw error;
   }
+}
+
+/** Takes up a sandbox that its provider has found by its key, and of which this server knew nothing. */
+export async function adoptOutliving(
+  context: ManagerContext,
+  plan: SandboxPlan,
+  handle: SandboxHandle,
+): Promise<LiveSandbox> {
+  const { backend, spec, labels, flags, idleTimeoutMs, about } = plan;
+  const facts: SandboxFacts = {
+    sandboxId: handle.sandboxId,
+    backend,
+    spec,
+    labels,
+    flags,
+    idleTimeoutMs,
+    about,
+    lineage: { sandbox_id: null, checkpoint: null, filesystem_snapshot: null, snapshot: null },
+    createdAt: new Date(context.options.clock.wallMs()).toISOString(),
+    tokenHash: undefined,
+  };
+  const sandbox = new LiveSandbox(facts, "restoring", context.nowMs, context.onMove(facts.sandboxId));
+  context.admit(sandbox);
+  sandbox.started(handle);
+  watchForEnd(context, sandbox);
+  await noteOutliving(context, facts, false);
+  return sandbox;
 }

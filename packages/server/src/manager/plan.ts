@@ -8,6 +8,7 @@ import {
   type HeadFlags,
 } from "@sandboxer/protocol";
 import type { SandboxSpec } from "../backends/backend.ts";
+import { specHash } from "../backends/spec-hash.ts";
 import { applyProfile, type AppliedProfile } from "../profiles/apply-profile.ts";
 import type { ManagerContext } from "./context.ts";
 import { placeSandbox } from "./place.ts";
@@ -39,9 +40,10 @@ export async function planSandbox(
   const applied = body.profile === undefined ? undefined : applyProfile(profiles.get(body.profile), body);
   const request = applied?.request ?? body;
   const placement = await placeSandbox(applied, request.backend ?? defaultBackend);
+  const spec = specOf(request, applied);
   return {
     backend: placement.backend,
-    spec: specOf(request, applied),
+    spec,
     labels: request.labels ?? {},
     flags: flagsOf(context, request, placement.backend, manner),
     idleTimeoutMs: idleTimeoutMs(request.idle_timeout) ?? defaultIdleTimeoutMs,
@@ -49,6 +51,7 @@ export async function planSandbox(
       name: request.name,
       profile: request.profile,
       key: request.key,
+      spec_hash: request.key === undefined ? null : specHash(placement.backend, spec),
       expires_at: expiresAt(context, request.ttl),
       placement: applied === undefined ? null : placement,
     }),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { createRequestSchema, restoreRequestSchema } from "../create-request.ts";
+import { createRequestSchema, keySchema, restoreRequestSchema } from "../create-request.ts";
 import {
   durationSchema,
   flagSchema,
@@ -10,7 +10,7 @@ import {
   pageQuerySchema,
 } from "../common.ts";
 import { route } from "../route.ts";
-import { createdSandboxSchema, RECORD_STATES, sandboxRecordSchema } from "../sandbox-record.ts";
+import { acquiredSandboxSchema, createdSandboxSchema, RECORD_STATES, sandboxRecordSchema } from "../sandbox-record.ts";
 
 const tag = "sandboxes";
 export const sandboxParams = z.object({ id: z.string().min(1).max(128) });
@@ -51,6 +51,17 @@ export const SANDBOX_ROUTES = {
     response: createdSandboxSchema,
     idempotent: true,
     operation: "create",
+  }),
+  acquireSandbox: route({
+    method: "POST",
+    path: "/v1/sandboxes/acquire",
+    summary: "The sandbox with this key: the one that is there, one from its newest snapshot, or a fresh one.",
+    tag,
+    scope: "use",
+    body: createRequestSchema.extend({ key: keySchema }),
+    status: 200,
+    response: acquiredSandboxSchema,
+    operation: "acquire",
   }),
   listSandboxes: route({
     method: "GET",

@@ -5,6 +5,7 @@ import { pageOfList } from "../page.ts";
 type SandboxHandlers = Pick<
   Handlers,
   | "createSandbox"
+  | "acquireSandbox"
   | "listSandboxes"
   | "getSandbox"
   | "updateSandbox"
@@ -24,6 +25,10 @@ export function sandboxesHandlers(manager: SandboxManager): SandboxHandlers {
     createSandbox: async ({ body, options }) => {
       const { sandbox, token } = await manager.create(body, options);
       return { ...manager.describe(sandbox), token };
+    },
+    acquireSandbox: async ({ body, options }) => {
+      const { sandbox, tier, token } = await manager.acquire(body, options);
+      return { ...manager.describe(sandbox), tier, token };
     },
     listSandboxes: async ({ query }) => pageOfList(await manager.list(query), query),
     getSandbox: ({ params }) => manager.find(params.id),

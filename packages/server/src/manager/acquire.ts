@@ -1,0 +1,153 @@
+import { asSandboxerError, SandboxerError, type AcquireTier, type CreateRequestBody } from "@sandboxer/protocol";
+import { acquireRequest } from "./acquire-request.ts";
+import type { ManagerContext } from "./context.ts";
+import { createSandbox } from "./create.ts";
+import { destroySandbox } from "./destroy.ts";
+import { IN_USE } from "./handoff.ts";
+import { destroyById } from "./destroy-by-id.ts";
+import type { LiveSandbox } from "./live-sandbox.ts";
+import { listSandboxes } from "./look-up.ts";
+import { adoptOutliving } from "./outliving.ts";
+import { planSandbox, type SandboxPlan } from "./plan.ts";
+import { resumeSandbox } from "./resume.ts";
+import { newestSnapshotOf } from "./snapshots-of-key.ts";
+import { restoreFrom } from "./snapshot-restore.ts";
+import type { VerbOptions } from "./tracked.ts";
+
+export interface AcquiredSandbox {
+  readonly sandbox: LiveSandbox;
+  readonly tier: AcquireTier;
+  /** Of a new sandbox. */
+  readonly token: string | null;
+}
+
+type KeyedRequest = CreateRequestBody & { readonly key: string };
+
+/**
+ * The sandbox with a key. First the one that is there, wherever it runs or is stored, if it is made of the same; else one
+ * from the newest snapshot of one that was; else a fresh one. What has the key and is made of something else, and older
+ * ones that fit, are destroyed. Two that ask at once get the same one.
+ */
+export async function acquireSandbox(
+  context: ManagerContext,
+  body: KeyedRequest,
+  options: VerbOptions = {},
+): Promise<AcquiredSandbox> {
+  const acquired = await context.keys.run(body.key, () => acquire(context, body, options));
+  const { sandbox, tier } = acquired;
+  context.events.append({ type: "sandbox.acquired", sandboxId: sandbox.id, data: { key: body.key, tier } });
+  return acquired;
+}
+
+async function acquire(context: ManagerContext, body: KeyedRequest, options: VerbOptions): Promise<AcquiredSandbox> {
+  const plan = await planSandbox(context, body, "durable");
+  const there = (await reattach(context, plan, body.key, options)) ?? (await adoptByKey(context, plan, options));
+  if (there !== undefined) return { sandbox: there, tier: "reattached", token: null };
+  const made = (await restoreNewest(context, plan, body.key, options)) ?? {
+    ...(await createSandbox(context, { plan }, options)),
+    tier: "fresh" as const,
+  };
+  const { claims } = context.options;
+  const isThere = async (id: string): Promise<boolean> =>
+    (await listSandboxes(context, { key: body.key })).some((record) => record.id === id);
+  if (claims === undefined || (await claims.take(body.key, made.sandbox.id, isThere))) return made;
+  // Another server was faster: what it has made is what the key stands for.
+  await destroySandbox(context, made.sandbox);
+  return acquire(context, body, options);
+}
+
+async function restoreNewest(
+  context: ManagerContext,
+  plan: SandboxPlan,
+  key: string,
+  options: VerbOptions,
+): Promise<AcquiredSandbox | undefined> {
+  const snapshot = await newestSnapshotOf(context, key, plan.about.spec_hash);
+  if (snapshot === undefined) return undefined;
+  try {
+    const { about, labels } = plan;
+    return { ...(await restoreFrom(context, snapshot, { labels }, options, about)), tier: "restored" };
+  } catch (error) {
+    context.options.observer.problem("a snapshot of a key could not be restored", { key, error });
+    return undefined;
+  }
+}
+
+/** The newest sandbox with the key that is made of the same and answers. */
+async function reattach(
+  context: ManagerContext,
+  plan: SandboxPlan,
+  key: string,
+  options: VerbOptions,
+): Promise<LiveSandbox | undefined> {
+  let found: LiveSandbox | undefined;
+  for (const { id, spec_hash } of await listSandboxes(context, { key })) {
+    if (found === undefined && spec_hash === plan.about.spec_hash) {
+      found = await healthy(context, id, options);
+      if (found !== undefined) continue;
+    }
+    await context.reported(
+      "end of a sandbox that its key does not stand for any more",
+      destroyById(context, id, undefined),
+    );
+  }
+  return found;
+}
+
+/** One that cannot be had now, because another server uses it, is not replaced: its state would be lost. */
+async function healthy(context: ManagerContext, id: string, options: VerbOptions): Promise<LiveSandbox | undefined> {
+  try {
+    const sandbox = await resumeAmongOthers(context, id, options);
+    await sandbox.handle.ping({ signal: AbortSignal.timeout(PING_MS) });
+    return sandbox;
+  } catch (thrown) {
+    const error = asSandboxerError(thrown);
+    if (MAY_COME_BACK.has(error.code)) throw error;
+    context.options.observer.problem("a sandbox of a key is replaced", { sandboxId: id, error });
+    return undefined;
+  }
+}
+
+/** Others who ask for the same key may be moving it just now: then it is there a moment later. */
+async function resumeAmongOthers(context: ManagerContext, id: string, options: VerbOptions): Promise<LiveSandbox> {
+  const { clock, handoffTimeoutMs } = context.options;
+  const endMs = context.nowMs + handoffTimeoutMs;
+  for (;;) {
+    try {
+      return await resumeSandbox(context, { sandboxId: id }, options);
+    } catch (thrown) {
+      const { code, details } = asSandboxerError(thrown);
+      const moving = code === "lease_held" || code === "wrong_state" || code === "sandbox_in_use";
+      const stays = details["refused"] === IN_USE || details["expires_at"] !== undefined;
+      if (!moving || stays || context.nowMs >= endMs) throw thrown;
+      await clock.sleep(100 + Math.random() * 200);
+    }
+  }
+}
+
+const PING_MS = 10_000;
+
+const MAY_COME_BACK: ReadonlySet<string> = new Set<SandboxerError["code"]>([
+  "lease_held",
+  "sandbox_in_use",
+  "wrong_state",
+  "store_unavailable",
+  "draining",
+  "limit_reached",
+  "no_space",
+  "image_incompatible",
+  "secret_unavailable",
+]);
+
+/** One that its provider has and no record here tells of: another machine has made it. */
+async function adoptByKey(
+  context: ManagerContext,
+  plan: SandboxPlan,
+  options: VerbOptions,
+): Promise<LiveSandbox | undefined> {
+  const backend = context.backend(plan.backend);
+  if (!backend.capabilities.outlivesServer) return undefined;
+  const request = await acquireRequest(context, { sandboxId: "", ...plan }, options);
+  const handle = await backend.tryResume(request, options);
+  return handle === undefined ? undefined : adoptOutliving(context, plan, handle);
+}

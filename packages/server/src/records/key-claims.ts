@@ -1,0 +1,45 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { AmbiguousWriteError, type ObjectStore } from "../store/store.ts";
+
+const claimSchema = z.looseObject({ format: z.literal(1), key: z.string(), sandbox_id: z.string() });
+
+/**
+ * Which sandbox a key stands for, when several servers may be asked for the same key at once: one cell for each key,
+ * changed by compare-and-swap, so that one of them wins and the others see it.
+ */
+export class KeyClaims {
+  readonly #store: ObjectStore;
+
+  constructor(store: ObjectStore) {
+    this.#store = store;
+  }
+
+  /** Whether the key now stands for this sandbox. One that it stood for before counts only if it is still there. */
+  async take(key: string, sandboxId: string, isThere: (sandboxId: string) => Promise<boolean>): Promise<boolean> {
+    const cellKey = `acquire-keys/${createHash("sha256").update(key).digest("hex")}.json`;
+    for (;;) {
+      const cell = await this.#store.readCell(cellKey);
+      const present = cell === undefined ? undefined : decode(cell.body);
+      if (present === sandboxId) return true;
+      if (present !== undefined && (await isThere(present))) return false;
+      const body = Buffer.from(`${JSON.stringify({ format: 1, key, sandbox_id: sandboxId })}\n`);
+      try {
+        const swap = await this.#store.swapCell(cellKey, cell?.version, body);
+        if (swap.outcome === "written") return true;
+      } catch (error) {
+        // What became of it shows at the next look.
+        if (!(error instanceof AmbiguousWriteError)) throw error;
+      }
+    }
+  }
+}
+
+/** What cannot be read stands for nothing. */
+function decode(body: Uint8Array): string | undefined {
+  try {
+    return claimSchema.safeParse(JSON.parse(Buffer.from(body).toString("utf8"))).data?.sandbox_id;
+  } catch {
+    return undefined;
+  }
+}

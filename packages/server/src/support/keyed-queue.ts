@@ -1,0 +1,18 @@
+import { SerialQueue } from "./serial-queue.ts";
+
+/** Work under the same key is done one after the other; under different keys, at the same time. */
+export class KeyedQueue {
+  readonly #queues = new Map<string, { readonly queue: SerialQueue; waiting: number }>();
+
+  async run<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+    const entry = this.#queues.get(key) ?? { queue: new SerialQueue(), waiting: 0 };
+    this.#queues.set(key, entry);
+    entry.waiting += 1;
+    try {
+      return await entry.queue.run(work);
+    } finally {
+      entry.waiting -= 1;
+      if (entry.waiting === 0) this.#queues.delete(key);
+    }
+  }
+}
