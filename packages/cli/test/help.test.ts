@@ -77,12 +77,12 @@ describe.each(leaves)("$path", ({ path, summary }) => {
     expect(examples.length).toBeGreaterThanOrEqual(3);
     for (const example of examples) {
       const lines = wordsOf(example);
-      expect(lines, example).not.toHaveLength(0);
-      for (const argv of lines) expect(await parse(argv), example).not.toBe("");
+      expect({ example, count: lines.length }).not.toMatchObject({ count: 0 });
+      for (const argv of lines) expect({ example, reached: await parse(argv) }).not.toMatchObject({ reached: "" });
     }
     const [first = "", second] = path.split(" ");
     const used = examples.filter((line) => line.includes(`sandboxer ${first}`) && line.includes(second ?? first));
-    expect(used.length, "examples are of this command").toBeGreaterThanOrEqual(1);
+    expect(used.length).toBeGreaterThanOrEqual(1);
   });
 
   test("says what it does", () => expect(summary).toMatch(/^[A-Z].*\.$/));
@@ -96,7 +96,7 @@ test("the overview has every command, and loads none", async () => {
   const io = fakeIo();
   expect(await runProgram(["--help"], io)).toBe(0);
   for (const { name, hidden } of REGISTRY) {
-    expect(io.out().includes(`\n  ${name}`), name).toBe(hidden !== true);
+    expect({ name, shown: io.out().includes(`\n  ${name}`) }).toEqual({ name, shown: hidden !== true });
   }
 });
 

@@ -51,7 +51,7 @@ describe("a target", () => {
   test("is never one that was not named: a name or the beginning of one, and the only such", () => {
     const candidates = fc.uniqueArray(
       fc.record({
-        id: fc.string({ unit: fc.constantFrom(..."0123456789abcdef"), minLength: 8, maxLength: 8 }),
+        id: fc.string({ unit: fc.constantFrom("0", "1", "a", "b"), minLength: 8, maxLength: 8 }),
         name: fc.option(fc.string({ minLength: 1, maxLength: 3 })),
       }),
       {

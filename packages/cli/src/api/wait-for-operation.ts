@@ -1,6 +1,6 @@
-import type { Transport } from "@sandboxer/client/transport";
+import { errorOfFields, type Transport } from "@sandboxer/client/transport";
 import type { OperationRecordBody } from "@sandboxer/protocol";
-import { ERRORS, SandboxerError, type ErrorCode } from "@sandboxer/protocol/errors";
+import { SandboxerError } from "@sandboxer/protocol/errors";
 
 const LOOK_SECONDS = 0.5;
 
@@ -19,7 +19,7 @@ export async function waitForOperation(
   for (;;) {
     const operation = await client.call("getOperation", { params: { id }, query: { wait: LOOK_SECONDS } });
     onProgress(operation);
-    if (operation.state === "failed") throw failureOf(operation);
+    if (operation.state === "failed") throw errorOfFields(operation.error ?? {});
     if (operation.state === "done") return operation;
     if (deadlineMs !== undefined && performance.now() >= deadlineMs) {
       throw new SandboxerError("timeout", `The ${operation.kind} is still under way (${operation.phase ?? "begun"}).`, {
@@ -27,10 +27,4 @@ export async function waitForOperation(
       });
     }
   }
-}
-
-function failureOf({ error, kind }: OperationRecordBody): SandboxerError {
-  if (error === null) return new SandboxerError("internal", `The ${kind} failed.`);
-  const code = Object.hasOwn(ERRORS, error.code) ? (error.code as ErrorCode) : "internal";
-  return new SandboxerError(code, error.message, { hint: error.hint });
 }

@@ -2,8 +2,8 @@ import { createReadStream } from "node:fs";
 import { resolve } from "node:path";
 import { Readable } from "node:stream";
 import { InvalidArgumentError, Option } from "commander";
-import type { Transport } from "@sandboxer/client/transport";
-import { ERRORS, SandboxerError, type ErrorCode } from "@sandboxer/protocol/errors";
+import { errorOfResponse, unreachable, type Transport } from "@sandboxer/client/transport";
+import { SandboxerError } from "@sandboxer/protocol/errors";
 import { defineCommand } from "../define-command.ts";
 import type { Run } from "../run.ts";
 
@@ -34,7 +34,7 @@ export const apiCommand = defineCommand({
       run.say(`${response.status} ${response.statusText}`);
       for (const [name, value] of response.headers) run.say(`${name}: ${value}`);
     }
-    if (!response.ok) throw await failure(response);
+    if (!response.ok) throw await errorOfResponse(response);
     for await (const bytes of response.body ?? []) await run.io.writeBytes("stdout", bytes);
     if (run.io.stdoutIsTerminal) run.io.stdout("\n");
   },
@@ -54,9 +54,7 @@ async function send(run: Run, client: Transport, method: string, path: string): 
       ...(body === undefined ? {} : { body, duplex: "half" }),
     });
   } catch (error) {
-    const { cause } = error as { cause?: { code?: string; message?: string } };
-    const reason = cause?.code ?? cause?.message ?? (error as Error).message;
-    throw new SandboxerError("server_unreachable", `No answer from ${url} (${reason}).`, { cause: error });
+    throw unreachable(url, error);
   }
 }
 
@@ -70,21 +68,6 @@ function bodyOf(run: Run): string | ReadableStream<Uint8Array> | undefined {
   const source =
     file === "-" ? Readable.from(run.io.stdin.bytes()) : createReadStream(resolve(run.io.workingDirectory, file));
   return Readable.toWeb(source) as ReadableStream<Uint8Array>;
-}
-
-/** What the server says went wrong, as every command says it. */
-async function failure(response: Response): Promise<SandboxerError> {
-  const text = await response.text();
-  try {
-    const { code, message, hint, details } = (JSON.parse(text) as { error: Record<string, unknown> }).error;
-    const known = typeof code === "string" && Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : "internal";
-    return new SandboxerError(known, String(message), { hint: String(hint), details: { ...(details as object) } });
-  } catch {
-    const code = response.status === 404 ? "bad_request" : "internal";
-    return new SandboxerError(code, `The server answered with ${response.status}: ${text.slice(0, 200)}`, {
-      hint: "Check the path; /openapi.json has all that there are.",
-    });
-  }
 }
 
 function header(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {

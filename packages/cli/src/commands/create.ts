@@ -1,6 +1,6 @@
 import { defineCommand } from "../define-command.ts";
-import { addCreateOptions, readCreateOptions } from "../options/sandbox.ts";
-import { operate } from "../operate.ts";
+import { makeSandbox } from "../make-sandbox.ts";
+import { addCreateOptions } from "../options/sandbox.ts";
 import { nameOf } from "../output/sandboxes.ts";
 
 export const createCommand = defineCommand({
@@ -9,11 +9,15 @@ export const createCommand = defineCommand({
     "sandboxer create --profile profile.gvisor-default --memory 512 --label team=ml",
     'id=$(sandboxer create) && sandboxer exec "$id" -- uname -a',
   ],
-  details: "The id goes to stdout. With --json the whole record, with the token that is told once.",
+  details:
+    "The id goes to stdout. With --json the whole record, with the token that is told once. With --key the sandbox that\n" +
+    "has this key is taken up, or one made from its newest snapshot; one with this key that is made of something else is\n" +
+    "destroyed.",
   options: addCreateOptions,
   async run(run) {
-    const created = await operate(run, "createSandbox", { body: readCreateOptions(run) });
+    const created = await makeSandbox(run);
     run.print(created, ({ id }) => `${id}\n`);
-    run.say(`${nameOf(created)} is ${created.state} (${created.backend}).`);
+    const how = created.tier === "fresh" ? "" : `, ${created.tier}`;
+    run.say(`${nameOf(created)} is ${created.state} (${created.backend}${how}).`);
   },
 });

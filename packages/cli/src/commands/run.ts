@@ -1,7 +1,7 @@
 import { defineCommand } from "../define-command.ts";
-import { operate } from "../operate.ts";
+import { makeSandbox } from "../make-sandbox.ts";
 import { addExecOptions, readExecOptions } from "../options/exec.ts";
-import { addCreateOptions, readCreateOptions } from "../options/sandbox.ts";
+import { addCreateOptions } from "../options/sandbox.ts";
 
 export const runCommand = defineCommand({
   arguments: "[command...]",
@@ -17,7 +17,7 @@ export const runCommand = defineCommand({
   options: (command) => addCreateOptions(addExecOptions(command)).option("--keep", "do not destroy it"),
   async run(run) {
     const plan = await readExecOptions(run, run.rest(0));
-    const created = await operate(run, "createSandbox", { body: readCreateOptions(run) });
+    const created = await makeSandbox(run);
     const keep = run.flag("keep") || run.text("key") !== undefined;
     const client = await run.client();
     try {

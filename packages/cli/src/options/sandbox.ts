@@ -34,7 +34,7 @@ export function addCreateOptions(command: Command): Command {
     .option("-p, --profile <PROFILE>", "make it as this profile says")
     .option("-b, --backend <BACKEND>", "what makes it")
     .option("--image <IMAGE>", "its root filesystem")
-    .option("-k, --key <KEY>", "take up the sandbox with this key if there is one")
+    .option("-k, --key <KEY>", "take up the sandbox with this key, or make it")
     .option("--from <NAME>", "begin with a named filesystem snapshot")
     .addOption(new Option("--network <KIND>", "its network").choices(["none", "sandbox"]))
     .addOption(new Option("--cpus <N>", "CPUs that it may use").argParser(positiveNumber))

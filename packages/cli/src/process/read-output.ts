@@ -1,9 +1,8 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import type { ReadableStream as NodeReadableStream } from "node:stream/web";
-import type { Transport } from "@sandboxer/client/transport";
+import { errorOfFields, type Transport } from "@sandboxer/client/transport";
 import type { ExecLine } from "@sandboxer/protocol";
-import { ERRORS, SandboxerError, type ErrorCode } from "@sandboxer/protocol/errors";
 
 export interface OutputPiece {
   readonly stream: "stdout" | "stderr";
@@ -32,12 +31,8 @@ export async function readOutput(
         await onPiece({ stream: line.event, data: line.data, offset: line.offset });
         end = line.offset;
       } else if (line.event === "exit") ended = true;
-      else if (line.event === "error") throw errorOf(line);
+      else if (line.event === "error") throw errorOfFields(line);
     }
     return { end, ended };
   });
-}
-
-function errorOf({ code, message, hint }: { code: string; message: string; hint: string }): SandboxerError {
-  return new SandboxerError(Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : "internal", message, { hint });
 }
