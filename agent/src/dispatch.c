@@ -12,7 +12,9 @@
 #include "output.h"
 #include "process.h"
 #include "processtable.h"
+#include "protocol.h"
 #include "restored.h"
+#include "resync.h"
 #include "session.h"
 #include "signals.h"
 #include "spawn.h"
@@ -49,11 +51,12 @@ static const handler handlers[256] = {
     [0x22] = handle_connection_close,
     [0x23] = handle_connection_window,
     [0x30] = handle_process_table,
+    [REQUEST_RESYNC] = handle_resync,
 };
 
 bool dispatch_while_quiesced(uint8_t type) {
     handler serve = handlers[type];
-    return serve == handle_ping || serve == handle_quiesce || serve == handle_resume || serve == handle_restored;
+    return serve == handle_ping || serve == handle_quiesce || serve == handle_resume || serve == handle_restored || serve == handle_resync;
 }
 
 void dispatch(uint8_t *frame, size_t size) {

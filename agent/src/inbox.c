@@ -13,6 +13,7 @@
 #include "outbox.h"
 #include "protocol.h"
 #include "report.h"
+#include "resync.h"
 #include "session.h"
 #include "watch.h"
 
@@ -24,6 +25,7 @@
 static struct buffer arrived;
 static struct buffer postponed; /* whole frames that came while quiesced and wait for RESUME */
 static size_t skip_left;        /* bytes of an oversized frame that are still to come */
+static size_t looked;           /* bytes of the incomplete frame in which there is no RESYNC */
 
 static uint32_t peek_u32(const struct buffer *source, size_t at) {
     const uint8_t *bytes = source->data + source->head + at;
@@ -34,6 +36,15 @@ static uint32_t peek_u32(const struct buffer *source, size_t at) {
 static bool skip(void) {
     size_t available = buffer_size(&arrived);
     size_t skipped = available < skip_left ? available : skip_left;
+    if (resync_possible()) {
+        size_t at = resync_find(arrived.data + arrived.head, available);
+        if (at < available) {
+            buffer_consume(&arrived, at);
+            skip_left = 0;
+            return true;
+        }
+        if (skipped == available) skipped -= resync_tail(available);
+    }
     buffer_consume(&arrived, skipped);
     skip_left -= skipped;
     return skipped > 0;
@@ -56,6 +67,16 @@ static bool postpone(const uint8_t *frame, size_t size) {
     return true;
 }
 
+/* A host that went away in the middle of a frame is followed by one that begins with RESYNC: what came before is dropped. */
+static bool resync_ahead(void) {
+    if (!resync_possible()) return false;
+    size_t available = buffer_size(&arrived);
+    size_t at = looked + resync_find(arrived.data + arrived.head + looked, available - looked);
+    looked = at < available ? 0 : available - resync_tail(available);
+    if (at < available) buffer_consume(&arrived, at);
+    return at < available;
+}
+
 /* Serves the frame at the head; false when it is not complete yet. */
 static bool serve_one(struct buffer *source) {
     if (source == &arrived && skip_left > 0) return skip();
@@ -64,10 +85,13 @@ static bool serve_one(struct buffer *source) {
     uint32_t length = peek_u32(source, 0);
     if (length < FRAME_MINIMUM) {
         report("a frame of %u bytes: the stream has lost its shape", length);
-        session_end(2);
+        if (!resync_possible() || source != &arrived) session_end(2);
+        skip_left = SIZE_MAX;
+        return true;
     }
     if (length > FRAME_MAXIMUM) return refuse_oversized(length);
-    if (available - 4 < length) return false;
+    if (available - 4 < length) return source == &arrived && resync_ahead();
+    looked = 0;
     if (source == &arrived) heartbeat_frame();
     uint8_t *frame = source->data + source->head;
     if (!postpone(frame, 4 + (size_t)length)) dispatch(frame + 4, length);

@@ -6,6 +6,9 @@
 #define FRAME_MAXIMUM 1048576u
 #define CHUNK_MAXIMUM 65536u
 
+/* The only request that is recognised before it is a frame's turn. */
+#define REQUEST_RESYNC 0x31u
+
 #define USER_ID 1000u
 #define USER_GROUP 1000u
 
@@ -17,5 +20,6 @@ enum {
     EVENT_CONNECTION_DATA = 0xC2,
     EVENT_CONNECTION_CLOSED = 0xC3,
     EVENT_READY = 0xC4,
+    EVENT_RESYNCED = 0xC5,
 };
 #endif

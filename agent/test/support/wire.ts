@@ -7,6 +7,7 @@ export const Type = {
   connectionData: 0xc2,
   connectionClosed: 0xc3,
   ready: 0xc4,
+  resynced: 0xc5,
   hello: 0x01,
   ping: 0x02,
   spawn: 0x03,
@@ -36,6 +37,7 @@ export const Type = {
   connectionClose: 0x22,
   connectionWindow: 0x23,
   processTable: 0x30,
+  resync: 0x31,
 } as const;
 
 export const u8 = (value: number): Buffer => Buffer.from([value]);

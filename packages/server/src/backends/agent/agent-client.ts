@@ -69,6 +69,11 @@ export class AgentClient {
     await Promise.all([restored, this.#hello(options), this.#listProcesses(options)]);
   }
 
+  /** First words with an agent that another host has left, once it follows this one (`resync.ts`). */
+  async rejoined(options: RequestOptions = {}): Promise<void> {
+    await Promise.all([this.#hello(options), this.#listProcesses(options)]);
+  }
+
   async ping(options: CallOptions & { timeoutMs?: number } = {}): Promise<void> {
     const nonce = randomBytes(8);
     const check = (reply: PayloadReader): void => {

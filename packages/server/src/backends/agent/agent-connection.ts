@@ -33,6 +33,7 @@ interface Waiting {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
+const REPLACED = "Another server has taken the sandbox over.";
 
 /**
  * Requests and events over the agent's two pipes. Every frame is hostile input: the first one that breaks the
@@ -167,6 +168,9 @@ export class AgentConnection {
         return this.#events.connectionClosed(payload.u32(), lastField(payload, payload.u32()));
       case Reply.ready:
         return this.#ready.resolve();
+      case Reply.resynced:
+        // What comes now is for a host that does not know this one's requests.
+        return this.fail(new SandboxerError("sandbox_failed", REPLACED, { details: { replaced: true } }));
       default:
         throw new MalformedFrameError(`unknown frame type ${frame.type}`);
     }

@@ -32,6 +32,7 @@ export const Request = {
   connectionClose: 0x22,
   connectionWindow: 0x23,
   processTable: 0x30,
+  resync: 0x31,
 } as const;
 
 export const Reply = {
@@ -42,6 +43,7 @@ export const Reply = {
   connectionData: 0xc2,
   connectionClosed: 0xc3,
   ready: 0xc4,
+  resynced: 0xc5,
 } as const;
 
 export type RequestType = (typeof Request)[keyof typeof Request];

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
 import { AgentClient } from "../agent/agent-client.ts";
+import { DEFAULT_ENVIRONMENT, prepareWorkingFolder, SANDBOX_USER, WORKING_FOLDER } from "../agent/user-space.ts";
 import type { AcquireRequest } from "../backend.ts";
 import type { PlacedAgent } from "./agent-placement.ts";
 import { SandboxCgroup, type CgroupLimits, type CgroupVersion } from "./cgroups.ts";
@@ -11,13 +12,12 @@ import { GvisorSandbox } from "./gvisor-sandbox.ts";
 import type { ImageRequirements } from "./image-requirements.ts";
 import { hostNameservers, writeResolverFile } from "./network/nameservers.ts";
 import type { ServerNetwork } from "./network/server-network.ts";
-import { SANDBOX_USER, withNetworkNamespace, WORKING_FOLDER } from "./oci-spec.ts";
+import { withNetworkNamespace } from "./oci-spec.ts";
 import type { RunDirectory } from "./run-directory.ts";
 import { firstReason, Runsc, type AttachedRunsc, type Platform } from "./runsc.ts";
 import { endSandboxProcesses } from "./sandbox-process-tree.ts";
 import type { OciSpec } from "./saved-spec.ts";
 import type { PipeSupply } from "./stdio-pipes.ts";
-import { prepareWorkingFolder } from "./working-folder.ts";
 
 const START_TIMEOUT_MS = 60_000;
 
@@ -45,14 +45,6 @@ export interface Launch {
   readonly imageDirectory?: string;
   readonly onEnded: (sandbox: GvisorSandbox, cleanUp: Promise<void>) => void;
 }
-
-const DEFAULT_ENVIRONMENT = {
-  PATH: "/workspace/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-  HOME: WORKING_FOLDER,
-  USER: "user",
-  LANG: "C.UTF-8",
-  TERM: "xterm-256color",
-};
 
 /** Starts runsc with the agent in it, and gives the sandbox once its agent has answered. On failure nothing is left. */
 export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions): Promise<GvisorSandbox> {

@@ -7,8 +7,6 @@ import type { OciMount, OciSpec, RunnableSpec } from "./saved-spec.ts";
 export type CompleteResources = Required<Omit<Resources, "cpus">> & Pick<Resources, "cpus">;
 
 export const AGENT_FOLDER = "/.sandboxer";
-export const WORKING_FOLDER = "/workspace";
-export const SANDBOX_USER = { uid: 1000, gid: 1000 } as const;
 
 /** What the agent needs as root; what it spawns has another user and none of these. */
 const AGENT_CAPABILITIES = [

@@ -17,7 +17,7 @@ import {
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { RootFilesystem, RootFilesystemIdentity } from "./root-filesystem.ts";
-import { SANDBOX_USER, WORKING_FOLDER } from "../oci-spec.ts";
+import { SANDBOX_USER, WORKING_FOLDER } from "../../agent/user-space.ts";
 
 /** Read-only parts of the host that programs need. No home, no keys, nothing of `/var`. */
 const TOP_FOLDERS = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];

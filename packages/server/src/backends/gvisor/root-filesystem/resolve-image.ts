@@ -1,6 +1,6 @@
-import { mkdir, realpath } from "node:fs/promises";
-import { resolve, sep } from "node:path";
+import { mkdir } from "node:fs/promises";
 import { SandboxerError } from "@sandboxer/protocol";
+import { checkImagePlace, type ImagePlaces } from "../../image-place.ts";
 import { dockerRootFilesystem, ociRootFilesystem } from "./container-image.ts";
 import { directoryRootFilesystem } from "./directory.ts";
 import { hostRootFilesystem } from "./host.ts";
@@ -16,12 +16,8 @@ const RESOLVERS: Readonly<Record<string, Resolver>> = {
   oci: ociRootFilesystem,
 };
 
-export interface ImageResolverOptions {
+export interface ImageResolverOptions extends ImagePlaces {
   readonly cacheDirectory: string;
-  /** Images that the operator named, wherever they are. */
-  readonly trustedImages: readonly string[];
-  /** Where a client's `dir:`, `tar:` and `oci:` images may be: any other path would show the host's files inside. */
-  readonly imageDirectories: readonly string[];
 }
 
 const PATH_SCHEMES = new Set(["dir", "tar", "oci"]);
@@ -57,20 +53,9 @@ export class ImageResolver {
         `The image ${JSON.stringify(image)} is none of host, dir:PATH, tar:PATH, docker:NAME, oci:PATH:TAG.`,
       );
     }
-    if (PATH_SCHEMES.has(scheme)) await this.#checkPlace(image, scheme === "oci" ? rest.replace(/:[^/]*$/, "") : rest);
-    return resolver(image, rest, cacheDirectory);
-  }
-
-  async #checkPlace(image: string, path: string): Promise<void> {
-    if (this.#options.trustedImages.includes(image)) return;
-    // Programs that read it may go up by the letters of the path, past a folder that is not there.
-    const place = await realpath(path).catch(() => resolve(path));
-    for (const directory of this.#options.imageDirectories) {
-      const allowed = await realpath(directory).catch(() => directory);
-      if (place.startsWith(allowed.endsWith(sep) ? allowed : allowed + sep)) return;
+    if (PATH_SCHEMES.has(scheme)) {
+      await checkImagePlace(image, scheme === "oci" ? rest.replace(/:[^/]*$/, "") : rest, this.#options);
     }
-    throw new SandboxerError("permission_denied", `The image ${image} is outside of the server's image folders.`, {
-      hint: `Put it into ${this.#options.imageDirectories.join(" or ")}, or start the server with --image ${image}.`,
-    });
+    return resolver(image, rest, cacheDirectory);
   }
 }

@@ -1,0 +1,69 @@
+import { Buffer } from "node:buffer";
+import { randomBytes } from "node:crypto";
+import type { Readable, Writable } from "node:stream";
+import { PassThrough } from "node:stream";
+import { SandboxerError } from "@sandboxer/protocol";
+import { encodeFrame } from "./frame-decoder.ts";
+import { Reply, Request } from "./frame-types.ts";
+
+/** The variable that tells an agent which token its hosts know. */
+export const RESYNC_VARIABLE = "SANDBOXER_RESYNC";
+const TOKEN_BYTES = 32;
+
+/** Known to the hosts of one agent and to nobody inside its sandbox. */
+export function newResyncToken(): string {
+  return randomBytes(TOKEN_BYTES / 2).toString("hex");
+}
+
+/**
+ * Makes an agent that another host has left follow this one, whatever was cut off in the middle, in either direction:
+ * both sides drop what comes before their frame with the token. Gives the agent's output after that.
+ */
+export async function resync(
+  input: Writable,
+  output: Readable,
+  token: string,
+  options: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined },
+): Promise<Readable> {
+  const following = new PassThrough();
+  const found = Promise.withResolvers<void>();
+  const giveUp = (): void => found.reject(notFollowing(`it did not answer within ${options.timeoutMs} ms`));
+  const onAbort = (): void => found.reject(options.signal?.reason as Error);
+  const onGone = (): void => {
+    following.end();
+    found.reject(notFollowing("it has ended"));
+  };
+  const timer = setTimeout(giveUp, options.timeoutMs);
+  options.signal?.addEventListener("abort", onAbort, { once: true });
+  const marker = encodeFrame(Reply.resynced, 0, Buffer.from(token));
+  let before: Buffer | undefined = Buffer.alloc(0);
+  output.on("data", (chunk: Buffer) => {
+    if (before === undefined) {
+      if (!following.write(chunk)) output.pause();
+      return;
+    }
+    const seen = Buffer.concat([before, chunk]);
+    const at = seen.indexOf(marker);
+    // The marker may come in pieces.
+    before = at >= 0 ? undefined : seen.subarray(Math.max(0, seen.length - marker.length + 1));
+    if (at < 0) return;
+    following.write(seen.subarray(at + marker.length));
+    found.resolve();
+  });
+  following.on("drain", () => output.resume());
+  following.on("close", () => output.destroy());
+  for (const event of ["end", "error", "close"]) output.on(event, onGone);
+  input.write(encodeFrame(Request.resync, 0, Buffer.from(token)));
+  try {
+    options.signal?.throwIfAborted();
+    await found.promise;
+    return following;
+  } finally {
+    clearTimeout(timer);
+    options.signal?.removeEventListener("abort", onAbort);
+  }
+}
+
+function notFollowing(why: string): SandboxerError {
+  return new SandboxerError("sandbox_failed", `The agent inside could not be taken over: ${why}.`);
+}
