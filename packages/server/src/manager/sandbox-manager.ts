@@ -40,6 +40,7 @@ import { freezeSandboxes, isFrozen, thawSandboxes, untilThawed } from "./freeze.
 import { yieldSandbox } from "./handoff.ts";
 import { startExecution } from "./execute.ts";
 import type { Execution } from "./execution.ts";
+import { filesOf } from "./files.ts";
 import { reapIdleSandboxes } from "./idle.ts";
 import { ProcessVerbs } from "./processes/process-verbs.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
@@ -268,6 +269,11 @@ export class SandboxManager {
   /** A call of a client begins that may take long; the function that this gives ends it. */
   hold(sandbox: LiveSandbox): () => void {
     return sandbox.hold(() => this.#context.nowMs);
+  }
+
+  /** The files of a sandbox that runs here, in use until `release` is called. */
+  files(sandboxId: string, epoch?: number): ReturnType<typeof filesOf> {
+    return filesOf(this.#context, sandboxId, epoch);
   }
 
   countOutput(bytes: number): void {

@@ -29,7 +29,12 @@ test("the same key runs once, here, after a handoff and after a restore, and giv
   const first = await here.exec(request, KEY);
   expect(first).toMatchObject({ exit_code: 7, stdout: "x\n", stderr: "err\n" });
   const same = ({ process_id, exit_code, signal, stdout, stderr, truncated }: ExecResult) => ({
-    ...{ process_id, exit_code, signal, stdout, stderr, truncated },
+    process_id,
+    exit_code,
+    signal,
+    stdout,
+    stderr,
+    truncated,
   });
   expect(same(await here.exec(request, KEY))).toEqual(same(first));
   await resume(there);

@@ -1,0 +1,66 @@
+import { posix } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { FileEntry, SandboxFiles } from "../../backends/backend.ts";
+import { refusedEntry } from "./confined-name.ts";
+
+export interface FolderAttributes {
+  readonly mode: number;
+  readonly modifiedNs: bigint;
+}
+
+interface Step {
+  readonly name: string;
+  readonly path: string;
+  attributes: FolderAttributes | undefined;
+}
+
+/**
+ * The way from the root of a tree to where its unpacking is. Every step is a folder that was looked at, never a link, so
+ * that nothing is written elsewhere. A folder gets its mode and time when it is left: then nothing below changes them.
+ */
+export class FolderTrail {
+  readonly #files: SandboxFiles;
+  readonly #root: string;
+  readonly #steps: Step[] = [];
+
+  constructor(files: SandboxFiles, root: string) {
+    this.#files = files;
+    this.#root = root;
+  }
+
+  /** Goes to a folder, which is made where it is missing; gives its path. */
+  async enter(parts: readonly string[], entryName: string, attributes?: FolderAttributes): Promise<string> {
+    let common = 0;
+    while (common < parts.length && this.#steps[common]?.name === parts[common]) common += 1;
+    await this.leave(common);
+    for (const name of parts.slice(common)) {
+      const path = posix.join(this.#here, name);
+      const found = await statOrNothing(this.#files, path);
+      if (found === undefined) await this.#files.makeFolder(path);
+      else if (found.kind !== "folder") throw refusedEntry(entryName, `leads through ${name}, which is no folder`);
+      this.#steps.push({ name, path, attributes: undefined });
+    }
+    const last = this.#steps.at(-1);
+    if (attributes !== undefined && last !== undefined) last.attributes = attributes;
+    return this.#here;
+  }
+
+  /** Leaves folders until so many steps are left. */
+  async leave(depth = 0): Promise<void> {
+    while (this.#steps.length > depth) {
+      const step = this.#steps.pop();
+      if (step?.attributes !== undefined) await this.#files.set(step.path, step.attributes);
+    }
+  }
+
+  get #here(): string {
+    return this.#steps.at(-1)?.path ?? this.#root;
+  }
+}
+
+export async function statOrNothing(files: SandboxFiles, path: string): Promise<FileEntry | undefined> {
+  return files.stat(path).catch((error: unknown) => {
+    if (error instanceof SandboxerError && error.code === "file_not_found") return undefined;
+    throw error;
+  });
+}
