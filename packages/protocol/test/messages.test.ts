@@ -1,15 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  canMove,
-  creationMessageSchema,
-  ERRORS,
-  isSandboxId,
-  LANGUAGES,
-  parseClientMessage,
-  STATUSES,
-  TRANSITIONS,
-} from "../src/index.ts";
+import { canMove, ERRORS, isSandboxId, LANGUAGES, parseClientMessage, STATUSES, TRANSITIONS } from "../src/index.ts";
 import { asSandboxerError, resourcesInBytes, type SandboxState } from "../src/index.ts";
 
 const parse = (value: unknown) => parseClientMessage(JSON.stringify(value));

@@ -34,6 +34,9 @@ export interface SandboxBackend {
     options?: CallOptions,
   ): Promise<SandboxHandle>;
 
+  /** What a sandbox as requested would cost, without making it. Absent, or undefined: it does not say. */
+  estimateCost?(request: AcquireRequest): Promise<CostEstimate | undefined>;
+
   /** Ends what this process started and still runs. */
   close(): Promise<void>;
 }
@@ -48,8 +51,16 @@ export interface Capabilities {
   readonly network: boolean;
   /** CPU, memory, process and disk limits hold. */
   readonly limits: boolean;
+  /** It runs on machines of the operator's own. */
+  readonly selfHosted: boolean;
   /** Its sandboxes live on when the server ends; `tryResume` finds them again by their id. */
   readonly outlivesServer: boolean;
+}
+
+export interface CostEstimate {
+  readonly perHour: number;
+  /** ISO 4217, such as EUR. Estimates in different currencies are not compared. */
+  readonly currency: string;
 }
 
 export interface Health {

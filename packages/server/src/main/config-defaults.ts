@@ -14,6 +14,7 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     dataDirectory: join(baseDirectory(env["XDG_DATA_HOME"], join(homeDirectory, ".local", "share")), "sandboxer"),
     cacheDirectory: join(baseDirectory(env["XDG_CACHE_HOME"], join(homeDirectory, ".cache")), "sandboxer"),
     profilesDirectory: join(configDirectory(sources), "profiles"),
+    repositories: "",
     leaseTtlMs: "15s",
     handoffTimeoutMs: "30s",
     resumeTtlMs: "7d",

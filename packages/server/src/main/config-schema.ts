@@ -15,6 +15,8 @@ export const configSchema = z.object({
   dataDirectory: path(),
   cacheDirectory: path(),
   profilesDirectory: path(),
+  extensions: path().optional(),
+  repositories: paths(),
   leaseTtlMs: durationMs(),
   handoffTimeoutMs: durationMs(),
   resumeTtlMs: durationMs(),
@@ -61,6 +63,16 @@ function durationMs() {
     context.addIssue({ code: "custom", message: `is not a duration. ${DURATION_HINT}` });
     return z.NEVER;
   });
+}
+
+/** Several, with colons between them, as in PATH. */
+function paths() {
+  return z.string().transform((text) =>
+    text
+      .split(":")
+      .filter((part) => part !== "")
+      .map((part) => resolve(part)),
+  );
 }
 
 function path() {

@@ -28,6 +28,12 @@ export const SETTINGS = {
   cacheDirectory: setting("--cache-directory <PATH>", "SANDBOXER_CACHE_DIRECTORY", "engines, agents, verdicts", {
     path: true,
   }),
+  extensions: setting("--extensions <PATH>", "SANDBOXER_EXTENSIONS", "the manifest of your extensions", { path: true }),
+  repositories: setting(
+    "--repositories <PATHS>",
+    "SANDBOXER_REPOSITORIES",
+    "folders, with colons between, that inputs.repo may be in (default none)",
+  ),
   profilesDirectory: setting("--profiles-directory <PATH>", "SANDBOXER_PROFILES_DIRECTORY", "your profiles, *.yaml", {
     path: true,
   }),

@@ -4,6 +4,9 @@ import { CheckpointRepository } from "../checkpoints/checkpoint-repository.ts";
 import { Instances } from "../lease/instances.ts";
 import { Ownership } from "../lease/ownership.ts";
 import type { DurableStore } from "../manager/durable-store.ts";
+import { KeyClaims } from "../records/key-claims.ts";
+import type { SandboxRecords } from "../records/sandbox-records.ts";
+import { StoreSandboxRecords } from "../records/store-sandbox-records.ts";
 import { openStore } from "../store/open-store.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
@@ -13,6 +16,9 @@ import { ringOver } from "./peers.ts";
 export interface Durability {
   readonly durable: DurableStore;
   readonly instances: Instances;
+  /** In the store when other machines use it too; a directory is this machine's. */
+  readonly records: SandboxRecords | undefined;
+  readonly claims: KeyClaims;
 }
 
 /** Opens the store, proves that it keeps its promises, and registers this process among its users. */
@@ -40,7 +46,8 @@ export async function openDurability(
     snapshots: await storedSnapshots(config, store, instances, log),
     keepCheckpoints: config.keepCheckpoints,
   };
-  return { durable, instances };
+  const records = isBucket(config.store) ? new StoreSandboxRecords(store) : undefined;
+  return { durable, instances, records, claims: new KeyClaims(store) };
 }
 
 /** How many sandboxes the store knows; a head that cannot be read is named in the log. */
@@ -51,4 +58,8 @@ export async function countStoredSandboxes(durable: DurableStore, log: Logger): 
     if (error !== undefined) log.warn({ sandboxId, error: error.message }, "a stored sandbox cannot be read");
   }
   return count;
+}
+
+function isBucket(location: string): boolean {
+  return /^(s3|gs):\/\//.test(location);
 }

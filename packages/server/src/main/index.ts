@@ -6,9 +6,11 @@ import { mutationAudit } from "../gateway/http/audit.ts";
 import { authorizer } from "../gateway/http/authorize.ts";
 import type { Service } from "../gateway/http/handler.ts";
 import { createService } from "../gateway/http/handlers/index.ts";
+import type { SandboxBackend } from "../backends/backend.ts";
 import { createHttpServer } from "../gateway/http-server.ts";
 import { Metrics } from "../gateway/metrics.ts";
 import { WebSocketGateway } from "../gateway/websocket/upgrade.ts";
+import { FileSandboxRecords } from "../records/file-sandbox-records.ts";
 import { SandboxManager } from "../manager/sandbox-manager.ts";
 import type { ReportStep } from "../setup/index.ts";
 import { systemClock } from "../support/clock.ts";
@@ -17,9 +19,11 @@ import { prepareBackend, type OpenBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
 import { countStoredSandboxes, openDurability, type Durability } from "./durability.ts";
 import { localSnapshots } from "./snapshots.ts";
+import { installationId } from "./installation.ts";
 import { createObserver } from "./observer.ts";
 import { httpPeers } from "./peers.ts";
 import { openProfiles } from "./profiles.ts";
+import { assembleBackends } from "./providers.ts";
 import { openSecrets } from "./secrets.ts";
 import { VERSION } from "./version.ts";
 
@@ -51,6 +55,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     manager?: SandboxManager;
     service?: Service;
     open?: OpenBackend;
+    backends?: ReadonlyMap<string, SandboxBackend>;
     durability?: Durability;
   } = {};
 
@@ -94,14 +99,19 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     parts.open = await prepared.open(parts.durability?.instances.instanceId ?? randomUUID());
     const { open } = parts;
     const { backend, workDirectory } = open;
+    parts.backends = await assembleBackends(config, backend);
     parts.durability?.instances.listen({
       onLaterId: (id) =>
         void open.noteLaterId(id).catch((error: unknown) => log.warn({ err: error }, "the new id is not noted")),
     });
     parts.manager = new SandboxManager({
-      backends: new Map([[backend.name, backend]]),
+      backends: parts.backends,
       defaultBackend: backend.name,
       profiles,
+      records: parts.durability?.records ?? new FileSandboxRecords(config.dataDirectory),
+      installation: await installationId(config.dataDirectory),
+      resumeTtlMs: config.resumeTtlMs,
+      claims: parts.durability?.claims,
       secrets: openSecrets(config, (message) => log.warn(message)),
       durable: parts.durability?.durable,
       localSnapshots: localSnapshots(config),
@@ -123,6 +133,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
   async function end(): Promise<void> {
     await Promise.race([parts.manager?.drain(), delay(DRAIN_MS, undefined, { ref: false })]);
     await gateway.close(FAREWELL_MS);
+    for (const backend of parts.backends?.values() ?? []) if (backend !== parts.open?.backend) await backend.close();
     await parts.open?.close();
     await parts.durability?.instances.close();
     await app.close();

@@ -36,11 +36,11 @@ export async function planSandbox(
   body: CreateRequestBody,
   manner: Manner,
 ): Promise<SandboxPlan> {
-  const { defaultBackend, defaultIdleTimeoutMs, profiles } = context.options;
+  const { defaultIdleTimeoutMs, profiles } = context.options;
   const applied = body.profile === undefined ? undefined : applyProfile(profiles.get(body.profile), body);
   const request = applied?.request ?? body;
-  const placement = await placeSandbox(applied, request.backend ?? defaultBackend);
   const spec = specOf(request, applied);
+  const placement = await placeSandbox(context, applied, request, spec);
   return {
     backend: placement.backend,
     spec,

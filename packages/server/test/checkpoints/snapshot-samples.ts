@@ -15,6 +15,8 @@ export function newSnapshot(changes: Partial<NewSnapshot> = {}): NewSnapshot {
     created_at: "2026-11-15T05:00:00.000Z",
     backend: "fake",
     profile: null,
+    key: null,
+    spec_hash: null,
     spec: { env: {}, resources: {}, network: "none" },
     flags: {
       enable_checkpoint: true,

@@ -40,6 +40,7 @@ const recordSchema = z.object({
 /** A compose project on a host that is reached by ssh. See docs/extension-sdk.md. */
 export class ComposeSshExtension implements SandboxExtension {
   readonly name = "compose-ssh";
+  readonly selfHosted = true;
   readonly snapshotKind = "workspace-tar";
   readonly shell = true;
   readonly network = true;

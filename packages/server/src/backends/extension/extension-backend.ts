@@ -2,6 +2,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type {
   AcquireRequest,
   Capabilities,
+  CostEstimate,
   Health,
   SandboxBackend,
   SandboxHandle,
@@ -9,7 +10,7 @@ import type {
   SnapshotPayload,
 } from "../backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
-import type { CostEstimate, ExtensionHandle, ExtensionTools, SandboxExtension } from "./extension.ts";
+import type { ExtensionHandle, ExtensionTools, SandboxExtension } from "./extension.ts";
 import { ExtensionSandbox } from "./extension-sandbox.ts";
 import { HandleRecords } from "./handle-records.ts";
 import { asExtensionError, lacking, toolsOf } from "./hooks.ts";
@@ -173,6 +174,7 @@ function capabilitiesOf(extension: SandboxExtension, handlesKept: boolean): Capa
     connect: false,
     network: extension.network === true,
     limits: false,
+    selfHosted: extension.selfHosted === true,
     outlivesServer: handlesKept || extension.find !== undefined,
   };
 }

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import type { AcquireRequest, ExecCommand, Health, SandboxEnd, SnapshotMember } from "../backend.ts";
+import type { AcquireRequest, CostEstimate, ExecCommand, Health, SandboxEnd, SnapshotMember } from "../backend.ts";
 import type { Progress } from "../../support/call-options.ts";
 
 /**
@@ -51,6 +51,8 @@ export interface SandboxExtension {
   readonly shell?: boolean;
   /** Whether sandboxes may ask for a network. */
   readonly network?: boolean;
+  /** It runs on machines of the operator's own. */
+  readonly selfHosted?: boolean;
   /** Nothing inside goes on until `resume`. Both are idempotent. */
   pause?(handle: ExtensionHandle, tools: ExtensionTools): Promise<void>;
   resume?(handle: ExtensionHandle, tools: ExtensionTools): Promise<void>;
@@ -86,12 +88,6 @@ export interface ExtensionSnapshot {
   /** What `snapshot` gave. It went through a store: check it as you would any input. */
   readonly record: ExtensionRecord;
   readonly members: readonly SnapshotMember[];
-}
-
-export interface CostEstimate {
-  readonly perHour: number;
-  /** ISO 4217, such as EUR. Estimates in different currencies are not compared. */
-  readonly currency: string;
 }
 
 /** A command with the sandbox's environment merged in. Terminals are refused before. */

@@ -32,6 +32,7 @@ const CAPABILITIES: Capabilities = {
   connect: true,
   network: false,
   limits: true,
+  selfHosted: true,
   outlivesServer: false,
 };
 

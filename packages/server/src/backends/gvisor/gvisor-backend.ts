@@ -82,6 +82,7 @@ export class GvisorBackend implements SandboxBackend {
       connect: true,
       network: support.ok,
       limits: machine.cgroups !== "none",
+      selfHosted: true,
       outlivesServer: false,
     };
   }

@@ -1,0 +1,79 @@
+import type {
+  AcquireRequest,
+  Capabilities,
+  CostEstimate,
+  Health,
+  SandboxBackend,
+  SandboxHandle,
+  SnapshotPayload,
+} from "./backend.ts";
+import type { CallOptions } from "../support/call-options.ts";
+
+/** What is known of a backend before its code is loaded. */
+export interface BackendProvider {
+  readonly name: string;
+  /** What it can do at most; once it is open, it says itself. */
+  readonly capabilities: Capabilities;
+  open(): Promise<SandboxBackend>;
+}
+
+/** A backend that is opened when it is first used: a server offers many and most users need one. */
+export class LazyBackend implements SandboxBackend {
+  readonly name: string;
+  readonly #provider: BackendProvider;
+  #opening: Promise<SandboxBackend> | undefined;
+  #opened: SandboxBackend | undefined;
+
+  constructor(provider: BackendProvider) {
+    this.name = provider.name;
+    this.#provider = provider;
+  }
+
+  get capabilities(): Capabilities {
+    return this.#opened?.capabilities ?? this.#provider.capabilities;
+  }
+
+  async probe(): Promise<Health> {
+    try {
+      return await (await this.#open()).probe();
+    } catch (error) {
+      return { ok: false, summary: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  async acquire(request: AcquireRequest, options?: CallOptions): Promise<SandboxHandle> {
+    return (await this.#open()).acquire(request, options);
+  }
+
+  async tryResume(request: AcquireRequest, options?: CallOptions): Promise<SandboxHandle | undefined> {
+    return (await this.#open()).tryResume(request, options);
+  }
+
+  async acquireFromSnapshot(
+    request: AcquireRequest,
+    snapshot: SnapshotPayload,
+    options?: CallOptions,
+  ): Promise<SandboxHandle> {
+    return (await this.#open()).acquireFromSnapshot(request, snapshot, options);
+  }
+
+  async estimateCost(request: AcquireRequest): Promise<CostEstimate | undefined> {
+    return (await this.#open()).estimateCost?.(request);
+  }
+
+  async close(): Promise<void> {
+    await (await this.#opening?.catch(() => undefined))?.close();
+  }
+
+  /** An opening that failed is tried again by who comes next. */
+  async #open(): Promise<SandboxBackend> {
+    this.#opening ??= this.#provider.open();
+    try {
+      this.#opened = await this.#opening;
+      return this.#opened;
+    } catch (error) {
+      this.#opening = undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { Capabilities, SandboxBackend } from "../backends/backend.ts";
+import { LazyBackend, type BackendProvider } from "../backends/lazy-backend.ts";
+import type { ServerConfig } from "./config.ts";
+
+const RECORDS_ONLY: Capabilities = {
+  snapshot: "metadata",
+  filesystemSnapshot: false,
+  pty: false,
+  files: false,
+  connect: false,
+  network: false,
+  limits: false,
+  selfHosted: false,
+  outlivesServer: true,
+};
+
+/** What comes with sandboxer beside the default backend. Each is loaded when it is first used. */
+function builtIn(config: ServerConfig): readonly BackendProvider[] {
+  const handlesDirectory = join(config.dataDirectory, "handles");
+  return [
+    {
+      name: "compose-ssh",
+      capabilities: {
+        ...RECORDS_ONLY,
+        snapshot: "filesystem",
+        filesystemSnapshot: true,
+        files: true,
+        network: true,
+        selfHosted: true,
+      },
+      open: async () => {
+        const { ComposeSshExtension } = await import("../backends/compose-ssh/compose-ssh-extension.ts");
+        const { ExtensionBackend } = await import("../backends/extension/extension-backend.ts");
+        const options = { repositoryFolders: config.repositories, temporaryDirectory: tmpdir() };
+        return new ExtensionBackend(new ComposeSshExtension(options));
+      },
+    },
+    {
+      name: "saas-stub",
+      capabilities: RECORDS_ONLY,
+      open: async () => {
+        const { SaasStubExtension } = await import("../backends/saas-stub/saas-stub-extension.ts");
+        const { ExtensionBackend } = await import("../backends/extension/extension-backend.ts");
+        return new ExtensionBackend(new SaasStubExtension(), { handlesDirectory: join(handlesDirectory, "saas-stub") });
+      },
+    },
+  ];
+}
+
+/** Every backend of a server by name: the default one, the others that come along, and those of the manifest. */
+export async function assembleBackends(
+  config: ServerConfig,
+  standard: SandboxBackend,
+): Promise<ReadonlyMap<string, SandboxBackend>> {
+  const backends = new Map<string, SandboxBackend>([[standard.name, standard]]);
+  for (const provider of builtIn(config)) {
+    if (!backends.has(provider.name)) backends.set(provider.name, new LazyBackend(provider));
+  }
+  for (const backend of await extensionBackends(config, new Set(backends.keys()))) {
+    if (backends.has(backend.name)) throw duplicate(backend.name);
+    backends.set(backend.name, backend);
+  }
+  return backends;
+}
+
+/** Loaded at the start, so that a wrong manifest is found then. */
+async function extensionBackends(config: ServerConfig, taken: ReadonlySet<string>): Promise<readonly SandboxBackend[]> {
+  if (config.extensions === undefined) return [];
+  const { loadExtensions } = await import("../backends/extension/load-extensions.ts");
+  const { ExtensionBackend } = await import("../backends/extension/extension-backend.ts");
+  const extensions = await loadExtensions(config.extensions, taken);
+  const handlesDirectory = join(config.dataDirectory, "handles");
+  return [...extensions].map(
+    ([name, extension]) => new ExtensionBackend(extension, { handlesDirectory: join(handlesDirectory, name) }),
+  );
+}
+
+function duplicate(name: string): SandboxerError {
+  return new SandboxerError("bad_request", `There are two backends with the name ${name}.`);
+}
