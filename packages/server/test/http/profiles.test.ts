@@ -1,7 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { profileSchema, type Profile, type SandboxRecord } from "@sandboxer/protocol";
-import { expect, test } from "vitest";
+import { profileSchema, SandboxerError, type Profile, type SandboxRecord, type SnapshotInfo } from "@sandboxer/protocol";
+import { describe, expect, test } from "vitest";
+import { ExtensionBackend } from "../../src/backends/extension/extension-backend.ts";
+import { SaasStubExtension } from "../../src/backends/saas-stub/saas-stub-extension.ts";
 import { ProfileCatalog } from "../../src/profiles/profile-catalog.ts";
 import { SecretSources } from "../../src/secrets/secret-sources.ts";
 import { startTestServer, type TestServer } from "../websocket/support/test-server.ts";
@@ -30,7 +32,8 @@ async function startWithProfiles(...profiles: object[]): Promise<TestServer> {
     environment: { GITHUB: "s3cret-value" },
     warn: () => {},
   });
-  return startTestServer({ profiles: catalogOf(...profiles), secrets });
+  const stub = new ExtensionBackend(new SaasStubExtension());
+  return startTestServer({ profiles: catalogOf(...profiles), secrets, moreBackends: [stub] });
 }
 
 async function outputOf(server: TestServer, id: string, shell: string): Promise<string> {
@@ -82,4 +85,51 @@ test("a secret that cannot be had fails the creation by its name", async () => {
   const failed = await new HttpClient(server).call<ErrorAnswer>("POST", "/v1/sandboxes", { profile: "profile.work" });
   expect([failed.status, failed.body.error.code]).toEqual([503, "secret_unavailable"]);
   expect(failed.body.error.message).toContain("absent");
+});
+
+describe("a profile that names several backends", () => {
+  const ROUTED = {
+    name: "profile.routed",
+    backends: ["saas-stub", "daytona", "fake"],
+    isolation: "none",
+    placement: { price_per_hour: "0.25", currency: "EUR" },
+  };
+
+  test.each([
+    ["explicit", "saas-stub", "the first that is available"],
+    ["prefer-self-hosted", "fake", "the first self-hosted one that is available"],
+    ["lowest-cost", "saas-stub", "the cheapest at 0.25 EUR an hour"],
+  ])("%s picks %s, and the record says why", async (strategy, backend, reason) => {
+    const server = await startWithProfiles({ ...ROUTED, strategy });
+    const http = new HttpClient(server);
+    const { id } = await http.create({ profile: "profile.routed" });
+    const { placement, backend: made } = await http.get(id);
+    expect(made).toBe(backend);
+    expect(placement).toMatchObject({ backend, strategy, reason });
+    const passedOver = placement?.passed_over.map(({ backend: other }) => other);
+    expect(new Set([backend, ...(passedOver ?? [])])).toEqual(new Set(["saas-stub", "daytona", "fake"]));
+    expect(placement?.passed_over).toContainEqual({ backend: "daytona", reason: "this server does not have it" });
+  });
+
+  test("a backend that is not well is passed over", async () => {
+    const server = await startWithProfiles({ ...ROUTED, strategy: "prefer-self-hosted" });
+    server.backend.faults.set("probe", { error: new SandboxerError("backend_unavailable", "no engine") });
+    const http = new HttpClient(server);
+    const made = await http.create({ profile: "profile.routed" });
+    expect(made.backend).toBe("saas-stub");
+    expect(made.placement?.passed_over).toContainEqual({ backend: "fake", reason: "not available: no engine" });
+  });
+
+  test("a stub's snapshot is a record, and its restore a fresh endpoint", async () => {
+    const server = await startWithProfiles(ROUTED);
+    const http = new HttpClient(server);
+    const { id } = await http.create({ profile: "profile.routed", backend: "saas-stub" });
+    const taken = await http.call<SnapshotInfo>("POST", `/v1/sandboxes/${id}/snapshot`);
+    expect(taken.body).toMatchObject({ mode: "metadata", kind: "stub-metadata", backend: "saas-stub" });
+    const restored = await http.call<SandboxRecord>("POST", `/v1/snapshots/${taken.body.id}/restore`);
+    expect(restored.status).toBe(201);
+    expect(restored.body).toMatchObject({ backend: "saas-stub", origin: { snapshot_id: taken.body.id } });
+    const refused = await http.call<ErrorAnswer>("POST", `/v1/sandboxes/${id}/exec`, { shell: "true" });
+    expect([refused.status, refused.body.error.code]).toEqual([422, "not_supported"]);
+  });
 });

@@ -26,6 +26,8 @@ import type { OperationRecord } from "../../../src/manager/observer.ts";
 import { SandboxManager } from "../../../src/manager/sandbox-manager.ts";
 import { httpPeers, ringOver } from "../../../src/main/peers.ts";
 import { ProfileCatalog } from "../../../src/profiles/profile-catalog.ts";
+import { KeyClaims } from "../../../src/records/key-claims.ts";
+import { FileSandboxRecords } from "../../../src/records/file-sandbox-records.ts";
 import type { SecretResolver } from "../../../src/secrets/secret.ts";
 import { SecretSources } from "../../../src/secrets/secret-sources.ts";
 import { openStore } from "../../../src/store/open-store.ts";
@@ -52,6 +54,9 @@ export interface TestServerOptions {
   /** Whether servers ring one another over HTTP (default), besides in the store. */
   readonly ring?: boolean;
   readonly profiles?: ProfileCatalog;
+  readonly moreBackends?: readonly SandboxBackend[];
+  /** Where records of this machine are kept; absent: a folder of its own. */
+  readonly dataFolder?: string;
   readonly secrets?: SecretResolver;
 }
 
@@ -143,9 +148,16 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
           (error) => void manager.loseOwnership(error),
         );
   const manager: SandboxManager = new SandboxManager({
-    backends: new Map([["fake", options.wrapBackend?.(backend) ?? backend]]),
+    backends: new Map([
+      ["fake", options.wrapBackend?.(backend) ?? backend],
+      ...(options.moreBackends ?? []).map((more) => [more.name, more] as const),
+    ]),
     defaultBackend: "fake",
+    records: new FileSandboxRecords(options.dataFolder ?? folder),
     profiles: options.profiles ?? new ProfileCatalog([]),
+    installation: "test",
+    resumeTtlMs: 86_400_000,
+    claims: durability?.claims,
     secrets: options.secrets ?? new SecretSources({ definitions: {}, environment: {}, warn: () => {} }),
     durable: durability?.durable,
     localSnapshots: new LocalSnapshots(snapshotFile),
@@ -225,7 +237,7 @@ async function openDurability(
   options: TestServerOptions,
   url: string,
   onFenced: (error: SandboxerError) => void,
-): Promise<{ durable: DurableStore; instances: Instances }> {
+): Promise<{ durable: DurableStore; instances: Instances; claims: KeyClaims }> {
   const opened = await openStore(folder);
   const store = options.wrapStore?.(opened) ?? opened;
   const instances = await Instances.register({
@@ -245,6 +257,7 @@ async function openDurability(
   await mirror.rebuild(snapshots);
   return {
     instances,
+    claims: new KeyClaims(store),
     durable: { ownership, checkpoints, snapshots, keepCheckpoints: options.keepCheckpoints ?? 3 },
   };
 }
