@@ -97,7 +97,7 @@ const DIED = /^sandboxer:([a-z_]+):(.*)$/m;
 /** The error of a script that ended with an exit code; `stderr` is hostile input, and only its last lines are shown. */
 export function remoteError(placement: ComposePlacement, code: number | undefined, stderr: string): SandboxerError {
   const target = targetOf(placement);
-  if (/no space left on device|disk quota exceeded/i.test(stderr)) {
+  if (/no space left on device|disk quota exceeded|wrote only \d+ of \d+ bytes/i.test(stderr)) {
     return new SandboxerError("no_space", `No space left on the host ${target}.`, {
       hint: `Free space there, below ${placement.base_dir} or where Docker keeps its data.`,
     });

@@ -172,7 +172,7 @@ export const STOP = `
 lock
 paused=$(containers --filter status=paused)
 [ -z "$paused" ] || docker unpause $paused > /dev/null
-compose stop -t 10 >&2 || die docker_down ''
+compose stop >&2 || die docker_down ''
 `;
 export const READ_RECORD = `[ ! -f "$record" ] || cat -- "$record"`;
 

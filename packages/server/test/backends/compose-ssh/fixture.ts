@@ -51,6 +51,7 @@ export class Lab {
     await chmod(folder, 0o777);
     for (const [name, content] of Object.entries({ "compose.yaml": this.composeFile(), ...files })) {
       await writeFile(join(folder, name), content);
+      await chmod(join(folder, name), 0o666);
     }
     return folder;
   }
@@ -61,6 +62,7 @@ export class Lab {
       pull_policy: "never",
       user: "1000:1000",
       command: ["sleep", "infinity"],
+      stop_signal: "SIGKILL",
       working_dir: "/workspace",
       environment: { PATH: HOST_IMAGE_PATH },
       volumes: [".:/workspace", ...hostImageVolumes()],

@@ -1,0 +1,111 @@
+import { existsSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { SandboxerError } from "@sandboxer/protocol";
+import { z } from "zod";
+import type { SandboxExtension } from "./extension.ts";
+import { explain, extensionName, type ManifestEntry, readManifest, wrong } from "./manifest.ts";
+
+const hook = z.custom<(...args: never[]) => unknown>((value) => typeof value === "function", "must be a function");
+
+/** The shape of what a module makes; what the hooks do shows when they are called. */
+const extensionSchema = z.looseObject({
+  name: extensionName,
+  provision: hook,
+  waitReady: hook,
+  teardown: hook,
+  probe: hook.optional(),
+  find: hook.optional(),
+  waitEnd: hook.optional(),
+  snapshotKind: z.enum(["workspace-tar", "stub-metadata"]).optional(),
+  supportsSnapshots: hook.optional(),
+  snapshot: hook.optional(),
+  restoreFromSnapshot: hook.optional(),
+  estimateCost: hook.optional(),
+  exec: hook.optional(),
+  shell: z.boolean().optional(),
+  network: z.boolean().optional(),
+  selfHosted: z.boolean().optional(),
+  pause: hook.optional(),
+  resume: hook.optional(),
+  stop: hook.optional(),
+  close: hook.optional(),
+});
+
+/** Hooks that are of use in company only. */
+const TOGETHER: readonly (readonly [string, string])[] = [
+  ["snapshot", "restoreFromSnapshot"],
+  ["pause", "resume"],
+];
+
+/** What comes with sandboxer, and what no extension may call itself. */
+export type TakenNames = ReadonlySet<string>;
+
+/**
+ * Loads what a manifest names, in its order. A module exports as default a function that is given the entry's options
+ * and makes the extension. All of it is checked before the first one is used, and errors name the file.
+ */
+export async function loadExtensions(
+  manifestPath: string,
+  taken: TakenNames = new Set(),
+): Promise<ReadonlyMap<string, SandboxExtension>> {
+  const path = resolve(manifestPath);
+  const extensions = new Map<string, SandboxExtension>();
+  for (const entry of await readManifest(path)) {
+    if (taken.has(entry.name)) throw wrong(path, `names ${entry.name}, which is the name of a backend already`);
+    extensions.set(entry.name, await loadOne(path, entry));
+  }
+  return extensions;
+}
+
+/** The extension with that name, or an error that lists the ones there are. */
+export function extensionNamed<Extension>(extensions: ReadonlyMap<string, Extension>, name: string): Extension {
+  const found = extensions.get(name);
+  if (found !== undefined) return found;
+  const known = [...extensions.keys()].join(", ");
+  throw new SandboxerError("bad_request", `There is no extension "${name}".`, {
+    hint: known === "" ? "No extension is loaded; name a manifest with --extensions." : `Use one of: ${known}.`,
+  });
+}
+
+async function loadOne(manifestPath: string, entry: ManifestEntry): Promise<SandboxExtension> {
+  const file = locate(manifestPath, entry);
+  let made: unknown;
+  try {
+    const module = (await import(pathToFileURL(file).href)) as { readonly default?: unknown };
+    if (typeof module.default !== "function") throw new Error("it has no default export that is a function");
+    made = await (module.default as (options: ManifestEntry["options"]) => unknown)(entry.options);
+  } catch (thrown) {
+    throw wrong(
+      manifestPath,
+      `names ${entry.name}, and ${file} could not be loaded: ${(thrown as Error).message}`,
+      thrown,
+    );
+  }
+  const result = extensionSchema.safeParse(made);
+  if (!result.success) throw wrong(file, `makes no extension, it ${explain(result.error)}`);
+  if (result.data.name !== entry.name) {
+    throw wrong(manifestPath, `names ${entry.name}, but ${file} makes ${result.data.name}`);
+  }
+  for (const [one, other] of TOGETHER) {
+    if ((result.data[one] === undefined) !== (result.data[other] === undefined)) {
+      throw wrong(file, `must have both ${one} and ${other}, or neither`);
+    }
+  }
+  return made as SandboxExtension;
+}
+
+/** A path as it is, a package as Node finds it from where the manifest is. */
+function locate(manifestPath: string, { name, module }: ManifestEntry): string {
+  if (/^\.{0,2}\//.test(module)) {
+    const file = resolve(dirname(manifestPath), module);
+    if (existsSync(file) && statSync(file).isFile()) return file;
+    throw wrong(manifestPath, `names ${name}, and there is no file ${file}`);
+  }
+  try {
+    return createRequire(manifestPath).resolve(module);
+  } catch (thrown) {
+    throw wrong(manifestPath, `names ${name}, and there is no package ${module} (npm install ${module})`, thrown);
+  }
+}

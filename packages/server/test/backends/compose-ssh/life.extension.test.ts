@@ -1,0 +1,157 @@
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { bash, run, start, eventually, readText, errorCode } from "../contract/programs.ts";
+import { describeServices, Lab, requestFor } from "./fixture.ts";
+import { docker, hostState } from "./host-state.ts";
+
+describeServices("a compose-ssh sandbox", (services) => {
+  const lab = new Lab(services);
+
+  const place = async (): Promise<{ base: string; placement: Record<string, string> }> => {
+    const base = join(await lab.folder(), "base");
+    return { base, placement: { ...services.hosts[0], base_dir: base } };
+  };
+
+  test("has what its repository has, and leaves nothing when it is destroyed, also twice", async () => {
+    const { base, placement } = await place();
+    const compose = JSON.parse(lab.composeFile()) as { services: { app: { volumes: string[] } } };
+    compose.services.app.volumes.push("data:/data");
+    const repo = await lab.repository({
+      "compose.yaml": JSON.stringify({ ...compose, volumes: { data: {} } }),
+      "with space'\"$(x)": "hostile\n",
+    });
+    const backend = lab.backend();
+    const request = requestFor(repo, placement, { env: { TRICKY: `a'b"c$(d)\n\`e\`\\ \ttab` } });
+    const handle = await backend.acquire(request);
+    expect(await readText(handle, "/workspace/with space'\"$(x)")).toBe("hostile\n");
+    const { stdout } = await run(handle, ["sh", "-c", 'printf "%s|%s|%s" "$TRICKY" "$1" "$2"', "sh", "x'\n\n y", "-n"]);
+    expect(stdout).toBe(`a'b"c$(d)\n\`e\`\\ \ttab|x'\n\n y|-n`);
+    expect((await stat(join(base, "sandboxes", request.sandboxId))).isDirectory()).toBe(true);
+    expect((await hostState(services, base)).filter((entry) => entry.startsWith("volume"))).toHaveLength(1);
+    await handle.destroy();
+    await handle.destroy();
+    expect(await hostState(services, base)).toEqual([]);
+  });
+
+  test("a second server finds it by its id, running or stopped; another spec hash or id finds nothing", async () => {
+    const { base, placement } = await place();
+    const request = requestFor(await lab.repository(), placement);
+    const first = lab.backend();
+    const handle = await first.acquire(request);
+    await run(handle, bash("echo kept > note"));
+    await first.close();
+    expect(await handle.ended).toMatchObject({ reason: "destroyed" });
+
+    const identity = { key: "k", specHash: "other", owner: "o", idleTtlMs: 1000 };
+    expect(await lab.backend().tryResume({ ...request, identity })).toBeUndefined();
+    const second = lab.backend();
+    const found = await second.tryResume(request);
+    if (found === undefined) throw new Error("It was not found.");
+    expect(await readText(found, "/workspace/note")).toBe("kept\n");
+    await found.stop();
+    expect(await errorCode(found.ping())).toBe("sandbox_failed");
+    expect(await docker(services, "ps", "-q")).toBe("");
+
+    const started = await lab.backend().tryResume(request);
+    if (started === undefined) throw new Error("It was not started.");
+    expect(await readText(started, "/workspace/note")).toBe("kept\n");
+    expect(await errorCode(lab.backend().acquire(request))).toBe("wrong_state");
+    await started.ping();
+    await started.destroy();
+    expect(await lab.backend().tryResume(request)).toBeUndefined();
+    expect(await hostState(services, base)).toEqual([]);
+  });
+
+  test("what it exits with is told, more commands at once than one connection carries, and its end is seen", async () => {
+    const { base, placement } = await place();
+    const request = requestFor(await lab.repository(), placement);
+    const handle = await lab.backend().acquire(request);
+    expect((await run(handle, bash("exit 255"))).exit).toMatchObject({ code: 255, signal: undefined });
+    // sshd's MaxSessions is 10.
+    const many = await Promise.all(Array.from({ length: 14 }, () => start(handle, bash("read x; echo got $x"))));
+    await Promise.all(many.map((process) => process.writeStdin(Buffer.from("it\n"))));
+    const exits = await Promise.all(many.map((process) => process.exited));
+    expect(exits.map(({ code }) => code)).toEqual(many.map(() => 0));
+    expect(await errorCode(start(handle, bash("true"), { pty: { rows: 1, columns: 1 } }))).toBe("not_supported");
+
+    const container = await docker(services, "ps", "-q", "--filter", `name=${request.sandboxId}`);
+    await docker(services, "kill", container);
+    expect(await handle.ended).toMatchObject({ reason: "crashed" });
+    expect(await errorCode(handle.ping())).toBe("sandbox_failed");
+    await handle.destroy();
+    expect(await hostState(services, base)).toEqual([]);
+  });
+
+  describe("snapshots", () => {
+    test("stay on the host, go by value, and are restored there and on another host", async () => {
+      const { base, placement } = await place();
+      const backend = lab.backend();
+      const handle = await backend.acquire(requestFor(await lab.repository({ data: "first\n" }), placement));
+      await run(handle, bash("echo second >> data"));
+      const taken = await handle.snapshot(await lab.folder(), { mode: "filesystem", leaveRunning: true });
+      const snapshot = JSON.parse(JSON.stringify(taken)) as typeof taken;
+      const { extension, record } = snapshot.requirements as { extension: string; record: Record<string, string> };
+      expect([snapshot.kind, extension]).toEqual(["workspace-tar", "compose-ssh"]);
+      const artifact = join(base, "snapshots", `${record["snapshot_id"]}.tar.gz`);
+      expect(record).toMatchObject({ host: placement["host"], remote_path: artifact });
+      const bytes = await readFile(artifact);
+      expect(Number(record["size_bytes"])).toBe(bytes.length);
+      expect(snapshot.members).toMatchObject([{ name: "workspace.tar.gz", sizeBytes: bytes.length }]);
+      expect(bytes.equals(await readFile(snapshot.members[0]?.path ?? ""))).toBe(true);
+      expect(await errorCode(handle.snapshot(await lab.folder(), { mode: "full", leaveRunning: true }))).toBe(
+        "not_supported",
+      );
+
+      await run(handle, bash("echo third >> data"));
+      // The artifact is there: no bytes need to travel.
+      const here = await backend.acquireFromSnapshot(requestFor("", placement), { ...snapshot, members: [] });
+      expect(await readText(here, "/workspace/data")).toBe("first\nsecond\n");
+      const otherBase = join(await lab.folder(), "base");
+      const other = { ...services.hosts[1], base_dir: otherBase };
+      const elsewhere = lab.backend();
+      const there = await elsewhere.acquireFromSnapshot(requestFor("", other), snapshot);
+      expect(await readText(there, "/workspace/data")).toBe("first\nsecond\n");
+      expect(await readText(handle, "/workspace/data")).toBe("first\nsecond\nthird\n");
+
+      await Promise.all([handle.destroy(), here.destroy(), there.destroy()]);
+      expect(await hostState(services, base)).toEqual([`snapshots/${record["snapshot_id"]}.tar.gz`]);
+    });
+
+    test("that are gone or damaged are refused, and the host is as before", async () => {
+      const { base, placement } = await place();
+      const backend = lab.backend();
+      const handle = await backend.acquire(requestFor(await lab.repository(), placement));
+      const snapshot = await handle.snapshot(await lab.folder(), { mode: "filesystem", leaveRunning: true });
+      await handle.destroy();
+      const otherBase = join(await lab.folder(), "base");
+      const request = requestFor("", { ...services.hosts[1], base_dir: otherBase });
+      const load = (payload: typeof snapshot): Promise<string> =>
+        errorCode(backend.acquireFromSnapshot(request, payload));
+      expect(await load({ ...snapshot, members: [] })).toBe("image_damaged");
+      const [member] = snapshot.members;
+      const wrongFile = join(await lab.repository(), "compose.yaml");
+      expect(await load({ ...snapshot, members: [{ ...member!, path: wrongFile }] })).toBe("image_damaged");
+      expect(await load({ ...snapshot, kind: "docker-image-tar" })).toBe("image_incompatible");
+      expect(await load({ ...snapshot, requirements: { extension: "ext.other", record: {} } })).toBe(
+        "image_incompatible",
+      );
+      expect(await hostState(services, otherBase)).toEqual([]);
+      expect(await hostState(services, base)).toHaveLength(1);
+    });
+  });
+
+  test("a sandbox that is saved to be put down stays still until it is resumed", async () => {
+    const { placement } = await place();
+    const handle = await lab.backend().acquire(requestFor(await lab.repository(), placement));
+    await handle.snapshot(await lab.folder(), { mode: "filesystem", leaveRunning: false });
+    expect(await docker(services, "ps", "-q", "--filter", "status=paused")).not.toBe("");
+    let answered = false;
+    const reading = run(handle, bash("echo here")).then(() => (answered = true));
+    expect(answered).toBe(false);
+    await handle.resume();
+    await reading;
+    await eventually(async () => (await docker(services, "ps", "-q", "--filter", "status=paused")) === "", "the end");
+    await handle.destroy();
+  });
+});
