@@ -3,8 +3,12 @@ import type { FileEntry, SandboxFiles } from "../backends/backend.ts";
 import type { Clock } from "../support/clock.ts";
 import type { FileList, ListedFile } from "./snapshot-file-list.ts";
 
-/** Where the user of a sandbox may write. The rest is the root filesystem, which only its own user changes. */
-const ROOTS = ["/workspace", "/home", "/root", "/srv", "/opt", "/tmp", "/var/tmp", "/usr/local"];
+/** Where users write. The rest is the root filesystem, which nobody inside changes. */
+const ROOTS = ["/workspace", "/home", "/tmp", "/var/tmp"];
+/** Where they write only if the image lets them: these may be as large as the machine they are of. */
+const ROOTS_IF_WRITABLE = ["/root", "/srv", "/opt", "/usr/local"];
+const USER = 1000;
+const WRITABLE_BY_ALL = 0o002;
 const MAX_FILES = 200_000;
 /** Whoever fills a sandbox with folders does not hold up its captures for longer. */
 const MAX_MS = 5_000;
@@ -14,7 +18,10 @@ const FOLDERS_AT_ONCE = 16;
 export async function listFiles(files: SandboxFiles, clock: Clock): Promise<FileList> {
   const found = new Map<string, ListedFile>();
   const deadlineMs = clock.monotonicMs() + MAX_MS;
-  let folders: string[] = [...ROOTS];
+  const writable = await Promise.all(
+    ROOTS_IF_WRITABLE.map(async (root) => ((await isWritable(files, root)) ? [root] : [])),
+  );
+  let folders: string[] = [...ROOTS, ...writable.flat()];
   let truncated = false;
   while (folders.length > 0 && !truncated) {
     const batch = folders.splice(0, FOLDERS_AT_ONCE);
@@ -30,6 +37,11 @@ export async function listFiles(files: SandboxFiles, clock: Clock): Promise<File
     truncated = found.size > MAX_FILES || (folders.length > 0 && clock.monotonicMs() > deadlineMs);
   }
   return { files: found, truncated };
+}
+
+async function isWritable(files: SandboxFiles, folder: string): Promise<boolean> {
+  const entry = await files.stat(folder).catch(() => undefined);
+  return entry !== undefined && (entry.uid === USER || (entry.mode & WRITABLE_BY_ALL) !== 0);
 }
 
 function listed({ kind, sizeBytes, mode, modifiedMs, linkTarget }: FileEntry): ListedFile {
