@@ -2,7 +2,7 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { asSandboxerError, CloseCode } from "@sandboxer/protocol";
+import { asSandboxerError, CloseCode, PROCESS_ATTACH_PATH } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import { WebSocketServer, type WebSocket } from "ws";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
@@ -31,7 +31,7 @@ export interface UpgradeOptions {
 }
 
 const FIRST_MESSAGE_MS = 10_000;
-const PROCESS_PATH = /^\/v1\/sandboxes\/([^/]+)\/processes\/([^/]+)\/attach$/;
+const PROCESS_PATH = new RegExp(`^${PROCESS_ATTACH_PATH.replaceAll(/\{\w+\}/g, "([^/]+)")}$`);
 
 interface Endpoint {
   readonly actor: Actor;

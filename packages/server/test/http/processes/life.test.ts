@@ -1,6 +1,8 @@
 import type { ProcessRecord } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
 import { eventually } from "../../websocket/support/eventually.ts";
+import { KeyFile } from "../../../src/gateway/access/key-file.ts";
+import { temporaryFolder } from "../../websocket/support/temporary-folder.ts";
 import { startTestServer } from "../../websocket/support/test-server.ts";
 import { SandboxClient, text } from "./support.ts";
 
@@ -104,9 +106,7 @@ test("a running process keeps its sandbox from being idle, and its end makes it 
   const box = await SandboxClient.create(server, { idle_timeout: 0.3 });
   const { id } = await box.spawn({ shell: "read x" });
   const sandbox = await server.manager.running(box.id);
-  // Long after its time, nothing has looked at it.
-  await new Promise((resolve) => setTimeout(resolve, 1000));
-  expect(sandbox.state).toBe("running");
+  expect(sandbox.isIdle(Number.MAX_SAFE_INTEGER)).toBe(false);
   await box.stdin(id, "\n");
   await eventually("it is gone", () => sandbox.state === "gone");
 });
@@ -145,4 +145,37 @@ test("calls for a sandbox that is not here say where it is, and an old epoch is 
   await box.call("POST", "/checkpoint");
   const stored = await box.call("POST", "/exec", { shell: "true" });
   expect([stored.status, stored.body.error.details["state"]]).toEqual([409, "stored"]);
+});
+
+test("a key that may only read sees the output, and takes it from nobody", async () => {
+  const file = new KeyFile(await temporaryFolder());
+  const [reader, user] = [
+    await file.create({ name: "reader", scope: "read" }),
+    await file.create({ name: "user", scope: "use" }),
+  ];
+  const server = await startTestServer({ access: { keyFile: file.path } });
+  const { id } = (await server.create({}, { headers: { authorization: `Bearer ${user.text}` } })) as { id: string };
+  const call = async (
+    key: string,
+    method: string,
+    path: string,
+    body?: object,
+  ): Promise<{ status: number; text: string }> => {
+    const response = await fetch(`${server.httpUrl}/v1/sandboxes/${id}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, text: await response.text() };
+  };
+  expect((await call(reader.text, "POST", "/exec", { shell: "true" })).status).toBe(403);
+  const started = await call(user.text, "POST", "/exec", { shell: "echo hi", wait: false });
+  const output = `/processes/${(JSON.parse(started.text) as ProcessRecord).id}/output`;
+  expect((await call(user.text, "GET", `${output}?follow=true`)).text).toContain("exit");
+  expect((await call(reader.text, "GET", `${output}?offset=0`)).text).toContain("hi");
+  expect((await call(reader.text, "GET", `${output}?follow=true`)).status).toBe(403);
+  expect((await call(reader.text, "GET", `${output}?offset=1&acknowledge=true`)).status).toBe(403);
 });

@@ -3,6 +3,7 @@ import type { LiveSandbox } from "../../../manager/live-sandbox.ts";
 import type { ManagedProcess } from "../../../manager/processes/managed-process.ts";
 import { signalNumber } from "../../../manager/processes/signals.ts";
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
+import { requireScope } from "../../access/principal.ts";
 import { bodyBytes } from "../body-bytes.ts";
 import { collectedAnswer, processRecord, startRequest } from "../exec-answer.ts";
 import type { Call, Handlers } from "../handler.ts";
@@ -81,8 +82,10 @@ export function processesHandlers(manager: SandboxManager): Pick<Handlers, Proce
     },
 
     processOutput: async (call) => {
-      const { sandbox, process } = await find(call);
       const { offset, follow, acknowledge, encoding } = call.query;
+      // Both change what others can read.
+      if (follow === true || acknowledge === true) requireScope(call.caller.principal, "use");
+      const { sandbox, process } = await find(call);
       if (follow === true) {
         const onClose = manager.hold(sandbox);
         return followLines(process, { from: offset, encoding, signal: call.signal, onClose });
