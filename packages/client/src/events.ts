@@ -38,7 +38,9 @@ export async function* followEvents(
         { signal: anySignal(signal, end.signal) },
       );
       if (response.body === null) return;
-      for await (const { data } of readServerSentEvents(response.body)) {
+      for await (const { id, data } of readServerSentEvents(response.body)) {
+        if (id !== undefined) cursor = id;
+        if (data === undefined) continue;
         const event = JSON.parse(data) as Answer<"events">["items"][number];
         [cursor, failures] = [event.cursor, 0];
         yield fromWire(event);

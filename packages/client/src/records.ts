@@ -8,6 +8,7 @@ type BodyOf<Name extends JsonRouteName> = Camel<NonNullable<CallInput<Name>["bod
 
 /** The records of the server, as the protocol's table says, with names in camelCase. */
 export type SandboxRecord = Of<"getSandbox">;
+export type AcquireTier = Of<"acquireSandbox">["tier"];
 export type SnapshotRecord = Of<"getSnapshot">;
 export type SnapshotDiff = Of<"diffSnapshots">;
 export type OperationRecord = Camel<WireOperation>;

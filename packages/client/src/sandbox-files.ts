@@ -19,6 +19,7 @@ export interface WriteOptions extends CallOptions {
 }
 
 export interface UploadResult {
+  /** Files and links. */
   readonly files: number;
   readonly bytes: number;
 }

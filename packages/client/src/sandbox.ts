@@ -6,6 +6,7 @@ import type { SandboxProcess } from "./process/process.ts";
 import { Processes, type AttachProcessOptions, type PtyOptions } from "./processes.ts";
 import type { Command, ExecOptions, SpawnOptions } from "./process/start.ts";
 import type {
+  AcquireTier,
   EventRecord,
   ForkSettings,
   HandoffRecord,
@@ -25,7 +26,7 @@ import type {
 import { SandboxCalls, type RoamingOptions } from "./sandbox-calls.ts";
 import { SandboxFiles } from "./sandbox-files.ts";
 import { Sandboxer } from "./sandboxer.ts";
-import type { Answer, CallOptions } from "./wire/call-types.ts";
+import type { Answer, CallInput, CallOptions } from "./wire/call-types.ts";
 import { isSandboxerError } from "./wire/errors.ts";
 import { fromWire, toWire } from "./wire/naming.ts";
 import type { ConnectionOptions } from "./wire/transport.ts";
@@ -52,6 +53,8 @@ export class Sandbox {
   readonly id: string;
   /** Told once, at the creation. Whoever has it can attach. */
   readonly token: string | undefined;
+  /** How `acquire` came by it. */
+  readonly tier: AcquireTier | undefined;
   readonly client: Sandboxer;
   readonly files: SandboxFiles;
   readonly #calls: SandboxCalls;
@@ -61,10 +64,11 @@ export class Sandbox {
 
   constructor(
     client: Sandboxer,
-    record: SandboxRecord & { readonly token?: string },
+    record: SandboxRecord & { readonly token?: string; readonly tier?: AcquireTier },
     options: SandboxHandleOptions = {},
   ) {
-    const { token, ...rest } = record;
+    const { token, tier, ...rest } = record;
+    this.tier = tier;
     this.client = client;
     this.id = record.id;
     this.token = token;
@@ -80,6 +84,15 @@ export class Sandbox {
     const { client, settings } = clientOf(options);
     const { call, handle, rest } = longCall<CreateOptions>({ ...settings, signal: options.signal });
     return Sandbox.#of(client, await client.call("createSandbox", { body: toWire(rest) }, call), handle);
+  }
+
+  /** The sandbox with this key: the one that is there, one from its newest snapshot, or a fresh one; `tier` says which. */
+  static async acquire(key: string, options: Omit<CreateOptions, "key"> & ClientOptions = {}): Promise<Sandbox> {
+    const { client, settings } = clientOf(options);
+    const { call, handle, rest } = longCall<CreateOptions>({ ...settings, signal: options.signal });
+    const body = { ...toWire<NonNullable<CallInput<"createSandbox">["body"]>>(rest), key };
+    const { token, ...record } = await client.call("acquireSandbox", { body }, call);
+    return Sandbox.#of(client, { ...record, ...(token === null ? {} : { token }) }, handle);
   }
 
   /** A handle on a sandbox that is there, running or stored. It is woken when it is used, or by `resume`. */
@@ -111,7 +124,7 @@ export class Sandbox {
 
   static #of(
     client: Sandboxer,
-    record: Answer<"getSandbox"> & { readonly token?: string },
+    record: Answer<"getSandbox"> & { readonly token?: string; readonly tier?: AcquireTier },
     options: SandboxHandleOptions,
   ): Sandbox {
     return new Sandbox(client, fromWire(record), options);

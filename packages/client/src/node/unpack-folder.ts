@@ -7,6 +7,7 @@ import { decodeHeader, paddingOf, type UnknownEntry } from "../tar/decode.ts";
 import type { TarEntry } from "../tar/entry.ts";
 
 export interface UnpackResult {
+  /** Files and links. */
   readonly files: number;
   readonly bytes: number;
 }
@@ -27,7 +28,7 @@ export async function unpackFolder(tar: AsyncIterable<Uint8Array>, folder: strin
       if (parts.length > 0) {
         const finish = await unpackEntry(reader, entry, folder, parts);
         if (finish !== undefined) folders.push(finish);
-        if (entry.kind === "file") [files, bytes] = [files + 1, bytes + entry.sizeBytes];
+        if (entry.kind !== "folder") [files, bytes] = [files + 1, bytes + entry.sizeBytes];
       }
       await reader.skip(paddingOf(entry.sizeBytes));
     }

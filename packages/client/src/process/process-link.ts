@@ -43,6 +43,7 @@ export class ProcessLink {
   readonly #queue: OutputChunk[] = [];
   #started = false;
   #attached = false;
+  #progressed = false;
   #socket: AttachSocket | undefined;
   #wake: () => void = () => {};
   /** The end of what has come; of what the reader has taken; of what the server was told. */
@@ -115,7 +116,7 @@ export class ProcessLink {
     let failures = 0;
     let lastSeenMs = performance.now();
     while (!this.#end.signal.aborted) {
-      this.#attached = false;
+      this.#attached = this.#progressed = false;
       const end = await this.#connect();
       if (end === "exit" || end === "detached") return;
       if (this.#attached) [failures, lastSeenMs] = [0, performance.now()];
@@ -170,6 +171,9 @@ export class ProcessLink {
         this.stdin.taken(event.stdin_bytes);
         return "moving";
       case "exit":
+        // A reader that was too slow for a detached process was passed over; what is still kept is fetched.
+        if (this.#progressed && event.offset > (this.#received ?? 0)) return "moving";
+        if (event.offset > (this.#received ?? 0)) this.#miss(event.offset);
         this.#exit = { exitCode: event.exit_code, signal: event.signal, timedOut: event.timed_out };
         this.stdin.fail(new SandboxerError("wrong_state", "The process has ended."));
         this.#wake();
@@ -193,6 +197,7 @@ export class ProcessLink {
     // What has come twice counts once.
     const repeated = Math.max(0, received - start);
     if (repeated >= data.length) return;
+    this.#progressed = true;
     this.#received = start + data.length;
     this.#queue.push({ stream, data: data.subarray(repeated), offset: this.#received });
     this.#wake();

@@ -13,21 +13,6 @@ export async function pause(ms: number, signal: AbortSignal | undefined): Promis
   }
 }
 
-/** Waits for what cannot be called off itself. */
-export async function abortable<Result>(work: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
-  if (signal === undefined) return work;
-  const { promise, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(signal.reason as Error);
-  if (signal.aborted) onAbort();
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    work.catch(() => {});
-    signal.removeEventListener("abort", onAbort);
-  }
-}
-
 export function anySignal(...signals: readonly (AbortSignal | undefined)[]): AbortSignal | undefined {
   const given = signals.filter((signal) => signal !== undefined);
   return given.length > 1 ? AbortSignal.any(given) : given[0];

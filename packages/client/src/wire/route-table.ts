@@ -20,6 +20,7 @@ type SameRoute<R extends { method: string; path: string }> = PlainRoute & {
  */
 export const ROUTE_TABLE = {
   createSandbox: { method: "POST", path: "/v1/sandboxes", idempotent: true },
+  acquireSandbox: { method: "POST", path: "/v1/sandboxes/acquire" },
   listSandboxes: { method: "GET", path: "/v1/sandboxes" },
   getSandbox: { method: "GET", path: "/v1/sandboxes/{id}" },
   updateSandbox: { method: "PATCH", path: "/v1/sandboxes/{id}" },

@@ -1,7 +1,8 @@
 export interface ServerSentEvent {
   readonly id: string | undefined;
   readonly event: string | undefined;
-  readonly data: string;
+  /** Absent where the server only tells its cursor. */
+  readonly data: string | undefined;
 }
 
 /** Reads an event stream (WHATWG HTML, section 9.2) to its end. */
@@ -16,7 +17,8 @@ export async function* readServerSentEvents(
     rest = lines.pop() ?? "";
     for (const line of lines) {
       if (line === "") {
-        if (fields.data !== undefined) yield { id: fields.id, event: fields.event, data: fields.data };
+        const { id, event, data } = fields;
+        if (id !== undefined || data !== undefined) yield { id, event, data };
         fields = {};
       } else fields = withField(fields, line);
     }

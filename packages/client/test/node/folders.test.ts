@@ -53,7 +53,7 @@ async function facts(folder: string, below = ""): Promise<Record<string, unknown
 
 test("a folder goes into a tar and out of it as it was", async () => {
   const [from, to] = [await madeFolder(), await temporaryFolder()];
-  expect(await unpackFolder(packFolder(from), join(to, "new", "folder"))).toEqual({ files: 3, bytes: 300_014 });
+  expect(await unpackFolder(packFolder(from), join(to, "new", "folder"))).toEqual({ files: 4, bytes: 300_014 });
   expect(await facts(join(to, "new", "folder"))).toEqual(await facts(from));
   await unpackFolder(packFolder(from), join(to, "new", "folder"));
   expect(await facts(join(to, "new", "folder"))).toEqual(await facts(from));

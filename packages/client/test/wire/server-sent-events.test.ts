@@ -15,8 +15,9 @@ async function read(text: string, cuts: readonly number[]): Promise<unknown[]> {
 
 test("events are the same, however the bytes are cut", async () => {
   const text =
-    ": hello\n\nid: 1\r\nevent: a\r\ndata: ä\r\ndata:  b\r\n\r\ndata\n\nid: 2\ndata: {}\n\ndata: unfinished\n";
+    ": hello\n\nid: 0\n\nid: 1\r\nevent: a\r\ndata: ä\r\ndata:  b\r\n\r\ndata\n\nid: 2\ndata: {}\n\ndata: unfinished\n";
   const events = [
+    { id: "0", event: undefined, data: undefined },
     { id: "1", event: "a", data: "ä\n b" },
     { id: undefined, event: undefined, data: "" },
     { id: "2", event: undefined, data: "{}" },
@@ -56,6 +57,18 @@ test("a stream that breaks is taken up again at its cursor", async () => {
     "3",
   ]);
   expect(server.requests[0]?.headers.accept).toBe("text/event-stream");
+});
+
+test("what happens while the first connection is down is not missed", async () => {
+  const beginning: ScriptedAnswer = (response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write("retry: 1000\nid: 7\n\n");
+    setImmediate(() => response.destroy());
+  };
+  const server = await scriptedServer(beginning, stream("8"));
+  const { value } = await new Sandboxer({ url: server.url, retry: { firstDelayMs: 1 } }).events().next();
+  expect(value?.cursor).toBe("8");
+  expect(server.requests[1]?.path).toContain("cursor=7");
 });
 
 test("a refusal ends it, and so does a signal", async () => {
