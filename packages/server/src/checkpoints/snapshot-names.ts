@@ -20,9 +20,14 @@ export class SnapshotNames {
 
   /** The id of the snapshot that has the name; it may be gone. */
   async holder(name: string): Promise<string | undefined> {
-    if (!isSnapshotName(name)) return undefined;
-    const cell = await this.#store.readCell(nameKey(name));
-    return cell === undefined ? undefined : (decodeName(name, cell.body).snapshot_id ?? undefined);
+    return (await this.#read(name))?.snapshot_id ?? undefined;
+  }
+
+  /** Whether a snapshot has the name, or had it and has lost it for good. */
+  async standing(name: string, id: string): Promise<"has" | "had" | "never"> {
+    const record = await this.#read(name);
+    if (record?.snapshot_id === id) return "has";
+    return record?.past.includes(id) === true ? "had" : "never";
   }
 
   /** Gives the name to a snapshot, whoever has it; tells who had. */
@@ -61,6 +66,11 @@ export class SnapshotNames {
     return after?.snapshot_id !== id;
   }
 
+  async #read(name: string): Promise<StoredName | undefined> {
+    const cell = isSnapshotName(name) ? await this.#store.readCell(nameKey(name)) : undefined;
+    return cell === undefined ? undefined : decodeName(name, cell.body);
+  }
+
   async #change(name: string, next: (holder: string | null) => string | null | undefined) {
     checkSnapshotName(name);
     return await changeCell<StoredName>(this.#store, {
@@ -70,14 +80,15 @@ export class SnapshotNames {
         const holder = next(present.snapshot_id);
         if (holder === undefined) return undefined;
         if (holder !== null && present.collected?.includes(holder) === true) throw collectedMeanwhile(holder);
-        return { ...present, snapshot_id: holder };
+        const before = present.snapshot_id === null || present.snapshot_id === holder ? [] : [present.snapshot_id];
+        return { ...present, snapshot_id: holder, past: [...before, ...present.past].slice(0, HISTORY_LENGTH) };
       },
     });
   }
 }
 
 function unheld(name: string): StoredName {
-  return { format: 1, name, snapshot_id: null, nonce: "", history: [] };
+  return { format: 1, name, snapshot_id: null, past: [], nonce: "", history: [] };
 }
 
 export function collectedMeanwhile(id: string): SandboxerError {

@@ -27,8 +27,6 @@ const storedSnapshotSchema = z.looseObject({
   name: z.string().nullable(),
   /** Who removes it; empty for a collection. */
   removed_by: instanceId.optional(),
-  /** The snapshot that took its name over. */
-  superseded_by: z.string().nullable().optional(),
   reason: z.enum(["request", "fork", "named"]),
   mode: z.enum(["full", "filesystem", "metadata"]),
   kind: z.string(),
@@ -72,6 +70,8 @@ const storedNameSchema = z.looseObject({
   format: z.literal(1),
   name: z.string(),
   snapshot_id: z.string().nullable(),
+  /** The snapshots that had it before, newest first. */
+  past: z.array(z.string()),
   /** Snapshots that were removed before they got the name, newest first: none of them may get it. */
   collected: z.array(z.string()).optional(),
   nonce: z.string(),
@@ -122,6 +122,10 @@ export function checkSnapshotName(name: string): void {
   throw new SandboxerError("bad_request", `"${name}" cannot be the name of a snapshot.`, {
     hint: "Use up to 128 letters, digits, dots, dashes and underscores, beginning with a letter or a digit; not a UUID.",
   });
+}
+
+export function snapshotFolder(id: string): string {
+  return `${SNAPSHOTS_FOLDER}/${id}`;
 }
 
 export function recordKey(id: string): string {

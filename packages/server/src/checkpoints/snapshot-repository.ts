@@ -125,7 +125,7 @@ export class SnapshotRepository implements SnapshotLibrary {
     if (typeof name === "string") await this.#names.take(name, id, (other) => this.#isThere(other));
     const amended = await this.#change(id, (record) => ({
       ...record,
-      ...(name === undefined ? {} : { name, superseded_by: null }),
+      ...(name === undefined ? {} : { name }),
       ...(labels === undefined ? {} : { labels: { ...labels } }),
     }));
     if (name !== undefined && present.name !== null && present.name !== name) {
@@ -138,11 +138,10 @@ export class SnapshotRepository implements SnapshotLibrary {
 
   async remove(id: string, refuse: () => Promise<void>): Promise<void> {
     await refuse();
-    const { before } = await this.#swap(id, (record) => ({
-      ...record,
-      state: "removing",
-      removed_by: this.#options.publisher(),
-    }));
+    const { before } = await this.#swap(id, (record) => {
+      if (record.state === "removing") throw snapshotNotFound(id);
+      return { ...record, state: "removing", removed_by: this.#options.publisher() };
+    });
     const state = before?.state ?? "ready";
     try {
       await refuse();
@@ -163,13 +162,9 @@ export class SnapshotRepository implements SnapshotLibrary {
   async #giveName(name: string, id: string, replace: boolean): Promise<string | undefined> {
     try {
       if (!replace) await this.#names.take(name, id, (other) => this.#isThere(other));
-      const replacedId = replace ? await this.#names.move(name, id) : undefined;
-      if (replacedId !== undefined) {
-        await this.#swap(replacedId, (record) => ({ ...record, superseded_by: id })).catch(unlessGone);
-      }
-      return replacedId;
+      return replace ? await this.#names.move(name, id) : undefined;
     } catch (error) {
-      if (error instanceof SandboxerError && error.code === "name_taken") await removeSnapshot(this.#store, id);
+      if (error instanceof SandboxerError && error.code === "name_taken") await this.remove(id, async () => {});
       throw error;
     }
   }
@@ -250,8 +245,4 @@ export class SnapshotRepository implements SnapshotLibrary {
 function unlessUnreadable(error: unknown): undefined {
   if (error instanceof SandboxerError && error.code === "image_damaged") return undefined;
   throw error;
-}
-
-function unlessGone(error: unknown): void {
-  if (!(error instanceof SandboxerError) || error.code !== "snapshot_not_found") throw error;
 }

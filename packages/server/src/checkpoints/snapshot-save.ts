@@ -6,7 +6,14 @@ import { changeCell } from "./snapshot-cell.ts";
 import type { CapturedState, NewSnapshot } from "./snapshot-library.ts";
 import { detailsOf } from "./snapshot-details.ts";
 import { collectedMeanwhile } from "./snapshot-names.ts";
-import { decodeSnapshot, filesKey, imageKey, recordKey, type StoredSnapshot } from "./snapshot-record.ts";
+import {
+  decodeSnapshot,
+  filesKey,
+  imageKey,
+  recordKey,
+  snapshotFolder,
+  type StoredSnapshot,
+} from "./snapshot-record.ts";
 
 /**
  * One snapshot on its way into a store: announced while it is captured, then its image, then the word that it is ready.
@@ -99,6 +106,8 @@ export async function removeSnapshot(store: ObjectStore, id: string): Promise<vo
   await store.delete(imageKey(id));
   await store.delete(filesKey(id));
   await store.deleteCell(recordKey(id));
+  // From here on nobody can publish under this id: what is left is an empty folder, or what a dead server still writes.
+  await store.deleteTree(snapshotFolder(id));
 }
 
 /** What a record says before there is anything to say of its state. */

@@ -70,7 +70,7 @@ export async function collectSnapshots(
     const verdict = await judgeSnapshot(snapshot.record, {
       survey,
       lives: async (instanceId) => instanceId !== "" && !(await isGone(context.store, servers, instanceId)),
-      hasName: async (name) => (await names.holder(name)) === snapshot.id,
+      standing: async (name) => await names.standing(name, snapshot.id),
     });
     if (verdict === "garbage") condemned.push(snapshot);
     else if (verdict !== "keep") parts.push(leftAlone(recordKey(snapshot.id), verdict));

@@ -6,7 +6,8 @@ export interface SnapshotRules {
   readonly survey: Pick<Survey, "neededSnapshots" | "complete">;
   /** Whether a server may still act. */
   readonly lives: (instanceId: string) => Promise<boolean>;
-  readonly hasName: (name: string) => Promise<boolean>;
+  /** Whether it has a name, or had it. */
+  readonly standing: (name: string) => Promise<"has" | "had" | "never">;
 }
 
 /**
@@ -15,7 +16,7 @@ export interface SnapshotRules {
  */
 export async function judgeSnapshot(
   record: StoredSnapshot | "absent" | "unreadable",
-  { survey, lives, hasName }: SnapshotRules,
+  { survey, lives, standing }: SnapshotRules,
 ): Promise<"keep" | "garbage" | LeftReason> {
   if (record === "absent") return "garbage";
   if (record === "unreadable") return "its record cannot be read";
@@ -23,16 +24,17 @@ export async function judgeSnapshot(
   if (state === "saving") return (await lives(publisher)) ? "a save may be under way" : "garbage";
   if (state === "removing") {
     if (await lives(record.removed_by ?? "")) return "a removal may be under way";
-  } else if (!(await hasLostItsName(record, { lives, hasName }))) return "keep";
+  } else if (!(await hasLostItsName(record, { lives, standing }))) return "keep";
   if (survey.neededSnapshots.has(record.id)) return "in use";
   return survey.complete ? "garbage" : "a head that cannot be read may name it";
 }
 
 /** Taken under a name, over WebSocket, that is another's now, or that it never got because its server died. */
 async function hasLostItsName(
-  { reason, name, publisher, superseded_by }: StoredSnapshot,
-  { lives, hasName }: Pick<SnapshotRules, "lives" | "hasName">,
+  { reason, name, publisher }: StoredSnapshot,
+  { lives, standing }: Pick<SnapshotRules, "lives" | "standing">,
 ): Promise<boolean> {
-  if (reason !== "named" || name === null || (await hasName(name))) return false;
-  return superseded_by != null || !(await lives(publisher));
+  if (reason !== "named" || name === null) return false;
+  const stands = await standing(name);
+  return stands === "had" || (stands === "never" && !(await lives(publisher)));
 }

@@ -42,6 +42,7 @@ function withoutMovingHeads(store: ObjectStore): ObjectStore {
 export function withoutCondemning(store: ObjectStore): ObjectStore {
   return replaced(store, {
     deleteCell: async (key) => (key.endsWith("/record.json") ? undefined : await store.deleteCell(key)),
+    deleteTree: async () => {},
     swapCell: async (key, expected, body) =>
       key.endsWith("/record.json")
         ? { outcome: "written", version: expected ?? "" }

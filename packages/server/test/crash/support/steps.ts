@@ -25,6 +25,12 @@ const asks = swaps((head) => head.want !== null && head.want.refused === undefin
 const deletes = swaps((head) => head.state === "deleted");
 const isImage = ({ key }: StoreCall): boolean => /\/checkpoint_\d+\.img$/.test(key);
 const writesImage = (call: StoreCall): boolean => call.operation === "write" && isImage(call);
+const swapsCell =
+  (pattern: RegExp): Step["isAt"] =>
+  ({ operation, key }) =>
+    operation === "swapCell" && pattern.test(key);
+const writesSnapshot = ({ operation, key }: StoreCall): boolean =>
+  operation === "write" && /^snapshots\/.*\/image\.img$/.test(key);
 
 /**
  * The steps of a sandbox's life between which a server may die. Each is seen from the store: what happens between two
@@ -49,6 +55,11 @@ export const STEPS = {
     moment: "after",
     isAt: ({ operation, head }) => operation === "readCell" && head != null && head.want !== null,
   },
+  "a snapshot is announced": { moment: "after", isAt: swapsCell(/^snapshots\/.*\/record\.json$/) },
+  "half of a snapshot's image is written": { moment: "within", isAt: writesSnapshot },
+  "a snapshot's image is written": { moment: "after", isAt: writesSnapshot },
+  "a snapshot is about to get its name": { moment: "before", isAt: swapsCell(/^snapshot-names\//) },
+  "a snapshot has its name": { moment: "after", isAt: swapsCell(/^snapshot-names\//) },
   "the head is about to become a tombstone": { moment: "before", isAt: deletes },
   "the head is a tombstone": { moment: "after", isAt: deletes },
 } as const satisfies Record<string, Step>;
