@@ -9,5 +9,6 @@ export async function* bodyBytes(stream: Readable | undefined | null): AsyncGene
       hint: "Send it with Content-Type: application/octet-stream (application/x-tar for a tree).",
     });
   }
-  yield* stream as AsyncIterable<Uint8Array>;
+  // Whoever stops reading has an answer to give, for which the connection is needed.
+  yield* stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
 }

@@ -113,6 +113,13 @@ describe("a hostile tar", () => {
   });
 });
 
+test("a large tar that is refused at its beginning has an answer, not a broken connection", async () => {
+  const box = await FilesClient.create(await startTestServer());
+  const tar = await tarOf([{ name: "../evil" }, { name: "big", content: Buffer.alloc(60_000_000) }]);
+  const { status, body } = await box.upload("/workspace/in", tar);
+  expect([status, body.error.details]).toEqual([400, { entry: "../evil" }]);
+});
+
 test("very many entries stream, both ways", async () => {
   const box = await FilesClient.create(await startTestServer());
   const many = 20_000;

@@ -1,3 +1,4 @@
+import { SandboxerError } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
 import { eventually } from "../../websocket/support/eventually.ts";
 import { startTestServer } from "../../websocket/support/test-server.ts";
@@ -28,6 +29,19 @@ test("code that is too long for an argument goes through a file, which is gone a
   await box.exec({ language: "python", code });
   const sandbox = await server.manager.running(box.id);
   await eventually("the file is gone", async () => (await sandbox.handle.files.list("/tmp")).length === 0);
+});
+
+test("a line for the shell runs where there is no bash", async () => {
+  const server = await startTestServer();
+  const box = await SandboxClient.create(server);
+  const { handle } = await server.manager.running(box.id);
+  const exec = handle.exec.bind(handle);
+  handle.exec = async (command, options) => {
+    if (command.argv[0] === "bash") throw new SandboxerError("file_not_found", "bash: not found");
+    return exec(command, options);
+  };
+  expect(await box.exec({ shell: "echo plain" })).toMatchObject({ exit_code: 0, stdout: "plain\n" });
+  expect(await box.processes()).toMatchObject([{ command: ["/bin/sh", "-c", "echo plain"] }]);
 });
 
 test("what cannot be started has an error, and nothing is left", async () => {

@@ -79,6 +79,7 @@ test("output is read from an offset, and acknowledged only when the reader says 
   expect(text(await box.output(id, "?follow=true"))).toBe("two\n");
   expect((await box.output(id, "?offset=0")).at(-1)).toMatchObject({ event: "exit", exit_code: 0, offset: 8 });
   expect(await box.stdin(id, "late")).toBe(409);
+  expect(await box.stdin(id, "x".repeat(60_000_000))).toBe(409);
 });
 
 test("stdin is taken as it comes, however much it is", async () => {

@@ -86,6 +86,32 @@ test("a ticking process crosses a handoff and no byte is missing or comes twice"
   expect(ticks).toEqual(ticks.map((_, index) => `tick ${index + 1}`));
 });
 
+test("stdin goes on where it was taken: no line is lost or comes twice", async () => {
+  const { here, there } = await two();
+  const { id } = await here.spawn({ shell: "while read x; do echo got $x; done" });
+  const input = Buffer.from(Array.from({ length: 3000 }, (_, index) => `${index}\n`).join(""));
+  let [box, offset, taken] = [here, 0, 0];
+  const seen: Buffer[] = [];
+  for (let move = 0; move < 3; move += 1) {
+    const socket = new ProcessSocket(`${box.url}/processes/${id}/attach?offset=${offset}`);
+    await socket.event("attached");
+    const end = Math.floor((input.length * (move + 1)) / 4);
+    for (let at = taken; at < end; at += 7) socket.send(input.subarray(at, Math.min(at + 7, end)));
+    await socket.when(() => socket.length > 100, "answers");
+    box = box === here ? there : here;
+    await resume(box);
+    taken += (await socket.event("moving")).stdin_bytes;
+    await socket.closed;
+    seen.push(...socket.received);
+    offset = socket.offset ?? 0;
+  }
+  const last = new ProcessSocket(`${box.url}/processes/${id}/attach?offset=${offset}`);
+  last.send(input.subarray(taken)).send({ action: "stdin_close" });
+  await last.event("exit");
+  const answers = Buffer.concat([...seen, ...last.received]).toString("utf8");
+  expect(answers).toBe(input.toString("utf8").replaceAll(/^(?=.)/gm, "got "));
+});
+
 test("a streamed exec says that it moves, and its output goes on from there", async () => {
   const { here, there } = await two();
   const all = lines(await here.stream({ shell: "echo one; read x; echo two" }));
