@@ -20,6 +20,7 @@ export function longCall<Settings extends LongCallOptions & SandboxHandleOptions
   followOwner,
   keep,
   reconnectMs,
+  silenceMs,
   ...rest
 }: Settings): {
   call: WireOptions;
@@ -33,7 +34,7 @@ export function longCall<Settings extends LongCallOptions & SandboxHandleOptions
       idempotencyKey,
       ...(onProgress === undefined ? {} : { onProgress: (operation) => onProgress(fromWire(operation)) }),
     },
-    handle: { autoResume, followOwner, keep, reconnectMs },
+    handle: { autoResume, followOwner, keep, reconnectMs, silenceMs },
     rest,
   };
 }

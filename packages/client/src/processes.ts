@@ -18,18 +18,27 @@ export interface AttachProcessOptions extends CallOptions {
   readonly offset?: number | undefined;
 }
 
-const RECONNECT_MS = 60_000;
+export interface ReconnectOptions {
+  /** How long a lost connection to a process is tried again. Default: 60,000. */
+  readonly reconnectMs?: number | undefined;
+  /** How long a silent connection to a process is trusted before the server is asked. Default: 30,000. */
+  readonly silenceMs?: number | undefined;
+}
 
 /** Starts the processes of a sandbox, and finds them again. */
 export class Processes {
   readonly #calls: SandboxCalls;
   readonly #token: string | undefined;
-  readonly #reconnectMs: number;
+  readonly #reconnecting: { readonly reconnectMs: number; readonly silenceMs: number };
 
-  constructor(calls: SandboxCalls, token: string | undefined, reconnectMs = RECONNECT_MS) {
+  constructor(
+    calls: SandboxCalls,
+    token: string | undefined,
+    { reconnectMs = 60_000, silenceMs = 30_000 }: ReconnectOptions = {},
+  ) {
     this.#calls = calls;
     this.#token = token;
-    this.#reconnectMs = reconnectMs;
+    this.#reconnecting = { reconnectMs, silenceMs };
   }
 
   async start(command: Command, options: SpawnOptions): Promise<SandboxProcess> {
@@ -62,7 +71,7 @@ export class Processes {
     return new SandboxProcess({
       calls: this.#calls,
       token: this.#token,
-      reconnectMs: this.#reconnectMs,
+      ...this.#reconnecting,
       processId: id,
       pid,
       pty,

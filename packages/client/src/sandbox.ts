@@ -3,7 +3,7 @@ import { longCall, type LongCallOptions } from "./long-call.ts";
 import { everyItem } from "./pages.ts";
 import { Execution } from "./process/execution.ts";
 import type { SandboxProcess } from "./process/process.ts";
-import { Processes, type AttachProcessOptions, type PtyOptions } from "./processes.ts";
+import { Processes, type AttachProcessOptions, type PtyOptions, type ReconnectOptions } from "./processes.ts";
 import type { Command, ExecOptions, SpawnOptions } from "./process/start.ts";
 import type {
   AcquireTier,
@@ -31,11 +31,9 @@ import { isSandboxerError } from "./wire/errors.ts";
 import { fromWire, toWire } from "./wire/naming.ts";
 import type { ConnectionOptions } from "./wire/transport.ts";
 
-export interface SandboxHandleOptions extends RoamingOptions {
+export interface SandboxHandleOptions extends RoamingOptions, ReconnectOptions {
   /** At the end of `await using`: saved instead of destroyed. */
   readonly keep?: boolean | undefined;
-  /** How long a lost connection to a process is tried again. Default: 60,000. */
-  readonly reconnectMs?: number | undefined;
 }
 
 /** Where to connect to: a client that is there already, or how to make one. */
@@ -76,7 +74,7 @@ export class Sandbox {
     this.#keep = options.keep ?? false;
     this.#calls = new SandboxCalls(client.transport, this.id, options);
     this.files = new SandboxFiles(this.#calls);
-    this.#processes = new Processes(this.#calls, token, options.reconnectMs);
+    this.#processes = new Processes(this.#calls, token, options);
   }
 
   /** Makes a sandbox, on http://127.0.0.1:8080 unless told otherwise. */

@@ -5,6 +5,7 @@ import { anySignal, pause } from "../wire/abort.ts";
 import { errorOfFields, isSandboxerError } from "../wire/errors.ts";
 import { AttachSocket } from "./attach-socket.ts";
 import type { decodeFrame, OutputChunk } from "./frames.ts";
+import { SilenceWatch } from "./silence-watch.ts";
 import { StdinQueue } from "./stdin-queue.ts";
 
 export interface ExitStatus {
@@ -24,6 +25,7 @@ export interface LinkOptions {
   /** It never waits for a reader, so that one who is slow misses output. */
   readonly detached: boolean;
   readonly reconnectMs: number;
+  readonly silenceMs: number;
 }
 
 type SocketEnd = "exit" | "moving" | "lost" | "detached";
@@ -45,6 +47,7 @@ export class ProcessLink {
   #attached = false;
   #progressed = false;
   #socket: AttachSocket | undefined;
+  #watch: SilenceWatch | undefined;
   #wake: () => void = () => {};
   /** The end of what has come; of what the reader has taken; of what the server was told. */
   #received: number | undefined;
@@ -86,11 +89,22 @@ export class ProcessLink {
     }
   }
 
+  /** Aborts when nothing is to be expected any more: after its end, a failure, a detach. */
+  get over(): AbortSignal {
+    return this.#end.signal;
+  }
+
   /** Connects, if it has not. */
   start(): void {
     if (this.#started) return;
     this.#started = true;
-    void this.#run().catch((error: unknown) => this.fail(error));
+    const { signal } = this.#options.calls.transport;
+    const onAbort = (): void => this.fail(signal?.reason);
+    if (signal?.aborted === true) return onAbort();
+    signal?.addEventListener("abort", onAbort, { once: true, signal: this.over });
+    void this.#run().catch((error: unknown) => {
+      if (!this.over.aborted) this.fail(error);
+    });
   }
 
   /** Ends the connection, not the process. */
@@ -134,17 +148,24 @@ export class ProcessLink {
     const socket = new AttachSocket(
       { calls, token, processId, offset: this.#received },
       {
-        output: (frame) => this.#output(frame),
+        output: (frame) => {
+          this.#watch?.heard();
+          this.#output(frame);
+        },
         event: (event) => {
+          this.#watch?.heard();
           if (event.event === "error") seen.error = errorOfFields(event);
           else seen.end = this.#event(event, socket) ?? seen.end;
         },
       },
     );
     this.#socket = socket;
+    const watch = new SilenceWatch(this.#options, () => this.#received, socket);
+    this.#watch = watch;
     try {
       await socket.closed;
     } finally {
+      watch.stop();
       this.#socket = undefined;
       this.stdin.disconnected(seen.end !== "lost");
     }
@@ -174,6 +195,7 @@ export class ProcessLink {
         // A reader that was too slow for a detached process was passed over; what is still kept is fetched.
         if (this.#progressed && event.offset > (this.#received ?? 0)) return "moving";
         if (event.offset > (this.#received ?? 0)) this.#miss(event.offset);
+        this.#end.abort();
         this.#exit = { exitCode: event.exit_code, signal: event.signal, timedOut: event.timed_out };
         this.stdin.fail(new SandboxerError("wrong_state", "The process has ended."));
         this.#wake();

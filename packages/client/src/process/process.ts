@@ -41,7 +41,7 @@ export class SandboxProcess {
     this.#link = new ProcessLink(options);
     const { signal } = options;
     if (signal?.aborted === true) this.#abort(signal);
-    else signal?.addEventListener("abort", () => this.#abort(signal), { once: true });
+    else signal?.addEventListener("abort", () => this.#abort(signal), { once: true, signal: this.#link.over });
   }
 
   /** How far its output was read: with it, `sandbox.process(id, { offset })` goes on exactly here. */

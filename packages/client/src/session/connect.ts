@@ -7,7 +7,7 @@ import { SandboxSession } from "./sandbox-session.ts";
 export type SandboxConfiguration = (typeof creationMessageSchema)["_zod"]["input"];
 
 export interface ConnectOptions {
-  /** A key of the server. Sent as a header, which browsers cannot do. */
+  /** A key of the server. */
   readonly apiKey?: string;
   readonly signal?: AbortSignal;
 }

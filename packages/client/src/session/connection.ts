@@ -1,5 +1,6 @@
 import type { ServerEvent, Status } from "@sandboxer/protocol";
 import { SandboxerError } from "@sandboxer/protocol/errors";
+import { openWebSocket } from "../wire/websocket.ts";
 
 /** An event as it came; with an error, the status that it explains. */
 export interface Received {
@@ -25,9 +26,7 @@ export class Connection {
   #lastError: SandboxerError | undefined;
 
   constructor(url: URL, apiKey: string | undefined) {
-    // Node's WebSocket takes headers; the type of the platform does not say so.
-    const options = apiKey === undefined ? undefined : { headers: { authorization: `Bearer ${apiKey}` } };
-    this.#socket = new WebSocket(url.href, options);
+    this.#socket = openWebSocket(url, apiKey);
     const opened = Promise.withResolvers<void>();
     const closed = Promise.withResolvers<Closed>();
     this.#opened = opened.promise;

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import { Sandbox, type OutputChunk, type SandboxProcess } from "../../src/index.ts";
+import { startTestServer as startHiddenServer } from "../../../server/test/websocket/support/test-server.ts";
+import { Sandbox, Sandboxer, type OutputChunk, type SandboxProcess, type SandboxRecord } from "../../src/index.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../../src/testing/index.ts";
 import { cuttingProxy } from "../support/cutting-proxy.ts";
 
@@ -55,6 +56,59 @@ test("a command through a proxy that cuts is run once, and its result is whole",
     expect(await sandbox.exec("echo x >> count; cat count")).toMatchObject({ stdout: "x\n".repeat(turn), exitCode: 0 });
   }
   expect(proxy.cuts).toBeGreaterThan(5);
+});
+
+test("a connection that dies without a word is noticed", async () => {
+  const { url } = await server();
+  const proxy = await cuttingProxy(url);
+  const sandbox = await Sandbox.create({ url: proxy.url, retry: RETRY, silenceMs: 50 });
+  const process = await sandbox.spawn(TICKING);
+  let stalled = false;
+  const texts = await readAll(process, ({ offset }) => {
+    if (stalled || offset < 500) return;
+    stalled = true;
+    proxy.stall();
+  });
+  expect(stalled).toBe(true);
+  expect(texts).toEqual(EXPECTED);
+});
+
+test("a program that is silent for long is not disturbed", async () => {
+  const { url } = await server();
+  const sandbox = await Sandbox.create({ url, silenceMs: 5 });
+  expect(await sandbox.exec("echo a; sleep 0.2; echo b")).toMatchObject({ stdout: "a\nb\n" });
+});
+
+test("the end of the client ends the reading with its reason", async () => {
+  const { url } = await server();
+  const abort = new AbortController();
+  const client = new Sandboxer({ url, signal: abort.signal });
+  const sandbox = await Sandbox.create({ client });
+  const reading = readAll(await sandbox.spawn(TICKING), () => abort.abort(new Error("enough")));
+  await expect(reading).rejects.toThrow("enough");
+});
+
+test("a detach in the middle ends the reading in peace", async () => {
+  const { url } = await server();
+  const sandbox = await Sandbox.create({ url });
+  const process = await sandbox.spawn("echo first; sleep 60");
+  const reading = readAll(process, () => setImmediate(() => process.detach()));
+  expect(await reading).toEqual({ stdout: "first\n", stderr: "" });
+  await process.kill();
+});
+
+test("a sandbox that somebody has taken to a server out of reach is asked for, and nothing is lost", async () => {
+  // These tell the store an address where nobody is.
+  const from = await startHiddenServer();
+  const to = await startHiddenServer({ store: from.storeFolder ?? null });
+  const sandbox = await Sandbox.create({ url: from.httpUrl, retry: RETRY });
+  const other = await Sandbox.attach(sandbox.id, { url: to.httpUrl });
+  let taken: Promise<unknown> | undefined;
+  const texts = await readAll(await sandbox.spawn(TICKING), ({ offset }) => {
+    if (offset > 500) taken ??= other.resume();
+  });
+  expect((await taken) as SandboxRecord).toMatchObject({ state: "running" });
+  expect(texts).toEqual(EXPECTED);
 });
 
 test("a handoff in the middle loses no byte and repeats none; the handle follows", async () => {

@@ -4,6 +4,8 @@ import { onTestFinished } from "vitest";
 export interface CuttingProxy {
   readonly url: string;
   readonly cuts: number;
+  /** Lets nothing more through on the connections that are there, and does not tell. */
+  stall(): void;
   /** New connections go there; those that are there stay. */
   retarget(url: string): void;
 }
@@ -16,6 +18,7 @@ export async function cuttingProxy(
   let upstreamUrl = target;
   const sockets = new Set<Socket>();
   let cuts = 0;
+  let generation = 0;
   const server = createServer((client) => {
     const { hostname, port } = new URL(upstreamUrl);
     const upstream = connect(Number(port), hostname);
@@ -30,7 +33,9 @@ export async function cuttingProxy(
       });
     }
     client.pipe(upstream);
+    const life = generation;
     upstream.on("data", (chunk: Buffer) => {
+      if (life !== generation) return;
       const part = chunk.subarray(0, left);
       left -= chunk.length;
       client.write(part, () => {
@@ -50,6 +55,7 @@ export async function cuttingProxy(
     get cuts() {
       return cuts;
     },
+    stall: () => (generation += 1),
     retarget: (url) => (upstreamUrl = url),
   };
 }

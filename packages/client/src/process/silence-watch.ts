@@ -1,0 +1,63 @@
+import type { SandboxCalls } from "../sandbox-calls.ts";
+import type { AttachSocket } from "./attach-socket.ts";
+
+export interface SilenceOptions {
+  readonly calls: SandboxCalls;
+  readonly processId: string;
+  /** How long a silent connection is trusted. */
+  readonly silenceMs: number;
+}
+
+/**
+ * Tells a program that says nothing from a connection that has died without a word, which scripts cannot see on a
+ * WebSocket. After a silence the server is asked over HTTP; a socket that has fallen behind what it says is given up.
+ */
+export class SilenceWatch {
+  readonly #options: SilenceOptions;
+  readonly #received: () => number | undefined;
+  readonly #socket: AttachSocket;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #stopped = false;
+  /** What was missing at the last look: when it still is, the socket is dead. */
+  #missed: number | undefined;
+
+  constructor(options: SilenceOptions, received: () => number | undefined, socket: AttachSocket) {
+    this.#options = options;
+    this.#received = received;
+    this.#socket = socket;
+    this.heard();
+  }
+
+  heard(): void {
+    clearTimeout(this.#timer);
+    this.#missed = undefined;
+    if (!this.#stopped) this.#wait();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  #wait(): void {
+    this.#timer = setTimeout(() => void this.#look(), this.#options.silenceMs);
+  }
+
+  async #look(): Promise<void> {
+    const { calls, processId, silenceMs } = this.#options;
+    const received = this.#received();
+    const says = await calls.transport
+      .call(
+        "getProcess",
+        { params: { id: calls.sandboxId, process_id: processId } },
+        { url: calls.url, attempts: 1, signal: AbortSignal.timeout(silenceMs) },
+      )
+      .catch(() => undefined);
+    if (this.#stopped || received !== this.#received()) return;
+    const behind =
+      says === undefined || received === undefined || says.state === "exited" || says.output_end > received;
+    if (behind && this.#missed === (received ?? 0)) return this.#socket.close();
+    this.#missed = behind ? (received ?? 0) : undefined;
+    this.#wait();
+  }
+}
