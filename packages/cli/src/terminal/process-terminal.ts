@@ -1,4 +1,7 @@
+import { spawnSync } from "node:child_process";
 import type { Terminal } from "../io.ts";
+
+const ENDING = ["SIGTERM", "SIGHUP", "SIGQUIT", "SIGINT"] as const;
 
 /** The terminal of this process, where it has one. */
 export function processTerminal(): Terminal | undefined {
@@ -21,6 +24,7 @@ export function processTerminal(): Terminal | undefined {
         process.kill(process.pid, signal);
       };
       stdin.setRawMode(true);
+      leaveOutputAlone();
       // "exit" also comes after an error that nobody caught.
       process.on("exit", restore);
       for (const signal of ENDING) process.on(signal, end);
@@ -29,4 +33,10 @@ export function processTerminal(): Terminal | undefined {
   };
 }
 
-const ENDING = ["SIGTERM", "SIGHUP", "SIGQUIT", "SIGINT"] as const;
+/**
+ * The remote terminal has made line ends of its own already. Node's raw mode would make them again, and programs that
+ * draw on the whole screen move down with a bare line feed. Leaving raw mode puts this back, too.
+ */
+function leaveOutputAlone(): void {
+  spawnSync("stty", ["-opost"], { stdio: ["inherit", "ignore", "ignore"] });
+}
