@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 /**
  * `unit` and `crash` (servers that are killed at every step) need nothing but Node; `agent` a C compiler; `stores` the servers of packages/server/test/store/servers;
- * `extensions` root and the programs of packages/server/test/services; `gvisor` root and runsc (see scripts/test.ts).
+ * `extensions` and `docker` root and the programs of packages/server/test/services; `gvisor` root and runsc (see scripts/test.ts).
  */
 export default defineConfig({
   test: {
@@ -13,6 +13,7 @@ export default defineConfig({
           include: ["packages/*/test/**/*.test.ts", "scripts/test/**/*.test.ts"],
           exclude: [
             "**/*.gvisor.test.ts",
+            "**/*.docker.test.ts",
             "**/*.extension.test.ts",
             "packages/server/test/store/bucket-*.test.ts",
             "packages/server/test/crash/**",
@@ -48,6 +49,16 @@ export default defineConfig({
           fileParallelism: false,
           testTimeout: 60_000,
           hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: "docker",
+          include: ["packages/server/test/**/*.docker.test.ts"],
+          globalSetup: ["packages/server/test/backends/docker/support/docker-service.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          maxWorkers: 2,
         },
       },
       {

@@ -24,7 +24,7 @@ export interface DockerEngine {
 }
 
 /** Starts one; needs root and `debianPrograms`. It changes no firewall rule and makes no default network. */
-export async function startDocker(): Promise<DockerEngine> {
+export async function startDocker(moreArguments: readonly string[] = []): Promise<DockerEngine> {
   const folder = await mkdtemp(join(tmpdir(), "sbx-docker-"));
   const socketPath = join(folder, "docker.sock");
   const host = `unix://${socketPath}`;
@@ -46,6 +46,7 @@ export async function startDocker(): Promise<DockerEngine> {
     "--ip-forward=false",
     "--shutdown-timeout=1",
     "--log-level=warn",
+    ...moreArguments,
   ];
   const docker = async (...args: readonly string[]): Promise<string> => {
     const { stdout } = await run(join(debianPrograms.bin, "docker"), args, { env: { ...process.env, ...env } });
