@@ -1,12 +1,13 @@
 /**
  * `npm test`: static checks, unit tests, the lease protocol's simulation, servers that
  * are killed at every step, the agent's tests, the stores' tests on real
- * servers, and the gVisor suite once for each engine.
+ * servers, extensions on a real Docker and sshd, and the gVisor suite once for each engine.
  * `npm test -- lint unit` runs only the suites with those names.
  *
  * A suite whose needs are missing is skipped with the reason; with CI=true that is a failure.
  */
 import { findCompiler } from "@sandboxer/server/setup";
+import { prepareDebianPrograms, whyNoServices } from "../packages/server/test/services/debian-programs.ts";
 import { prepareStoreServers } from "../packages/server/test/store/servers/prepare.ts";
 import { context, planGvisorSuites, type Planned } from "./testing/engines.ts";
 import { runSuite } from "./testing/run-suite.ts";
@@ -24,6 +25,9 @@ const gvisorSuites = wanted("gvisor") ? planGvisorSuites() : Promise.resolve([])
 for (const suite of STATIC_SUITES) await runPlanned(suite);
 const enginesReady = await gvisorSuites;
 const storesReady = wanted("stores") ? prepareStoreServers((line) => process.stdout.write(`${line}\n`)) : undefined;
+const servicesReady = wanted("extensions")
+  ? prepareDebianPrograms((line) => process.stdout.write(`${line}\n`))
+  : undefined;
 await runPlanned(vitestSuite("unit", QUICK_TIMEOUT_MS));
 await runPlanned(SIMULATION);
 await runPlanned(vitestSuite("crash", QUICK_TIMEOUT_MS));
@@ -34,9 +38,17 @@ await runPlanned(
 );
 await storesReady;
 await runPlanned(vitestSuite("stores", QUICK_TIMEOUT_MS));
+await servicesReady;
+await runPlanned(planExtensions());
 for (const suite of enginesReady) await runPlanned(suite);
 
 process.exitCode = printSummary(results) ? 0 : 1;
+
+function planExtensions(): Planned {
+  const missing = whyNoServices();
+  if (missing === undefined) return vitestSuite("extensions", QUICK_TIMEOUT_MS);
+  return { name: "extensions", on: "Docker and sshd", skippedBecause: missing };
+}
 
 async function runPlanned(planned: Planned): Promise<void> {
   if (!wanted(planned.name)) return;
