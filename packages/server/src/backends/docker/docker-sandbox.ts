@@ -1,0 +1,222 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { CallOptions } from "../../support/call-options.ts";
+import type { AgentClient } from "../agent/agent-client.ts";
+import type { AgentFiles } from "../agent/agent-files.ts";
+import type {
+  ExecCommand,
+  ProcessTableEntry,
+  SandboxConnection,
+  SandboxEnd,
+  SandboxFiles,
+  SandboxHandle,
+  SandboxProcess,
+  SandboxStats,
+  SnapshotOptions,
+  SnapshotPayload,
+} from "../backend.ts";
+import type { DockerEngine } from "./engine/docker-engine.ts";
+import { commitContainer, exportSnapshot } from "./image-snapshot.ts";
+import { Stillness } from "./stillness.ts";
+
+/** How long the engine may take to say that a container has ended, after its streams have. */
+const LEAVING_MS = 5_000;
+const DESTROYED: SandboxEnd = { reason: "destroyed", message: "The sandbox was destroyed." };
+const STOPPED: SandboxEnd = { reason: "destroyed", message: "The sandbox was stopped; it can be resumed." };
+const OUT_OF_MEMORY: SandboxEnd = {
+  reason: "out_of_memory",
+  message: "The sandbox used more memory than its limit and was ended.",
+};
+
+export interface DockerSandboxParts {
+  readonly sandboxId: string;
+  readonly containerId: string;
+  readonly engine: DockerEngine;
+  readonly agent: AgentClient;
+  readonly architecture: string;
+  readonly instanceId: string;
+  /** The image that it alone may need: it came out of a snapshot. */
+  readonly snapshotImage: string | undefined;
+  /** What the agent said last. */
+  readonly lastWords: () => string;
+  readonly onEnded: (sandbox: DockerSandbox) => void;
+}
+
+/** One running container, and the agent inside. */
+export class DockerSandbox implements SandboxHandle {
+  readonly sandboxId: string;
+  readonly ended: Promise<SandboxEnd>;
+  readonly #parts: DockerSandboxParts;
+  readonly #ended = Promise.withResolvers<SandboxEnd>();
+  readonly #stillness: Stillness;
+  readonly #watch = new AbortController();
+  readonly #exited: Promise<void>;
+  #over = false;
+  #stopping: Promise<void> | undefined;
+  #destroying: Promise<void> | undefined;
+
+  constructor(parts: DockerSandboxParts) {
+    this.#parts = parts;
+    this.sandboxId = parts.sandboxId;
+    this.ended = this.#ended.promise;
+    this.#stillness = new Stillness(parts.engine, parts.containerId);
+    this.#exited = this.#awaitExit();
+  }
+
+  get containerId(): string {
+    return this.#parts.containerId;
+  }
+
+  get files(): SandboxFiles {
+    return this.#parts.agent.files;
+  }
+
+  get rootFiles(): AgentFiles {
+    return this.#parts.agent.rootFiles;
+  }
+
+  exec(command: ExecCommand, options?: CallOptions): Promise<SandboxProcess> {
+    return this.#parts.agent.exec(command, options);
+  }
+
+  processes(): Promise<readonly SandboxProcess[]> {
+    return this.#parts.agent.processes();
+  }
+
+  processTable(): Promise<readonly ProcessTableEntry[]> {
+    return this.#parts.agent.processTable();
+  }
+
+  connect(port: number): Promise<SandboxConnection> {
+    return this.#parts.agent.connect(port);
+  }
+
+  ping(options?: CallOptions): Promise<void> {
+    return this.#parts.agent.ping(options);
+  }
+
+  async stats(): Promise<SandboxStats> {
+    const { engine, containerId } = this.#parts;
+    const [stats, container] = await this.#whileAlive(
+      Promise.all([engine.stats(containerId), engine.container(containerId, { size: true })]),
+    );
+    const { usage, stats: parts } = stats.memory_stats;
+    const cachedBytes = parts?.["total_inactive_file"] ?? parts?.["inactive_file"] ?? 0;
+    return {
+      memoryBytes: Math.max(0, usage - cachedBytes),
+      cpuMs: Math.round(stats.cpu_stats.cpu_usage.total_usage / 1e6),
+      diskBytes: container?.SizeRw ?? 0,
+    };
+  }
+
+  async snapshot(into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
+    if (options.mode === "full") {
+      throw new SandboxerError("not_supported", "Docker saves files only, no memory and no processes.", {
+        hint: "Take a filesystem snapshot, or use the backend gvisor.",
+      });
+    }
+    const { engine, containerId, instanceId, architecture } = this.#parts;
+    options.onProgress?.({ phase: "saving" });
+    const stay = !options.leaveRunning;
+    const commit = (): Promise<string> => commitContainer(engine, containerId, instanceId);
+    const image = await this.#whileAlive(this.#stillness.during(commit, { stay }));
+    try {
+      return await exportSnapshot(engine, image, into, { ...options, architecture });
+    } catch (error) {
+      if (stay) await this.#stillness.release().catch(() => {});
+      throw error;
+    }
+  }
+
+  pause(): Promise<void> {
+    return this.#whileAlive(this.#stillness.hold());
+  }
+
+  resume(): Promise<void> {
+    return this.#whileAlive(this.#stillness.letGo());
+  }
+
+  /** Everything inside ends, the files stay. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  destroy(): Promise<void> {
+    this.#destroying ??= this.#destroy();
+    return this.#destroying;
+  }
+
+  /** Over here; the container stays as it is. */
+  abandon(): void {
+    this.#settle({ reason: "crashed", message: "The sandbox did not come to answer." });
+  }
+
+  /** The agent cannot be heard any more: the container has ended, or the connection to the engine has. */
+  async expectEnd(): Promise<void> {
+    await Promise.race([this.#exited, delay(LEAVING_MS, undefined, { ref: false })]);
+    this.#settle({
+      reason: "crashed",
+      message: `The connection to the Docker engine at ${this.#parts.engine.address} was lost; the container lives on.`,
+    });
+  }
+
+  /** The agent has failed, or somebody else has taken it over; in that case the container is no longer ours. */
+  async agentFailed(error: SandboxerError): Promise<void> {
+    if (this.#over) return;
+    this.#settle({ reason: "crashed", message: error.message });
+    if (error.details["replaced"] === true) return;
+    await this.#parts.engine.stop(this.#parts.containerId).catch(() => {});
+  }
+
+  async #stop(): Promise<void> {
+    this.#settle(STOPPED);
+    await this.#parts.engine.stop(this.#parts.containerId);
+  }
+
+  async #destroy(): Promise<void> {
+    this.#settle(DESTROYED);
+    const { engine, containerId, snapshotImage } = this.#parts;
+    await engine.removeContainer(containerId);
+    if (snapshotImage !== undefined) await engine.removeImage(snapshotImage);
+  }
+
+  async #awaitExit(): Promise<void> {
+    const { engine, containerId } = this.#parts;
+    try {
+      const code = await engine.wait(containerId, { signal: this.#watch.signal });
+      const container = await engine.container(containerId);
+      if (container?.State.OOMKilled === true) return this.#settle(OUT_OF_MEMORY);
+      const words = container === undefined ? "its container was removed" : lastLine(this.#parts.lastWords());
+      const message = `The sandbox ended unexpectedly (${code})${words === "" ? "." : `: ${words}`}`;
+      this.#settle({ reason: "crashed", message });
+    } catch {
+      // Called off, or the engine is away, which the agent's streams will show.
+    }
+  }
+
+  /** What fails on a sandbox that has ended fails for that reason. */
+  async #whileAlive<Result>(work: Promise<Result>): Promise<Result> {
+    try {
+      const result = await work;
+      if (this.#parts.agent.failure === undefined) return result;
+    } catch (error) {
+      throw this.#parts.agent.failure ?? error;
+    }
+    throw this.#parts.agent.failure;
+  }
+
+  /** The first reason wins. */
+  #settle(end: SandboxEnd): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#watch.abort();
+    this.#ended.resolve(end);
+    this.#parts.agent.fail(new SandboxerError("sandbox_failed", end.message));
+    this.#parts.onEnded(this);
+  }
+}
+
+function lastLine(text: string): string {
+  return text.trim().split("\n").at(-1) ?? "";
+}

@@ -1,0 +1,31 @@
+import { SandboxerError } from "@sandboxer/protocol";
+
+/** Where a Docker engine listens, as `node:http` takes it. */
+export interface EngineAddress {
+  /** As it was given, for messages. */
+  readonly text: string;
+  readonly connection:
+    | { readonly socketPath: string }
+    | { readonly protocol: "http:" | "https:"; readonly hostname: string; readonly port: number };
+}
+
+export const DEFAULT_ENGINE = "unix:///var/run/docker.sock";
+const PLAIN_PORT = 2375;
+const TLS_PORT = 2376;
+
+/** Reads what `DOCKER_HOST` may hold. */
+export function parseEngineAddress(text: string): EngineAddress {
+  const socketPath = /^unix:\/\/(\/.+)$/.exec(text)?.[1];
+  if (socketPath !== undefined) return { text, connection: { socketPath } };
+  const url = URL.parse(text.replace(/^tcp:/, "http:"));
+  if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === "" || !/^\/?$/.test(url.pathname)) {
+    throw new SandboxerError("bad_request", `${JSON.stringify(text)} is not the address of a Docker engine.`, {
+      hint: "Use unix:///PATH, tcp://HOST:PORT or https://HOST:PORT. For an engine behind SSH, forward its socket with ssh -L.",
+    });
+  }
+  const protocol = url.protocol === "https:" ? "https:" : "http:";
+  const fallback = protocol === "https:" ? TLS_PORT : PLAIN_PORT;
+  // An IPv6 address is in brackets in a URL only.
+  const hostname = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  return { text, connection: { protocol, hostname, port: url.port === "" ? fallback : Number(url.port) } };
+}

@@ -1,0 +1,93 @@
+/** What is used of the answers of the Docker Engine API: https://docs.docker.com/reference/api/engine/ */
+import { z } from "zod";
+
+/** Go gives null for an empty list or map. */
+const strings = z
+  .array(z.string())
+  .nullish()
+  .transform((value) => value ?? []);
+const labels = z
+  .record(z.string(), z.string())
+  .nullish()
+  .transform((value) => value ?? {});
+
+export const EngineInfo = z.object({
+  ServerVersion: z.string(),
+  OSType: z.string(),
+  Architecture: z.string(),
+  Driver: z.string(),
+  OperatingSystem: z.string().default(""),
+  ExperimentalBuild: z.boolean().default(false),
+  MemoryLimit: z.boolean().default(false),
+  CpuCfsQuota: z.boolean().default(false),
+  PidsLimit: z.boolean().default(false),
+  DefaultRuntime: z.string().default(""),
+  Runtimes: z
+    .record(z.string(), z.unknown())
+    .nullish()
+    .transform((value) => Object.keys(value ?? {})),
+});
+export type EngineInfo = z.output<typeof EngineInfo>;
+
+export const CreatedContainer = z.object({ Id: z.string().min(1) });
+
+export const ContainerState = z.object({
+  Status: z.enum(["created", "running", "paused", "restarting", "removing", "exited", "dead"]).catch("dead"),
+  OOMKilled: z.boolean().default(false),
+  ExitCode: z.number().default(0),
+  Error: z.string().default(""),
+  FinishedAt: z.string().default(""),
+});
+
+export const Container = z.object({
+  Id: z.string().min(1),
+  Name: z.string(),
+  Created: z.string(),
+  /** The id of its image. */
+  Image: z.string(),
+  State: ContainerState,
+  Config: z.object({ Env: strings, Labels: labels }),
+  SizeRw: z
+    .number()
+    .nullish()
+    .transform((value) => value ?? 0),
+});
+export type Container = z.output<typeof Container>;
+
+export const ListedContainers = z.array(z.object({ Id: z.string().min(1), Names: strings, Labels: labels }));
+
+export const Waited = z.object({
+  StatusCode: z.number(),
+  Error: z.object({ Message: z.string() }).nullish(),
+});
+
+/** cgroup v1 counts cached files as `total_inactive_file`, v2 as `inactive_file`. */
+export const ContainerStats = z.object({
+  memory_stats: z
+    .object({ usage: z.number().default(0), stats: z.record(z.string(), z.number()).nullish() })
+    .default({ usage: 0 }),
+  cpu_stats: z
+    .object({ cpu_usage: z.object({ total_usage: z.number().default(0) }).default({ total_usage: 0 }) })
+    .default({ cpu_usage: { total_usage: 0 } }),
+});
+
+export const Image = z.object({
+  Id: z.string().min(1),
+  Architecture: z.string().default(""),
+  Config: z.object({ Labels: labels }).nullish(),
+});
+export type Image = z.output<typeof Image>;
+
+export const ListedImages = z.array(z.object({ Id: z.string().min(1), RepoTags: strings, Labels: labels }));
+
+export const Committed = z.object({ Id: z.string().min(1) });
+
+export const ListedNetworks = z.array(z.object({ Name: z.string() }));
+
+/** One line of the progress of a pull, a load or an import. */
+export const ProgressLine = z.object({
+  stream: z.string().optional(),
+  status: z.string().optional(),
+  error: z.string().optional(),
+});
+export type ProgressLine = z.output<typeof ProgressLine>;

@@ -1,0 +1,263 @@
+import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
+import type { z } from "zod";
+import { parseEngineAddress } from "./address.ts";
+import {
+  Committed,
+  Container,
+  ContainerStats,
+  CreatedContainer,
+  EngineInfo,
+  Image,
+  ListedContainers,
+  ListedImages,
+  ListedNetworks,
+  Waited,
+} from "./answers.ts";
+import { attachmentOf, type Attachment } from "./attachment.ts";
+import type { ContainerConfig } from "./container-config.ts";
+import { refused, statusOf } from "./engine-errors.ts";
+import { EngineHttp, type EngineCall } from "./engine-http.ts";
+import { followProgress } from "./progress.ts";
+
+/** The newest version of the API that this was written for; an older engine is asked in its own. */
+const API_VERSION = "1.45";
+const SLOW_MS = 30 * 60_000;
+const PROBE_MS = 10_000;
+
+interface Signalled {
+  readonly signal?: AbortSignal | undefined;
+}
+
+type Call = Omit<EngineCall, "path"> & { readonly path: string };
+
+/** What is used of the Docker Engine API, as functions. Every failure is a `SandboxerError`. */
+export class DockerEngine {
+  readonly address: string;
+  readonly #http: EngineHttp;
+  #version: Promise<string> | undefined;
+
+  constructor(address: string) {
+    this.address = address;
+    this.#http = new EngineHttp(parseEngineAddress(address));
+  }
+
+  close(): void {
+    this.#http.close();
+  }
+
+  info(): Promise<EngineInfo> {
+    return this.#json({ what: "say what it is", method: "GET", path: "/info", timeoutMs: PROBE_MS }, EngineInfo);
+  }
+
+  async networkExists(name: string): Promise<boolean> {
+    const call: Call = { what: "list its networks", method: "GET", path: "/networks", timeoutMs: PROBE_MS };
+    const networks = await this.#json(call, ListedNetworks);
+    return networks.some(({ Name }) => Name === name);
+  }
+
+  async createContainer(name: string, config: ContainerConfig, { signal }: Signalled = {}): Promise<string> {
+    const call: Call = {
+      what: "make a container",
+      method: "POST",
+      path: "/containers/create",
+      query: { name },
+      signal,
+    };
+    return (await this.#json({ ...call, json: config }, CreatedContainer)).Id;
+  }
+
+  /** Unpacks a tar archive into a folder of a container, running or not. */
+  async putArchive(id: string, folder: string, archive: Uint8Array, { signal }: Signalled = {}): Promise<void> {
+    const upload = { type: "application/x-tar", content: archive };
+    const path = `/containers/${id}/archive`;
+    await this.#do({
+      what: "put files into a container",
+      method: "PUT",
+      path,
+      query: { path: folder },
+      upload,
+      signal,
+    });
+  }
+
+  /** Whether the engine sees this file in the container's filesystem. */
+  async hasPath(id: string, path: string): Promise<boolean> {
+    const call: Call = { what: "look into a container", method: "HEAD", path: `/containers/${id}/archive` };
+    return (await this.#do({ ...call, query: { path }, accepted: [404] })).statusCode === 200;
+  }
+
+  async attach(id: string, { signal }: Signalled = {}): Promise<Attachment> {
+    const query = { stream: 1, stdin: 1, stdout: 1, stderr: 1 };
+    const path = await this.#path(`/containers/${id}/attach`);
+    signal?.throwIfAborted();
+    return attachmentOf(await this.#http.hijack({ what: "attach to a container", method: "POST", path, query }));
+  }
+
+  async start(id: string, { signal }: Signalled = {}): Promise<void> {
+    await this.#container(id, "start", { what: "start a container", accepted: [304], signal });
+  }
+
+  /** Kills it at once; the container stays. */
+  async stop(id: string): Promise<void> {
+    await this.#container(id, "stop", {
+      what: "stop a container",
+      query: { t: 0, signal: "SIGKILL" },
+      accepted: [304],
+    });
+  }
+
+  async pause(id: string): Promise<void> {
+    await this.#container(id, "pause", { what: "pause a container" });
+  }
+
+  async unpause(id: string): Promise<void> {
+    await this.#container(id, "unpause", { what: "resume a container" });
+  }
+
+  async rename(id: string, name: string): Promise<void> {
+    await this.#container(id, "rename", { what: "rename a container", query: { name } });
+  }
+
+  /** The exit code, once it does not run. */
+  async wait(id: string, { signal }: Signalled = {}): Promise<number> {
+    const path = `/containers/${id}/wait`;
+    const query = { condition: "not-running" };
+    const call: Call = { what: "wait for a container", method: "POST", path, query, timeoutMs: 0, signal };
+    return (await this.#json(call, Waited)).StatusCode;
+  }
+
+  /** Undefined when there is none. */
+  async container(id: string, { size = false } = {}): Promise<Container | undefined> {
+    const call: Call = { what: "look at a container", method: "GET", path: `/containers/${id}/json`, query: { size } };
+    return unlessMissing(this.#json(call, Container));
+  }
+
+  /** Running or not, those that have all these labels (`NAME` or `NAME=VALUE`). */
+  listContainers(labels: readonly string[]): Promise<z.output<typeof ListedContainers>> {
+    const query = { all: true, filters: JSON.stringify({ label: labels }) };
+    return this.#json(
+      { what: "list its containers", method: "GET", path: "/containers/json", query },
+      ListedContainers,
+    );
+  }
+
+  stats(id: string): Promise<z.output<typeof ContainerStats>> {
+    const path = `/containers/${id}/stats`;
+    const query = { stream: false, "one-shot": true };
+    return this.#json({ what: "measure a container", method: "GET", path, query }, ContainerStats);
+  }
+
+  /** Ends it, if need be, and removes it with its anonymous volumes. One that is gone, or going, is no error. */
+  async removeContainer(id: string): Promise<void> {
+    const query = { force: true, v: true };
+    const call: Call = { what: "remove a container", method: "DELETE", path: `/containers/${id}`, query };
+    await this.#do({ ...call, accepted: [404, 409] });
+  }
+
+  /** Makes an image of a container's files; gives its id. */
+  async commit(id: string, repo: string, tag: string, config: { readonly Labels: Readonly<Record<string, string>> }) {
+    const query = { container: id, repo, tag, pause: false };
+    const call: Call = { what: "save a container", method: "POST", path: "/commit", query, json: config };
+    return (await this.#json({ ...call, timeoutMs: SLOW_MS }, Committed)).Id;
+  }
+
+  /** Undefined when there is none. */
+  async image(name: string): Promise<Image | undefined> {
+    const path = `/images/${encodeURI(name)}/json`;
+    return unlessMissing(this.#json({ what: `look at the image ${name}`, method: "GET", path }, Image));
+  }
+
+  listImages(labels: readonly string[]): Promise<z.output<typeof ListedImages>> {
+    const query = { filters: JSON.stringify({ label: labels }) };
+    return this.#json({ what: "list its images", method: "GET", path: "/images/json", query }, ListedImages);
+  }
+
+  /** An image and what it is based on, as a tar archive. */
+  exportImage(name: string, { signal }: Signalled = {}): Promise<IncomingMessage> {
+    const path = `/images/${encodeURI(name)}/get`;
+    return this.#stream({ what: `export the image ${name}`, method: "GET", path, signal, timeoutMs: SLOW_MS });
+  }
+
+  /** Takes what {@link exportImage} gave; gives the names of the images that were in it. */
+  async loadImage(archive: Readable, { signal }: Signalled = {}): Promise<string[]> {
+    const upload = { type: "application/x-tar", content: archive };
+    const call: Call = { what: "load an image", method: "POST", path: "/images/load", query: { quiet: true }, upload };
+    const lines = await this.#progress({ ...call, signal, timeoutMs: SLOW_MS });
+    return lines.flatMap((line) => /^Loaded image(?: ID)?: (\S+)/.exec(line)?.[1] ?? []);
+  }
+
+  /** Makes an image of a tar archive with a root filesystem. */
+  async importImage(repo: string, tag: string, archive: Readable, { signal }: Signalled = {}): Promise<void> {
+    const upload = { type: "application/x-tar", content: archive };
+    const query = { fromSrc: "-", repo, tag };
+    const call: Call = { what: "import an image", method: "POST", path: "/images/create", query, upload };
+    await this.#progress({ ...call, signal, timeoutMs: SLOW_MS });
+  }
+
+  /** Gets an image from its registry. */
+  async pull(name: string, { signal }: Signalled = {}): Promise<void> {
+    const tagged = name.includes("@") || /:[^/]+$/.test(name);
+    const query = { fromImage: name, tag: tagged ? undefined : "latest" };
+    const call: Call = { what: `get the image ${name}`, method: "POST", path: "/images/create", query };
+    await this.#progress({ ...call, signal, timeoutMs: SLOW_MS });
+  }
+
+  /** One that is gone, or that a container needs, is no error. */
+  async removeImage(name: string): Promise<void> {
+    const path = `/images/${encodeURI(name)}`;
+    await this.#do({ what: `remove the image ${name}`, method: "DELETE", path, accepted: [404, 409] });
+  }
+
+  async #container(id: string, verb: string, call: Omit<Call, "method" | "path">): Promise<void> {
+    await this.#do({ method: "POST", path: `/containers/${id}/${verb}`, ...call });
+  }
+
+  async #json<Schema extends z.ZodType>(call: Call, schema: Schema): Promise<z.output<Schema>> {
+    return this.#http.json({ ...call, path: await this.#path(call.path) }, schema);
+  }
+
+  async #do(call: Call): Promise<IncomingMessage> {
+    return this.#http.status({ ...call, path: await this.#path(call.path) });
+  }
+
+  async #stream(call: Call): Promise<IncomingMessage> {
+    return this.#http.stream({ ...call, path: await this.#path(call.path) });
+  }
+
+  /** Errors come after the headers too, as lines of the answer. */
+  async #progress(call: Call): Promise<string[]> {
+    const answer = await this.#stream(call);
+    const { lines, error } = await followProgress(answer, call.what);
+    if (error !== undefined) throw refused(call.what, 500, error);
+    return lines;
+  }
+
+  async #path(path: string): Promise<string> {
+    this.#version ??= this.#negotiate();
+    try {
+      return `/v${await this.#version}${path}`;
+    } catch (error) {
+      // It may be there the next time.
+      this.#version = undefined;
+      throw error;
+    }
+  }
+
+  async #negotiate(): Promise<string> {
+    const call: EngineCall = { what: "answer", method: "GET", path: "/_ping", timeoutMs: PROBE_MS };
+    const { headers } = await this.#http.status(call);
+    const version = /^1\.(\d{1,3})$/.exec(String(headers["api-version"]))?.[1];
+    const newest = Number(API_VERSION.slice(2));
+    return version === undefined ? API_VERSION : `1.${Math.min(Number(version), newest)}`;
+  }
+}
+
+async function unlessMissing<Value>(asked: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (statusOf(error) === 404) return undefined;
+    throw error;
+  }
+}

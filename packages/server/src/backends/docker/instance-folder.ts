@@ -1,0 +1,94 @@
+import { randomUUID } from "node:crypto";
+import { appendFile, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { acquireFileLock, type FileLock } from "../../support/file-lock.ts";
+
+const LOCK_NAME = "lock";
+const WORK_NAME = "tmp";
+const LATER_IDS_NAME = "later-instance-ids";
+const OWNER_NAME = "owner";
+/** Longer than it takes to make a folder with its lock. */
+const BEING_MADE_MS = 60_000;
+
+/**
+ * The mark of one server process on this machine: a folder with a lock that dies with it. It says whether the process
+ * that a container is named after still lives.
+ */
+export class InstanceFolder {
+  readonly instanceId: string;
+  readonly #path: string;
+  readonly #lock: FileLock;
+
+  private constructor(path: string, instanceId: string, lock: FileLock) {
+    this.#path = path;
+    this.instanceId = instanceId;
+    this.#lock = lock;
+  }
+
+  static async open(parent: string, instanceId: string): Promise<InstanceFolder> {
+    const path = join(parent, "instances", instanceId);
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    const lock = await acquireFileLock(join(path, LOCK_NAME), { waitMs: 5_000 });
+    if (lock === undefined) throw new Error(`the folder of the instance ${instanceId} is locked`);
+    await mkdir(join(path, WORK_NAME), { recursive: true, mode: 0o700 });
+    return new InstanceFolder(path, instanceId, lock);
+  }
+
+  /** For saves on their way to a store. */
+  get workDirectory(): string {
+    return join(this.#path, WORK_NAME);
+  }
+
+  /** The server goes on under another id; its containers keep the name of the first. */
+  async noteLaterId(instanceId: string): Promise<void> {
+    await appendFile(join(this.#path, LATER_IDS_NAME), `${instanceId}\n`);
+  }
+
+  async close(): Promise<void> {
+    await this.#lock.release();
+    await rm(this.#path, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Calls `cleanUp` for each process of this machine that has died, and forgets it if that went well. Gives all ids of
+ * those.
+ */
+export async function forgetDeadInstances(
+  parent: string,
+  cleanUp: (instanceId: string) => Promise<void>,
+): Promise<string[]> {
+  const folder = join(parent, "instances");
+  const dead: string[] = [];
+  for (const instanceId of await readdir(folder).catch(() => [])) {
+    const path = join(folder, instanceId);
+    const lock = await acquireFileLock(join(path, LOCK_NAME)).catch(() => undefined);
+    if (lock === undefined) continue;
+    try {
+      if (await isBeingMade(path)) continue;
+      await cleanUp(instanceId);
+      const laterIds = await readFile(join(path, LATER_IDS_NAME), "utf8").catch(() => "");
+      dead.push(instanceId, ...laterIds.split("\n").slice(0, -1));
+      await rm(path, { recursive: true, force: true });
+    } finally {
+      await lock.release();
+    }
+  }
+  return dead;
+}
+
+/** The id of this installation: the same for every server with this data folder, and for no other. */
+export async function installationId(parent: string): Promise<string> {
+  const path = join(parent, OWNER_NAME);
+  await mkdir(parent, { recursive: true, mode: 0o700 });
+  // The first one wins.
+  await writeFile(path, randomUUID(), { flag: "wx", flush: true }).catch(() => {});
+  const owner = (await readFile(path, "utf8")).trim();
+  if (owner === "") throw new Error(`${path} is empty; remove it`);
+  return owner;
+}
+
+async function isBeingMade(path: string): Promise<boolean> {
+  const made = await stat(join(path, WORK_NAME)).catch(() => undefined);
+  return made === undefined && Date.now() - (await stat(path)).mtimeMs < BEING_MADE_MS;
+}

@@ -1,0 +1,61 @@
+import { randomBytes } from "node:crypto";
+import type { AcquireRequest } from "../backend.ts";
+import type { Container } from "./engine/answers.ts";
+
+/** What marks a container as ours, and by what it is found again. */
+export const Label = {
+  key: "sandboxer.key",
+  specHash: "sandboxer.spec-hash",
+  owner: "sandboxer.owner",
+  sandboxId: "sandboxer.sandbox-id",
+  idleTtlMs: "sandboxer.idle-ttl-ms",
+  /** On images that a snapshot was made of: the instance that made it. Containers that come from one have it too. */
+  snapshot: "sandboxer.snapshot",
+} as const;
+
+const NAME = /^\/?sandboxer-([A-Za-z0-9_.-]+)-[0-9a-f]{12}$/;
+
+/**
+ * Labels of a new container. All are set, because those that are not are taken from its image, which may be the
+ * snapshot of another sandbox.
+ */
+export function labelsOf({ sandboxId, identity }: AcquireRequest, owner: string): Record<string, string> {
+  return {
+    [Label.sandboxId]: sandboxId,
+    [Label.owner]: identity?.owner ?? owner,
+    [Label.key]: identity?.key ?? "",
+    [Label.specHash]: identity?.specHash ?? "",
+    [Label.idleTtlMs]: identity === undefined ? "" : String(identity.idleTtlMs),
+  };
+}
+
+/** The labels of the containers that a request may resume. */
+export function labelsToFind({ sandboxId, identity }: AcquireRequest, owner: string): string[] {
+  const found = identity === undefined ? `${Label.sandboxId}=${sandboxId}` : `${Label.key}=${identity.key}`;
+  return [`${Label.owner}=${identity?.owner ?? owner}`, found];
+}
+
+/** Labels never change, so the name says which server process holds a container now. */
+export function newContainerName(instanceId: string): string {
+  return `sandboxer-${instanceId}-${randomBytes(6).toString("hex")}`;
+}
+
+/** The instance that holds a container; undefined for a name of somebody else. */
+export function holderOf(name: string): string | undefined {
+  return NAME.exec(name)?.[1];
+}
+
+/** How long it has been stopped; undefined while it is not. */
+export function stoppedForMs({ State, Created }: Container, nowMs: number): number | undefined {
+  if (State.Status === "created") return nowMs - Date.parse(Created);
+  if (State.Status !== "exited" && State.Status !== "dead") return undefined;
+  const finishedMs = Date.parse(State.FinishedAt);
+  // The year 1 stands for never.
+  return nowMs - (finishedMs > 0 ? finishedMs : Date.parse(Created));
+}
+
+/** Undefined when it may be kept for ever. */
+export function idleTtlMsOf({ Config }: Container): number | undefined {
+  const text = Config.Labels[Label.idleTtlMs] ?? "";
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}

@@ -1,0 +1,127 @@
+import type { Readable } from "node:stream";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { CallOptions } from "../../support/call-options.ts";
+import { AgentClient } from "../agent/agent-client.ts";
+import { resync, RESYNC_VARIABLE } from "../agent/resync.ts";
+import {
+  DEFAULT_ENVIRONMENT,
+  makeFolderOnce,
+  prepareWorkingFolder,
+  SANDBOX_USER,
+  WORKING_FOLDER,
+} from "../agent/user-space.ts";
+import type { AcquireRequest } from "../backend.ts";
+import { DockerSandbox } from "./docker-sandbox.ts";
+import type { Container } from "./engine/answers.ts";
+import type { Attachment } from "./engine/attachment.ts";
+import type { DockerEngine } from "./engine/docker-engine.ts";
+import { Label } from "./labels.ts";
+
+const START_TIMEOUT_MS = 60_000;
+/** An agent that runs answers within milliseconds. */
+const TAKE_OVER_TIMEOUT_MS = 5_000;
+
+export interface LaunchPad {
+  readonly engine: DockerEngine;
+  readonly agentArchive: Uint8Array;
+  readonly instanceId: string;
+  readonly architecture: string;
+  readonly heartbeatMs: number;
+  readonly onEnded: (sandbox: DockerSandbox) => void;
+}
+
+/** Starts a container that does not run, with the agent of this server. */
+export async function startContainer(
+  pad: LaunchPad,
+  container: Container,
+  request: AcquireRequest,
+  options: CallOptions,
+): Promise<DockerSandbox> {
+  const { engine, agentArchive } = pad;
+  const id = container.Id;
+  await engine.putArchive(id, "/", agentArchive, options);
+  // Before the start, so that no word of the agent is missed.
+  const attachment = await engine.attach(id, options);
+  try {
+    await engine.start(id, options);
+    const { agent, sandbox } = openSandbox(pad, container, request, attachment, attachment.output);
+    return await answering(sandbox, async () => {
+      await agent.start({ timeoutMs: START_TIMEOUT_MS, signal: options.signal });
+      await prepareWorkingFolder(agent.rootFiles);
+      await makeFolderOnce(agent.rootFiles, "/tmp", 0o1777);
+    });
+  } catch (error) {
+    attachment.close();
+    throw error;
+  }
+}
+
+/** Takes over a container that runs and that another process has left. What runs inside goes on. */
+export async function joinContainer(
+  pad: LaunchPad,
+  container: Container,
+  request: AcquireRequest,
+  options: CallOptions,
+): Promise<DockerSandbox> {
+  const token = variablesOf(container)[RESYNC_VARIABLE];
+  if (token === undefined) throw new SandboxerError("sandbox_failed", "The container was not made to be taken over.");
+  const attachment = await pad.engine.attach(container.Id, options);
+  try {
+    const waiting = { timeoutMs: TAKE_OVER_TIMEOUT_MS, signal: options.signal };
+    const output = await resync(attachment.input, attachment.output, token, waiting);
+    const { agent, sandbox } = openSandbox(pad, container, request, attachment, output);
+    return await answering(sandbox, () => agent.rejoined(waiting));
+  } catch (error) {
+    attachment.close();
+    throw error;
+  }
+}
+
+/** One that does not come to answer is nobody's: whoever made it decides on the container. */
+async function answering(sandbox: DockerSandbox, firstWords: () => Promise<void>): Promise<DockerSandbox> {
+  try {
+    await firstWords();
+    return sandbox;
+  } catch (error) {
+    sandbox.abandon();
+    throw error;
+  }
+}
+
+function openSandbox(
+  pad: LaunchPad,
+  container: Container,
+  request: AcquireRequest,
+  attachment: Attachment,
+  output: Readable,
+): { readonly agent: AgentClient; readonly sandbox: DockerSandbox } {
+  const { [RESYNC_VARIABLE]: _, ...imageVariables } = variablesOf(container);
+  const agent = new AgentClient(attachment.input, output, {
+    user: SANDBOX_USER,
+    env: { ...DEFAULT_ENVIRONMENT, ...imageVariables, HOME: WORKING_FOLDER, ...request.spec.env },
+    workingFolder: WORKING_FOLDER,
+    heartbeatMs: pad.heartbeatMs,
+    onFailure: (error) => void sandbox.agentFailed(error),
+    onEnd: () => void sandbox.expectEnd(),
+  });
+  const sandbox: DockerSandbox = new DockerSandbox({
+    sandboxId: request.sandboxId,
+    containerId: container.Id,
+    engine: pad.engine,
+    agent,
+    architecture: pad.architecture,
+    instanceId: pad.instanceId,
+    snapshotImage: Label.snapshot in container.Config.Labels ? container.Image : undefined,
+    lastWords: () => attachment.lastWords(),
+    onEnded: pad.onEnded,
+  });
+  return { agent, sandbox };
+}
+
+/** The image's, and the agent's own. */
+function variablesOf({ Config }: Container): Record<string, string> {
+  const pairs = Config.Env.map(
+    (text) => [text.slice(0, text.indexOf("=")), text.slice(text.indexOf("=") + 1)] as const,
+  );
+  return Object.fromEntries(pairs.filter(([name]) => name !== ""));
+}

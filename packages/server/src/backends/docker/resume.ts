@@ -1,0 +1,80 @@
+import { asSandboxerError, type SandboxerError } from "@sandboxer/protocol";
+import type { CallOptions } from "../../support/call-options.ts";
+import type { AcquireRequest } from "../backend.ts";
+import type { DockerSandbox } from "./docker-sandbox.ts";
+import type { Container } from "./engine/answers.ts";
+import { Label, labelsToFind, newContainerName, stoppedForMs } from "./labels.ts";
+import { joinContainer, startContainer, type LaunchPad } from "./launch.ts";
+
+/** One that was made this recently and never started is being made by somebody. */
+const BEING_MADE_MS = 10 * 60_000;
+/** Errors that say nothing of the container. */
+const NOT_ITS_FAULT = new Set<SandboxerError["code"]>(["no_space", "timeout"]);
+
+/**
+ * Finds the container of a request and makes it run here. What has its key and does not fit any more is removed; so are
+ * those that do not answer, and all but the newest.
+ */
+export async function resumeContainer(
+  pad: LaunchPad,
+  owner: string,
+  request: AcquireRequest,
+  live: (containerId: string) => DockerSandbox | undefined,
+  options: CallOptions,
+): Promise<DockerSandbox | undefined> {
+  const { engine } = pad;
+  const listed = await engine.listContainers(labelsToFind(request, owner));
+  const looked = await Promise.all(listed.map(({ Id }) => engine.container(Id)));
+  const found = looked.filter((container) => container !== undefined);
+  const newestFirst = found.toSorted((left, right) => (left.Created < right.Created ? 1 : -1));
+  let resumed: DockerSandbox | undefined;
+  for (const container of newestFirst) {
+    options.signal?.throwIfAborted();
+    const fits = fitOf(container, request);
+    if (fits === "being made") continue;
+    if (fits && resumed === undefined)
+      resumed = live(container.Id) ?? (await tryContainer(pad, container, request, options));
+    if (resumed?.containerId !== container.Id) await engine.removeContainer(container.Id);
+  }
+  return resumed;
+}
+
+function fitOf(container: Container, { identity }: AcquireRequest): boolean | "being made" {
+  const stoppedMs = stoppedForMs(container, Date.now());
+  if (container.State.Status === "created" && stoppedMs !== undefined && stoppedMs < BEING_MADE_MS) return "being made";
+  if (container.State.Status === "removing") return false;
+  if (identity === undefined) return true;
+  if (container.Config.Labels[Label.specHash] !== identity.specHash) return false;
+  return stoppedMs === undefined || stoppedMs <= identity.idleTtlMs;
+}
+
+/** Undefined when it does not answer. */
+async function tryContainer(
+  pad: LaunchPad,
+  container: Container,
+  request: AcquireRequest,
+  options: CallOptions,
+): Promise<DockerSandbox | undefined> {
+  const { engine } = pad;
+  const { Status } = container.State;
+  try {
+    // From here on it is this process's: another that looks for orphans leaves it alone.
+    await engine.rename(container.Id, newContainerName(pad.instanceId));
+    if (Status === "paused") await engine.unpause(container.Id);
+    if (Status === "running" || Status === "paused") {
+      const joined = await joinContainer(pad, container, request, options).catch(() => undefined);
+      if (joined !== undefined) return joined;
+      options.signal?.throwIfAborted();
+      // Its files are worth a second try: whoever was attached before may have blocked its streams.
+      await engine.stop(container.Id);
+    }
+    return await startContainer(pad, container, request, options);
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    const reason = asSandboxerError(error);
+    if (NOT_ITS_FAULT.has(reason.code)) throw reason;
+    // An engine that is away says nothing of its containers.
+    await engine.info();
+    return undefined;
+  }
+}

@@ -1,0 +1,78 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { AcquireRequest, Resources } from "../backend.ts";
+import { RESYNC_VARIABLE } from "../agent/resync.ts";
+import type { ContainerConfig } from "./engine/container-config.ts";
+import { AGENT_PATH } from "./agent-archive.ts";
+import type { BindMount } from "./mounts.ts";
+
+/** What the agent needs as root; what it spawns has another user and none of these. */
+const AGENT_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"];
+/** Docker refuses less. */
+const LEAST_MEMORY_BYTES = 6 * 1024 * 1024;
+
+export interface SandboxConfigRequest {
+  readonly request: AcquireRequest;
+  readonly imageId: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly resources: Resources;
+  readonly mounts: readonly BindMount[];
+  /** A network of the engine; undefined: none. */
+  readonly network: string | undefined;
+  readonly runtime: string | undefined;
+  readonly resyncToken: string;
+}
+
+/** A container whose PID 1 is the agent, with stdin that stays open when nobody is attached. */
+export function sandboxConfig(wanted: SandboxConfigRequest): ContainerConfig {
+  const { request, resources, runtime } = wanted;
+  const { memoryBytes, fileBytes } = resources;
+  if (memoryBytes !== undefined && memoryBytes < LEAST_MEMORY_BYTES) {
+    throw new SandboxerError("bad_request", `Docker needs a memory limit of at least ${LEAST_MEMORY_BYTES} bytes.`);
+  }
+  return {
+    Image: wanted.imageId,
+    Entrypoint: [AGENT_PATH],
+    Cmd: [],
+    User: "0:0",
+    WorkingDir: "/",
+    Hostname: `sandbox-${request.sandboxId.slice(0, 8)}`,
+    Env: [`${RESYNC_VARIABLE}=${wanted.resyncToken}`],
+    Labels: wanted.labels,
+    Healthcheck: { Test: ["NONE"] },
+    OpenStdin: true,
+    StdinOnce: false,
+    Tty: false,
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    HostConfig: {
+      ...(runtime === undefined ? {} : { Runtime: runtime }),
+      NetworkMode: wanted.network ?? "none",
+      CapDrop: ["ALL"],
+      CapAdd: AGENT_CAPABILITIES,
+      SecurityOpt: ["no-new-privileges"],
+      // Frames are no log, and a log would keep every byte that a sandbox ever said.
+      LogConfig: { Type: "none" },
+      Memory: memoryBytes ?? 0,
+      // As much as the memory: no swap.
+      MemorySwap: memoryBytes ?? 0,
+      NanoCpus: Math.round((resources.cpus ?? 0) * 1e9),
+      PidsLimit: resources.processes ?? 0,
+      Ulimits: [limit("core", 0), ...(fileBytes === undefined ? [] : [limit("fsize", fileBytes)])],
+      // Only what a request asks for itself: most storage drivers have no such limit.
+      ...(request.spec.resources.diskBytes === undefined
+        ? {}
+        : { StorageOpt: { size: String(request.spec.resources.diskBytes) } }),
+      Mounts: wanted.mounts.map(({ source, target, writable }) => ({
+        Type: "bind",
+        Source: source,
+        Target: target,
+        ReadOnly: !writable,
+      })),
+    },
+  };
+}
+
+function limit(Name: string, value: number): { Name: string; Soft: number; Hard: number } {
+  return { Name, Soft: value, Hard: value };
+}

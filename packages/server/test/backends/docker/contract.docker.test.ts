@@ -1,0 +1,20 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { testBackend } from "../backend-contract.ts";
+import { describeDocker } from "./support/describe-docker.ts";
+import { openDocker } from "./support/open-docker.ts";
+
+describeDocker("the contract", (service) =>
+  testBackend("docker", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "sandboxer-docker-"));
+    const { backend, close } = await openDocker(service, directory);
+    return {
+      backend,
+      close: async () => {
+        await close();
+        await rm(directory, { recursive: true, force: true });
+      },
+    };
+  }),
+);

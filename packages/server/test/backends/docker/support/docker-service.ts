@@ -1,0 +1,61 @@
+/** For the project `docker`: one engine, started once for all files, with an image and, where there is runsc, a runtime of that. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestProject } from "vitest/node";
+import { whyNoServices } from "../../../services/debian-programs.ts";
+import { startDocker } from "../../../services/docker.ts";
+import { importHostImage } from "../../../services/host-image.ts";
+import { BUILT_AGENT, whyNoAgent } from "./agent.ts";
+
+export interface DockerService {
+  readonly host: string;
+  /** What a process needs to run the `docker` program against the engine. */
+  readonly env: Readonly<Record<string, string>>;
+  /** An image whose programs are this machine's, mounted. */
+  readonly image: string;
+  readonly network: string;
+  /** Names of runtimes that keep files, and of one that does not; none without runsc. */
+  readonly runsc: { readonly keeping: string; readonly losing: string } | undefined;
+  readonly agentPath: string;
+}
+
+declare module "vitest" {
+  interface ProvidedContext {
+    docker: DockerService | { readonly missing: string };
+  }
+}
+
+export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  const missing = whyNoServices() ?? whyNoAgent();
+  if (missing !== undefined) {
+    project.provide("docker", { missing });
+    return async () => {};
+  }
+  const folder = await mkdtemp(join(tmpdir(), "sbx-dockerd-"));
+  const runsc = process.env["SANDBOXER_TEST_RUNSC"];
+  const platform = `--platform=${process.env["SANDBOXER_TEST_PLATFORM"] ?? "systrap"}`;
+  const runtimes =
+    runsc === undefined
+      ? {}
+      : {
+          "runsc-keeping": { path: runsc, runtimeArgs: [platform, "--overlay2=none"] },
+          "runsc-losing": { path: runsc, runtimeArgs: [platform] },
+        };
+  await writeFile(join(folder, "daemon.json"), JSON.stringify({ runtimes }));
+  const docker = await startDocker([`--config-file=${join(folder, "daemon.json")}`]);
+  const network = "sandboxes";
+  await docker.docker("network", "create", network);
+  project.provide("docker", {
+    host: docker.host,
+    env: docker.env,
+    image: await importHostImage(docker),
+    network,
+    runsc: runsc === undefined ? undefined : { keeping: "runsc-keeping", losing: "runsc-losing" },
+    agentPath: BUILT_AGENT,
+  });
+  return async () => {
+    await docker.stop();
+    await rm(folder, { recursive: true, force: true });
+  };
+}

@@ -1,0 +1,55 @@
+import { randomUUID } from "node:crypto";
+import type { AcquireRequest, SandboxBackend } from "../../../../src/backends/backend.ts";
+import { openDockerBackend, type OpenDocker, type OpenDockerOptions } from "../../../../src/backends/docker/index.ts";
+import { HOST_IMAGE_PATH } from "../../../services/host-image.ts";
+import type { DockerService } from "./docker-service.ts";
+
+const MIB = 1024 * 1024;
+const NODE_PATH = "/opt/node/bin/node";
+
+/** A server process's backend on the test engine, with programs of this machine in its sandboxes. */
+export async function openDocker(
+  service: DockerService,
+  directory: string,
+  overrides: Partial<OpenDockerOptions> = {},
+): Promise<OpenDocker> {
+  const opened = await openDockerBackend({
+    host: service.host,
+    directory,
+    instanceId: randomUUID(),
+    agentPath: service.agentPath,
+    defaultImage: `docker:${service.image}`,
+    imageDirectories: [],
+    defaultResources: { memoryBytes: 512 * MIB, processes: 256, fileBytes: 512 * MIB },
+    heartbeatMs: 0,
+    allowedMounts: [
+      { source: "/usr", writable: false },
+      { source: process.execPath, writable: false },
+    ],
+    ...overrides,
+  });
+  return { ...opened, backend: withPrograms(opened.backend) };
+}
+
+/** Every request gets this machine's programs, unless it says what it mounts. */
+function withPrograms(backend: SandboxBackend): SandboxBackend {
+  const mounts = `/usr:/usr:ro,${process.execPath}:${NODE_PATH}:ro`;
+  const prepared = (request: AcquireRequest): AcquireRequest => ({
+    ...request,
+    spec: {
+      ...request.spec,
+      env: { PATH: HOST_IMAGE_PATH, ...request.spec.env },
+      inputs: { mounts, ...request.spec.inputs },
+    },
+  });
+  return {
+    name: backend.name,
+    capabilities: backend.capabilities,
+    probe: () => backend.probe(),
+    acquire: (request, options) => backend.acquire(prepared(request), options),
+    tryResume: (request, options) => backend.tryResume(prepared(request), options),
+    acquireFromSnapshot: (request, snapshot, options) =>
+      backend.acquireFromSnapshot(prepared(request), snapshot, options),
+    close: () => backend.close(),
+  };
+}
