@@ -160,9 +160,12 @@ export class Instances {
       this.#runner.tell({ kind: "abandon", sandboxId, ticket: number });
     };
     signal?.addEventListener("abort", onAbort, { once: true });
+    const wantedBy = command.kind === "release" ? this.held(sandboxId)?.want?.instance_id : undefined;
     this.#runner.tell({ kind: "command", sandboxId, ticket: number, command });
     try {
-      return await promise;
+      const head = await promise;
+      if (wantedBy !== undefined) void this.#ringBack(wantedBy, sandboxId);
+      return head;
     } finally {
       signal?.removeEventListener("abort", onAbort);
     }
@@ -230,6 +233,16 @@ export class Instances {
       case "lost":
         for (const listener of this.#listeners) listener.onLost?.(notice.sandboxId, notice.head);
         return;
+    }
+  }
+
+  /** Who waits for a sandbox need not wait for its next look. Nothing depends on being heard. */
+  async #ringBack(instanceId: string, sandboxId: string): Promise<void> {
+    try {
+      const url = await this.urlOf(instanceId);
+      if (url !== undefined) await this.#options.ring?.(url, sandboxId);
+    } catch {
+      // It looks by itself.
     }
   }
 

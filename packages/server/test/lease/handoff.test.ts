@@ -41,6 +41,18 @@ it("goes at once when the owner hears the bell", async () => {
   expect(ring).toHaveBeenCalledOnce();
 });
 
+it("who waits is rung for when the sandbox is free, and need not look by itself", async () => {
+  const { store, id } = await twoInstances();
+  const ring = async (url: string, sandboxId: string): Promise<void> => {
+    (url === "http://a" ? a : b).instances.rung(sandboxId);
+  };
+  const a = await instance(store, { url: "http://a", ring });
+  const b = await instance(store, { url: "http://b", ring, settings: { waitPollMs: 3_600_000 } });
+  await a.create(id, newSandbox());
+  yieldWhatIsWanted(a, 1);
+  expect(await b.claim(id, { handoffTimeoutMs: HANDOFF_MS })).toMatchObject({ owner: b.name, epoch: 2 });
+});
+
 it("stays when the owner refuses, and can be asked for again", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());

@@ -3,7 +3,7 @@ import { heldIds, type InstanceState } from "./instance-state.ts";
 import { look } from "./looking.ts";
 import type { Address, LeaseEvent, Reply } from "./messages.ts";
 import { buryCertainly, lookAround, observe, onOthersReply, onOthersTimer } from "./others.ts";
-import { goOn, onAbandon, onCommand, onDeath, onSandboxReply, onSandboxTimer } from "./sandbox.ts";
+import { goOn, onAbandon, onCommand, onDeath, onRung, onSandboxReply, onSandboxTimer } from "./sandbox.ts";
 import { emptySandbox, type SandboxState } from "./sandbox-state.ts";
 import { closeSelf, noticeFreeze, onSelfReply, onSelfTimer, startSelf } from "./self.ts";
 import { Turn } from "./turn.ts";
@@ -55,7 +55,7 @@ function route(state: InstanceState, event: LeaseEvent, turn: Turn): InstanceSta
       return update(state, event.sandboxId, forgotten);
     case "rung":
       if (event.sandboxId === undefined) return forEach(state, (sandbox) => look(sandbox, turn));
-      return update(state, event.sandboxId, (sandbox) => look(sandbox, turn));
+      return update(state, event.sandboxId, (sandbox) => onRung(sandbox, turn));
     case "bury":
       return { ...state, others: buryCertainly(state.others, event.instanceId, event.ticket, turn) };
     case "close":

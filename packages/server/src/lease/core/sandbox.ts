@@ -1,6 +1,6 @@
 import { withImported } from "../head-codec.ts";
 import { decideClaim, onAsked, onClaimRead, onOwnerRecord, onWaited, readForClaim } from "./claiming.ts";
-import { announce, onLooked } from "./looking.ts";
+import { announce, look, onLooked } from "./looking.ts";
 import type { Command, Reply, VersionedHead } from "./messages.ts";
 import { moveHeld, onMoveConflict, onMoved } from "./owning.ts";
 import {
@@ -42,6 +42,12 @@ export function onSandboxTimer(sandbox: SandboxState, id: number, turn: Turn): S
 export function onDeath(sandbox: SandboxState, turn: Turn): SandboxState {
   const { operation } = sandbox;
   return operation?.phase.at === "waiting" ? readForClaim(sandbox, operation, turn) : sandbox;
+}
+
+/** Somebody rings for a sandbox: the owner is asked for it, or who waits for it is told that it is free. */
+export function onRung(sandbox: SandboxState, turn: Turn): SandboxState {
+  const { operation } = sandbox;
+  return operation?.phase.at === "waiting" ? readForClaim(sandbox, operation, turn) : look(sandbox, turn);
 }
 
 export function onSandboxReply(sandbox: SandboxState, id: number, reply: Reply, turn: Turn): SandboxState {

@@ -61,6 +61,8 @@ function connect(world: World, managers: readonly SimulatedManager[]): void {
     // A bell is an optimisation: half of the time nobody hears it.
     if (world.weather.chance(0.5)) return;
     managers.find(({ instance }) => instance.instanceId === instanceId)?.instance.ring(sandboxId);
+    // And anybody may ring: whoever waits looks again, whoever has nothing to do with it does nothing.
+    if (world.weather.chance(0.3)) for (const { instance } of managers) instance.ring(sandboxId);
   };
   world.checkAlone = (sandboxId, runner) => {
     for (const manager of managers) {
