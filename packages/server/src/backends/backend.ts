@@ -34,6 +34,12 @@ export interface SandboxBackend {
     options?: CallOptions,
   ): Promise<SandboxHandle>;
 
+  /**
+   * Removes what a snapshot of this backend refers to outside of its members; the members are not there. Absent: there is
+   * nothing. What is gone already is fine.
+   */
+  forgetSnapshot?(snapshot: SnapshotPayload, options?: CallOptions): Promise<void>;
+
   /** What a sandbox as requested would cost, without making it. Absent, or undefined: it does not say. */
   estimateCost?(request: AcquireRequest): Promise<CostEstimate | undefined>;
 
