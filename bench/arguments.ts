@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export interface BenchArguments {
@@ -40,4 +40,14 @@ export function parseArguments(argv: readonly string[]): BenchArguments {
     writeDocs: values["write-docs"],
     only: values.only.split(",").filter((name) => name !== ""),
   };
+}
+
+/** The command that measures the same; where results go is nobody's business. */
+export function describeArguments({ runscPath, quick, only }: BenchArguments): string {
+  const options = [
+    ...(runscPath === undefined ? [] : [`--runsc ${basename(runscPath)}`]),
+    ...(quick ? ["--quick"] : []),
+    ...(only.length === 0 ? [] : [`--only ${only.join(",")}`]),
+  ];
+  return ["npm run bench", ...(options.length === 0 ? [] : ["--", ...options])].join(" ");
 }

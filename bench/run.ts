@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArguments, USAGE, type BenchArguments } from "./arguments.ts";
+import { describeArguments, parseArguments, USAGE, type BenchArguments } from "./arguments.ts";
 import { CleanUp } from "./clean-up.ts";
 import type { Lab } from "./lab.ts";
 import { describeMachine, loadNow } from "./machine.ts";
@@ -38,7 +38,7 @@ async function bench(options: BenchArguments, cleanUp: CleanUp): Promise<void> {
   }
   const results: Results = {
     date: new Date().toISOString(),
-    command: ["npm run bench", ...(argv.length === 0 ? [] : ["--", ...argv])].join(" "),
+    command: describeArguments(options),
     quick: options.quick,
     machine: describeMachine(loadAtStart),
     engine: lab.engine,
