@@ -23,7 +23,7 @@ const { values, positionals: flags } = parseArgs({
 const scratch = mkdtempSync(join(tmpdir(), "three-servers-"));
 
 const up = new Map();
-for (const name of ["server-1", "server-2", "server-3"]) up.set(name, await start(name));
+await Promise.all(["server-1", "server-2", "server-3"].map(async (name) => up.set(name, await start(name))));
 const balancer = await startBalancer(Number(values.port), () => [...up.values()]);
 console.log(`Balancer      ws://127.0.0.1:${balancer.port}`);
 
