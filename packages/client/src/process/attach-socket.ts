@@ -22,6 +22,7 @@ export interface AttachListener {
 export class AttachSocket {
   readonly closed: Promise<void>;
   readonly #socket: WebSocket;
+  readonly #over: () => void;
 
   constructor({ calls, token, processId, offset }: AttachTarget, listener: AttachListener) {
     const { apiKey } = calls.transport;
@@ -32,6 +33,7 @@ export class AttachSocket {
     this.#socket = openWebSocket(address, apiKey);
     const closed = Promise.withResolvers<void>();
     this.closed = closed.promise;
+    this.#over = () => closed.resolve();
     this.#socket.onmessage = ({ data }) => {
       try {
         if (typeof data === "string") listener.event(decodeEvent(data));
@@ -53,7 +55,10 @@ export class AttachSocket {
     return true;
   }
 
+  /** Over at once: a server that has died without a word would be waited for. */
   close(): void {
+    this.#socket.onmessage = null;
     this.#socket.close(1000);
+    this.#over();
   }
 }

@@ -4,7 +4,8 @@ import type { SandboxCalls } from "../sandbox-calls.ts";
 import { anySignal, pause } from "../wire/abort.ts";
 import { errorOfFields, isSandboxerError } from "../wire/errors.ts";
 import { AttachSocket } from "./attach-socket.ts";
-import type { decodeFrame, OutputChunk } from "./frames.ts";
+import type { OutputChunk } from "./frames.ts";
+import { OutputQueue } from "./output-queue.ts";
 import { SilenceWatch } from "./silence-watch.ts";
 import { StdinQueue } from "./stdin-queue.ts";
 
@@ -32,6 +33,8 @@ type SocketEnd = "exit" | "moving" | "lost" | "detached";
 
 /** Acknowledged in steps, so that a talkative program costs few messages. */
 const ACKNOWLEDGE_BYTES = 64 * 1024;
+/** What may wait for its reader before another socket is opened. */
+const MAX_QUEUED_BYTES = 256 * 1024;
 
 /**
  * The connection to one process, which comes back by itself: after a drop, a restart of the server or a move of the
@@ -42,30 +45,26 @@ export class ProcessLink {
   readonly stdin: StdinQueue;
   readonly #options: LinkOptions;
   readonly #end = new AbortController();
-  readonly #queue: OutputChunk[] = [];
+  readonly #queue: OutputQueue;
   #started = false;
   #attached = false;
   #progressed = false;
   #socket: AttachSocket | undefined;
   #watch: SilenceWatch | undefined;
   #wake: () => void = () => {};
-  /** The end of what has come; of what the reader has taken; of what the server was told. */
-  #received: number | undefined;
-  #taken: number;
-  #acknowledged: number;
+  #drained: () => void = () => {};
   #exit: ExitStatus | undefined;
   #failure: { readonly error: unknown } | undefined;
 
   constructor(options: LinkOptions) {
     this.#options = options;
     this.stdin = new StdinQueue(!options.pty);
-    this.#received = options.offset;
-    this.#taken = this.#acknowledged = options.offset ?? 0;
+    this.#queue = new OutputQueue(options.offset, options.detached);
   }
 
   /** The end of what the reader has taken. */
   get offset(): number {
-    return this.#taken;
+    return this.#queue.taken;
   }
 
   get exit(): ExitStatus | undefined {
@@ -76,15 +75,12 @@ export class ProcessLink {
   async next(): Promise<OutputChunk | undefined> {
     this.start();
     for (;;) {
+      this.#acknowledge(this.#queue.isEmpty ? 1 : ACKNOWLEDGE_BYTES);
       const chunk = this.#queue.shift();
-      if (chunk !== undefined) {
-        this.#acknowledge(this.#taken - this.#acknowledged >= ACKNOWLEDGE_BYTES);
-        this.#taken = chunk.offset;
-        return chunk;
-      }
-      this.#acknowledge(this.#taken > this.#acknowledged);
+      if (this.#queue.isEmpty) this.#drained();
+      if (chunk !== undefined) return chunk;
       if (this.#failure !== undefined) throw this.#failure.error;
-      if (this.#exit !== undefined || this.#end.signal.aborted) return undefined;
+      if (this.#exit !== undefined || this.over.aborted) return undefined;
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
   }
@@ -109,7 +105,7 @@ export class ProcessLink {
 
   /** Ends the connection, not the process. */
   detach(): void {
-    this.#acknowledge(this.#taken > this.#acknowledged);
+    this.#acknowledge(1);
     this.#end.abort(new SandboxerError("wrong_state", "The process was detached."));
     this.stdin.fail(new SandboxerError("wrong_state", "The process was detached."));
     this.#socket?.close();
@@ -138,6 +134,17 @@ export class ProcessLink {
       if (this.#options.calls.isPutDown) throw this.#putDown();
       if (failures > 1 || end === "lost") await pause(this.#delayMs(failures), this.#end.signal);
       await this.#locate(lastSeenMs);
+      await this.#room();
+    }
+  }
+
+  /** Each socket brings a window of output; a slow reader whose connections break often is not to pile them up. */
+  async #room(): Promise<void> {
+    while (this.#queue.bytes > MAX_QUEUED_BYTES && !this.over.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#drained = resolve;
+        this.over.addEventListener("abort", () => resolve(), { once: true });
+      });
     }
   }
 
@@ -146,11 +153,13 @@ export class ProcessLink {
     const { calls, token, processId } = this.#options;
     const seen: { end: SocketEnd; error?: SandboxerError } = { end: "lost" };
     const socket = new AttachSocket(
-      { calls, token, processId, offset: this.#received },
+      { calls, token, processId, offset: this.#queue.received },
       {
         output: (frame) => {
           this.#watch?.heard();
-          this.#output(frame);
+          if (!this.#queue.push(frame)) return;
+          this.#progressed = true;
+          this.#wake();
         },
         event: (event) => {
           this.#watch?.heard();
@@ -160,7 +169,7 @@ export class ProcessLink {
       },
     );
     this.#socket = socket;
-    const watch = new SilenceWatch(this.#options, () => this.#received, socket);
+    const watch = new SilenceWatch(this.#options, this.#queue, socket);
     this.#watch = watch;
     try {
       await socket.closed;
@@ -179,7 +188,8 @@ export class ProcessLink {
   #event(event: Exclude<ProcessEvent, { event: "error" }>, socket: AttachSocket): SocketEnd | undefined {
     switch (event.event) {
       case "attached":
-        this.#begin(event.offset);
+        this.#attached = true;
+        this.#queue.begin(event.offset);
         this.stdin.connected(
           (bytes) => socket.send(bytes),
           () => socket.send({ action: "stdin_close" } satisfies ProcessAction),
@@ -193,8 +203,10 @@ export class ProcessLink {
         return "moving";
       case "exit":
         // A reader that was too slow for a detached process was passed over; what is still kept is fetched.
-        if (this.#progressed && event.offset > (this.#received ?? 0)) return "moving";
-        if (event.offset > (this.#received ?? 0)) this.#miss(event.offset);
+        if (event.offset > (this.#queue.received ?? 0)) {
+          if (this.#progressed) return "moving";
+          this.#queue.miss(event.offset);
+        }
         this.#end.abort();
         this.#exit = { exitCode: event.exit_code, signal: event.signal, timedOut: event.timed_out };
         this.stdin.fail(new SandboxerError("wrong_state", "The process has ended."));
@@ -203,39 +215,8 @@ export class ProcessLink {
     }
   }
 
-  /** Output that older readers have acknowledged may be gone; output that this one waits for may not. */
-  #begin(offset: number): void {
-    this.#attached = true;
-    const first = this.#received === undefined || this.#received === this.#options.offset;
-    if (this.#received !== undefined && offset <= this.#received) return;
-    if (!first) this.#miss(offset);
-    this.#received = offset;
-    if (first) this.#taken = this.#acknowledged = offset;
-  }
-
-  #output({ stream, start, data }: ReturnType<typeof decodeFrame>): void {
-    const received = this.#received ?? start;
-    if (start > received) this.#miss(start);
-    // What has come twice counts once.
-    const repeated = Math.max(0, received - start);
-    if (repeated >= data.length) return;
-    this.#progressed = true;
-    this.#received = start + data.length;
-    this.#queue.push({ stream, data: data.subarray(repeated), offset: this.#received });
-    this.#wake();
-  }
-
-  #miss(start: number): void {
-    if (this.#options.detached) return;
-    throw new SandboxerError("internal", `The output from ${this.#received ?? 0} to ${start} is gone.`, {
-      hint: "Another reader has acknowledged it, or the sandbox went back to an older checkpoint.",
-      details: { from: this.#received, to: start },
-    });
-  }
-
-  #acknowledge(due: boolean): void {
-    if (!due || this.#socket?.send({ action: "ack", offset: this.#taken }) !== true) return;
-    this.#acknowledged = this.#taken;
+  #acknowledge(bytes: number): void {
+    this.#queue.acknowledge(bytes, (offset) => this.#socket?.send({ action: "ack", offset }) === true);
   }
 
   /** Finds out over HTTP where the process is, which wakes the sandbox if need be, and says what is wrong if it is not. */
@@ -261,7 +242,7 @@ export class ProcessLink {
   #putDown(): SandboxerError {
     return new SandboxerError("wrong_state", "The sandbox was put down while a process of it was followed.", {
       hint: "Resume it and attach to the process again, with the offset in the details.",
-      details: { state: "stored", process_id: this.#options.processId, offset: this.#taken },
+      details: { state: "stored", process_id: this.#options.processId, offset: this.offset },
     });
   }
 }

@@ -1,5 +1,6 @@
 import type { SandboxCalls } from "../sandbox-calls.ts";
 import type { AttachSocket } from "./attach-socket.ts";
+import type { OutputQueue } from "./output-queue.ts";
 
 export interface SilenceOptions {
   readonly calls: SandboxCalls;
@@ -14,16 +15,16 @@ export interface SilenceOptions {
  */
 export class SilenceWatch {
   readonly #options: SilenceOptions;
-  readonly #received: () => number | undefined;
+  readonly #queue: OutputQueue;
   readonly #socket: AttachSocket;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #stopped = false;
   /** What was missing at the last look: when it still is, the socket is dead. */
   #missed: number | undefined;
 
-  constructor(options: SilenceOptions, received: () => number | undefined, socket: AttachSocket) {
+  constructor(options: SilenceOptions, queue: OutputQueue, socket: AttachSocket) {
     this.#options = options;
-    this.#received = received;
+    this.#queue = queue;
     this.#socket = socket;
     this.heard();
   }
@@ -45,7 +46,9 @@ export class SilenceWatch {
 
   async #look(): Promise<void> {
     const { calls, processId, silenceMs } = this.#options;
-    const received = this.#received();
+    // A reader that is behind has a server that rightly holds the rest back.
+    if (!this.#queue.isEmpty) return this.#wait();
+    const { received } = this.#queue;
     const says = await calls.transport
       .call(
         "getProcess",
@@ -53,7 +56,7 @@ export class SilenceWatch {
         { url: calls.url, attempts: 1, signal: AbortSignal.timeout(silenceMs) },
       )
       .catch(() => undefined);
-    if (this.#stopped || received !== this.#received()) return;
+    if (this.#stopped || received !== this.#queue.received) return;
     const behind =
       says === undefined || received === undefined || says.state === "exited" || says.output_end > received;
     if (behind && this.#missed === (received ?? 0)) return this.#socket.close();

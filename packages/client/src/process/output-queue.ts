@@ -1,0 +1,82 @@
+import { SandboxerError } from "@sandboxer/protocol/errors";
+import type { decodeFrame, OutputChunk } from "./frames.ts";
+
+/**
+ * The output that has come and waits for its reader, in order and without repetition, whatever sockets it came over.
+ * Output that is missing is an error, unless the process is detached: that one waits for nobody.
+ */
+export class OutputQueue {
+  readonly #from: number | undefined;
+  readonly #detached: boolean;
+  readonly #chunks: OutputChunk[] = [];
+  #received: number | undefined;
+  #taken: number;
+  #acknowledged: number;
+
+  /** `from` is what the reader has already; undefined: where the server says that it begins. */
+  constructor(from: number | undefined, detached: boolean) {
+    this.#from = from;
+    this.#detached = detached;
+    this.#received = from;
+    this.#taken = this.#acknowledged = from ?? 0;
+  }
+
+  /** The end of what has come. */
+  get received(): number | undefined {
+    return this.#received;
+  }
+
+  /** The end of what the reader has taken. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  get isEmpty(): boolean {
+    return this.#chunks.length === 0;
+  }
+
+  get bytes(): number {
+    return this.isEmpty ? 0 : (this.#received ?? 0) - this.#taken;
+  }
+
+  /** A socket begins here. What older readers have acknowledged may be gone; what this one waits for may not. */
+  begin(offset: number): void {
+    if (this.#received !== undefined && offset <= this.#received) return;
+    const first = this.#received === this.#from;
+    if (!first) this.miss(offset);
+    this.#received = offset;
+    if (first) this.#taken = this.#acknowledged = offset;
+  }
+
+  /** True when there was something new in it. */
+  push({ stream, start, data }: ReturnType<typeof decodeFrame>): boolean {
+    const received = this.#received ?? start;
+    if (start > received) this.miss(start);
+    // What has come twice counts once.
+    const repeated = Math.max(0, received - start);
+    if (repeated >= data.length) return false;
+    this.#received = start + data.length;
+    this.#chunks.push({ stream, data: data.subarray(repeated), offset: this.#received });
+    return true;
+  }
+
+  shift(): OutputChunk | undefined {
+    const chunk = this.#chunks.shift();
+    if (chunk !== undefined) this.#taken = chunk.offset;
+    return chunk;
+  }
+
+  /** Throws, because the output up to `offset` was not sent. */
+  miss(offset: number): void {
+    if (this.#detached) return;
+    throw new SandboxerError("internal", `The output from ${this.#received ?? 0} to ${offset} is gone.`, {
+      hint: "Another reader has acknowledged it, or the sandbox went back to an older checkpoint.",
+      details: { from: this.#received, to: offset },
+    });
+  }
+
+  /** Tells `send` what the reader has taken, if that is at least so many bytes more than it was told. */
+  acknowledge(bytes: number, send: (offset: number) => boolean): void {
+    if (this.#taken - this.#acknowledged >= bytes && send(this.#taken)) this.#acknowledged = this.#taken;
+  }
+}
