@@ -5,6 +5,7 @@ import type { SandboxBackend } from "../backends/backend.ts";
 import type { NetworkSupport } from "../backends/gvisor/network/network-support.ts";
 import { prepareGvisor, type ReportStep } from "../setup/index.ts";
 import type { ServerConfig } from "./config.ts";
+import type { DockerDefaults } from "./docker.ts";
 
 const MIB = 1024 * 1024;
 
@@ -42,13 +43,27 @@ export async function prepareBackend(config: ServerConfig, report: ReportStep): 
   switch (config.backend) {
     case "gvisor":
       return prepareGvisorBackend(config, report);
+    case "docker": {
+      const { prepareDockerBackend } = await import("./docker.ts");
+      return prepareDockerBackend(config, dockerDefaults(config), report);
+    }
     case "fake":
       return fakeBackend(config);
     default:
       throw new SandboxerError("bad_request", `There is no backend "${config.backend}".`, {
-        hint: "Use gvisor, or fake to try the protocol.",
+        hint: "Use gvisor, docker, or fake to try the protocol.",
       });
   }
+}
+
+function heartbeatMs({ store, leaseTtlMs }: ServerConfig): number {
+  return store === undefined ? 0 : Math.round(leaseTtlMs * HEARTBEAT_TTLS);
+}
+
+/** Without a disk limit, which few engines can hold. */
+export function dockerDefaults(config: ServerConfig): DockerDefaults {
+  const { diskBytes: _, ...resources } = DEFAULT_RESOURCES;
+  return { resources, heartbeatMs: heartbeatMs(config) };
 }
 
 async function prepareGvisorBackend(config: ServerConfig, report: ReportStep): Promise<PreparedBackend> {
@@ -81,7 +96,7 @@ async function prepareGvisorBackend(config: ServerConfig, report: ReportStep): P
         defaultResources: DEFAULT_RESOURCES,
         network,
         // A server that cannot act any more freezes nothing; the agents then do, before others may take over.
-        heartbeatMs: config.store === undefined ? 0 : Math.round(config.leaseTtlMs * HEARTBEAT_TTLS),
+        heartbeatMs: heartbeatMs(config),
       });
       return {
         backend,

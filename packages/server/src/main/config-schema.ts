@@ -12,6 +12,12 @@ export const configSchema = z.object({
   runscPath: path().optional(),
   image: z.string().trim().min(1),
   allowNetwork: yesOrNo(),
+  // Docker itself knows more kinds of addresses; those that cannot be used are refused when they are.
+  dockerHost: z.string().trim().min(1),
+  dockerImage: z.string().trim().min(1),
+  dockerRuntime: z.string().trim().min(1).optional(),
+  dockerNetwork: z.string().trim().min(1),
+  dockerMounts: mounts(),
   dataDirectory: path(),
   cacheDirectory: path(),
   profilesDirectory: path(),
@@ -80,6 +86,24 @@ function path() {
     .string()
     .min(1)
     .transform((text) => resolve(text));
+}
+
+/** Paths of the engine's machine, which need not be this one. */
+function mounts() {
+  return z
+    .string()
+    .transform((text) =>
+      text
+        .split(",")
+        .map((entry) => entry.trim())
+        .filter((entry) => entry !== ""),
+    )
+    .refine((entries) => entries.every((entry) => /^\/[^:]*(:r[ow])?$/.test(entry)), {
+      message: "must be absolute paths, each with or without :rw, separated by commas",
+    })
+    .transform((entries) =>
+      entries.map((entry) => ({ source: entry.replace(/:r[ow]$/, ""), writable: entry.endsWith(":rw") })),
+    );
 }
 
 function storeLocation() {

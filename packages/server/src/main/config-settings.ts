@@ -22,6 +22,21 @@ export const SETTINGS = {
     "SANDBOXER_ALLOW_NETWORK",
     "let sandboxes have a network that ask for one (default off)",
   ),
+  dockerHost: setting("--docker-host <URL>", "DOCKER_HOST", "the Docker engine (default unix:///var/run/docker.sock)", {
+    ownEnvironment: "SANDBOXER_DOCKER_HOST",
+  }),
+  dockerImage: setting("--docker-image <IMAGE>", "SANDBOXER_DOCKER_IMAGE", "image of new Docker sandboxes"),
+  dockerRuntime: setting("--docker-runtime <NAME>", "SANDBOXER_DOCKER_RUNTIME", "runtime of the engine, such as runsc"),
+  dockerNetwork: setting(
+    "--docker-network <NAME>",
+    "SANDBOXER_DOCKER_NETWORK",
+    "network of Docker sandboxes that may have one (default bridge)",
+  ),
+  dockerMounts: setting(
+    "--docker-mounts <PATHS>",
+    "SANDBOXER_DOCKER_MOUNTS",
+    "what Docker sandboxes may mount: PATH or PATH:rw, comma-separated (default nothing)",
+  ),
   dataDirectory: setting("--data-directory <PATH>", "SANDBOXER_DATA_DIRECTORY", "run directories and records", {
     path: true,
   }),

@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { Capabilities, SandboxBackend } from "../backends/backend.ts";
 import { LazyBackend, type BackendProvider } from "../backends/lazy-backend.ts";
+import { dockerDefaults } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
+import { dockerProvider } from "./docker.ts";
 
 const RECORDS_ONLY: Capabilities = {
   snapshot: "metadata",
@@ -21,6 +23,7 @@ const RECORDS_ONLY: Capabilities = {
 function builtIn(config: ServerConfig): readonly BackendProvider[] {
   const handlesDirectory = join(config.dataDirectory, "handles");
   return [
+    dockerProvider(config, dockerDefaults(config)),
     {
       name: "compose-ssh",
       capabilities: {

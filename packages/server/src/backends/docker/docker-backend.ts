@@ -44,6 +44,8 @@ export interface DockerBackendOptions {
   readonly network?: string | undefined;
   /** What sandboxes may mount; nothing by default. */
   readonly allowedMounts?: readonly AllowedMount[];
+  /** After everything of this process was stopped. */
+  readonly onClosed?: () => Promise<void>;
 }
 
 /** A Docker engine: one container for each sandbox, with our agent as its PID 1, attached through the engine. */
@@ -147,6 +149,7 @@ export class DockerBackend implements SandboxBackend {
   async close(): Promise<void> {
     await Promise.allSettled([...this.#live.values()].map((sandbox) => sandbox.stop()));
     this.#options.engine.close();
+    await this.#options.onClosed?.();
   }
 
   async #acquire(request: AcquireRequest, options: CallOptions): Promise<DockerSandbox> {

@@ -1,17 +1,17 @@
 import type { Resources, SandboxBackend } from "../backend.ts";
 import { DockerBackend } from "./docker-backend.ts";
 import { DockerEngine } from "./engine/docker-engine.ts";
-import { InstanceFolder, installationId } from "./instance-folder.ts";
+import { InstanceFolder } from "./instance-folder.ts";
 import type { AllowedMount } from "./mounts.ts";
 import { recoverContainers } from "./recover.ts";
-
-export { DEFAULT_ENGINE } from "./engine/address.ts";
 
 export interface DockerOptions {
   /** `unix:///PATH`, `tcp://HOST:PORT` or `https://HOST:PORT`. */
   readonly host: string;
-  /** A folder of this installation: its id, and the marks of its processes. */
+  /** A folder of this installation, for the marks of its processes. */
   readonly directory: string;
+  /** The id of this installation. */
+  readonly owner: string;
 }
 
 export interface OpenDockerOptions extends DockerOptions {
@@ -27,35 +27,32 @@ export interface OpenDockerOptions extends DockerOptions {
 }
 
 export interface OpenDocker {
+  /** Closing it stops its sandboxes, which can then be resumed. */
   readonly backend: SandboxBackend;
+  /** For saves on their way to a store; it goes when the backend is closed. */
   readonly workDirectory: string;
-  noteLaterId(instanceId: string): Promise<void>;
-  /** Stops its sandboxes, which can then be resumed. */
-  close(): Promise<void>;
+  readonly noteLaterId: (instanceId: string) => Promise<void>;
 }
 
 /** Fails with `backend_unavailable` when the engine does not answer. */
 export async function openDockerBackend({ host, directory, ...options }: OpenDockerOptions): Promise<OpenDocker> {
   const engine = new DockerEngine(host);
-  const owner = await installationId(directory);
-  const backend = await DockerBackend.open({ ...options, engine, owner });
   const instance = await InstanceFolder.open(directory, options.instanceId);
-  return {
-    backend,
-    workDirectory: instance.workDirectory,
-    noteLaterId: (instanceId) => instance.noteLaterId(instanceId),
-    close: async () => {
-      await backend.close();
-      await instance.close();
-    },
-  };
+  try {
+    const backend = await DockerBackend.open({ ...options, engine, onClosed: () => instance.close() });
+    return { backend, workDirectory: instance.workDirectory, noteLaterId: (id) => instance.noteLaterId(id) };
+  } catch (error) {
+    engine.close();
+    await instance.close();
+    throw error;
+  }
 }
 
 /** Puts in order what dead servers of this installation have left; gives the ids of those. */
-export async function recoverDocker({ host, directory }: DockerOptions): Promise<string[]> {
+export async function recoverDocker({ host, directory, owner }: DockerOptions): Promise<string[]> {
   const engine = new DockerEngine(host);
   try {
-    return await recoverContainers({ engine, directory, owner: await installationId(directory) });
+    return await recoverContainers({ engine, directory, owner });
   } finally {
     engine.close();
   }

@@ -1,12 +1,10 @@
-import { randomUUID } from "node:crypto";
-import { appendFile, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { acquireFileLock, type FileLock } from "../../support/file-lock.ts";
 
 const LOCK_NAME = "lock";
 const WORK_NAME = "tmp";
 const LATER_IDS_NAME = "later-instance-ids";
-const OWNER_NAME = "owner";
 /** Longer than it takes to make a folder with its lock. */
 const BEING_MADE_MS = 60_000;
 
@@ -75,17 +73,6 @@ export async function forgetDeadInstances(
     }
   }
   return dead;
-}
-
-/** The id of this installation: the same for every server with this data folder, and for no other. */
-export async function installationId(parent: string): Promise<string> {
-  const path = join(parent, OWNER_NAME);
-  await mkdir(parent, { recursive: true, mode: 0o700 });
-  // The first one wins.
-  await writeFile(path, randomUUID(), { flag: "wx", flush: true }).catch(() => {});
-  const owner = (await readFile(path, "utf8")).trim();
-  if (owner === "") throw new Error(`${path} is empty; remove it`);
-  return owner;
 }
 
 async function isBeingMade(path: string): Promise<boolean> {

@@ -8,11 +8,11 @@ import { openDocker } from "./support/open-docker.ts";
 describeDocker("the contract", (service) =>
   testBackend("docker", async () => {
     const directory = await mkdtemp(join(tmpdir(), "sandboxer-docker-"));
-    const { backend, close } = await openDocker(service, directory);
+    const { backend } = await openDocker(service, directory);
     return {
       backend,
       close: async () => {
-        await close();
+        await backend.close();
         await rm(directory, { recursive: true, force: true });
       },
     };

@@ -9,7 +9,6 @@ export interface EngineAddress {
     | { readonly protocol: "http:" | "https:"; readonly hostname: string; readonly port: number };
 }
 
-export const DEFAULT_ENGINE = "unix:///var/run/docker.sock";
 const PLAIN_PORT = 2375;
 const TLS_PORT = 2376;
 

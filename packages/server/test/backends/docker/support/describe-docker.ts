@@ -1,18 +1,19 @@
-import { describe, inject, it } from "vitest";
+import { describe, inject } from "vitest";
 import type { DockerService } from "./docker-service.ts";
 
-/** A suite on a real engine; without one it is skipped with the reason, and with CI=true that is a failure. */
+const NO_SERVICE: DockerService = { host: "", env: {}, image: "", network: "", runsc: undefined, agentPath: "" };
+
+/** A suite on a real engine; without one it is skipped, and its name says why. With CI=true that is a failure. */
 export function describeDocker(name: string, define: (service: DockerService) => void): void {
   const service = inject("docker");
-  if (!("missing" in service)) {
-    describe(name, () => define(service));
-    return;
-  }
-  describe(name, () => {
-    it("has a Docker engine", (context) => {
-      if (process.env["CI"] === "true") throw new Error(service.missing);
-      console.log(`skipped: ${service.missing}`);
-      context.skip(service.missing);
-    });
+  const missing = "missing" in service ? service.missing : undefined;
+  const suffix = missing === undefined ? "" : ` (skipped: ${missing})`;
+  describe.skipIf(missing !== undefined)(`Docker: ${name}${suffix}`, () => {
+    define("missing" in service ? mayBeMissing(service.missing) : service);
   });
+}
+
+function mayBeMissing(reason: string): DockerService {
+  if (process.env["CI"] === "true") throw new Error(reason);
+  return NO_SERVICE;
 }

@@ -16,6 +16,7 @@ export async function openDocker(
   const opened = await openDockerBackend({
     host: service.host,
     directory,
+    owner: directory,
     instanceId: randomUUID(),
     agentPath: service.agentPath,
     defaultImage: `docker:${service.image}`,

@@ -1,0 +1,91 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import type { Resources } from "../backends/backend.ts";
+import type { OpenDocker } from "../backends/docker/index.ts";
+import type { BackendProvider } from "../backends/lazy-backend.ts";
+import { prepareAgent, withSetupLock, type ReportStep } from "../setup/index.ts";
+import type { PreparedBackend } from "./backends.ts";
+import type { ServerConfig } from "./config.ts";
+import { installationId } from "./installation.ts";
+
+export interface DockerDefaults {
+  readonly resources: Resources;
+  readonly heartbeatMs: number;
+}
+
+/** Docker as the backend of sandboxes that do not say. */
+export async function prepareDockerBackend(
+  config: ServerConfig,
+  defaults: DockerDefaults,
+  report: ReportStep,
+): Promise<PreparedBackend> {
+  const agentPath = await findAgentPath(config, report);
+  return {
+    name: "docker",
+    engine: `Docker at ${config.dockerHost}`,
+    recover: () => recover(config),
+    open: async (instanceId) => {
+      const { backend, workDirectory, noteLaterId } = await open(config, defaults, agentPath, instanceId);
+      return { backend, workDirectory, noteLaterId, close: () => backend.close() };
+    },
+  };
+}
+
+/** Docker beside another backend: what it needs is found when the first sandbox asks for it. */
+export function dockerProvider(config: ServerConfig, defaults: DockerDefaults): BackendProvider {
+  return {
+    name: "docker",
+    capabilities: {
+      snapshot: "filesystem",
+      filesystemSnapshot: true,
+      pty: true,
+      files: true,
+      connect: true,
+      network: config.allowNetwork,
+      limits: true,
+      selfHosted: true,
+      outlivesServer: true,
+    },
+    open: async () => {
+      await recover(config);
+      const agentPath = await findAgentPath(config, () => {});
+      return (await open(config, defaults, agentPath, randomUUID())).backend;
+    },
+  };
+}
+
+async function findAgentPath({ cacheDirectory, searchPath }: ServerConfig, report: ReportStep): Promise<string> {
+  const context = { cacheDirectory, searchPath, platform: "auto", report } as const;
+  return (await withSetupLock(context, () => prepareAgent(context))).path;
+}
+
+async function recover(config: ServerConfig): Promise<string[]> {
+  const { recoverDocker } = await import("../backends/docker/index.ts");
+  return recoverDocker(await placeOf(config));
+}
+
+async function open(
+  config: ServerConfig,
+  { resources, heartbeatMs }: DockerDefaults,
+  agentPath: string,
+  instanceId: string,
+): Promise<OpenDocker> {
+  const { openDockerBackend } = await import("../backends/docker/index.ts");
+  return openDockerBackend({
+    ...(await placeOf(config)),
+    instanceId,
+    agentPath,
+    defaultImage: config.dockerImage,
+    imageDirectories: [join(config.dataDirectory, "images")],
+    defaultResources: resources,
+    heartbeatMs,
+    runtime: config.dockerRuntime,
+    network: config.allowNetwork ? config.dockerNetwork : undefined,
+    allowedMounts: config.dockerMounts,
+  });
+}
+
+async function placeOf({ dockerHost, dataDirectory }: ServerConfig) {
+  const owner = await installationId(dataDirectory);
+  return { host: dockerHost, directory: join(dataDirectory, "docker"), owner };
+}
