@@ -86,7 +86,7 @@ test("a newcomer takes over, and the old client is told", async () => {
   expect(second.text.startsWith("tick 1\ntick 2\n")).toBe(true);
   // A look does not take over.
   const before = second.length;
-  expect((await box.output(id)).at(-1)).toMatchObject({ event: "end" });
+  expect((await box.output(id, "?offset=0")).at(-1)).toMatchObject({ event: "end" });
   await second.when(() => second.length > before + 50, "more ticks");
   expect(second.gapBytes).toBe(0);
 });

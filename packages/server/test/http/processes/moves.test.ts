@@ -48,6 +48,20 @@ test("the same key runs once, here, after a handoff and after a restore, and giv
   expect((await here.exec({ shell: "true" }, { "idempotency-key": "another" })).process_id).not.toBe(first.process_id);
 });
 
+test("a retry has all of an output of moderate size, and says so when the beginning of a large one is gone", async () => {
+  const { here, there } = await two();
+  const moderate = { shell: "yes 0123456 | head -c 700000" };
+  const large = { shell: "yes 0123456 | head -c 3000000" };
+  const other = { "idempotency-key": "other" };
+  await here.exec(moderate, KEY);
+  expect(await here.exec(large, other)).toMatchObject({ truncated: false });
+  await resume(there);
+  const again = await there.exec(moderate, KEY);
+  expect([again.stdout, again.truncated]).toEqual(["0123456\n".repeat(87_500), false]);
+  const cut = await there.exec(large, other);
+  expect([cut.truncated, cut.stdout.length >= 768 * 1024, cut.stdout.length < 3_000_000]).toEqual([true, true, true]);
+});
+
 test("a retry of an exec that is still running finds it, also elsewhere", async () => {
   const { here, there } = await two();
   const request = { shell: "echo begun >> /workspace/runs; read x; cat /workspace/runs" };
