@@ -52,10 +52,9 @@ test("a command through a proxy that cuts is run once, and its result is whole",
   );
   const direct = await Sandbox.create({ url });
   const sandbox = await Sandbox.attach(direct.id, { url: proxy.url, retry: RETRY });
-  for (let turn = 1; turn <= 10; turn += 1) {
+  for (let turn = 1; turn <= 10 || proxy.cuts <= 5; turn += 1) {
     expect(await sandbox.exec("echo x >> count; cat count")).toMatchObject({ stdout: "x\n".repeat(turn), exitCode: 0 });
   }
-  expect(proxy.cuts).toBeGreaterThan(5);
 });
 
 test("a connection that dies without a word is noticed", async () => {
