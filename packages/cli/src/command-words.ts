@@ -26,6 +26,19 @@ export function markCommand(command: Command, words: readonly string[]): readonl
   return words;
 }
 
+/** `sandboxer snapshots` alone lists them. */
+export function markList(command: Command, words: readonly string[]): readonly string[] {
+  const help = words.some((word) => word === "--help" || word === "-h");
+  const named = words.some((word, index) => !word.startsWith("-") && !isValue(command, words, index));
+  const lists = command.commands.some((child) => child.name() === "list");
+  return lists && !named && !help ? ["list", ...words] : words;
+}
+
+function isValue(command: Command, words: readonly string[], index: number): boolean {
+  const list = command.commands.find((child) => child.name() === "list");
+  return list !== undefined && index > 0 && takesNext(list, words[index - 1] ?? "");
+}
+
 /** Whether the next word is this option's value. */
 export function takesNext(command: Command, word: string): boolean {
   if (word.startsWith("--")) return !word.includes("=") && hasValue(command.options.find(({ long }) => long === word));

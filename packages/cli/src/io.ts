@@ -33,6 +33,9 @@ export interface TerminalSize {
 export interface Terminal {
   size(): TerminalSize;
   onResize(listener: () => void): () => void;
-  /** Keys come as they are pressed, Ctrl-C too. Gives the function that ends it; it also ends with the process, however that ends. */
-  enterRawMode(): () => void;
+  /**
+   * Keys come as they are pressed, Ctrl-C too. Gives the function that ends it; it also ends with the process, however
+   * that ends, and before `onSignal` is told of a signal that asks us to end. A second signal ends us at once.
+   */
+  enterRawMode(onSignal: (signal: string) => void): () => void;
 }

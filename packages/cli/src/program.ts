@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { SandboxerError } from "@sandboxer/protocol/errors";
-import { markCommand, takesNext } from "./command-words.ts";
+import { markCommand, markList, takesNext } from "./command-words.ts";
 import { reportError } from "./error-funnel.ts";
 import type { Io } from "./io.ts";
 import { addConnectionOptions } from "./options/connection.ts";
@@ -55,7 +55,9 @@ export async function buildProgram(
       .description(entry.summary)
       .aliases(entry.aliases ?? [])
       .helpGroup(entry.group);
-    if (factory !== undefined) words = [...argv.slice(0, at + 1), ...markCommand(command, argv.slice(at + 1))];
+    if (factory !== undefined) {
+      words = [...argv.slice(0, at + 1), ...markCommand(command, markList(command, argv.slice(at + 1)))];
+    }
     program.addCommand(command, { hidden: entry.hidden === true });
   }
   for (const command of withDescendants(program)) {

@@ -83,8 +83,18 @@ describe.skipIf(!hasPython)("in a real terminal (skipped without python3)", () =
   ])("%s puts the terminal back, and the program goes on", async (_name, number) => {
     const { cli, terminal } = await started();
     terminal.kill(number);
-    expect(await terminal.ended).toMatchObject({ code: -number, modes_restored: true });
+    expect(await terminal.ended).toEqual({ code: 128 + number, modes_restored: true });
     expect((await cli(["ps", "web"])).out).toContain("running");
+  });
+
+  test("run destroys its sandbox also when the terminal goes away", async () => {
+    const cli = await startCli();
+    const argv = ["run", "-it", "--", "bash", "-c", PROGRAM];
+    const terminal = inTerminal(argv, { SANDBOXER_URL: cli.server.url });
+    await terminal.shows("ready");
+    terminal.kill(1);
+    expect(await terminal.ended).toEqual({ code: 129, modes_restored: true });
+    expect((await cli(["ls", "-q"])).out).toBe("");
   });
 
   test("a handoff in the middle is not noticed", async () => {
@@ -139,7 +149,7 @@ describe.skipIf(!hasPython)("in a real terminal (skipped without python3)", () =
   test("an error that nobody caught leaves the terminal as it was", async () => {
     const module = new URL("../src/terminal/process-terminal.ts", import.meta.url).href;
     const code = `const { processTerminal } = await import(${JSON.stringify(module)});
-      processTerminal().enterRawMode(); process.stdout.write("raw");
+      processTerminal().enterRawMode(() => {}); process.stdout.write("raw");
       setTimeout(() => { throw new Error("oops"); }, 50);`;
     const terminal = nodeInTerminal(["--input-type=module", "-e", code]);
     expect(await terminal.ended).toEqual({ code: 1, modes_restored: true });

@@ -37,7 +37,7 @@ export const attachCommand = defineCommand({
     const body = checkpoint === undefined ? {} : { checkpoint };
     const woken = await operate(run, "resumeSandbox", { params: { id }, body });
     run.print(woken, (record) => `${record.id}\n`);
-    run.say(`${nameOf(woken)} is ${woken.state} at ${client.url}.`);
+    run.say(`${nameOf(woken)} is ${woken.state} at ${client.url.replace(/\/$/, "")}.`);
   },
 });
 

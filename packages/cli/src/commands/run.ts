@@ -3,6 +3,8 @@ import { makeSandbox } from "../make-sandbox.ts";
 import { addExecOptions, readExecOptions } from "../options/exec.ts";
 import { addCreateOptions } from "../options/sandbox.ts";
 
+const INTERRUPTED = 130;
+
 export const runCommand = defineCommand({
   arguments: "[command...]",
   commandAfter: 0,
@@ -17,10 +19,14 @@ export const runCommand = defineCommand({
   options: (command) => addCreateOptions(addExecOptions(command)).option("--keep", "do not destroy it"),
   async run(run) {
     const plan = await readExecOptions(run, run.rest(0));
-    const created = await makeSandbox(run);
     const keep = run.flag("keep") || run.text("key") !== undefined;
     const client = await run.client();
+    // Whoever gives up while it is being made must not leave it behind.
+    let interrupted = false;
+    const stopListening = run.io.onStopSignal(() => (interrupted = true));
+    const created = await makeSandbox(run).finally(stopListening);
     try {
+      if (interrupted) return run.setExitCode(INTERRUPTED);
       const { sandboxHandle } = await import("../process/open-sandbox.ts");
       const { runProcess } = await import("../process/run-process.ts");
       await runProcess(run, await sandboxHandle(run, created.id), plan);

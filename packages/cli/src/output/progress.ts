@@ -42,7 +42,10 @@ export class ProgressLine {
 
   /** Shows an operation as its record tells it. */
   readonly operation = (operation: OperationRecordBody): void => {
-    const { kind, phase, done_bytes: doneBytes, total_bytes: totalBytes, elapsed_ms: elapsedMs } = operation;
+    const { kind, phase, phases, done_bytes: doneBytes, total_bytes: totalBytes } = operation;
+    // The bytes are those of this phase; the time of those before it would make the rate too low.
+    const earlierMs = Object.values(phases).reduce((sum, milliseconds) => sum + milliseconds, 0);
+    const elapsedMs = Math.max(0, operation.elapsed_ms - earlierMs);
     this.show({ what: phase === null ? kind : `${kind}: ${phase}`, doneBytes, totalBytes, elapsedMs });
   };
 

@@ -16,7 +16,6 @@ export type RelayEnd = ProcessEnd | undefined;
 
 /** Ctrl-C ends the program; a second one within this time counts as the same. */
 const SAME_REQUEST_MS = 200;
-const INTERRUPTED: ProcessEnd = { exitCode: null, signal: "SIGINT" };
 
 /**
  * Makes a process in a sandbox look like one that runs here: its output is ours, our stdin, our terminal's size and our
@@ -25,14 +24,18 @@ const INTERRUPTED: ProcessEnd = { exitCode: null, signal: "SIGINT" };
 export async function relay(io: Io, process: SandboxProcess, options: RelayOptions): Promise<RelayEnd> {
   const { terminal } = options;
   let detached = false;
-  let interrupted = false;
+  let interruptedBy: string | undefined;
   const leave = (): void => {
     detached = true;
     process.detach();
   };
-  const leaveRawMode = terminal?.enterRawMode();
+  const giveUp = (signal: string): void => {
+    interruptedBy = signal;
+    process.detach();
+  };
+  const leaveRawMode = terminal?.enterRawMode(giveUp);
   const stopResizing = terminal?.onResize(() => void process.resize(terminal.size()).catch(() => {}));
-  const stopSignals = terminal === undefined ? forwardInterrupts(io, process, () => (interrupted = true)) : undefined;
+  const stopSignals = terminal === undefined ? forwardInterrupts(io, process, giveUp) : undefined;
   if (options.stdin) void sendStdin(io, process, options, leave);
   try {
     for await (const { stream, data } of process.chunks()) await io.writeBytes(stream, data);
@@ -41,7 +44,7 @@ export async function relay(io: Io, process: SandboxProcess, options: RelayOptio
     stopResizing?.();
     leaveRawMode?.();
   }
-  if (interrupted) return INTERRUPTED;
+  if (interruptedBy !== undefined) return { exitCode: null, signal: interruptedBy };
   return detached ? undefined : process.exit;
 }
 
@@ -63,7 +66,7 @@ async function sendStdin(io: Io, process: SandboxProcess, options: RelayOptions,
 }
 
 /** Without a terminal, Ctrl-C reaches us and not the program: the first is passed on, the second gives up. */
-function forwardInterrupts(io: Io, process: SandboxProcess, giveUp: () => void): () => void {
+function forwardInterrupts(io: Io, process: SandboxProcess, giveUp: (signal: string) => void): () => void {
   let firstMs: number | undefined;
   return io.onStopSignal((signal) => {
     const nowMs = performance.now();
@@ -71,8 +74,7 @@ function forwardInterrupts(io: Io, process: SandboxProcess, giveUp: () => void):
       firstMs = nowMs;
       void process.kill(signal === "SIGINT" ? "SIGINT" : "SIGTERM").catch(() => {});
     } else if (nowMs - firstMs > SAME_REQUEST_MS) {
-      giveUp();
-      process.detach();
+      giveUp(signal);
     }
   });
 }

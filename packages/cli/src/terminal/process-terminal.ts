@@ -13,7 +13,7 @@ export function processTerminal(): Terminal | undefined {
       stdout.on("resize", listener);
       return () => stdout.off("resize", listener);
     },
-    enterRawMode() {
+    enterRawMode(onSignal) {
       const restore = (): void => {
         stdin.setRawMode(false);
         process.off("exit", restore);
@@ -21,7 +21,7 @@ export function processTerminal(): Terminal | undefined {
       };
       const end = (signal: NodeJS.Signals): void => {
         restore();
-        process.kill(process.pid, signal);
+        onSignal(signal);
       };
       stdin.setRawMode(true);
       leaveOutputAlone();
