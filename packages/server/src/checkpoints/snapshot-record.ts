@@ -39,7 +39,7 @@ const storedSnapshotSchema = z.looseObject({
   /** Of the image; null where there is none, because the backend keeps the state itself. */
   image_sha256: z.string().nullable(),
   size_bytes: z.number().int().nonnegative(),
-  /** What the backend needs to load it, where there is no image to say so. */
+  /** What the backend needs to load it, as the image says too where there is one. */
   requirements: z.record(z.string(), z.unknown()).nullable(),
   /** Whether there is a list of files beside the image. */
   has_files: z.boolean(),

@@ -68,6 +68,7 @@ export class SnapshotSave {
       kind: state.kind,
       image_sha256: saved.manifestSha256,
       size_bytes: saved.sizeBytes,
+      requirements: { ...state.requirements },
       has_files: files !== undefined,
       details: detailsOf(state),
     };

@@ -1,4 +1,4 @@
-import { asSandboxerError, type CheckpointReference } from "@sandboxer/protocol";
+import { asSandboxerError, type CheckpointReference, SandboxerError } from "@sandboxer/protocol";
 import type { SandboxHandle, SnapshotPayload } from "../backends/backend.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import { adoptExecution } from "./adopt-execution.ts";
@@ -29,6 +29,7 @@ export async function rewindSandbox(
   idOrName: string,
   options: VerbOptions = {},
 ): Promise<void> {
+  checkCan(context, sandbox);
   const snapshot = await findSnapshot(context, idOrName);
   options.operation?.concerns({ snapshotId: snapshot.id });
   const work = { operation: "rewind", sandboxId: sandbox.id, backend: sandbox.facts.backend } as const;
@@ -48,6 +49,14 @@ export async function rewindSandbox(
       });
     }),
   );
+}
+
+/** Where a sandbox is found again by its id, there cannot be two copies of it for a moment. */
+function checkCan(context: ManagerContext, { facts }: LiveSandbox): void {
+  if (!context.backend(facts.backend).capabilities.outlivesServer) return;
+  throw new SandboxerError("not_supported", `The backend ${facts.backend} cannot put a sandbox back in place.`, {
+    hint: "Restore the snapshot, which makes a new sandbox, and destroy this one.",
+  });
 }
 
 function checkRunning(sandbox: LiveSandbox): void {

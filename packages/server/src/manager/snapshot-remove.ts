@@ -1,5 +1,7 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { snapshotNotFound } from "../checkpoints/snapshot-library.ts";
+import type { SnapshotKind } from "../backends/backend.ts";
+import type { StoredSnapshot } from "../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "./context.ts";
 import { readDescendants } from "./lineage.ts";
 
@@ -17,5 +19,12 @@ export async function removeSnapshot(context: ManagerContext, idOrName: string):
       details: { dependants: dependants.map((each) => ({ sandbox_id: each.sandboxId, reason: each.needs })) },
     });
   });
+  await context.reported("removal of what a snapshot refers to", forget(context, snapshot));
   context.events.append({ type: "snapshot.deleted", sandboxId, data: { snapshot_id: id, name } });
+}
+
+/** After the record: what a backend keeps for a record that is there must not be gone. */
+async function forget({ options }: ManagerContext, { backend, kind, requirements }: StoredSnapshot): Promise<void> {
+  const payload = { kind: kind as SnapshotKind, members: [], requirements: requirements ?? {} };
+  await options.backends.get(backend)?.forgetSnapshot?.(payload);
 }

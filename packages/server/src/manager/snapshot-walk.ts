@@ -1,4 +1,5 @@
 import { join } from "node:path/posix";
+import { ERRORS, SandboxerError } from "@sandboxer/protocol";
 import type { FileEntry, SandboxFiles } from "../backends/backend.ts";
 import type { Clock } from "../support/clock.ts";
 import type { FileList, ListedFile } from "./snapshot-file-list.ts";
@@ -25,18 +26,32 @@ export async function listFiles(files: SandboxFiles, clock: Clock): Promise<File
   let truncated = false;
   while (folders.length > 0 && !truncated) {
     const batch = folders.splice(0, FOLDERS_AT_ONCE);
-    // A folder that is not there, is not readable, or has gone meanwhile, has no files.
-    const listings = await Promise.all(batch.map(async (folder) => await files.list(folder).catch(() => [])));
+    const listings = await Promise.all(batch.map(async (folder) => await listFolder(files, folder)));
     for (const [index, entries] of listings.entries()) {
-      for (const entry of entries) {
-        const path = join(batch[index] ?? "/", entry.name);
-        found.set(path, listed(entry));
-        if (entry.kind === "folder") folders.push(path);
-      }
+      if (entries === "too many") truncated = true;
+      else
+        for (const entry of entries) {
+          const path = join(batch[index] ?? "/", entry.name);
+          found.set(path, listed(entry));
+          if (entry.kind === "folder") folders.push(path);
+        }
     }
-    truncated = found.size > MAX_FILES || (folders.length > 0 && clock.monotonicMs() > deadlineMs);
+    truncated ||= found.size > MAX_FILES || (folders.length > 0 && clock.monotonicMs() > deadlineMs);
   }
   return { files: found, truncated };
+}
+
+/** A folder that is not there, is not readable, or has gone meanwhile, has no files. */
+async function listFolder(files: SandboxFiles, folder: string): Promise<readonly FileEntry[] | "too many"> {
+  try {
+    return await files.list(folder);
+  } catch (error) {
+    const code = error instanceof SandboxerError ? error.code : "internal";
+    if (code === "limit_reached") return "too many";
+    // A sandbox that does not answer is not one without files.
+    if (ERRORS[code].httpStatus >= 500) throw error;
+    return [];
+  }
 }
 
 async function isWritable(files: SandboxFiles, folder: string): Promise<boolean> {

@@ -1,5 +1,4 @@
 import type { CreatedSandboxRecord, SnapshotDiff, SnapshotInfo } from "@sandboxer/protocol";
-import type { TestServer } from "../websocket/support/test-server.ts";
 import { SandboxClient, text } from "./processes/support.ts";
 import { type Answer, type ErrorAnswer, HttpClient } from "./support.ts";
 
@@ -7,11 +6,11 @@ import { type Answer, type ErrorAnswer, HttpClient } from "./support.ts";
 export const COUNTER = "x=0; while read line; do x=$((x+1)); echo count $x; done";
 
 /** Snapshots over HTTP, as any client speaks it. */
-export class SnapshotClient {
+export class SnapshotClient<Server extends { readonly httpUrl: string }> {
   readonly http: HttpClient;
-  readonly server: TestServer;
+  readonly server: Server;
 
-  constructor(server: TestServer) {
+  constructor(server: Server) {
     this.http = new HttpClient(server);
     this.server = server;
   }
@@ -42,7 +41,7 @@ export class SnapshotClient {
 
   /** The status and the code of a call that is refused. */
   async refused(method: string, path: string, body?: object): Promise<[number, string]> {
-    const answer = await this.call<ErrorAnswer>(method, path, body);
+    const answer = await this.call(method, path, body);
     return [answer.status, answer.body?.error?.code];
   }
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { SandboxBackend, SandboxHandle, SnapshotPayload } from "../../src/backends/backend.ts";
-import { FakeBackend } from "../../src/backends/fake/index.ts";
+import type { FakeBackend } from "../../src/backends/fake/index.ts";
 import { collectGarbage } from "../../src/collection/collect-garbage.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import { systemClock } from "../../src/support/clock.ts";
@@ -151,6 +151,7 @@ describe("the record of snapshots on this machine", () => {
     await api.call("DELETE", `/v1/sandboxes/${copy.id}`);
     await api.remove("base");
     expect((await api.list()).items).toEqual([]);
+    expect(kept.size).toBe(0);
   });
 
   test("without a store a backend whose states are bytes cannot be captured, and says what is missing", async () => {
@@ -182,6 +183,8 @@ function keeping(fake: FakeBackend, kept: Map<string, SnapshotPayload>): Sandbox
   return new Proxy<SandboxBackend>(fake, {
     get: (target, property) => {
       if (property === "capabilities") return capabilities;
+      if (property === "forgetSnapshot")
+        return async ({ requirements }: SnapshotPayload) => void kept.delete(String(requirements["reference"]));
       if (property === "acquire")
         return async (...given: Parameters<SandboxBackend["acquire"]>) => wrap(await fake.acquire(...given));
       if (property !== "acquireFromSnapshot") return bound(target, property);

@@ -2,13 +2,13 @@ import { truncate, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { FakeBackend } from "../../src/backends/fake/index.ts";
-import { startTestServer } from "../websocket/support/test-server.ts";
+import { startTestServer, type TestServer } from "../websocket/support/test-server.ts";
 import { SandboxClient } from "./processes/support.ts";
 import { count, SnapshotClient, startCounter } from "./snapshot-client.ts";
 
 const ABSENT = "00000000-0000-4000-8000-000000000000";
 
-async function client(options: Parameters<typeof startTestServer>[0] = {}): Promise<SnapshotClient> {
+async function client(options: Parameters<typeof startTestServer>[0] = {}): Promise<SnapshotClient<TestServer>> {
   return new SnapshotClient(await startTestServer(options));
 }
 
