@@ -1,24 +1,6 @@
-import { SandboxerError } from "@sandboxer/protocol";
+import { quoteForShell } from "../../support/shell-quote.ts";
 
-const PLAIN = /^[A-Za-z0-9_/:.,+@%-]+$/;
-
-/**
- * One argument for a POSIX shell: ssh hands a single string to the login shell of the user there. Everything between
- * single quotes is itself, but for the single quote.
- */
-export function quoteForShell(argument: string): string {
-  if (argument.includes("\0")) {
-    throw new SandboxerError(
-      "bad_request",
-      `${JSON.stringify(argument)} has an empty byte, which no argument can have.`,
-    );
-  }
-  return PLAIN.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
-}
-
-export function shellCommand(argv: readonly string[]): string {
-  return argv.map(quoteForShell).join(" ");
-}
+export { quoteForShell, shellCommand } from "../../support/shell-quote.ts";
 
 /** As one line, for a shell that has `n` set to a newline and reads with `read -r`. */
 export function quoteOnOneLine(argument: string): string {

@@ -48,14 +48,6 @@ said=$(mkdir -- "$dir" 2>&1) || die no_base "$said"
 printf '%s' "$compose_kind"
 `;
 
-/** Only whether a sandbox could be made. */
-export const PROBE = `
-command -v docker > /dev/null || die no_docker ''
-said=$(docker version --format '{{.Server.Version}}' 2>&1) || die docker_down "$(last "$said")"
-docker compose version > /dev/null 2>&1 || docker-compose version > /dev/null 2>&1 || die no_compose ''
-printf '%s' "$said"
-`;
-
 /** Standard input is the archive; who owned the files here is nothing to the host. */
 export const UNPACK_INPUT = `
 lock

@@ -2,7 +2,6 @@ import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -18,10 +17,8 @@ const TOOLS = ["sh", "tar", "gzip", "flock", "setsid", "sha256sum", "mkdir", "rm
 describeServices("compose-ssh, when something is wrong", (services) => {
   const lab = new Lab(services);
   let server: SshServer;
-  let before: string[] = [];
   const { DOCKER_HOST: _, ...environment } = services.docker.env;
   beforeAll(async () => {
-    before = ownFiles();
     server = await startSshServer(environment);
   });
   afterAll(() => server.stop());
@@ -40,14 +37,15 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     { base, placement }: { base: string; placement: Record<string, string> },
     options: Parameters<ReturnType<Lab["backend"]>["acquire"]>[1] = {},
   ): Promise<SandboxerError> {
-    const backend = lab.backend();
+    const sockets = await lab.folder();
+    const backend = lab.backend(sockets);
     const thrown: unknown = await backend.acquire(requestFor(repo, placement), options).then(
       () => "no error",
       (error: unknown) => error,
     );
     expect(await hostState(services, base)).toEqual([]);
     await backend.close();
-    expect(ownFiles().filter((name) => name.startsWith("sbx-ssh-") && !before.includes(name))).toEqual([]);
+    expect(readdirSync(sockets)).toEqual([]);
     expect(thrown).toBeInstanceOf(SandboxerError);
     return thrown as SandboxerError;
   }
@@ -238,7 +236,3 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     expect(await hostState(services, base)).toEqual([]);
   });
 });
-
-function ownFiles(): string[] {
-  return readdirSync(tmpdir());
-}

@@ -11,15 +11,16 @@ import { HOST_IMAGE_PATH, hostImageVolumes } from "../../services/host-image.ts"
 
 /** A suite on real services; without them it is skipped with the reason, and with CI=true that is a failure. */
 export function describeServices(name: string, define: (services: ExtensionServices) => void): void {
-  const services = inject("extensionServices");
-  const missing = "missing" in services ? services.missing : undefined;
-  describe(`${name} on Docker and sshd`, () => {
-    if (!("missing" in services)) define(services);
-    it.runIf(missing !== undefined)("is skipped", (context) => {
-      if (process.env["CI"] === "true") throw new Error(missing);
-      console.log(`skipped: ${missing}`);
-      context.skip(missing);
-    });
+  const provided = inject("extensionServices");
+  describe(`${name} (on Docker and sshd)`, () => {
+    for (const services of "missing" in provided ? [] : [provided]) define(services);
+    for (const reason of "missing" in provided ? [provided.missing] : []) {
+      it("has Docker and sshd", (context) => {
+        if (process.env["CI"] === "true") throw new Error(reason);
+        console.log(`skipped: ${reason}`);
+        context.skip(reason);
+      });
+    }
   });
 }
 
@@ -72,8 +73,9 @@ export class Lab {
     return JSON.stringify({ services: { app } });
   }
 
-  backend(): ExtensionBackend {
-    const extension = new ComposeSshExtension({ repositoryFolders: [tmpdir()], temporaryDirectory: tmpdir() });
+  /** With a folder of this machine for its connections. */
+  backend(temporaryDirectory = tmpdir()): ExtensionBackend {
+    const extension = new ComposeSshExtension({ repositoryFolders: [tmpdir()], temporaryDirectory });
     const backend = new ExtensionBackend(extension);
     this.#backends.push(backend);
     return backend;

@@ -1,6 +1,8 @@
-import { readFile, stat } from "node:fs/promises";
+import { readFile, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { debianPrograms } from "../../services/debian-programs.ts";
+import { startSshServer } from "../../services/ssh-server.ts";
 import { bash, run, start, eventually, readText, errorCode } from "../contract/programs.ts";
 import { describeServices, Lab, requestFor } from "./fixture.ts";
 import { docker, hostState } from "./host-state.ts";
@@ -81,6 +83,23 @@ describeServices("a compose-ssh sandbox", (services) => {
     expect(await errorCode(handle.ping())).toBe("sandbox_failed");
     await handle.destroy();
     expect(await hostState(services, base)).toEqual([]);
+  });
+
+  test("a host that has docker-compose and not the plugin will do", async () => {
+    const bin = await lab.folder();
+    await symlink(join(debianPrograms.plugins, "docker-compose"), join(bin, "docker-compose"));
+    const server = await startSshServer({ PATH: `${bin}:${services.docker.env["PATH"]}`, DOCKER_CONFIG: bin });
+    try {
+      const { base, placement } = await place();
+      const request = requestFor(await lab.repository(), { ...placement, ...server.placement });
+      const handle = await lab.backend().acquire(request);
+      expect(await readFile(join(base, "sandboxes", `${request.sandboxId}.json`), "utf8")).toContain("standalone");
+      expect((await run(handle, bash("pwd"))).stdout).toBe("/workspace\n");
+      await handle.destroy();
+      expect(await hostState(services, base)).toEqual([]);
+    } finally {
+      await server.stop();
+    }
   });
 
   describe("snapshots", () => {
