@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { CheckpointRepository } from "../../src/checkpoints/checkpoint-repository.ts";
 import { ImagePacker } from "../../src/checkpoints/pack.ts";
+import { decodeName, decodeSnapshot, encodeCell } from "../../src/checkpoints/snapshot-record.ts";
 import { decodeRecord, encodeHead } from "../../src/lease/head-codec.ts";
 import { decodeRecord as decodeLiveness } from "../../src/lease/liveness-record.ts";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
@@ -62,4 +63,17 @@ it("reads instance records of format 1", async () => {
   expect(decodeLiveness(live)).toMatchObject({ url: "http://10.0.0.5:8080", beat: 17, ttl_ms: 15_000 });
   const dead = await readFile(join(FIXTURES, "instance-dead-format-1.json"));
   expect(decodeLiveness(dead)).toMatchObject({ dead: true, by: "0d3f5e2c-1111-4222-8333-444455556666" });
+});
+
+it("reads records of snapshots and of their names of format 1, and writes them back with what it does not know", async () => {
+  const text = await readFile(join(FIXTURES, "snapshot-format-1.json"), "utf8");
+  const snapshot = decodeSnapshot("3f0f3a56-6f0e-4a8e-9d3c-0b8a2f6f7c11", Buffer.from(text));
+  expect(snapshot).toMatchObject({ state: "ready", name: "base", mode: "full", image_sha256: MANIFEST_SHA256 });
+  expect(JSON.parse(Buffer.from(encodeCell(snapshot)).toString())).toEqual(JSON.parse(text));
+  const nameText = await readFile(join(FIXTURES, "snapshot-name-format-1.json"), "utf8");
+  const name = decodeName("base", Buffer.from(nameText));
+  expect(name.snapshot_id).toBe(snapshot.id);
+  expect(JSON.parse(Buffer.from(encodeCell(name)).toString())).toEqual(JSON.parse(nameText));
+  const later = Buffer.from(text.replace('"format": 1', '"format": 2'));
+  expect(() => decodeSnapshot(snapshot.id, later)).toThrow("cannot be read");
 });
