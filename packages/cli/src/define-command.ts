@@ -24,6 +24,8 @@ export interface CommandDefinition {
   readonly run: (run: Run) => Promise<void> | void;
 }
 
+export const JSON_OPTION = "for programs: JSON on stdout, for errors too";
+
 /** One verb. Its name and its line in the overview are in the registry. */
 export function defineCommand(definition: CommandDefinition): CommandFactory {
   return (io, setExitCode) => configure(new Command(), definition, io, setExitCode);
@@ -37,6 +39,9 @@ export type Subcommands = Readonly<
 export function defineGroup(examples: Examples, subcommands: Subcommands): CommandFactory {
   return (io, setExitCode) => {
     const group = withExamples(new Command(), examples);
+    // They may stand before the verb, too.
+    if (Object.values(subcommands).some(({ local }) => local !== true)) addConnectionOptions(group);
+    group.option("--json", JSON_OPTION);
     for (const [name, definition] of Object.entries(subcommands)) {
       const command = configure(new Command(name), definition, io, setExitCode);
       group.addCommand(command.description(definition.summary).aliases(definition.aliases ?? []));
@@ -59,7 +64,7 @@ function configure(
   if (definition.arguments !== undefined) command.arguments(definition.arguments);
   definition.options?.(command);
   if (definition.local !== true) addConnectionOptions(command);
-  command.option("--json", "for programs: JSON on stdout, for errors too");
+  command.option("--json", JSON_OPTION);
   if (definition.commandAfter !== undefined) runsCommandAfter(command, definition.commandAfter);
   if (definition.details !== undefined) command.addHelpText("after", `\n${definition.details}`);
   withExamples(command, definition.examples);

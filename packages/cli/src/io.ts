@@ -2,8 +2,8 @@
 export interface Io {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
-  /** Resolves when whoever reads has taken them, or is gone. */
-  readonly writeBytes: (to: "stdout" | "stderr", bytes: Uint8Array) => Promise<void>;
+  /** Resolves when whoever reads has taken them; with false when nobody reads any more. */
+  readonly writeBytes: (to: "stdout" | "stderr", bytes: Uint8Array) => Promise<boolean>;
   /** Whether a person watches stderr. */
   readonly interactive: boolean;
   /** Whether a person watches stdout. */

@@ -5,12 +5,19 @@ import { runProgram } from "./program.ts";
 import { processStdin } from "./terminal/process-stdin.ts";
 import { processTerminal } from "./terminal/process-terminal.ts";
 
+/** As a program that writes on after SIGPIPE would end. */
+const NOBODY_READS = 141;
+const readerGone = { stdout: false, stderr: false };
+
 const io: Io = {
-  stdout: (text) => process.stdout.write(text),
+  stdout: (text) => {
+    if (readerGone.stdout) process.exit(NOBODY_READS);
+    process.stdout.write(text);
+  },
   stderr: (text) => process.stderr.write(text),
   writeBytes: (to, bytes) =>
     new Promise((resolve) => {
-      process[to].write(bytes, () => resolve());
+      process[to].write(bytes, (error) => resolve(!error && !readerGone[to]));
     }),
   interactive: process.stderr.isTTY,
   stdoutIsTerminal: process.stdout.isTTY,
@@ -33,8 +40,8 @@ const io: Io = {
   exit: (code) => process.exit(code),
 };
 
-// A reader that goes away (`sandboxer doctor | head`) ends nothing: a server goes on.
-for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+// A reader that goes away ends who writes on (`sandboxer events -f | head`), and nobody else: a server goes on.
+for (const name of ["stdout", "stderr"] as const) process[name].on("error", () => (readerGone[name] = true));
 
 const exitCode = await runProgram(process.argv.slice(2), io);
 // What was written to a pipe may still be on its way.

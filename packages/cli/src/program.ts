@@ -9,7 +9,9 @@ import { findEntry, REGISTRY } from "./registry.ts";
 /** Runs one command line. The result is the exit code. */
 export async function runProgram(argv: readonly string[], io: Io): Promise<number> {
   let exitCode = 0;
-  const { program, words } = await buildProgram(argv, io, (code) => {
+  // `sandboxer help exec` is how many other programs have it.
+  const given = argv[0] === "help" ? [...argv.slice(1), "--help"] : argv;
+  const { program, words } = await buildProgram(given, io, (code) => {
     exitCode = code;
   });
   let json = beforeDashes(words).includes("--json");

@@ -26,7 +26,10 @@ export function fakeIo(env: Record<string, string> = {}, options: FakeIoOptions 
   return {
     stdout: (added) => written.stdout.push(Buffer.from(added)),
     stderr: (added) => written.stderr.push(Buffer.from(added)),
-    writeBytes: async (to, bytes) => void written[to].push(Buffer.from(bytes)),
+    writeBytes: async (to, bytes) => {
+      written[to].push(Buffer.from(bytes));
+      return true;
+    },
     interactive: options.interactive ?? false,
     stdoutIsTerminal: options.stdoutIsTerminal ?? false,
     stdin: {

@@ -113,6 +113,14 @@ test.each([
   expect(io.err()).toMatch(hint);
 });
 
+test("help, with or without a command, is --help", async () => {
+  const [io, named] = [fakeIo(), fakeIo()];
+  expect(await runProgram(["help"], io)).toBe(0);
+  expect(io.out()).toContain("Inside a sandbox:");
+  expect(await runProgram(["help", "snapshots", "list"], named)).toBe(0);
+  expect(named.out()).toContain("sandboxer snapshots list --sandbox web");
+});
+
 test("--version", async () => {
   const io = fakeIo();
   expect(await runProgram(["--version"], io)).toBe(0);

@@ -16,6 +16,7 @@ test("snapshot, restore, list, get, name, rm", async () => {
   const shown = JSON.parse((await cli(["snapshots", "get", "before", "--json"])).out) as SnapshotInfo;
   expect(shown).toMatchObject({ id, name: "before", sandbox_id: web, state: "ready", labels: { release: "3" } });
   expect((await cli(["snapshots", "list"])).out).toMatch(new RegExp(`^${id.slice(0, 8)} +before +ready +full `, "m"));
+  expect(JSON.parse((await cli(["snapshots", "--json", "list"])).out)).toMatchObject({ items: [{ id }] });
   expect((await cli(["snapshots", "-q", "--sandbox", "web"])).out).toBe(`${id}\n`);
   expect((await cli(["snapshots", "list", "-q", "--sandbox", "web", "--label", "release=3"])).out).toBe(`${id}\n`);
   expect((await cli(["snapshots", "get", id.slice(0, 8)])).out).toMatch(/^name +before$/m);

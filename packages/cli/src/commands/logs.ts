@@ -30,13 +30,14 @@ export const logsCommand = defineCommand({
     const given = run.optionalArgument(1);
     const process = given === undefined ? await onlyProcess(run, id) : await findProcess(client, id, given);
     let offset = run.number("from") ?? 0;
+    let reading = true;
     for (;;) {
       const { end, ended } = await readOutput(client, { id, processId: process.id, offset }, async (piece) => {
-        if (run.json) run.io.stdout(`${JSON.stringify(piece)}\n`);
-        else await run.io.writeBytes(piece.stream, Buffer.from(piece.data, "base64"));
+        const bytes = run.json ? Buffer.from(`${JSON.stringify(piece)}\n`) : Buffer.from(piece.data, "base64");
+        reading &&= await run.io.writeBytes(run.json ? "stdout" : piece.stream, bytes);
       });
       offset = end;
-      if (ended || !run.flag("follow")) return;
+      if (ended || !reading || !run.flag("follow")) return;
       await sleep(LOOK_EVERY_MS);
     }
   },

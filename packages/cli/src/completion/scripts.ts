@@ -30,5 +30,6 @@ if [ "$funcstack[1]" = "_sandboxer" ]; then _sandboxer "$@"; else compdef _sandb
 `,
   fish: `# sandboxer completion for fish
 complete -c sandboxer -f -a '(sandboxer __complete -- (commandline -cp) 2>/dev/null)'
+complete -c sandboxer -n '__fish_seen_subcommand_from cp' -F
 `,
 };

@@ -38,7 +38,12 @@ export async function relay(io: Io, process: SandboxProcess, options: RelayOptio
   const stopSignals = terminal === undefined ? forwardInterrupts(io, process, giveUp) : undefined;
   if (options.stdin) void sendStdin(io, process, options, leave);
   try {
-    for await (const { stream, data } of process.chunks()) await io.writeBytes(stream, data);
+    for await (const { stream, data } of process.chunks()) {
+      if ((await io.writeBytes(stream, data)) || stream === "stderr") continue;
+      // What a pipe whose reader is gone does to who writes into it.
+      await process.kill("SIGPIPE").catch(() => {});
+      giveUp("SIGPIPE");
+    }
   } finally {
     stopSignals?.();
     stopResizing?.();
