@@ -17,11 +17,12 @@ const REASONS: readonly (readonly [text: string, code: ErrorCode, says: string])
 ];
 
 export function fileError(path: string, result: ShellResult): SandboxerError {
-  const reason = REASONS.find(([text]) => result.stderr.includes(text));
+  const said = result.stderr.toLowerCase();
+  const reason = REASONS.find(([text]) => said.includes(text.toLowerCase()));
   if (reason !== undefined) return new SandboxerError(reason[1], `${path} ${reason[2]}.`);
   if (result.code === 127) {
     return new SandboxerError("not_supported", `Files need a tool that is not inside: ${result.stderr.trim()}`);
   }
-  const said = result.stderr.trim().split("\n").at(-1) ?? "";
-  return new SandboxerError("bad_request", `${path}: ${said === "" ? `exit code ${result.code ?? "none"}` : said}`);
+  const last = result.stderr.trim().split("\n").at(-1) ?? "";
+  return new SandboxerError("bad_request", `${path}: ${last === "" ? `exit code ${result.code ?? "none"}` : last}`);
 }
