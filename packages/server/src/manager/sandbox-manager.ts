@@ -53,7 +53,7 @@ import { rewindSandbox } from "./rewind.ts";
 import { captureSnapshot, type CaptureRequest } from "./snapshot.ts";
 import { removeSnapshot } from "./snapshot-remove.ts";
 import { restoreSnapshot } from "./snapshot-restore.ts";
-import { amendSnapshot, getSnapshot, listSnapshots, type SnapshotFilter } from "./snapshots.ts";
+import { amendSnapshot, describeNew, getSnapshot, listSnapshots, type SnapshotFilter } from "./snapshots.ts";
 
 export interface ServerSummary {
   readonly instance_id: string | null;
@@ -221,7 +221,7 @@ export class SandboxManager {
   /** Captures a sandbox, which goes on. */
   async snapshot(sandbox: LiveSandbox, request: CaptureRequest, options?: VerbOptions): Promise<SnapshotInfo> {
     const { snapshot } = await captureSnapshot(this.#context, sandbox, request, options);
-    return getSnapshot(this.#context, snapshot.id);
+    return describeNew(snapshot);
   }
 
   listSnapshots(filter: SnapshotFilter): Promise<SnapshotInfo[]> {

@@ -46,6 +46,11 @@ export async function amendSnapshot(
   return await getSnapshot(context, id);
 }
 
+/** One that was taken just now: nothing comes from it yet. */
+export function describeNew(snapshot: StoredSnapshot): SnapshotInfo {
+  return describeSnapshot(snapshot, { children: new Map(), descendants: new Map() });
+}
+
 interface Relatives {
   readonly children: ReadonlyMap<string | null, readonly StoredSnapshot[]>;
   readonly descendants: ReadonlyMap<string, readonly Descendant[]>;

@@ -46,6 +46,27 @@ describe("a restored sandbox that was never saved itself", () => {
     expect(await count(there.sandbox(copy.id), counter)).toBe(2);
   });
 
+  test("does not come to be when another server removes the snapshot before it is known", async () => {
+    const api = new SnapshotClient(await startTestServer());
+    const box = await SandboxClient.create(api.server);
+    const { id } = await api.take(box.id);
+    const other = new SnapshotClient(await startTestServer({ store: api.server.storeFolder ?? null }));
+    const held = Promise.withResolvers<void>();
+    const { backend } = other.server;
+    backend.faults.set("acquireFromSnapshot", { until: held.promise, times: 1 });
+    const restoring = other.call("POST", `/v1/snapshots/${id}/restore`, {});
+    await expect.poll(async () => (await other.get(id)).sandboxes).toHaveLength(1);
+    // The first server knows nothing of it.
+    await api.remove(id);
+    held.resolve();
+    const { status, body } = await restoring;
+    expect([status, body.error.code]).toEqual([404, "snapshot_not_found"]);
+    expect(backend.runningCount).toBe(0);
+    const listed = await other.call<{ items: { id: string }[] }>("GET", "/v1/sandboxes");
+    expect(listed.body.items.map((each) => each.id)).toEqual([box.id]);
+    expect(other.server.problems).toEqual([]);
+  });
+
   test("the same holds for one that began with named files", async () => {
     const first = await startTestServer();
     const { client } = await first.create({ enable_checkpoint: true });
