@@ -191,3 +191,19 @@ test("without the handoff flag a sandbox stays where a process runs, unless that
   await resume(there);
   expect(await there.processes()).toMatchObject([{ state: "running", detached: true }]);
 });
+
+test("a snapshot disturbs no reader, and a copy goes on from what was not acknowledged", async () => {
+  const { a, here } = await two();
+  const { id } = await here.spawn({ shell: ticking });
+  const socket = new ProcessSocket(`${here.url}/processes/${id}/attach`, { acknowledge: false });
+  await socket.when(() => socket.length > 100, "ticks");
+  const taken = await here.call<{ id: string }>("POST", "/snapshot", {});
+  const before = socket.length;
+  await socket.when(() => socket.length > before + 100, "more ticks");
+  expect([socket.gapBytes, socket.closeCode]).toEqual([0, undefined]);
+  const made = await here.http.call<{ id: string }>("POST", `/v1/snapshots/${taken.body.id}/restore`, {});
+  const copy = new SandboxClient(a, made.body.id);
+  const other = new ProcessSocket(`${copy.url}/processes/${id}/attach`);
+  await other.when(() => other.length > before, "ticks of the copy");
+  expect(other.text.startsWith("tick 1\n")).toBe(true);
+});
