@@ -4,7 +4,7 @@ import type { Answer, CallInput, CallOptions, JsonRouteName, StreamRouteName, Wi
 import { isSandboxerError, neverSent } from "./wire/errors.ts";
 import { isOneShot } from "./wire/request.ts";
 import { backoff } from "./wire/retry.ts";
-import { ROUTE_TABLE, type PlainRoute } from "./wire/route-table.ts";
+import { isRepeatable, ROUTE_TABLE, type PlainRoute } from "./wire/route-table.ts";
 import type { Transport } from "./wire/transport.ts";
 
 export interface RoamingOptions {
@@ -57,7 +57,7 @@ export class SandboxCalls {
     const idempotencyKey = options.idempotencyKey ?? crypto.randomUUID();
     const oneShot = isOneShot(input.body);
     if (oneShot) await this.#beforeOneShot(options);
-    const repeatable = !oneShot && (route.method !== "POST" || route.idempotent === true);
+    const repeatable = !oneShot && isRepeatable(route);
     return this.#roaming((url) => this.transport.call(name, input, { ...options, url, idempotencyKey }), {
       signal: options.signal,
       repeatable,
@@ -90,16 +90,22 @@ export class SandboxCalls {
     }
   }
 
+  /** Wakes it on the client's own server. One that is being saved or restored is waited for. */
   async resume(options: WireOptions & { checkpoint?: string | undefined } = {}): Promise<Answer<"resumeSandbox">> {
     const { checkpoint, ...wire } = options;
-    const record = await this.transport.call(
-      "resumeSandbox",
-      { params: { id: this.sandboxId }, body: checkpoint === undefined ? {} : { checkpoint } },
-      wire,
-    );
-    this.#url = this.transport.url;
-    this.#putDown = false;
-    return record;
+    const input = { params: { id: this.sandboxId }, body: checkpoint === undefined ? {} : { checkpoint } };
+    const signal = anySignal(wire.signal, this.transport.signal);
+    for (let failures = 1; ; failures += 1) {
+      try {
+        const record = await this.transport.call("resumeSandbox", input, wire);
+        this.#url = this.transport.url;
+        this.#putDown = false;
+        return record;
+      } catch (error) {
+        if (failures > MAX_DETOURS || !isPassing(error)) throw error;
+        await pause(this.#waits.delayMs(failures), signal);
+      }
+    }
   }
 
   /** Does what an error asks for, so that the call may be made again; false when there is nothing to do. */
@@ -116,9 +122,8 @@ export class SandboxCalls {
       await pause(this.#waits.delayMs(failures), signal);
       return true;
     }
-    if (error.code !== "wrong_state") return false;
-    if (error.details["state"] === "stored") return this.#wake(signal);
-    if (!PASSING_STATES.includes(error.details["state"])) return false;
+    if (error.code === "wrong_state" && error.details["state"] === "stored") return this.#wake(signal);
+    if (!isPassing(error)) return false;
     await pause(this.#waits.delayMs(failures), signal);
     return true;
   }
@@ -151,16 +156,8 @@ export class SandboxCalls {
   async #wake(signal: AbortSignal | undefined): Promise<boolean> {
     if (!this.#options.autoResume) return false;
     this.#resuming ??= this.resume({ signal }).finally(() => (this.#resuming = undefined));
-    try {
-      await this.#resuming;
-      return true;
-    } catch (error) {
-      // Somebody else is just waking it, or it is not yet down.
-      const passing = isSandboxerError(error, "wrong_state") && PASSING_STATES.includes(error.details["state"]);
-      if (!passing) throw error;
-      await pause(this.#waits.delayMs(3), signal);
-      return true;
-    }
+    await this.#resuming;
+    return true;
   }
 
   /** Whether a server that another one has named can be reached and trusted with the key. */
@@ -184,4 +181,8 @@ export class SandboxCalls {
   async #beforeOneShot(options: CallOptions): Promise<void> {
     await this.call("listProcesses", { params: { id: this.sandboxId } }, { signal: options.signal });
   }
+}
+
+function isPassing(error: unknown): boolean {
+  return isSandboxerError(error, "wrong_state") && PASSING_STATES.includes(error.details["state"]);
 }

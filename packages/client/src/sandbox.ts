@@ -199,9 +199,17 @@ export class Sandbox {
   /** Saves everything and stops it. It can be taken up anywhere; using this handle wakes it again. */
   async checkpoint(options: LongCallOptions = {}): Promise<SandboxRecord> {
     const { call } = longCall(options);
-    return this.#calls.puttingDown(async () =>
-      this.#note(fromWire(await this.#calls.call("checkpointSandbox", this.#target, call))),
-    );
+    return this.#calls.puttingDown(async () => {
+      try {
+        return this.#note(fromWire(await this.#calls.call("checkpointSandbox", this.#target, call)));
+      } catch (error) {
+        // The answer was lost, not the checkpoint.
+        if (isSandboxerError(error, "server_unreachable") && (await this.refresh(options)).state === "stored") {
+          return this.#record;
+        }
+        throw error;
+      }
+    });
   }
 
   /** Wakes it on the client's server; a server that runs it is asked to give it up. */

@@ -7,6 +7,8 @@ export interface PlainRoute {
   readonly accept?: string;
   readonly contentType?: string;
   readonly idempotent?: boolean;
+  /** Does no harm twice, though it is a POST without a key. */
+  readonly repeatable?: boolean;
 }
 
 type SameRoute<R extends { method: string; path: string }> = PlainRoute & {
@@ -26,7 +28,7 @@ export const ROUTE_TABLE = {
   updateSandbox: { method: "PATCH", path: "/v1/sandboxes/{id}" },
   destroySandbox: { method: "DELETE", path: "/v1/sandboxes/{id}" },
   checkpointSandbox: { method: "POST", path: "/v1/sandboxes/{id}/checkpoint" },
-  resumeSandbox: { method: "POST", path: "/v1/sandboxes/{id}/resume" },
+  resumeSandbox: { method: "POST", path: "/v1/sandboxes/{id}/resume", repeatable: true },
   forkSandbox: { method: "POST", path: "/v1/sandboxes/{id}/fork", idempotent: true },
   rewindSandbox: { method: "POST", path: "/v1/sandboxes/{id}/rewind" },
   handoffSandbox: { method: "POST", path: "/v1/sandboxes/{id}/handoff" },
@@ -50,7 +52,7 @@ export const ROUTE_TABLE = {
     contentType: "application/octet-stream",
   },
   signalProcess: { method: "POST", path: "/v1/sandboxes/{id}/processes/{process_id}/signal" },
-  resizeProcess: { method: "POST", path: "/v1/sandboxes/{id}/processes/{process_id}/resize" },
+  resizeProcess: { method: "POST", path: "/v1/sandboxes/{id}/processes/{process_id}/resize", repeatable: true },
   releaseProcess: { method: "DELETE", path: "/v1/sandboxes/{id}/processes/{process_id}" },
   readFile: { method: "GET", path: "/v1/sandboxes/{id}/files", accept: "application/octet-stream" },
   writeFile: { method: "PUT", path: "/v1/sandboxes/{id}/files", contentType: "application/octet-stream" },
@@ -77,3 +79,8 @@ export const ROUTE_TABLE = {
   getOperation: { method: "GET", path: "/v1/operations/{id}" },
   events: { method: "GET", path: "/v1/events" },
 } as const satisfies { readonly [Name in keyof Routes]: SameRoute<Routes[Name]> };
+
+/** Whether the same request may be made again when nobody knows what became of the first. */
+export function isRepeatable({ method, idempotent, repeatable }: PlainRoute): boolean {
+  return method !== "POST" || idempotent === true || repeatable === true;
+}

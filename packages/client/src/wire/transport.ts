@@ -6,7 +6,7 @@ import { errorOfResponse, unreachable } from "./errors.ts";
 import { followOperation } from "./operation.ts";
 import { addressOf, baseUrl, bodyOf, isOneShot } from "./request.ts";
 import { backoff, retrying, type Backoff, type RetryOptions } from "./retry.ts";
-import { ROUTE_TABLE, type PlainRoute } from "./route-table.ts";
+import { isRepeatable, ROUTE_TABLE, type PlainRoute } from "./route-table.ts";
 
 export interface ConnectionOptions {
   /** Of the server: http or https. Default: http://127.0.0.1:8080. */
@@ -84,8 +84,7 @@ export class Transport {
     const signal = anySignal(options.signal, this.signal);
     const url = addressOf(options.url ?? this.url, route.path, input as never);
     const headers = this.#headers(route, options, accept);
-    const repeatable =
-      !isOneShot(input.body) && (route.idempotent === true || ["GET", "PUT", "PATCH", "DELETE"].includes(route.method));
+    const repeatable = !isOneShot(input.body) && isRepeatable(route);
     const attempt = async (uncertain: number): Promise<Result> => {
       const { headers: bodyHeaders, ...body } = bodyOf(route, input.body);
       const response = await this.#send(url, {

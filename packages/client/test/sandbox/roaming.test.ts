@@ -34,6 +34,22 @@ describe("a stored sandbox", () => {
   });
 });
 
+test("a waking that broke off is repeated; one that is under way is waited for", async () => {
+  const restoring = failure(409, "wrong_state", { state: "restoring" });
+  const { sandbox, paths } = await handle(["hang up", restoring, restoring, RECORD]);
+  expect(await sandbox.resume()).toMatchObject({ state: "running" });
+  expect(new Set(paths())).toEqual(new Set(["POST /v1/sandboxes/s/resume"]));
+});
+
+test("a checkpoint whose answer was lost is one when the sandbox is stored, and else not repeated", async () => {
+  const stored = { status: 200, body: { id: "s", state: "stored" } };
+  const done = await handle(["hang up", stored]);
+  expect(await done.sandbox.checkpoint()).toMatchObject({ state: "stored" });
+  const unknown = await handle(["hang up", RECORD]);
+  await expect(unknown.sandbox.checkpoint()).rejects.toMatchObject({ code: "server_unreachable" });
+  expect(unknown.paths()).toEqual(["POST /v1/sandboxes/s/checkpoint", "GET /v1/sandboxes/s"]);
+});
+
 test("a sandbox that is being saved is waited for", async () => {
   const saving = failure(409, "wrong_state", { state: "saving" });
   const { sandbox, paths } = await handle([saving, saving, STORED, RECORD, STATS]);
