@@ -5,8 +5,9 @@
  */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import * as nodeModule from "node:module";
+import { homedir } from "node:os";
+import { dirname, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const OLDEST = [22, 18];
@@ -15,9 +16,20 @@ const MARK = "SANDBOXER_STARTED_BY_OLDER_NODE";
 const [major, minor] = process.versions.node.split(".").map(Number);
 if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) {
   if (process.env[MARK] !== undefined) endWithParent();
+  keepCompiledCode();
   await import("../src/main.ts");
 } else {
   startAgain(findNode());
+}
+
+/**
+ * Keeps what Node made of the TypeScript for the next start, which takes half the time then. In the user's own cache:
+ * what others could write to would be run here.
+ */
+function keepCompiledCode() {
+  const given = process.env.XDG_CACHE_HOME;
+  const base = given !== undefined && isAbsolute(given) ? given : join(homedir(), ".cache");
+  nodeModule.enableCompileCache?.(process.env.NODE_COMPILE_CACHE ?? join(base, "sandboxer", "compiled"));
 }
 
 /** Killing the process that was started must end the command, however it is killed: -9 reaches only the parent. */
@@ -28,7 +40,7 @@ function endWithParent() {
 
 function findNode() {
   try {
-    const packageFile = createRequire(import.meta.url).resolve("node/package.json");
+    const packageFile = nodeModule.createRequire(import.meta.url).resolve("node/package.json");
     const program = join(dirname(packageFile), "bin", "node");
     if (existsSync(program)) return program;
   } catch {
