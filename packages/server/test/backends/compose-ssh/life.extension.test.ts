@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { debianPrograms } from "../../services/debian-programs.ts";
 import { startSshServer } from "../../services/ssh-server.ts";
 import { bash, run, start, eventually, readText, errorCode } from "../contract/programs.ts";
+import { throughStore } from "../through-store.ts";
 import { describeServices, Lab, requestFor } from "./fixture.ts";
 import { docker, hostState } from "./host-state.ts";
 
@@ -129,7 +130,8 @@ describeServices("a compose-ssh sandbox", (services) => {
       const otherBase = join(await lab.folder(), "base");
       const other = { ...services.hosts[1], base_dir: otherBase };
       const elsewhere = lab.backend();
-      const there = await elsewhere.acquireFromSnapshot(requestFor("", other), snapshot);
+      const loaded = await throughStore(snapshot, await lab.folder());
+      const there = await elsewhere.acquireFromSnapshot(requestFor("", other), loaded);
       expect(await readText(there, "/workspace/data")).toBe("first\nsecond\n");
       expect(await readText(handle, "/workspace/data")).toBe("first\nsecond\nthird\n");
 

@@ -9,6 +9,7 @@ import type { SandboxExtension } from "../../../src/backends/extension/extension
 import { ExtensionBackend } from "../../../src/backends/extension/extension-backend.ts";
 import { SaasStubExtension } from "../../../src/backends/saas-stub/saas-stub-extension.ts";
 import { errorCode } from "../contract/programs.ts";
+import { throughStore } from "../through-store.ts";
 
 let folder = "";
 beforeEach(async () => {
@@ -143,7 +144,7 @@ test("the stub: records for snapshots, fresh endpoints, prices from the placemen
   expect(record["endpoint"]).toMatch(/^https:\/\/stub\.invalid\//);
   await handle.ping();
 
-  const stored = JSON.parse(JSON.stringify(payload)) as typeof payload;
+  const stored = await throughStore(payload, folder);
   const copy = await backend.acquireFromSnapshot(requestFor({ placement }), stored);
   await copy.ping();
   const restored = await extension.restoreFromSnapshot(requestFor(), { record, members: [] });
