@@ -25,6 +25,8 @@ import { checkPersistence } from "./persistence.ts";
 import { resumeContainer } from "./resume.ts";
 import { sandboxConfig } from "./sandbox-config.ts";
 
+const START_TIMEOUT_MS = 60_000;
+
 export interface DockerBackendOptions {
   readonly engine: DockerEngine;
   readonly agentPath: string;
@@ -44,6 +46,8 @@ export interface DockerBackendOptions {
   readonly network?: string | undefined;
   /** What sandboxes may mount; nothing by default. */
   readonly allowedMounts?: readonly AllowedMount[];
+  /** How long an agent may take to answer after the start of its container. */
+  readonly startTimeoutMs?: number;
   /** After everything of this process was stopped. */
   readonly onClosed?: () => Promise<void>;
 }
@@ -72,6 +76,7 @@ export class DockerBackend implements SandboxBackend {
       instanceId: options.instanceId,
       architecture: info.Architecture,
       heartbeatMs: options.heartbeatMs,
+      startTimeoutMs: options.startTimeoutMs ?? START_TIMEOUT_MS,
       onEnded: (sandbox) => this.#live.delete(sandbox.containerId),
     };
     this.#persistenceChecked = options.runtime === undefined;

@@ -24,6 +24,7 @@ export interface OpenDockerOptions extends DockerOptions {
   readonly runtime?: string | undefined;
   readonly network?: string | undefined;
   readonly allowedMounts?: readonly AllowedMount[];
+  readonly startTimeoutMs?: number;
 }
 
 export interface OpenDocker {

@@ -17,7 +17,6 @@ import type { Attachment } from "./engine/attachment.ts";
 import type { DockerEngine } from "./engine/docker-engine.ts";
 import { Label } from "./labels.ts";
 
-const START_TIMEOUT_MS = 60_000;
 /** An agent that runs answers within milliseconds. */
 const TAKE_OVER_TIMEOUT_MS = 5_000;
 
@@ -27,6 +26,8 @@ export interface LaunchPad {
   readonly instanceId: string;
   readonly architecture: string;
   readonly heartbeatMs: number;
+  /** For the first word of an agent that was started. */
+  readonly startTimeoutMs: number;
   readonly onEnded: (sandbox: DockerSandbox) => void;
 }
 
@@ -46,7 +47,7 @@ export async function startContainer(
     await engine.start(id, options);
     const { agent, sandbox } = openSandbox(pad, container, request, attachment, attachment.output);
     return await answering(sandbox, async () => {
-      await agent.start({ timeoutMs: START_TIMEOUT_MS, signal: options.signal });
+      await agent.start({ timeoutMs: pad.startTimeoutMs, signal: options.signal });
       await prepareWorkingFolder(agent.rootFiles);
       await makeFolderOnce(agent.rootFiles, "/tmp", 0o1777);
     });

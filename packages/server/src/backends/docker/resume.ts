@@ -3,13 +3,12 @@ import type { CallOptions } from "../../support/call-options.ts";
 import type { AcquireRequest } from "../backend.ts";
 import type { DockerSandbox } from "./docker-sandbox.ts";
 import type { Container } from "./engine/answers.ts";
+import { statusOf } from "./engine/engine-errors.ts";
 import { Label, labelsToFind, newContainerName, stoppedForMs } from "./labels.ts";
 import { joinContainer, startContainer, type LaunchPad } from "./launch.ts";
 
 /** One that was made this recently and never started is being made by somebody. */
 const BEING_MADE_MS = 10 * 60_000;
-/** Errors that say nothing of the container. */
-const NOT_ITS_FAULT = new Set<SandboxerError["code"]>(["no_space", "timeout"]);
 
 /**
  * Finds the container of a request and makes it run here. What has its key and does not fit any more is removed; so are
@@ -71,10 +70,13 @@ async function tryContainer(
     return await startContainer(pad, container, request, options);
   } catch (error) {
     options.signal?.throwIfAborted();
-    const reason = asSandboxerError(error);
-    if (NOT_ITS_FAULT.has(reason.code)) throw reason;
-    // An engine that is away says nothing of its containers.
-    await engine.info();
+    if (!isItsFault(asSandboxerError(error))) throw error;
     return undefined;
   }
+}
+
+/** The agent does not answer, or the engine cannot start the container. An engine that is away or full says nothing of it. */
+function isItsFault(error: SandboxerError): boolean {
+  if (error.code === "no_space") return false;
+  return error.code === "timeout" || error.code === "sandbox_failed" || statusOf(error) !== undefined;
 }

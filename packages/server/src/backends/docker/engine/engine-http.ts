@@ -100,7 +100,7 @@ export class EngineHttp {
       }
       if (body instanceof Uint8Array) headers["Content-Length"] = body.length;
       const request = this.#request(call, headers, true);
-      const late = new SandboxerError("timeout", `Docker did not ${call.what} within ${timeoutMs} ms.`);
+      const late = new SandboxerError("backend_unavailable", `Docker did not ${call.what} within ${timeoutMs} ms.`);
       const timer = timeoutMs === 0 ? undefined : setTimeout(() => request.destroy(late), timeoutMs);
       request.once("response", (answer) => {
         clearTimeout(timer);

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { AcquireRequest, SandboxBackend } from "../../../../src/backends/backend.ts";
+import type { AcquireRequest, SandboxBackend, SandboxIdentity } from "../../../../src/backends/backend.ts";
 import { openDockerBackend, type OpenDocker, type OpenDockerOptions } from "../../../../src/backends/docker/index.ts";
 import { HOST_IMAGE_PATH } from "../../../services/host-image.ts";
+import { newRequest } from "../../contract/context.ts";
 import type { DockerService } from "./docker-service.ts";
 
 const MIB = 1024 * 1024;
@@ -52,5 +53,13 @@ function withPrograms(backend: SandboxBackend): SandboxBackend {
     acquireFromSnapshot: (request, snapshot, options) =>
       backend.acquireFromSnapshot(prepared(request), snapshot, options),
     close: () => backend.close(),
+  };
+}
+
+/** A request that others find again by its key. The owner is the folder's, as in {@link openDocker}. */
+export function keyed(key: string, directory: string, identity: Partial<SandboxIdentity> = {}): AcquireRequest {
+  return {
+    ...newRequest(),
+    identity: { key, specHash: "same", owner: directory, idleTtlMs: 3_600_000, ...identity },
   };
 }

@@ -1,0 +1,77 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll } from "vitest";
+import type { SandboxBackend } from "../../../../src/backends/backend.ts";
+import type { OpenDockerOptions } from "../../../../src/backends/docker/index.ts";
+import { Label } from "../../../../src/backends/docker/labels.ts";
+import { debianPrograms } from "../../../services/debian-programs.ts";
+import type { DockerService } from "./docker-service.ts";
+import { openDocker } from "./open-docker.ts";
+
+const execFileAsync = promisify(execFile);
+
+/** One installation for the tests of a file: its folder, its backends, and a look at the engine from outside. */
+export class DockerLab {
+  readonly service: DockerService;
+  readonly #backends: SandboxBackend[] = [];
+  readonly #folders: string[] = [];
+  #directory = "";
+
+  constructor(service: DockerService) {
+    this.service = service;
+    beforeAll(async () => {
+      this.#directory = await this.folder();
+    });
+    afterAll(async () => {
+      for (const backend of this.#backends) await backend.close();
+      const left = await this.containers();
+      if (left.length > 0) await this.docker("rm", "-f", "-v", ...left);
+      for (const folder of this.#folders) await rm(folder, { recursive: true, force: true });
+    });
+  }
+
+  /** Of the installation. */
+  get directory(): string {
+    return this.#directory;
+  }
+
+  async open(overrides: Partial<OpenDockerOptions> = {}): Promise<SandboxBackend> {
+    const { backend } = await openDocker(this.service, this.#directory, overrides);
+    this.#backends.push(backend);
+    return backend;
+  }
+
+  async folder(): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), "sbx-docker-lab-"));
+    this.#folders.push(folder);
+    return folder;
+  }
+
+  async docker(...args: readonly string[]): Promise<string> {
+    const { stdout } = await execFileAsync(join(debianPrograms.bin, "docker"), args, {
+      env: { ...process.env, ...this.service.env },
+    });
+    return stdout.trim();
+  }
+
+  /** The ids of the installation's containers, the newest first. */
+  async containers(...filters: readonly string[]): Promise<string[]> {
+    const all = [`label=${Label.owner}=${this.#directory}`, ...filters].flatMap((filter) => ["--filter", filter]);
+    return lines(await this.docker("ps", "-aq", "--no-trunc", ...all));
+  }
+
+  containersOf(key: string): Promise<string[]> {
+    return this.containers(`label=${Label.key}=${key}`);
+  }
+
+  async state(container: string): Promise<string> {
+    return this.docker("inspect", "--format", "{{.State.Status}}", container);
+  }
+}
+
+export function lines(text: string): string[] {
+  return text.split("\n").filter((line) => line !== "");
+}
