@@ -1,0 +1,45 @@
+import type {
+  ListSandboxesResponse,
+  Sandbox as VendorSandbox,
+  SandboxListItem,
+  SnapshotDto as VendorSnapshot,
+} from "@daytona/api-client";
+import { z } from "zod";
+
+/** What this backend reads of a sandbox, whole or in a list. Fields of tomorrow are let through unread. */
+export const sandboxSchema = z.object({
+  id: z.string().min(1),
+  labels: z.record(z.string(), z.string()).nullish(),
+  state: z.string().optional(),
+  errorReason: z.string().nullish(),
+  createdAt: z.string().optional(),
+  updatedAt: z.string().optional(),
+  lastActivityAt: z.string().nullish(),
+  organizationId: z.string().optional(),
+  sandboxClass: z.string().optional(),
+  toolboxProxyUrl: z.string().nullish(),
+});
+
+/** One page; the last has no cursor. https://www.daytona.io/docs/en/tools/api/#daytona/tag/sandbox/GET/sandbox */
+export const sandboxPageSchema = z.object({
+  items: z.array(sandboxSchema),
+  nextCursor: z.string().nullish(),
+});
+
+export const snapshotSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  state: z.string(),
+  errorReason: z.string().nullish(),
+});
+
+export type DaytonaSandbox = z.output<typeof sandboxSchema>;
+
+/** The type check fails here when the vendor's answers no longer fit what is read of them. */
+type Accepts<Schema extends z.ZodType, Answer extends z.input<Schema>> = Answer;
+export type CheckedAnswers = [
+  Accepts<typeof sandboxSchema, VendorSandbox>,
+  Accepts<typeof sandboxSchema, SandboxListItem>,
+  Accepts<typeof sandboxPageSchema, ListSandboxesResponse>,
+  Accepts<typeof snapshotSchema, Pick<VendorSnapshot, "id" | "name" | "state" | "errorReason">>,
+];

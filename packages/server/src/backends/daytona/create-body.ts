@@ -1,0 +1,69 @@
+import { randomUUID } from "node:crypto";
+import type { CreateSandbox } from "@daytona/api-client";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { AcquireRequest, Resources, SandboxSpec } from "../backend.ts";
+import { labelsFor } from "./labels.ts";
+
+const GIB = 1 << 30;
+const MINUTE_MS = 60_000;
+/** For sandboxes without an identity: one that was forgotten does not run, and cost, for ever. */
+const AUTO_STOP_MINUTES = 60;
+
+/** What Daytona cannot give, refused before anything is asked of it. */
+export function checkSpec(spec: SandboxSpec): void {
+  const { mounts } = spec as { readonly mounts?: readonly unknown[] };
+  if (mounts !== undefined && mounts.length > 0) {
+    throw new SandboxerError("not_supported", "Daytona has no folders of this machine to mount.", {
+      hint: "Copy the files into the sandbox, or use a backend on this machine.",
+    });
+  }
+  if (spec.image !== undefined && !/^docker:[^\s]+$/.test(spec.image)) {
+    throw new SandboxerError("not_supported", `Daytona cannot use the image ${spec.image}.`, {
+      hint: "Name an image of a registry, as docker:debian:13, or none for Daytona's default.",
+    });
+  }
+  const unknown = (["processes", "fileBytes"] as const).filter((limit) => spec.resources[limit] !== undefined);
+  if (unknown.length > 0) {
+    throw new SandboxerError("not_supported", `Daytona has no limit of ${unknown.join(" and ")}.`, {
+      hint: "Ask for cpus, memory and disk only.",
+    });
+  }
+}
+
+/**
+ * A name of our own, so that a sandbox whose creation was not answered can still be deleted.
+ * `env` is an object, not a list. `snapshot` names a snapshot that was registered before, so a fresh sandbox has none:
+ * https://www.daytona.io/docs/en/snapshots/
+ */
+export function createBody(
+  request: AcquireRequest,
+  { target, snapshot }: { readonly target: string | undefined; readonly snapshot?: string },
+): CreateSandbox {
+  const { spec, identity } = request;
+  const region = spec.placement?.["target"] ?? target;
+  return {
+    name: `sandboxer-${randomUUID()}`,
+    labels: { ...labelsFor(request) },
+    env: { ...spec.env },
+    networkBlockAll: spec.network === "none",
+    autoStopInterval:
+      identity === undefined ? AUTO_STOP_MINUTES : Math.max(1, Math.ceil(identity.idleTtlMs / MINUTE_MS)),
+    ...(region === undefined ? {} : { target: region }),
+    ...(snapshot === undefined ? { ...imageOf(spec), ...quantities(spec.resources) } : { snapshot }),
+  };
+}
+
+/** An image of a registry is built from one line: https://www.daytona.io/docs/en/declarative-builder/ */
+function imageOf({ image }: SandboxSpec): Pick<CreateSandbox, "buildInfo"> {
+  if (image === undefined) return {};
+  return { buildInfo: { dockerfileContent: `FROM ${image.slice("docker:".length)}\n` } };
+}
+
+/** Whole cores and whole gigabytes, never less than asked for: https://www.daytona.io/docs/en/sandboxes/#sandbox-resources */
+function quantities({ cpus, memoryBytes, diskBytes }: Resources): Pick<CreateSandbox, "cpu" | "memory" | "disk"> {
+  return {
+    ...(cpus === undefined ? {} : { cpu: Math.max(1, Math.ceil(cpus)) }),
+    ...(memoryBytes === undefined ? {} : { memory: Math.max(1, Math.ceil(memoryBytes / GIB)) }),
+    ...(diskBytes === undefined ? {} : { disk: Math.max(1, Math.ceil(diskBytes / GIB)) }),
+  };
+}

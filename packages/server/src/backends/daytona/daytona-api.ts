@@ -1,0 +1,91 @@
+import type { CreateSandbox, CreateSandboxSnapshot } from "@daytona/api-client";
+import type { z } from "zod";
+import type { HttpJson } from "../../support/http-json.ts";
+import { type DaytonaSandbox, sandboxPageSchema, sandboxSchema, snapshotSchema } from "./api-schemas.ts";
+import { isMissingEndpoint, vendorStatus } from "./daytona-errors.ts";
+import { snapshotEndpointMissing } from "./snapshot-manifest.ts";
+import { carries, type Labels } from "./labels.ts";
+
+const PAGE_LIMIT = 100;
+/** A list that never ends is a list that is broken. */
+const MAX_PAGES = 100;
+
+interface Call {
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The calls of Daytona's control plane that this backend makes. https://www.daytona.io/docs/en/tools/api/#daytona */
+export class DaytonaApi {
+  readonly #http: HttpJson;
+
+  constructor(http: HttpJson) {
+    this.#http = http;
+  }
+
+  create(body: CreateSandbox, call: Call & { readonly timeoutMs?: number } = {}): Promise<DaytonaSandbox> {
+    return this.#http.json(sandboxSchema, { method: "POST", path: "/sandbox", json: body, ...call });
+  }
+
+  /** By the vendor's id, or by its name. */
+  get(idOrName: string, call: Call = {}): Promise<DaytonaSandbox> {
+    return this.#http.json(sandboxSchema, { method: "GET", path: pathOf(idOrName), ...call });
+  }
+
+  /**
+   * The labels go as one parameter that holds JSON, not as `labels=k=v` for each; the answer is a page with a cursor,
+   * not an array. https://www.daytona.io/docs/en/tools/api/#daytona/tag/sandbox/GET/sandbox
+   */
+  async list(labels: Labels, call: Call = {}): Promise<readonly DaytonaSandbox[]> {
+    const found: DaytonaSandbox[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const query = { labels: JSON.stringify(labels), limit: PAGE_LIMIT, cursor };
+      const request = { method: "GET", path: "/sandbox", query, ...call } as const;
+      const answer: z.output<typeof sandboxPageSchema> = await this.#http.json(sandboxPageSchema, request);
+      found.push(...answer.items.filter((sandbox) => carries(sandbox.labels ?? {}, labels)));
+      cursor = answer.nextCursor ?? undefined;
+      if (cursor === undefined || cursor === "") break;
+    }
+    return found;
+  }
+
+  start(id: string, call: Call = {}): Promise<DaytonaSandbox> {
+    return this.#change(id, "start", call);
+  }
+
+  /** Keeps the files: https://www.daytona.io/docs/en/sandboxes/#stop-sandbox */
+  stop(id: string, call: Call = {}): Promise<DaytonaSandbox> {
+    return this.#change(id, "stop", call);
+  }
+
+  /** Whatever state it is in. One that is not there is what was wanted. */
+  async destroy(idOrName: string, call: Call = {}): Promise<void> {
+    try {
+      await this.#http.send({ method: "DELETE", path: pathOf(idOrName), query: { force: true }, ...call });
+    } catch (thrown) {
+      if (vendorStatus(thrown) !== 404) throw thrown;
+    }
+  }
+
+  /** In the API's document and in the vendor's clients, but not on every installation. */
+  async snapshot(id: string, body: CreateSandboxSnapshot, call: Call & { timeoutMs?: number } = {}): Promise<void> {
+    try {
+      await this.#http.send({ method: "POST", path: `${pathOf(id)}/snapshot`, json: body, ...call });
+    } catch (thrown) {
+      throw isMissingEndpoint(thrown) ? snapshotEndpointMissing(thrown) : thrown;
+    }
+  }
+
+  findSnapshot(name: string, call: Call = {}): Promise<z.output<typeof snapshotSchema>> {
+    return this.#http.json(snapshotSchema, { method: "GET", path: `/snapshots/${encodeURIComponent(name)}`, ...call });
+  }
+
+  #change(id: string, verb: "start" | "stop", call: Call): Promise<DaytonaSandbox> {
+    const path = `${pathOf(id)}/${verb}`;
+    return this.#http.json(sandboxSchema, { method: "POST", path, idempotent: true, ...call });
+  }
+}
+
+function pathOf(idOrName: string): string {
+  return `/sandbox/${encodeURIComponent(idOrName)}`;
+}

@@ -1,0 +1,234 @@
+import { randomUUID } from "node:crypto";
+import { SandboxerError } from "@sandboxer/protocol";
+import type {
+  AcquireRequest,
+  ExecCommand,
+  ProcessTableEntry,
+  SandboxConnection,
+  SandboxEnd,
+  SandboxFiles,
+  SandboxHandle,
+  SandboxProcess,
+  SandboxStats,
+  SnapshotOptions,
+  SnapshotPayload,
+} from "../backend.ts";
+import type { CallOptions } from "../../support/call-options.ts";
+import { SerialQueue } from "../../support/serial-queue.ts";
+import { PauseGate } from "../extension/pause-gate.ts";
+import type { DaytonaSandbox } from "./api-schemas.ts";
+import type { DaytonaApi } from "./daytona-api.ts";
+import type { DaytonaConnection } from "./daytona-connection.ts";
+import { DaytonaFiles } from "./files/daytona-files.ts";
+import { type Interior, lookInside, processTableOf, signalEverything } from "./interior.ts";
+import { Processes } from "./exec/processes.ts";
+import { payloadOf } from "./snapshot-manifest.ts";
+import type { Toolbox } from "./toolbox/toolbox.ts";
+import { phaseOf } from "./sandbox-state.ts";
+import { type Waiter, waitForPhase, waitForSnapshot } from "./wait-for-state.ts";
+import { watchSandbox } from "./watch-sandbox.ts";
+
+export interface HandleParts {
+  readonly request: AcquireRequest;
+  readonly sandbox: DaytonaSandbox;
+  readonly api: DaytonaApi;
+  readonly connection: DaytonaConnection;
+  readonly waiter: Waiter;
+  readonly toolbox: Toolbox;
+  onEnded(): void;
+}
+
+/** A running sandbox at Daytona. */
+export class DaytonaHandle implements SandboxHandle {
+  readonly sandboxId: string;
+  readonly vendorId: string;
+  readonly ended: Promise<SandboxEnd>;
+  readonly files: SandboxFiles;
+  readonly #parts: HandleParts;
+  readonly #gate = new PauseGate();
+  readonly #changes = new SerialQueue();
+  readonly #processes: Processes;
+  readonly #ending = Promise.withResolvers<SandboxEnd>();
+  readonly #over = new AbortController();
+  #interior: Interior | undefined;
+  #end: SandboxEnd | undefined;
+  #removed = false;
+
+  constructor(parts: HandleParts) {
+    this.#parts = parts;
+    this.sandboxId = parts.request.sandboxId;
+    this.vendorId = parts.sandbox.id;
+    this.ended = this.#ending.promise;
+    this.#processes = new Processes(parts.toolbox, parts.connection.clock, {
+      ready: () => this.#ready(),
+      failure: () => this.#failure(),
+    });
+    this.files = new DaytonaFiles(parts.toolbox.files, async () => {
+      await this.#ready();
+      return (await this.#inside()).shellFiles;
+    });
+    void watchSandbox(parts.waiter, this.vendorId, this.#over.signal).then((end) => end && this.#finish(end));
+  }
+
+  /** Answers once the toolbox does. */
+  async prepare(options: CallOptions = {}): Promise<void> {
+    options.onProgress?.({ phase: "looking inside" });
+    this.#interior = await lookInside(this.#parts.toolbox, options.signal);
+  }
+
+  /** What an earlier server started, and what of its output nobody has read. */
+  async adoptProcesses(): Promise<void> {
+    if ((await this.#inside()).streaming) await this.#processes.adopt();
+  }
+
+  async exec(command: ExecCommand): Promise<SandboxProcess> {
+    await this.#ready();
+    return this.#processes.start(command, await this.#inside(), this.#parts.request.spec.env);
+  }
+
+  async processes(): Promise<readonly SandboxProcess[]> {
+    await this.#ready();
+    return this.#processes.list();
+  }
+
+  async processTable(): Promise<readonly ProcessTableEntry[]> {
+    await this.#ready();
+    return processTableOf(this.#parts.toolbox);
+  }
+
+  async connect(): Promise<SandboxConnection> {
+    await this.#ready();
+    throw new SandboxerError("not_supported", "The backend daytona has no connections to ports inside.");
+  }
+
+  /**
+   * By reference: Daytona keeps the files under a name. Memory is not saved.
+   * https://www.daytona.io/docs/en/snapshots/
+   */
+  snapshot(_into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
+    return this.#changes.run(async () => {
+      this.#refuseEnded();
+      if (options.mode === "full") {
+        throw new SandboxerError("not_supported", "The backend daytona saves files, not memory and processes.");
+      }
+      const wasPaused = this.#gate.paused;
+      if (!options.leaveRunning && !wasPaused) await this.#pause();
+      try {
+        return await this.#save(options);
+      } catch (thrown) {
+        if (!wasPaused && this.#gate.paused) await this.#resume();
+        throw thrown;
+      }
+    });
+  }
+
+  pause(): Promise<void> {
+    return this.#changes.run(() => this.#pause());
+  }
+
+  resume(): Promise<void> {
+    return this.#changes.run(() => this.#resume());
+  }
+
+  async ping(options: CallOptions = {}): Promise<void> {
+    await this.#ready();
+    await this.#parts.toolbox.workFolder(options.signal);
+  }
+
+  /** Daytona does not say how long the processor has worked. */
+  async stats(): Promise<SandboxStats> {
+    this.#refuseEnded();
+    const { memUsed = 0, diskUsed = 0 } = await this.#parts.toolbox.metrics();
+    return { memoryBytes: memUsed, diskBytes: diskUsed, cpuMs: 0 };
+  }
+
+  stop(): Promise<void> {
+    return this.#changes.run(async () => {
+      if (this.#end !== undefined) return;
+      const { api, waiter } = this.#parts;
+      const stopping = await api.stop(this.vendorId);
+      this.#finish({ reason: "destroyed", message: "it was stopped." });
+      // The answer may still have the old state.
+      const after = phaseOf(stopping.state) === "running" ? { ...stopping, state: "stopping" } : stopping;
+      await waitForPhase(waiter, after, ["resting"]);
+    });
+  }
+
+  destroy(): Promise<void> {
+    this.#finish({ reason: "destroyed", message: "it was destroyed." });
+    return this.#changes.run(async () => {
+      if (this.#removed) return;
+      await this.#parts.api.destroy(this.vendorId);
+      this.#removed = true;
+    });
+  }
+
+  /** Over for this process; what is at Daytona stays as it is. */
+  letGo(message: string): void {
+    this.#finish({ reason: "destroyed", message });
+  }
+
+  async #save(options: SnapshotOptions): Promise<SnapshotPayload> {
+    const { api, waiter, connection, sandbox } = this.#parts;
+    const snapshotName = `sandboxer-${this.sandboxId.slice(0, 8)}-${randomUUID()}`;
+    const call = { signal: options.signal };
+    options.onProgress?.({ phase: "saving" });
+    await api.snapshot(this.vendorId, { name: snapshotName }, { ...call, timeoutMs: waiter.timing.changeTimeoutMs });
+    await waitForPhase(waiter, await api.get(this.vendorId, call), ["running", "resting"], options);
+    await waitForSnapshot(waiter, snapshotName, options);
+    const organizationId = connection.organizationId ?? sandbox.organizationId;
+    const manifest = { format: 1, snapshotName, apiUrl: connection.apiUrl } as const;
+    return payloadOf({ ...manifest, ...(organizationId === undefined ? {} : { organizationId }) });
+  }
+
+  async #pause(): Promise<void> {
+    this.#refuseEnded();
+    if (this.#gate.paused) return;
+    this.#gate.close();
+    try {
+      await signalEverything(this.#parts.toolbox, "STOP");
+    } catch (thrown) {
+      this.#gate.open();
+      throw thrown;
+    }
+  }
+
+  async #resume(): Promise<void> {
+    this.#refuseEnded();
+    if (!this.#gate.paused) return;
+    await signalEverything(this.#parts.toolbox, "CONT");
+    this.#gate.open();
+  }
+
+  async #inside(): Promise<Interior> {
+    if (this.#interior === undefined) await this.prepare();
+    if (this.#interior === undefined) throw new SandboxerError("sandbox_failed", "Nothing inside answers.");
+    return this.#interior;
+  }
+
+  #finish(end: SandboxEnd): void {
+    if (this.#end !== undefined) return;
+    this.#end = end;
+    this.#over.abort();
+    this.#gate.open();
+    this.#processes.abandon(this.#failure() ?? new SandboxerError("sandbox_failed", end.message));
+    this.#parts.onEnded();
+    this.#ending.resolve(end);
+  }
+
+  async #ready(): Promise<void> {
+    this.#refuseEnded();
+    await this.#gate.passage();
+    this.#refuseEnded();
+  }
+
+  #refuseEnded(): void {
+    const failure = this.#failure();
+    if (failure !== undefined) throw failure;
+  }
+
+  #failure(): SandboxerError | undefined {
+    if (this.#end === undefined) return undefined;
+    return new SandboxerError("sandbox_failed", `The sandbox has ended: ${this.#end.message}`);
+  }
+}

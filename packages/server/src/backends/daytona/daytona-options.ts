@@ -1,0 +1,45 @@
+import type { Clock } from "../../support/clock.ts";
+
+/** A value that hides itself when it is printed; revealed where it is sent. */
+export interface HiddenValue {
+  reveal(): string;
+}
+
+export interface DaytonaOptions {
+  /** Asked at the first call and whenever it is needed again, never kept. */
+  readonly apiKey: (options: { readonly signal: AbortSignal }) => Promise<HiddenValue>;
+  readonly organizationId?: string;
+  readonly apiUrl?: string;
+  /** Absent: where each sandbox says that its toolbox is. */
+  readonly toolboxUrl?: string;
+  /** The region of new sandboxes. */
+  readonly target?: string;
+  readonly clock?: Clock;
+  readonly timing?: Partial<DaytonaTiming>;
+}
+
+export interface DaytonaTiming {
+  /** For one request. */
+  readonly requestTimeoutMs: number;
+  /** Until a sandbox has started or stopped. */
+  readonly changeTimeoutMs: number;
+  /** Until the image of a new sandbox is built, or a snapshot can be used. */
+  readonly buildTimeoutMs: number;
+  readonly firstPollMs: number;
+  readonly maxPollMs: number;
+  /** How often a sandbox is asked whether it still runs. */
+  readonly watchMs: number;
+}
+
+export const DEFAULT_API_URL = "https://app.daytona.io/api";
+/** https://www.daytona.io/docs/en/tools/api/#daytona-toolbox */
+export const DEFAULT_TOOLBOX_URL = "https://proxy.app.daytona.io/toolbox";
+
+export const DEFAULT_TIMING: DaytonaTiming = {
+  requestTimeoutMs: 30_000,
+  changeTimeoutMs: 120_000,
+  buildTimeoutMs: 900_000,
+  firstPollMs: 100,
+  maxPollMs: 2000,
+  watchMs: 30_000,
+};

@@ -1,0 +1,90 @@
+import { quoteForShell } from "../../../support/shell-quote.ts";
+
+/**
+ * What runs a program for us inside a session. A session of the daemon keeps lines of text: it adds newlines, drops
+ * empty bytes, cannot end stdin and keeps output without a bound. So a program's bytes travel as base64 in lines, its
+ * stdin comes as commands, and it waits when nobody takes its output. Needs sh, awk, base64, cat, dd, env, mkfifo,
+ * setsid and tr. https://www.daytona.io/docs/en/process-code-execution/#sessions
+ *
+ * | line from inside | meaning |
+ * |---|---|
+ * | `n folder`, `n program` | not started: that is not there |
+ * | `p PID TOKEN FOLDER` | started; TOKEN ends each stream; FOLDER takes larger pieces of stdin |
+ * | `oBASE64`, `eBASE64` | output, on the stream of the same name |
+ * | `w` | a piece of stdin was taken |
+ * | `x CODE` | ended; the streams end after their tokens |
+ *
+ * | line to it | meaning |
+ * |---|---|
+ * | `i BASE64`, `f NAME`, `c` | stdin: these bytes, the file of that name in FOLDER, its end |
+ * | `a BYTES`, `b BYTES` | stdout, stderr may go on to this offset |
+ * | `q` | everything was read: clean up |
+ */
+export const BRIDGE_TOOLS = ["awk", "base64", "cat", "dd", "env", "mkfifo", "setsid", "tr"] as const;
+
+export const BRIDGE_MARK = "sandboxer-bridge";
+export const HELPER_MARK = "sandboxer-helper";
+
+/** How much of a stream may be under way without a word from the reader. */
+export const CREDIT_BYTES = 256 << 10;
+
+/** Reads what is there, up to 48 KiB, and sends it as lines that fit into one atomic write to a pipe. */
+const ENCODE = `n=0 max=$3
+while :; do
+  while [ "$n" -ge "$max" ]; do read -r more <&"$2" || exit; [ "$more" -gt "$max" ] && max=$more; done
+  c=$(dd bs=49152 count=1 2>/dev/null | base64 | tr -d "\\n")
+  [ -n "$c" ] || exit
+  n=$((n + \${#c} / 4 * 3))
+  printf "%s\\n" "$c" | awk -v k="$1" "{ while (length(\\$0) > 0) { print k substr(\\$0, 1, 4000); fflush(); \\$0 = substr(\\$0, 4001) } }"
+done`;
+
+/** Holds the writing end of stdin; says when a piece was taken. */
+const FEED = `while read -r k v; do
+  case $k in
+    i) printf %s "$v" | base64 -d >&4 ;;
+    f) cat "$1/$v" >&4; rm -f "$1/$v" ;;
+    c) exit ;;
+  esac
+  echo w
+done`;
+
+/** Arguments: the folder, the token, the working folder, the program, then variables and command as `env` takes them. */
+export const BRIDGE = `d=$1 t=$2 w=$3 p=$4 u=$(umask); shift 4
+umask 077
+cd "$w" 2>/dev/null || { echo "n folder"; exit 0; }
+command -v -- "$p" >/dev/null 2>&1 || { echo "n program"; exit 0; }
+mkdir "$d" && mkfifo "$d/in" "$d/out" "$d/err" "$d/a" "$d/b" "$d/feed" || exit 125
+exec 3<&0 4<>"$d/in" 5<>"$d/out" 6<>"$d/err" 7<>"$d/a" 8<>"$d/b" 9<>"$d/feed" </dev/null
+setsid sh -c ${quoteForShell(ENCODE)} ${HELPER_MARK} o 7 ${CREDIT_BYTES} <&5 3<&- 4>&- 5>&- 6>&- 8>&- 9>&- &
+e1=$!
+setsid sh -c ${quoteForShell(ENCODE)} ${HELPER_MARK} e 8 ${CREDIT_BYTES} <&6 >&2 3<&- 4>&- 5>&- 6>&- 7>&- 9>&- &
+e2=$!
+setsid sh -c ${quoteForShell(FEED)} ${HELPER_MARK} "$d" <&9 3<&- 5>&- 6>&- 7>&- 8>&- 9>&- &
+e3=$!
+exec 4>&-
+{
+  while read -r k v; do
+    case $k in
+      a) echo "$v" >&7 ;;
+      b) echo "$v" >&8 ;;
+      i|f|c) echo "$k $v" >&9 ;;
+      q) break ;;
+    esac
+  done
+  kill -s TERM -- -$e1 -$e2 -$e3 2>/dev/null
+  # What the program left in the background may still write.
+  for s in out err; do
+    exec 4<"$d/$s"
+    setsid cat <&4 >/dev/null 2>&1 3<&- 4<&- 5>&- 6>&- 7>&- 8>&- 9>&- &
+  done
+  rm -rf "$d"
+} <&3 &
+l=$!
+( exec setsid sh -c 'echo "p $$ $1 $2" >&9; exec 9>&-; umask "$3"; shift 3; exec env "$@"' start "$t" "$d" "$u" "$@" 9>&1 <"$d/in" >"$d/out" 2>"$d/err" 3<&- 5>&- 6>&- 7>&- 8>&- )
+c=$?
+echo "x $c"
+printf %s "$t" >&5
+printf %s "$t" >&6
+exec 5>&- 6>&- 7>&- 8>&- 9>&-
+wait $l
+exit $c`;

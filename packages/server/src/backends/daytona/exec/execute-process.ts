@@ -1,0 +1,51 @@
+import { PassThrough } from "node:stream";
+import { shellCommand } from "../../../support/shell-quote.ts";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { ExtensionProcess } from "../../extension/extension.ts";
+import type { Toolbox } from "../toolbox/toolbox.ts";
+import { exitOf } from "./bridge-decoder.ts";
+import { promisedWritable } from "./promised-writable.ts";
+import type { BridgeCommand } from "./start-bridge.ts";
+
+/**
+ * A program in an image without the tools that streaming needs: one request, one answer. Its output comes at its end,
+ * both streams as one; it has no stdin and takes no signals.
+ */
+export class ExecuteProcess implements ExtensionProcess {
+  readonly pid = 0;
+  readonly stdout = new PassThrough();
+  readonly stderr = new PassThrough();
+  readonly stdin = promisedWritable(
+    () => Promise.reject(unavailable("stdin")),
+    () => Promise.resolve(),
+  );
+  readonly exited: Promise<{ readonly code: number | undefined; readonly signal: number | undefined }>;
+  readonly #over = new AbortController();
+
+  constructor(toolbox: Toolbox, { argv, env, workingFolder }: BridgeCommand) {
+    const request = { command: shellCommand(argv), cwd: workingFolder, envs: { ...env } };
+    this.exited = toolbox.execute(request, { signal: this.#over.signal }).then(({ exitCode = 0, result }) => {
+      this.stdout.end(Buffer.from(result, "utf8"));
+      this.stderr.end();
+      return exitOf(exitCode);
+    });
+    this.exited.catch((thrown: unknown) => {
+      this.stdout.destroy(thrown as Error);
+      this.stderr.destroy();
+    });
+  }
+
+  signal(): Promise<void> {
+    return Promise.reject(unavailable("signals"));
+  }
+
+  abandon(): void {
+    this.#over.abort();
+  }
+}
+
+function unavailable(what: string): SandboxerError {
+  return new SandboxerError("not_supported", `This image at Daytona lacks what ${what} of processes need.`, {
+    hint: "Use an image with sh, awk, base64, dd, mkfifo and setsid, such as Debian's.",
+  });
+}

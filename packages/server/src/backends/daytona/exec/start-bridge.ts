@@ -1,0 +1,71 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import type { Clock } from "../../../support/clock.ts";
+import { shellCommand } from "../../../support/shell-quote.ts";
+import { vendorStatus } from "../daytona-errors.ts";
+import type { Toolbox } from "../toolbox/toolbox.ts";
+import { BRIDGE, BRIDGE_MARK } from "./bridge-script.ts";
+import { BridgeProcess } from "./bridge-process.ts";
+
+const SESSION_PREFIX = "sandboxer-";
+/** What carries it was started by us: `pause` stops those, and what they started. */
+export const EXEC_VARIABLE = "SANDBOXER_EXEC";
+
+export interface BridgeCommand {
+  readonly key: string;
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly workingFolder: string;
+}
+
+/** A session for each program, named after its key, so that another server finds it again. */
+export async function startBridge(toolbox: Toolbox, clock: Clock, command: BridgeCommand): Promise<BridgeProcess> {
+  const sessionId = sessionIdOf(command.key);
+  await toolbox.createSession(sessionId);
+  try {
+    const { cmdId } = await toolbox.startCommand(sessionId, bridgeCommand(command));
+    return await BridgeProcess.open(toolbox, clock, { sessionId, commandId: cmdId });
+  } catch (thrown) {
+    await toolbox.deleteSession(sessionId).catch(() => {});
+    throw thrown;
+  }
+}
+
+/** The programs of sessions that an earlier server has left running, or with output that nobody has read. */
+export async function adoptBridges(
+  toolbox: Toolbox,
+  clock: Clock,
+): Promise<readonly { readonly key: string; readonly process: BridgeProcess }[]> {
+  const adopted: { key: string; process: BridgeProcess }[] = [];
+  for (const { sessionId, commands } of await toolbox.sessions()) {
+    const [first] = commands ?? [];
+    if (!sessionId.startsWith(SESSION_PREFIX) || first === undefined) continue;
+    const process = await BridgeProcess.open(toolbox, clock, { sessionId, commandId: first.id });
+    adopted.push({ key: keyOf(sessionId), process });
+  }
+  return adopted;
+}
+
+/** Its record and its log are at the daemon. */
+export async function forgetBridge(toolbox: Toolbox, key: string): Promise<void> {
+  try {
+    await toolbox.deleteSession(sessionIdOf(key));
+  } catch (thrown) {
+    if (vendorStatus(thrown) !== 404) throw thrown;
+  }
+}
+
+function bridgeCommand({ key, argv, env, workingFolder }: BridgeCommand): string {
+  const variables = Object.entries({ ...env, [EXEC_VARIABLE]: key }).map(([name, value]) => `${name}=${value}`);
+  const folder = `/tmp/.sandboxer-${randomUUID()}`;
+  const token = randomBytes(24).toString("hex");
+  const [program = ""] = argv;
+  return shellCommand(["sh", "-c", BRIDGE, BRIDGE_MARK, folder, token, workingFolder, program, ...variables, ...argv]);
+}
+
+function sessionIdOf(key: string): string {
+  return `${SESSION_PREFIX}${Buffer.from(key, "utf8").toString("base64url")}`;
+}
+
+function keyOf(sessionId: string): string {
+  return Buffer.from(sessionId.slice(SESSION_PREFIX.length), "base64url").toString("utf8");
+}

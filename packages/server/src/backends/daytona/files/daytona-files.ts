@@ -1,0 +1,154 @@
+import { posix } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { FileEntry, SandboxFiles } from "../../backend.ts";
+import type { ToolboxFile } from "../toolbox/schemas.ts";
+import type { ToolboxFiles } from "../toolbox/toolbox-files.ts";
+
+const NOT_A_LINK = undefined;
+
+/**
+ * Content goes through the toolbox. What the toolbox cannot say (links are always followed there) goes through a
+ * shell inside, where the image has one; else the toolbox answers as well as it can.
+ */
+export class DaytonaFiles implements SandboxFiles {
+  readonly #toolbox: ToolboxFiles;
+  /** Waits for a paused sandbox, refuses one that has ended, and gives what knows of links, if anything does. */
+  readonly #ready: () => Promise<SandboxFiles | undefined>;
+
+  constructor(toolbox: ToolboxFiles, ready: () => Promise<SandboxFiles | undefined>) {
+    this.#toolbox = toolbox;
+    this.#ready = ready;
+  }
+
+  async stat(path: string): Promise<FileEntry> {
+    const shell = await this.#at(path);
+    return shell === undefined ? entryOf(await this.#toolbox.info(path)) : shell.stat(path);
+  }
+
+  async list(path: string): Promise<readonly FileEntry[]> {
+    const shell = await this.#at(path);
+    return shell === undefined ? (await this.#toolbox.list(path)).map(entryOf) : shell.list(path);
+  }
+
+  async *read(
+    path: string,
+    { offset = 0, length }: { readonly offset?: number; readonly length?: number } = {},
+  ): AsyncGenerator<Uint8Array> {
+    await this.#at(path);
+    if (length === 0) return;
+    const whole = offset === 0 && length === undefined;
+    const answer = await this.#open(path, whole ? undefined : { offset, length });
+    if (answer === undefined) return;
+    // A server that knows no parts sends the whole.
+    let skip = answer.status === 206 ? 0 : offset;
+    let left = length ?? Number.POSITIVE_INFINITY;
+    for await (const chunk of answer.body ?? []) {
+      const wanted = chunk.subarray(skip, skip + left);
+      skip = Math.max(0, skip - chunk.length);
+      left -= wanted.length;
+      if (wanted.length > 0) yield wanted;
+      if (left <= 0) break;
+    }
+  }
+
+  /** The daemon makes missing parents by itself, which is not what is promised here. */
+  async write(
+    path: string,
+    content: Uint8Array | AsyncIterable<Uint8Array>,
+    options: { readonly mode?: number } = {},
+  ): Promise<void> {
+    await this.#at(path);
+    const parts = content instanceof Uint8Array ? [content] : await Array.fromAsync(content);
+    await this.#requireFolder(posix.dirname(path));
+    const made = options.mode !== undefined && !(await this.#exists(path));
+    await this.#toolbox.upload(path, new Blob(parts.map((part) => new Uint8Array(part))));
+    if (made && options.mode !== undefined) await this.#toolbox.setMode(path, options.mode);
+  }
+
+  async makeFolder(path: string, options: { readonly parents?: boolean } = {}): Promise<void> {
+    const shell = await this.#at(path);
+    if (options.parents === true) return this.#toolbox.makeFolder(path);
+    if (shell !== undefined) return shell.makeFolder(path);
+    await this.#requireFolder(posix.dirname(path));
+    if (await this.#exists(path)) throw new SandboxerError("bad_request", `${path} is there already.`);
+    await this.#toolbox.makeFolder(path);
+  }
+
+  async remove(path: string, options: { readonly recursive?: boolean } = {}): Promise<void> {
+    const shell = await this.#at(path);
+    return shell === undefined ? this.#toolbox.remove(path, options.recursive === true) : shell.remove(path, options);
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    checkPath(to);
+    const shell = await this.#at(from);
+    return shell === undefined ? this.#toolbox.move(from, to) : shell.rename(from, to);
+  }
+
+  async makeSymlink(target: string, path: string): Promise<void> {
+    const shell = await this.#at(path);
+    if (shell === undefined) throw lacking("links");
+    return shell.makeSymlink(target, path);
+  }
+
+  async set(path: string, attributes: { readonly mode?: number; readonly modifiedNs?: bigint }): Promise<void> {
+    const shell = await this.#at(path);
+    if (shell !== undefined) return shell.set(path, attributes);
+    if (attributes.modifiedNs !== undefined) throw lacking("times of files");
+    if (attributes.mode !== undefined) await this.#toolbox.setMode(path, attributes.mode);
+  }
+
+  async #at(path: string): Promise<SandboxFiles | undefined> {
+    checkPath(path);
+    return this.#ready();
+  }
+
+  /** A part that begins after the end has no bytes; the standard has a status for it. */
+  async #open(path: string, range?: { offset: number; length: number | undefined }): Promise<Response | undefined> {
+    try {
+      return await this.#toolbox.download(path, range);
+    } catch (thrown) {
+      if (thrown instanceof SandboxerError && thrown.details["vendor_status"] === 416) return undefined;
+      throw thrown;
+    }
+  }
+
+  async #requireFolder(path: string): Promise<void> {
+    const { isDir } = await this.#toolbox.info(path);
+    if (!isDir) throw new SandboxerError("bad_request", `${path} is no folder.`);
+  }
+
+  async #exists(path: string): Promise<boolean> {
+    try {
+      await this.#toolbox.info(path);
+      return true;
+    } catch (thrown) {
+      if (thrown instanceof SandboxerError && thrown.code === "file_not_found") return false;
+      throw thrown;
+    }
+  }
+}
+
+function entryOf({ name, isDir, mode, permissions, size, modifiedAt, owner, group }: ToolboxFile): FileEntry {
+  return {
+    name,
+    kind: isDir ? "folder" : /^[-]/.test(mode) ? "file" : "other",
+    mode: Number.parseInt(permissions, 8) || 0,
+    uid: Number(owner) || 0,
+    gid: Number(group) || 0,
+    sizeBytes: size,
+    modifiedMs: modifiedAt === undefined ? 0 : Date.parse(modifiedAt) || 0,
+    linkTarget: NOT_A_LINK,
+  };
+}
+
+function lacking(what: string): SandboxerError {
+  return new SandboxerError("not_supported", `This image at Daytona lacks what ${what} need.`, {
+    hint: "Use an image with sh, stat, readlink and the usual tools, such as Debian's.",
+  });
+}
+
+function checkPath(path: string): void {
+  if (path.startsWith("/") && !path.includes("\0")) return;
+  throw new SandboxerError("bad_request", `${JSON.stringify(path)} is no absolute path.`);
+}

@@ -1,0 +1,65 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { z } from "zod";
+import type { SnapshotPayload } from "../backend.ts";
+
+const manifestSchema = z.object({
+  format: z.literal(1),
+  /** By it the snapshot is found at Daytona; the files stay there. */
+  snapshotName: z.string().min(1),
+  apiUrl: z.string(),
+  organizationId: z.string().optional(),
+});
+
+export type SnapshotManifest = z.output<typeof manifestSchema>;
+
+/** A snapshot by reference: nothing of its content leaves Daytona. */
+export function payloadOf(manifest: SnapshotManifest): SnapshotPayload {
+  return { kind: "daytona-snapshot", members: [], requirements: { ...manifest } };
+}
+
+/** Refuses, before any call, what Daytona cannot load: another kind, another installation, another organization. */
+export function openPayload(
+  payload: SnapshotPayload,
+  here: { readonly apiUrl: string; readonly organizationId: string | undefined },
+): SnapshotManifest {
+  if (payload.kind !== "daytona-snapshot") {
+    throw new SandboxerError("image_incompatible", `The backend daytona loads daytona-snapshot, not ${payload.kind}.`, {
+      hint: "Restore it on the backend that took it.",
+    });
+  }
+  const manifest = manifestSchema.safeParse(payload.requirements);
+  if (!manifest.success) {
+    throw new SandboxerError("image_damaged", "The manifest of the Daytona snapshot cannot be read.");
+  }
+  const { apiUrl, organizationId } = manifest.data;
+  if (apiUrl !== here.apiUrl) {
+    throw new SandboxerError(
+      "image_incompatible",
+      `The snapshot is at ${apiUrl}, and this server uses ${here.apiUrl}.`,
+      {
+        hint: "Set DAYTONA_API_URL to where the snapshot is.",
+      },
+    );
+  }
+  if (organizationId !== undefined && here.organizationId !== undefined && organizationId !== here.organizationId) {
+    throw new SandboxerError("image_incompatible", "The snapshot belongs to another organization at Daytona.", {
+      hint: `Set DAYTONA_ORGANIZATION_ID to ${organizationId}, with a key of that organization.`,
+    });
+  }
+  return manifest.data;
+}
+
+/**
+ * `POST /sandbox/{id}/snapshot` is in the API's document and in the vendor's clients, and was seen to answer 404
+ * "Cannot POST" on app.daytona.io. https://www.daytona.io/docs/en/tools/api/#daytona/tag/sandbox
+ */
+export function snapshotEndpointMissing(cause: unknown): SandboxerError {
+  return new SandboxerError(
+    "not_supported",
+    "Daytona documents the snapshot endpoint (POST /sandbox/{id}/snapshot) but has not deployed it at this address: it answered 404 Cannot POST. The sandbox is there and goes on.",
+    {
+      hint: "Keep the sandbox stopped instead of snapshotting it, or save its files; ask Daytona about the endpoint.",
+      cause,
+    },
+  );
+}

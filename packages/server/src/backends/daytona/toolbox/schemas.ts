@@ -1,0 +1,44 @@
+import type {
+  Command,
+  ExecuteResponse,
+  FileInfo,
+  PtyCreateResponse,
+  Session,
+  SessionExecuteResponse,
+  SystemMetrics,
+  WorkDirResponse,
+} from "@daytona/toolbox-api-client";
+import { z } from "zod";
+
+export const executeSchema = z.object({ exitCode: z.number().int().optional(), result: z.string() });
+export const workFolderSchema = z.object({ dir: z.string() });
+export const commandSchema = z.object({ id: z.string(), exitCode: z.number().int().nullish() });
+export const sessionsSchema = z.array(z.object({ sessionId: z.string(), commands: z.array(commandSchema).nullish() }));
+export const startedSchema = z.object({ cmdId: z.string().min(1) });
+export const ptySchema = z.object({ sessionId: z.string().min(1) });
+export const metricsSchema = z.object({ memUsed: z.number().optional(), diskUsed: z.number().optional() });
+export const fileInfoSchema = z.object({
+  name: z.string(),
+  isDir: z.boolean(),
+  mode: z.string(),
+  permissions: z.string(),
+  size: z.number(),
+  modifiedAt: z.string().optional(),
+  owner: z.string(),
+  group: z.string(),
+});
+
+export type ToolboxFile = z.output<typeof fileInfoSchema>;
+
+/** The type check fails here when the vendor's answers no longer fit what is read of them. */
+type Accepts<Schema extends z.ZodType, Answer extends z.input<Schema>> = Answer;
+export type CheckedAnswers = [
+  Accepts<typeof executeSchema, ExecuteResponse>,
+  Accepts<typeof workFolderSchema, WorkDirResponse>,
+  Accepts<typeof commandSchema, Command>,
+  Accepts<typeof sessionsSchema, Session[]>,
+  Accepts<typeof startedSchema, SessionExecuteResponse>,
+  Accepts<typeof ptySchema, PtyCreateResponse>,
+  Accepts<typeof metricsSchema, SystemMetrics>,
+  Accepts<typeof fileInfoSchema, FileInfo>,
+];

@@ -1,0 +1,100 @@
+import { once } from "node:events";
+import { SandboxerError } from "@sandboxer/protocol";
+import { WebSocket } from "ws";
+
+const OPEN_TIMEOUT_MS = 30_000;
+const HIGH_WATER_BYTES = 256 << 10;
+
+export interface SocketMessage {
+  readonly data: Buffer;
+  readonly binary: boolean;
+}
+
+export interface SocketEnd {
+  readonly code: number;
+  readonly reason: string;
+}
+
+/** A WebSocket that is read by asking for messages: what is not asked for stays with the sender. */
+export class Socket {
+  readonly #socket: WebSocket;
+  readonly #queue: SocketMessage[] = [];
+  #queuedBytes = 0;
+  #wake: (() => void) | undefined;
+  #end: SocketEnd | undefined;
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.on("message", (data, binary) => this.#take({ data: data as Buffer, binary }));
+    socket.on("close", (code, reason) => this.#finish({ code, reason: reason.toString("utf8") }));
+    socket.on("error", () => {
+      // What is wrong with the connection follows as its close.
+    });
+  }
+
+  /** Undefined once the socket is closed; the messages before that are in order. */
+  get end(): SocketEnd | undefined {
+    return this.#queue.length === 0 ? this.#end : undefined;
+  }
+
+  async *messages(): AsyncGenerator<SocketMessage> {
+    for (;;) {
+      const next = this.#queue.shift();
+      if (next !== undefined) {
+        this.#queuedBytes -= next.data.length;
+        if (this.#socket.isPaused && this.#queuedBytes < HIGH_WATER_BYTES / 2) this.#socket.resume();
+        yield next;
+      } else if (this.#end !== undefined) {
+        return;
+      } else {
+        await new Promise<void>((resolve) => (this.#wake = resolve));
+      }
+    }
+  }
+
+  send(data: Uint8Array): Promise<void> {
+    return new Promise((resolve, reject) => this.#socket.send(data, (error) => (error ? reject(error) : resolve())));
+  }
+
+  close(): void {
+    this.#socket.terminate();
+    this.#finish({ code: 1006, reason: "" });
+  }
+
+  #take(message: SocketMessage): void {
+    this.#queue.push(message);
+    this.#queuedBytes += message.data.length;
+    if (this.#queuedBytes >= HIGH_WATER_BYTES) this.#socket.pause();
+    this.#wake?.();
+  }
+
+  #finish(end: SocketEnd): void {
+    this.#end ??= end;
+    this.#wake?.();
+  }
+}
+
+/** The error says what was asked for, and none of the headers. */
+export async function openSocket(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  protocols: readonly string[] = [],
+): Promise<Socket> {
+  const socket = new WebSocket(url.replace(/^http/, "ws"), [...protocols], {
+    headers,
+    handshakeTimeout: OPEN_TIMEOUT_MS,
+    followRedirects: false,
+    perMessageDeflate: false,
+  });
+  const wrapped = new Socket(socket);
+  try {
+    await once(socket, "open");
+    return wrapped;
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : "no reason";
+    throw new SandboxerError(
+      "backend_unavailable",
+      `Daytona's toolbox refused a stream (${new URL(url).pathname}): ${reason}`,
+    );
+  }
+}

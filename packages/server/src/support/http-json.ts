@@ -1,0 +1,171 @@
+import type { z } from "zod";
+import { type Clock, systemClock } from "./clock.ts";
+import { failureOf, HttpFailure } from "./http-failure.ts";
+import { joinUrl, withQuery } from "./join-url.ts";
+
+export interface HttpJsonOptions {
+  readonly baseUrl: string;
+  /** Asked for each request, so that a key may change and is kept nowhere. */
+  readonly headers: (signal: AbortSignal) => Promise<Readonly<Record<string, string>>>;
+  /** Turns a failure into what callers get; the place for a vendor's own words. */
+  readonly explain: (failure: HttpFailure) => Error;
+  /** For one attempt, up to the last byte of a JSON answer. */
+  readonly timeoutMs?: number;
+  /** Of calls that may be repeated. */
+  readonly attempts?: number;
+  readonly clock?: Clock;
+  readonly fetch?: typeof fetch;
+}
+
+export interface HttpRequest {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  /** Joined to the base URL; what is variable in it is encoded by the caller. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly json?: unknown;
+  readonly form?: FormData;
+  readonly signal?: AbortSignal | undefined;
+  /** 0: none, for calls that last as long as something else does. */
+  readonly timeoutMs?: number;
+  /** Doing it twice is the same as doing it once. GET and DELETE are, unless said otherwise. */
+  readonly idempotent?: boolean;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_ATTEMPTS = 4;
+const FIRST_DELAY_MS = 250;
+const MAX_DELAY_MS = 10_000;
+/** A server that asks for a longer wait gets its caller an error instead. */
+const MAX_RETRY_AFTER_MS = 30_000;
+const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
+
+/**
+ * All calls to vendors' APIs: URLs joined in one way, JSON checked with zod, time limits, repetition of what may be
+ * repeated, and errors without keys. Redirects are refused, since they would carry the key elsewhere.
+ */
+export class HttpJson {
+  readonly #options: HttpJsonOptions;
+  readonly #clock: Clock;
+
+  constructor(options: HttpJsonOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** The answer's JSON, as the schema has it. */
+  json<Schema extends z.ZodType>(schema: Schema, request: HttpRequest): Promise<z.output<Schema>> {
+    return this.#repeat(request, async (answer) => {
+      const text = await answer.text();
+      let value: unknown;
+      try {
+        value = JSON.parse(text);
+      } catch {
+        throw this.#unusable(request, answer.status, "answered with something that is no JSON");
+      }
+      const parsed = schema.safeParse(value);
+      if (parsed.success) return parsed.data;
+      const [issue] = parsed.error.issues;
+      const where = issue === undefined ? "" : ` at ${issue.path.join(".") || "the top"}: ${issue.message}`;
+      throw this.#unusable(request, answer.status, `answered in a shape that is not known${where}`);
+    });
+  }
+
+  /** For answers whose body says nothing. */
+  send(request: HttpRequest): Promise<void> {
+    return this.#repeat(request, async (answer) => {
+      await answer.arrayBuffer();
+    });
+  }
+
+  /** The answer with its body unread; the time limit covers the wait for its head only. */
+  async open(request: HttpRequest): Promise<Response> {
+    return this.#repeat(request, (answer) => Promise.resolve(answer));
+  }
+
+  /** What each request sends to say who asks. */
+  headers(signal: AbortSignal = new AbortController().signal): Promise<Readonly<Record<string, string>>> {
+    return this.#options.headers(signal);
+  }
+
+  urlOf(path: string, query?: HttpRequest["query"]): string {
+    return withQuery(joinUrl(this.#options.baseUrl, path), query);
+  }
+
+  async #repeat<Result>(request: HttpRequest, read: (answer: Response) => Promise<Result>): Promise<Result> {
+    const { idempotent = request.method === "GET" || request.method === "DELETE" } = request;
+    const attempts = idempotent ? (this.#options.attempts ?? DEFAULT_ATTEMPTS) : 1;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#attempt(request, read);
+      } catch (thrown) {
+        request.signal?.throwIfAborted();
+        if (!(thrown instanceof HttpFailure)) throw thrown;
+        const delayMs = delayBefore(thrown, attempt);
+        if (attempt >= attempts || delayMs === undefined) throw this.#options.explain(thrown);
+        await this.#clock.sleep(delayMs, request.signal);
+      }
+    }
+  }
+
+  async #attempt<Result>(request: HttpRequest, read: (answer: Response) => Promise<Result>): Promise<Result> {
+    const { method, path, json, form } = request;
+    const limit = new AbortController();
+    const timeoutMs = request.timeoutMs ?? this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    const timer = timeoutMs === 0 ? undefined : setTimeout(() => limit.abort(), timeoutMs);
+    const signal = request.signal === undefined ? limit.signal : AbortSignal.any([limit.signal, request.signal]);
+    try {
+      signal.throwIfAborted();
+      const own = await this.#options.headers(signal);
+      const answer = await this.#fetch(this.urlOf(path, request.query), {
+        method,
+        headers: { ...own, ...request.headers, ...(json === undefined ? {} : { "content-type": "application/json" }) },
+        redirect: "error",
+        signal,
+        ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+        ...(form === undefined ? {} : { body: form }),
+      });
+      if (!answer.ok) throw await failureOf(method, path, answer);
+      return await read(answer);
+    } catch (thrown) {
+      if (thrown instanceof HttpFailure || request.signal?.aborted === true) throw thrown;
+      if (limit.signal.aborted) {
+        throw new HttpFailure({ method, path, timedOut: true }, `gave no answer in ${timeoutMs} ms`);
+      }
+      if (isNetworkError(thrown)) throw new HttpFailure({ method, path }, `failed: ${reasonOf(thrown)}`);
+      throw thrown;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #fetch(url: string, init: RequestInit): Promise<Response> {
+    return (this.#options.fetch ?? fetch)(url, init);
+  }
+
+  #unusable({ method, path }: HttpRequest, status: number, what: string): Error {
+    return this.#options.explain(new HttpFailure({ method, path, status, said: what }, what));
+  }
+}
+
+/** How long to wait before the next attempt, with jitter; undefined: another attempt would do no good. */
+export function delayBefore({ facts }: HttpFailure, attempt: number): number | undefined {
+  if (facts.status !== undefined && !PASSING_STATUSES.has(facts.status)) return undefined;
+  if (facts.retryAfterMs !== undefined) {
+    return facts.retryAfterMs > MAX_RETRY_AFTER_MS ? undefined : facts.retryAfterMs + Math.random() * FIRST_DELAY_MS;
+  }
+  const full = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
+  return full / 2 + (Math.random() * full) / 2;
+}
+
+/** `fetch` says "fetch failed" and has the reason in its cause. */
+function isNetworkError(thrown: unknown): thrown is Error {
+  return thrown instanceof TypeError || (thrown instanceof Error && thrown.name === "AbortError");
+}
+
+function reasonOf(error: Error): string {
+  const { cause } = error;
+  if (!(cause instanceof Error)) return error.message;
+  const code = "code" in cause && typeof cause.code === "string" ? ` (${cause.code})` : "";
+  return `${cause.message}${code}`;
+}

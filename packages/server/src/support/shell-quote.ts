@@ -1,0 +1,18 @@
+import { SandboxerError } from "@sandboxer/protocol";
+
+const PLAIN = /^[A-Za-z0-9_/:.,+@%-]+$/;
+
+/** One argument for a POSIX shell. Everything between single quotes is itself, but for the single quote. */
+export function quoteForShell(argument: string): string {
+  if (argument.includes("\0")) {
+    throw new SandboxerError(
+      "bad_request",
+      `${JSON.stringify(argument)} has an empty byte, which no argument can have.`,
+    );
+  }
+  return PLAIN.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
+}
+
+export function shellCommand(argv: readonly string[]): string {
+  return argv.map(quoteForShell).join(" ");
+}
