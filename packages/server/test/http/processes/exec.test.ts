@@ -75,7 +75,7 @@ test("several run at once, beside an execution of the WebSocket protocol", async
   expect(await client.until("EXECUTION_DONE")).toEqual(["out:ws\n", "EXECUTION_DONE"]);
 });
 
-test("after its time a process is asked to end, and killed when it does not", async () => {
+test("after its time a process is asked to end", async () => {
   const box = await SandboxClient.create(await startTestServer());
   const asked = await box.exec({ shell: "echo begun; sleep 300", timeout: 0.05 });
   expect(asked).toMatchObject({ exit_code: null, signal: "SIGTERM", stdout: "begun\n", timed_out: true });
