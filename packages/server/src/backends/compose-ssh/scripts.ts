@@ -31,6 +31,23 @@ sweep() {
 }
 `;
 
+/**
+ * What servers left that died while they made a sandbox or a snapshot: no record, nobody who holds the lock, and over an
+ * hour old. Every step holds the lock, so no attempt that lives looks like that.
+ */
+const REMOVE_DEAD = `
+find "$base/snapshots" -maxdepth 1 -name '*.part' -mmin +60 -exec rm -f -- {} +
+for old in $(find "$base/sandboxes" -maxdepth 1 -name '*.lock' -mmin +60); do
+  dead=\${old##*/}; dead=\${dead%.lock}
+  case $dead in *[!0-9a-f-]*) continue ;; esac
+  [ ! -e "$base/sandboxes/$dead.json" ] || continue
+  (
+    dir="$base/sandboxes/$dead"; project="sandboxer-$dead"
+    exec 9>> "$old" && flock -n 9 && sweep && rm -rf -- "$dir" "$dir.json.part" && rm -f -- "$old"
+  ) || true
+done
+`;
+
 /** Says which compose there is, and makes an empty workspace. What an attempt that failed left of it goes first. */
 export const PREPARE = `
 for tool in tar gzip flock setsid sha256sum; do command -v "$tool" > /dev/null || die no_tool "$tool"; done
@@ -40,6 +57,7 @@ if docker compose version > /dev/null 2>&1; then compose_kind=plugin
 elif docker-compose version > /dev/null 2>&1; then compose_kind=standalone
 else die no_compose ''; fi
 said=$(mkdir -p "$base/sandboxes" "$base/snapshots" 2>&1) || die no_base "$said"
+${REMOVE_DEAD}
 lock
 [ ! -e "$record" ] || die exists "$dir"
 sweep || die left_over "$dir"

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, symlinkSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -12,7 +12,7 @@ import { describeServices, Lab, requestFor } from "./fixture.ts";
 import { docker, hostState } from "./host-state.ts";
 
 const MEBIBYTE = 1 << 20;
-const TOOLS = ["sh", "tar", "gzip", "flock", "setsid", "sha256sum", "mkdir", "rm", "cat", "tail", "env"];
+const TOOLS = ["sh", "tar", "gzip", "flock", "setsid", "sha256sum", "mkdir", "rm", "cat", "tail", "env", "find"];
 
 describeServices("compose-ssh, when something is wrong", (services) => {
   const lab = new Lab(services);
@@ -169,6 +169,31 @@ describeServices("compose-ssh, when something is wrong", (services) => {
       await small.stop();
       volume.remove();
     }
+  });
+
+  test("what a server left that died is removed by the next that comes, and nothing else", async () => {
+    const { base, placement } = await place();
+    const [dead, young, complete] = [randomUUID(), randomUUID(), randomUUID()];
+    const sandboxes = join(base, "sandboxes");
+    await mkdir(sandboxes, { recursive: true });
+    await mkdir(join(base, "snapshots"));
+    const longAgo = new Date(Date.now() - 2 * 3_600_000);
+    for (const id of [dead, young, complete]) {
+      await mkdir(join(sandboxes, id));
+      await writeFile(join(sandboxes, `${id}.lock`), "");
+    }
+    const part = join(base, "snapshots", "x.tar.gz.part");
+    await writeFile(part, "half");
+    await writeFile(join(sandboxes, `${complete}.json`), "{}");
+    for (const path of [join(sandboxes, `${dead}.lock`), join(sandboxes, `${complete}.lock`), part]) {
+      await utimes(path, longAgo, longAgo);
+    }
+    const project = ["--label", `com.docker.compose.project=sandboxer-${dead}`];
+    await docker(services, "volume", "create", ...project);
+    const handle = await lab.backend().acquire(requestFor(await lab.repository(), placement));
+    await handle.destroy();
+    const left = [young, `${young}.lock`, complete, `${complete}.lock`, `${complete}.json`];
+    expect((await hostState(services, base)).toSorted()).toEqual(left.map((name) => `sandboxes/${name}`).toSorted());
   });
 
   test("a connection that is cut during the transfer", async () => {
