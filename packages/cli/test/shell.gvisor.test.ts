@@ -1,0 +1,50 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { ServerProcess, whyNoEngine } from "../../server/test/websocket/support/server-process.ts";
+import { temporaryFolder } from "../../server/test/websocket/support/temporary-folder.ts";
+import { runProgram } from "../src/program.ts";
+import { fakeIo } from "./fake-io.ts";
+import { hasPython, inTerminal } from "./support/real-terminal.ts";
+
+const missing = hasPython ? whyNoEngine() : "there is no python3, which the tests have their terminal from";
+if (missing !== undefined) console.warn(`The tests of the CLI's terminal on gVisor are skipped: ${missing}`);
+
+describe.skipIf(missing !== undefined)("the CLI's terminal, on gVisor", () => {
+  test("a shell: its own prompt, its size, Ctrl-C, leaving it, a checkpoint, and coming back to it", async () => {
+    const server = await ServerProcess.start({ store: await temporaryFolder() });
+    onTestFinished(() => void server.stop());
+    const env = { SANDBOXER_URL: server.url.replace(/^ws/, "http") };
+    const run = async (argv: string[]): Promise<string> => {
+      const io = fakeIo(env);
+      expect({ code: await runProgram(argv, io), err: io.err() }).toMatchObject({ code: 0 });
+      return io.out();
+    };
+    await run(["create", "--name", "box"]);
+    const terminal = inTerminal(["shell", "box"], env);
+    await terminal.shows(/\$ $/);
+    terminal.send("stty size\r");
+    await terminal.shows("30 100");
+    terminal.resize(41, 77);
+    await expect
+      .poll(() => (terminal.send("stty size\r"), terminal.screen()), { timeout: 20_000, interval: 500 })
+      .toContain("41 77");
+    terminal.send("sleep 1000 || echo interr''upted\r");
+    await terminal.shows(/sleep 1000/);
+    await expect
+      .poll(() => (terminal.send("\u0003"), terminal.screen()), { timeout: 20_000, interval: 500 })
+      .toMatch(/\^C[\s\S]*\$ $/);
+    // A program that has turned the making of line ends off gets a bare line feed through.
+    terminal.send("stty -opost; printf 'one\\ntwo\\r\\n'; stty opost\r");
+    await terminal.shows("one\ntwo\r\n");
+    terminal.send("kept=in-memory\r");
+    terminal.send("\u0010\u0011");
+    expect(await terminal.ended).toEqual({ code: 0, modes_restored: true });
+
+    await run(["checkpoint", "box"]);
+    const [, process = ""] = /sandboxer attach box ([0-9a-f-]+)/.exec(terminal.screen()) ?? [];
+    const again = inTerminal(["attach", "box", process], env);
+    await again.shows("41 77");
+    again.send("echo $kept-still; exit 9\r");
+    await again.shows("in-memory-still");
+    expect(await again.ended).toEqual({ code: 9, modes_restored: true });
+  });
+});
