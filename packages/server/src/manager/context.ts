@@ -2,8 +2,11 @@ import { SandboxerError, type SandboxState } from "@sandboxer/protocol";
 import type { SandboxBackend } from "../backends/backend.ts";
 import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
 import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
+import type { KeyClaims } from "../records/key-claims.ts";
+import type { SandboxRecords } from "../records/sandbox-records.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import type { Clock } from "../support/clock.ts";
+import { KeyedQueue } from "../support/keyed-queue.ts";
 import type { DurableStore } from "./durable-store.ts";
 import { EventLog } from "./events/event-log.ts";
 import type { Peers } from "./hand-over.ts";
@@ -16,10 +19,18 @@ export interface ManagerOptions {
   readonly defaultBackend: string;
   readonly profiles: ProfileCatalog;
   readonly secrets: SecretResolver;
+  /** Tells the sandboxes of this installation from those of others at the same provider. */
+  readonly installation: string;
+  /** How long a sandbox that was stopped, and has a key, is there to be taken up again. */
+  readonly resumeTtlMs: number;
   /** Absent: nothing can be saved or restored. */
   readonly durable: DurableStore | undefined;
   /** The records of snapshots where there is no store, for backends that keep the states themselves. */
   readonly localSnapshots?: SnapshotLibrary | undefined;
+  /** The sandboxes that their providers keep when this server ends. */
+  readonly records: SandboxRecords;
+  /** Which sandbox a key stands for, among all servers of a store; absent without one. */
+  readonly claims?: KeyClaims | undefined;
   /** Where this server can be reached. */
   readonly url?: string;
   /** The other servers of the store; absent: none can be called. */
@@ -46,6 +57,8 @@ export class ManagerContext {
   readonly background = new Set<Promise<unknown>>();
   readonly events: EventLog;
   readonly operations: Operations;
+  /** Who asks for the same key waits for who asked before. */
+  readonly keys = new KeyedQueue();
   draining = false;
 
   constructor(options: ManagerOptions) {

@@ -8,6 +8,7 @@ import type { SandboxClient } from "./client.ts";
 import type { ManagerContext } from "./context.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 import { LiveSandbox, type SandboxFacts } from "./live-sandbox.ts";
+import { forgetOutliving, noteOutliving } from "./outliving.ts";
 import { checkNeeds, type SandboxPlan } from "./plan.ts";
 import { runSetup } from "./setup-commands.ts";
 import { withNamedSource } from "./snapshot-source.ts";
@@ -67,6 +68,7 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
       await orDestroy(handle, async () => {
         if (source === undefined) await runSetup(handle, facts.spec.setup ?? [], track.options);
         else sandbox.execution = await adoptExecution(handle);
+        await noteOutliving(context, facts, false);
         await takeOwnership(context, facts, request.onOwnership);
         await confirmSource(context, facts, source);
       });
@@ -78,6 +80,7 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
     });
   } catch (error) {
     sandbox.moveTo("gone");
+    await context.reported("record of a sandbox that was not made", forgetOutliving(context, facts));
     throw error;
   }
 }

@@ -12,6 +12,7 @@ import {
 import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
 import type { SnapshotChanges } from "../checkpoints/snapshot-library.ts";
 import type { CallOptions } from "../support/call-options.ts";
+import { acquireSandbox, type AcquiredSandbox } from "./acquire.ts";
 import { amendSandbox, type Amendments } from "./amend.ts";
 import { createFromRequest } from "./create-from-request.ts";
 import { describeLive } from "./describe.ts";
@@ -144,6 +145,11 @@ export class SandboxManager {
 
   create(body: CreateRequestBody, options?: VerbOptions): Promise<CreatedSandbox> {
     return createFromRequest(this.#context, body, "durable", {}, options);
+  }
+
+  /** The sandbox with a key: the one that is there, one from its newest snapshot, or a fresh one. */
+  acquire(body: CreateRequestBody & { readonly key: string }, options?: VerbOptions): Promise<AcquiredSandbox> {
+    return acquireSandbox(this.#context, body, options);
   }
 
   /** For the WebSocket protocol; the client is attached to the new sandbox. */
