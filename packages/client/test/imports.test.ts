@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { stripTypeScriptTypes } from "node:module";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 
 const SOURCE = new URL("../src/", import.meta.url);
@@ -66,4 +68,13 @@ test("there are no globals of Node in what browsers load", async () => {
     );
     expect([file, found?.[0]]).toEqual([file, undefined]);
   }
+});
+
+test("the main entry compiles with the types of browsers, and without those of Node", async () => {
+  const project = fileURLToPath(new URL("browser/tsconfig.json", import.meta.url));
+  const compiler = fileURLToPath(new URL("../../../node_modules/typescript/bin/tsc", import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [compiler, "-p", project]).catch(
+    (error: { stdout: string }) => error,
+  );
+  expect(stdout).toBe("");
 });

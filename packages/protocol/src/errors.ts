@@ -114,8 +114,11 @@ export function asSandboxerError(thrown: unknown): SandboxerError {
   return new SandboxerError("internal", message, { cause: thrown });
 }
 
-export function isErrno(thrown: unknown): thrown is NodeJS.ErrnoException {
-  return thrown instanceof Error && typeof (thrown as NodeJS.ErrnoException).code === "string";
+/** An error of the operating system, as Node tells it. Browsers read this file too, so that Node's type is not named. */
+export function isErrno(
+  thrown: unknown,
+): thrown is Error & { readonly code: string; readonly path?: string; readonly syscall?: string } {
+  return thrown instanceof Error && "code" in thrown && typeof thrown.code === "string";
 }
 
 function row(httpStatus: number, retryable: boolean, exitCode: number, hint: string): ErrorRow {

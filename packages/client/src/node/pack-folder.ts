@@ -1,4 +1,5 @@
-import { open, readdir, readlink, lstat } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { lstat, readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeHeader, endOfTar, padding } from "../tar/encode.ts";
 import type { TarEntry } from "../tar/entry.ts";
@@ -48,10 +49,9 @@ async function* packFile(path: string, entry: TarEntry): AsyncGenerator<Uint8Arr
   yield encodeHeader(entry);
   let left = entry.sizeBytes;
   if (left > 0) {
-    await using file = await open(path);
-    for await (const chunk of file.createReadStream({ end: left - 1, autoClose: false })) {
-      left -= (chunk as Uint8Array).length;
-      yield chunk as Uint8Array;
+    for await (const chunk of createReadStream(path, { end: left - 1 }) as AsyncIterable<Uint8Array>) {
+      left -= chunk.length;
+      yield chunk;
     }
   }
   while (left > 0) {

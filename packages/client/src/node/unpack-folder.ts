@@ -62,11 +62,15 @@ async function unpackEntry(
     case "file": {
       await rm(path, { recursive: true, force: true });
       const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
-      await using file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-      for await (const piece of reader.pieces(entry.sizeBytes)) await file.writeFile(piece);
-      // Bits that would give the file's owner to whoever runs it are not taken over.
-      await file.chmod(entry.mode & 0o777);
-      await file.utimes(modified, modified);
+      const file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+      try {
+        for await (const piece of reader.pieces(entry.sizeBytes)) await file.writeFile(piece);
+        // Bits that would give the file's owner to whoever runs it are not taken over.
+        await file.chmod(entry.mode & 0o777);
+        await file.utimes(modified, modified);
+      } finally {
+        await file.close();
+      }
       return undefined;
     }
     case "other":

@@ -51,7 +51,7 @@ export class AttachSocket {
   /** False when the socket is not open. */
   send(frame: Uint8Array | ProcessAction): boolean {
     if (this.#socket.readyState !== WebSocket.OPEN) return false;
-    this.#socket.send(frame instanceof Uint8Array ? frame : JSON.stringify(frame));
+    this.#socket.send(frame instanceof Uint8Array ? frame.slice() : JSON.stringify(frame));
     return true;
   }
 
