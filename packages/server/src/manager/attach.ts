@@ -100,7 +100,10 @@ function inUse(): SandboxerError {
 /** The live sandbox, once a save or an end that is under way, and that no client waits for, is over. */
 async function settledSandbox(context: ManagerContext, sandboxId: string): Promise<LiveSandbox | undefined> {
   const live = context.sandboxes.get(sandboxId);
-  if (live === undefined || live.client !== undefined) return live;
+  if (live === undefined) return live;
+  // What has been given up already is nobody's here, though its client may not have heard of it yet.
+  const givenUp = live.state === "saving" && context.options.durable?.ownership.held(sandboxId) === undefined;
+  if (live.client !== undefined && !givenUp) return live;
   if (live.state === "saving" || live.state === "destroying") await live.queue.run(async () => {});
   return context.sandboxes.get(sandboxId);
 }

@@ -296,3 +296,29 @@ test("a newcomer gets a sandbox whose save for another reason has failed", async
   held.resolve();
   expect((await fresh.outcome()).at(-1)).toBe("RUNNING");
 });
+
+test("who attaches after a sandbox was given up, and before that is told, waits for it instead of being refused", async () => {
+  const told = Promise.withResolvers<void>();
+  const writing = Promise.withResolvers<void>();
+  const wrapStore = (store: ObjectStore): ObjectStore =>
+    new Proxy(store, {
+      get: (target, name) => {
+        const method = Reflect.get(target, name) as unknown;
+        if (typeof method !== "function") return method;
+        return (...args: unknown[]): unknown => {
+          const call = (): unknown => Reflect.apply(method, target, args);
+          if (name !== "writeText" || !String(args[0]).endsWith("/latest")) return call();
+          writing.resolve();
+          return told.promise.then(call);
+        };
+      },
+    });
+  const server = await startTestServer({ wrapStore });
+  const { client, id } = await server.create(HANDOFF);
+  client.send({ action: "checkpoint" });
+  await writing.promise;
+  const next = server.attach(id);
+  await next.opened;
+  told.resolve();
+  expect(await next.until("RUNNING")).toContain("RESTORING");
+});
