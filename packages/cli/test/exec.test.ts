@@ -119,6 +119,17 @@ test("attach to a process shows what it wrote and goes on; exit code passed thro
   expect((await cli(["attach", "web", process, "--from", "6"])).out).toBe("got word\n");
 });
 
+test("the end of our stdin is the end of its stdin only where that is asked for", async () => {
+  const cli = await startCli();
+  await cli.id(["create", "--name", "web"]);
+  const process = await cli.id(["exec", "-d", "web", "--", "cat"]);
+  const looking = cli(["attach", "web", process], { stdin: "one\n" });
+  await vi.waitFor(async () => expect((await cli(["logs", "web", process])).out).toBe("one\n"));
+  expect((await cli(["ps", "web"])).out).toContain("running");
+  expect((await cli(["attach", "web", process, "--close-stdin"], { stdin: "two\n" })).out).toBe("one\ntwo\n");
+  expect((await looking).code).toBe(5);
+});
+
 test("without a terminal the first Ctrl-C goes to the program", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);

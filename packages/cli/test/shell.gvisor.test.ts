@@ -27,11 +27,14 @@ describe.skipIf(missing !== undefined)("the CLI's terminal, on gVisor", () => {
     await expect
       .poll(() => (terminal.send("stty size\r"), terminal.screen()), { timeout: 20_000, interval: 500 })
       .toContain("41 77");
-    terminal.send("sleep 1000 || echo interr''upted\r");
-    await terminal.shows(/sleep 1000/);
+    terminal.send("sleep 1000\r");
+    await terminal.shows("sleep 1000");
     await expect
-      .poll(() => (terminal.send("\u0003"), terminal.screen()), { timeout: 20_000, interval: 500 })
-      .toMatch(/\^C[\s\S]*\$ $/);
+      .poll(() => (terminal.send("\u0003echo $((40 + 2))-again\r"), terminal.screen()), {
+        timeout: 20_000,
+        interval: 500,
+      })
+      .toContain("42-again");
     // A program that has turned the making of line ends off gets a bare line feed through.
     terminal.send("stty -opost; printf 'one\\ntwo\\r\\n'; stty opost\r");
     await terminal.shows("one\ntwo\r\n");

@@ -27,7 +27,8 @@ export const attachCommand = defineCommand({
         new Option("--from <OFFSET>", "the output from this byte on").argParser(integer(0, Number.MAX_SAFE_INTEGER)),
       )
       .option("--unread", "only the output that nobody has read")
-      .option("--no-stdin", "only look"),
+      .option("--no-stdin", "only look")
+      .option("--close-stdin", "at the end of our stdin, end its stdin, too"),
   async run(run) {
     const client = await run.client();
     const id = await sandboxId(client, run.argument(0));
@@ -59,5 +60,6 @@ async function takeUp(run: Run, id: string, given: string): Promise<void> {
   const terminal = run.io.terminal;
   const tty = record.pty && stdin && terminal !== undefined;
   if (tty && record.state === "running") await process.resize(terminal.size()).catch(() => {});
-  await follow(run, sandbox, process, { stdin, tty, detachKeys: parseDetachKeys(run.text("detachKeys") ?? "") });
+  const detachKeys = parseDetachKeys(run.text("detachKeys") ?? "");
+  await follow(run, sandbox, process, { stdin, tty, detachKeys, closeStdin: run.flag("closeStdin") });
 }

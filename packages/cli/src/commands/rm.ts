@@ -1,4 +1,4 @@
-import { asSandboxerError, type SandboxerError } from "@sandboxer/protocol/errors";
+import { asSandboxerError, SandboxerError } from "@sandboxer/protocol/errors";
 import { defineCommand } from "../define-command.ts";
 import { findSandboxes } from "../targets/sandbox.ts";
 
@@ -26,7 +26,11 @@ export const rmCommand = defineCommand({
     }
     const [first, ...others] = failed;
     for (const { id, error } of others) run.say(`sandboxer: ${id}: ${error.message}`);
-    if (first !== undefined) throw first.error;
+    if (first !== undefined) {
+      const { code, message, hint } = first.error;
+      const details = { removed, failed: failed.map(({ id, error }) => ({ id, code: error.code })) };
+      throw new SandboxerError(code, message, { hint, details });
+    }
     if (run.json) run.print({ removed }, () => "");
   },
 });

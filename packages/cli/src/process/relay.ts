@@ -1,4 +1,5 @@
 import type { SandboxProcess } from "@sandboxer/client";
+import { SandboxerError } from "@sandboxer/protocol/errors";
 import type { Io, Terminal } from "../io.ts";
 import { DetachKeys } from "../terminal/detach-keys.ts";
 import type { ProcessEnd } from "./exit-code.ts";
@@ -6,6 +7,8 @@ import type { ProcessEnd } from "./exit-code.ts";
 export interface RelayOptions {
   /** Send what comes on our stdin. */
   readonly stdin: boolean;
+  /** The end of our stdin is the end of its stdin. */
+  readonly closeStdin: boolean;
   /** Its terminal becomes ours. */
   readonly terminal: Terminal | undefined;
   readonly detachKeys: Uint8Array;
@@ -25,6 +28,7 @@ export async function relay(io: Io, process: SandboxProcess, options: RelayOptio
   const { terminal } = options;
   let detached = false;
   let interruptedBy: string | undefined;
+  let failure: unknown;
   const leave = (): void => {
     detached = true;
     process.detach();
@@ -36,7 +40,14 @@ export async function relay(io: Io, process: SandboxProcess, options: RelayOptio
   const leaveRawMode = terminal?.enterRawMode(giveUp);
   const stopResizing = terminal?.onResize(() => void process.resize(terminal.size()).catch(() => {}));
   const stopSignals = terminal === undefined ? forwardInterrupts(io, process, giveUp) : undefined;
-  if (options.stdin) void sendStdin(io, process, options, leave);
+  if (options.stdin) {
+    void sendStdin(io, process, options, leave).catch((error: unknown) => {
+      failure = error;
+      // It would wait for the rest for ever, or take a part for the whole.
+      void process.kill().catch(() => {});
+      process.detach();
+    });
+  }
   try {
     for await (const { stream, data } of process.chunks()) {
       if ((await io.writeBytes(stream, data)) || stream === "stderr") continue;
@@ -49,6 +60,7 @@ export async function relay(io: Io, process: SandboxProcess, options: RelayOptio
     stopResizing?.();
     leaveRawMode?.();
   }
+  if (failure !== undefined) throw failure;
   if (interruptedBy !== undefined) return { exitCode: null, signal: interruptedBy };
   return detached ? undefined : process.exit;
 }
@@ -64,8 +76,9 @@ async function sendStdin(io: Io, process: SandboxProcess, options: RelayOptions,
       else written.catch(() => {});
       if (detach) return leave();
     }
-    process.closeStdin();
-  } catch {
+    if (options.closeStdin) process.closeStdin();
+  } catch (error) {
+    if (error instanceof SandboxerError && error.code === "server_unreachable") throw error;
     // The program has ended, or has closed its stdin: what it did with it is its own matter.
   }
 }

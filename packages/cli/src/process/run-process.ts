@@ -50,10 +50,11 @@ export async function follow(
   run: Run,
   sandbox: Sandbox,
   process: SandboxProcess,
-  plan: Pick<ExecPlan, "stdin" | "tty" | "detachKeys">,
+  plan: Pick<ExecPlan, "stdin" | "tty" | "detachKeys"> & { readonly closeStdin?: boolean },
 ): Promise<void> {
   const terminal = plan.tty && plan.stdin ? run.io.terminal : undefined;
-  const end: RelayEnd = await relay(run.io, process, { stdin: plan.stdin, terminal, detachKeys: plan.detachKeys });
+  const { stdin, detachKeys, closeStdin = true } = plan;
+  const end: RelayEnd = await relay(run.io, process, { stdin, closeStdin, terminal, detachKeys });
   if (end === undefined) {
     const name = sandbox.record.name ?? sandbox.id;
     run.say(`\r\nLeft running. Come back with: sandboxer attach ${name} ${process.id}`);
