@@ -1,0 +1,78 @@
+import { execFile } from "node:child_process";
+import { copyFile, mkdir, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { beforeAll, expect, test } from "vitest";
+import { newRequest } from "../contract/context.ts";
+import { errorCode, run } from "../contract/programs.ts";
+import { debianPrograms } from "../../services/debian-programs.ts";
+import { describeDocker } from "./support/describe-docker.ts";
+import { DockerLab } from "./support/docker-lab.ts";
+
+const execFileAsync = promisify(execFile);
+const NO_MOUNTS = { inputs: { mounts: "" }, env: { PATH: "/bin" } };
+
+describeDocker("images", (service) => {
+  const lab = new DockerLab(service);
+  let folder: string;
+  beforeAll(async () => {
+    folder = await lab.folder();
+    const root = join(folder, "root");
+    await mkdir(join(root, "bin"), { recursive: true });
+    await copyFile(join(debianPrograms.bin, "busybox"), join(root, "bin/busybox"));
+    for (const name of ["sh", "cat", "id"]) await symlink("busybox", join(root, "bin", name));
+    await mkdir(join(folder, "images"));
+    await execFileAsync("tar", ["-C", root, "-cf", join(folder, "images", "small.tar"), "."]);
+    await copyFile(join(folder, "images", "small.tar"), join(folder, "elsewhere.tar"));
+  });
+
+  test("an archive is imported once, and its sandboxes need nothing of this machine", async () => {
+    const backend = await lab.open({ imageDirectories: [join(folder, "images")] });
+    const image = `tar:${join(folder, "images", "small.tar")}`;
+    const [first, second] = await Promise.all([
+      backend.acquire(newRequest({ image, ...NO_MOUNTS })),
+      backend.acquire(newRequest({ image, ...NO_MOUNTS })),
+    ]);
+    expect((await run(first, ["sh", "-c", "id -u; pwd; cat /etc/hostname"])).stdout).toMatch(
+      /^1000\n\/workspace\nsandbox-/,
+    );
+    await Promise.all([first.destroy(), second.destroy()]);
+    expect((await lab.docker("images", "-q", "sandboxer-import")).split("\n")).toHaveLength(1);
+  });
+
+  test("an archive elsewhere on the server is refused, unless the operator named it", async () => {
+    const image = `tar:${join(folder, "elsewhere.tar")}`;
+    const backend = await lab.open({ imageDirectories: [join(folder, "images")] });
+    expect(await errorCode(backend.acquire(newRequest({ image, ...NO_MOUNTS })))).toBe("permission_denied");
+    const trusting = await lab.open({ defaultImage: image });
+    await (await trusting.acquire(newRequest(NO_MOUNTS))).destroy();
+  });
+
+  test("an image that is nowhere is an error that says what to do; so is a name that is none", async () => {
+    const backend = await lab.open();
+    const missing = backend.acquire(newRequest({ image: "docker:sandboxer.invalid/no-such-image:1" }));
+    await expect(missing).rejects.toMatchObject({ code: "bad_request", hint: expect.stringContaining("docker load") });
+    for (const image of [
+      "host",
+      "dir:/",
+      "oci:/x:y",
+      "docker:../../etc",
+      "docker:",
+      "docker:a b",
+      "tar:relative.tar",
+    ]) {
+      expect(await errorCode(backend.acquire(newRequest({ image })))).toBe("bad_request");
+    }
+  });
+
+  test("variables of the image are there, and requests win over them", async () => {
+    const image = "sandboxer-test-variables";
+    const [container] = [await lab.docker("create", "--network", "none", service.image, "/nothing")];
+    await lab.docker("commit", "--change", "ENV GREETING=hello", "--change", "ENV OTHER=image", container, image);
+    await lab.docker("rm", container);
+    const backend = await lab.open();
+    const handle = await backend.acquire(newRequest({ image, env: { OTHER: "request" } }));
+    expect((await run(handle, ["sh", "-c", "echo $GREETING $OTHER"])).stdout).toBe("hello request\n");
+    await handle.destroy();
+  });
+});

@@ -1,0 +1,71 @@
+import { randomUUID } from "node:crypto";
+import { expect, test } from "vitest";
+import { recoverDocker } from "../../../src/backends/docker/index.ts";
+import { Label, newContainerName } from "../../../src/backends/docker/labels.ts";
+import { newRequest } from "../contract/context.ts";
+import { readText } from "../contract/programs.ts";
+import { describeDocker } from "./support/describe-docker.ts";
+import { DockerLab, lines } from "./support/docker-lab.ts";
+import { keyed } from "./support/open-docker.ts";
+import { runProcess } from "./support/run-process.ts";
+
+describeDocker("what dead servers leave", (service) => {
+  const lab = new DockerLab(service);
+  const recover = () => recoverDocker({ host: service.host, directory: lab.directory, owner: lab.directory });
+
+  test("its running sandboxes are stopped, not removed; those of the living go on", async () => {
+    const living = await lab.open();
+    const handle = await living.acquire(newRequest());
+    const key = randomUUID();
+    await runProcess({ service, directory: lab.directory, key, write: "left", start: "sleep 300", end: "stay" });
+    const [left = ""] = await lab.containersOf(key);
+    const dead = await recover();
+    expect(dead).toHaveLength(1);
+    expect(await lab.state(left)).toBe("exited");
+    await handle.ping();
+    const resumed = await living.tryResume(keyed(key, lab.directory));
+    expect(await readText(resumed!, "/workspace/marker")).toBe("left");
+
+    // It is the living server's now, whoever made it.
+    expect(await recover()).toEqual([]);
+    await resumed!.ping();
+    await resumed!.destroy();
+    await handle.destroy();
+  });
+
+  test("half-made containers, expired ones and images of saves that were cut off go; what is another's stays", async () => {
+    const key = randomUUID();
+    await runProcess({ service, directory: lab.directory, key, end: "stay" });
+    const [running = ""] = await lab.containersOf(key);
+    const name = await lab.docker("inspect", "--format", "{{.Name}}", running);
+    const instanceId = name.replace(/^\/sandboxer-(.*)-[0-9a-f]{12}$/, "$1");
+    const make = (owner: string, instance: string): Promise<string> =>
+      lab.docker(
+        "create",
+        "--name",
+        newContainerName(instance),
+        "--label",
+        `${Label.owner}=${owner}`,
+        service.image,
+        "x",
+      );
+    const halfMade = await make(lab.directory, instanceId);
+    const ofAnotherProcess = await make(lab.directory, randomUUID());
+    const ofAnotherOwner = await make("somebody else", instanceId);
+    const image = `sandboxer-snapshot:${randomUUID()}`;
+    await lab.docker("commit", "--change", `LABEL ${Label.snapshot}=${instanceId}`, halfMade, image);
+
+    const backend = await lab.open();
+    const expired = randomUUID();
+    await (await backend.acquire(keyed(expired, lab.directory, { idleTtlMs: 0 }))).stop();
+
+    expect(await recover()).toEqual([instanceId]);
+    expect(await lab.state(running)).toBe("exited");
+    expect(await lab.containersOf(expired)).toEqual([]);
+    const left = lines(await lab.docker("ps", "-aq", "--no-trunc"));
+    expect(left).not.toContain(halfMade);
+    expect(left).toEqual(expect.arrayContaining([running, ofAnotherProcess, ofAnotherOwner]));
+    expect(await lab.docker("images", "-q", image)).toBe("");
+    await lab.docker("rm", ofAnotherProcess, ofAnotherOwner);
+  });
+});
