@@ -5,8 +5,8 @@ import type { Io } from "./io.ts";
 export function reportError(thrown: unknown, json: boolean, io: Pick<Io, "stdout" | "stderr">): number {
   const error = asSandboxerError(thrown);
   const { code, message, details, row } = error;
-  // The SDK cannot know how this program is told where the server is.
-  const hint = code === "server_unreachable" ? row.hint : error.hint;
+  // The SDK cannot know how this program is told where the server is that did not answer.
+  const hint = code === "server_unreachable" && "url" in details ? row.hint : error.hint;
   if (json) {
     io.stdout(`${JSON.stringify({ error: { code, message, hint, retryable: row.retryable, details } })}\n`);
   } else {

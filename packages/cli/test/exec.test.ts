@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { runProgram } from "../src/program.ts";
+import { startProxy } from "./support/proxy.ts";
 import { startCli } from "./support/run-cli.ts";
 
 test("stdout, stderr and the exit code are those of the command", async () => {
@@ -56,6 +57,26 @@ test("with -i our stdin is its stdin, and without it there is none", async () =>
   expect(sent.code).toBe(0);
   expect(sent.out === text).toBe(true);
   expect(await cli(["exec", "web", "--", "cat"], { stdin: "unseen" })).toEqual({ code: 0, out: "", err: "" });
+});
+
+test("stdin whose arrival is in doubt is an error, and the program does not take a part for the whole", async () => {
+  const cli = await startCli();
+  await cli.id(["create", "--name", "web"]);
+  const proxy = await startProxy(cli.server.url);
+  const rest = Promise.withResolvers<void>();
+  const stdin = async function* (): AsyncGenerator<Uint8Array> {
+    yield Buffer.alloc(200_000, "x");
+    await rest.promise;
+  };
+  const io = cli.io({ env: { SANDBOXER_URL: proxy.url }, stdin: stdin() });
+  const code = runProgram(["exec", "-i", "web", "-c", "echo begun; sleep 60; cat"], io);
+  await vi.waitFor(() => expect(io.out()).toBe("begun\n"));
+  await vi.waitFor(async () => expect((await cli(["ps", "web"])).out).toContain("running"));
+  proxy.cut();
+  expect(await code).toBe(10);
+  expect(io.err()).toContain("The connection broke while stdin was on its way.\n  It is not known how much");
+  await vi.waitFor(async () => expect((await cli(["ps", "web"])).out).toContain("exited (SIGKILL)"));
+  rest.resolve();
 });
 
 test("a sandbox that sleeps is woken, unless told otherwise", async () => {

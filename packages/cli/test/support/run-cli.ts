@@ -22,7 +22,7 @@ export interface Cli {
   json<T = Record<string, unknown>>(argv: readonly string[]): Promise<T>;
   /** Runs one that is to succeed, and gives its first line. */
   id(argv: readonly string[]): Promise<string>;
-  io(options?: FakeIoOptions): FakeIo;
+  io(options?: FakeIoOptions & { env?: Record<string, string> }): FakeIo;
 }
 
 /** A real server on the fake backend in this process, and the CLI with its address in the environment. */
