@@ -15,6 +15,7 @@ const fileSchema = z.looseObject({
   snapshots: z.array(z.looseObject({ id: z.string() })),
 });
 type Content = z.infer<typeof fileSchema>;
+type Entries = readonly Content["snapshots"][number][];
 
 /** The records of snapshots in a file of this machine, for several processes at once. */
 export class SnapshotFile {
@@ -26,16 +27,24 @@ export class SnapshotFile {
   }
 
   async read(): Promise<readonly StoredSnapshot[]> {
-    return recordsIn(await this.#content());
+    return recordsIn((await this.#content()).snapshots);
   }
 
   /** Puts a record in its place, or takes it out. */
   async put(id: string, snapshot: StoredSnapshot | undefined): Promise<void> {
-    await this.change((present) => [...present.filter((each) => each.id !== id), ...toList(snapshot)]);
+    await this.#transact((present) => [...present.filter((each) => each.id !== id), ...toList(snapshot)]);
   }
 
   /** What `change` makes of the records is what is there afterwards, whole, also if the power fails. */
   async change(change: (present: readonly StoredSnapshot[]) => readonly StoredSnapshot[]): Promise<void> {
+    await this.#transact((entries) => {
+      const known = recordsIn(entries);
+      const knownIds = new Set(known.map(({ id }) => id));
+      return [...entries.filter(({ id }) => !knownIds.has(id)), ...change(known)];
+    });
+  }
+
+  async #transact(change: (present: Entries) => Entries): Promise<void> {
     await this.#queue.run(async () => {
       await mkdir(dirname(this.path), { recursive: true });
       const lock = await acquireFileLock(`${this.path}.lock`, { waitMs: LOCK_WAIT_MS });
@@ -46,10 +55,7 @@ export class SnapshotFile {
       }
       try {
         const content = await this.#content();
-        const known = recordsIn(content);
-        const knownIds = new Set(known.map(({ id }) => id));
-        const others = content.snapshots.filter(({ id }) => !knownIds.has(id));
-        await this.#replace({ ...content, snapshots: [...others, ...change(known)] });
+        await this.#replace({ ...content, snapshots: [...change(content.snapshots)] });
       } finally {
         await lock.release();
       }
@@ -98,8 +104,8 @@ export class SnapshotFile {
   }
 }
 
-function recordsIn({ snapshots }: Content): StoredSnapshot[] {
-  return snapshots.flatMap((each) => {
+function recordsIn(entries: Entries): StoredSnapshot[] {
+  return entries.flatMap((each) => {
     try {
       return [parseSnapshot(each, each.id)];
     } catch {

@@ -127,6 +127,19 @@ describe("a name", () => {
     expect(await repository.get(first.id)).toMatchObject({ name: null });
   });
 
+  it("goes to one of those who ask for it at the same time, and nothing is left of the others", async () => {
+    const { store, repository } = await openRepository();
+    const state = await savedState({ a: 1 });
+    const outcomes = await Promise.allSettled(
+      [1, 2, 3, 4].map(async () => await save(repository, state, { name: "base", replaceName: false })),
+    );
+    const refused = outcomes.filter((each) => each.status === "rejected").map(({ reason }) => reason as unknown);
+    expect(refused).toHaveLength(3);
+    for (const error of refused) expect(error).toMatchObject({ code: "name_taken" });
+    expect(await repository.list()).toMatchObject([{ name: "base" }]);
+    expect(await imagesIn(store)).toHaveLength(1);
+  });
+
   it("can be changed, given away and taken again", async () => {
     const { repository } = await openRepository();
     const state = await savedState({ a: 1 });
