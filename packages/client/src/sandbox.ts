@@ -85,10 +85,10 @@ export class Sandbox {
   }
 
   /** The sandbox with this key: the one that is there, one from its newest snapshot, or a fresh one; `tier` says which. */
-  static async acquire(key: string, options: Omit<CreateOptions, "key"> & ClientOptions = {}): Promise<Sandbox> {
+  static async acquire(options: CreateOptions & ClientOptions & { readonly key: string }): Promise<Sandbox> {
     const { client, settings } = clientOf(options);
     const { call, handle, rest } = longCall<CreateOptions>({ ...settings, signal: options.signal });
-    const body = { ...toWire<NonNullable<CallInput<"createSandbox">["body"]>>(rest), key };
+    const body = { ...toWire<NonNullable<CallInput<"createSandbox">["body"]>>(rest), key: options.key };
     const { token, ...record } = await client.call("acquireSandbox", { body }, call);
     return Sandbox.#of(client, { ...record, ...(token === null ? {} : { token }) }, handle);
   }

@@ -32,11 +32,11 @@ describe("making and finding", () => {
 
   test("acquire finds the sandbox of a key again", async () => {
     const { client } = await server();
-    const first = await Sandbox.acquire("conversation 7", { client, labels: { a: "b" } });
+    const first = await Sandbox.acquire({ key: "conversation 7", client, labels: { a: "b" } });
     expect(first).toMatchObject({ tier: expect.any(String), token: expect.any(String) });
     await first.exec("echo kept > file");
     await first.checkpoint();
-    const again = await Sandbox.acquire("conversation 7", { client, labels: { a: "b" } });
+    const again = await Sandbox.acquire({ key: "conversation 7", client, labels: { a: "b" } });
     expect(again).toMatchObject({ id: first.id, token: undefined });
     expect(again.tier).not.toBe(first.tier);
     expect(await again.exec("cat file")).toMatchObject({ stdout: "kept\n" });
