@@ -1,5 +1,6 @@
 import { asSandboxerError } from "@sandboxer/protocol/errors";
 import type { Io } from "./io.ts";
+import { visibleLines } from "./output/table.ts";
 
 /** Every failure of every command ends here: one shape for people, one for programs, the exit code of the table. */
 export function reportError(thrown: unknown, json: boolean, io: Pick<Io, "stdout" | "stderr">): number {
@@ -10,7 +11,8 @@ export function reportError(thrown: unknown, json: boolean, io: Pick<Io, "stdout
   if (json) {
     io.stdout(`${JSON.stringify({ error: { code, message, hint, retryable: row.retryable, details } })}\n`);
   } else {
-    io.stderr(`sandboxer: ${message}\n  ${hint}\n`);
+    // A message may quote what a sandbox made up.
+    io.stderr(`sandboxer: ${visibleLines(message)}\n  ${visibleLines(hint)}\n`);
     // What nobody foresaw needs the place where it happened.
     if (code === "internal" && error.cause instanceof Error) io.stderr(`${error.cause.stack ?? ""}\n`);
   }

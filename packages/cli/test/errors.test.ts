@@ -12,6 +12,12 @@ test("an error for people: message, hint, the exit code of the table", () => {
   expect(io.out()).toBe("");
 });
 
+test("what a sandbox made up does not reach the terminal as it is", () => {
+  const io = fakeIo();
+  reportError(new SandboxerError("file_not_found", "/tmp/\u001B]0;x\u0007: not there", { hint: "a\nb" }), false, io);
+  expect(io.err()).toBe("sandboxer: /tmp/�]0;x�: not there\n  a\nb\n");
+});
+
 test("an error for programs", () => {
   const io = fakeIo();
   const error = new SandboxerError("bad_request", "No.", { hint: "Yes.", details: { matches: ["a"] } });

@@ -26,6 +26,11 @@ export function visible(text: string): string {
   return text.replaceAll(CONTROL, "�");
 }
 
+/** The same for text that may have several lines. */
+export function visibleLines(text: string): string {
+  return text.replaceAll(CONTROL, (character) => (character === "\n" || character === "\t" ? character : "�"));
+}
+
 function pad(cell: string, width: number): string {
   return cell + " ".repeat(Math.max(0, width - widthOf(cell)));
 }
