@@ -17,7 +17,7 @@ export const logsCommand = defineCommand({
   examples: ["sandboxer logs web", "sandboxer logs -f web 3f2a9c01", "sandboxer logs web 3f2a9c01 --from 4096"],
   details:
     "The output that is still kept: of a process that runs detached, the last 256 KiB. Who else reads it is not\n" +
-    "disturbed. Without a process: the one that there is.",
+    "disturbed. Without a process: the one that there is. With --json: stream, data (base64) and offset, one on a line.",
   options: (command) =>
     command
       .option("-f, --follow", "go on until its end")
