@@ -1,4 +1,5 @@
 /** For the project `docker`: one engine, started once for all files, with an image and, where there is runsc, a runtime of that. */
+import { execFileSync } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,14 +35,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   }
   const folder = await mkdtemp(join(tmpdir(), "sbx-dockerd-"));
   const runsc = process.env["SANDBOXER_TEST_RUNSC"];
-  const platform = `--platform=${process.env["SANDBOXER_TEST_PLATFORM"] ?? "systrap"}`;
-  const runtimes =
-    runsc === undefined
-      ? {}
-      : {
-          "runsc-keeping": { path: runsc, runtimeArgs: [platform, "--overlay2=none"] },
-          "runsc-losing": { path: runsc, runtimeArgs: [platform] },
-        };
+  const runtimes = runsc === undefined ? {} : runscRuntimes(runsc);
   await writeFile(join(folder, "daemon.json"), JSON.stringify({ runtimes }));
   const docker = await startDocker([`--config-file=${join(folder, "daemon.json")}`]);
   const network = "sandboxes";
@@ -57,5 +51,18 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   return async () => {
     await docker.stop();
     await rm(folder, { recursive: true, force: true });
+  };
+}
+
+function runscRuntimes(path: string): Record<string, unknown> {
+  const version = execFileSync(path, ["--version"], { encoding: "utf8" });
+  const shared = [
+    `--platform=${process.env["SANDBOXER_TEST_PLATFORM"] ?? "systrap"}`,
+    // Before 2025 it takes every network namespace of a newer kernel for the host's, and refuses it.
+    ...(/\b2024\d{4}/.test(version) ? ["--network=none"] : []),
+  ];
+  return {
+    "runsc-keeping": { path, runtimeArgs: [...shared, "--overlay2=none"] },
+    "runsc-losing": { path, runtimeArgs: shared },
   };
 }
