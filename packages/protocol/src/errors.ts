@@ -7,6 +7,12 @@ export const ERRORS = {
   bad_request: row(400, false, 2, "Correct the request; the message says which field is wrong."),
   unauthorized: row(401, false, 3, "Send the key in the Authorization header, as `Bearer KEY`."),
   permission_denied: row(403, false, 3, "Use the token that came with the sandbox's id, or a server key."),
+  not_found: row(
+    404,
+    false,
+    4,
+    "Look at the paths in /openapi.json; WebSockets are at /create and /attach/{sandbox_id}.",
+  ),
   sandbox_not_found: row(404, false, 4, "List the stored sandboxes, or create a new one."),
   snapshot_not_found: row(404, false, 4, "Take the snapshot first, or name one that exists."),
   process_not_found: row(404, false, 4, "The process has ended and its record was dropped."),

@@ -1,7 +1,8 @@
-import { isSandboxId } from "@sandboxer/protocol";
+import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Registry } from "prom-client";
 import { registerApi, type ApiOptions } from "./http/api.ts";
+import { errorAnswer } from "./http/error-body.ts";
 
 export interface Readiness {
   readonly ready: boolean;
@@ -34,16 +35,13 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     return reply.code(204).send();
   });
   void app.register(async (scope) => registerApi(scope, options));
-  app.setNotFoundHandler((request, reply) =>
-    reply.code(404).send({
-      error: {
-        code: "not_found",
-        message: `There is nothing at ${request.url.slice(0, 200)}.`,
-        hint: "The interface is described at /openapi.json; WebSocket endpoints are /create and /attach/{sandbox_id}.",
-        retryable: false,
-        details: {},
-      },
-    }),
-  );
+  app.setNotFoundHandler((request, reply) => {
+    const unknown = new SandboxerError(
+      "not_found",
+      `There is nothing at ${request.method} ${request.url.slice(0, 200)}.`,
+    );
+    const { status, body } = errorAnswer(unknown);
+    return reply.code(status).send(body);
+  });
   return app;
 }

@@ -26,3 +26,13 @@ test("says what is wrong with a body, and where", async () => {
   expect(error.message).toContain("ttl");
   expect(error.message).toContain("colour");
 });
+
+test("a path that is not there is 404, with a code of the table", async () => {
+  const server = await startTestServer();
+  for (const path of ["/v1/nothing", "/nowhere"]) {
+    const response = await fetch(server.httpUrl + path);
+    expect(response.status).toBe(404);
+    const { error } = (await response.json()) as { error: { code: string; hint: string } };
+    expect(error).toMatchObject({ code: "not_found", hint: expect.stringContaining("/openapi.json") });
+  }
+});
