@@ -37,23 +37,47 @@ export async function captureSnapshot(
   if (mode === "full" && !library.keepsBytes) throw needsStore();
   const operation = request.reason === "named" ? "filesystem_snapshot" : "snapshot";
   const work = { operation, sandboxId: sandbox.id, backend, reason: request.reason } as const;
-  return await sandbox.queue.run(() =>
+  const save = (onCaptured: () => void): Promise<SavedSnapshot> =>
     tracked(context, work, options, async (track) => {
       if (sandbox.state !== "running") throw notRunning(sandbox);
       const snapshot = describe(context, sandbox, request, mode);
       options.operation?.concerns({ snapshotId: snapshot.id });
-      const saved = await withWorkFolder(context.options.workDirectory, (folder) =>
-        library.save(snapshot, () => capture(context, sandbox, mode, folder, track), {
-          ...track.options,
-          replaceName: request.replaceName === true,
-        }),
-      );
+      const saved = await withWorkFolder(context.options.workDirectory, (folder) => {
+        const captured = async (): Promise<CapturedState> => {
+          const state = await capture(context, sandbox, mode, folder, track);
+          onCaptured();
+          return state;
+        };
+        return library.save(snapshot, captured, { ...track.options, replaceName: request.replaceName === true });
+      });
       track.lap("pack");
       track.sizeBytes = saved.snapshot.size_bytes;
       tell(context, sandbox, saved);
       return saved;
-    }),
-  );
+    });
+  return await inTurnUntil(context, sandbox, save);
+}
+
+/** Holds the sandbox's queue until the work says so: what a capture writes behind that holds nobody up. */
+async function inTurnUntil<Result>(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  work: (release: () => void) => Promise<Result>,
+): Promise<Result> {
+  const { promise, resolve, reject } = Promise.withResolvers<Result>();
+  await sandbox.queue.run(async () => {
+    const released = Promise.withResolvers<void>();
+    work(released.resolve).then(resolve, reject);
+    const ended = promise.then(
+      () => {},
+      () => {},
+    );
+    // A server that ends waits for it.
+    context.background.add(ended);
+    void ended.finally(() => context.background.delete(ended));
+    await Promise.race([released.promise, ended]);
+  });
+  return await promise;
 }
 
 export function notRunning({ state }: LiveSandbox): SandboxerError {

@@ -1,7 +1,8 @@
-import { truncate, unlink } from "node:fs/promises";
+import { readdir, truncate, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { FakeBackend } from "../../src/backends/fake/index.ts";
+import type { ObjectStore } from "../../src/store/store.ts";
 import { startTestServer, type TestServer } from "../websocket/support/test-server.ts";
 import { SandboxClient } from "./processes/support.ts";
 import { count, SnapshotClient, startCounter } from "./snapshot-client.ts";
@@ -94,6 +95,31 @@ describe("capture and restore", () => {
     expect(one.created_at <= two.created_at).toBe(true);
     expect(await api.get("first", "?verify=true")).toMatchObject({ id: one.id, state: "ready" });
     expect(await api.get("second", "?verify=true")).toMatchObject({ id: two.id, state: "ready" });
+  });
+
+  test("once it is captured, what is written of it holds nobody up, not even the sandbox's end", async () => {
+    const held = Promise.withResolvers<void>();
+    const wrapStore = (store: ObjectStore): ObjectStore =>
+      new Proxy(store, {
+        get: (target, property) => {
+          const value: unknown = Reflect.get(target, property);
+          if (property !== "write") return typeof value === "function" ? (value.bind(target) as unknown) : value;
+          return async (...given: Parameters<ObjectStore["write"]>) => {
+            if (given[0].endsWith("/image.img")) await held.promise;
+            return await target.write(...given);
+          };
+        },
+      });
+    const api = await client({ wrapStore });
+    const { client: socket, id } = await api.server.create({ enable_checkpoint: true });
+    const taking = api.take(id, { name: "slow" });
+    await expect.poll(async () => (await readdir(join(api.server.storeFolder ?? "", "snapshots"))).length).toBe(1);
+    expect(await socket.run("bash", "echo on").until("EXECUTION_DONE")).toContain("out:on\n");
+    expect((await api.list()).items).toEqual([]);
+    await api.call("DELETE", `/v1/sandboxes/${id}`);
+    held.resolve();
+    expect((await taking).name).toBe("slow");
+    expect((await api.restore("slow")).state).toBe("running");
   });
 
   test("the sandbox goes on when its capture fails, and nothing is left of it", async () => {
