@@ -44,9 +44,10 @@ export function describeSecrets({ secrets }: ServerConfig): { name: string; sour
 
 function valueOf(name: SettingName, config: ServerConfig): string | undefined {
   const { secret, path }: Setting = SETTINGS[name];
-  if (secret === true) return `${config.apiKeys.length} keys`;
+  if (name === "apiKeys") return `${config.apiKeys.length} keys`;
   const value = config[name];
   if (value === undefined) return undefined;
+  if (secret === true) return "set";
   // A duration is shown as it was said, and a path as it is meant.
   return path === true ? String(value) : config.layers[name][0]?.text;
 }

@@ -1,6 +1,7 @@
 import { DURATION_HINT, tryParseDurationMs } from "@sandboxer/protocol";
 import { isAbsolute, resolve } from "node:path";
 import { z } from "zod";
+import { Secret } from "../secrets/secret.ts";
 
 /** Turns the texts of flags and environment into values. Defaults are texts too, so that there is one way in. */
 export const configSchema = z.object({
@@ -41,8 +42,19 @@ export const configSchema = z.object({
       .filter((key) => key !== ""),
   ),
   logLevel: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
+  daytonaApiKey: z
+    .string()
+    .transform((value) => new Secret(DAYTONA_API_KEY_SECRET, value))
+    .optional(),
+  daytonaOrganizationId: headerText().optional(),
+  daytonaApiUrl: httpUrl().optional(),
+  daytonaToolboxUrl: httpUrl().optional(),
+  daytonaTarget: z.string().trim().min(1).optional(),
   searchPath: z.string(),
 });
+
+/** Under this name others may define it in the config file, which then counts. */
+export const DAYTONA_API_KEY_SECRET = "daytona-api-key";
 
 export type ConfigValues = z.output<typeof configSchema>;
 
@@ -60,6 +72,20 @@ function yesOrNo() {
     .string()
     .regex(/^(true|false|yes|no|1|0)$/i, "must be true or false")
     .transform((text) => /^(true|yes|1)$/i.test(text));
+}
+
+function httpUrl() {
+  return z
+    .string()
+    .trim()
+    .refine((text) => URL.canParse(text) && /^https?:/.test(text), "must be a URL, such as https://app.daytona.io/api");
+}
+
+function headerText() {
+  return z
+    .string()
+    .trim()
+    .regex(/^[\x21-\x7e]+$/, "must be one word of plain characters");
 }
 
 function durationMs() {

@@ -99,6 +99,25 @@ export const SETTINGS = {
     "SANDBOXER_LOG_LEVEL",
     "trace, debug, info, warn, error, fatal, silent (default info)",
   ),
+  daytonaApiKey: setting(undefined, "DAYTONA_API_KEY", "key of the daytona backend, as the secret daytona-api-key", {
+    secret: true,
+  }),
+  daytonaOrganizationId: setting(
+    "--daytona-organization-id <ID>",
+    "DAYTONA_ORGANIZATION_ID",
+    "organization that the Daytona key belongs to",
+  ),
+  daytonaApiUrl: setting(
+    "--daytona-api-url <URL>",
+    "DAYTONA_API_URL",
+    "Daytona's control plane (default app.daytona.io)",
+  ),
+  daytonaToolboxUrl: setting(
+    "--daytona-toolbox-url <URL>",
+    "DAYTONA_TOOLBOX_URL",
+    "host of the toolboxes (default: what each sandbox says)",
+  ),
+  daytonaTarget: setting("--daytona-target <REGION>", "DAYTONA_TARGET", "region of new Daytona sandboxes"),
   searchPath: setting(undefined, "PATH", "where programs are looked for"),
 } as const satisfies Record<string, Setting>;
 

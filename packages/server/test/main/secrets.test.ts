@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { parseConfig } from "../../src/main/config.ts";
+import { describeConfig, parseConfig } from "../../src/main/config.ts";
 import { openSecrets } from "../../src/main/secrets.ts";
 import { resolveSecretRefs, revealEnvironment } from "../../src/secrets/secret.ts";
 
@@ -35,4 +36,43 @@ test("what the config file names reaches the variables of a sandbox, and nothing
   await expect(resolveSecretRefs({ ONE: "a", FOUR: "d" }, secrets)).rejects.toThrow(
     expect.objectContaining({ code: "secret_unavailable", message: 'There is no secret "d" on this server.' }),
   );
+});
+
+test("Daytona's key is a secret of that name, and the config file's counts", async () => {
+  const env = { DAYTONA_API_KEY: "dtn_from-the-environment" };
+  const read = (flags: { config?: string } = {}) => parseConfig({ flags, env, homeDirectory: folder });
+  const config = read();
+  const secret = await openSecrets(config, () => {}).resolve("daytona-api-key");
+  expect(secret.reveal()).toBe("dtn_from-the-environment");
+  const shown = [inspect(config, { depth: 10, showHidden: true }), JSON.stringify([config, describeConfig(config)])];
+  for (const text of shown) expect(text).not.toContain("dtn_");
+  expect(describeConfig(config).find(({ name }) => name === "daytonaApiKey")).toMatchObject({
+    value: "set",
+    flag: undefined,
+    origin: "environment DAYTONA_API_KEY",
+  });
+
+  const file = join(folder, "config.yaml");
+  writeFileSync(file, "secrets: {daytona-api-key: {file: key}}\n");
+  writeFileSync(join(folder, "key"), "dtn_from-the-file\n", { mode: 0o600 });
+  const fromFile = await openSecrets(read({ config: file }), () => {}).resolve("daytona-api-key");
+  expect(fromFile.reveal()).toBe("dtn_from-the-file");
+});
+
+test("the settings of Daytona are checked", () => {
+  const read = (env: Record<string, string>) => () => parseConfig({ flags: {}, env, homeDirectory: folder });
+  const env = {
+    DAYTONA_ORGANIZATION_ID: "org-1",
+    DAYTONA_API_URL: "https://daytona.test/api",
+    DAYTONA_TOOLBOX_URL: "https://proxy.test/toolbox",
+    DAYTONA_TARGET: "eu",
+  };
+  expect(read(env)()).toMatchObject({
+    daytonaOrganizationId: "org-1",
+    daytonaApiUrl: "https://daytona.test/api",
+    daytonaToolboxUrl: "https://proxy.test/toolbox",
+    daytonaTarget: "eu",
+  });
+  expect(read({ DAYTONA_API_URL: "app.daytona.io" })).toThrow("environment DAYTONA_API_URL");
+  expect(read({ DAYTONA_ORGANIZATION_ID: "a\nb" })).toThrow("environment DAYTONA_ORGANIZATION_ID");
 });

@@ -4,6 +4,8 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { AcquireRequest, Resources, SandboxSpec } from "../backend.ts";
 import { labelsFor } from "./labels.ts";
 
+/** As backends that have mounts take them. */
+const MOUNTS_INPUT = "mounts";
 const GIB = 1 << 30;
 const MINUTE_MS = 60_000;
 /** For sandboxes without an identity: one that was forgotten does not run, and cost, for ever. */
@@ -11,10 +13,16 @@ const AUTO_STOP_MINUTES = 60;
 
 /** What Daytona cannot give, refused before anything is asked of it. */
 export function checkSpec(spec: SandboxSpec): void {
-  const { mounts } = spec as { readonly mounts?: readonly unknown[] };
-  if (mounts !== undefined && mounts.length > 0) {
+  const { [MOUNTS_INPUT]: mounts = "", ...inputs } = spec.inputs ?? {};
+  if (mounts.trim() !== "") {
     throw new SandboxerError("not_supported", "Daytona has no folders of this machine to mount.", {
       hint: "Copy the files into the sandbox, or use a backend on this machine.",
+    });
+  }
+  const [unused] = Object.keys(inputs);
+  if (unused !== undefined) {
+    throw new SandboxerError("not_supported", `The backend daytona has no use for the input ${unused}.`, {
+      hint: "Leave it out, or choose the backend that takes it.",
     });
   }
   if (spec.image !== undefined && !/^docker:[^\s]+$/.test(spec.image)) {

@@ -184,6 +184,11 @@ export class DaytonaHandle implements SandboxHandle {
   async #pause(): Promise<void> {
     this.#refuseEnded();
     if (this.#gate.paused) return;
+    if (!(await this.#inside()).streaming) {
+      throw new SandboxerError("not_supported", "This image at Daytona lacks the tools that a pause needs.", {
+        hint: "Use an image with sh, grep, kill and tr, such as Debian's, or stop the sandbox.",
+      });
+    }
     this.#gate.close();
     try {
       await signalEverything(this.#parts.toolbox, "STOP");

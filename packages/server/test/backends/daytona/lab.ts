@@ -1,5 +1,3 @@
-import { randomUUID } from "node:crypto";
-import type { AcquireRequest, SandboxIdentity, SandboxSpec } from "../../../src/backends/backend.ts";
 import { FakeBackend } from "../../../src/backends/fake/index.ts";
 import { DaytonaBackend } from "../../../src/backends/daytona/daytona-backend.ts";
 import type { DaytonaOptions } from "../../../src/backends/daytona/index.ts";
@@ -20,17 +18,4 @@ export function openBackend(server: DaytonaServer, overrides: Partial<DaytonaOpt
     timing: QUICK,
     ...overrides,
   });
-}
-
-export function requestFor(
-  identity: Partial<SandboxIdentity> | undefined = {},
-  spec: Partial<SandboxSpec> = {},
-): AcquireRequest {
-  return {
-    sandboxId: randomUUID(),
-    spec: { env: {}, resources: {}, network: "none", ...spec },
-    ...(identity === undefined
-      ? {}
-      : { identity: { key: "my-convo", specHash: "hash-1", owner: "here", idleTtlMs: 3_600_000, ...identity } }),
-  };
 }

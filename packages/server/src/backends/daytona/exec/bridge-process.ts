@@ -54,6 +54,8 @@ export class BridgeProcess implements ExtensionProcess {
     this.exited = this.#ending.promise;
     this.exited.catch(() => {});
     this.#started.promise.catch(() => {});
+    // Whoever reads them is told; before that, `open` is.
+    for (const stream of [this.stdout, this.stderr]) stream.on("error", () => {});
     this.stdin = promisedWritable(
       (chunk) => this.#feed(chunk),
       () => this.#command("c"),

@@ -29,6 +29,7 @@ export class ExecuteProcess implements ExtensionProcess {
       this.stderr.end();
       return exitOf(exitCode);
     });
+    this.stdout.on("error", () => {});
     this.exited.catch((thrown: unknown) => {
       this.stdout.destroy(thrown as Error);
       this.stderr.destroy();

@@ -97,7 +97,7 @@ export class Processes {
       ...this.#home,
       forget: (key) => {
         this.#byKey.delete(key);
-        forgetBridge(this.#toolbox, key).catch(() => {
+        forgetBridge(this.#toolbox, this.#clock, key).catch(() => {
           // Its record at the daemon goes with the sandbox.
         });
       },

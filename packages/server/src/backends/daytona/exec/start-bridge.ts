@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { SandboxerError } from "@sandboxer/protocol";
 import type { Clock } from "../../../support/clock.ts";
 import { shellCommand } from "../../../support/shell-quote.ts";
 import { vendorStatus } from "../daytona-errors.ts";
@@ -7,6 +8,8 @@ import { BRIDGE, BRIDGE_MARK } from "./bridge-script.ts";
 import { BridgeProcess } from "./bridge-process.ts";
 
 const SESSION_PREFIX = "sandboxer-";
+const CLEANUP_ROUNDS = 12;
+const CLEANUP_POLL_MS = 50;
 /** What carries it was started by us: `pause` stops those, and what they started. */
 export const EXEC_VARIABLE = "SANDBOXER_EXEC";
 
@@ -20,7 +23,11 @@ export interface BridgeCommand {
 /** A session for each program, named after its key, so that another server finds it again. */
 export async function startBridge(toolbox: Toolbox, clock: Clock, command: BridgeCommand): Promise<BridgeProcess> {
   const sessionId = sessionIdOf(command.key);
-  await toolbox.createSession(sessionId);
+  if (!(await toolbox.createSession(sessionId))) {
+    const [first] = (await toolbox.session(sessionId)).commands ?? [];
+    // Another server has started it under the same key.
+    if (first !== undefined) return BridgeProcess.open(toolbox, clock, { sessionId, commandId: first.id });
+  }
   try {
     const { cmdId } = await toolbox.startCommand(sessionId, bridgeCommand(command));
     return await BridgeProcess.open(toolbox, clock, { sessionId, commandId: cmdId });
@@ -39,16 +46,36 @@ export async function adoptBridges(
   for (const { sessionId, commands } of await toolbox.sessions()) {
     const [first] = commands ?? [];
     if (!sessionId.startsWith(SESSION_PREFIX) || first === undefined) continue;
-    const process = await BridgeProcess.open(toolbox, clock, { sessionId, commandId: first.id });
-    adopted.push({ key: keyOf(sessionId), process });
+    const process = await openIfSound(toolbox, clock, { sessionId, commandId: first.id });
+    if (process !== undefined) adopted.push({ key: keyOf(sessionId), process });
   }
   return adopted;
 }
 
-/** Its record and its log are at the daemon. */
-export async function forgetBridge(toolbox: Toolbox, key: string): Promise<void> {
+/** A session that came to nothing is no reason to give up the sandbox. */
+async function openIfSound(
+  toolbox: Toolbox,
+  clock: Clock,
+  place: { readonly sessionId: string; readonly commandId: string },
+): Promise<BridgeProcess | undefined> {
   try {
-    await toolbox.deleteSession(sessionIdOf(key));
+    return await BridgeProcess.open(toolbox, clock, place);
+  } catch (thrown) {
+    if (thrown instanceof SandboxerError && !thrown.row.retryable) return undefined;
+    throw thrown;
+  }
+}
+
+/** Its record and its log are at the daemon. The bridge is given time to clean up: deleting the session kills it. */
+export async function forgetBridge(toolbox: Toolbox, clock: Clock, key: string): Promise<void> {
+  const sessionId = sessionIdOf(key);
+  try {
+    for (let round = 0; round < CLEANUP_ROUNDS; round++) {
+      const { commands } = await toolbox.session(sessionId);
+      if ((commands ?? []).every(({ exitCode }) => typeof exitCode === "number")) break;
+      await clock.sleep(CLEANUP_POLL_MS * (round + 1));
+    }
+    await toolbox.deleteSession(sessionId);
   } catch (thrown) {
     if (vendorStatus(thrown) !== 404) throw thrown;
   }

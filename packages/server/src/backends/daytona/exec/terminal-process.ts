@@ -46,6 +46,7 @@ export class TerminalProcess implements ExtensionProcess {
     this.#mark = mark;
     this.exited = this.#ending.promise;
     this.exited.catch(() => {});
+    this.stdout.on("error", () => {});
     this.stdin = promisedWritable(
       (chunk) => socket.send(chunk),
       () => socket.send(END_OF_FILE),

@@ -7,6 +7,7 @@ import {
   executeSchema,
   metricsSchema,
   ptySchema,
+  sessionSchema,
   sessionsSchema,
   startedSchema,
   workFolderSchema,
@@ -48,17 +49,23 @@ export class Toolbox {
     return this.#http.json(executeSchema, { method: "POST", path: "/process/execute", json, timeoutMs: 0, ...options });
   }
 
-  /** One that is there already is as good. https://www.daytona.io/docs/en/process-code-execution/#sessions */
-  async createSession(sessionId: string): Promise<void> {
+  /** False when there was one already. https://www.daytona.io/docs/en/process-code-execution/#sessions */
+  async createSession(sessionId: string): Promise<boolean> {
     try {
       await this.#http.send({ method: "POST", path: "/process/session", json: { sessionId } });
+      return true;
     } catch (thrown) {
       if (vendorStatus(thrown) !== 409) throw thrown;
+      return false;
     }
   }
 
   sessions(): Promise<z.output<typeof sessionsSchema>> {
     return this.#http.json(sessionsSchema, { method: "GET", path: "/process/session" });
+  }
+
+  session(sessionId: string): Promise<z.output<typeof sessionSchema>> {
+    return this.#http.json(sessionSchema, { method: "GET", path: sessionPath(sessionId) });
   }
 
   /** Starts a line of shell and does not wait for it. What is sent to its stdin stays out of its log. */

@@ -57,8 +57,15 @@ export class DaytonaServer {
     );
   }
 
+  /** As a proxy does that is restarted. */
+  cutStreams(): number {
+    const clients = [...this.#sockets.clients];
+    for (const socket of clients) socket.terminate();
+    return clients.length;
+  }
+
   async close(): Promise<void> {
-    for (const socket of this.#sockets.clients) socket.terminate();
+    this.cutStreams();
     for (const part of [this.#api, this.#toolbox]) {
       part.closeAllConnections();
       part.close();
