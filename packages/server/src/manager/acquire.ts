@@ -1,4 +1,4 @@
-import { asSandboxerError, SandboxerError, type AcquireTier, type CreateRequestBody } from "@sandboxer/protocol";
+import { asSandboxerError, type AcquireTier, type CreateRequestBody, type ErrorCode } from "@sandboxer/protocol";
 import { acquireRequest } from "./acquire-request.ts";
 import type { ManagerContext } from "./context.ts";
 import { createSandbox } from "./create.ts";
@@ -127,7 +127,7 @@ async function resumeAmongOthers(context: ManagerContext, id: string, options: V
 
 const PING_MS = 10_000;
 
-const MAY_COME_BACK: ReadonlySet<string> = new Set<SandboxerError["code"]>([
+const MAY_COME_BACK: ReadonlySet<string> = new Set<ErrorCode>([
   "lease_held",
   "sandbox_in_use",
   "wrong_state",

@@ -75,11 +75,11 @@ function specOf(request: CreateRequestBody, applied: AppliedProfile | undefined)
 function flagsOf(context: ManagerContext, request: CreateRequestBody, backend: string, manner: Manner): HeadFlags {
   const savable = context.options.durable !== undefined && context.backend(backend).capabilities.snapshot === "full";
   const enable_checkpoint = request.enable_checkpoint ?? (manner === "durable" && savable);
-  const default_ = manner === "durable" && enable_checkpoint;
+  const ifUnsaid = manner === "durable" && enable_checkpoint;
   return {
     enable_checkpoint,
-    enable_idle_timeout_auto_checkpoint: request.enable_idle_timeout_auto_checkpoint ?? default_,
-    enable_sandbox_handoff: request.enable_sandbox_handoff ?? default_,
+    enable_idle_timeout_auto_checkpoint: request.enable_idle_timeout_auto_checkpoint ?? ifUnsaid,
+    enable_sandbox_handoff: request.enable_sandbox_handoff ?? ifUnsaid,
     on_disconnect: request.on_disconnect ?? "keep",
   };
 }

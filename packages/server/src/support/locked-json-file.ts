@@ -73,6 +73,10 @@ export class LockedJsonFile<Content extends object> {
       throw error;
     }
     const folder = await open(dirname(this.path));
-    await folder.sync().finally(() => folder.close());
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
   }
 }

@@ -90,7 +90,7 @@ test("one that somebody else uses elsewhere is not destroyed for it", async () =
   const { id } = (await acquire(one, body)).body;
   const client = one.attach(id);
   await client.until("RUNNING");
-  const refused = (await acquire(two, body)) as Answer<unknown> as Answer<ErrorAnswer>;
+  const refused = (await acquire(two, body)) as Answer as Answer<ErrorAnswer>;
   expect(refused.status).toBe(409);
   expect((await new HttpClient(one).get(id)).state).toBe("running");
 });

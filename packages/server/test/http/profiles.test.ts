@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { profileSchema, SandboxerError, type Profile, type SandboxRecord, type SnapshotInfo } from "@sandboxer/protocol";
+import { profileSchema, SandboxerError, type SandboxRecord, type SnapshotInfo } from "@sandboxer/protocol";
 import { describe, expect, test } from "vitest";
 import { ExtensionBackend } from "../../src/backends/extension/extension-backend.ts";
 import { SaasStubExtension } from "../../src/backends/saas-stub/saas-stub-extension.ts";
@@ -10,7 +10,7 @@ import { startTestServer, type TestServer } from "../websocket/support/test-serv
 import { HttpClient, type ErrorAnswer } from "./support.ts";
 
 function catalogOf(...profiles: object[]): ProfileCatalog {
-  const entries = profiles.map((profile) => profileSchema.parse(profile) as Profile);
+  const entries = profiles.map((profile) => profileSchema.parse(profile));
   return new ProfileCatalog(
     entries.map((profile) => ({ profile, file: "test", bundled: false, overrides: undefined })),
   );
