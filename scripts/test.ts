@@ -1,7 +1,7 @@
 /**
  * `npm test`: static checks, unit tests, the lease protocol's simulation, servers that
  * are killed at every step, the agent's tests, the stores' tests on real
- * servers, extensions on a real Docker and sshd, and the gVisor suite once for each engine.
+ * servers, extensions on a real Docker and sshd, the Docker backend on a real engine, and the gVisor suite once for each engine.
  * `npm test -- lint unit` runs only the suites with those names.
  *
  * A suite whose needs are missing is skipped with the reason; with CI=true that is a failure.
@@ -9,6 +9,7 @@
 import { findCompiler } from "@sandboxer/server/setup";
 import { prepareDebianPrograms, whyNoServices } from "../packages/server/test/services/debian-programs.ts";
 import { prepareStoreServers } from "../packages/server/test/store/servers/prepare.ts";
+import { planDockerSuite } from "./testing/docker.ts";
 import { context, planGvisorSuites, type Planned } from "./testing/engines.ts";
 import { runSuite } from "./testing/run-suite.ts";
 import { SIMULATION, STATIC_SUITES, titleOf, vitestSuite, type SuiteResult } from "./testing/suite.ts";
@@ -21,13 +22,14 @@ const wanted = (name: string): boolean => selected.length === 0 || selected.incl
 
 const results: SuiteResult[] = [];
 // Building an engine waits for the network and for Go; the static checks need neither.
-const gvisorSuites = wanted("gvisor") ? planGvisorSuites() : Promise.resolve([]);
+const gvisorSuites = wanted("gvisor") || wanted("docker") ? planGvisorSuites() : Promise.resolve([]);
 for (const suite of STATIC_SUITES) await runPlanned(suite);
 const enginesReady = await gvisorSuites;
 const storesReady = wanted("stores") ? prepareStoreServers((line) => process.stdout.write(`${line}\n`)) : undefined;
-const servicesReady = wanted("extensions")
-  ? prepareDebianPrograms((line) => process.stdout.write(`${line}\n`))
-  : undefined;
+const servicesReady =
+  wanted("extensions") || wanted("docker")
+    ? prepareDebianPrograms((line) => process.stdout.write(`${line}\n`))
+    : undefined;
 await runPlanned(vitestSuite("unit", QUICK_TIMEOUT_MS));
 await runPlanned(SIMULATION);
 await runPlanned(vitestSuite("crash", QUICK_TIMEOUT_MS));
@@ -40,6 +42,7 @@ await storesReady;
 await runPlanned(vitestSuite("stores", QUICK_TIMEOUT_MS));
 await servicesReady;
 await runPlanned(planExtensions());
+if (wanted("docker")) await runPlanned(await planDockerSuite(enginesReady));
 for (const suite of enginesReady) await runPlanned(suite);
 
 process.exitCode = printSummary(results) ? 0 : 1;

@@ -40,7 +40,12 @@ export const SIMULATION: Suite = {
   vitest: false,
 };
 
-export function vitestSuite(project: string, timeoutMs: number, on?: string, env?: Record<string, string>): Suite {
+export function vitestSuite(
+  project: string,
+  timeoutMs: number,
+  on?: string,
+  env?: Readonly<Record<string, string>>,
+): Suite {
   const argv = [process.execPath, `${NODE_MODULES}vitest/vitest.mjs`, "run", "--project", project, "--passWithNoTests"];
   return {
     name: project,

@@ -15,10 +15,12 @@ import type {
   SnapshotOptions,
   SnapshotPayload,
 } from "../backend.ts";
+import type { Container } from "./engine/answers.ts";
 import type { DockerEngine } from "./engine/docker-engine.ts";
 import { commitContainer, exportSnapshot } from "./image-snapshot.ts";
 import { Stillness } from "./stillness.ts";
 
+const RUNNING: ReadonlySet<Container["State"]["Status"]> = new Set(["running", "paused", "restarting"]);
 /** How long the engine may take to say that a container has ended, after its streams have. */
 const LEAVING_MS = 5_000;
 const DESTROYED: SandboxEnd = { reason: "destroyed", message: "The sandbox was destroyed." };
@@ -154,11 +156,13 @@ export class DockerSandbox implements SandboxHandle {
 
   /** The agent cannot be heard any more: the container has ended, or the connection to the engine has. */
   async expectEnd(): Promise<void> {
+    const { engine, containerId } = this.#parts;
     await Promise.race([this.#exited, delay(LEAVING_MS, undefined, { ref: false })]);
-    this.#settle({
-      reason: "crashed",
-      message: `The connection to the Docker engine at ${this.#parts.engine.address} was lost; the container lives on.`,
-    });
+    if (this.#over) return;
+    const container = await engine.container(containerId).catch(() => undefined);
+    if (container !== undefined && !RUNNING.has(container.State.Status)) return this.#settle(this.#endOf(container));
+    const message = `The connection to the Docker engine at ${engine.address} was lost; the container lives on.`;
+    this.#settle({ reason: "crashed", message });
   }
 
   /** The agent has failed, or somebody else has taken it over; in that case the container is no longer ours. */
@@ -184,15 +188,19 @@ export class DockerSandbox implements SandboxHandle {
   async #awaitExit(): Promise<void> {
     const { engine, containerId } = this.#parts;
     try {
-      const code = await engine.wait(containerId, { signal: this.#watch.signal });
-      const container = await engine.container(containerId);
-      if (container?.State.OOMKilled === true) return this.#settle(OUT_OF_MEMORY);
-      const words = container === undefined ? "its container was removed" : lastLine(this.#parts.lastWords());
-      const message = `The sandbox ended unexpectedly (${code})${words === "" ? "." : `: ${words}`}`;
-      this.#settle({ reason: "crashed", message });
+      await engine.wait(containerId, { signal: this.#watch.signal });
+      this.#settle(this.#endOf(await engine.container(containerId)));
     } catch {
       // Called off, or the engine is away, which the agent's streams will show.
     }
+  }
+
+  #endOf(container: Container | undefined): SandboxEnd {
+    if (container === undefined) return { reason: "crashed", message: "The sandbox's container was removed." };
+    if (container.State.OOMKilled) return OUT_OF_MEMORY;
+    const words = this.#parts.lastWords().trim().split("\n").at(-1) ?? "";
+    const message = `The sandbox ended unexpectedly (${container.State.ExitCode})${words === "" ? "." : `: ${words}`}`;
+    return { reason: "crashed", message };
   }
 
   /** What fails on a sandbox that has ended fails for that reason. */
@@ -215,8 +223,4 @@ export class DockerSandbox implements SandboxHandle {
     this.#parts.agent.fail(new SandboxerError("sandbox_failed", end.message));
     this.#parts.onEnded(this);
   }
-}
-
-function lastLine(text: string): string {
-  return text.trim().split("\n").at(-1) ?? "";
 }
