@@ -1,9 +1,9 @@
-import { randomUUID } from "node:crypto";
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { isErrno, SandboxerError } from "@sandboxer/protocol";
 import type { z } from "zod";
 import { acquireFileLock } from "./file-lock.ts";
+import { replaceFile } from "./replace-file.ts";
 import { SerialQueue } from "./serial-queue.ts";
 
 const LOCK_WAIT_MS = 10_000;
@@ -50,33 +50,10 @@ export class LockedJsonFile<Content extends object> {
         });
       }
       try {
-        await this.#replace(change(await this.read()));
+        await replaceFile(this.path, `${JSON.stringify(change(await this.read()), undefined, 2)}\n`);
       } finally {
         await lock.release();
       }
     });
-  }
-
-  async #replace(content: Content): Promise<void> {
-    const draft = `${this.path}.${randomUUID()}`;
-    try {
-      const handle = await open(draft, "wx", 0o600);
-      try {
-        await handle.writeFile(`${JSON.stringify(content, undefined, 2)}\n`);
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
-      await rename(draft, this.path);
-    } catch (error) {
-      await rm(draft, { force: true });
-      throw error;
-    }
-    const folder = await open(dirname(this.path));
-    try {
-      await folder.sync();
-    } finally {
-      await folder.close();
-    }
   }
 }

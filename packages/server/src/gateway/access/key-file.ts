@@ -1,8 +1,8 @@
-import { randomUUID } from "node:crypto";
-import { mkdir, open, rename, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SandboxerError, type Scope } from "@sandboxer/protocol";
 import { systemClock, type Clock } from "../../support/clock.ts";
+import { replaceFile } from "../../support/replace-file.ts";
 import { acquireFileLock } from "../../support/file-lock.ts";
 import { readKeyFile, type KeyFileContent, type KeyRecord } from "./key-records.ts";
 import { digest, keyText, newKeyParts } from "./key-text.ts";
@@ -101,28 +101,4 @@ function timeAfter(nowMs: number, durationMs: number): string {
   throw new SandboxerError("bad_request", "A key cannot expire that far in the future.", {
     hint: "Leave --expires out for a key that does not expire.",
   });
-}
-
-/** Readers see the old file or the new one, also after a power failure. */
-async function replaceFile(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${randomUUID()}.tmp`;
-  try {
-    const file = await open(temporary, "wx", 0o600);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(temporary, path);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
-  const folder = await open(dirname(path), "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }
