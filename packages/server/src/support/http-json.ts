@@ -5,8 +5,8 @@ import { joinUrl, withQuery } from "./join-url.ts";
 
 export interface HttpJsonOptions {
   readonly baseUrl: string;
-  /** Asked for each request, so that a key may change and is kept nowhere. */
-  readonly headers: (signal: AbortSignal) => Promise<Readonly<Record<string, string>>>;
+  /** Asked for each request, so that a key may change. */
+  readonly headers: () => Promise<Readonly<Record<string, string>>>;
   /** Turns a failure into what callers get; the place for a vendor's own words. */
   readonly explain: (failure: HttpFailure) => Error;
   /** For one attempt, up to the last byte of a JSON answer. */
@@ -24,7 +24,8 @@ export interface HttpRequest {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly json?: unknown;
-  readonly form?: FormData;
+  /** Sent as it comes; such a call is never repeated. */
+  readonly bytes?: Uint8Array | AsyncIterable<Uint8Array>;
   readonly signal?: AbortSignal | undefined;
   /** 0: none, for calls that last as long as something else does. */
   readonly timeoutMs?: number;
@@ -84,8 +85,8 @@ export class HttpJson {
   }
 
   /** What each request sends to say who asks. */
-  headers(signal: AbortSignal = new AbortController().signal): Promise<Readonly<Record<string, string>>> {
-    return this.#options.headers(signal);
+  headers(): Promise<Readonly<Record<string, string>>> {
+    return this.#options.headers();
   }
 
   urlOf(path: string, query?: HttpRequest["query"]): string {
@@ -94,7 +95,7 @@ export class HttpJson {
 
   async #repeat<Result>(request: HttpRequest, read: (answer: Response) => Promise<Result>): Promise<Result> {
     const { idempotent = request.method === "GET" || request.method === "DELETE" } = request;
-    const attempts = idempotent ? (this.#options.attempts ?? DEFAULT_ATTEMPTS) : 1;
+    const attempts = idempotent && request.bytes === undefined ? (this.#options.attempts ?? DEFAULT_ATTEMPTS) : 1;
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#attempt(request, read);
@@ -109,21 +110,20 @@ export class HttpJson {
   }
 
   async #attempt<Result>(request: HttpRequest, read: (answer: Response) => Promise<Result>): Promise<Result> {
-    const { method, path, json, form } = request;
+    const { method, path } = request;
     const limit = new AbortController();
     const timeoutMs = request.timeoutMs ?? this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     const timer = timeoutMs === 0 ? undefined : setTimeout(() => limit.abort(), timeoutMs);
     const signal = request.signal === undefined ? limit.signal : AbortSignal.any([limit.signal, request.signal]);
     try {
       signal.throwIfAborted();
-      const own = await this.#options.headers(signal);
+      const own = await this.#options.headers();
       const answer = await this.#fetch(this.urlOf(path, request.query), {
         method,
-        headers: { ...own, ...request.headers, ...(json === undefined ? {} : { "content-type": "application/json" }) },
         redirect: "error",
         signal,
-        ...(json === undefined ? {} : { body: JSON.stringify(json) }),
-        ...(form === undefined ? {} : { body: form }),
+        ...bodyOf(request),
+        headers: { ...own, ...typeOf(request), ...request.headers },
       });
       if (!answer.ok) throw await failureOf(method, path, answer);
       return await read(answer);
@@ -146,6 +146,19 @@ export class HttpJson {
   #unusable({ method, path }: HttpRequest, status: number, what: string): Error {
     return this.#options.explain(new HttpFailure({ method, path, status, said: what }, what));
   }
+}
+
+function typeOf({ json, bytes }: HttpRequest): Record<string, string> {
+  if (json !== undefined) return { "content-type": "application/json" };
+  return bytes === undefined ? {} : { "content-type": "application/octet-stream" };
+}
+
+/** A stream is sent while the answer may come already, which is what `duplex` says. */
+function bodyOf({ json, bytes }: HttpRequest): RequestInit & { readonly duplex?: "half" } {
+  if (json !== undefined) return { body: JSON.stringify(json) };
+  if (bytes === undefined) return {};
+  if (bytes instanceof Uint8Array) return { body: new Uint8Array(bytes) };
+  return { body: ReadableStream.from(bytes) as ReadableStream, duplex: "half" };
 }
 
 /** How long to wait before the next attempt, with jitter; undefined: another attempt would do no good. */

@@ -74,6 +74,18 @@ describe("calls to vendors' APIs", () => {
     ]);
   });
 
+  test("bytes are sent as they come, and never twice", async () => {
+    async function* pieces(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from("one ");
+      yield Buffer.from("two");
+    }
+    answers = [{ status: 503 }, { status: 200 }];
+    const call = open().send({ method: "POST", path: "x", bytes: pieces(), idempotent: true });
+    expect((await failureOf(call)).facts.status).toBe(503);
+    await open().send({ method: "POST", path: "x", bytes: Buffer.from("three") });
+    expect(seen.map(({ body }) => body)).toEqual(["one two", "three"]);
+  });
+
   test("reads are repeated after passing failures, as long as the server asks for", async () => {
     answers = [{ status: 503 }, { status: 429, headers: { "retry-after": "3" } }];
     expect(await open().json(schema, { method: "GET", path: "x" })).toEqual({ n: 1 });

@@ -39,6 +39,7 @@ const CAPABILITIES: Capabilities = {
 export class DaytonaBackend implements SandboxBackend {
   readonly name = "daytona";
   readonly capabilities = CAPABILITIES;
+  readonly loads = ["daytona-snapshot"] as const;
   readonly #connection: DaytonaConnection;
   readonly #api: DaytonaApi;
   readonly #waiter: Waiter;
@@ -129,7 +130,8 @@ export class DaytonaBackend implements SandboxBackend {
     options: CallOptions,
   ): Promise<DaytonaHandle | undefined> {
     const known = this.#live.get(sandbox.id);
-    if (known !== undefined) return known;
+    if (known !== undefined && phaseOf(sandbox.state) === "running") return known;
+    known?.letGo("Daytona has stopped it.");
     let handle: DaytonaHandle | undefined;
     try {
       handle = this.#open(request, await this.#started(sandbox, options));

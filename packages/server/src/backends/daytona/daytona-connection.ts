@@ -9,6 +9,7 @@ import {
   DEFAULT_API_URL,
   DEFAULT_TIMING,
   DEFAULT_TOOLBOX_URL,
+  type HiddenValue,
 } from "./daytona-options.ts";
 
 /** Who asks whom: the control plane on one host, each sandbox's toolbox on another, the same headers for both. */
@@ -20,6 +21,7 @@ export class DaytonaConnection {
   readonly target: string | undefined;
   readonly organizationId: string | undefined;
   readonly #options: DaytonaOptions;
+  #key: Promise<HiddenValue> | undefined;
 
   constructor(options: DaytonaOptions) {
     this.#options = options;
@@ -40,17 +42,24 @@ export class DaytonaConnection {
   #http(baseUrl: string): HttpJson {
     return new HttpJson({
       baseUrl,
-      headers: (signal) => this.#headers(signal),
-      explain: explainFailure,
+      headers: () => this.#headers(),
+      explain: (failure) => {
+        // A key that was changed is read again at the next call.
+        if (failure.facts.status === 401) this.#key = undefined;
+        return explainFailure(failure);
+      },
       timeoutMs: this.timing.requestTimeoutMs,
       clock: this.clock,
     });
   }
 
-  async #headers(signal: AbortSignal): Promise<Record<string, string>> {
-    const key = await this.#options.apiKey({ signal });
+  async #headers(): Promise<Record<string, string>> {
+    const key = (this.#key ??= this.#options.apiKey());
+    key.catch(() => {
+      if (this.#key === key) this.#key = undefined;
+    });
     return {
-      authorization: `Bearer ${key.reveal()}`,
+      authorization: `Bearer ${(await key).reveal()}`,
       // Which of the user's organizations is meant: https://www.daytona.io/docs/en/api-keys/
       ...(this.organizationId === undefined ? {} : { "x-daytona-organization-id": this.organizationId }),
     };

@@ -19,6 +19,7 @@ import { PauseGate } from "../extension/pause-gate.ts";
 import type { DaytonaSandbox } from "./api-schemas.ts";
 import type { DaytonaApi } from "./daytona-api.ts";
 import type { DaytonaConnection } from "./daytona-connection.ts";
+import { vendorStatus } from "./daytona-errors.ts";
 import { DaytonaFiles } from "./files/daytona-files.ts";
 import { type Interior, lookInside, processTableOf, signalEverything } from "./interior.ts";
 import { Processes } from "./exec/processes.ts";
@@ -145,12 +146,11 @@ export class DaytonaHandle implements SandboxHandle {
   stop(): Promise<void> {
     return this.#changes.run(async () => {
       if (this.#end !== undefined) return;
-      const { api, waiter } = this.#parts;
-      const stopping = await api.stop(this.vendorId);
+      const stopping = await this.#askToStop();
       this.#finish({ reason: "destroyed", message: "it was stopped." });
       // The answer may still have the old state.
       const after = phaseOf(stopping.state) === "running" ? { ...stopping, state: "stopping" } : stopping;
-      await waitForPhase(waiter, after, ["resting"]);
+      await waitForPhase(this.#parts.waiter, after, ["resting"]);
     });
   }
 
@@ -166,6 +166,20 @@ export class DaytonaHandle implements SandboxHandle {
   /** Over for this process; what is at Daytona stays as it is. */
   letGo(message: string): void {
     this.#finish({ reason: "destroyed", message });
+  }
+
+  /** Daytona refuses to stop what has stopped by itself. */
+  async #askToStop(): Promise<DaytonaSandbox> {
+    const { api } = this.#parts;
+    try {
+      return await api.stop(this.vendorId);
+    } catch (thrown) {
+      const status = vendorStatus(thrown);
+      if (status !== 400 && status !== 409) throw thrown;
+      const now = await api.get(this.vendorId);
+      if (phaseOf(now.state) === "running") throw thrown;
+      return now;
+    }
   }
 
   async #save(options: SnapshotOptions): Promise<SnapshotPayload> {

@@ -6,8 +6,8 @@ export interface HiddenValue {
 }
 
 export interface DaytonaOptions {
-  /** Asked at the first call and whenever it is needed again, never kept. */
-  readonly apiKey: (options: { readonly signal: AbortSignal }) => Promise<HiddenValue>;
+  /** Asked at the first call, and again after Daytona has refused it. What it gives is kept hidden. */
+  readonly apiKey: () => Promise<HiddenValue>;
   readonly organizationId?: string;
   readonly apiUrl?: string;
   /** Absent: where each sandbox says that its toolbox is. */

@@ -3,6 +3,7 @@ import { inspect } from "node:util";
 import { SandboxerError } from "@sandboxer/protocol";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { DaytonaBackend } from "../../../src/backends/daytona/daytona-backend.ts";
+import { Secret } from "../../../src/secrets/secret.ts";
 import { errorCode } from "../contract/programs.ts";
 import { openBackend, openServer } from "./lab.ts";
 import { requestFor } from "./requests.ts";
@@ -153,6 +154,28 @@ describe("failures of Daytona", () => {
       expect(JSON.stringify(shown)).not.toContain(server.apiKey);
     }
     expect(failure.stack).not.toContain(server.apiKey);
+  });
+
+  test("a key that was changed is read again after it was refused, and not before", async () => {
+    let [key, reads] = ["old", 0];
+    const rotating = openBackend(server, {
+      apiKey: () => {
+        reads++;
+        return Promise.resolve(new Secret("daytona-api-key", key));
+      },
+    });
+    expect(await errorCode(rotating.acquire(requestFor()))).toBe("secret_unavailable");
+    key = server.apiKey;
+    const before = reads;
+    await rotating.acquire(requestFor());
+    expect(reads).toBe(before + 1);
+  });
+
+  test("stopping one that Daytona has stopped already is done", async () => {
+    const handle = await backend.acquire(requestFor());
+    server.plane.sandboxes[0]?.setState("stopped");
+    await handle.stop();
+    expect(await handle.ended).toMatchObject({ reason: "destroyed" });
   });
 
   test("a secret that cannot be had is an error of its own, and probe says so", async () => {

@@ -184,7 +184,7 @@ export class BridgeProcess implements ExtensionProcess {
         await this.#command(`i ${piece.toString("base64")}`);
       } else {
         const name = `piece-${this.#pieces++}`;
-        await this.#toolbox.files.upload(`${this.#folder}/${name}`, new Blob([new Uint8Array(piece)]));
+        await this.#toolbox.files.upload(`${this.#folder}/${name}`, piece);
         await this.#command(`f ${name}`);
       }
       await this.#taken.promise;

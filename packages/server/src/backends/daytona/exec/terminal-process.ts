@@ -64,15 +64,20 @@ export class TerminalProcess implements ExtensionProcess {
     // A line that is typed may have 4095 bytes; a file has no such limit.
     const script = `/tmp/.sandboxer-${randomUUID()}`;
     const start = `rm -f ${script}\nstty sane 2>/dev/null\nprintf '\\n${mark} %s\\n' $$\nexec ${shellCommand(argv)}\n`;
-    await toolbox.files.upload(script, new Blob([start]));
+    await toolbox.files.upload(script, Buffer.from(start));
     const request = { id: randomUUID(), rows, cols: columns, cwd: workingFolder };
     const envs = { TERM: "xterm-256color", ...env, [EXEC_VARIABLE]: "terminal" };
     const { sessionId } = await toolbox.createTerminal({ ...request, envs });
-    const socket = await toolbox.connectTerminal(sessionId);
-    const process = new TerminalProcess(toolbox, sessionId, socket, mark);
-    await socket.send(Buffer.from(` exec sh ${script}\n`));
-    await process.#started.promise;
-    return process;
+    try {
+      const socket = await toolbox.connectTerminal(sessionId);
+      const process = new TerminalProcess(toolbox, sessionId, socket, mark);
+      await socket.send(Buffer.from(` exec sh ${script}\n`));
+      await process.#started.promise;
+      return process;
+    } catch (thrown) {
+      await toolbox.deleteTerminal(sessionId).catch(() => {});
+      throw thrown;
+    }
   }
 
   get pid(): number {

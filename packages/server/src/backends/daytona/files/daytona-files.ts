@@ -58,10 +58,9 @@ export class DaytonaFiles implements SandboxFiles {
     options: { readonly mode?: number } = {},
   ): Promise<void> {
     await this.#at(path);
-    const parts = content instanceof Uint8Array ? [content] : await Array.fromAsync(content);
     await this.#requireFolder(posix.dirname(path));
     const made = options.mode !== undefined && !(await this.#exists(path));
-    await this.#toolbox.upload(path, new Blob(parts.map((part) => new Uint8Array(part))));
+    await this.#toolbox.upload(path, content);
     if (made && options.mode !== undefined) await this.#toolbox.setMode(path, options.mode);
   }
 

@@ -1,15 +1,6 @@
-import type {
-  Command,
-  ExecuteResponse,
-  FileInfo,
-  PtyCreateResponse,
-  Session,
-  SessionExecuteResponse,
-  SystemMetrics,
-  WorkDirResponse,
-} from "@daytona/toolbox-api-client";
 import { z } from "zod";
 
+/** What is read of the daemon's answers; `test/backends/daytona/vendor-types.test.ts` holds them to the vendor's types. */
 export const executeSchema = z.object({ exitCode: z.number().int().optional(), result: z.string() });
 export const workFolderSchema = z.object({ dir: z.string() });
 export const commandSchema = z.object({ id: z.string(), exitCode: z.number().int().nullish() });
@@ -30,16 +21,3 @@ export const fileInfoSchema = z.object({
 });
 
 export type ToolboxFile = z.output<typeof fileInfoSchema>;
-
-/** The type check fails here when the vendor's answers no longer fit what is read of them. */
-type Accepts<Schema extends z.ZodType, Answer extends z.input<Schema>> = Answer;
-export type CheckedAnswers = [
-  Accepts<typeof executeSchema, ExecuteResponse>,
-  Accepts<typeof workFolderSchema, WorkDirResponse>,
-  Accepts<typeof commandSchema, Command>,
-  Accepts<typeof sessionsSchema, Session[]>,
-  Accepts<typeof startedSchema, SessionExecuteResponse>,
-  Accepts<typeof ptySchema, PtyCreateResponse>,
-  Accepts<typeof metricsSchema, SystemMetrics>,
-  Accepts<typeof fileInfoSchema, FileInfo>,
-];

@@ -1,4 +1,3 @@
-import { posix } from "node:path";
 import { z } from "zod";
 import { SandboxerError, type ErrorCode } from "@sandboxer/protocol";
 import type { HttpJson, HttpRequest } from "../../../support/http-json.ts";
@@ -44,12 +43,9 @@ export class ToolboxFiles {
     return this.#try(path, () => this.#http.open(request));
   }
 
-  async upload(path: string, content: Blob): Promise<void> {
-    const form = new FormData();
-    form.append("file", content, posix.basename(path));
-    await this.#try(path, () =>
-      this.#http.send({ method: "POST", path: "/files/upload-v2", query: { path }, form, timeoutMs: 0 }),
-    );
+  /** Missing parents are made by the daemon. */
+  upload(path: string, bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
+    return this.#send(path, { method: "POST", path: "/files/upload-v2", query: { path }, bytes, timeoutMs: 0 });
   }
 
   /** Parents too, and one that is there already is no error. */

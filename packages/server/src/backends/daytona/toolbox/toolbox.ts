@@ -33,8 +33,14 @@ export class Toolbox {
     return this.#http.json(workFolderSchema, { method: "GET", path: "/work-dir", signal });
   }
 
-  metrics(): Promise<z.output<typeof metricsSchema>> {
-    return this.#http.json(metricsSchema, { method: "GET", path: "/system/metrics" });
+  /** Older daemons have no numbers. */
+  async metrics(): Promise<z.output<typeof metricsSchema>> {
+    try {
+      return await this.#http.json(metricsSchema, { method: "GET", path: "/system/metrics" });
+    } catch (thrown) {
+      if (vendorStatus(thrown) === 404) return {};
+      throw thrown;
+    }
   }
 
   /**

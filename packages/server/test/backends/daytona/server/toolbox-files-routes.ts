@@ -71,16 +71,21 @@ async function download(files: SandboxFiles, request: SeenRequest): Promise<Answ
   return { status: 206, headers, bytes: files.read(path, { offset, length: last - offset + 1 }) };
 }
 
-/** Missing folders are made on the way. */
+/** A form with a file, or the bytes themselves. Missing folders are made on the way. */
 async function upload(files: SandboxFiles, request: SeenRequest): Promise<Answer> {
   const path = parameter(request, "path");
   const type = request.headers["content-type"] ?? "";
-  const form = await new Response(new Uint8Array(request.body), { headers: { "content-type": type } }).formData();
+  const content = type.startsWith("multipart/form-data") ? await fieldOf(request.body, type) : request.body;
+  await files.makeFolder(posix.dirname(path), { parents: true });
+  await files.write(path, content);
+  return { status: 200, json: { name: posix.basename(path), path, type: "file" } };
+}
+
+async function fieldOf(body: Buffer, type: string): Promise<Uint8Array> {
+  const form = await new Response(new Uint8Array(body), { headers: { "content-type": type } }).formData();
   const file = form.get("file");
   if (!(file instanceof File)) throw new Refusal(400, "http: no such file");
-  await files.makeFolder(posix.dirname(path), { parents: true });
-  await files.write(path, new Uint8Array(await file.arrayBuffer()));
-  return { status: 200, json: { name: file.name, path, type: "file" } };
+  return new Uint8Array(await file.arrayBuffer());
 }
 
 async function remove(files: SandboxFiles, request: SeenRequest): Promise<Answer> {
