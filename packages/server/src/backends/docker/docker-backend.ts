@@ -27,6 +27,8 @@ import { sandboxConfig } from "./sandbox-config.ts";
 
 const START_TIMEOUT_MS = 60_000;
 
+const LOADS = ["docker-image-tar", "workspace-tar"] as const;
+
 export interface DockerBackendOptions {
   readonly engine: DockerEngine;
   readonly agentPath: string;
@@ -56,6 +58,7 @@ export interface DockerBackendOptions {
 export class DockerBackend implements SandboxBackend {
   readonly name = "docker";
   readonly capabilities: Capabilities;
+  readonly loads = LOADS;
   readonly #options: DockerBackendOptions;
   readonly #info: EngineInfo;
   readonly #images: DockerImages;

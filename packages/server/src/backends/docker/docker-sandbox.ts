@@ -77,6 +77,21 @@ export class DockerSandbox implements SandboxHandle {
     return this.#parts.agent.rootFiles;
   }
 
+  get rawFiles(): AgentFiles {
+    return this.#parts.agent.rawFiles;
+  }
+
+  async whileFrozen<Result>(work: () => Promise<Result>): Promise<Result> {
+    const { agent } = this.#parts;
+    await agent.freezeProcesses();
+    try {
+      return await work();
+    } finally {
+      // Of one that has ended meanwhile there is nothing to let go.
+      await agent.thawProcesses().catch(() => {});
+    }
+  }
+
   exec(command: ExecCommand, options?: CallOptions): Promise<SandboxProcess> {
     return this.#parts.agent.exec(command, options);
   }

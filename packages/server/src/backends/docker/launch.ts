@@ -106,7 +106,8 @@ function openSandbox(
     onEnd: () => void sandbox.expectEnd(),
   });
   const sandbox: DockerSandbox = new DockerSandbox({
-    sandboxId: request.sandboxId,
+    // Who asks by a key does not know the id of what is there.
+    sandboxId: container.Config.Labels[Label.sandboxId] ?? request.sandboxId,
     containerId: container.Id,
     engine: pad.engine,
     agent,

@@ -16,7 +16,8 @@ describeDocker("resume across processes", (service) => {
     expect(await lab.state(container)).toBe("exited");
 
     const second = await runProcess({ ...order(key), write: "from the second", end: "close" });
-    expect(second).toMatchObject({ tier: "resumed", marker: "from the first", processes: [] });
+    const { sandboxId } = first;
+    expect(second).toMatchObject({ tier: "resumed", sandboxId, marker: "from the first", processes: [] });
     const third = await runProcess({ ...order(key), end: "close" });
     expect(third).toMatchObject({ tier: "resumed", marker: "from the second" });
     expect(await lab.containersOf(key)).toEqual([container]);

@@ -24,7 +24,7 @@ export interface ServerProcessOptions {
   readonly flags?: readonly string[];
 }
 
-/** `sandboxer serve` as a process of its own, over gVisor. */
+/** `sandboxer serve` as a process of its own, over gVisor unless its flags say otherwise. */
 export class ServerProcess {
   readonly url: string;
   readonly dataHome: string;
@@ -42,12 +42,9 @@ export class ServerProcess {
 
   static async start(options: ServerProcessOptions = {}): Promise<ServerProcess> {
     const dataHome = options.dataHome ?? (await temporaryFolder());
-    const engine = [
-      "--runsc",
-      process.env["SANDBOXER_TEST_RUNSC"] ?? "",
-      "--platform",
-      process.env["SANDBOXER_TEST_PLATFORM"] ?? "auto",
-    ];
+    const runsc = process.env["SANDBOXER_TEST_RUNSC"];
+    const platform = process.env["SANDBOXER_TEST_PLATFORM"] ?? "auto";
+    const engine = runsc === undefined ? [] : ["--runsc", runsc, "--platform", platform];
     const store = options.store === undefined ? [] : ["--store", options.store];
     const child = spawn(
       process.execPath,
