@@ -44,6 +44,7 @@ export async function execInService(
     stderr: child.stderr,
     exited: closed.then((code) => exitOf(connection, code)),
     signal: (signal, scope) => sendSignal(connection, project, report.pid, signal, scope),
+    hasEnded: () => hasEnded(connection, project, report.pid),
     abandon: () => {
       child.kill();
       child.stdout.destroy();
@@ -109,7 +110,10 @@ async function exitOf(
   return { code, signal: undefined };
 }
 
-/** Every process that `compose exec` starts leads a group of its own. One that is gone needs no signal. */
+/**
+ * Every process that `compose exec` starts leads a group of its own. Detached: Docker tells of no end in a container while
+ * the output of a process that has ended there is unread, and so it may be with the one that gets the signal.
+ */
 async function sendSignal(
   connection: SshConnection,
   project: ComposeProject,
@@ -118,9 +122,27 @@ async function sendSignal(
   scope: "process" | "group",
 ): Promise<void> {
   const target = scope === "group" ? `-${pid}` : String(pid);
-  const inside = `kill -${signal} ${target} 2>/dev/null || ! kill -0 ${target}`;
-  const body = `compose exec -T "$service" sh -c ${quoteOnOneLine(inside)} < /dev/null`;
+  const body = `compose exec -d "$service" sh -c ${quoteOnOneLine(`kill -${signal} ${target}`)} < /dev/null >&2`;
   await runRemote(connection, scriptFor(project, body));
+}
+
+/** By what the question prints; its own end may be held up, for the reason above. */
+async function hasEnded(connection: SshConnection, project: ComposeProject, pid: number): Promise<boolean> {
+  const question = `if kill -0 ${pid} 2> /dev/null; then echo alive; else echo ended; fi`;
+  const child = connection.start(composeArgv(project, ["exec", "-T", project.service, "sh", "-c", question]));
+  child.on("error", () => {});
+  child.stdin.on("error", () => {}).end();
+  child.stderr.resume();
+  try {
+    let said = "";
+    for await (const data of child.stdout as AsyncIterable<Buffer>) {
+      said += data.toString("latin1");
+      if (said.includes("\n")) return said.startsWith("ended");
+    }
+    return false;
+  } finally {
+    child.kill();
+  }
 }
 
 function composeArgv(project: ComposeProject, args: readonly string[]): string[] {

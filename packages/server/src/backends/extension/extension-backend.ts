@@ -25,6 +25,7 @@ export interface ExtensionBackendOptions {
 export class ExtensionBackend implements SandboxBackend {
   readonly name: string;
   readonly capabilities: Capabilities;
+  readonly capturesWorkspace: boolean;
   readonly #extension: SandboxExtension;
   readonly #records: HandleRecords;
   readonly #live = new Set<ExtensionSandbox>();
@@ -33,6 +34,7 @@ export class ExtensionBackend implements SandboxBackend {
     this.name = extension.name;
     this.#extension = extension;
     this.#records = new HandleRecords(options.handlesDirectory);
+    this.capturesWorkspace = canSnapshot(extension) && kindOf(extension) === "workspace-tar";
     this.capabilities = capabilitiesOf(extension, this.#records.kept);
   }
 

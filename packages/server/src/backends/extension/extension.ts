@@ -103,6 +103,11 @@ export interface ExtensionProcess {
   /** Rejects when what became of it cannot be known, as after the loss of a connection. */
   readonly exited: Promise<{ readonly code: number | undefined; readonly signal: number | undefined }>;
   signal(signal: number, scope: "process" | "group"): Promise<void>;
+  /**
+   * Whether it has ended, asked while its output waits for room. For providers where the unread output of a process that
+   * has ended holds up others: what is left of it, which is finite, is then taken out of the way.
+   */
+  hasEnded?(): Promise<boolean>;
   /** Lets go of it: nobody reads any more. The process itself may live on until the sandbox ends. */
   abandon(): void;
 }

@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { OutputBounds, OutputChunk, ProcessExit, SandboxProcess } from "../backend.ts";
 import { SerialQueue } from "../../support/serial-queue.ts";
@@ -7,6 +8,10 @@ import type { ExtensionProcess } from "./extension.ts";
 import { followLog, type ReaderSlot } from "./follow-log.ts";
 
 const MAX_SIGNAL = 64;
+/** What the pipes between a process and this server hold is less. */
+const MAX_ASIDE_BYTES = 64 << 20;
+const ASK_AFTER_MS = 250;
+const ASK_AT_MOST_AFTER_MS = 5000;
 
 /** What a process needs to know of its sandbox. */
 export interface ProcessHome {
@@ -28,6 +33,7 @@ export class LoggedProcess implements SandboxProcess {
   readonly #stdin = new SerialQueue();
   readonly #ending = Promise.withResolvers<ProcessExit>();
   #exit: ProcessExit | undefined;
+  #askAfterMs = ASK_AFTER_MS;
   #lost: unknown;
 
   constructor(key: string, process: ExtensionProcess, home: ProcessHome) {
@@ -87,7 +93,10 @@ export class LoggedProcess implements SandboxProcess {
     if (!Number.isInteger(signal) || signal < 0 || signal > MAX_SIGNAL) {
       throw new SandboxerError("bad_request", `There is no signal ${signal}.`);
     }
-    if (this.#exit === undefined) await this.#process.signal(signal, scope);
+    if (this.#exit !== undefined) return;
+    await this.#process.signal(signal, scope);
+    this.#askAfterMs = ASK_AFTER_MS;
+    this.#log.notify();
   }
 
   async resize(): Promise<void> {
@@ -124,17 +133,41 @@ export class LoggedProcess implements SandboxProcess {
     }
   }
 
-  /** No faster than the log has room: the stream, and so the process, waits. */
+  /** No faster than the log has room: the stream, and so the process, waits. What is left of one that ended is set aside. */
   async #pump(name: OutputStream, stream: Readable): Promise<void> {
+    const aside: Uint8Array[] = [];
+    let asideBytes = 0;
     for await (const data of stream as AsyncIterable<Uint8Array>) {
-      let left = data;
-      for (;;) {
-        left = left.subarray(this.#log.append(name, left));
-        if (left.length === 0) break;
-        if (this.#home.failure() !== undefined) return;
-        await this.#log.changed();
-      }
+      const left = aside.length > 0 && asideBytes < MAX_ASIDE_BYTES ? data : await this.#append(name, data, true);
+      if (left.length > 0) aside.push(left);
+      asideBytes += left.length;
     }
+    for (const data of aside) await this.#append(name, data, false);
+  }
+
+  /** Gives what is left when the sandbox, or with `mayStop` the process, has ended before there was room. */
+  async #append(name: OutputStream, data: Uint8Array, mayStop: boolean): Promise<Uint8Array> {
+    let left = data;
+    for (;;) {
+      left = left.subarray(this.#log.append(name, left));
+      if (left.length === 0 || this.#home.failure() !== undefined) return left;
+      if (await this.#roomOrEnd(mayStop)) return left;
+    }
+  }
+
+  /** Waits for room; true when the process turns out to have ended meanwhile. Asked less and less often. */
+  async #roomOrEnd(mayStop: boolean): Promise<boolean> {
+    if (this.#process.hasEnded === undefined || !mayStop) {
+      await this.#log.changed();
+      return false;
+    }
+    const over = new AbortController();
+    const waited = delay(this.#askAfterMs, false, { signal: over.signal, ref: false }).catch(() => true);
+    const changed = await Promise.race([waited, this.#log.changed().then(() => true)]);
+    over.abort();
+    if (changed) return false;
+    this.#askAfterMs = Math.min(this.#askAfterMs * 2, ASK_AT_MOST_AFTER_MS);
+    return this.#process.hasEnded().catch(() => false);
   }
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { debianPrograms } from "../../services/debian-programs.ts";
 import { startSshServer } from "../../services/ssh-server.ts";
-import { bash, run, start, eventually, readText, errorCode } from "../contract/programs.ts";
+import { bash, finish, run, start, eventually, readText, errorCode } from "../contract/programs.ts";
 import { throughStore } from "../through-store.ts";
 import { describeServices, Lab, requestFor } from "./fixture.ts";
 import { docker, hostState } from "./host-state.ts";
@@ -84,6 +84,22 @@ describeServices("a compose-ssh sandbox", (services) => {
     expect(await errorCode(handle.ping())).toBe("sandbox_failed");
     await handle.destroy();
     expect(await hostState(services, base)).toEqual([]);
+  });
+
+  test("a process that has ended with its output unread holds up no other", async () => {
+    const { placement } = await place();
+    const handle = await lab.backend().acquire(requestFor(await lab.repository(), placement));
+    const killed = await start(handle, bash("yes for ever"));
+    const done = await start(handle, bash("yes 0123456789abcde | head -c 4194304"));
+    for (const process of [killed, done]) {
+      await eventually(async () => (await process.bounds()).end >= 1 << 20, "a log that is full");
+    }
+    await killed.signal(9, "group");
+    expect((await run(handle, bash("echo other"))).stdout).toBe("other\n");
+    expect([killed.exit, done.exit]).toEqual([undefined, undefined]);
+    expect((await finish(done)).exit).toMatchObject({ code: 0, outputEnd: 4 << 20 });
+    expect((await finish(killed)).exit).toMatchObject({ signal: 9 });
+    await handle.destroy();
   });
 
   test("a host that has docker-compose and not the plugin will do", async () => {
