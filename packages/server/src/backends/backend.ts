@@ -9,6 +9,15 @@ import type { CallOptions } from "../support/call-options.ts";
 export interface SandboxBackend {
   readonly name: string;
   readonly capabilities: Capabilities;
+  /**
+   * The kinds of snapshots that `acquireFromSnapshot` takes, whoever made them; absent: only what it made itself. Portable
+   * captures of a workspace are not among them: the manager unpacks those into a fresh sandbox.
+   */
+  readonly loads?: readonly SnapshotKind[];
+  /** Its filesystem snapshots are portable captures: their member `workspace.tar.gz` is the workspace. */
+  readonly capturesWorkspace?: boolean;
+  /** The folder of its sandboxes that a portable capture holds; absent: `/workspace`. */
+  readonly workspaceFolder?: string;
 
   /** Whether sandboxes can be made here and now. Never throws. */
   probe(): Promise<Health>;
@@ -137,6 +146,10 @@ export interface SandboxHandle {
   /** Every process inside, whoever started it, but the agent. */
   processTable(): Promise<readonly ProcessTableEntry[]>;
   readonly files: SandboxFiles;
+  /** All files, for portable captures; absent: `files` has to do, with the rights of the user and names in UTF-8. */
+  readonly rawFiles?: RawFiles;
+  /** Does something while nothing inside goes on but what answers for files; absent: files may change meanwhile. */
+  whileFrozen?<Result>(work: () => Promise<Result>): Promise<Result>;
   /** A byte stream to a port on the loopback interface inside; `backend_unavailable` when nobody listens. */
   connect(port: number): Promise<SandboxConnection>;
 
@@ -274,6 +287,18 @@ export interface SandboxFiles {
   makeSymlink(target: string, path: string): Promise<void>;
   /** Does not follow a link: of one, only the time can be set. */
   set(path: string, attributes: { readonly mode?: number; readonly modifiedNs?: bigint }): Promise<void>;
+}
+
+/** Files with the rights of root. Each character of a name, a path or a link's target is one byte (latin1). */
+export interface RawFiles extends SandboxFiles {
+  set(
+    path: string,
+    attributes: {
+      readonly mode?: number;
+      readonly modifiedNs?: bigint;
+      readonly owner?: { readonly uid: number; readonly gid: number };
+    },
+  ): Promise<void>;
 }
 
 export interface SandboxConnection {

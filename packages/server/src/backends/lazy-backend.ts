@@ -5,6 +5,7 @@ import type {
   Health,
   SandboxBackend,
   SandboxHandle,
+  SnapshotKind,
   SnapshotPayload,
 } from "./backend.ts";
 import type { CallOptions } from "../support/call-options.ts";
@@ -14,6 +15,8 @@ export interface BackendProvider {
   readonly name: string;
   /** What it can do at most; once it is open, it says itself. */
   readonly capabilities: Capabilities;
+  readonly loads?: readonly SnapshotKind[];
+  readonly capturesWorkspace?: boolean;
   open(): Promise<SandboxBackend>;
 }
 
@@ -31,6 +34,14 @@ export class LazyBackend implements SandboxBackend {
 
   get capabilities(): Capabilities {
     return this.#opened?.capabilities ?? this.#provider.capabilities;
+  }
+
+  get loads(): readonly SnapshotKind[] {
+    return this.#opened?.loads ?? this.#provider.loads ?? [];
+  }
+
+  get capturesWorkspace(): boolean {
+    return this.#opened?.capturesWorkspace ?? this.#provider.capturesWorkspace ?? false;
   }
 
   async probe(): Promise<Health> {

@@ -46,6 +46,7 @@ export function dockerProvider(config: ServerConfig, defaults: DockerDefaults): 
       selfHosted: true,
       outlivesServer: true,
     },
+    loads: ["docker-image-tar", "workspace-tar"],
     open: async () => {
       await recover(config);
       const agentPath = await findAgentPath(config, () => {});

@@ -34,6 +34,7 @@ function builtIn(config: ServerConfig): readonly BackendProvider[] {
         network: true,
         selfHosted: true,
       },
+      capturesWorkspace: true,
       open: async () => {
         const { ComposeSshExtension } = await import("../backends/compose-ssh/compose-ssh-extension.ts");
         const { ExtensionBackend } = await import("../backends/extension/extension-backend.ts");

@@ -29,6 +29,8 @@ export interface AgentClientOptions {
 export class AgentClient {
   readonly files: AgentFiles;
   readonly rootFiles: AgentFiles;
+  /** As root, with names of any bytes. */
+  readonly rawFiles: AgentFiles;
   readonly #connection: AgentConnection;
   readonly #options: AgentClientOptions;
   readonly #processes = new Map<number, AgentProcess>();
@@ -50,6 +52,7 @@ export class AgentClient {
     );
     this.files = new AgentFiles(this.#connection, "user");
     this.rootFiles = new AgentFiles(this.#connection, "root");
+    this.rawFiles = new AgentFiles(this.#connection, "root", "latin1");
   }
 
   /** First words with a fresh agent. */

@@ -1,8 +1,8 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import type { FileEntry, SandboxFiles } from "../backend.ts";
+import type { FileEntry, RawFiles } from "../backend.ts";
 import type { AgentConnection } from "./agent-connection.ts";
 import { Request } from "./frame-types.ts";
-import { MalformedFrameError, PayloadWriter, type PayloadReader } from "./payload.ts";
+import { MalformedFrameError, PayloadWriter, type PayloadReader, type StringEncoding } from "./payload.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 /** A folder is listed in memory; whoever fills one inside must not fill the server's. */
@@ -27,24 +27,28 @@ export interface FileAttributes {
 }
 
 /** Files inside a sandbox through its agent: as the sandbox's user for clients, as root for snapshots. */
-export class AgentFiles implements SandboxFiles {
+export class AgentFiles implements RawFiles {
   readonly #connection: AgentConnection;
   readonly #asRoot: number;
+  readonly #names: StringEncoding;
 
-  constructor(connection: AgentConnection, identity: "user" | "root") {
+  constructor(connection: AgentConnection, identity: "user" | "root", names: StringEncoding = "utf8") {
     this.#connection = connection;
     this.#asRoot = identity === "root" ? 1 : 0;
+    this.#names = names;
   }
 
   async stat(path: string): Promise<AgentFileEntry> {
-    return this.#connection.ask(Request.fileStat, this.#start().string(checked(path)), readEntry);
+    return this.#connection.ask(Request.fileStat, this.#start().string(checked(path), this.#names), (reply) =>
+      readEntry(reply, this.#names),
+    );
   }
 
   async list(path: string): Promise<readonly AgentFileEntry[]> {
     const entries: AgentFileEntry[] = [];
     for (let more = true; more;) {
-      const payload = this.#start().u32(entries.length).string(checked(path));
-      const page = await this.#connection.ask(Request.fileList, payload, readPage);
+      const payload = this.#start().u32(entries.length).string(checked(path), this.#names);
+      const page = await this.#connection.ask(Request.fileList, payload, (reply) => readPage(reply, this.#names));
       for (const entry of page.entries) entries.push(entry);
       more = page.more;
       if (entries.length <= MAX_ENTRIES) continue;
@@ -58,7 +62,7 @@ export class AgentFiles implements SandboxFiles {
     const end = options.length === undefined ? Number.POSITIVE_INFINITY : offset + options.length;
     while (offset < end) {
       const length = Math.min(CHUNK_BYTES, end - offset);
-      const payload = this.#start().u64(offset).u32(length).string(checked(path));
+      const payload = this.#start().u64(offset).u32(length).string(checked(path), this.#names);
       const data = await this.#connection.ask(Request.fileRead, payload, (reply) => readContent(reply, length));
       if (data.length === 0) return;
       offset += data.length;
@@ -76,7 +80,10 @@ export class AgentFiles implements SandboxFiles {
       const payload = this.#start()
         .u8(flags)
         .u32(options.mode ?? 0o644);
-      await this.#connection.request(Request.fileWrite, payload.u64(offset).string(checked(path)).bytes(data));
+      await this.#connection.request(
+        Request.fileWrite,
+        payload.u64(offset).string(checked(path), this.#names).bytes(data),
+      );
       offset += data.length;
     };
     await put(new Uint8Array(), WriteFlag.create | WriteFlag.truncate);
@@ -91,22 +98,28 @@ export class AgentFiles implements SandboxFiles {
     const payload = this.#start()
       .u8(options.parents === true ? 1 : 0)
       .u32(options.mode ?? 0o755);
-    await this.#connection.request(Request.fileMakeFolder, payload.string(checked(path)));
+    await this.#connection.request(Request.fileMakeFolder, payload.string(checked(path), this.#names));
   }
 
   async remove(path: string, options: { recursive?: boolean } = {}): Promise<void> {
     const payload = this.#start()
       .u8(options.recursive === true ? 1 : 0)
-      .string(checked(path));
+      .string(checked(path), this.#names);
     await this.#connection.request(Request.fileRemove, payload, { timeoutMs: 300_000 });
   }
 
   async rename(from: string, to: string): Promise<void> {
-    await this.#connection.request(Request.fileRename, this.#start().string(checked(from)).string(checked(to)));
+    await this.#connection.request(
+      Request.fileRename,
+      this.#start().string(checked(from), this.#names).string(checked(to), this.#names),
+    );
   }
 
   async makeSymlink(target: string, path: string): Promise<void> {
-    await this.#connection.request(Request.fileSymlink, this.#start().string(target).string(checked(path)));
+    await this.#connection.request(
+      Request.fileSymlink,
+      this.#start().string(target, this.#names).string(checked(path), this.#names),
+    );
   }
 
   async set(path: string, attributes: FileAttributes): Promise<void> {
@@ -121,7 +134,7 @@ export class AgentFiles implements SandboxFiles {
       .u32(attributes.owner?.uid ?? 0)
       .u32(attributes.owner?.gid ?? 0)
       .i64(attributes.modifiedNs ?? 0n);
-    await this.#connection.request(Request.fileSet, payload.string(checked(path)));
+    await this.#connection.request(Request.fileSet, payload.string(checked(path), this.#names));
   }
 
   #start(): PayloadWriter {
@@ -129,9 +142,9 @@ export class AgentFiles implements SandboxFiles {
   }
 }
 
-function readPage(reply: PayloadReader): { more: boolean; entries: AgentFileEntry[] } {
+function readPage(reply: PayloadReader, names: StringEncoding): { more: boolean; entries: AgentFileEntry[] } {
   const more = reply.u8() === 1;
-  const entries = reply.list(() => readEntry(reply));
+  const entries = reply.list(() => readEntry(reply, names));
   if (more && entries.length === 0) throw new MalformedFrameError("an empty page of a folder");
   return { more, entries };
 }
@@ -142,14 +155,14 @@ function readContent(reply: PayloadReader, atMost: number): Buffer {
   return data;
 }
 
-function readEntry(reply: PayloadReader): AgentFileEntry {
+function readEntry(reply: PayloadReader, names: StringEncoding): AgentFileEntry {
   const kindLetter = String.fromCharCode(reply.u8());
   const [mode, uid, gid] = [reply.u32(), reply.u32(), reply.u32()];
   const sizeBytes = reply.u64();
   const modifiedNs = reply.i64();
   const [device, inode, links] = [reply.u64Exact(), reply.u64Exact(), reply.u32()];
-  const name = reply.string();
-  const target = reply.string();
+  const name = reply.string(names);
+  const target = reply.string(names);
   return {
     name,
     kind: KINDS[kindLetter] ?? "other",

@@ -1,5 +1,8 @@
 import { Buffer } from "node:buffer";
 
+/** In latin1 each character is one byte, so that names of any bytes survive. */
+export type StringEncoding = "utf8" | "latin1";
+
 /** Builds the payload of a frame; field order is that of agent/PROTOCOL.md. */
 export class PayloadWriter {
   #parts: Buffer[] = [];
@@ -37,8 +40,8 @@ export class PayloadWriter {
     return this;
   }
 
-  string(value: string): this {
-    const bytes = Buffer.from(value, "utf8");
+  string(value: string, encoding: StringEncoding = "utf8"): this {
+    const bytes = Buffer.from(value, encoding);
     return this.u32(bytes.length).bytes(bytes);
   }
 
@@ -93,8 +96,8 @@ export class PayloadReader {
     return this.#take(8).readBigInt64LE();
   }
 
-  string(): string {
-    return this.#take(this.u32()).toString("utf8");
+  string(encoding: StringEncoding = "utf8"): string {
+    return this.#take(this.u32()).toString(encoding);
   }
 
   rest(): Buffer {

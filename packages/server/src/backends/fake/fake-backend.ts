@@ -6,6 +6,7 @@ import type {
   SandboxBackend,
   SandboxHandle,
   SandboxSpec,
+  SnapshotKind,
   SnapshotPayload,
 } from "../backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
@@ -17,6 +18,10 @@ import { Machine } from "./machine/machine.ts";
 import type { MachineState } from "./machine/machine-state.ts";
 
 export interface FakeBackendOptions {
+  /** Another name, for a second one beside the first. */
+  readonly name?: string;
+  /** The kinds of snapshots that it loads; absent: its own. */
+  readonly loads?: readonly SnapshotKind[];
   readonly clock?: Clock;
   /** Written into snapshots and compared before one is loaded. */
   readonly engineVersion?: string;
@@ -47,8 +52,9 @@ interface Place {
  * and `memoryBytes` have nothing to act on. At most 256 started processes are kept, 1 MiB of unread output for each.
  */
 export class FakeBackend implements SandboxBackend {
-  readonly name = "fake";
+  readonly name: string;
   readonly capabilities: Capabilities;
+  readonly loads: readonly SnapshotKind[];
   readonly faults: Faults;
   readonly #clock: Clock;
   readonly #engine: FakeEngine;
@@ -56,6 +62,8 @@ export class FakeBackend implements SandboxBackend {
   readonly #stopped = new Map<string, Machine>();
 
   constructor(options: FakeBackendOptions = {}) {
+    this.name = options.name ?? "fake";
+    this.loads = options.loads ?? ["fake-state"];
     this.#clock = options.clock ?? systemClock;
     this.faults = options.faults ?? new Faults(this.#clock);
     this.capabilities = { ...CAPABILITIES, ...options.capabilities };

@@ -27,6 +27,8 @@ import type { Platform } from "./runsc.ts";
 import { parseSavedSpec } from "./saved-spec.ts";
 import { PipeSupply } from "./stdio-pipes.ts";
 
+const LOADS = ["gvisor-checkpoint", "workspace-tar"] as const;
+
 export interface GvisorBackendOptions {
   readonly engine: { readonly path: string; readonly version: string; readonly sha256: string };
   readonly platform: Platform;
@@ -52,6 +54,7 @@ interface Machine {
 export class GvisorBackend implements SandboxBackend {
   readonly name = "gvisor";
   readonly capabilities: Capabilities;
+  readonly loads = LOADS;
   readonly #options: GvisorBackendOptions;
   readonly #machine: Machine;
   readonly #images: ImageResolver;

@@ -105,6 +105,20 @@ export class GvisorSandbox implements SandboxHandle {
     return this.#parts.agent.rootFiles;
   }
 
+  get rawFiles(): AgentFiles {
+    return this.#parts.agent.rawFiles;
+  }
+
+  async whileFrozen<Result>(work: () => Promise<Result>): Promise<Result> {
+    await this.#stillness.freeze();
+    try {
+      return await work();
+    } finally {
+      // Of one that has ended meanwhile there is nothing to let go.
+      await this.#stillness.release().catch(() => {});
+    }
+  }
+
   exec(command: ExecCommand, options?: CallOptions): Promise<SandboxProcess> {
     return this.#parts.agent.exec(command, options);
   }
