@@ -1,32 +1,13 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { describe, expect, test } from "vitest";
-import type { SandboxHandle } from "../../src/backends/backend.ts";
-import type { FakeBackend } from "../../src/backends/fake/index.ts";
 import type { ObjectStore } from "../../src/store/store.ts";
 import { eventually } from "../websocket/support/eventually.ts";
 import { startTestServer, type TestServer } from "../websocket/support/test-server.ts";
+import { absentableStore } from "./support/absentable-store.ts";
+import { stillnessWatch } from "./support/stillness-watch.ts";
 
 const DURABLE = { enable_checkpoint: true };
 const HANDOFF = { ...DURABLE, enable_sandbox_handoff: true };
-
-/** A store that a test takes away and brings back. */
-function absentableStore(): { away: boolean; wrapStore: (store: ObjectStore) => ObjectStore } {
-  const state = {
-    away: false,
-    wrapStore: (store: ObjectStore): ObjectStore =>
-      new Proxy(store, {
-        get: (target, name) => {
-          const method = Reflect.get(target, name) as unknown;
-          if (typeof method !== "function") return method;
-          return (...args: unknown[]) => {
-            if (state.away) throw new SandboxerError("store_unavailable", "the store is away");
-            return Reflect.apply(method, target, args) as unknown;
-          };
-        },
-      }),
-  };
-  return state;
-}
 
 type Swap = () => ReturnType<ObjectStore["swapCell"]>;
 
@@ -44,38 +25,6 @@ function aroundHeadSwaps(around: (swap: Swap) => ReturnType<Swap>): (store: Obje
         };
       },
     });
-}
-
-/** Whether each sandbox is held still, by the calls that the manager made last. */
-function stillnessWatch(): { still: Map<string, boolean>; wrapBackend: (backend: FakeBackend) => FakeBackend } {
-  const still = new Map<string, boolean>();
-  const watch = (handle: SandboxHandle): SandboxHandle => {
-    const pause = handle.pause.bind(handle);
-    const resume = handle.resume.bind(handle);
-    handle.pause = async () => {
-      await pause();
-      still.set(handle.sandboxId, true);
-    };
-    handle.resume = async () => {
-      await resume();
-      still.set(handle.sandboxId, false);
-    };
-    return handle;
-  };
-  const wrapBackend = (backend: FakeBackend): FakeBackend =>
-    new Proxy(backend, {
-      get: (target, name) => {
-        const value: unknown = Reflect.get(target, name, target);
-        if (typeof value !== "function") return value;
-        return (...parameters: unknown[]) => {
-          const result: unknown = Reflect.apply(value, target, parameters);
-          return name === "acquire" || name === "acquireFromSnapshot"
-            ? (result as Promise<SandboxHandle>).then(watch)
-            : result;
-        };
-      },
-    });
-  return { still, wrapBackend };
 }
 
 async function declareDead(server: TestServer): Promise<void> {
