@@ -26,7 +26,6 @@ import { resumeContainer } from "./resume.ts";
 import { sandboxConfig } from "./sandbox-config.ts";
 
 const START_TIMEOUT_MS = 60_000;
-
 const LOADS = ["docker-image-tar", "workspace-tar"] as const;
 
 export interface DockerBackendOptions {

@@ -81,15 +81,8 @@ export class DockerSandbox implements SandboxHandle {
     return this.#parts.agent.rawFiles;
   }
 
-  async whileFrozen<Result>(work: () => Promise<Result>): Promise<Result> {
-    const { agent } = this.#parts;
-    await agent.freezeProcesses();
-    try {
-      return await work();
-    } finally {
-      // Of one that has ended meanwhile there is nothing to let go.
-      await agent.thawProcesses().catch(() => {});
-    }
+  whileFrozen<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#whileAlive(this.#stillness.whileFrozen(this.#parts.agent, work));
   }
 
   exec(command: ExecCommand, options?: CallOptions): Promise<SandboxProcess> {

@@ -71,7 +71,11 @@ export async function joinContainer(
     const waiting = { timeoutMs: TAKE_OVER_TIMEOUT_MS, signal: options.signal };
     const output = await resync(attachment.input, attachment.output, token, waiting);
     const { agent, sandbox } = openSandbox(pad, container, request, attachment, output);
-    return await answering(sandbox, () => agent.rejoined(waiting));
+    return await answering(sandbox, async () => {
+      await agent.rejoined(waiting);
+      // Whoever was here before may have died while it read files.
+      await agent.thawProcesses();
+    });
   } catch (error) {
     attachment.close();
     throw error;

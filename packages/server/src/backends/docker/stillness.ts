@@ -1,4 +1,5 @@
 import { SerialQueue } from "../../support/serial-queue.ts";
+import type { AgentClient } from "../agent/agent-client.ts";
 import type { DockerEngine } from "./engine/docker-engine.ts";
 
 /** Who wants a container to stand still: its user, or a save. The engine refuses to pause what is paused. */
@@ -47,6 +48,22 @@ export class Stillness {
       } catch (error) {
         if (!this.#held) await this.#unpause().catch(() => {});
         throw error;
+      }
+    });
+  }
+
+  /** Does something while only the agent goes on, which answers for files. Afterwards it is as it was. */
+  whileFrozen<Result>(agent: AgentClient, work: () => Promise<Result>): Promise<Result> {
+    return this.#steps.run(async () => {
+      const wasPaused = this.#paused;
+      await this.#unpause();
+      try {
+        await agent.freezeProcesses();
+        return await work();
+      } finally {
+        // Of one that has ended meanwhile there is nothing to let go.
+        await agent.thawProcesses().catch(() => {});
+        if (wasPaused) await this.#pause().catch(() => {});
       }
     });
   }

@@ -105,6 +105,7 @@ describeDocker("the rules of resuming", (service) => {
     const [container = ""] = await lab.containersOf(key);
     const engine = new DockerEngine(service.host);
     const attachment = await engine.attach(container);
+    attachment.input.write(encodeFrame(Request.freeze, 0, Buffer.alloc(0)));
     const half = encodeFrame(
       Request.stdin,
       1,
@@ -115,6 +116,7 @@ describeDocker("the rules of resuming", (service) => {
     engine.close();
     const resumed = await (await lab.open()).tryResume(request(key));
     expect((await resumed!.processes()).map((each) => each.key)).toEqual(["counter"]);
+    await countAbove(resumed!, "/workspace/count", await countAbove(resumed!, "/workspace/count", 0));
     expect((await run(resumed!, bash("echo works"))).stdout).toBe("works\n");
     await resumed!.destroy();
   });

@@ -6,7 +6,7 @@ import { pack } from "tar-stream";
 import { beforeAll, expect, test } from "vitest";
 import type { SandboxBackend, SnapshotPayload } from "../../../src/backends/backend.ts";
 import { newRequest } from "../contract/context.ts";
-import { bash, countAbove, counter, errorCode, readText, run, start } from "../contract/programs.ts";
+import { bash, countAbove, counter, delay, errorCode, readText, run, start } from "../contract/programs.ts";
 import { describeDocker } from "./support/describe-docker.ts";
 import { DockerLab } from "./support/docker-lab.ts";
 import { keyed } from "./support/open-docker.ts";
@@ -67,6 +67,27 @@ describeDocker("snapshots", (service) => {
     await handle.pause();
     await handle.snapshot(await lab.folder(), { mode: "filesystem", leaveRunning: true });
     expect(await lab.state(container)).toBe("paused");
+    await handle.destroy();
+  });
+
+  test("files can be read while nothing changes them, also of one that is paused, which it is afterwards", async () => {
+    const handle = await backend.acquire(newRequest());
+    await start(handle, counter("/workspace/count"));
+    await countAbove(handle, "/workspace/count", 2);
+    const [container = ""] = await lab.containers(`label=sandboxer.sandbox-id=${handle.sandboxId}`);
+    const readTwice = async (): Promise<void> => {
+      const before = await handle.files.stat("/workspace/count");
+      await delay(200);
+      expect(await handle.files.stat("/workspace/count")).toEqual(before);
+    };
+    await handle.whileFrozen!(readTwice);
+    await countAbove(handle, "/workspace/count", await countAbove(handle, "/workspace/count", 0));
+    await handle.pause();
+    await handle.whileFrozen!(readTwice);
+    expect(await lab.state(container)).toBe("paused");
+    await expect(handle.whileFrozen!(() => Promise.reject(new Error("no")))).rejects.toThrow("no");
+    await handle.resume();
+    await countAbove(handle, "/workspace/count", await countAbove(handle, "/workspace/count", 0));
     await handle.destroy();
   });
 
