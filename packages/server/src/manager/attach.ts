@@ -67,10 +67,26 @@ export async function attachSandbox(
   context.restoring.add(sandboxId);
   try {
     request.onRestoring();
-    return await restoreSandbox(context, { ...request, head }, options);
+    return await takeOver(context, request, head, options);
   } finally {
     context.restoring.delete(sandboxId);
   }
+}
+
+function takeOver(
+  context: ManagerContext,
+  request: AttachRequest,
+  seen: Head | undefined,
+  options: VerbOptions,
+): Promise<LiveSandbox> {
+  const { sandboxId } = request;
+  const others = context.taking.isBusy(sandboxId);
+  return context.taking.run(sandboxId, async () => {
+    // Whoever had it before may have changed or destroyed it.
+    const head = others ? await context.durable.ownership.read(sandboxId) : seen;
+    if (head?.state === "parked") refuseExpired(context, sandboxId, head.about?.expires_at);
+    return restoreSandbox(context, { ...request, head }, options);
+  });
 }
 
 async function attachOutliving(
@@ -83,7 +99,10 @@ async function attachOutliving(
   checkAccess(credentials, record.token_hash);
   if (context.sandboxes.has(sandboxId)) return attachSandbox(context, request, options);
   request.onRestoring();
-  const sandbox = await reviveSandbox(context, sandboxId, record, options);
+  const sandbox = await context.taking.run(sandboxId, async () => {
+    refuseExpired(context, sandboxId, record.about?.expires_at);
+    return context.sandboxes.get(sandboxId) ?? reviveSandbox(context, sandboxId, record, options);
+  });
   if (client !== undefined) sandbox.attach(client, context.nowMs);
   return sandbox;
 }
@@ -91,6 +110,15 @@ async function attachOutliving(
 /** A folder without a head has no token yet: only a key of the server opens it. */
 async function isImport({ checkpoints }: DurableStore, sandboxId: string): Promise<boolean> {
   return (await checkpoints.latestName(sandboxId)) !== undefined;
+}
+
+/** A sandbox whose time is over would be put down again at once. */
+function refuseExpired({ options }: ManagerContext, sandboxId: string, expiresAt: string | null | undefined): void {
+  if (expiresAt == null || Date.parse(expiresAt) > options.clock.wallMs()) return;
+  throw new SandboxerError("wrong_state", `The sandbox's time was over at ${expiresAt}.`, {
+    hint: `Give it more with \`sandboxer extend-ttl ${sandboxId} --duration 1h\`, then wake it.`,
+    details: { state: "stored", expires_at: expiresAt },
+  });
 }
 
 function inUse(): SandboxerError {

@@ -57,6 +57,11 @@ export class ManagerContext {
   readonly background = new Set<Promise<unknown>>();
   readonly events: EventLog;
   readonly operations: Operations;
+  /**
+   * By sandbox id: taking a sandbox over that is not here, changing what is stored of it and destroying that exclude one
+   * another. Each of them claims the head, and a claim of what is held already is granted.
+   */
+  readonly taking = new KeyedQueue();
   /** Who asks for the same key waits for who asked before. */
   readonly keys = new KeyedQueue();
   draining = false;

@@ -2,6 +2,7 @@ import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import type { OutlivingRecord } from "../records/sandbox-records.ts";
 import type { ManagerContext } from "./context.ts";
 import { destroySandbox } from "./destroy.ts";
+import type { LiveSandbox } from "./live-sandbox.ts";
 import { reviveSandbox } from "./outliving.ts";
 import { notFound } from "./not-found.ts";
 import { checkEpoch } from "./running.ts";
@@ -17,22 +18,48 @@ export async function destroyById(
   epoch: number | undefined,
   options: VerbOptions = {},
 ): Promise<void> {
-  const { durable, handoffTimeoutMs } = context.options;
   const live = context.sandboxes.get(sandboxId);
-  if (live !== undefined) {
-    checkEpoch(durable?.ownership.held(sandboxId), epoch);
-    if (live.state === "creating" || live.state === "restoring") {
-      throw new SandboxerError("wrong_state", `The sandbox is ${live.state}.`, { details: { state: live.state } });
-    }
-    const { client } = live;
-    client?.notify({ type: "deleting", cause: "request" });
-    await destroySandbox(context, live, options);
-    client?.notify({ type: "deleted", cause: "request" });
-    return;
+  if (live !== undefined && live.state !== "restoring") {
+    if (await destroyLive(context, live, epoch, options)) return;
   }
-  const record = await context.options.records.get(sandboxId);
-  if (record !== undefined) return destroyOutliving(context, sandboxId, record, options);
+  await context.taking.run(sandboxId, async () => {
+    // One that was taken up meanwhile is destroyed where it runs.
+    const taken = context.sandboxes.get(sandboxId);
+    if (taken !== undefined && (await destroyLive(context, taken, epoch, options))) return;
+    await destroyStored(context, sandboxId, epoch, options);
+  });
+}
+
+/** Whether it was there to be destroyed: a save that was under way may have put it down. */
+async function destroyLive(
+  context: ManagerContext,
+  live: LiveSandbox,
+  epoch: number | undefined,
+  options: VerbOptions,
+): Promise<boolean> {
+  checkEpoch(context.options.durable?.ownership.held(live.id), epoch);
+  if (live.state === "creating") {
+    throw new SandboxerError("wrong_state", `The sandbox is ${live.state}.`, { details: { state: live.state } });
+  }
+  if (live.state === "saving") await live.queue.run(async () => {});
+  if (live.state === "gone") return false;
+  const { client } = live;
+  client?.notify({ type: "deleting", cause: "request" });
+  await destroySandbox(context, live, options);
+  client?.notify({ type: "deleted", cause: "request" });
+  return true;
+}
+
+async function destroyStored(
+  context: ManagerContext,
+  sandboxId: string,
+  epoch: number | undefined,
+  options: VerbOptions,
+): Promise<void> {
+  const { durable, handoffTimeoutMs, records } = context.options;
   const head = durable === undefined || !isSandboxId(sandboxId) ? undefined : await durable.ownership.read(sandboxId);
+  const record = head === undefined ? await records.get(sandboxId) : undefined;
+  if (record !== undefined) return destroyOutliving(context, sandboxId, record, options);
   if (durable === undefined || head === undefined) throw notFound(sandboxId);
   if (head.state === "deleted") {
     throw new SandboxerError("sandbox_destroyed", `The sandbox ${sandboxId} was destroyed.`);

@@ -1,4 +1,4 @@
-import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol";
 import { attachSandbox } from "./attach.ts";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
@@ -25,7 +25,6 @@ export async function resumeSandbox(
     live.touch(context.nowMs);
     return live;
   }
-  await refuseExpired(context, sandboxId);
   try {
     return await attachSandbox(
       context,
@@ -41,22 +40,11 @@ export async function resumeSandbox(
       options,
     );
   } catch (error) {
-    // Two that wake it at once are both served by the first.
-    const waking = context.sandboxes.get(sandboxId);
-    if (error instanceof SandboxerError && error.code === "sandbox_in_use" && waking?.state === "restoring") {
-      throw new SandboxerError("wrong_state", "The sandbox is being restored.", { details: { state: "restoring" } });
-    }
-    throw error;
+    if (!(error instanceof SandboxerError) || error.code !== "sandbox_in_use" || checkpoint !== undefined) throw error;
+    // Somebody wakes it already: both are served by that. What a client is attached to runs, too.
+    await context.taking.run(sandboxId, async () => {});
+    const woken = context.sandboxes.get(sandboxId);
+    if (woken?.state !== "running") throw error;
+    return woken;
   }
-}
-
-/** It would be put down again at once. */
-async function refuseExpired({ options }: ManagerContext, sandboxId: string): Promise<void> {
-  const head = isSandboxId(sandboxId) ? await options.durable?.ownership.read(sandboxId) : undefined;
-  const expiresAt = head?.about?.expires_at ?? null;
-  if (head?.state === "deleted" || expiresAt === null || Date.parse(expiresAt) > options.clock.wallMs()) return;
-  throw new SandboxerError("wrong_state", `The sandbox's time was over at ${expiresAt}.`, {
-    hint: `Give it more with \`sandboxer extend-ttl ${sandboxId} --duration 1h\`, then wake it.`,
-    details: { state: "stored", expires_at: expiresAt },
-  });
 }

@@ -4,6 +4,11 @@ import { SerialQueue } from "./serial-queue.ts";
 export class KeyedQueue {
   readonly #queues = new Map<string, { readonly queue: SerialQueue; waiting: number }>();
 
+  /** Whether something is under way, or waits, under the key. */
+  isBusy(key: string): boolean {
+    return this.#queues.has(key);
+  }
+
   async run<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
     const entry = this.#queues.get(key) ?? { queue: new SerialQueue(), waiting: 0 };
     this.#queues.set(key, entry);
