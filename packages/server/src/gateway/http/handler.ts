@@ -63,7 +63,7 @@ export type Handler<R extends Route> = (call: Call<R>) => Promise<ResponseOf<R> 
 /** What stands behind the routes. */
 export interface Service {
   readonly handlers: Partial<Handlers>;
-  openOperation(kind: OperationKind, subject: OperationSubject): Operation;
+  openOperation(kind: OperationKind, subject: OperationSubject, callerId: string): Operation;
 }
 
 export type Handlers = { readonly [Name in RouteName]: Handler<Routes[Name]> };

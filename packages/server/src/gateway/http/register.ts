@@ -58,7 +58,7 @@ async function answer(
       (result) => operation.finish({ result }),
       (error: unknown) => operation.finish({ error }),
     );
-    return reply.code(202).header("preference-applied", "respond-async").send(operation.record());
+    return reply.code(202).header("preference-applied", "respond-async").send(operation.recordFor(request.caller.id));
   }
   const result = await answered;
   if (result instanceof StreamAnswer) {
@@ -70,9 +70,9 @@ async function answer(
 function openOperation(service: Service, route: Route, request: FastifyRequest): Operation | undefined {
   if (route.operation === undefined) return undefined;
   const { id } = (request.params ?? {}) as { id?: string };
-  if (id === undefined) return service.openOperation(route.operation, {});
+  if (id === undefined) return service.openOperation(route.operation, {}, request.caller.id);
   const subject = route.path.startsWith("/v1/snapshots/") ? { snapshotId: id } : { sandboxId: id };
-  return service.openOperation(route.operation, subject);
+  return service.openOperation(route.operation, subject, request.caller.id);
 }
 
 async function carriedOut(

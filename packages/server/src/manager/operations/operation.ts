@@ -15,6 +15,8 @@ export type OperationChange = "started" | "progress" | "ended";
 export class Operation {
   readonly id = randomUUID();
   readonly kind: OperationKind;
+  /** Who asked for it; undefined: the server itself. */
+  readonly callerId: string | undefined;
   /** Settles when it has ended. Never rejects. */
   readonly ended: Promise<void>;
   readonly #clock: Clock;
@@ -33,10 +35,12 @@ export class Operation {
   constructor(
     kind: OperationKind,
     subject: OperationSubject,
+    callerId: string | undefined,
     clock: Clock,
     onChange: (operation: Operation, change: OperationChange) => void,
   ) {
     this.kind = kind;
+    this.callerId = callerId;
     this.#subject = subject;
     this.#clock = clock;
     this.#stopwatch = new Stopwatch(clock);
@@ -83,6 +87,12 @@ export class Operation {
     this.#end.resolve();
   }
 
+  /** With what it answered, which may hold a token: for whoever asked for it. */
+  recordFor(callerId: string): OperationRecordBody {
+    return { ...this.record(), result: callerId === this.callerId ? this.#result : null };
+  }
+
+  /** For everyone: what it answered is not in it. */
   record(): OperationRecordBody {
     return {
       id: this.id,
@@ -98,7 +108,7 @@ export class Operation {
       ended_at: this.#endedAtMs === undefined ? null : new Date(this.#endedAtMs).toISOString(),
       elapsed_ms: this.#elapsedMs ?? this.#stopwatch.elapsedMs,
       error: this.#error,
-      result: this.#result,
+      result: null,
     };
   }
 }

@@ -20,8 +20,10 @@ export class Operations {
     this.#events = events;
   }
 
-  open(kind: OperationKind, subject: OperationSubject): Operation {
-    const operation = new Operation(kind, subject, this.#clock, (changed, change) => this.#tell(changed, change));
+  /** `callerId`: who alone may see what it answers. */
+  open(kind: OperationKind, subject: OperationSubject, callerId?: string): Operation {
+    const onChange = (changed: Operation, change: OperationChange): void => this.#tell(changed, change);
+    const operation = new Operation(kind, subject, callerId, this.#clock, onChange);
     this.#operations.set(operation.id, operation);
     this.#forgetOld();
     return operation;
@@ -53,7 +55,6 @@ export class Operations {
       if (nowMs - (this.#toldMs.get(operation) ?? -TELL_MS) < TELL_MS) return;
       this.#toldMs.set(operation, nowMs);
     }
-    // What it answered may hold a token, which is for the caller alone.
     const { result: _result, ...record } = operation.record();
     const event = { type: `operation.${change}`, sandboxId: record.sandbox_id, data: record };
     if (change === "progress") this.#events.tell(event);

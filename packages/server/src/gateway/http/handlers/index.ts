@@ -15,5 +15,8 @@ export function createService(manager: SandboxManager, facts: ServerFacts): Serv
     ...snapshotsHandlers(manager),
     ...systemHandlers(manager, facts),
   };
-  return { handlers, openOperation: (kind, subject) => manager.operations.open(kind, subject) };
+  return {
+    handlers,
+    openOperation: (kind, subject, callerId) => manager.operations.open(kind, subject, callerId),
+  };
 }

@@ -37,17 +37,15 @@ export function systemHandlers(manager: SandboxManager, facts: ServerFacts): Sys
       const { sandbox_id, kind, state } = query;
       const records = manager.operations
         .records()
-        // What it answered is for the caller alone: it may hold a token.
-        .map((record) => ({ ...record, result: null }))
         .filter((record) => sandbox_id === undefined || record.sandbox_id === sandbox_id)
         .filter((record) => kind === undefined || record.kind === kind)
         .filter((record) => state === undefined || record.state === state);
       return pageOfList(records, query);
     },
-    getOperation: async ({ params, query, signal }) => {
+    getOperation: async ({ params, query, signal, caller }) => {
       const operation = manager.operations.get(params.id);
       await Promise.race([operation.ended, sleep((query.wait ?? 0) * 1000, signal)]);
-      return operation.record();
+      return operation.recordFor(caller.id);
     },
     events: async ({ query, signal, accepts }) => {
       const wanted = ({ sandbox_id, type }: EventRecord): boolean =>
