@@ -19,6 +19,7 @@ import { prepareBackend, type OpenBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
 import { countStoredSandboxes, openDurability, type Durability } from "./durability.ts";
 import { localSnapshots } from "./snapshots.ts";
+import { isHolderAlive, thisHolder } from "./holder.ts";
 import { installationId } from "./installation.ts";
 import { createObserver } from "./observer.ts";
 import { httpPeers } from "./peers.ts";
@@ -109,6 +110,8 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       defaultBackend: backend.name,
       profiles,
       records: parts.durability?.records ?? new FileSandboxRecords(config.dataDirectory),
+      holder: thisHolder(url),
+      isHolderAlive,
       installation: await installationId(config.dataDirectory),
       resumeTtlMs: config.resumeTtlMs,
       claims: parts.durability?.claims,

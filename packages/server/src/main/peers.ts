@@ -46,3 +46,18 @@ export function ringOver(log: Pick<Logger, "debug">): (url: string, sandboxId: s
     }
   };
 }
+
+const ALIVE_MS = 2000;
+
+/** Whether a server answers at an address. */
+export async function isServerAlive(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(new URL("healthz", `${url}/`), {
+      redirect: "error",
+      signal: AbortSignal.timeout(ALIVE_MS),
+    });
+    return response.ok;
+  } catch {
+    return false;
+  }
+}

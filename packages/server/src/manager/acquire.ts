@@ -1,4 +1,5 @@
 import { asSandboxerError, type AcquireTier, type CreateRequestBody, type ErrorCode } from "@sandboxer/protocol";
+import { amendSandbox } from "./amend.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import type { ManagerContext } from "./context.ts";
 import { createSandbox } from "./create.ts";
@@ -6,7 +7,7 @@ import { destroySandbox } from "./destroy.ts";
 import { IN_USE } from "./handoff.ts";
 import { destroyById } from "./destroy-by-id.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
-import { listSandboxes } from "./look-up.ts";
+import { findSandbox, listSandboxes } from "./look-up.ts";
 import { adoptOutliving } from "./outliving.ts";
 import { planSandbox, type SandboxPlan } from "./plan.ts";
 import { resumeSandbox } from "./resume.ts";
@@ -83,6 +84,7 @@ async function reattach(
   let found: LiveSandbox | undefined;
   for (const { id, spec_hash } of await listSandboxes(context, { key })) {
     if (found === undefined && spec_hash === plan.about.spec_hash) {
+      await renewTime(context, id, plan);
       found = await healthy(context, id, options);
       if (found !== undefined) continue;
     }
@@ -92,6 +94,16 @@ async function reattach(
     );
   }
   return found;
+}
+
+/** Who asks for a sandbox says how long it is to live from now on; one whose time was over is wanted again. */
+async function renewTime(context: ManagerContext, id: string, { about }: SandboxPlan): Promise<void> {
+  const { expires_at } = await findSandbox(context, id);
+  if (expires_at === about.expires_at) return;
+  await context.reported(
+    "new time of a sandbox",
+    amendSandbox(context, id, undefined, { expiresAt: about.expires_at }),
+  );
 }
 
 /** One that cannot be had now, because another server uses it, is not replaced: its state would be lost. */

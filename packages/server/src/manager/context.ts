@@ -3,7 +3,7 @@ import type { SandboxBackend } from "../backends/backend.ts";
 import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
 import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
 import type { KeyClaims } from "../records/key-claims.ts";
-import type { SandboxRecords } from "../records/sandbox-records.ts";
+import type { Holder, SandboxRecords } from "../records/sandbox-records.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import type { Clock } from "../support/clock.ts";
 import { KeyedQueue } from "../support/keyed-queue.ts";
@@ -29,6 +29,9 @@ export interface ManagerOptions {
   readonly localSnapshots?: SnapshotLibrary | undefined;
   /** The sandboxes that their providers keep when this server ends. */
   readonly records: SandboxRecords;
+  /** This server, as the records name it, and whether another one that they name still lives. */
+  readonly holder: Holder;
+  readonly isHolderAlive: (holder: Holder) => Promise<boolean>;
   /** Which sandbox a key stands for, among all servers of a store; absent without one. */
   readonly claims?: KeyClaims | undefined;
   /** Where this server can be reached. */

@@ -47,7 +47,7 @@ export async function describeStored(context: ManagerContext, sandboxId: string,
 export function describeOutliving(sandboxId: string, record: OutlivingRecord): SandboxRecord {
   return {
     ...ofFacts(storedFacts(sandboxId, record)),
-    state: "stored",
+    state: record.stopped_at === null && record.holder !== null ? "running" : "stored",
     frozen: false,
     owner: null,
     epoch: null,

@@ -1,7 +1,7 @@
 import { asSandboxerError, type SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
 import { destroyById } from "./destroy-by-id.ts";
-import { listSandboxes } from "./look-up.ts";
+import { findSandbox, listSandboxes } from "./look-up.ts";
 
 export interface Expiry {
   readonly expired: readonly SandboxRecord[];
@@ -14,20 +14,23 @@ export async function expireSandboxes(context: ManagerContext, apply: boolean): 
   const expired = (await listSandboxes(context, {})).filter(
     ({ expires_at }) => expires_at !== null && Date.parse(expires_at) <= nowMs,
   );
+  if (!apply) return { expired, failed: [] };
+  const destroyed: SandboxRecord[] = [];
   const failed: { id: string; message: string }[] = [];
-  if (!apply) return { expired, failed };
-  for (const { id, epoch } of expired) {
-    // Whoever has extended its time meanwhile has changed nothing but the head: look again.
-    await destroyIfStillExpired(context, id, epoch ?? undefined).catch((error: unknown) => {
-      failed.push({ id, message: asSandboxerError(error).message });
-    });
+  for (const record of expired) {
+    try {
+      if (await destroyIfStillExpired(context, record)) destroyed.push(record);
+    } catch (error) {
+      failed.push({ id: record.id, message: asSandboxerError(error).message });
+    }
   }
-  return { expired, failed };
+  return { expired: destroyed, failed };
 }
 
-async function destroyIfStillExpired(context: ManagerContext, id: string, epoch: number | undefined): Promise<void> {
-  const head = await context.options.durable?.ownership.read(id);
-  const expiresAt = context.sandboxes.get(id)?.facts.about.expires_at ?? head?.about?.expires_at ?? null;
-  if (expiresAt === null || Date.parse(expiresAt) > context.options.clock.wallMs()) return;
-  await destroyById(context, id, epoch);
+/** Whoever has extended its time meanwhile has changed nothing but its record: look again. */
+async function destroyIfStillExpired(context: ManagerContext, { id, epoch }: SandboxRecord): Promise<boolean> {
+  const { expires_at } = await findSandbox(context, id);
+  if (expires_at === null || Date.parse(expires_at) > context.options.clock.wallMs()) return false;
+  await destroyById(context, id, epoch ?? undefined);
+  return true;
 }

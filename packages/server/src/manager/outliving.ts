@@ -27,6 +27,7 @@ export async function noteOutliving(context: ManagerContext, facts: SandboxFacts
     lineage: facts.lineage,
     createdAt: facts.createdAt,
     stopped_at: stopped ? new Date(context.options.clock.wallMs()).toISOString() : null,
+    holder: stopped ? null : context.options.holder,
   };
   await context.options.records.put(facts.sandboxId, record);
 }
@@ -42,6 +43,7 @@ export async function reviveSandbox(
   record: OutlivingRecord,
   options: VerbOptions,
 ): Promise<LiveSandbox> {
+  await refuseHeld(context, record);
   const facts = storedFacts(sandboxId, record);
   const sandbox = new LiveSandbox(facts, "restoring", context.nowMs, context.onMove(sandboxId));
   context.admit(sandbox);
@@ -74,6 +76,19 @@ export async function reviveSandbox(
     if (sandbox.state !== "gone") sandbox.moveTo("gone");
     throw error;
   }
+}
+
+/** Two servers that run one sandbox would not know of each other. One that died has left it. */
+async function refuseHeld({ options }: ManagerContext, { stopped_at, holder }: OutlivingRecord): Promise<void> {
+  if (stopped_at !== null || holder === null) return;
+  const { host, pid, url } = options.holder;
+  if ((holder.host === host && holder.pid === pid && holder.url === url) || !(await options.isHolderAlive(holder)))
+    return;
+  const where = holder.url ?? `process ${holder.pid} on ${holder.host}`;
+  throw new SandboxerError("lease_held", `The server ${where} has the sandbox.`, {
+    hint: "Send the request there, or stop the sandbox there first.",
+    details: { state: "running", url: holder.url },
+  });
 }
 
 /** Takes up a sandbox that its provider has found by its key, and of which this server knew nothing. */

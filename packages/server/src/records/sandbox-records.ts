@@ -1,6 +1,10 @@
 import { headSchema } from "@sandboxer/protocol";
 import { z } from "zod";
 
+/** A server process, by what others can ask whether it still lives. */
+const holderSchema = z.looseObject({ url: z.string().nullable(), host: z.string(), pid: z.number().int() });
+export type Holder = z.infer<typeof holderSchema>;
+
 /**
  * What is known of a sandbox that lives on without its server, because its provider keeps it. It has no head: nothing of
  * its state is in a store.
@@ -19,6 +23,8 @@ export const sandboxRecordSchema = headSchema
   .extend({
     /** Since when it is stopped; null while a server runs it. */
     stopped_at: z.string().nullable(),
+    /** The server that runs it. */
+    holder: holderSchema.nullable().default(null),
   });
 export type OutlivingRecord = z.infer<typeof sandboxRecordSchema>;
 

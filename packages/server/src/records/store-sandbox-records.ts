@@ -1,4 +1,4 @@
-import { SandboxerError } from "@sandboxer/protocol";
+import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
 import { sandboxRecordSchema, type OutlivingRecord, type SandboxRecords } from "./sandbox-records.ts";
 
@@ -13,6 +13,8 @@ export class StoreSandboxRecords implements SandboxRecords {
   }
 
   async get(sandboxId: string): Promise<OutlivingRecord | undefined> {
+    // A name, or anything else that somebody asks for, is no key of a store.
+    if (!isSandboxId(sandboxId)) return undefined;
     const cell = await this.#store.readCell(keyOf(sandboxId));
     return cell === undefined ? undefined : decode(sandboxId, cell.body);
   }

@@ -99,3 +99,15 @@ test("a key is needed", async () => {
   const server = await startTestServer();
   expect((await new HttpClient(server).call("POST", "/v1/sandboxes/acquire", {})).status).toBe(400);
 });
+
+test("one whose time was over is wanted again, and lives as long as the request says", async () => {
+  const server = await startTestServer();
+  const http = new HttpClient(server);
+  const first = (await acquire(server, { ttl: "1s" })).body;
+  await mark(server, first.id);
+  await expect.poll(async () => (await http.get(first.id)).state, { timeout: 10_000 }).toBe("stored");
+  const again = (await acquire(server, { ttl: "1h" })).body;
+  expect(again).toMatchObject({ id: first.id, tier: "reattached", state: "running" });
+  expect(Date.parse(again.expires_at ?? "")).toBeGreaterThan(Date.now() + 3_000_000);
+  expect(await marked(server, first.id)).toBe(true);
+});

@@ -88,3 +88,48 @@ test("one that its provider has lost says so, and its record can be removed", as
   expect((await next.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(204);
   expect((await next.call("GET", `/v1/sandboxes/${id}`)).status).toBe(404);
 });
+
+test("while one server runs it no other does, and another's DELETE does not orphan it", async () => {
+  const { serve } = await startProvider();
+  const [one, two] = [await serve(), await serve()];
+  const [a, b] = [new HttpClient(one), new HttpClient(two)];
+  const { id } = await a.create();
+  expect(await b.get(id)).toMatchObject({ state: "running" });
+  for (const [method, path] of [
+    ["POST", "/resume"],
+    ["DELETE", ""],
+  ] as const) {
+    const refused = await b.call<ErrorAnswer>(method, `/v1/sandboxes/${id}${path}`);
+    expect([refused.status, refused.body.error.code]).toEqual([409, "lease_held"]);
+    expect(refused.body.error.details["url"]).toBe(one.httpUrl);
+  }
+  expect((await a.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(204);
+  expect((await b.call("GET", `/v1/sandboxes/${id}`)).status).toBe(404);
+});
+
+test("its name, its labels and its time are changed for good, running or stopped", async () => {
+  const { serve } = await startProvider();
+  const first = await serve();
+  const http = new HttpClient(first);
+  const { id } = await http.create();
+  await http.call("PATCH", `/v1/sandboxes/${id}`, { name: "one", labels: { a: "1" } });
+  await first.manager.drain();
+  const next = new HttpClient(await serve());
+  expect(await next.get(id)).toMatchObject({ name: "one", labels: { a: "1" }, state: "stored" });
+  expect((await next.call("PATCH", `/v1/sandboxes/${id}`, { name: "two" })).status).toBe(200);
+  expect((await next.get(id)).name).toBe("two");
+});
+
+test("one whose time is over is destroyed by expire, and not woken before", async () => {
+  const { serve, backend } = await startProvider();
+  const server = await serve();
+  const http = new HttpClient(server);
+  const { id } = await http.create({ ttl: "1s" });
+  await expect.poll(async () => (await http.get(id)).state, { timeout: 10_000 }).toBe("stored");
+  const woken = await http.call<ErrorAnswer>("POST", `/v1/sandboxes/${id}/resume`);
+  expect([woken.status, woken.body.error.hint]).toEqual([409, expect.stringContaining("extend-ttl")]);
+  const expired = await http.call<{ items: { id: string }[] }>("POST", "/v1/sandboxes/expire?apply=true");
+  expect(expired.body.items.map((item) => item.id)).toEqual([id]);
+  expect((await http.call("GET", `/v1/sandboxes/${id}`)).status).toBe(404);
+  expect(backend.runningCount).toBe(0);
+});

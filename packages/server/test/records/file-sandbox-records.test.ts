@@ -21,6 +21,7 @@ const RECORD: OutlivingRecord = {
   lineage: { sandbox_id: null, checkpoint: null, filesystem_snapshot: null },
   createdAt: "2026-01-01T00:00:00.000Z",
   stopped_at: null,
+  holder: null,
 };
 
 async function temporaryFolder(): Promise<string> {

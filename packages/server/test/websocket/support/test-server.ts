@@ -24,7 +24,7 @@ import { Ownership } from "../../../src/lease/ownership.ts";
 import type { DurableStore } from "../../../src/manager/durable-store.ts";
 import type { OperationRecord } from "../../../src/manager/observer.ts";
 import { SandboxManager } from "../../../src/manager/sandbox-manager.ts";
-import { httpPeers, ringOver } from "../../../src/main/peers.ts";
+import { httpPeers, isServerAlive, ringOver } from "../../../src/main/peers.ts";
 import { ProfileCatalog } from "../../../src/profiles/profile-catalog.ts";
 import { KeyClaims } from "../../../src/records/key-claims.ts";
 import { FileSandboxRecords } from "../../../src/records/file-sandbox-records.ts";
@@ -155,6 +155,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     defaultBackend: "fake",
     records: new FileSandboxRecords(options.dataFolder ?? folder),
     profiles: options.profiles ?? new ProfileCatalog([]),
+    holder: { url: `http://127.0.0.1:${port}`, host: "test", pid: process.pid },
+    isHolderAlive: async ({ url }) => url !== null && (await isServerAlive(url)),
     installation: "test",
     resumeTtlMs: 86_400_000,
     claims: durability?.claims,
