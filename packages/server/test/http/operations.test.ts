@@ -24,3 +24,35 @@ test("what an operation answered is for who asked for it, and for no other key",
   expect((await http.call("GET", path, undefined, asReader)).body).toMatchObject({ state: "done", result: null });
   expect((await http.call("GET", path, undefined, asMaker)).body).toMatchObject({ result: { token: made.body.token } });
 });
+
+test("a request that is refused or repeated leaves no operation that never ends", async () => {
+  const server = await startTestServer();
+  const http = new HttpClient(server);
+  const bad = { headers: { "if-sandbox-epoch": "no" } };
+  expect((await http.call("POST", "/v1/sandboxes/some-id/checkpoint", undefined, bad)).status).toBe(400);
+  const again = { headers: { "idempotency-key": "one" } };
+  const made = await http.call<CreatedSandboxRecord>("POST", "/v1/sandboxes", {}, again);
+  expect((await http.call("POST", "/v1/sandboxes", {}, again)).body).toEqual(made.body);
+  expect((await http.call("POST", "/v1/sandboxes", { name: "other" }, again)).status).toBe(400);
+  expect(server.manager.operations.records()).toMatchObject([{ kind: "create", state: "done" }]);
+});
+
+test("a repeated request with respond-async has the first one's operation", async () => {
+  const server = await startTestServer();
+  const http = new HttpClient(server);
+  const gate = Promise.withResolvers<void>();
+  server.backend.faults.set("acquire", { until: gate.promise, times: 1 });
+  const headers = { "idempotency-key": "one", prefer: "respond-async" };
+  const create = () => http.call<OperationRecordBody>("POST", "/v1/sandboxes", {}, { headers });
+  const first = await create();
+  expect(first).toMatchObject({ status: 202, body: { state: "running" } });
+  expect((await create()).body.id).toBe(first.body.id);
+  gate.resolve();
+  await server.manager.operations.get(first.body.id).ended;
+  const later = await create();
+  expect(later).toMatchObject({
+    status: 202,
+    body: { id: first.body.id, state: "done", result: { state: "running" } },
+  });
+  expect(Object.values(server.manager.states())).toEqual([1]);
+});

@@ -7,9 +7,9 @@ import type { Route, RouteName } from "@sandboxer/protocol";
 import type { AccessGate } from "../access/access-gate.ts";
 import { errorAnswer } from "./error-body.ts";
 import type { Call, Caller, Service } from "./handler.ts";
-import { IdempotentAnswers } from "./idempotency.ts";
+import { IdempotentCalls } from "./idempotency.ts";
 import { registerLogin } from "./login.ts";
-import { registerRoutes } from "./register.ts";
+import { registerRoutes, type Begun, type RegisterOptions } from "./register.ts";
 
 export interface ApiOptions {
   readonly version: string;
@@ -49,24 +49,25 @@ export async function registerApi(app: FastifyInstance, options: ApiOptions): Pr
     },
     transform: jsonSchemaTransform,
   });
-  const answers = new IdempotentAnswers(() => performance.now());
-  const around = async (
-    name: RouteName,
-    route: Route,
-    call: Call<Route>,
-    run: () => Promise<unknown>,
-  ): Promise<unknown> => {
+  const calls = new IdempotentCalls<Begun>(() => performance.now());
+  const around: RegisterOptions["around"] = (name, route, call, begin) => {
+    const failed = (error: unknown): never => {
+      options.onMutation(name, call, { error });
+      throw error;
+    };
+    const audited = (): Begun => {
+      const { operation, result } = begin();
+      const told = result.then((answer) => (options.onMutation(name, call, { answer }), answer), failed);
+      return { operation, result: told };
+    };
     const { idempotencyKey: key, caller, params, query, body } = call;
-    const once = key === undefined || route.idempotent !== true || route.rememberedBySandbox === true;
-    const outcome = once ? run() : answers.answer([caller.id, name, key], { params, query, body }, run);
-    if (route.method === "GET") return outcome;
-    return outcome.then(
-      (answer) => (options.onMutation(name, call, { answer }), answer),
-      (error: unknown) => {
-        options.onMutation(name, call, { error });
-        throw error;
-      },
-    );
+    if (route.method === "GET") return begin();
+    if (key === undefined || route.idempotent !== true || route.rememberedBySandbox === true) return audited();
+    try {
+      return calls.once([caller.id, name, key], { params, query, body }, audited);
+    } catch (error) {
+      return failed(error);
+    }
   };
   await app.register(async (scope) => registerRoutes(scope, { ...options, around }));
   registerLogin(app, options.gate);

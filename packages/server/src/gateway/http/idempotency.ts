@@ -1,50 +1,74 @@
 import { createHash } from "node:crypto";
 import { SandboxerError } from "@sandboxer/protocol";
 
-interface Entry {
+interface Entry<Begun> {
   readonly requestDigest: string;
-  readonly answer: Promise<unknown>;
+  readonly begun: Begun;
   readonly sinceMs: number;
+  /** Of the answer, once it is there. */
+  bytes: number;
 }
 
 const KEEP_MS = 24 * 3_600_000;
 const KEEP_ENTRIES = 10_000;
+const KEEP_BYTES = 64 * 1024 * 1024;
+/** A larger answer is not kept: a few of them would push out everybody else's. */
+const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /**
- * The answers to requests with an `Idempotency-Key`: the same request again, also while the first is under way, gives the
- * first answer. One that failed is forgotten, so that it can be tried again.
+ * What requests with an `Idempotency-Key` have begun: the same request again, also while the first is under way, gets what
+ * the first one got. One that failed is forgotten, so that it can be tried again.
  */
-export class IdempotentAnswers {
+export class IdempotentCalls<Begun extends { readonly result: Promise<unknown> }> {
   readonly #nowMs: () => number;
   /** Oldest first. */
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, Entry<Begun>>();
+  #bytes = 0;
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
   }
 
   /** `identity` tells callers and routes apart; `request` is everything that must be the same. */
-  async answer(identity: readonly string[], request: unknown, run: () => Promise<unknown>): Promise<unknown> {
+  once(identity: readonly string[], request: unknown, begin: () => Begun): Begun {
     const key = JSON.stringify(identity);
     const requestDigest = createHash("sha256").update(JSON.stringify(request)).digest("hex");
     this.#forgetOld();
     const known = this.#entries.get(key);
     if (known !== undefined) {
-      if (known.requestDigest === requestDigest) return known.answer;
+      if (known.requestDigest === requestDigest) return known.begun;
       throw new SandboxerError("bad_request", "This Idempotency-Key was used for another request.", {
         hint: "Use a fresh key for each request, and the same key only to repeat one.",
       });
     }
-    const answer = run();
-    this.#entries.set(key, { requestDigest, answer, sinceMs: this.#nowMs() });
-    answer.catch(() => this.#entries.delete(key));
-    return answer;
+    const entry: Entry<Begun> = { requestDigest, begun: begin(), sinceMs: this.#nowMs(), bytes: 0 };
+    this.#entries.set(key, entry);
+    entry.begun.result.then(
+      (answer) => this.#weigh(key, entry, answer),
+      () => this.#forget(key, entry),
+    );
+    return entry.begun;
+  }
+
+  #weigh(key: string, entry: Entry<Begun>, answer: unknown): void {
+    if (this.#entries.get(key) !== entry) return;
+    entry.bytes = Buffer.byteLength(JSON.stringify(answer) ?? "");
+    this.#bytes += entry.bytes;
+    if (entry.bytes > MAX_ANSWER_BYTES) this.#forget(key, entry);
+    this.#forgetOld();
+  }
+
+  #forget(key: string, entry: Entry<Begun>): void {
+    if (this.#entries.get(key) !== entry) return;
+    this.#entries.delete(key);
+    this.#bytes -= entry.bytes;
   }
 
   #forgetOld(): void {
-    for (const [key, { sinceMs }] of this.#entries) {
-      if (this.#entries.size <= KEEP_ENTRIES && this.#nowMs() - sinceMs < KEEP_MS) return;
-      this.#entries.delete(key);
+    for (const [key, entry] of this.#entries) {
+      const fits = this.#entries.size <= KEEP_ENTRIES && this.#bytes <= KEEP_BYTES;
+      if (fits && this.#nowMs() - entry.sinceMs < KEEP_MS) return;
+      this.#forget(key, entry);
     }
   }
 }

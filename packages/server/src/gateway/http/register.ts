@@ -19,7 +19,14 @@ export interface RegisterOptions {
   /** Who calls, or a throw. */
   readonly authorize: (request: IncomingMessage, route: Route) => Caller;
   /** Wraps each call: idempotency, audit. */
-  readonly around: (name: RouteName, route: Route, call: Call<Route>, run: () => Promise<unknown>) => Promise<unknown>;
+  readonly around: (name: RouteName, route: Route, call: Call<Route>, begin: () => Begun) => Begun;
+}
+
+/** A call that is under way. */
+export interface Begun {
+  /** Its record, for routes that have one; ends with the call. */
+  readonly operation: Operation | undefined;
+  readonly result: Promise<unknown>;
 }
 
 /** Puts every route of the table on the HTTP server. */
@@ -49,15 +56,17 @@ async function answer(
   if (service === undefined) throw new SandboxerError("draining", "The server is starting.", { hint: "Try again." });
   const handler = service.handlers[name];
   if (handler === undefined) throw new SandboxerError("not_supported", `This server has no ${name}.`);
-  const operation = openOperation(service, route, request);
-  const call = callOf(request, reply, operation);
-  const answered = options.around(name, route, call, () => carriedOut(operation, handler, call));
+  const call = callOf(request, reply);
+  // Opened only for what is then carried out: a repeated request has the operation of the first one.
+  const begin = (): Begun => {
+    const operation = openOperation(service, route, request);
+    const begun = operation === undefined ? call : { ...call, options: { operation } };
+    return { operation, result: carriedOut(operation, handler, begun) };
+  };
+  const { operation, result: answered } = options.around(name, route, call, begin);
   if (operation !== undefined && wantsNoWait(request)) {
     // How it ends is in the operation's record.
-    answered.then(
-      (result) => operation.finish({ result }),
-      (error: unknown) => operation.finish({ error }),
-    );
+    answered.catch(() => {});
     return reply.code(202).header("preference-applied", "respond-async").send(operation.recordFor(request.caller.id));
   }
   const result = await answered;
@@ -95,7 +104,7 @@ function wantsNoWait(request: FastifyRequest): boolean {
   return (Array.isArray(prefer) ? prefer.join(",") : (prefer ?? "")).includes("respond-async");
 }
 
-function callOf(request: FastifyRequest, reply: FastifyReply, operation: Operation | undefined): Call<Route> {
+function callOf(request: FastifyRequest, reply: FastifyReply): Call<Route> {
   const gone = new AbortController();
   reply.raw.once("close", () => {
     if (!reply.raw.writableFinished) gone.abort(new SandboxerError("timeout", "The client has gone away."));
@@ -110,7 +119,7 @@ function callOf(request: FastifyRequest, reply: FastifyReply, operation: Operati
     epoch: epochOf(request),
     idempotencyKey: idempotencyKeyOf(request),
     // A client that goes away ends nothing that it has asked for: it may ask again, with the same key.
-    options: operation === undefined ? {} : { operation },
+    options: {},
     accepts: (contentType) => (request.headers.accept ?? "").includes(contentType),
   };
 }
