@@ -20,9 +20,15 @@ const MAX_JSON_BYTES = 8 * 1024 * 1024;
 
 /** The HTTP side: whether the server lives, whether it can work, its numbers, and the interface for programs. */
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
-  const app = Fastify({ logger: false, bodyLimit: MAX_JSON_BYTES, forceCloseConnections: true });
-  app.get("/healthz", () => ({ status: "ok" }));
-  app.get("/readyz", async (_request, reply) => {
+  const app = Fastify({
+    logger: false,
+    bodyLimit: MAX_JSON_BYTES,
+    forceCloseConnections: true,
+    // Else a HEAD would do all that its GET does, and follow events or output that nobody reads.
+    exposeHeadRoutes: false,
+  });
+  app.get("/healthz", { exposeHeadRoute: true }, () => ({ status: "ok" }));
+  app.get("/readyz", { exposeHeadRoute: true }, async (_request, reply) => {
     const { ready, details } = await options.readiness();
     return reply.code(ready ? 200 : 503).send({ status: ready ? "ready" : "not ready", ...details });
   });
