@@ -6,6 +6,7 @@ import { fileContract } from "./contract/files.ts";
 import { lifeContract } from "./contract/life.ts";
 import { outputContract } from "./contract/output.ts";
 import { pauseContract } from "./contract/pause.ts";
+import { resumeContract } from "./contract/resuming.ts";
 import { snapshotContract } from "./contract/snapshots.ts";
 import { filesystemSnapshotContract } from "./contract/snapshots-of-files.ts";
 import { stdinContract } from "./contract/stdin.ts";
@@ -22,6 +23,7 @@ const CONTRACTS: Readonly<Record<string, (context: ContractContext) => void>> = 
   "full snapshots": snapshotContract,
   "filesystem snapshots": filesystemSnapshotContract,
   life: lifeContract,
+  resuming: resumeContract,
 };
 
 /**

@@ -122,7 +122,7 @@ export class DockerBackend implements SandboxBackend {
         runtime: runtime ?? info.DefaultRuntime,
         storage: info.Driver,
         image: `${defaultImage}${(await this.#images.isPresent(defaultImage)) ? "" : " (not there yet)"}`,
-        full_snapshots: "no: the engine's checkpoints would lose the connection to the agent",
+        full_snapshots: `no: ${whyNoMemory(info)}`,
       };
       return { ok: true, summary: `Docker ${info.ServerVersion} at ${engine.address}`, details };
     } catch (error) {
@@ -250,6 +250,12 @@ export class DockerBackend implements SandboxBackend {
     }
     mountsOf(spec, this.#options.allowedMounts ?? []);
   }
+}
+
+/** Also where they work, the engine's checkpoints cannot give the agent its connection back. */
+function whyNoMemory({ ExperimentalBuild }: EngineInfo): string {
+  if (!ExperimentalBuild) return "the engine's checkpoints are experimental, and off";
+  return "the engine's checkpoints lose the connection to the agent";
 }
 
 function forDiskLimit(error: unknown, { spec }: AcquireRequest): unknown {

@@ -6,6 +6,7 @@ import { pipeline } from "node:stream/promises";
 import { asSandboxerError, isErrno, SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
 import type { CallOptions } from "../../support/call-options.ts";
+import { RESYNC_VARIABLE } from "../agent/resync.ts";
 import type { SnapshotPayload } from "../backend.ts";
 import type { DockerEngine } from "./engine/docker-engine.ts";
 import { checkImageArchive } from "./image-archive.ts";
@@ -23,7 +24,9 @@ const ImageRequirements = z.object({
 /** A container's files as an image of the engine, until {@link exportSnapshot} has brought it here. */
 export async function commitContainer(engine: DockerEngine, id: string, instanceId: string): Promise<string> {
   const tag = randomUUID();
-  await engine.commit(id, REPOSITORY, tag, { Labels: { [Label.snapshot]: instanceId } });
+  // The token of the agent that goes on running is nobody else's.
+  const config = { Labels: { [Label.snapshot]: instanceId }, Env: [`${RESYNC_VARIABLE}=`] };
+  await engine.commit(id, REPOSITORY, tag, config);
   return `${REPOSITORY}:${tag}`;
 }
 

@@ -37,6 +37,10 @@ describeDocker("snapshots", (service) => {
       backend.acquireFromSnapshot(newRequest(), snapshot),
     ]);
     expect(await images()).not.toBe("");
+    const [{ Config: config }] = JSON.parse(await lab.docker("image", "inspect", await images())) as [
+      { Config: object },
+    ];
+    expect(config).toMatchObject({ Env: ["SANDBOXER_RESYNC="] });
     // A copy is nobody's by the key of the one that was saved.
     expect(await lab.containersOf("saved")).toHaveLength(1);
     expect((await run(first, bash("md5sum -c sum"))).exit.code).toBe(0);

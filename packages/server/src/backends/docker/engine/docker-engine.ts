@@ -156,7 +156,7 @@ export class DockerEngine {
   }
 
   /** Makes an image of a container's files; gives its id. */
-  async commit(id: string, repo: string, tag: string, config: { readonly Labels: Readonly<Record<string, string>> }) {
+  async commit(id: string, repo: string, tag: string, config: Pick<ContainerConfig, "Labels" | "Env">) {
     const query = { container: id, repo, tag, pause: false };
     const call: Call = { what: "save a container", method: "POST", path: "/commit", query, json: config };
     return (await this.#json({ ...call, timeoutMs: SLOW_MS }, Committed)).Id;
