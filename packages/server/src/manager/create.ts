@@ -62,15 +62,17 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
   const sandbox = new LiveSandbox(facts, "creating", context.nowMs, context.onMove(facts.sandboxId));
   context.admit(sandbox);
   const work = { operation: "create", sandboxId: sandbox.id, backend: facts.backend } as const;
+  const signal = options.signal === undefined ? sandbox.creation : AbortSignal.any([options.signal, sandbox.creation]);
   try {
-    return await tracked(context, work, options, async (track) => {
+    return await tracked(context, work, { ...options, signal }, async (track) => {
       const handle = await acquire(context, facts, source, track);
       await orDestroy(handle, async () => {
         if (source === undefined) await runSetup(handle, facts.spec.setup ?? [], track.options);
         else sandbox.execution = await adoptExecution(handle);
         await noteOutliving(context, facts, false);
+        signal.throwIfAborted();
         await takeOwnership(context, facts, request.onOwnership);
-        await confirmSource(context, facts, source);
+        await confirm(context, facts, source, signal);
       });
       track.lap("ownership");
       if (request.client !== undefined) sandbox.attach(request.client, context.nowMs);
@@ -81,7 +83,7 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
   } catch (error) {
     sandbox.moveTo("gone");
     await context.reported("record of a sandbox that was not made", forgetOutliving(context, facts));
-    throw error;
+    throw sandbox.creation.aborted ? sandbox.creation.reason : error;
   }
 }
 
@@ -158,19 +160,22 @@ async function takeOwnership(
 
 /**
  * Until it is saved itself, the sandbox can be brought back only from what it began with. Whoever removes that looks at
- * the heads last; so, now that there is one, it is there for good or the sandbox is not.
+ * the heads last; so, now that there is one, it is there for good or the sandbox is not. Nor is it when it was called
+ * off meanwhile.
  */
-async function confirmSource(
+async function confirm(
   context: ManagerContext,
   facts: SandboxFacts,
   source: SandboxSource | undefined,
+  signal: AbortSignal,
 ): Promise<void> {
-  if (!facts.flags.enable_checkpoint || source === undefined) return;
+  if (!facts.flags.enable_checkpoint) return signal.throwIfAborted();
   try {
-    await source.confirm();
+    await source?.confirm();
+    signal.throwIfAborted();
   } catch (error) {
     const undone = context.durable.ownership.destroy(facts.sandboxId);
-    await context.reported("removal of a sandbox whose snapshot has gone", undone);
+    await context.reported("removal of a sandbox that was not made", undone);
     throw error;
   }
 }

@@ -1,9 +1,13 @@
+import { SandboxerError, type SandboxState } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
 import { dropFor, saveFor } from "./put-down.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 
 /** How many sandboxes are saved at once: more would only share the same disk. */
 const AT_ONCE = 4;
+
+/** How long those that are being made have to come to run; then they are called off. */
+const CREATION_MS = 5_000;
 
 /** Puts every sandbox down: saves what is durable, with what executes, and ends the rest. New ones are refused. */
 export async function drainSandboxes(context: ManagerContext): Promise<void> {
@@ -38,7 +42,14 @@ async function giveUp(context: ManagerContext, sandbox: LiveSandbox): Promise<vo
 }
 
 async function waitForStarting(context: ManagerContext): Promise<void> {
-  const starting = (): boolean =>
-    [...context.sandboxes.values()].some(({ state }) => state === "creating" || state === "restoring");
-  while (starting()) await context.options.clock.sleep(20);
+  const inState = (state: SandboxState): LiveSandbox[] =>
+    [...context.sandboxes.values()].filter((sandbox) => sandbox.state === state);
+  const endMs = context.nowMs + CREATION_MS;
+  while (inState("creating").length > 0 || inState("restoring").length > 0) {
+    if (context.nowMs >= endMs) {
+      const reason = new SandboxerError("draining", "The server is shutting down.");
+      for (const sandbox of inState("creating")) void sandbox.abortCreation(reason);
+    }
+    await context.options.clock.sleep(20);
+  }
 }

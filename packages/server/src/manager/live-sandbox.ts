@@ -34,6 +34,8 @@ export class LiveSandbox {
   readonly queue = new SerialQueue();
   /** Those that were started over HTTP. */
   readonly processes = new SandboxProcesses();
+  readonly #creation = new AbortController();
+  readonly #begun = Promise.withResolvers<void>();
   #holds = 0;
   readonly #onMove: (from: SandboxState, to: SandboxState) => void;
   #facts: SandboxFacts;
@@ -84,6 +86,21 @@ export class LiveSandbox {
     const from = this.#state;
     this.#state = next;
     this.#onMove(from, next);
+    this.#begun.resolve();
+  }
+
+  /** Aborted when nobody wants the sandbox any more that is still being made. */
+  get creation(): AbortSignal {
+    return this.#creation.signal;
+  }
+
+  /**
+   * Calls off the creation of a sandbox, which fails for this reason. Resolves when the sandbox is gone, or runs all the
+   * same because it was too late.
+   */
+  abortCreation(reason: SandboxerError): Promise<void> {
+    this.#creation.abort(reason);
+    return this.#begun.promise;
   }
 
   get handle(): SandboxHandle {

@@ -1,5 +1,6 @@
 import type { SandboxerError } from "@sandboxer/protocol";
 import type { Clock } from "../../support/clock.ts";
+import { unlessAborted } from "../../support/unless-aborted.ts";
 
 export type FaultyOperation =
   | "probe"
@@ -18,7 +19,7 @@ export interface Fault {
   /** Thrown by the operation, after the delay. */
   readonly error?: SandboxerError;
   readonly delayMs?: number;
-  /** The operation waits for it: a test holds the operation where it is. */
+  /** The operation waits for it, or for its abort: a test holds the operation where it is. */
   readonly until?: Promise<unknown>;
   /** How many calls meet the fault; absent: every one. */
   readonly times?: number;
@@ -55,7 +56,7 @@ export class Faults {
     entry.left -= 1;
     const { fault } = entry;
     if (fault.delayMs !== undefined) await this.#clock.sleep(fault.delayMs, signal);
-    if (fault.until !== undefined) await fault.until;
+    if (fault.until !== undefined) await unlessAborted(fault.until, signal);
     signal?.throwIfAborted();
     if (fault.error !== undefined) throw fault.error;
     return fault;
