@@ -1,4 +1,10 @@
-import { asSandboxerError, type AcquireTier, type CreateRequestBody, type ErrorCode } from "@sandboxer/protocol";
+import {
+  asSandboxerError,
+  type AcquireTier,
+  type CreateRequestBody,
+  type ErrorCode,
+  type SandboxRecord,
+} from "@sandboxer/protocol";
 import { amendSandbox } from "./amend.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import type { ManagerContext } from "./context.ts";
@@ -81,8 +87,10 @@ async function reattach(
   key: string,
   options: VerbOptions,
 ): Promise<LiveSandbox | undefined> {
+  const claimed = await claimedSandbox(context, plan, key);
   let found: LiveSandbox | undefined;
-  for (const { id, spec_hash } of await listSandboxes(context, { key })) {
+  // The key says which one it is, unless it was made another way, or is gone: then all are looked through.
+  for (const { id, spec_hash } of claimed ?? (await listSandboxes(context, { key }))) {
     if (found === undefined && spec_hash === plan.about.spec_hash) {
       await renewTime(context, id, plan);
       found = await healthy(context, id, options);
@@ -94,6 +102,18 @@ async function reattach(
     );
   }
   return found;
+}
+
+async function claimedSandbox(
+  context: ManagerContext,
+  { about }: SandboxPlan,
+  key: string,
+): Promise<readonly SandboxRecord[] | undefined> {
+  const id = await context.options.claims?.get(key);
+  if (id === undefined) return undefined;
+  const record = await findSandbox(context, id).catch(() => undefined);
+  const fits = record?.key === key && record.spec_hash === about.spec_hash && record.state !== "destroyed";
+  return fits ? [record] : undefined;
 }
 
 /** Who asks for a sandbox says how long it is to live from now on; one whose time was over is wanted again. */

@@ -28,8 +28,13 @@ export function describeLive(context: ManagerContext, sandbox: LiveSandbox): San
 
 /** The record of a sandbox as the store knows it. */
 export async function describeStored(context: ManagerContext, sandboxId: string, head: Head): Promise<SandboxRecord> {
+  const url = head.owner === null ? undefined : await context.durable.ownership.urlOf(head.owner);
+  return describeHead(sandboxId, head, url);
+}
+
+/** As {@link describeStored}, where the address of the owner is known. */
+export function describeHead(sandboxId: string, head: Head, url: string | undefined): SandboxRecord {
   const { owner } = head;
-  const url = owner === null ? undefined : await context.durable.ownership.urlOf(owner);
   return {
     ...ofFacts(storedFacts(sandboxId, head)),
     state: head.state === "deleted" ? "destroyed" : owner === null ? "stored" : "running",

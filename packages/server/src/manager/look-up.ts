@@ -1,6 +1,6 @@
 import { isSandboxId, type SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
-import { describeLive, describeOutliving, describeStored } from "./describe.ts";
+import { describeHead, describeLive, describeOutliving, describeStored } from "./describe.ts";
 import { notFound } from "./not-found.ts";
 
 export interface SandboxFilter {
@@ -34,13 +34,15 @@ export async function listSandboxes(context: ManagerContext, filter: SandboxFilt
     seen.add(id);
   }
   if (durable !== undefined) {
+    const servers = await durable.ownership.servers();
+    const urls = new Map(servers.map(({ instanceId, url }) => [instanceId, url]));
     for await (const { sandboxId, head, error } of durable.ownership.list()) {
       if (error !== undefined) {
         context.options.observer.problem("a stored sandbox cannot be read", { sandboxId, error });
       }
       if (head === undefined || seen.has(sandboxId)) continue;
       if (head.state === "deleted" && filter.state !== "destroyed") continue;
-      found.push(await describeStored(context, sandboxId, head));
+      found.push(describeHead(sandboxId, head, urls.get(head.owner ?? "")));
     }
   }
   return found.filter((record) => matches(record, filter)).toSorted(newestFirst);

@@ -15,9 +15,15 @@ export class KeyClaims {
     this.#store = store;
   }
 
+  /** The sandbox that the key stands for, if it was ever acquired. It may be gone by now. */
+  async get(key: string): Promise<string | undefined> {
+    const cell = await this.#store.readCell(cellKeyOf(key));
+    return cell === undefined ? undefined : decode(cell.body);
+  }
+
   /** Whether the key now stands for this sandbox. One that it stood for before counts only if it is still there. */
   async take(key: string, sandboxId: string, isThere: (sandboxId: string) => Promise<boolean>): Promise<boolean> {
-    const cellKey = `acquire-keys/${createHash("sha256").update(key).digest("hex")}.json`;
+    const cellKey = cellKeyOf(key);
     for (;;) {
       const cell = await this.#store.readCell(cellKey);
       const present = cell === undefined ? undefined : decode(cell.body);
@@ -33,6 +39,10 @@ export class KeyClaims {
       }
     }
   }
+}
+
+function cellKeyOf(key: string): string {
+  return `acquire-keys/${createHash("sha256").update(key).digest("hex")}.json`;
 }
 
 /** What cannot be read stands for nothing. */
