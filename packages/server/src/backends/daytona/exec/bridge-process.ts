@@ -142,7 +142,6 @@ export class BridgeProcess implements ExtensionProcess {
         break;
       case "exited":
         this.#exit = event;
-        this.#taken?.reject(new SandboxerError("wrong_state", `Process ${this.#pid} has exited.`));
         break;
       case "finished":
         this.#finish();
@@ -165,6 +164,8 @@ export class BridgeProcess implements ExtensionProcess {
 
   #finish(): void {
     this.#finished = true;
+    // That a piece was taken is said before the streams end.
+    this.#taken?.reject(new SandboxerError("wrong_state", `Process ${this.#pid} has exited.`));
     this.stdout.end();
     this.stderr.end();
     this.#ending.resolve({ code: this.#exit?.code, signal: this.#exit?.signal });

@@ -38,14 +38,14 @@ while :; do
   printf "%s\\n" "$c" | awk -v k="$1" "{ while (length(\\$0) > 0) { print k substr(\\$0, 1, 4000); fflush(); \\$0 = substr(\\$0, 4001) } }"
 done`;
 
-/** Holds the writing end of stdin; says when a piece was taken. */
+/** Holds the writing end of stdin; says when a piece was taken. The tokens come from here, so after the last of that. */
 const FEED = `while read -r k v; do
   case $k in
-    i) printf %s "$v" | base64 -d >&4 ;;
-    f) cat "$1/$v" >&4; rm -f "$1/$v" ;;
-    c) exit ;;
+    i) printf %s "$v" | base64 -d >&4; echo w ;;
+    f) cat "$1/$v" >&4; rm -f "$1/$v"; echo w ;;
+    c) exec 4>&- ;;
+    t) printf %s "$2" >&5; printf %s "$2" >&6 ;;
   esac
-  echo w
 done`;
 
 /** Arguments: the folder, the token, the working folder, the program, then variables and command as `env` takes them. */
@@ -59,7 +59,7 @@ setsid sh -c ${quoteForShell(ENCODE)} ${HELPER_MARK} o 7 ${CREDIT_BYTES} <&5 3<&
 e1=$!
 setsid sh -c ${quoteForShell(ENCODE)} ${HELPER_MARK} e 8 ${CREDIT_BYTES} <&6 >&2 3<&- 4>&- 5>&- 6>&- 7>&- 9>&- &
 e2=$!
-setsid sh -c ${quoteForShell(FEED)} ${HELPER_MARK} "$d" <&9 3<&- 5>&- 6>&- 7>&- 8>&- 9>&- &
+setsid sh -c ${quoteForShell(FEED)} ${HELPER_MARK} "$d" "$t" <&9 3<&- 7>&- 8>&- 9>&- &
 e3=$!
 exec 4>&-
 {
@@ -83,8 +83,11 @@ l=$!
 ( exec setsid sh -c 'echo "p $$ $1 $2" >&9; exec 9>&-; umask "$3"; shift 3; exec env "$@"' start "$t" "$d" "$u" "$@" 9>&1 <"$d/in" >"$d/out" 2>"$d/err" 3<&- 5>&- 6>&- 7>&- 8>&- )
 c=$?
 echo "x $c"
-printf %s "$t" >&5
-printf %s "$t" >&6
+# What nobody reads any more must not hold up what comes after it.
+cat <>"$d/in" >/dev/null 2>&1 3<&- 5>&- 6>&- 7>&- 8>&- 9>&- &
+e4=$!
+echo t >&9
 exec 5>&- 6>&- 7>&- 8>&- 9>&-
 wait $l
+kill $e4
 exit $c`;

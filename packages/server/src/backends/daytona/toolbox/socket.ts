@@ -3,6 +3,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import { WebSocket } from "ws";
 
 const OPEN_TIMEOUT_MS = 30_000;
+const KEEPALIVE_MS = 30_000;
 const HIGH_WATER_BYTES = 256 << 10;
 
 export interface SocketMessage {
@@ -15,16 +16,23 @@ export interface SocketEnd {
   readonly reason: string;
 }
 
-/** A WebSocket that is read by asking for messages: what is not asked for stays with the sender. */
+/**
+ * A WebSocket that is read by asking for messages: what is not asked for stays with the sender. One whose other end is
+ * silent, even when it is asked for a sign of life, is closed.
+ */
 export class Socket {
   readonly #socket: WebSocket;
   readonly #queue: SocketMessage[] = [];
   #queuedBytes = 0;
   #wake: (() => void) | undefined;
+  readonly #keepalive: NodeJS.Timeout;
+  #alive = true;
   #end: SocketEnd | undefined;
 
-  constructor(socket: WebSocket) {
+  constructor(socket: WebSocket, keepaliveMs = KEEPALIVE_MS) {
     this.#socket = socket;
+    this.#keepalive = setInterval(() => this.#askForLife(), keepaliveMs).unref();
+    socket.on("pong", () => (this.#alive = true));
     socket.on("message", (data, binary) => this.#take({ data: data as Buffer, binary }));
     socket.on("close", (code, reason) => this.#finish({ code, reason: reason.toString("utf8") }));
     socket.on("error", () => {
@@ -61,7 +69,16 @@ export class Socket {
     this.#finish({ code: 1006, reason: "" });
   }
 
+  /** While nothing is read, no answer can be seen. */
+  #askForLife(): void {
+    if (this.#socket.readyState !== this.#socket.OPEN || this.#socket.isPaused) return;
+    if (!this.#alive) return this.#socket.terminate();
+    this.#alive = false;
+    this.#socket.ping();
+  }
+
   #take(message: SocketMessage): void {
+    this.#alive = true;
     this.#queue.push(message);
     this.#queuedBytes += message.data.length;
     if (this.#queuedBytes >= HIGH_WATER_BYTES) this.#socket.pause();
@@ -69,6 +86,7 @@ export class Socket {
   }
 
   #finish(end: SocketEnd): void {
+    clearInterval(this.#keepalive);
     this.#end ??= end;
     this.#wake?.();
   }
