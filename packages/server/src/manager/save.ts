@@ -113,7 +113,8 @@ async function goOn(context: ManagerContext, sandbox: LiveSandbox, error: Sandbo
       sandboxId: sandbox.id,
       error: failure,
     });
-    await sandbox.handle.destroy();
+    await context.reported("end of a sandbox that could not go on", sandbox.handle.destroy());
+    // Also when its end has failed: a copy that nobody can use must not keep the stored one from others.
     if ((sandbox.state as string) !== "gone") sandbox.moveTo("gone");
     context.behind("release of a sandbox that could not go on", context.durable.ownership.release(sandbox.id));
   }

@@ -106,6 +106,24 @@ test("a sandbox whose end has failed is not attached to", async () => {
   expect((await server.attach(id).untilClosed()).slice(-2)).toEqual(["NOT_FOUND", 1011]);
 });
 
+test("a sandbox that can neither be saved, go on nor be ended is gone, and its older checkpoint is free", async () => {
+  const server = await startTestServer();
+  const { client, id } = await server.create(DURABLE);
+  await client.send({ action: "checkpoint" }).untilClosed();
+  const second = server.attach(id);
+  await second.until("RUNNING");
+  await second.leave();
+  const sandbox = await server.manager.running(id);
+  for (const operation of ["snapshot", "resume", "destroy"] as const) {
+    server.backend.faults.set(operation, { error: new SandboxerError("internal", `no ${operation}`), times: 1 });
+  }
+  await expect(server.manager.putDown(sandbox)).rejects.toThrow("no snapshot");
+  expect(server.manager.states()).toEqual({});
+  expect(server.problems).toEqual([expect.stringContaining("no resume"), expect.stringContaining("no destroy")]);
+  await eventually("it is given back", () => server.durable?.ownership.held(id) === undefined);
+  expect(await server.attach(id).outcome()).toEqual(["RESTORING", "RUNNING"]);
+});
+
 test("a sandbox that dies during its save is told as dead, and its older checkpoint is free", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create(DURABLE);
