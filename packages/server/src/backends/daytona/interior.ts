@@ -12,10 +12,10 @@ const WORKSPACE = "/workspace";
 
 /**
  * Which tools are inside, and where programs begin: the folder that all backends have, or, where it cannot be made, the
- * daemon's own.
+ * daemon's own. The daemon feeds the script to a shell's stdin, which sudo must not read.
  */
 const LOOK = `w=${WORKSPACE}
-[ -d "$w" ] && [ -w "$w" ] || mkdir -p "$w" 2>/dev/null || sudo -n install -d -o "$(id -u)" -g "$(id -g)" "$w" 2>/dev/null || w=
+[ -d "$w" ] && [ -w "$w" ] || mkdir -p "$w" 2>/dev/null || sudo -n install -d -o "$(id -u)" -g "$(id -g)" "$w" </dev/null 2>/dev/null || w=
 for t in ${[...BRIDGE_TOOLS, ...FILE_TOOLS].join(" ")}; do command -v "$t" >/dev/null 2>&1 || echo "missing $t"; done
 echo "folder $w"
 `;
