@@ -127,7 +127,11 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       defaultIdleTimeoutMs: config.defaultIdleTimeoutSeconds * 1000,
       handoffTimeoutMs: config.handoffTimeoutMs,
     });
-    parts.service = createService(parts.manager, { version: VERSION, store: config.store });
+    parts.service = createService(parts.manager, {
+      version: VERSION,
+      store: config.store,
+      maxClients: config.maxClients,
+    });
   } catch (error) {
     await end();
     throw error;

@@ -1,4 +1,10 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { expect, test } from "vitest";
+import { eventStream } from "../../src/gateway/http/event-stream.ts";
+import { EventLog } from "../../src/manager/events/event-log.ts";
+import { systemClock } from "../../src/support/clock.ts";
+import { eventually } from "../websocket/support/eventually.ts";
 import { startTestServer } from "../websocket/support/test-server.ts";
 
 test("HEAD follows nothing", async () => {
@@ -6,4 +12,55 @@ test("HEAD follows nothing", async () => {
   const head = (path: string) => fetch(server.httpUrl + path, { method: "HEAD" });
   expect((await head("/v1/events?follow=true")).status).toBe(404);
   expect((await head("/healthz")).status).toBe(200);
+});
+
+test("a reader that reads nothing is sent away, and nothing waits for it any more", async () => {
+  const log = new EventLog(systemClock);
+  let asked = 0;
+  const wanted = () => ++asked > 0;
+  const stream = eventStream(log, { cursor: undefined, wanted, signal: new AbortController().signal });
+  stream.read(0);
+  const event = { type: "x", sandboxId: null, data: { text: "y".repeat(1000) } };
+  for (let turn = 0; turn < 100; turn += 1) {
+    log.append(event);
+    await new Promise(setImmediate);
+  }
+  const closed = once(stream, "close");
+  for (let number = 0; number < 6000; number += 1) log.append(event);
+  await closed;
+  const askedBefore = asked;
+  log.append(event);
+  expect(asked).toBe(askedBefore);
+});
+
+test("its connection is closed", async () => {
+  const server = await startTestServer();
+  const socket = connect(Number(new URL(server.httpUrl).port), "127.0.0.1");
+  socket.write("GET /v1/events?follow=true HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  await once(socket, "readable");
+  const [served] = server.sockets;
+  if (served === undefined) throw new Error("the server has no connection");
+  const closed = once(served, "close");
+  for (let number = 0; number < 6000; number += 1) {
+    server.manager.events.append({ type: "x", sandboxId: null, data: { text: "y".repeat(5000) } });
+  }
+  await closed;
+  socket.destroy();
+});
+
+test("there are only so many followers, of one caller and of all", async () => {
+  const follow = async (httpUrl: string, stop: AbortController) =>
+    (await fetch(`${httpUrl}/v1/events?follow=true`, { signal: stop.signal })).status;
+  const small = await startTestServer({ maxClients: 2 });
+  const stops = Array.from({ length: 65 }, () => new AbortController());
+  const statuses: number[] = [];
+  for (const stop of stops.slice(0, 3)) statuses.push(await follow(small.httpUrl, stop));
+  expect(statuses).toEqual([200, 200, 429]);
+  stops[0]?.abort();
+  await eventually("there is a place again", async () => (await follow(small.httpUrl, new AbortController())) === 200);
+  const large = await startTestServer();
+  const many: number[] = [];
+  for (const stop of stops.slice(1)) many.push(await follow(large.httpUrl, stop));
+  expect(new Set(many)).toEqual(new Set([200]));
+  expect(await follow(large.httpUrl, new AbortController())).toBe(429);
 });

@@ -16,43 +16,37 @@ const MAX_WAITING = 5000;
 /** What happened after the cursor, then what happens, as server-sent events. Without a cursor: only what happens. */
 export function eventStream(log: EventLog, { cursor, wanted, signal }: EventStreamOptions): Readable {
   const waiting: EventRecord[] = cursor === undefined ? [] : log.after(cursor).filter(wanted);
-  const start = log.end;
-  let wake = (): void => {};
-  const over = new AbortController();
-  const end = (): void => {
-    over.abort();
-    wake();
+  let hasRoom = false;
+  const send = (otherwise?: string): void => {
+    if (!hasRoom) return;
+    const text = waiting.length === 0 ? otherwise : waiting.splice(0).map(asLines).join("");
+    if (text === undefined) return;
+    hasRoom = false;
+    stream.push(text);
   };
+  const stream = new Readable({
+    read: () => {
+      hasRoom = true;
+      send();
+    },
+    destroy: (error, done) => {
+      stopListening();
+      clearInterval(heartbeat);
+      waiting.length = 0;
+      done(error);
+    },
+  });
   const stopListening = log.listen((event) => {
     if (!wanted(event)) return;
     waiting.push(event);
-    if (waiting.length > MAX_WAITING) end();
-    wake();
+    if (waiting.length > MAX_WAITING) stream.destroy();
+    else send();
   });
-  signal.addEventListener("abort", end, { once: true });
-  async function* lines(): AsyncGenerator<string> {
-    try {
-      yield `retry: 1000\nid: ${cursor ?? start}\n\n`;
-      while (!over.signal.aborted) {
-        const events = waiting.splice(0);
-        if (events.length > 0) yield events.map(asLines).join("");
-        else if (!(await arrival())) yield ": still here\n\n";
-      }
-    } finally {
-      stopListening();
-    }
-  }
-  /** Whether something came, or the end, before it was time to show that the connection lives. */
-  function arrival(): Promise<boolean> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), HEARTBEAT_MS);
-      wake = () => {
-        clearTimeout(timer);
-        resolve(true);
-      };
-    });
-  }
-  return Readable.from(lines(), { objectMode: false });
+  const heartbeat = setInterval(() => send(": still here\n\n"), HEARTBEAT_MS);
+  stream.push(`retry: 1000\nid: ${cursor ?? log.end}\n\n`);
+  signal.addEventListener("abort", () => stream.destroy(), { once: true });
+  if (signal.aborted) stream.destroy();
+  return stream;
 }
 
 function asLines(event: EventRecord): string {

@@ -96,6 +96,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const snapshotFile = new SnapshotFile(join(folder, "snapshots.json"));
   const log = pino({ level: "silent" });
   const backend = options.backend ?? new FakeBackend();
+  const { maxClients = 5000 } = options;
   const operations: OperationRecord[] = [];
   const problems: string[] = [];
   const sockets = new Set<Socket>();
@@ -122,7 +123,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const gateway = new WebSocketGateway(app.server, {
     gate,
     audit,
-    maxClients: options.maxClients ?? 5000,
+    maxClients,
     maxMessageBytes: 1024 * 1024,
     ...(options.firstMessageMs === undefined ? {} : { firstMessageMs: options.firstMessageMs }),
     manager: () => manager,
@@ -181,7 +182,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     handoffTimeoutMs: options.handoffTimeoutMs ?? 10_000,
   });
 
-  const service = createService(manager, { version: "test", store: storeFolder });
+  const service = createService(manager, { version: "test", store: storeFolder, maxClients });
 
   let draining: Promise<void> | undefined;
   const drain = (): Promise<void> => (draining ??= end());

@@ -1,12 +1,15 @@
 import type { EventRecord } from "@sandboxer/protocol";
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import { eventStream } from "../event-stream.ts";
+import { Followers } from "../followers.ts";
 import { type Handlers, StreamAnswer } from "../handler.ts";
 import { pageOfList, wholeList } from "../page.ts";
 
 export interface ServerFacts {
   readonly version: string;
   readonly store: string | undefined;
+  /** Also of those who follow events. */
+  readonly maxClients: number;
 }
 
 type SystemHandlers = Pick<
@@ -22,6 +25,7 @@ type SystemHandlers = Pick<
 >;
 
 export function systemHandlers(manager: SandboxManager, facts: ServerFacts): SystemHandlers {
+  const followers = new Followers(facts.maxClients);
   return {
     serverInfo: async ({ caller }) => ({
       ...manager.summary(),
@@ -47,12 +51,14 @@ export function systemHandlers(manager: SandboxManager, facts: ServerFacts): Sys
       await Promise.race([operation.ended, sleep((query.wait ?? 0) * 1000, signal)]);
       return operation.recordFor(caller.id);
     },
-    events: async ({ query, signal, accepts }) => {
+    events: async ({ query, signal, accepts, caller }) => {
       const wanted = ({ sandbox_id, type }: EventRecord): boolean =>
         (query.sandbox_id === undefined || sandbox_id === query.sandbox_id) &&
         (query.type === undefined || type === query.type || type.startsWith(`${query.type}.`));
       if (query.follow === true || accepts("text/event-stream")) {
-        const body = eventStream(manager.events, { cursor: query.cursor, wanted, signal });
+        const body = followers.admitted(caller.id, () =>
+          eventStream(manager.events, { cursor: query.cursor, wanted, signal }),
+        );
         return new StreamAnswer("text/event-stream", body, { "cache-control": "no-store" });
       }
       const found = manager.events.after(query.cursor).filter(wanted);
