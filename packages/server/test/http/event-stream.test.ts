@@ -48,6 +48,25 @@ test("its connection is closed", async () => {
   socket.destroy();
 });
 
+test("Last-Event-ID says where to go on, whatever the address says", async () => {
+  const server = await startTestServer();
+  const { events } = server.manager;
+  for (const type of ["one", "two", "three"]) events.append({ type, sandboxId: null, data: {} });
+  const [first, second] = events.after(undefined);
+  const stop = new AbortController();
+  const response = await fetch(`${server.httpUrl}/v1/events?follow=true&cursor=${first?.cursor}`, {
+    headers: { "last-event-id": second?.cursor ?? "" },
+    signal: stop.signal,
+  });
+  let text = "";
+  for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += chunk;
+    if (text.includes("event: three")) break;
+  }
+  stop.abort();
+  expect(text).not.toContain("event: two");
+});
+
 test("there are only so many followers, of one caller and of all", async () => {
   const follow = async (httpUrl: string, stop: AbortController) =>
     (await fetch(`${httpUrl}/v1/events?follow=true`, { signal: stop.signal })).status;

@@ -39,6 +39,8 @@ export interface Call<R extends Route> {
   /** From `If-Sandbox-Epoch`. */
   readonly epoch: number | undefined;
   readonly idempotencyKey: string | undefined;
+  /** From `Last-Event-ID`: where a browser's EventSource was when it was cut. */
+  readonly lastEventId: string | undefined;
   /** The record of the whole call, for routes that have one. To be handed on to the manager. */
   readonly options: VerbOptions;
   /** Whether the client's `Accept` names this type. */

@@ -118,6 +118,7 @@ function callOf(request: FastifyRequest, reply: FastifyReply): Call<Route> {
     caller: request.caller,
     epoch: epochOf(request),
     idempotencyKey: idempotencyKeyOf(request),
+    lastEventId: lastEventIdOf(request),
     // A client that goes away ends nothing that it has asked for: it may ask again, with the same key.
     options: {},
     accepts: (contentType) => (request.headers.accept ?? "").includes(contentType),
@@ -136,6 +137,11 @@ function idempotencyKeyOf(request: FastifyRequest): string | undefined {
   if (header === undefined) return undefined;
   if (typeof header === "string" && /^[\x21-\x7e]{1,200}$/.test(header)) return header;
   throw new SandboxerError("bad_request", "Idempotency-Key must be 1 to 200 visible ASCII characters.");
+}
+
+function lastEventIdOf({ headers }: FastifyRequest): string | undefined {
+  const header = headers["last-event-id"];
+  return typeof header === "string" && header !== "" ? header : undefined;
 }
 
 /** For validation, and for the OpenAPI document. */

@@ -51,19 +51,19 @@ export function systemHandlers(manager: SandboxManager, facts: ServerFacts): Sys
       await Promise.race([operation.ended, sleep((query.wait ?? 0) * 1000, signal)]);
       return operation.recordFor(caller.id);
     },
-    events: async ({ query, signal, accepts, caller }) => {
+    events: async ({ query, signal, accepts, caller, lastEventId }) => {
+      // Who comes back does so with the address of the first time.
+      const cursor = lastEventId ?? query.cursor;
       const wanted = ({ sandbox_id, type }: EventRecord): boolean =>
         (query.sandbox_id === undefined || sandbox_id === query.sandbox_id) &&
         (query.type === undefined || type === query.type || type.startsWith(`${query.type}.`));
       if (query.follow === true || accepts("text/event-stream")) {
-        const body = followers.admitted(caller.id, () =>
-          eventStream(manager.events, { cursor: query.cursor, wanted, signal }),
-        );
+        const body = followers.admitted(caller.id, () => eventStream(manager.events, { cursor, wanted, signal }));
         return new StreamAnswer("text/event-stream", body, { "cache-control": "no-store" });
       }
-      const found = manager.events.after(query.cursor).filter(wanted);
+      const found = manager.events.after(cursor).filter(wanted);
       const items = found.slice(0, query.limit);
-      return { items, next_cursor: items.at(-1)?.cursor ?? query.cursor ?? null };
+      return { items, next_cursor: items.at(-1)?.cursor ?? cursor ?? null };
     },
   };
 }
