@@ -5,20 +5,39 @@ import { dropFor, saveFor } from "./put-down.ts";
 
 const LOOK_MS = 200;
 
+/** After a failure that long, and twice as long after each one more: a save may hold a sandbox up and fill a disk. */
+const FIRST_REST_MS = 1_000;
+const LONGEST_REST_MS = 60_000;
+
+/** Of a sandbox that could not be put down. */
+interface Rest {
+  readonly untilMs: number;
+  readonly ms: number;
+}
+
 /** Puts down sandboxes that nobody uses, or whose time is over. Gives a function that stops it. */
 export function reapIdleSandboxes(context: ManagerContext): () => void {
   const busy = new Set<LiveSandbox>();
+  const rests = new WeakMap<LiveSandbox, Rest>();
   const timer = setInterval(() => {
     if (context.draining || context.options.durable?.ownership.frozen === true) return;
     for (const sandbox of context.sandboxes.values()) {
-      if (busy.has(sandbox)) continue;
+      if (busy.has(sandbox) || (rests.get(sandbox)?.untilMs ?? 0) > context.nowMs) continue;
       const expired = isExpired(context, sandbox);
       if (!expired && !sandbox.isIdle(context.nowMs)) continue;
       busy.add(sandbox);
       const reaped = expired ? retire(context, sandbox) : reap(context, sandbox);
+      const rested = reaped.then(
+        () => void rests.delete(sandbox),
+        (error: unknown) => {
+          const ms = Math.min((rests.get(sandbox)?.ms ?? FIRST_REST_MS / 2) * 2, LONGEST_REST_MS);
+          rests.set(sandbox, { untilMs: context.nowMs + ms, ms });
+          throw error;
+        },
+      );
       context.behind(
         "end of an idle sandbox",
-        reaped.finally(() => busy.delete(sandbox)),
+        rested.finally(() => busy.delete(sandbox)),
       );
     }
   }, LOOK_MS);
