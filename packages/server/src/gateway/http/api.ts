@@ -5,6 +5,7 @@ import type { FastifyInstance } from "fastify";
 import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
 import type { Route, RouteName } from "@sandboxer/protocol";
 import type { AccessGate } from "../access/access-gate.ts";
+import { KeyWatch } from "../access/key-watch.ts";
 import { errorAnswer } from "./error-body.ts";
 import type { Call, Caller, Service } from "./handler.ts";
 import { IdempotentCalls } from "./idempotency.ts";
@@ -69,7 +70,15 @@ export async function registerApi(app: FastifyInstance, options: ApiOptions): Pr
       return failed(error);
     }
   };
-  await app.register(async (scope) => registerRoutes(scope, { ...options, around }));
+  const watch = new KeyWatch(options.gate.authenticator);
+  app.addHook("onClose", async () => watch.stop());
+  const onStream: RegisterOptions["onStream"] = ({ principal }, body, sendAway) => {
+    const closed = new AbortController();
+    watch.add({ actor: { who: principal }, gone: closed.signal, sendAway });
+    body.once("close", () => closed.abort());
+    if (body.closed) closed.abort();
+  };
+  await app.register(async (scope) => registerRoutes(scope, { ...options, around, onStream }));
   registerLogin(app, options.gate);
   app.get("/openapi.json", { schema: { hide: true } }, () => app.swagger());
 }

@@ -20,6 +20,8 @@ export interface RegisterOptions {
   readonly authorize: (request: IncomingMessage, route: Route) => Caller;
   /** Wraps each call: idempotency, audit. */
   readonly around: (name: RouteName, route: Route, call: Call<Route>, begin: () => Begun) => Begun;
+  /** Told of answers that may go on for long, which `sendAway` ends. */
+  readonly onStream: (caller: Caller, body: Readable, sendAway: (error: SandboxerError) => void) => void;
 }
 
 /** A call that is under way. */
@@ -56,7 +58,8 @@ async function answer(
   if (service === undefined) throw new SandboxerError("draining", "The server is starting.", { hint: "Try again." });
   const handler = service.handlers[name];
   if (handler === undefined) throw new SandboxerError("not_supported", `This server has no ${name}.`);
-  const call = callOf(request, reply);
+  const gone = new AbortController();
+  const call = callOf(request, reply, gone);
   // Opened only for what is then carried out: a repeated request has the operation of the first one.
   const begin = (): Begun => {
     const operation = openOperation(service, route, request);
@@ -71,6 +74,11 @@ async function answer(
   }
   const result = await answered;
   if (result instanceof StreamAnswer) {
+    options.onStream(request.caller, result.body, (error) => {
+      // With an error, so that the client sees a cut and no end.
+      result.body.destroy(error);
+      gone.abort(error);
+    });
     return reply.code(route.status).headers(result.headers).type(result.contentType).send(result.body);
   }
   return route.status === 204 ? reply.code(204).send() : reply.code(route.status).send(result);
@@ -104,8 +112,7 @@ function wantsNoWait(request: FastifyRequest): boolean {
   return (Array.isArray(prefer) ? prefer.join(",") : (prefer ?? "")).includes("respond-async");
 }
 
-function callOf(request: FastifyRequest, reply: FastifyReply): Call<Route> {
-  const gone = new AbortController();
+function callOf(request: FastifyRequest, reply: FastifyReply, gone: AbortController): Call<Route> {
   reply.raw.once("close", () => {
     if (!reply.raw.writableFinished) gone.abort(new SandboxerError("timeout", "The client has gone away."));
   });

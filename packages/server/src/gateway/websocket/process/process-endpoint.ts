@@ -1,7 +1,7 @@
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { Credentials } from "../../../manager/token.ts";
+import type { KeyWatch } from "../../access/key-watch.ts";
 import type { ConnectionParts } from "../connection.ts";
-import type { KeyWatch } from "../key-watch.ts";
 import { ProcessSession } from "./process-session.ts";
 import { ProcessWire } from "./process-wire.ts";
 

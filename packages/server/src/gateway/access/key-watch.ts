@@ -1,18 +1,18 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import type { Authenticator } from "../access/authenticator.ts";
-import type { Actor } from "../access/actor.ts";
+import type { Actor } from "./actor.ts";
+import type { Authenticator } from "./authenticator.ts";
 
 const LOOK_EVERY_MS = 1_000;
 
 /** A client that came with a key. */
 export interface Watched {
-  readonly actor: Actor;
+  readonly actor: Pick<Actor, "who">;
   /** Aborts when it has gone. */
   readonly gone: AbortSignal;
   sendAway(error: SandboxerError): void;
 }
 
-/** Sends clients away whose key was revoked or has expired since they came. Their sandboxes stay, as with any that leaves. */
+/** Sends clients away, of WebSockets and of HTTP streams, whose key was revoked or has expired since they came. Their sandboxes stay, as with any that leaves. */
 export class KeyWatch {
   readonly #connections = new Set<Watched>();
   readonly #timer: NodeJS.Timeout;
