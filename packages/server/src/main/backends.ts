@@ -1,8 +1,8 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { SandboxerError } from "@sandboxer/protocol";
 import type { SandboxBackend } from "../backends/backend.ts";
 import type { NetworkSupport } from "../backends/gvisor/network/network-support.ts";
+import type { SecretResolver } from "../secrets/secret.ts";
 import { prepareGvisor, type ReportStep } from "../setup/index.ts";
 import type { ServerConfig } from "./config.ts";
 import type { DockerDefaults } from "./docker.ts";
@@ -39,7 +39,11 @@ export interface OpenBackend {
   close(): Promise<void>;
 }
 
-export async function prepareBackend(config: ServerConfig, report: ReportStep): Promise<PreparedBackend> {
+export async function prepareBackend(
+  config: ServerConfig,
+  secrets: SecretResolver,
+  report: ReportStep,
+): Promise<PreparedBackend> {
   switch (config.backend) {
     case "gvisor":
       return prepareGvisorBackend(config, report);
@@ -49,10 +53,10 @@ export async function prepareBackend(config: ServerConfig, report: ReportStep): 
     }
     case "fake":
       return fakeBackend(config);
-    default:
-      throw new SandboxerError("bad_request", `There is no backend "${config.backend}".`, {
-        hint: "Use gvisor, docker, or fake to try the protocol.",
-      });
+    default: {
+      const { prepareOtherBackend } = await import("./providers.ts");
+      return prepareOtherBackend(config, secrets);
+    }
   }
 }
 

@@ -51,7 +51,8 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
   const profiles = await openProfiles(config);
   log.info({ configFile: config.configFile, profiles: profiles.list().length }, "configured");
   const { gate, audit } = openServerAccess(config, log);
-  const prepared = await prepareBackend(config, hooks.report);
+  const secrets = openSecrets(config, (message) => log.warn(message));
+  const prepared = await prepareBackend(config, secrets, hooks.report);
   const parts: {
     manager?: SandboxManager;
     service?: Service;
@@ -100,7 +101,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     parts.open = await prepared.open(parts.durability?.instances.instanceId ?? randomUUID());
     const { open } = parts;
     const { backend, workDirectory } = open;
-    parts.backends = await assembleBackends(config, backend);
+    parts.backends = await assembleBackends(config, backend, secrets);
     parts.durability?.instances.listen({
       onLaterId: (id) =>
         void open.noteLaterId(id).catch((error: unknown) => log.warn({ err: error }, "the new id is not noted")),
@@ -115,7 +116,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       installation: await installationId(config.dataDirectory),
       resumeTtlMs: config.resumeTtlMs,
       claims: parts.durability?.claims,
-      secrets: openSecrets(config, (message) => log.warn(message)),
+      secrets,
       durable: parts.durability?.durable,
       localSnapshots: localSnapshots(config),
       url,

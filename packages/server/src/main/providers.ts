@@ -1,10 +1,13 @@
+import { mkdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { Capabilities, SandboxBackend } from "../backends/backend.ts";
 import { LazyBackend, type BackendProvider } from "../backends/lazy-backend.ts";
-import { dockerDefaults } from "./backends.ts";
+import type { SecretResolver } from "../secrets/secret.ts";
+import { dockerDefaults, type PreparedBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
+import { daytonaProvider } from "./daytona.ts";
 import { dockerProvider } from "./docker.ts";
 
 const RECORDS_ONLY: Capabilities = {
@@ -20,10 +23,11 @@ const RECORDS_ONLY: Capabilities = {
 };
 
 /** What comes with sandboxer beside the default backend. Each is loaded when it is first used. */
-function builtIn(config: ServerConfig): readonly BackendProvider[] {
+function builtIn(config: ServerConfig, secrets: SecretResolver): readonly BackendProvider[] {
   const handlesDirectory = join(config.dataDirectory, "handles");
   return [
     dockerProvider(config, dockerDefaults(config)),
+    daytonaProvider(config, secrets),
     {
       name: "compose-ssh",
       capabilities: {
@@ -58,15 +62,43 @@ function builtIn(config: ServerConfig): readonly BackendProvider[] {
 export async function assembleBackends(
   config: ServerConfig,
   standard: SandboxBackend,
+  secrets: SecretResolver,
 ): Promise<ReadonlyMap<string, SandboxBackend>> {
-  const backends = new Map<string, SandboxBackend>([[standard.name, standard]]);
-  for (const provider of builtIn(config)) {
-    if (!backends.has(provider.name)) backends.set(provider.name, new LazyBackend(provider));
+  const backends = await otherBackends(config, secrets);
+  return new Map([[standard.name, standard], ...[...backends].filter(([name]) => name !== standard.name)]);
+}
+
+/** One of them as the backend of sandboxes that do not say. */
+export async function prepareOtherBackend(config: ServerConfig, secrets: SecretResolver): Promise<PreparedBackend> {
+  const backends = await otherBackends(config, secrets);
+  const backend = backends.get(config.backend);
+  if (backend === undefined) {
+    const known = ["gvisor", "fake", ...backends.keys()].join(", ");
+    throw new SandboxerError("bad_request", `There is no backend "${config.backend}".`, {
+      hint: `Use one of: ${known}.`,
+    });
   }
-  for (const backend of await extensionBackends(config, new Set(backends.keys()))) {
-    if (backends.has(backend.name)) throw duplicate(backend.name);
-    backends.set(backend.name, backend);
-  }
+  return {
+    name: backend.name,
+    engine: backend.name,
+    recover: async () => [],
+    open: async (instanceId) => {
+      const workDirectory = join(config.dataDirectory, "work", instanceId);
+      await mkdir(workDirectory, { recursive: true });
+      const close = async (): Promise<void> => {
+        await backend.close();
+        await rm(workDirectory, { recursive: true, force: true });
+      };
+      return { backend, workDirectory, noteLaterId: async () => {}, close };
+    },
+  };
+}
+
+async function otherBackends(config: ServerConfig, secrets: SecretResolver): Promise<Map<string, SandboxBackend>> {
+  const backends = new Map<string, SandboxBackend>();
+  for (const provider of builtIn(config, secrets)) backends.set(provider.name, new LazyBackend(provider));
+  const taken = new Set(["gvisor", "fake", ...backends.keys()]);
+  for (const backend of await extensionBackends(config, taken)) backends.set(backend.name, backend);
   return backends;
 }
 
@@ -80,8 +112,4 @@ async function extensionBackends(config: ServerConfig, taken: ReadonlySet<string
   return [...extensions].map(
     ([name, extension]) => new ExtensionBackend(extension, { handlesDirectory: join(handlesDirectory, name) }),
   );
-}
-
-function duplicate(name: string): SandboxerError {
-  return new SandboxerError("bad_request", `There are two backends with the name ${name}.`);
 }

@@ -1,0 +1,55 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { FakeBackend } from "../../src/backends/fake/index.ts";
+import { prepareBackend } from "../../src/main/backends.ts";
+import { parseConfig, type ServerConfig } from "../../src/main/config.ts";
+import { assembleBackends } from "../../src/main/providers.ts";
+import { SecretSources } from "../../src/secrets/secret-sources.ts";
+
+const secrets = new SecretSources({ definitions: {}, environment: {}, warn: () => {} });
+
+async function config(flags: Record<string, string> = {}): Promise<ServerConfig> {
+  const home = await mkdtemp(join(tmpdir(), "sandboxer-providers-"));
+  onTestFinished(() => rm(home, { recursive: true, force: true }));
+  return parseConfig({ flags, env: {}, homeDirectory: home });
+}
+
+test("a server offers what comes along beside its own backend, each with what it can do", async () => {
+  const backends = await assembleBackends(await config(), new FakeBackend(), secrets);
+  expect([...backends.keys()]).toEqual(["fake", "docker", "daytona", "compose-ssh", "saas-stub"]);
+  expect(backends.get("docker")?.capabilities).toMatchObject({ selfHosted: true, outlivesServer: true });
+  expect(backends.get("daytona")?.capabilities).toMatchObject({ selfHosted: false, outlivesServer: true });
+});
+
+test("what is not well says so and why, instead of failing", async () => {
+  const backends = await assembleBackends(await config(), new FakeBackend(), secrets);
+  const health = await backends.get("daytona")?.probe();
+  expect(health).toMatchObject({ ok: false, summary: expect.stringContaining("daytona-api-key") });
+});
+
+test("any of them can be the backend of sandboxes that do not say", async () => {
+  const prepared = await prepareBackend(await config({ backend: "saas-stub" }), secrets, () => {});
+  const { backend, close } = await prepared.open("an-instance");
+  expect(backend.name).toBe("saas-stub");
+  expect((await backend.probe()).ok).toBe(true);
+  await close();
+});
+
+test("a name that nobody has is refused with those that there are", async () => {
+  const refused = prepareBackend(await config({ backend: "dokcer" }), secrets, () => {});
+  await expect(refused).rejects.toMatchObject({
+    code: "bad_request",
+    hint: "Use one of: gvisor, fake, docker, daytona, compose-ssh, saas-stub.",
+  });
+});
+
+test("an extension that takes the name of another backend is refused", async () => {
+  const settings = await config();
+  const manifest = join(settings.dataDirectory, "..", "manifest.json");
+  await mkdir(join(settings.dataDirectory, ".."), { recursive: true });
+  await writeFile(manifest, JSON.stringify({ extensions: [{ name: "docker", module: "./x.mjs" }] }));
+  const assembled = assembleBackends({ ...settings, extensions: manifest }, new FakeBackend(), secrets);
+  await expect(assembled).rejects.toMatchObject({ message: expect.stringContaining("docker") });
+});
