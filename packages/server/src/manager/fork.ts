@@ -6,7 +6,7 @@ import { destroySandbox } from "./destroy.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { captureSnapshot } from "./snapshot.ts";
 import { removeSnapshot } from "./snapshot-remove.ts";
-import { restoreFrom } from "./snapshot-restore.ts";
+import { restoreFrom, withinProfile } from "./snapshot-restore.ts";
 import type { VerbOptions } from "./tracked.ts";
 
 /** More at once would only wait for one another's disk. */
@@ -25,9 +25,11 @@ export interface Forked {
 export async function forkSandbox(
   context: ManagerContext,
   sandbox: LiveSandbox,
-  { count, ...body }: ForkRequest,
+  { count, ...wanted }: ForkRequest,
   options: VerbOptions = {},
 ): Promise<Forked> {
+  // Before anything is captured for it.
+  const body = withinProfile(context, sandbox.facts.about.profile, wanted);
   const { snapshot } = await captureSnapshot(context, sandbox, { reason: "fork" }, options);
   const created: CreatedSandbox[] = [];
   const failures: SandboxerError[] = [];

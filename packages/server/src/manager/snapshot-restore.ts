@@ -1,5 +1,6 @@
 import { aboutSchema, type About, type RestoreRequestBody } from "@sandboxer/protocol";
 import type { StoredSnapshot } from "../checkpoints/snapshot-record.ts";
+import { timeToLive } from "../profiles/apply-profile.ts";
 import type { ManagerContext } from "./context.ts";
 import { createSandbox, type CreatedSandbox } from "./create.ts";
 import { expiresAt, idleTimeoutMs, type SandboxPlan } from "./plan.ts";
@@ -25,12 +26,23 @@ export async function restoreFrom(
   about?: About,
 ): Promise<CreatedSandbox> {
   options.operation?.concerns({ snapshotId: snapshot.id });
-  const planned = planOfSnapshot(context, snapshot, body);
+  const planned = planOfSnapshot(context, snapshot, withinProfile(context, snapshot.profile, body));
   const plan = about === undefined ? planned : { ...planned, about };
   const created = await createSandbox(context, { plan, source: sourceOf(context, snapshot) }, options);
   const data = { snapshot_id: snapshot.id, from: snapshot.sandbox_id };
   context.events.append({ type: "sandbox.restored", sandboxId: created.sandbox.id, data });
   return created;
+}
+
+/** How long a profile lets its sandboxes live holds for these too. A profile that is gone by now says nothing. */
+export function withinProfile(
+  { options }: ManagerContext,
+  profile: string | null,
+  body: RestoreRequestBody,
+): RestoreRequestBody {
+  const found = profile === null ? undefined : options.profiles.find(profile);
+  const ttl = found === undefined ? body.ttl : timeToLive(found, body.ttl).ttl;
+  return ttl === undefined ? body : { ...body, ttl };
 }
 
 /** As the captured sandbox was made; its key and its end of life are its own. */

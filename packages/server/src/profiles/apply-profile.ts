@@ -33,7 +33,7 @@ export interface AppliedProfile {
  * key. Pure: nothing is looked up, and whether a backend exists is not asked.
  */
 export function applyProfile(profile: Profile, request: CreateRequestBody): AppliedProfile {
-  const { ttlMs, maxTtlMs } = timeToLive(profile, request);
+  const { ttl, ttlMs, maxTtlMs } = timeToLive(profile, request.ttl);
   const env = { ...profile.env, ...request.env };
   const secretRefs = Object.fromEntries(
     Object.entries(profile.secret_refs ?? {}).filter(([name]) => !Object.hasOwn(env, name)),
@@ -50,7 +50,7 @@ export function applyProfile(profile: Profile, request: CreateRequestBody): Appl
       labels: { ...profile.labels, ...request.labels },
       resources: { ...profile.resources, ...request.resources },
       network: request.network ?? profile.network,
-      ttl: request.ttl ?? profile.ttl?.default ?? profile.ttl?.max,
+      ttl,
       idle_timeout: request.idle_timeout ?? profile.ttl?.idle,
       ...checkpointFlags(profile, request),
     }),
@@ -66,21 +66,25 @@ export function applyProfile(profile: Profile, request: CreateRequestBody): Appl
   };
 }
 
+interface TimeToLive {
+  /** As it was written; undefined: without an end. */
+  readonly ttl: string | undefined;
+  readonly ttlMs: number | undefined;
+  readonly maxTtlMs: number | undefined;
+}
+
 /** With a limit and no default, the limit is the default: otherwise not to ask would be to have for ever. */
-function timeToLive(
-  profile: Profile,
-  request: CreateRequestBody,
-): { ttlMs: number | undefined; maxTtlMs: number | undefined } {
-  const text = request.ttl ?? profile.ttl?.default ?? profile.ttl?.max;
+export function timeToLive(profile: Profile, wanted: string | undefined): TimeToLive {
+  const ttl = wanted ?? profile.ttl?.default ?? profile.ttl?.max;
   const maxText = profile.ttl?.max;
-  const ttlMs = text === undefined ? undefined : parseDurationMs(text);
+  const ttlMs = ttl === undefined ? undefined : parseDurationMs(ttl);
   const maxTtlMs = maxText === undefined ? undefined : parseDurationMs(maxText);
   if (ttlMs !== undefined && maxTtlMs !== undefined && ttlMs > maxTtlMs) {
-    throw new SandboxerError("ttl_too_long", `A ttl of ${text} is more than ${profile.name} allows: ${maxText}.`, {
-      details: { ttl: text, max: maxText, profile: profile.name },
+    throw new SandboxerError("ttl_too_long", `A ttl of ${ttl} is more than ${profile.name} allows: ${maxText}.`, {
+      details: { ttl, max: maxText, profile: profile.name },
     });
   }
-  return { ttlMs, maxTtlMs };
+  return { ttl, ttlMs, maxTtlMs };
 }
 
 /** A request that wants no checkpoints does not want what the profile builds on them either. */

@@ -56,6 +56,36 @@ test("a profile fills in what a request leaves open; its setup has run; its limi
   expect(listed.body.items.map(({ name }) => name)).toEqual(["profile.work"]);
 });
 
+test("how long a profile lets its sandboxes live holds for what is restored and forked of them", async () => {
+  const http = new HttpClient(await startWithProfiles(WORK));
+  const { id } = await http.create({ profile: "profile.work", ttl: "2h" });
+  const captured = await http.call<SnapshotInfo>("POST", `/v1/sandboxes/${id}/snapshot`);
+  const hoursOf = ({ expires_at }: SandboxRecord): number =>
+    Math.round((Date.parse(expires_at ?? "") - Date.now()) / 3_600_000);
+  for (const ttl of ["3h", "2h", undefined]) {
+    const body = ttl === undefined ? {} : { ttl };
+    const path = `/v1/snapshots/${captured.body.id}/restore`;
+    const restored = await http.call<SandboxRecord & ErrorAnswer>("POST", path, body);
+    const forked = await http.call<{ items: SandboxRecord[] } & ErrorAnswer>("POST", `/v1/sandboxes/${id}/fork`, body);
+    if (ttl === "3h") {
+      expect([restored.body.error.code, forked.body.error.code]).toEqual(["ttl_too_long", "ttl_too_long"]);
+    } else {
+      const hours = ttl === undefined ? 1 : 2;
+      expect([restored.body, ...forked.body.items].map(hoursOf)).toEqual([hours, hours]);
+    }
+  }
+  expect((await http.call<{ items: unknown[] }>("GET", "/v1/snapshots")).body.items).toHaveLength(3);
+});
+
+test("what is restored of a profile that is gone by now lives as long as is asked for", async () => {
+  const first = await startWithProfiles({ ...WORK, secret_refs: {} });
+  const { id } = await new HttpClient(first).create({ profile: "profile.work" });
+  const { body } = await new HttpClient(first).call<SnapshotInfo>("POST", `/v1/sandboxes/${id}/snapshot`);
+  const second = await startTestServer({ store: first.storeFolder ?? null });
+  const restored = await new HttpClient(second).call("POST", `/v1/snapshots/${body.id}/restore`, {});
+  expect(restored).toMatchObject({ status: 201, body: { profile: "profile.work", expires_at: null } });
+});
+
 test("a setup that fails fails the creation, says how, and leaves nothing", async () => {
   const server = await startWithProfiles({ ...WORK, setup: ["echo no luck", "exit 3"] });
   const http = new HttpClient(server);
