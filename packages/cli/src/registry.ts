@@ -148,6 +148,11 @@ const SAVED: readonly Row[] = [
     load: async () => (await import("./commands/fork.ts")).forkCommand,
   },
   {
+    name: "move",
+    summary: "Move the workspace of a sandbox to another backend.",
+    load: async () => (await import("./commands/move.ts")).moveCommand,
+  },
+  {
     name: "rewind",
     summary: "Put a sandbox back to a snapshot, in place.",
     load: async () => (await import("./commands/rewind.ts")).rewindCommand,

@@ -10,6 +10,8 @@ type BodyOf<Name extends JsonRouteName> = Camel<NonNullable<CallInput<Name>["bod
 export type SandboxRecord = Of<"getSandbox">;
 export type AcquireTier = Of<"acquireSandbox">["tier"];
 export type SnapshotRecord = Of<"getSnapshot">;
+/** What a sandbox that is made of a snapshot has of the captured one. */
+export type Carried = Of<"explainSnapshot">;
 export type SnapshotDiff = Of<"diffSnapshots">;
 export type OperationRecord = Camel<WireOperation>;
 export type EventRecord = ItemOf<Of<"events">>;
@@ -29,6 +31,7 @@ export type Expiry = Of<"expireSandboxes">;
 export type SandboxSettings = BodyOf<"createSandbox">;
 /** What a sandbox that begins with a saved state may have of its own. */
 export type RestoreSettings = BodyOf<"restoreSnapshot">;
+export type MoveSettings = BodyOf<"moveSandbox">;
 export type ForkSettings = BodyOf<"forkSandbox">;
 export type SnapshotSettings = BodyOf<"createSnapshot">;
 export type SandboxChange = BodyOf<"updateSandbox">;

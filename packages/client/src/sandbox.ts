@@ -7,9 +7,11 @@ import { Processes, type AttachProcessOptions, type PtyOptions, type ReconnectOp
 import type { Command, ExecOptions, SpawnOptions } from "./process/start.ts";
 import type {
   AcquireTier,
+  Carried,
   EventRecord,
   ForkSettings,
   HandoffRecord,
+  MoveSettings,
   ProcessRecord,
   ProcessTableEntry,
   Reachability,
@@ -53,6 +55,8 @@ export class Sandbox {
   readonly token: string | undefined;
   /** How `acquire` came by it. */
   readonly tier: AcquireTier | undefined;
+  /** What `restore` and `move` have brought along. */
+  readonly carried: Carried | undefined;
   readonly client: Sandboxer;
   readonly files: SandboxFiles;
   readonly #calls: SandboxCalls;
@@ -62,11 +66,12 @@ export class Sandbox {
 
   constructor(
     client: Sandboxer,
-    record: SandboxRecord & { readonly token?: string; readonly tier?: AcquireTier },
+    record: SandboxRecord & { readonly token?: string; readonly tier?: AcquireTier; readonly carried?: Carried },
     options: SandboxHandleOptions = {},
   ) {
-    const { token, tier, ...rest } = record;
+    const { token, tier, carried, ...rest } = record;
     this.tier = tier;
+    this.carried = carried;
     this.client = client;
     this.id = record.id;
     this.token = token;
@@ -122,7 +127,11 @@ export class Sandbox {
 
   static #of(
     client: Sandboxer,
-    record: Answer<"getSandbox"> & { readonly token?: string; readonly tier?: AcquireTier },
+    record: Answer<"getSandbox"> & {
+      readonly token?: string;
+      readonly tier?: AcquireTier;
+      readonly carried?: Answer<"explainSnapshot">;
+    },
     options: SandboxHandleOptions,
   ): Sandbox {
     return new Sandbox(client, fromWire(record), options);
@@ -188,6 +197,13 @@ export class Sandbox {
     const { call, handle, rest } = longCall(options);
     const { items } = await this.#calls.call("forkSandbox", { ...this.#target, body: toWire(rest) }, call);
     return items.map((record) => Sandbox.#of(this.client, record, handle));
+  }
+
+  /** A new sandbox on another backend, with the workspace of this one, which is destroyed when the new one is up. */
+  async move(options: MoveSettings & LongCallOptions & SandboxHandleOptions): Promise<Sandbox> {
+    const { call, handle, rest } = longCall(options);
+    const body: NonNullable<CallInput<"moveSandbox">["body"]> = toWire(rest);
+    return Sandbox.#of(this.client, await this.#calls.call("moveSandbox", { ...this.#target, body }, call), handle);
   }
 
   /** Puts it back to a snapshot, in place. */

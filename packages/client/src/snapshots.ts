@@ -1,5 +1,5 @@
 import { everyItem } from "./pages.ts";
-import type { SnapshotChange, SnapshotDiff, SnapshotFilter, SnapshotRecord } from "./records.ts";
+import type { Carried, SnapshotChange, SnapshotDiff, SnapshotFilter, SnapshotRecord } from "./records.ts";
 import type { Sandbox } from "./sandbox.ts";
 import type { Sandboxer } from "./sandboxer.ts";
 import type { CallOptions } from "./wire/call-types.ts";
@@ -36,6 +36,13 @@ export class Snapshots {
   /** Refused while something live depends on it. */
   async delete(id: string, options: CallOptions = {}): Promise<void> {
     await this.#client.call("deleteSnapshot", { params: { id } }, options);
+  }
+
+  /** What a restore would carry and what not, without doing it. */
+  async explain(id: string, options: CallOptions & { readonly backend?: string } = {}): Promise<Carried> {
+    const { backend, ...call } = options;
+    const query = backend === undefined ? {} : { backend };
+    return fromWire(await this.#client.call("explainSnapshot", { params: { id }, query }, call));
   }
 
   /** What changed from a snapshot to another one, or to a sandbox as it is now. */

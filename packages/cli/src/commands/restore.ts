@@ -1,6 +1,7 @@
 import { defineCommand } from "../define-command.ts";
 import { operate } from "../operate.ts";
-import { addRestoreOptions, readRestoreOptions } from "../options/sandbox.ts";
+import { addRestoreOptions, defined, readRestoreOptions } from "../options/sandbox.ts";
+import { formatCarried, sayCarried } from "../output/carried.ts";
 import { nameOf } from "../output/sandboxes.ts";
 import { snapshotId } from "../targets/snapshot.ts";
 
@@ -8,15 +9,27 @@ export const restoreCommand = defineCommand({
   arguments: "<snapshot>",
   examples: [
     "sandboxer restore before-upgrade --name web-again",
-    "sandboxer restore 3f2a9c01 --ttl 1h",
+    "sandboxer restore 3f2a9c01 --backend docker --explain",
     'id=$(sandboxer restore before-upgrade) && sandboxer shell "$id"',
   ],
   details: "A new sandbox; its id goes to stdout. `sandboxer rewind` puts an existing one back.",
-  options: addRestoreOptions,
+  options: (command) =>
+    addRestoreOptions(command)
+      .option("-b, --backend <BACKEND>", "what makes it (default: the one that it was captured on)")
+      .option("--image <IMAGE>", "another root filesystem, for a captured workspace; empty: the backend's default")
+      .option("--explain", "say what would be carried and what not, and do nothing"),
   async run(run) {
-    const id = await snapshotId(await run.client(), run.argument(0));
-    const restored = await operate(run, "restoreSnapshot", { params: { id }, body: readRestoreOptions(run) });
+    const client = await run.client();
+    const id = await snapshotId(client, run.argument(0));
+    const elsewhere = defined({ backend: run.text("backend") });
+    if (run.flag("explain")) {
+      run.print(await client.call("explainSnapshot", { params: { id }, query: elsewhere }), formatCarried);
+      return;
+    }
+    const image = run.text("image");
+    const body = { ...readRestoreOptions(run), ...elsewhere, ...defined({ image: image === "" ? null : image }) };
+    const restored = await operate(run, "restoreSnapshot", { params: { id }, body });
     run.print(restored, (record) => `${record.id}\n`);
-    run.say(`${nameOf(restored)} is ${restored.state} (${restored.backend}).`);
+    run.say(`${nameOf(restored)} is ${restored.state} (${restored.backend}); ${sayCarried(restored.carried)}.`);
   },
 });

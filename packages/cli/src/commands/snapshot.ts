@@ -10,7 +10,7 @@ export const snapshotCommand = defineCommand({
   arguments: "<sandbox>",
   examples: [
     "sandboxer snapshot web --name before-upgrade",
-    "sandboxer snapshot web --mode filesystem --label release=3",
+    "sandboxer snapshot web --mode workspace --label release=3",
     'snapshot=$(sandboxer snapshot web) && sandboxer restore "$snapshot"',
   ],
   details: "The id of the snapshot goes to stdout.",
@@ -19,14 +19,18 @@ export const snapshotCommand = defineCommand({
       .option("-n, --name <NAME>", "what to call it")
       .addOption(pairOption("-l, --label <KEY=VALUE>", "a label"))
       .addOption(
-        new Option("-m, --mode <MODE>", "what to capture (default: the most)").choices(["full", "filesystem"]),
+        new Option("-m, --mode <MODE>", "what to capture (default: the most)").choices([
+          "full",
+          "filesystem",
+          "workspace",
+        ]),
       ),
   async run(run) {
     const id = await sandboxId(await run.client(), run.argument(0));
     const body = defined({
       name: run.text("name"),
       labels: run.value<Record<string, string>>("label"),
-      mode: run.value<"full" | "filesystem">("mode"),
+      mode: run.value<"full" | "filesystem" | "workspace">("mode"),
     });
     const snapshot = await operate(run, "createSnapshot", { params: { id }, body });
     run.print(snapshot, (record) => `${record.id}\n`);

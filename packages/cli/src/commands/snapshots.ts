@@ -29,7 +29,9 @@ export const snapshotsCommand = defineGroup(
         command
           .option("-s, --sandbox <SANDBOX>", "only those of this sandbox")
           .option("-n, --name <NAME>", "only those with this name")
-          .addOption(new Option("-m, --mode <MODE>", "only these").choices(["full", "filesystem", "metadata"]))
+          .addOption(
+            new Option("-m, --mode <MODE>", "only these").choices(["full", "filesystem", "workspace", "metadata"]),
+          )
           .addOption(new Option("--state <STATE>", "only those in this state").choices(SNAPSHOT_STATES))
           .addOption(new Option("-l, --label <KEY[=VALUE]>", "only those with this label").argParser(several))
           .addOption(new Option("--limit <N>", "at most so many").argParser(integer(1, 1_000_000)))

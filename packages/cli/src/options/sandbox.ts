@@ -4,7 +4,7 @@ import type { Run } from "../run.ts";
 import { duration, integer, pairOption, positiveNumber } from "./parse.ts";
 
 export type CreateBody = BodyInputOf<Routes["createSandbox"]>;
-export type RestoreBody = NonNullable<BodyInputOf<Routes["restoreSnapshot"]>>;
+export type RestoreBody = Omit<NonNullable<BodyInputOf<Routes["restoreSnapshot"]>>, "backend" | "image">;
 
 /** What a sandbox that begins with a saved state may have of its own. */
 export function addRestoreOptions(command: Command): Command {

@@ -45,6 +45,14 @@ export const restoreRequestSchema = z
     env: environmentSchema.optional(),
     inputs: z.record(z.string().min(1).max(128), z.string().max(65_536)).optional(),
     placement: z.record(z.string().min(1).max(64), z.string().max(4096)).optional(),
+    backend: z.string().min(1).max(64).optional().meta({ description: "Absent: the one that it was captured on." }),
+    image: z
+      .string()
+      .min(1)
+      .max(4096)
+      .nullable()
+      .optional()
+      .meta({ description: "Only for a portable capture. Absent: as the captured one; null: the backend's default." }),
   })
   .meta({ id: "RestoreSnapshot" });
 export type RestoreRequestBody = z.infer<typeof restoreRequestSchema>;

@@ -15,6 +15,7 @@ export const ROUTES = {
 export type Routes = typeof ROUTES;
 export type RouteName = keyof Routes;
 
+export * from "./carried.ts";
 export * from "./common.ts";
 export * from "./create-request.ts";
 export * from "./operation-record.ts";

@@ -10,6 +10,7 @@ export const OPERATION_KINDS = [
   "restore",
   "fork",
   "rewind",
+  "move",
   "handoff",
   "recreate",
   "destroy",

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { resourcesSchema } from "../creation-message.ts";
+import { carriedSchema } from "./carried.ts";
 import { labelsSchema, timestampSchema } from "./common.ts";
 
 /**
@@ -84,6 +85,11 @@ export const createdSandboxSchema = sandboxRecordSchema
   .extend({ token: z.string().meta({ description: "Told once. Whoever has it can attach." }) })
   .meta({ id: "CreatedSandbox" });
 export type CreatedSandboxRecord = z.infer<typeof createdSandboxSchema>;
+
+/** One that began with a saved state, and what of that state it has. */
+export const restoredSandboxSchema = createdSandboxSchema
+  .extend({ carried: carriedSchema })
+  .meta({ id: "RestoredSandbox" });
 
 /** How a key was answered: with the sandbox that is there, with one from its newest snapshot, or with a fresh one. */
 export const ACQUIRE_TIERS = ["reattached", "restored", "fresh"] as const;

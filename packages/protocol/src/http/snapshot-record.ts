@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { labelsSchema, timestampSchema } from "./common.ts";
 
-export const SNAPSHOT_MODES = ["full", "filesystem", "metadata"] as const;
+export const SNAPSHOT_MODES = ["full", "filesystem", "workspace", "metadata"] as const;
 
 /** What a capture is: `ready` can be restored; `damaged` and `missing` say what is wrong in `problem`. */
 export const SNAPSHOT_STATES = ["ready", "damaged", "missing"] as const;
@@ -26,8 +26,8 @@ export const snapshotRecordSchema = z
     children: z.array(z.string()),
     /** The sandboxes that began with it and are still there. */
     sandboxes: z.array(z.string()),
-    /** Why it was taken: asked for, for a fork, under a name over WebSocket. */
-    reason: z.enum(["request", "fork", "named"]),
+    /** Why it was taken: asked for, for a fork, under a name over WebSocket, for a move to another backend. */
+    reason: z.enum(["request", "fork", "named", "move"]),
     size_bytes: z.number().int(),
     created_at: timestampSchema,
     details: z.record(z.string(), z.string()),

@@ -27,8 +27,8 @@ const storedSnapshotSchema = z.looseObject({
   name: z.string().nullable(),
   /** Who removes it; empty for a collection. */
   removed_by: instanceId.optional(),
-  reason: z.enum(["request", "fork", "named"]),
-  mode: z.enum(["full", "filesystem", "metadata"]),
+  reason: z.enum(["request", "fork", "named", "move"]),
+  mode: z.enum(["full", "filesystem", "workspace", "metadata"]),
   kind: z.string(),
   labels: words,
   sandbox_id: z.string(),

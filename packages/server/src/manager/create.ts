@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import type { Lineage } from "@sandboxer/protocol";
-import type { SandboxHandle, SnapshotPayload } from "../backends/backend.ts";
+import type { SandboxBackend, SandboxHandle, SnapshotPayload } from "../backends/backend.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import { adoptExecution } from "./adopt-execution.ts";
@@ -11,6 +11,7 @@ import { LiveSandbox, type SandboxFacts } from "./live-sandbox.ts";
 import { forgetOutliving, noteOutliving } from "./outliving.ts";
 import { checkNeeds, type SandboxPlan } from "./plan.ts";
 import { runSetup } from "./setup-commands.ts";
+import { acquireWithState } from "./portable/acquire-with-state.ts";
 import { withNamedSource } from "./snapshot-source.ts";
 import { tracked, type Track, type VerbOptions } from "./tracked.ts";
 import { withWorkFolder } from "./work-folder.ts";
@@ -20,6 +21,8 @@ const TOKEN_BYTES = 32;
 /** A saved state that a new sandbox begins with. */
 export interface SandboxSource {
   readonly lineage: Lineage;
+  /** Throws when the backend cannot load the state, before anything was done. */
+  check(backend: SandboxBackend): void;
   /** Puts the state into an empty folder. */
   load(folder: string, options: CallOptions): Promise<SnapshotPayload>;
   /** Throws when the state is no longer there to begin with. */
@@ -57,6 +60,7 @@ export async function createSandbox(
 
 async function create(context: ManagerContext, request: CreateRequest, options: VerbOptions): Promise<CreatedSandbox> {
   const { plan, source } = request;
+  source?.check(context.backend(plan.backend));
   const token = randomBytes(TOKEN_BYTES).toString("hex");
   const facts = factsOf(context, plan, source?.lineage, token);
   const sandbox = new LiveSandbox(facts, "creating", context.nowMs, context.onMove(facts.sandboxId));
@@ -122,7 +126,7 @@ async function acquire(
       : await withWorkFolder(context.options.workDirectory, async (folder) => {
           const state = await source.load(folder, track.options);
           track.lap("unpack");
-          return backend.acquireFromSnapshot(request, state, track.options);
+          return acquireWithState(backend, request, state, track.options);
         });
   track.lap("backend");
   return handle;

@@ -10,6 +10,7 @@ import { freezeIfDue } from "./freeze.ts";
 import { importHead } from "./import-head.ts";
 import { LiveSandbox } from "./live-sandbox.ts";
 import { notFound } from "./not-found.ts";
+import { acquireWithState } from "./portable/acquire-with-state.ts";
 import { storedFacts } from "./stored-facts.ts";
 import { tracked, type Track, type VerbOptions } from "./tracked.ts";
 import { withWorkFolder } from "./work-folder.ts";
@@ -96,7 +97,7 @@ async function load(context: ManagerContext, head: Head, request: AttachRequest,
     const backend = context.backend(head.backend);
     try {
       const request = await acquireRequest(context, storedFacts(sandboxId, head), track.options);
-      return await backend.acquireFromSnapshot(request, state, track.options);
+      return await acquireWithState(backend, request, state, track.options);
     } catch (thrown) {
       const error = asSandboxerError(thrown);
       throw new SandboxerError(error.code, `${name ?? `snapshot ${snapshotId}`}: ${error.message}`, {

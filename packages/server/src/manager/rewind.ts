@@ -7,8 +7,10 @@ import { discardLostSandbox, watchForEnd } from "./end-of-sandbox.ts";
 import type { Execution } from "./execution.ts";
 import { freezeIfDue } from "./freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
+import { acquireWithState } from "./portable/acquire-with-state.ts";
+import { checkLoadable } from "./portable/loadable.ts";
 import { notRunning } from "./snapshot.ts";
-import { findSnapshot } from "./snapshot-source.ts";
+import { findSnapshot, labelOf } from "./snapshot-source.ts";
 import { tracked, type Track, type VerbOptions } from "./tracked.ts";
 import { withWorkFolder } from "./work-folder.ts";
 
@@ -31,6 +33,7 @@ export async function rewindSandbox(
 ): Promise<void> {
   checkCan(context, sandbox);
   const snapshot = await findSnapshot(context, idOrName);
+  checkLoadable(context, context.backend(sandbox.facts.backend), labelOf(snapshot));
   options.operation?.concerns({ snapshotId: snapshot.id });
   const work = { operation: "rewind", sandboxId: sandbox.id, backend: sandbox.facts.backend } as const;
   await sandbox.queue.run(() =>
@@ -73,7 +76,8 @@ async function makeCopy(
     const state = await context.snapshots.load(snapshotId, folder, track.options);
     track.lap("unpack");
     const request = await acquireRequest(context, sandbox.facts, track.options);
-    const handle = await context.backend(sandbox.facts.backend).acquireFromSnapshot(request, state, track.options);
+    const backend = context.backend(sandbox.facts.backend);
+    const handle = await acquireWithState(backend, request, state, track.options);
     track.lap("backend");
     try {
       const execution = await adoptExecution(handle);

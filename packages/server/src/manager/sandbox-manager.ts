@@ -1,5 +1,6 @@
 import {
   SandboxerError,
+  type Carried,
   type CreateRequestBody,
   type CreationMessage,
   type Language,
@@ -53,7 +54,9 @@ import { forkSandbox, type Forked, type ForkRequest } from "./fork.ts";
 import { rewindSandbox } from "./rewind.ts";
 import { captureSnapshot, type CaptureRequest } from "./snapshot.ts";
 import { removeSnapshot } from "./snapshot-remove.ts";
-import { restoreSnapshot } from "./snapshot-restore.ts";
+import { explainRestore } from "./portable/carried.ts";
+import { moveSandbox, type MovedSandbox, type MoveRequest } from "./portable/move.ts";
+import { restoreSnapshot, type RestoredSandbox } from "./snapshot-restore.ts";
 import { amendSnapshot, describeNew, getSnapshot, listSnapshots, type SnapshotFilter } from "./snapshots.ts";
 
 export interface ServerSummary {
@@ -247,8 +250,18 @@ export class SandboxManager {
   }
 
   /** A new sandbox with the state of a snapshot. */
-  restoreSnapshot(idOrName: string, body: RestoreRequestBody, options?: VerbOptions): Promise<CreatedSandbox> {
+  restoreSnapshot(idOrName: string, body: RestoreRequestBody, options?: VerbOptions): Promise<RestoredSandbox> {
     return restoreSnapshot(this.#context, idOrName, body, options);
+  }
+
+  /** What a restore would carry; nothing is done. */
+  explainRestore(idOrName: string, body: Pick<RestoreRequestBody, "backend">): Promise<Carried> {
+    return explainRestore(this.#context, idOrName, body);
+  }
+
+  /** A new sandbox on another backend, with the workspace of this one, which is destroyed when that is up. */
+  move(sandbox: LiveSandbox, request: MoveRequest, options?: VerbOptions): Promise<MovedSandbox> {
+    return moveSandbox(this.#context, sandbox, request, options);
   }
 
   diffSnapshots(from: string, to: string, limit: number): Promise<SnapshotDiff> {

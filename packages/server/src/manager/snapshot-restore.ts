@@ -1,12 +1,16 @@
-import { aboutSchema, type About, type RestoreRequestBody } from "@sandboxer/protocol";
+import type { About, Carried, RestoreRequestBody } from "@sandboxer/protocol";
 import type { StoredSnapshot } from "../checkpoints/snapshot-record.ts";
 import { timeToLive } from "../profiles/apply-profile.ts";
 import type { ManagerContext } from "./context.ts";
 import { createSandbox, type CreatedSandbox } from "./create.ts";
-import { expiresAt, idleTimeoutMs, type SandboxPlan } from "./plan.ts";
+import { carriedBy, checkCarried } from "./portable/carried.ts";
+import { planOfSnapshot } from "./portable/plan-restore.ts";
 import { findSnapshot, sourceOf } from "./snapshot-source.ts";
-import { parseStoredSpec } from "./stored-facts.ts";
 import type { VerbOptions } from "./tracked.ts";
+
+export interface RestoredSandbox extends CreatedSandbox {
+  readonly carried: Carried;
+}
 
 /** A new sandbox with the state of a snapshot: a new id, a new token, and what the request has of its own. */
 export async function restoreSnapshot(
@@ -14,8 +18,11 @@ export async function restoreSnapshot(
   idOrName: string,
   body: RestoreRequestBody,
   options: VerbOptions = {},
-): Promise<CreatedSandbox> {
-  return await restoreFrom(context, await findSnapshot(context, idOrName), body, options);
+): Promise<RestoredSandbox> {
+  const snapshot = await findSnapshot(context, idOrName);
+  const carried = await carriedBy(context, snapshot, body);
+  checkCarried(carried);
+  return { ...(await restoreFrom(context, snapshot, body, options)), carried };
 }
 
 export async function restoreFrom(
@@ -43,27 +50,4 @@ export function withinProfile(
   const found = profile === null ? undefined : options.profiles.find(profile);
   const ttl = found === undefined ? body.ttl : timeToLive(found, body.ttl).ttl;
   return ttl === undefined ? body : { ...body, ttl };
-}
-
-/** As the captured sandbox was made; its key and its end of life are its own. */
-function planOfSnapshot(context: ManagerContext, snapshot: StoredSnapshot, body: RestoreRequestBody): SandboxPlan {
-  const { spec, labels } = parseStoredSpec(`snapshots/${snapshot.id}/record.json`, snapshot.spec);
-  return {
-    backend: snapshot.backend,
-    spec: {
-      ...spec,
-      env: { ...spec.env, ...body.env },
-      ...(body.inputs === undefined ? {} : { inputs: { ...spec.inputs, ...body.inputs } }),
-      ...(body.placement === undefined ? {} : { placement: { ...spec.placement, ...body.placement } }),
-    },
-    labels: body.labels ?? labels,
-    flags: snapshot.flags,
-    idleTimeoutMs: idleTimeoutMs(body.idle_timeout) ?? snapshot.idle_timeout * 1000,
-    about: aboutSchema.parse({
-      name: body.name,
-      profile: snapshot.profile,
-      expires_at: expiresAt(context, body.ttl),
-    }),
-    filesystemSnapshot: undefined,
-  };
 }

@@ -3,16 +3,25 @@ import { snapshotNotFound } from "../checkpoints/snapshot-library.ts";
 import type { StoredSnapshot } from "../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "./context.ts";
 import type { SandboxSource } from "./create.ts";
+import { checkLoadable } from "./portable/loadable.ts";
+import type { StateLabel } from "./portable/workspace-archive.ts";
 
 /** The state of a snapshot, for a new sandbox. */
-export function sourceOf(context: ManagerContext, { id, sandbox_id }: StoredSnapshot, name?: string): SandboxSource {
+export function sourceOf(context: ManagerContext, snapshot: StoredSnapshot, name?: string): SandboxSource {
+  const { id, sandbox_id } = snapshot;
   return {
+    check: (backend) => void checkLoadable(context, backend, labelOf(snapshot)),
     lineage: { sandbox_id, checkpoint: null, filesystem_snapshot: name ?? null, snapshot: id },
     load: (folder, options) => context.snapshots.load(id, folder, options),
     confirm: async () => {
       if ((await context.snapshots.get(id)) === undefined) throw snapshotNotFound(id);
     },
   };
+}
+
+/** What the record of a snapshot says of its state. */
+export function labelOf({ kind, requirements, backend: from }: StoredSnapshot): StateLabel {
+  return { kind, requirements: requirements ?? {}, from };
 }
 
 /** Begins with what has the name now; once more when that was replaced on the way. */

@@ -5,6 +5,7 @@ import type { CapturedState, NewSnapshot, SavedSnapshot } from "../checkpoints/s
 import { needsStore } from "../checkpoints/snapshot-local.ts";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
+import { captureWorkspace } from "./portable/capture-workspace.ts";
 import { encodeFileList } from "./snapshot-file-list.ts";
 import { listFiles } from "./snapshot-walk.ts";
 import { tracked, type Track, type VerbOptions } from "./tracked.ts";
@@ -15,7 +16,7 @@ export interface CaptureRequest {
   readonly name?: string | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   /** Absent: the most that the backend can. */
-  readonly mode?: "full" | "filesystem" | undefined;
+  readonly mode?: "full" | "filesystem" | "workspace" | undefined;
   /** Whether a name that another snapshot has goes over to this one. */
   readonly replaceName?: boolean;
 }
@@ -34,7 +35,7 @@ export async function captureSnapshot(
   const library = context.snapshots;
   const mode = modeOf(context.backend(backend).capabilities, request.mode, backend);
   // What runs here has to be kept here: found out before anything is held up for it.
-  if (mode === "full" && !library.keepsBytes) throw needsStore();
+  if ((mode === "full" || mode === "workspace") && !library.keepsBytes) throw needsStore();
   const operation = request.reason === "named" ? "filesystem_snapshot" : "snapshot";
   const work = { operation, sandboxId: sandbox.id, backend, reason: request.reason } as const;
   const save = (onCaptured: () => void): Promise<SavedSnapshot> =>
@@ -85,17 +86,17 @@ export function notRunning({ state }: LiveSandbox): SandboxerError {
 }
 
 function modeOf(
-  { snapshot, filesystemSnapshot }: Capabilities,
+  { snapshot, filesystemSnapshot, files }: Capabilities,
   wanted: CaptureRequest["mode"],
   backend: string,
 ): NewSnapshot["mode"] {
-  const can =
-    wanted === "filesystem" ? filesystemSnapshot : wanted === "full" ? snapshot === "full" : snapshot !== "none";
+  const abilities = { filesystem: filesystemSnapshot, full: snapshot === "full", workspace: files };
+  const can = wanted === undefined ? snapshot !== "none" : abilities[wanted];
   if (can && wanted !== undefined) return wanted;
   if (can && snapshot !== "none") return snapshot;
   const what = wanted === undefined ? "no snapshots" : `no ${wanted} snapshots`;
   throw new SandboxerError("not_supported", `The backend ${backend} has ${what}.`, {
-    details: { snapshot, filesystem_snapshot: filesystemSnapshot },
+    details: { snapshot, filesystem_snapshot: filesystemSnapshot, files },
   });
 }
 
@@ -133,13 +134,18 @@ async function capture(
   folder: string,
   track: Track,
 ): Promise<CapturedState> {
-  const { handle } = sandbox;
-  const hasFiles = context.backend(sandbox.facts.backend).capabilities.files;
+  const { handle, facts } = sandbox;
+  const backend = context.backend(facts.backend);
+  const hasFiles = backend.capabilities.files;
   const list = hasFiles ? await listFiles(handle.files, context.options.clock) : undefined;
   if (hasFiles) track.lap("files");
   // Backends that keep no more than a record know no other mode.
   const asked = mode === "full" ? "full" : "filesystem";
-  const state = await handle.snapshot(folder, { ...track.options, mode: asked, leaveRunning: true });
+  const { diskBytes } = facts.spec.resources;
+  const state =
+    mode === "workspace"
+      ? await captureWorkspace({ backend, handle, diskBytes }, folder, track.options)
+      : await handle.snapshot(folder, { ...track.options, mode: asked, leaveRunning: true });
   track.lap("save");
   return list === undefined ? { state } : { state, files: await encodeFileList(list) };
 }

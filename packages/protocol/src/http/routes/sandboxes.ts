@@ -10,7 +10,13 @@ import {
   pageQuerySchema,
 } from "../common.ts";
 import { route } from "../route.ts";
-import { acquiredSandboxSchema, createdSandboxSchema, RECORD_STATES, sandboxRecordSchema } from "../sandbox-record.ts";
+import {
+  acquiredSandboxSchema,
+  createdSandboxSchema,
+  RECORD_STATES,
+  restoredSandboxSchema,
+  sandboxRecordSchema,
+} from "../sandbox-record.ts";
 
 const tag = "sandboxes";
 export const sandboxParams = z.object({ id: z.string().min(1).max(128) });
@@ -147,7 +153,9 @@ export const SANDBOX_ROUTES = {
     tag,
     scope: "use",
     params: sandboxParams,
-    body: restoreRequestSchema.extend({ count: z.number().int().min(1).max(100).default(1) }),
+    body: restoreRequestSchema
+      .omit({ backend: true, image: true })
+      .extend({ count: z.number().int().min(1).max(100).default(1) }),
     status: 201,
     response: z.object({ snapshot_id: z.string(), items: z.array(createdSandboxSchema) }).meta({ id: "Fork" }),
     idempotent: true,
@@ -166,6 +174,25 @@ export const SANDBOX_ROUTES = {
     response: sandboxRecordSchema,
     fenced: true,
     operation: "rewind",
+  }),
+  moveSandbox: route({
+    method: "POST",
+    path: "/v1/sandboxes/{id}/move",
+    summary: "Move its workspace to another backend: a new sandbox is made there, then this one is destroyed.",
+    tag,
+    scope: "use",
+    params: sandboxParams,
+    body: z.strictObject({
+      backend: z.string().min(1).max(64),
+      image: restoreRequestSchema.shape.image,
+      placement: restoreRequestSchema.shape.placement,
+      inputs: restoreRequestSchema.shape.inputs,
+    }),
+    status: 201,
+    response: restoredSandboxSchema,
+    idempotent: true,
+    fenced: true,
+    operation: "move",
   }),
   handoffSandbox: route({
     method: "POST",

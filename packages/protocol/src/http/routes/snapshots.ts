@@ -1,9 +1,10 @@
 import { z } from "zod";
+import { carriedSchema } from "../carried.ts";
 import { restoreRequestSchema } from "../create-request.ts";
 import { flagSchema, labelFilterSchema, labelsSchema, nameSchema, pageOf, pageQuerySchema } from "../common.ts";
 import { route } from "../route.ts";
-import { createdSandboxSchema } from "../sandbox-record.ts";
-import { diffSchema, SNAPSHOT_STATES, snapshotRecordSchema } from "../snapshot-record.ts";
+import { restoredSandboxSchema } from "../sandbox-record.ts";
+import { diffSchema, SNAPSHOT_MODES, SNAPSHOT_STATES, snapshotRecordSchema } from "../snapshot-record.ts";
 import { sandboxParams } from "./sandboxes.ts";
 
 const tag = "snapshots";
@@ -22,7 +23,10 @@ export const SNAPSHOT_ROUTES = {
       .strictObject({
         name: nameSchema.optional(),
         labels: labelsSchema.optional(),
-        mode: z.enum(["full", "filesystem"]).optional().meta({ description: "Absent: the most that the backend can." }),
+        mode: z
+          .enum(["full", "filesystem", "workspace"])
+          .optional()
+          .meta({ description: "Absent: the most that the backend can. workspace: what every backend can load." }),
       })
       .optional(),
     status: 201,
@@ -40,7 +44,7 @@ export const SNAPSHOT_ROUTES = {
     query: pageQuerySchema.extend({
       sandbox_id: z.string().optional(),
       name: z.string().optional(),
-      mode: z.enum(["full", "filesystem", "metadata"]).optional(),
+      mode: z.enum(SNAPSHOT_MODES).optional(),
       state: z.enum(SNAPSHOT_STATES).optional(),
       label: labelFilterSchema,
     }),
@@ -87,9 +91,22 @@ export const SNAPSHOT_ROUTES = {
     params: snapshotParams,
     body: restoreRequestSchema.optional(),
     status: 201,
-    response: createdSandboxSchema,
+    response: restoredSandboxSchema,
     idempotent: true,
     operation: "restore",
+  }),
+  explainSnapshot: route({
+    method: "GET",
+    path: "/v1/snapshots/{id}/explain",
+    summary: "What a restore would carry, without doing it.",
+    tag,
+    scope: "read",
+    params: snapshotParams,
+    query: z.object({
+      backend: z.string().min(1).max(64).optional().meta({ description: "Absent: the one that it was captured on." }),
+    }),
+    status: 200,
+    response: carriedSchema,
   }),
   diffSnapshots: route({
     method: "GET",

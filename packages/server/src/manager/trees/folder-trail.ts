@@ -1,11 +1,13 @@
 import { posix } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
-import type { FileEntry, SandboxFiles } from "../../backends/backend.ts";
+import type { FileEntry, RawFiles, SandboxFiles } from "../../backends/backend.ts";
 import { refusedEntry } from "./confined-name.ts";
 
 export interface FolderAttributes {
   readonly mode: number;
   readonly modifiedNs: bigint;
+  /** Only for files that can be given away. */
+  readonly owner?: { readonly uid: number; readonly gid: number };
 }
 
 interface Step {
@@ -19,11 +21,11 @@ interface Step {
  * that nothing is written elsewhere. A folder gets its mode and time when it is left: then nothing below changes them.
  */
 export class FolderTrail {
-  readonly #files: SandboxFiles;
+  readonly #files: RawFiles;
   readonly #root: string;
   readonly #steps: Step[] = [];
 
-  constructor(files: SandboxFiles, root: string) {
+  constructor(files: RawFiles, root: string) {
     this.#files = files;
     this.#root = root;
   }

@@ -1,11 +1,16 @@
+import { isUtf8 } from "node:buffer";
 import { posix } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { SandboxerError } from "@sandboxer/protocol";
 import { extract, type Header } from "tar-stream";
-import type { SandboxFiles } from "../../backends/backend.ts";
+import type { RawFiles, SandboxFiles } from "../../backends/backend.ts";
 import { confinedParts, refusedEntry } from "./confined-name.ts";
 import { type FolderAttributes, FolderTrail, statOrNothing } from "./folder-trail.ts";
+
+/** An option of tar-stream that its types do not know. */
+const BYTE_BY_BYTE = { filenameEncoding: "latin1" } as const satisfies object as ExtractOptions;
+type ExtractOptions = NonNullable<Parameters<typeof extract>[0]>;
 
 export interface Uploaded {
   readonly files: number;
@@ -19,13 +24,41 @@ export interface Uploaded {
  */
 export async function uploadTree(files: SandboxFiles, folder: string, source: Readable): Promise<Uploaded> {
   await files.makeFolder(folder, { parents: true });
-  const archive = extract();
+  return await unpackTree(files, folder, source);
+}
+
+export interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export interface UnpackOptions {
+  /**
+   * How the names of these files stand for the bytes in the archive, all of which count: those that cannot be said are
+   * refused. The folder itself then gets what the archive says of it, too. Absent: what is no UTF-8 is replaced.
+   */
+  readonly names?: "utf8" | "latin1";
+  /** To whom an entry is given, for files that can be given away. */
+  readonly owner?: (header: Header) => Owner;
+  /** The mode that an entry gets. */
+  readonly mode?: (header: Header, mode: number) => number;
+}
+
+/** Unpacks a tar into a folder that is there, as {@link uploadTree} does. */
+export async function unpackTree(
+  files: RawFiles,
+  folder: string,
+  source: Readable,
+  options: UnpackOptions = {},
+): Promise<Uploaded> {
+  const archive = extract(options.names === undefined ? {} : BYTE_BY_BYTE);
   const feeding = pipeline(source, archive);
   feeding.catch(() => {});
-  const tree = new TreeUnpacker(files, folder);
+  const tree = new TreeUnpacker(files, folder, options);
   try {
     for await (const entry of archive) {
-      await tree.add(entry.header, entry as unknown as AsyncIterable<Uint8Array>);
+      const header = options.names === undefined ? entry.header : withNames(entry.header, options.names);
+      await tree.add(header, entry as unknown as AsyncIterable<Uint8Array>);
       entry.resume();
     }
     await feeding;
@@ -49,22 +82,28 @@ function damaged(cause: unknown): SandboxerError {
 class TreeUnpacker {
   files = 0;
   bytes = 0;
-  readonly #files: SandboxFiles;
+  readonly #files: RawFiles;
   readonly #root: string;
   readonly #trail: FolderTrail;
+  readonly #options: UnpackOptions;
+  #rootAttributes: FolderAttributes | undefined;
 
-  constructor(files: SandboxFiles, root: string) {
+  constructor(files: RawFiles, root: string, options: UnpackOptions) {
     this.#files = files;
     this.#root = root;
+    this.#options = options;
     this.#trail = new FolderTrail(files, root);
   }
 
   async add(header: Header, content: AsyncIterable<Uint8Array>): Promise<void> {
     const parts = confinedParts(header.name);
     const last = parts.at(-1);
+    const attributes = this.#attributesOf(header);
     // The folder itself, which is there.
-    if (last === undefined) return;
-    const attributes = attributesOf(header);
+    if (last === undefined) {
+      if (this.#options.names !== undefined) this.#rootAttributes = attributes;
+      return;
+    }
     if (header.type === "directory") return void (await this.#trail.enter(parts, header.name, attributes));
     const path = posix.join(await this.#trail.enter(parts.slice(0, -1), header.name), last);
     switch (header.type) {
@@ -75,6 +114,7 @@ class TreeUnpacker {
       case "symlink":
         await this.#clear(path, header.name);
         await this.#files.makeSymlink(header.linkname ?? "", path);
+        await this.#give(path, attributes);
         await this.#files.set(path, { modifiedNs: attributes.modifiedNs });
         break;
       case "link":
@@ -86,16 +126,36 @@ class TreeUnpacker {
     this.files += 1;
   }
 
-  finish(): Promise<void> {
-    return this.#trail.leave();
+  async finish(): Promise<void> {
+    await this.#trail.leave();
+    if (this.#rootAttributes === undefined) return;
+    const { mode, modifiedNs } = this.#rootAttributes;
+    await this.#files.set(this.#root, { mode, modifiedNs });
   }
 
   async #write(path: string, header: Header, content: AsyncIterable<Uint8Array>): Promise<void> {
     await this.#clear(path, header.name);
-    const { mode, modifiedNs } = attributesOf(header);
+    const attributes = this.#attributesOf(header);
+    const { mode, modifiedNs } = attributes;
     // It is written piece by piece, so it has to be writable until its end.
     await this.#files.write(path, this.#counted(content), { mode: 0o600 });
+    await this.#give(path, attributes);
     await this.#files.set(path, { mode, modifiedNs });
+  }
+
+  /** Before the mode: with another owner a file loses the right to act as the one before. */
+  async #give(path: string, { owner }: FolderAttributes): Promise<void> {
+    if (owner !== undefined) await this.#files.set(path, { owner });
+  }
+
+  #attributesOf(header: Header): FolderAttributes {
+    const { mode, modifiedNs } = attributesOf(header);
+    const owner = this.#options.owner?.(header);
+    return {
+      mode: this.#options.mode?.(header, mode) ?? mode,
+      modifiedNs,
+      ...(owner === undefined ? {} : { owner }),
+    };
   }
 
   async *#counted(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -126,6 +186,23 @@ class TreeUnpacker {
     if (parts.length === 0) throw refusedEntry(name, "is a hard link to nothing");
     return path;
   }
+}
+
+/** Headers that were read byte by byte; what came in a pax record was UTF-8 in any case. */
+function withNames(header: Header, names: "utf8" | "latin1"): Header {
+  const pax = header.pax as Readonly<Record<string, string>> | null | undefined;
+  const toBytes = (text: string, isPax: boolean): Buffer => Buffer.from(text, isPax ? "utf8" : "latin1");
+  const said = (bytes: Buffer): string => (names === "latin1" ? bytes.toString("latin1") : strictly(bytes));
+  const name = said(toBytes(header.name, pax?.["path"] !== undefined));
+  const { linkname } = header;
+  return { ...header, name, linkname: linkname && said(toBytes(linkname, pax?.["linkpath"] !== undefined)) };
+}
+
+function strictly(bytes: Buffer): string {
+  if (isUtf8(bytes)) return bytes.toString("utf8");
+  throw new SandboxerError("not_supported", `The name ${JSON.stringify(bytes.toString("latin1"))} is no UTF-8.`, {
+    hint: "The backend takes names in UTF-8 only. Rename the file where it was captured, or choose another backend.",
+  });
 }
 
 function attributesOf({ type, mode, mtime }: Header): FolderAttributes {

@@ -10,6 +10,8 @@ type SnapshotHandlers = Pick<
   | "updateSnapshot"
   | "deleteSnapshot"
   | "restoreSnapshot"
+  | "explainSnapshot"
+  | "moveSandbox"
   | "diffSnapshots"
   | "forkSandbox"
   | "rewindSandbox"
@@ -30,8 +32,14 @@ export function snapshotsHandlers(manager: SandboxManager): SnapshotHandlers {
       return undefined;
     },
     restoreSnapshot: async ({ params, body, options }) => {
-      const { sandbox, token } = await manager.restoreSnapshot(params.id, body ?? {}, options);
-      return { ...manager.describe(sandbox), token };
+      const { sandbox, token, carried } = await manager.restoreSnapshot(params.id, body ?? {}, options);
+      return { ...manager.describe(sandbox), token, carried };
+    },
+    explainSnapshot: ({ params, query }) => manager.explainRestore(params.id, query),
+    moveSandbox: async ({ params, body, epoch, options }) => {
+      const old = await manager.running(params.id, epoch);
+      const { sandbox, token, carried } = await manager.move(old, body, options);
+      return { ...manager.describe(sandbox), token, carried };
     },
     diffSnapshots: ({ params, query }) => manager.diffSnapshots(params.id, query.to, query.limit),
     forkSandbox: async ({ params, body, epoch, options }) => {

@@ -1,0 +1,34 @@
+import { defineCommand } from "../define-command.ts";
+import { operate } from "../operate.ts";
+import { pairOption } from "../options/parse.ts";
+import { defined } from "../options/sandbox.ts";
+import { sayCarried } from "../output/carried.ts";
+import { nameOf } from "../output/sandboxes.ts";
+import { sandboxId } from "../targets/sandbox.ts";
+
+export const moveCommand = defineCommand({
+  arguments: "<sandbox>",
+  examples: [
+    "sandboxer move web --backend docker",
+    "sandboxer move web --backend gvisor --image ''",
+    'id=$(sandboxer move web --backend docker) && sandboxer shell "$id"',
+  ],
+  details:
+    "Its workspace goes along, its memory and processes do not. The new one has the same name, labels and key, and a new id, which goes to stdout; the old one is destroyed when the new one is up. `sandboxer handoff` moves a sandbox to another server.",
+  options: (command) =>
+    command
+      .requiredOption("-b, --backend <BACKEND>", "what shall make it")
+      .option("--image <IMAGE>", "another root filesystem; empty: the backend's default")
+      .addOption(pairOption("--input <KEY=VALUE>", "what the backend asks for")),
+  async run(run) {
+    const id = await sandboxId(await run.client(), run.argument(0));
+    const image = run.text("image");
+    const body = {
+      backend: run.text("backend") ?? "",
+      ...defined({ image: image === "" ? null : image, inputs: run.value<Record<string, string>>("input") }),
+    };
+    const moved = await operate(run, "moveSandbox", { params: { id }, body });
+    run.print(moved, (record) => `${record.id}\n`);
+    run.say(`${nameOf(moved)} is ${moved.state} (${moved.backend}); ${sayCarried(moved.carried)}.`);
+  },
+});

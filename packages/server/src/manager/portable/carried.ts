@@ -1,0 +1,123 @@
+import { type Carried, SandboxerError, type RestoreRequestBody } from "@sandboxer/protocol";
+import { z } from "zod";
+import type { SandboxBackend } from "../../backends/backend.ts";
+import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
+import type { ManagerContext } from "../context.ts";
+import type { SandboxPlan } from "../plan.ts";
+import { decodeFileList } from "../snapshot-file-list.ts";
+import { findSnapshot, labelOf } from "../snapshot-source.ts";
+import { parseStoredSpec } from "../stored-facts.ts";
+import { loadersOf, loadWay, whyNot } from "./loadable.ts";
+import { planOfSnapshot } from "./plan-restore.ts";
+import { WORKSPACE_KIND } from "./workspace-archive.ts";
+
+const portableSchema = z.object({
+  files: z.number().int().nonnegative(),
+  links: z.number().int().nonnegative(),
+  bytes: z.number().int().nonnegative(),
+  left_out: z.number().int().nonnegative(),
+  still: z.boolean(),
+});
+
+/** Says what a restore would carry, without doing anything. */
+export async function explainRestore(
+  context: ManagerContext,
+  idOrName: string,
+  body: Pick<RestoreRequestBody, "backend">,
+): Promise<Carried> {
+  return await carriedBy(context, await findSnapshot(context, idOrName), body);
+}
+
+/** What a sandbox that is restored as asked has of the captured one. */
+export async function carriedBy(
+  context: ManagerContext,
+  snapshot: StoredSnapshot,
+  body: RestoreRequestBody,
+): Promise<Carried> {
+  const plan = planOfSnapshot(context, snapshot, body);
+  const backend = context.backend(plan.backend);
+  const label = labelOf(snapshot);
+  const why = whyNotAt(snapshot, backend, plan);
+  const whole = snapshot.mode === "full" && why === null ? "kept" : "lost";
+  const { spec } = parseStoredSpec(`snapshots/${snapshot.id}/record.json`, snapshot.spec);
+  const limited = Object.values(spec.resources).some((value) => value !== undefined);
+  return {
+    snapshot_id: snapshot.id,
+    kind: snapshot.kind,
+    from: snapshot.backend,
+    backend: backend.name,
+    loadable: why === null,
+    why_not: why,
+    backends: loadersOf(context, label),
+    memory: whole,
+    processes: whole,
+    files: await filesOf(context, snapshot),
+    env: "kept",
+    secrets: [...new Set(Object.values(spec.secretRefs ?? {}))].toSorted(),
+    network: spec.network === "none" ? "none" : backend.capabilities.network ? "kept" : "the backend has none",
+    limits: !limited ? "none" : backend.capabilities.limits ? "kept" : "the backend has none",
+    notes: notesOn(snapshot, backend, plan),
+  };
+}
+
+function whyNotAt(snapshot: StoredSnapshot, backend: SandboxBackend, { spec }: SandboxPlan): string | null {
+  if (snapshot.state === "damaged" || snapshot.state === "missing") {
+    return `The snapshot is ${snapshot.state}: ${snapshot.problem ?? "nobody has said why"}.`;
+  }
+  const label = labelOf(snapshot);
+  if (loadWay(backend, label) === undefined) return whyNot(backend, label);
+  if (spec.network !== "none" && !backend.capabilities.network) {
+    return `The captured sandbox has a network, and ${backend.name} has none to give.`;
+  }
+  return null;
+}
+
+/** Refuses, before anything is done, what would not come up there. */
+export function checkCarried(carried: Carried): void {
+  if (carried.loadable) return;
+  const isNetwork = carried.backends.includes(carried.backend);
+  throw new SandboxerError(isNetwork ? "not_supported" : "image_incompatible", carried.why_not ?? "", {
+    hint:
+      carried.backends.length === 0
+        ? "No backend of this server can load it."
+        : `It can be loaded by ${carried.backends.join(", ")}.`,
+    details: { kind: carried.kind, backend: carried.backend, backends: carried.backends },
+  });
+}
+
+/** A portable capture was counted when it was packed; of others, what the list of files says. */
+async function filesOf(context: ManagerContext, snapshot: StoredSnapshot): Promise<Carried["files"]> {
+  const { mode, kind, requirements, id } = snapshot;
+  if (mode === "metadata") return { scope: "none", count: null, bytes: null, truncated: false };
+  const portable = portableSchema.safeParse(requirements?.["portable"]);
+  if (portable.success) {
+    const { files, links, bytes } = portable.data;
+    return { scope: "workspace", count: files + links, bytes, truncated: false };
+  }
+  const scope = kind === WORKSPACE_KIND && requirements?.["extension"] !== undefined ? "workspace" : "all";
+  const encoded = await context.snapshots.readFiles(id);
+  if (encoded === undefined) return { scope, count: null, bytes: null, truncated: false };
+  const { files, truncated } = await decodeFileList(encoded);
+  const counted = [...files.values()].filter((file) => file.kind !== "folder");
+  return { scope, count: counted.length, bytes: counted.reduce((sum, file) => sum + file.sizeBytes, 0), truncated };
+}
+
+function notesOn(
+  { requirements, flags, backend: from, kind }: StoredSnapshot,
+  to: SandboxBackend,
+  plan: SandboxPlan,
+): string[] {
+  const portable = portableSchema.safeParse(requirements?.["portable"]);
+  const notes: string[] = [];
+  if (kind === WORKSPACE_KIND && loadWay(to, { kind, requirements: requirements ?? {} }) === "unpacked") {
+    notes.push("What was changed outside of the workspace is not carried.", "Extended attributes are not carried.");
+    if (to.name !== from && plan.spec.image !== undefined)
+      notes.push(`Its image is asked of ${to.name}: ${plan.spec.image}.`);
+  }
+  if (portable.success && portable.data.left_out > 0)
+    notes.push(`${portable.data.left_out} sockets, pipes or devices are not carried.`);
+  if (portable.success && !portable.data.still) notes.push("Files that changed during the capture may be torn.");
+  if (flags.enable_checkpoint && !plan.flags.enable_checkpoint)
+    notes.push(`${to.name} cannot save a running sandbox: it has no checkpoints.`);
+  return notes;
+}

@@ -1,0 +1,140 @@
+import { posix } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { FileEntry, SandboxFiles } from "../../backends/backend.ts";
+import { tarEnd, tarHeader, tarPadding } from "./tar-header.ts";
+import type { WorkspaceTally } from "./workspace-archive.ts";
+
+const ZEROS = Buffer.alloc(64 * 1024);
+
+export interface PackSource {
+  readonly files: SandboxFiles;
+  /** How the names of these files stand for bytes. */
+  readonly names: "utf8" | "latin1";
+  readonly folder: string;
+  /** A sparse file is larger than what it takes inside. */
+  readonly maxBytes: number;
+}
+
+interface Level {
+  readonly path: string;
+  /** In the archive. */
+  readonly name: string;
+  readonly entries: FileEntry[];
+}
+
+/**
+ * The workspace as a tar, made as it is read. What cannot be read ends it with an error: whoever moves a sandbox would
+ * lose what was left out. What is gone when its turn comes is left out.
+ */
+export async function* packWorkspace(source: PackSource, tally: WorkspaceTally): AsyncGenerator<Uint8Array> {
+  const { files, folder } = source;
+  const root = await files.stat(folder);
+  if (root.kind !== "folder") throw new SandboxerError("bad_request", `${folder} is no folder.`);
+  yield header(source, "./", root);
+  const levels: Level[] = [{ path: folder, name: "./", entries: await listed(files, folder) }];
+  for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
+    const entry = level.entries.pop();
+    if (entry === undefined) {
+      levels.pop();
+      continue;
+    }
+    const path = posix.join(level.path, entry.name);
+    const name = level.name + entry.name;
+    if (entry.kind === "folder") {
+      const below = await unlessGone(source, path, () => listed(files, path));
+      if (below === undefined) continue;
+      tally.folders += 1;
+      yield header(source, `${name}/`, entry);
+      levels.push({ path, name: `${name}/`, entries: below });
+    } else if (entry.kind === "symlink") {
+      tally.links += 1;
+      yield header(source, name, entry);
+    } else if (entry.kind === "file") {
+      yield* packFile(source, path, name, entry, tally);
+    } else tally.leftOut += 1;
+  }
+  yield tarEnd();
+}
+
+/** The last one first, because they are taken from the end. */
+async function listed(files: SandboxFiles, path: string): Promise<FileEntry[]> {
+  return (await files.list(path)).toSorted((a, b) => (a.name < b.name ? 1 : -1));
+}
+
+/** The size is said before the content, so a file that has changed meanwhile is cut, or filled up with zeros. */
+async function* packFile(
+  source: PackSource,
+  path: string,
+  name: string,
+  entry: FileEntry,
+  tally: WorkspaceTally,
+): AsyncGenerator<Uint8Array> {
+  const { sizeBytes } = entry;
+  if (tally.bytes + sizeBytes > source.maxBytes) {
+    throw new SandboxerError("too_large", `The workspace is larger than ${source.maxBytes} bytes (${path}).`, {
+      hint: "Remove what is not needed; a sparse file counts with its whole size.",
+    });
+  }
+  const content = source.files.read(path, { length: sizeBytes })[Symbol.asyncIterator]();
+  const first = sizeBytes === 0 ? undefined : await unlessGone(source, path, () => content.next());
+  if (first === undefined && sizeBytes > 0) return;
+  tally.files += 1;
+  tally.bytes += sizeBytes;
+  yield header(source, name, entry);
+  let left = sizeBytes;
+  for (let next = first; next !== undefined && next.done !== true && left > 0; next = await content.next()) {
+    const data = next.value.subarray(0, left);
+    left -= data.length;
+    yield data;
+  }
+  await content.return?.();
+  for (; left > 0; left -= Math.min(left, ZEROS.length)) yield ZEROS.subarray(0, Math.min(left, ZEROS.length));
+  yield tarPadding(sizeBytes);
+}
+
+function header({ names }: PackSource, name: string, entry: FileEntry): Buffer {
+  const { kind, mode, uid, gid, modifiedMs, linkTarget } = entry;
+  return tarHeader({
+    kind: kind === "other" ? "file" : kind,
+    name: Buffer.from(name, names),
+    ...(linkTarget === undefined ? {} : { linkTarget: Buffer.from(linkTarget, names) }),
+    mode,
+    uid,
+    gid,
+    sizeBytes: kind === "file" ? entry.sizeBytes : 0,
+    modifiedMs,
+  });
+}
+
+async function unlessGone<Result>(
+  { names }: PackSource,
+  path: string,
+  read: () => Promise<Result>,
+): Promise<Result | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    const code = error instanceof SandboxerError ? error.code : undefined;
+    if (code === "permission_denied") throw unreadable(path, error);
+    if (code !== "file_not_found") throw error;
+    // It may be there under the bytes that this character stands for.
+    if (names === "utf8" && path.includes("\uFFFD")) throw unnameable(path, error);
+    return undefined;
+  }
+}
+
+function unreadable(path: string, cause: unknown): SandboxerError {
+  return new SandboxerError("permission_denied", `${path} cannot be read, so the workspace cannot be captured whole.`, {
+    cause,
+    hint: "Let the sandbox's user read it (chmod u+r), or remove it.",
+    details: { path },
+  });
+}
+
+function unnameable(path: string, cause: unknown): SandboxerError {
+  return new SandboxerError("not_supported", `The name of ${JSON.stringify(path)} is no UTF-8.`, {
+    cause,
+    hint: "This backend cannot read such files. Rename it, or remove it.",
+    details: { path },
+  });
+}

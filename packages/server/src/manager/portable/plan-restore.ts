@@ -1,0 +1,76 @@
+import { aboutSchema, type HeadFlags, type RestoreRequestBody } from "@sandboxer/protocol";
+import type { SandboxSpec } from "../../backends/backend.ts";
+import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
+import type { ManagerContext } from "../context.ts";
+import { expiresAt, idleTimeoutMs, type SandboxPlan } from "../plan.ts";
+import { parseStoredSpec } from "../stored-facts.ts";
+
+const NEVER_SAVED: HeadFlags = {
+  enable_checkpoint: false,
+  enable_idle_timeout_auto_checkpoint: false,
+  enable_sandbox_handoff: false,
+  on_disconnect: "keep",
+};
+
+/** As the captured sandbox was made; its key and its end of life are its own. */
+export function planOfSnapshot(
+  context: ManagerContext,
+  snapshot: StoredSnapshot,
+  body: RestoreRequestBody,
+): SandboxPlan {
+  const { spec, labels } = parseStoredSpec(`snapshots/${snapshot.id}/record.json`, snapshot.spec);
+  const backend = body.backend ?? snapshot.backend;
+  return {
+    backend,
+    spec: {
+      ...specFor(context, snapshot.backend, backend, spec, body),
+      env: { ...spec.env, ...body.env },
+      ...(body.inputs === undefined ? {} : { inputs: { ...spec.inputs, ...body.inputs } }),
+      ...(body.placement === undefined ? {} : { placement: { ...spec.placement, ...body.placement } }),
+    },
+    labels: body.labels ?? labels,
+    flags: flagsFor(context, snapshot, backend),
+    idleTimeoutMs: idleTimeoutMs(body.idle_timeout) ?? snapshot.idle_timeout * 1000,
+    about: aboutSchema.parse({
+      name: body.name,
+      profile: snapshot.profile,
+      expires_at: expiresAt(context, body.ttl),
+    }),
+    filesystemSnapshot: undefined,
+  };
+}
+
+/** On another backend, limits that it does not know are not asked for, and the image may be another. */
+function specFor(
+  context: ManagerContext,
+  from: string,
+  to: string,
+  spec: SandboxSpec,
+  { image }: RestoreRequestBody,
+): SandboxSpec {
+  const { image: captured, ...rest } = spec;
+  const wanted = image === undefined ? captured : (image ?? undefined);
+  const hasLimits = to === from || context.backend(to).capabilities.limits;
+  return {
+    ...rest,
+    ...(wanted === undefined ? {} : { image: wanted }),
+    resources: hasLimits ? spec.resources : {},
+  };
+}
+
+/**
+ * A sandbox keeps its flags where they can hold. One that comes from a backend that could not save it can be saved from
+ * now on, as one that is made there: what its old backend kept when the server ended, nothing else would.
+ */
+function flagsFor(context: ManagerContext, { backend: from, flags }: StoredSnapshot, to: string): HeadFlags {
+  if (to === from) return flags;
+  if (context.backend(to).capabilities.snapshot !== "full") return NEVER_SAVED;
+  const couldSave = context.options.backends.get(from)?.capabilities.snapshot === "full";
+  if (couldSave || context.options.durable === undefined) return flags;
+  return {
+    enable_checkpoint: true,
+    enable_idle_timeout_auto_checkpoint: true,
+    enable_sandbox_handoff: true,
+    on_disconnect: "keep",
+  };
+}

@@ -1,0 +1,62 @@
+import { createHash, randomBytes } from "node:crypto";
+import { posix } from "node:path";
+import type { SandboxFiles } from "../../src/backends/backend.ts";
+
+const MIB = 1024 * 1024;
+const SIZES = [0, 1, 64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 20 * MIB];
+const NAMES = [
+  "two\nlines",
+  "-rf",
+  "--help",
+  " space ",
+  "ünï-日本-🙂",
+  "quote\"'$(x)`",
+  "back\\slash",
+  "*",
+  "n".repeat(255),
+  `d${"é".repeat(127)}`,
+];
+const MODES = [0o000, 0o400, 0o755, 0o1777, 0o4755, 0o2750];
+
+/** Everything that is odd about a tree and that files of this interface can be. */
+export async function makeOddTree(files: SandboxFiles, root = "/workspace"): Promise<void> {
+  const at = (...parts: string[]): string => posix.join(root, ...parts);
+  for (const size of SIZES) await files.write(at(`size-${size}`), randomBytes(size));
+  for (const name of NAMES) await files.write(at(name), Buffer.from(name));
+  await files.makeFolder(at("empty"));
+  await files.makeFolder(at(...Array.from({ length: 12 }, (_, depth) => `${depth}`.repeat(40))), { parents: true });
+  await files.makeFolder(at("-folder"));
+  await files.write(at("-folder", "inside"), Buffer.from("in"));
+  await files.makeSymlink("nowhere", at("dangling"));
+  await files.makeSymlink("/etc/hostname", at("absolute"));
+  await files.makeSymlink("-folder", at("to-folder"));
+  await files.makeSymlink(`${"../".repeat(60)}far`, at("long-link"));
+  for (const mode of MODES) {
+    await files.write(at(`mode-${mode.toString(8)}`), Buffer.from("m"));
+    await files.set(at(`mode-${mode.toString(8)}`), { mode, modifiedNs: 1_600_000_000_000_000_000n });
+    await files.makeFolder(at(`folder-${mode.toString(8)}`));
+  }
+  await files.set(at("folder-1777"), { mode: 0o1777 });
+  await files.set(at("dangling"), { modifiedNs: 1_500_000_000_000_000_000n });
+  await files.set(at("empty"), { mode: 0o700, modifiedNs: 1_400_000_000_000_000_000n });
+  await files.set(at("folder-0"), { mode: 0 });
+  await files.set(root, { mode: 0o775, modifiedNs: 1_700_000_000_000_000_000n });
+}
+
+/** Every entry of a tree by path, with all that a capture is to keep. Times in whole seconds. */
+export async function describeTree(files: SandboxFiles, root = "/workspace"): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  const look = async (path: string): Promise<void> => {
+    const entry = await files.stat(path);
+    const { kind, mode, uid, gid, modifiedMs, linkTarget } = entry;
+    const hash = createHash("sha256");
+    if (kind === "file") for await (const chunk of files.read(path)) hash.update(chunk);
+    const content = kind === "file" ? `${entry.sizeBytes} ${hash.digest("hex").slice(0, 16)}` : (linkTarget ?? "");
+    const bits = kind === "symlink" ? "" : (mode & 0o7777).toString(8);
+    found[path] = `${kind} ${bits} ${uid}:${gid} ${Math.floor(modifiedMs / 1000)} ${content}`;
+    if (kind !== "folder") return;
+    for (const { name } of await files.list(path)) await look(posix.join(path, name));
+  };
+  await look(root);
+  return found;
+}
