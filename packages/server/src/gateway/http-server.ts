@@ -1,8 +1,10 @@
+import type { Socket } from "node:net";
 import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Registry } from "prom-client";
 import { registerApi, type ApiOptions } from "./http/api.ts";
-import { errorAnswer } from "./http/error-body.ts";
+import { sendError } from "./http/error-body.ts";
+import { refuseWith } from "./websocket/refusal.ts";
 
 export interface Readiness {
   readonly ready: boolean;
@@ -18,6 +20,8 @@ export interface HttpServerOptions extends ApiOptions {
 
 const MAX_JSON_BYTES = 8 * 1024 * 1024;
 
+const MAX_PARAMETER_LENGTH = 256;
+
 /** The HTTP side: whether the server lives, whether it can work, its numbers, and the interface for programs. */
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const app = Fastify({
@@ -26,7 +30,12 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     forceCloseConnections: true,
     // Else a HEAD would do all that its GET does, and follow events or output that nobody reads.
     exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
+    // A path that cannot be decoded, or one with too long a part.
+    frameworkErrors: (error, _request, reply) => void sendError(error, reply),
+    clientErrorHandler: refuseBadHttp,
   });
+  app.setErrorHandler((error, _request, reply) => sendError(error, reply));
   app.get("/healthz", { exposeHeadRoute: true }, () => ({ status: "ok" }));
   app.get("/readyz", { exposeHeadRoute: true }, async (_request, reply) => {
     const { ready, details } = await options.readiness();
@@ -46,8 +55,16 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       "not_found",
       `There is nothing at ${request.method} ${request.url.slice(0, 200)}.`,
     );
-    const { status, body } = errorAnswer(unknown);
-    return reply.code(status).send(body);
+    return sendError(unknown, reply);
   });
   return app;
+}
+
+/** What is no HTTP, or comes too slowly; there is no request yet that could be answered. */
+function refuseBadHttp({ code }: NodeJS.ErrnoException, socket: Socket): void {
+  if (code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  if (code === "HPE_HEADER_OVERFLOW") return refuseWith(socket, new SandboxerError("too_large", "Too many headers."));
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT")
+    return refuseWith(socket, new SandboxerError("timeout", "The request came too slowly."));
+  refuseWith(socket, new SandboxerError("bad_request", "This is not HTTP."));
 }

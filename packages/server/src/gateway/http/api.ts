@@ -6,7 +6,6 @@ import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from "fast
 import type { Route, RouteName } from "@sandboxer/protocol";
 import type { AccessGate } from "../access/access-gate.ts";
 import { KeyWatch } from "../access/key-watch.ts";
-import { errorAnswer } from "./error-body.ts";
 import type { Call, Caller, Service } from "./handler.ts";
 import { IdempotentCalls } from "./idempotency.ts";
 import { registerLogin } from "./login.ts";
@@ -27,12 +26,6 @@ export interface ApiOptions {
 export async function registerApi(app: FastifyInstance, options: ApiOptions): Promise<void> {
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
-  app.setErrorHandler((error, _request, reply) => {
-    const { status, body } = errorAnswer(error);
-    const retryAfter = body.error.details["retry_after_seconds"];
-    if (typeof retryAfter === "number") reply.header("retry-after", Math.ceil(retryAfter));
-    return reply.code(status).send(body);
-  });
   // Bytes go through as they come: nothing of them is held here.
   for (const type of ["application/octet-stream", "application/x-tar"]) {
     app.addContentTypeParser(type, (_request, payload: Readable, done) => done(null, payload));

@@ -1,4 +1,5 @@
 import { asSandboxerError, SandboxerError, type ErrorBody } from "@sandboxer/protocol";
+import type { FastifyReply } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 
 /** Whatever was thrown, as the status and body that clients know. */
@@ -6,6 +7,13 @@ export function errorAnswer(thrown: unknown): { status: number; body: ErrorBody 
   const error = translate(thrown);
   const { code, message, hint, details, row } = error;
   return { status: row.httpStatus, body: { error: { code, message, hint, retryable: row.retryable, details } } };
+}
+
+export function sendError(thrown: unknown, reply: FastifyReply): FastifyReply {
+  const { status, body } = errorAnswer(thrown);
+  const retryAfter = body.error.details["retry_after_seconds"];
+  if (typeof retryAfter === "number") reply.header("retry-after", Math.ceil(retryAfter));
+  return reply.code(status).send(body);
 }
 
 function translate(thrown: unknown): SandboxerError {
