@@ -2,6 +2,8 @@ import type { Socket } from "node:net";
 import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Registry } from "prom-client";
+import { requireScope } from "./access/principal.ts";
+import { accessRequest } from "./access/shown-credential.ts";
 import { registerApi, type ApiOptions } from "./http/api.ts";
 import { sendError } from "./http/error-body.ts";
 import { refuseWith } from "./websocket/refusal.ts";
@@ -41,7 +43,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     const { ready, details } = await options.readiness();
     return reply.code(ready ? 200 : 503).send({ status: ready ? "ready" : "not ready", ...details });
   });
-  app.get("/metrics", async (_request, reply) => {
+  app.get("/metrics", async ({ raw }, reply) => {
+    requireScope(options.gate.admit(accessRequest(raw)), "read");
     return reply.type(options.metrics().contentType).send(await options.metrics().metrics());
   });
   // Without a key, because whoever rings may know none: it only brings forward a look that is due anyway.

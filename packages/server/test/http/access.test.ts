@@ -41,6 +41,19 @@ describe("HTTP asks for a key of the route's scope", () => {
   });
 });
 
+test("the numbers of a server with keys are for those who have one; that it lives is for everybody", async () => {
+  const { server, read } = await startKeyed();
+  const status = async (path: string, headers: Record<string, string> = {}) =>
+    (await fetch(server.httpUrl + path, { headers })).status;
+  expect(await status("/metrics")).toBe(401);
+  expect(await status("/metrics", { authorization: `Bearer ${read.text}` })).toBe(200);
+  expect(await Promise.all(["/healthz", "/readyz", "/openapi.json"].map((path) => status(path)))).toEqual([
+    200, 200, 200,
+  ]);
+  const open = await startTestServer({ store: null });
+  expect((await fetch(`${open.httpUrl}/metrics`)).status).toBe(200);
+});
+
 test("too many requests: 429, with the time to wait", async () => {
   const server = await startTestServer({
     store: null,

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { parseKey } from "./key-text.ts";
 import { readSessionCookie } from "./session-cookie.ts";
 
@@ -8,6 +8,10 @@ export interface AccessRequest {
   readonly headers: IncomingHttpHeaders;
   /** Of the peer on the socket. What proxies say in headers is not believed. */
   readonly remoteAddress?: string | undefined;
+}
+
+export function accessRequest({ method, headers, socket }: IncomingMessage): AccessRequest {
+  return { method, headers, remoteAddress: socket.remoteAddress };
 }
 
 export interface ShownCredential {

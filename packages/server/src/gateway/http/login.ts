@@ -1,13 +1,12 @@
-import type { IncomingMessage } from "node:http";
 import type { FastifyInstance } from "fastify";
 import type { AccessGate } from "../access/access-gate.ts";
-import type { AccessRequest } from "../access/shown-credential.ts";
+import { accessRequest } from "../access/shown-credential.ts";
 
 /** For the server's own pages: exchanges the key of a request for a session's cookie, and ends the session. */
 export function registerLogin(app: FastifyInstance, gate: AccessGate): void {
   const { authenticator } = gate;
   app.post("/v1/login", { schema: { hide: true } }, async ({ raw }, reply) => {
-    const request = asAccessRequest(raw);
+    const request = accessRequest(raw);
     gate.admit(request);
     const { principal, setCookie } = authenticator.login(request);
     if (setCookie !== undefined) reply.header("set-cookie", setCookie);
@@ -15,12 +14,8 @@ export function registerLogin(app: FastifyInstance, gate: AccessGate): void {
     return { kind, id, name, scopes };
   });
   app.post("/v1/logout", { schema: { hide: true } }, async ({ raw }, reply) => {
-    const request = asAccessRequest(raw);
+    const request = accessRequest(raw);
     gate.admit(request);
     return reply.header("set-cookie", authenticator.logout(request)).code(204).send();
   });
-}
-
-function asAccessRequest({ method, headers, socket }: IncomingMessage): AccessRequest {
-  return { method, headers, remoteAddress: socket.remoteAddress };
 }
