@@ -70,6 +70,10 @@ describe("create, list, get, destroy", () => {
     expect(rest.next_cursor).toBeNull();
     const ids = [...page.items, ...rest.items].map(({ id }) => id);
     expect(new Set(ids)).toEqual(new Set([first.id, second.id, third.id]));
+    await http.call("DELETE", `/v1/sandboxes/${ids[1]}`);
+    const after = (await http.call<List>("GET", `/v1/sandboxes?limit=2&cursor=${page.next_cursor}`)).body;
+    expect(after.items.map(({ id }) => id)).toEqual([ids[2]]);
+    expect((await http.call("GET", "/v1/sandboxes?cursor=nonsense")).status).toBe(400);
   });
 
   test("the same Idempotency-Key gives the first answer, also while the first is under way", async () => {

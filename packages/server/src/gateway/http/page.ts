@@ -5,25 +5,56 @@ export interface Page<Item> {
   readonly next_cursor: string | null;
 }
 
-/**
- * One page of a list that is sorted. The cursor is the id of the last item of the page before; when that one has gone
- * meanwhile, the list has to be read from its beginning again.
- */
-export function pageOfList<Item extends { readonly id: string }>(
+/** Where an item of a list is, whether it is still there or not: the newest come first, then the lowest ids. */
+interface Place {
+  readonly id: string;
+  readonly created_at: string;
+}
+
+interface PageQuery {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+/** One page of a list that is sorted, newest first. The cursor is the place of the last item of the page before. */
+export function pageOfList<Item extends Place>(all: readonly Item[], query: PageQuery): Page<Item> {
+  return pageOfPlaces(all, query, (item) => item);
+}
+
+/** The same for items whose time has another name. */
+export function pageOfPlaces<Item>(
   all: readonly Item[],
-  { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },
+  { limit, cursor }: PageQuery,
+  placeOf: (item: Item) => Place,
 ): Page<Item> {
-  const start = cursor === undefined ? 0 : all.findIndex(({ id }) => id === cursor) + 1;
-  if (cursor !== undefined && start === 0) {
-    throw new SandboxerError("bad_request", "The cursor is not in the list any more.", {
-      hint: "Read the list from its beginning, without a cursor.",
-    });
-  }
+  const start = cursor === undefined ? 0 : placeAfter(all.map(placeOf), decode(cursor));
   const items = all.slice(start, start + limit);
+  const last = items.at(-1);
   const more = start + items.length < all.length;
-  return { items, next_cursor: more ? (items.at(-1)?.id ?? null) : null };
+  return { items, next_cursor: more && last !== undefined ? encode(placeOf(last)) : null };
 }
 
 export function wholeList<Item>(items: Item[]): Page<Item> {
   return { items, next_cursor: null };
+}
+
+function placeAfter(places: readonly Place[], last: Place): number {
+  const there = places.findIndex(({ id }) => id === last.id);
+  if (there !== -1) return there + 1;
+  const next = places.findIndex(({ id, created_at }) => {
+    return created_at < last.created_at || (created_at === last.created_at && id > last.id);
+  });
+  return next === -1 ? places.length : next;
+}
+
+function encode({ created_at, id }: Place): string {
+  return Buffer.from(`${created_at} ${id}`).toString("base64url");
+}
+
+function decode(cursor: string): Place {
+  const [, created_at, id] = /^(\S+Z) (\S+)$/.exec(Buffer.from(cursor, "base64url").toString()) ?? [];
+  if (created_at !== undefined && id !== undefined) return { created_at, id };
+  throw new SandboxerError("bad_request", "The cursor is not one of this list.", {
+    hint: "Send next_cursor of the page before as it is, or read the list from its beginning, without a cursor.",
+  });
 }

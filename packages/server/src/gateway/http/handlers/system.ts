@@ -3,7 +3,7 @@ import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import { eventStream } from "../event-stream.ts";
 import { Followers } from "../followers.ts";
 import { type Handlers, StreamAnswer } from "../handler.ts";
-import { pageOfList, wholeList } from "../page.ts";
+import { pageOfPlaces, wholeList } from "../page.ts";
 
 export interface ServerFacts {
   readonly version: string;
@@ -44,7 +44,7 @@ export function systemHandlers(manager: SandboxManager, facts: ServerFacts): Sys
         .filter((record) => sandbox_id === undefined || record.sandbox_id === sandbox_id)
         .filter((record) => kind === undefined || record.kind === kind)
         .filter((record) => state === undefined || record.state === state);
-      return pageOfList(records, query);
+      return pageOfPlaces(records, query, ({ id, started_at }) => ({ id, created_at: started_at }));
     },
     getOperation: async ({ params, query, signal, caller }) => {
       const operation = manager.operations.get(params.id);
