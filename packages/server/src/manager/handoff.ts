@@ -31,5 +31,5 @@ export async function yieldSandbox(context: ManagerContext, sandboxId: string): 
 function mayGo(sandbox: LiveSandbox): boolean {
   if (sandbox.state !== "running") return false;
   if (sandbox.facts.flags.enable_sandbox_handoff) return true;
-  return sandbox.client === undefined && !sandbox.executing && !sandbox.processes.attended;
+  return sandbox.client === undefined && !sandbox.executing && !sandbox.processes.attended && !sandbox.held;
 }

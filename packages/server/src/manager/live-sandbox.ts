@@ -37,6 +37,7 @@ export class LiveSandbox {
   readonly #creation = new AbortController();
   readonly #begun = Promise.withResolvers<void>();
   #holds = 0;
+  readonly #onUnheld: (() => void)[] = [];
   readonly #onMove: (from: SandboxState, to: SandboxState) => void;
   #facts: SandboxFacts;
   #state: SandboxState;
@@ -87,6 +88,7 @@ export class LiveSandbox {
     this.#state = next;
     this.#onMove(from, next);
     this.#begun.resolve();
+    if (next === "gone") this.#tellUnheld();
   }
 
   /** Aborted when nobody wants the sandbox any more that is still being made. */
@@ -170,11 +172,29 @@ export class LiveSandbox {
       over = true;
       this.#holds -= 1;
       this.touch(nowMs());
+      if (!this.held) this.#tellUnheld();
     };
   }
 
+  /** Whether a client's call is under way, such as a transfer of files. */
+  get held(): boolean {
+    return this.#holds > 0;
+  }
+
+  /** Resolves when no call is under way any more, or the sandbox is gone, whose calls end when they will. */
+  async unheld(): Promise<void> {
+    if (!this.held || this.#state === "gone") return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#onUnheld.push(resolve);
+    await promise;
+  }
+
+  #tellUnheld(): void {
+    for (const resolve of this.#onUnheld.splice(0)) resolve();
+  }
+
   isIdle(nowMs: number): boolean {
-    if (this.#holds > 0 || this.processes.running) return false;
+    if (this.held || this.processes.running) return false;
     return this.#state === "running" && !this.executing && nowMs - this.#activeMs >= this.facts.idleTimeoutMs;
   }
 
