@@ -1,6 +1,7 @@
 import type { CreatedSandboxRecord, OperationRecordBody } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
 import { KeyFile } from "../../src/gateway/access/key-file.ts";
+import { eventually } from "../websocket/support/eventually.ts";
 import { temporaryFolder } from "../websocket/support/temporary-folder.ts";
 import { startTestServer } from "../websocket/support/test-server.ts";
 import { HttpClient } from "./support.ts";
@@ -23,6 +24,22 @@ test("what an operation answered is for who asked for it, and for no other key",
   const path = `/v1/operations/${items[0]?.id}`;
   expect((await http.call("GET", path, undefined, asReader)).body).toMatchObject({ state: "done", result: null });
   expect((await http.call("GET", path, undefined, asMaker)).body).toMatchObject({ result: { token: made.body.token } });
+});
+
+test("who waits for an operation leaves no timer behind", async () => {
+  const server = await startTestServer({ store: null });
+  const http = new HttpClient(server);
+  const gate = Promise.withResolvers<void>();
+  server.backend.faults.set("acquire", { until: gate.promise, times: 1 });
+  const headers = { prefer: "respond-async" };
+  const { id } = (await http.call<OperationRecordBody>("POST", "/v1/sandboxes", {}, { headers })).body;
+  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+  const before = timers();
+  const waits = Array.from({ length: 20 }, () => http.call<OperationRecordBody>("GET", `/v1/operations/${id}?wait=60`));
+  await eventually("all wait", () => timers() >= before + 20);
+  gate.resolve();
+  for (const { body } of await Promise.all(waits)) expect(body.state).toBe("done");
+  expect(timers()).toBeLessThan(before + 20);
 });
 
 test("a request that is refused or repeated leaves no operation that never ends", async () => {

@@ -1,5 +1,6 @@
 import type { EventRecord } from "@sandboxer/protocol";
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
+import type { Operation } from "../../../manager/operations/operation.ts";
 import { eventStream } from "../event-stream.ts";
 import { Followers } from "../followers.ts";
 import { type Handlers, StreamAnswer } from "../handler.ts";
@@ -48,7 +49,7 @@ export function systemHandlers(manager: SandboxManager, facts: ServerFacts): Sys
     },
     getOperation: async ({ params, query, signal, caller }) => {
       const operation = manager.operations.get(params.id);
-      await Promise.race([operation.ended, sleep((query.wait ?? 0) * 1000, signal)]);
+      await endedWithin(operation, (query.wait ?? 0) * 1000, signal);
       return operation.recordFor(caller.id);
     },
     events: async ({ query, signal, accepts, caller, lastEventId }) => {
@@ -68,9 +69,12 @@ export function systemHandlers(manager: SandboxManager, facts: ServerFacts): Sys
   };
 }
 
-function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
-  });
+/** Nothing is left of it when the operation has ended, the time is over, or the client has gone. */
+async function endedWithin({ running, ended }: Operation, ms: number, signal: AbortSignal): Promise<void> {
+  if (!running || ms === 0 || signal.aborted) return;
+  const enough = Promise.withResolvers<void>();
+  const timer = setTimeout(enough.resolve, ms);
+  signal.addEventListener("abort", () => enough.resolve(), { once: true });
+  await Promise.race([ended, enough.promise]);
+  clearTimeout(timer);
 }
