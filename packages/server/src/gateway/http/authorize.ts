@@ -4,17 +4,22 @@ import type { AccessGate } from "../access/access-gate.ts";
 import { Actor } from "../access/actor.ts";
 import type { AuditLog } from "../access/audit-log.ts";
 import { requireScope } from "../access/principal.ts";
+import { accessRequest, shownCredential } from "../access/shown-credential.ts";
 import type { Caller } from "./handler.ts";
 
 /** Decides who calls and whether they may, before anything of the request is looked at. */
 export function authorizer(gate: AccessGate, audit: AuditLog): (request: IncomingMessage, route: Route) => Caller {
-  return ({ method, headers, socket }, route) => {
-    const address = socket.remoteAddress;
-    const principal = gate.admit({ method, headers, remoteAddress: address });
+  return (message, route) => {
+    const request = accessRequest(message);
+    const address = request.remoteAddress;
+    const principal = gate.admit(request);
     if (route.method === "GET") requireScope(principal, route.scope);
     else new Actor(principal, audit, address).require(route.scope, nameOf(route));
     const scope = principal.scopes.at(-1) ?? route.scope;
-    return { principal, id: principal.id, scope, address, authorization: headers.authorization };
+    const shown = shownCredential(request);
+    // However the key came.
+    const authorization = shown?.kind === "key" ? `Bearer ${shown.text}` : undefined;
+    return { principal, id: principal.id, scope, address, authorization };
   };
 }
 

@@ -22,7 +22,7 @@ export interface Caller {
   /** Keeps the idempotency keys of different callers apart. */
   readonly id: string;
   readonly scope: Scope;
-  /** As it came, for calls to another server of the same store on the caller's behalf. */
+  /** The key that was shown, for calls to another server of the same store on the caller's behalf. */
   readonly authorization: string | undefined;
 }
 
