@@ -2,6 +2,7 @@ import { appendFile, mkdir, readdir, readFile, rm, stat } from "node:fs/promises
 import { join } from "node:path";
 import { acquireFileLock, type FileLock } from "../../support/file-lock.ts";
 
+const INSTANCES_NAME = "instances";
 const LOCK_NAME = "lock";
 const WORK_NAME = "tmp";
 const LATER_IDS_NAME = "later-instance-ids";
@@ -24,7 +25,7 @@ export class InstanceFolder {
   }
 
   static async open(parent: string, instanceId: string): Promise<InstanceFolder> {
-    const path = join(parent, "instances", instanceId);
+    const path = join(parent, INSTANCES_NAME, instanceId);
     await mkdir(path, { recursive: true, mode: 0o700 });
     const lock = await acquireFileLock(join(path, LOCK_NAME), { waitMs: 5_000 });
     if (lock === undefined) throw new Error(`the folder of the instance ${instanceId} is locked`);
@@ -56,10 +57,9 @@ export async function forgetDeadInstances(
   parent: string,
   cleanUp: (instanceId: string) => Promise<void>,
 ): Promise<string[]> {
-  const folder = join(parent, "instances");
   const dead: string[] = [];
-  for (const instanceId of await readdir(folder).catch(() => [])) {
-    const path = join(folder, instanceId);
+  for (const instanceId of await knownInstances(parent)) {
+    const path = join(parent, INSTANCES_NAME, instanceId);
     const lock = await acquireFileLock(join(path, LOCK_NAME)).catch(() => undefined);
     if (lock === undefined) continue;
     try {
@@ -73,6 +73,11 @@ export async function forgetDeadInstances(
     }
   }
   return dead;
+}
+
+/** The processes that have their mark here: those that live, and those whose death nobody has noticed. */
+export async function knownInstances(parent: string): Promise<string[]> {
+  return readdir(join(parent, INSTANCES_NAME)).catch(() => []);
 }
 
 async function isBeingMade(path: string): Promise<boolean> {

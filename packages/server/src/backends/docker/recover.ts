@@ -1,5 +1,5 @@
 import type { DockerEngine } from "./engine/docker-engine.ts";
-import { forgetDeadInstances } from "./instance-folder.ts";
+import { forgetDeadInstances, knownInstances } from "./instance-folder.ts";
 import { holderOf, idleTtlMsOf, Label, stoppedForMs } from "./labels.ts";
 
 export interface RecoveryOptions {
@@ -10,19 +10,32 @@ export interface RecoveryOptions {
 }
 
 /**
- * Puts in order what servers of this installation have left: containers of processes that died on this machine are
- * stopped, half-made ones and those that were stopped for longer than their idle time are removed, and so are images of
- * saves that were cut off. Containers of others, and those that a living process holds, are not touched. Gives the
- * ids of the dead processes.
+ * Puts in order what servers of this installation have left: containers of processes that died are stopped, half-made
+ * ones and those that were stopped for longer than their idle time are removed, and so are images of saves that were cut
+ * off. Containers of others, and those that a living process holds, are not touched. Gives the ids of the dead
+ * processes.
  */
 export async function recoverContainers({ engine, directory, owner }: RecoveryOptions): Promise<string[]> {
   const listed = await engine.listContainers([`${Label.owner}=${owner}`]);
   await removeExpired(engine, listed);
-  return forgetDeadInstances(directory, async (instanceId) => {
+  const cleanUp = async (instanceId: string): Promise<void> => {
     const left = listed.filter(({ Names }) => Names.some((name) => holderOf(name) === instanceId));
     for (const { Id } of left) await settle(engine, Id, instanceId);
-    for (const { Id } of await engine.listImages([`${Label.snapshot}=${instanceId}`])) await engine.removeImage(Id);
-  });
+  };
+  const dead = await forgetDeadInstances(directory, cleanUp);
+  // The engine may have finished what a process asked for after the process was dead and forgotten.
+  const alive = new Set(await knownInstances(directory));
+  const holders = new Set(listed.flatMap(({ Names }) => Names.flatMap((name) => holderOf(name) ?? [])));
+  for (const holder of holders) if (!alive.has(holder)) await cleanUp(holder);
+  await removeImages(engine, owner, alive);
+  return dead;
+}
+
+/** Images that no container needs and that no living process is about to save. */
+async function removeImages(engine: DockerEngine, owner: string, alive: ReadonlySet<string>): Promise<void> {
+  for (const { Id, Labels } of await engine.listImages([`${Label.owner}=${owner}`, Label.snapshot])) {
+    if (!alive.has(Labels[Label.snapshot] ?? "")) await engine.removeImage(Id);
+  }
 }
 
 async function settle(engine: DockerEngine, id: string, instanceId: string): Promise<void> {

@@ -133,6 +133,15 @@ describeDocker("what a container is made of", (service) => {
     await Promise.all([connected.destroy(), alone.destroy()]);
   });
 
+  test("one that is called off while it is made leaves nothing", async () => {
+    const before = await lab.containers();
+    const controller = new AbortController();
+    const onProgress = (): void => void setTimeout(() => controller.abort(new Error("called off")), 50);
+    const asked = backend.acquire(newRequest(), { signal: controller.signal, onProgress });
+    await expect(asked).rejects.toThrow("called off");
+    expect(await lab.containers()).toEqual(before);
+  });
+
   test("measures grow with what is used", async () => {
     const used = await backend.acquire(newRequest());
     const before = await used.stats();

@@ -1,13 +1,19 @@
+import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { recoverDocker } from "../../../src/backends/docker/index.ts";
 import { Label, newContainerName } from "../../../src/backends/docker/labels.ts";
 import { newRequest } from "../contract/context.ts";
-import { readText } from "../contract/programs.ts";
+import { delay, eventually, readText } from "../contract/programs.ts";
 import { describeDocker } from "./support/describe-docker.ts";
 import { DockerLab, lines } from "./support/docker-lab.ts";
 import { keyed } from "./support/open-docker.ts";
 import { runProcess } from "./support/run-process.ts";
+
+const DOOMED = new URL("./support/doomed-process.ts", import.meta.url).pathname;
 
 describeDocker("what dead servers leave", (service) => {
   const lab = new DockerLab(service);
@@ -50,7 +56,7 @@ describeDocker("what dead servers leave", (service) => {
         "x",
       );
     const halfMade = await make(lab.directory, instanceId);
-    const ofAnotherProcess = await make(lab.directory, randomUUID());
+    const ofTheForgotten = await make(lab.directory, randomUUID());
     const ofAnotherOwner = await make("somebody else", instanceId);
     const image = `sandboxer-snapshot:${randomUUID()}`;
     await lab.docker("commit", "--change", `LABEL ${Label.snapshot}=${instanceId}`, halfMade, image);
@@ -63,9 +69,35 @@ describeDocker("what dead servers leave", (service) => {
     expect(await lab.state(running)).toBe("exited");
     expect(await lab.containersOf(expired)).toEqual([]);
     const left = lines(await lab.docker("ps", "-aq", "--no-trunc"));
-    expect(left).not.toContain(halfMade);
-    expect(left).toEqual(expect.arrayContaining([running, ofAnotherProcess, ofAnotherOwner]));
+    for (const gone of [halfMade, ofTheForgotten]) expect(left).not.toContain(gone);
+    expect(left).toEqual(expect.arrayContaining([running, ofAnotherOwner]));
     expect(await lab.docker("images", "-q", image)).toBe("");
-    await lab.docker("rm", ofAnotherProcess, ofAnotherOwner);
+    await lab.docker("rm", ofAnotherOwner, running);
+  });
+
+  test("a server that is killed at any moment leaves what the next one can put in order", async () => {
+    const instances = (): Promise<string[]> => readdir(join(lab.directory, "instances"));
+    const living = await instances();
+    for (let round = 0; round < 8; round++) {
+      const argument = JSON.stringify({ service, directory: lab.directory });
+      const child = spawn(process.execPath, [DOOMED, argument], { stdio: ["ignore", "pipe", "inherit"] });
+      const exited = once(child, "exit");
+      await once(child.stdout, "data");
+      await delay(Math.random() * 1_200);
+      child.kill("SIGKILL");
+      await exited;
+    }
+    // What was asked for in the last moment may come to be after the first look.
+    const settled = async (): Promise<boolean> => {
+      await recover();
+      const unsettled = await lab.containers("status=created", "status=running", "status=paused");
+      return unsettled.length === 0;
+    };
+    await eventually(settled, "the end of what was left");
+    const left = await lab.containers();
+    if (left.length > 0) await lab.docker("rm", ...left);
+    await recover();
+    expect(await lab.snapshotImages()).toEqual([]);
+    expect(await instances()).toEqual(living);
   });
 });

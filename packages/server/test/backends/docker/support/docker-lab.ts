@@ -67,6 +67,12 @@ export class DockerLab {
     return this.containers(`label=${Label.key}=${key}`);
   }
 
+  /** The ids of images that snapshots of the installation were made of, and that the engine has now. */
+  async snapshotImages(): Promise<string[]> {
+    const filters = [`label=${Label.owner}=${this.#directory}`, `label=${Label.snapshot}`];
+    return lines(await this.docker("images", "-q", ...filters.flatMap((filter) => ["--filter", filter])));
+  }
+
   async state(container: string): Promise<string> {
     return this.docker("inspect", "--format", "{{.State.Status}}", container);
   }
