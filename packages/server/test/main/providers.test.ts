@@ -31,10 +31,11 @@ test("what is not well says so and why, instead of failing", async () => {
 
 test("any of them can be the backend of sandboxes that do not say", async () => {
   const prepared = await prepareBackend(await config({ backend: "saas-stub" }), secrets, () => {});
-  const { backend, close } = await prepared.open("an-instance");
+  const opened = await prepared.open("an-instance");
+  const { backend } = opened;
   expect(backend.name).toBe("saas-stub");
   expect((await backend.probe()).ok).toBe(true);
-  await close();
+  await opened.close();
 });
 
 test("a name that nobody has is refused with those that there are", async () => {
