@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { boundedRecord, labelsSchema } from "./http/common.ts";
 
 const seconds = z
   .number()
@@ -16,12 +17,11 @@ export const resourcesSchema = z.object({
   file_mb: z.number().int().min(1).max(16_777_216).optional(),
 });
 
-export const environmentSchema = z.record(
+export const environmentSchema = boundedRecord(
   z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "is not a variable's name"),
   z.string().refine((value) => !value.includes("\0"), "contains NUL"),
+  { entries: 256, kib: 256 },
 );
-
-const labelsSchema = z.record(z.string().min(1).max(128), z.string().max(1024));
 
 /** The first message on `/create`. Unknown fields are ignored, and named in the log. What is absent is off, or the profile's. */
 export const creationMessageSchema = z.object({

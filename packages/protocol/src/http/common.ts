@@ -17,7 +17,33 @@ export const nameSchema = z
     "is no name: up to 128 letters, digits, dots, dashes and underscores, beginning with a letter or a digit",
   );
 
-export const labelsSchema = z.record(z.string().min(1).max(128), z.string().max(1024));
+/** Names and texts with limits on their number and on the bytes of all together. */
+export function boundedRecord<Key extends z.ZodType<string, string>>(
+  key: Key,
+  value: z.ZodType<string, string>,
+  { entries, kib }: { readonly entries: number; readonly kib: number },
+) {
+  const encoder = new TextEncoder();
+  return z
+    .record(key, value)
+    .refine((record) => Object.keys(record).length <= entries, `has more than ${entries} entries`)
+    .refine((record) => {
+      const texts = Object.entries(record).flat().join("");
+      return encoder.encode(texts).length <= kib * 1024;
+    }, `has more than ${kib} KiB`);
+}
+
+/** Of a request. */
+export const labelsSchema = boundedRecord(z.string().min(1).max(128), z.string().max(1024), { entries: 64, kib: 64 });
+
+/** Of a record, which may be older than the limits. */
+export const shownLabelsSchema = z.record(z.string(), z.string());
+
+/** What is handed over by name to a profile. */
+export const inputsSchema = boundedRecord(z.string().min(1).max(128), z.string().max(65_536), {
+  entries: 64,
+  kib: 256,
+});
 
 export const MAX_PAGE = 1000;
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { environmentSchema, resourcesSchema } from "../creation-message.ts";
-import { durationSchema, labelsSchema, nameSchema } from "./common.ts";
+import { boundedRecord, durationSchema, inputsSchema, labelsSchema, nameSchema } from "./common.ts";
 
 /** Seconds, as over WebSocket, or a duration such as `15m`. */
 const idleTimeoutSchema = z.union([z.number().finite().nonnegative().max(315_360_000), durationSchema]);
@@ -18,7 +18,7 @@ export const createRequestSchema = z
     profile: z.string().min(1).max(128).optional(),
     backend: z.string().min(1).max(64).optional(),
     image: z.string().min(1).max(4096).optional(),
-    inputs: z.record(z.string().min(1).max(128), z.string().max(65_536)).optional(),
+    inputs: inputsSchema.optional(),
     env: environmentSchema.optional(),
     labels: labelsSchema.optional(),
     key: keySchema.optional().meta({ description: "Found again by it; see acquire." }),
@@ -43,8 +43,8 @@ export const restoreRequestSchema = z
     ttl: durationSchema.optional(),
     idle_timeout: idleTimeoutSchema.optional(),
     env: environmentSchema.optional(),
-    inputs: z.record(z.string().min(1).max(128), z.string().max(65_536)).optional(),
-    placement: z.record(z.string().min(1).max(64), z.string().max(4096)).optional(),
+    inputs: inputsSchema.optional(),
+    placement: boundedRecord(z.string().min(1).max(64), z.string().max(4096), { entries: 64, kib: 64 }).optional(),
     backend: z.string().min(1).max(64).optional().meta({ description: "Absent: the one that it was captured on." }),
     image: z
       .string()

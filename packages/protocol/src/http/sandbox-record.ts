@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { resourcesSchema } from "../creation-message.ts";
 import { carriedSchema } from "./carried.ts";
-import { labelsSchema, timestampSchema } from "./common.ts";
+import { shownLabelsSchema, timestampSchema } from "./common.ts";
 
 /**
  * Where a sandbox is in its life, as its users see it. `stored`: nobody runs it, and it can be taken up anywhere.
@@ -56,7 +56,7 @@ export const sandboxRecordSchema = z
     backend: z.string(),
     profile: z.string().nullable(),
     image: z.string().nullable(),
-    labels: labelsSchema,
+    labels: shownLabelsSchema,
     key: z.string().nullable(),
     /** Of what it is made of: a key with another one asks for another sandbox. */
     spec_hash: z.string().nullable(),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { labelsSchema, timestampSchema } from "./common.ts";
+import { shownLabelsSchema, timestampSchema } from "./common.ts";
 
 export const SNAPSHOT_MODES = ["full", "filesystem", "workspace", "metadata"] as const;
 
@@ -16,7 +16,7 @@ export const snapshotRecordSchema = z
     kind: z.string(),
     backend: z.string(),
     profile: z.string().nullable(),
-    labels: labelsSchema,
+    labels: shownLabelsSchema,
     /** The sandbox that was captured. */
     sandbox_id: z.string(),
     sandbox_name: z.string().nullable(),

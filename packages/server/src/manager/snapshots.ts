@@ -41,8 +41,8 @@ export async function amendSnapshot(
   changes: SnapshotChanges,
 ): Promise<SnapshotInfo> {
   const { id, sandbox_id: sandboxId } = await findSnapshot(context, idOrName);
-  const { name, labels } = await context.snapshots.amend(id, changes);
-  context.events.append({ type: "snapshot.changed", sandboxId, data: { snapshot_id: id, name, labels } });
+  const { name } = await context.snapshots.amend(id, changes);
+  context.events.append({ type: "snapshot.changed", sandboxId, data: { snapshot_id: id, name } });
   return await getSnapshot(context, id);
 }
 

@@ -1,11 +1,13 @@
 import { asSandboxerError, SandboxerError, type ErrorBody } from "@sandboxer/protocol";
 import type { FastifyReply } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
+import { cutMessage } from "../../support/cut-message.ts";
 
 /** Whatever was thrown, as the status and body that clients know. */
 export function errorAnswer(thrown: unknown): { status: number; body: ErrorBody } {
   const error = translate(thrown);
-  const { code, message, hint, details, row } = error;
+  const { code, hint, details, row } = error;
+  const message = cutMessage(error.message);
   return { status: row.httpStatus, body: { error: { code, message, hint, retryable: row.retryable, details } } };
 }
 

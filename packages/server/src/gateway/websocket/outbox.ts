@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import type { CloseCode, SandboxerError, ServerEvent, Status, StatusName } from "@sandboxer/protocol";
 import type { WebSocket } from "ws";
+import { cutMessage } from "../../support/cut-message.ts";
 
 /** What a client has not taken yet; above this the source is told to wait. */
 const HIGH_WATER_BYTES = 256 * 1024;
@@ -80,8 +81,9 @@ export class Outbox {
 
   /** An error status and, right after it, the error. */
   error(name: StatusName, error: SandboxerError): void {
-    this.send({ event: "status_update", status: statusOf(name), message: error.message });
-    this.send({ event: "error", message: error.message, code: error.code, hint: error.hint });
+    const message = cutMessage(error.message);
+    this.send({ event: "status_update", status: statusOf(name), message });
+    this.send({ event: "error", message, code: error.code, hint: error.hint });
   }
 
   close(code: CloseCode): void {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { asSandboxerError, type OperationKind, type OperationRecordBody } from "@sandboxer/protocol";
 import type { Progress } from "../../support/call-options.ts";
 import type { Clock } from "../../support/clock.ts";
+import { cutMessage } from "../../support/cut-message.ts";
 import { Stopwatch } from "../stopwatch.ts";
 
 export interface OperationSubject {
@@ -81,7 +82,7 @@ export class Operation {
     this.#phase = null;
     if ("error" in outcome) {
       const { code, message, hint } = asSandboxerError(outcome.error);
-      this.#error = { code, message, hint };
+      this.#error = { code, message: cutMessage(message), hint };
     } else this.#result = outcome.result ?? null;
     this.#onChange(this, "ended");
     this.#end.resolve();

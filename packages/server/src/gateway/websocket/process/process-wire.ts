@@ -6,6 +6,7 @@ import {
   type SandboxerError,
 } from "@sandboxer/protocol";
 import type { WebSocket } from "ws";
+import { cutMessage } from "../../../support/cut-message.ts";
 
 const KEEP_ALIVE_MS = 30_000;
 /** Above this, whoever makes the client's events waits. */
@@ -50,7 +51,7 @@ export class ProcessWire {
   }
 
   error({ code, message, hint }: SandboxerError): void {
-    this.event({ event: "error", code, message, hint });
+    this.event({ event: "error", code, message: cutMessage(message), hint });
     this.close(CloseCode.applicationError);
   }
 
