@@ -51,6 +51,32 @@ export function isFrozen(context: ManagerContext, sandbox: LiveSandbox): boolean
   return sandbox.durable && sandbox.state === "running" && context.options.durable?.ownership.frozen === true;
 }
 
-export async function untilThawed(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
-  while (isFrozen(context, sandbox)) await context.options.clock.sleep(LOOK_MS);
+export interface Patience {
+  /** The caller has gone. */
+  readonly signal?: AbortSignal | undefined;
+  /** Absent: as long as it takes. */
+  readonly limitMs?: number | undefined;
+}
+
+/** Waits until a sandbox may be heard and changed again, or for as long as the caller's patience lasts. */
+export async function untilThawed(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  { signal, limitMs = Infinity }: Patience = {},
+): Promise<void> {
+  const endMs = context.nowMs + limitMs;
+  while (isFrozen(context, sandbox)) {
+    if (signal?.aborted === true || context.nowMs >= endMs) throw frozen();
+    await context.options.clock.sleep(LOOK_MS, signal).catch(() => {});
+  }
+}
+
+function frozen(): SandboxerError {
+  return new SandboxerError(
+    "store_unavailable",
+    "The server cannot prove that it is alive: it holds the sandbox still.",
+    {
+      hint: "The sandbox goes on when the server reaches its store again; try again then, or look at the server's log.",
+    },
+  );
 }

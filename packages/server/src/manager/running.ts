@@ -1,22 +1,33 @@
 import { isSandboxId, SandboxerError, type Head } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
-import { untilThawed } from "./freeze.ts";
+import { isFrozen, untilThawed, type Patience } from "./freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { notFound } from "./not-found.ts";
 
+/** How long a call waits for the thaw of a sandbox that is held still; most are over in less. */
+const PATIENCE_MS = 5_000;
+
 /**
  * The sandbox to work with, which runs here; else the reason why it cannot be worked with here: another server has it,
- * it is stored, it is gone. An epoch that the caller has read and that is no longer the present one is refused.
+ * it is stored, it is gone, it is held still. An epoch that the caller has read and that is no longer the present one is
+ * refused.
  */
-export async function runningSandbox(context: ManagerContext, sandboxId: string, epoch?: number): Promise<LiveSandbox> {
+export async function runningSandbox(
+  context: ManagerContext,
+  sandboxId: string,
+  epoch?: number,
+  patience: Patience = {},
+): Promise<LiveSandbox> {
   const sandbox = context.sandboxes.get(sandboxId);
   if (sandbox === undefined) throw await absence(context, sandboxId, epoch);
   checkEpoch(context.options.durable?.ownership.held(sandboxId), epoch);
   if (sandbox.state !== "running") {
     throw new SandboxerError("wrong_state", `The sandbox is ${sandbox.state}.`, { details: { state: sandbox.state } });
   }
-  await untilThawed(context, sandbox);
-  return sandbox;
+  if (!isFrozen(context, sandbox)) return sandbox;
+  await untilThawed(context, sandbox, { limitMs: PATIENCE_MS, ...patience });
+  // It may have been lost in its sleep.
+  return runningSandbox(context, sandboxId, epoch, patience);
 }
 
 export function checkEpoch(head: Head | undefined, epoch: number | undefined): void {

@@ -38,7 +38,7 @@ import { destroySandbox } from "./destroy.ts";
 import { detachClient } from "./disconnect.ts";
 import { drainSandboxes } from "./drain.ts";
 import { discardLostSandbox } from "./end-of-sandbox.ts";
-import { freezeSandboxes, isFrozen, thawSandboxes, untilThawed } from "./freeze.ts";
+import { freezeSandboxes, isFrozen, thawSandboxes, untilThawed, type Patience } from "./freeze.ts";
 import { yieldSandbox } from "./handoff.ts";
 import { startExecution } from "./execute.ts";
 import type { Execution } from "./execution.ts";
@@ -169,8 +169,8 @@ export class SandboxManager {
   }
 
   /** The sandbox to work with, which runs here; else why not. With an epoch, only if that is the present one. */
-  running(sandboxId: string, epoch?: number): Promise<LiveSandbox> {
-    return runningSandbox(this.#context, sandboxId, epoch);
+  running(sandboxId: string, epoch?: number, patience?: Patience): Promise<LiveSandbox> {
+    return runningSandbox(this.#context, sandboxId, epoch, patience);
   }
 
   resume(request: ResumeRequest, options?: VerbOptions): Promise<LiveSandbox> {
@@ -291,8 +291,8 @@ export class SandboxManager {
   }
 
   /** The files of a sandbox that runs here, in use until `release` is called. */
-  files(sandboxId: string, epoch?: number): ReturnType<typeof filesOf> {
-    return filesOf(this.#context, sandboxId, epoch);
+  files(sandboxId: string, epoch?: number, patience?: Patience): ReturnType<typeof filesOf> {
+    return filesOf(this.#context, sandboxId, epoch, patience);
   }
 
   countOutput(bytes: number): void {

@@ -57,7 +57,7 @@ export class ProcessVerbs {
       checkAccess(credentials, live === undefined ? await this.#storedTokenHash(sandboxId) : live.facts.tokenHash);
     }
     if (live?.state === "saving") await live.queue.run(async () => {});
-    const sandbox = await runningSandbox(context, sandboxId);
+    const sandbox = await runningSandbox(context, sandboxId, undefined, { limitMs: Infinity });
     return { sandbox, process: await this.get(sandbox, processId) };
   }
 

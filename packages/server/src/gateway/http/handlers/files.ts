@@ -26,12 +26,13 @@ type Entry = Awaited<ReturnType<Files["stat"]>>;
 interface FileCall {
   readonly params: { readonly id: string };
   readonly epoch: number | undefined;
+  readonly signal: AbortSignal;
 }
 
 /** Files and trees of a sandbox. Content goes through as it comes. */
 export function filesHandlers(manager: SandboxManager): Pick<Handlers, FileRouteName> {
   const work = async <Result>(call: FileCall, action: (files: Files) => Promise<Result>): Promise<Result> => {
-    const { files, release } = await manager.files(call.params.id, call.epoch);
+    const { files, release } = await manager.files(call.params.id, call.epoch, { signal: call.signal });
     try {
       return await action(files);
     } finally {
@@ -46,11 +47,11 @@ export function filesHandlers(manager: SandboxManager): Pick<Handlers, FileRoute
 
   /** The sandbox is in use until the last byte is out. */
   const streamed = async (
-    call: FileCall & { readonly signal: AbortSignal },
+    call: FileCall,
     contentType: string,
     open: (files: Files) => Promise<Readable>,
   ): Promise<StreamAnswer> => {
-    const { files, release } = await manager.files(call.params.id, call.epoch);
+    const { files, release } = await manager.files(call.params.id, call.epoch, { signal: call.signal });
     try {
       const body = await open(files);
       body.once("close", release);

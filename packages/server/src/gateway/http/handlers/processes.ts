@@ -29,14 +29,15 @@ export function processesHandlers(manager: SandboxManager): Pick<Handlers, Proce
   const find = async (call: {
     readonly params: { readonly id: string; readonly process_id: string };
     readonly epoch: number | undefined;
+    readonly signal: AbortSignal;
   }): Promise<{ sandbox: LiveSandbox; process: ManagedProcess }> => {
-    const sandbox = await manager.running(call.params.id, call.epoch);
+    const sandbox = await manager.running(call.params.id, call.epoch, { signal: call.signal });
     manager.touch(sandbox);
     return { sandbox, process: await manager.processes.get(sandbox, call.params.process_id) };
   };
 
   const execute = async (call: Call<Routes["exec"]>): ReturnType<Handlers["exec"]> => {
-    const sandbox = await manager.running(call.params.id, call.epoch);
+    const sandbox = await manager.running(call.params.id, call.epoch, { signal: call.signal });
     manager.touch(sandbox);
     const { body, query, signal, caller, idempotencyKey: key } = call;
     const request = startRequest(body, key === undefined ? undefined : { caller: caller.id, key });
