@@ -64,7 +64,7 @@ describeDocker("workspaces between backends", (service) => {
     expect([made.exit_code, made.stderr]).toEqual([0, ""]);
     await box.exec({ shell: "echo outside > /tmp/outside" });
     const before = await describeTree(box);
-    // The agent may not set this one bit in Docker, where it has no effect either (no-new-privileges).
+    // The agent has no capability for this one bit, which has no effect inside (no-new-privileges).
     const afterDocker = before.map((line) => line.replace(/^f 4 2750 /, "f 4 750 ")).toSorted();
     expect(afterDocker).not.toEqual(before.toSorted());
     expect(before.filter((line) => line.includes("bytes-\xff\xfe-\x80"))).toHaveLength(2);

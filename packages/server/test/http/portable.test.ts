@@ -1,6 +1,10 @@
+import { execFileSync } from "node:child_process";
+import { mkdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Carried, CreatedSandboxRecord } from "@sandboxer/protocol";
 import { SandboxerError } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
+import type { SnapshotPayload } from "../../src/backends/backend.ts";
 import { FakeBackend, type FakeBackendOptions } from "../../src/backends/fake/index.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../websocket/support/test-server.ts";
 import { describeTree, makeOddTree } from "./portable-tree.ts";
@@ -134,6 +138,39 @@ test("explain says what is carried, and does nothing", async () => {
   expect(other.runningCount).toBe(0);
   const restored = (await api.restore(workspace.id, { backend: "other" })) as Restored;
   expect(restored).toMatchObject({ resources: {}, carried: await explain(api, workspace.id, "other") });
+});
+
+test("another image is for a captured workspace only", async () => {
+  const { api } = await startPair();
+  const box = await SandboxClient.create(api.server, { image: "one" });
+  const full = await api.take(box.id);
+  const { id } = await api.take(box.id, { mode: "workspace" });
+  expect(await api.refused("POST", `/v1/snapshots/${full.id}/restore`, { image: "two" })).toEqual([400, "bad_request"]);
+  const images = [{}, { image: "two" }, { image: null }].map(async (body) => (await api.restore(id, body)).image);
+  expect(await Promise.all(images)).toEqual(["one", "two", null]);
+});
+
+test("what another backend has packed by itself is unpacked here", async () => {
+  const { api, other } = await startPair();
+  Object.assign(other, { capturesWorkspace: true });
+  const acquire = other.acquire.bind(other);
+  other.acquire = async (request, options) => {
+    const handle = await acquire(request, options);
+    handle.snapshot = async (into): Promise<SnapshotPayload> => {
+      const path = join(into, "workspace.tar.gz");
+      await mkdir(join(into, "w"));
+      await writeFile(join(into, "w", "packed"), "by tar");
+      execFileSync("tar", ["-C", join(into, "w"), "-c", "-z", "-f", path, "."]);
+      const members = [{ name: "workspace.tar.gz", path, sizeBytes: (await stat(path)).size }];
+      return { kind: "workspace-tar", members, requirements: { extension: "other", record: {} } };
+    };
+    return handle;
+  };
+  const box = await SandboxClient.create(api.server, { backend: "other", enable_checkpoint: false });
+  const { id } = await api.take(box.id, { mode: "workspace" });
+  expect(await explain(api, id, "fake")).toMatchObject({ loadable: true, files: { scope: "workspace" } });
+  const restored = await api.restore(id, { backend: "fake" });
+  expect((await api.sandbox(restored.id).exec({ shell: "cat /workspace/packed" })).stdout).toBe("by tar");
 });
 
 test("a backend without files neither captures nor loads a workspace", async () => {

@@ -1,9 +1,11 @@
-import { aboutSchema, type HeadFlags, type RestoreRequestBody } from "@sandboxer/protocol";
+import { aboutSchema, type HeadFlags, type RestoreRequestBody, SandboxerError } from "@sandboxer/protocol";
 import type { SandboxSpec } from "../../backends/backend.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../context.ts";
 import { expiresAt, idleTimeoutMs, type SandboxPlan } from "../plan.ts";
+import { labelOf } from "../snapshot-source.ts";
 import { parseStoredSpec } from "../stored-facts.ts";
+import { loadWay } from "./loadable.ts";
 
 const NEVER_SAVED: HeadFlags = {
   enable_checkpoint: false,
@@ -20,6 +22,7 @@ export function planOfSnapshot(
 ): SandboxPlan {
   const { spec, labels } = parseStoredSpec(`snapshots/${snapshot.id}/record.json`, snapshot.spec);
   const backend = body.backend ?? snapshot.backend;
+  if (body.image !== undefined) checkImage(context, snapshot, backend);
   return {
     backend,
     spec: {
@@ -38,6 +41,14 @@ export function planOfSnapshot(
     }),
     filesystemSnapshot: undefined,
   };
+}
+
+/** A state that a backend loads by itself brings its root filesystem along. */
+function checkImage(context: ManagerContext, snapshot: StoredSnapshot, backend: string): void {
+  if (loadWay(context.backend(backend), labelOf(snapshot)) !== "native") return;
+  throw new SandboxerError("bad_request", `A snapshot of the kind ${snapshot.kind} cannot be given another image.`, {
+    hint: "Leave out the image, or capture with the mode workspace.",
+  });
 }
 
 /** On another backend, limits that it does not know are not asked for, and the image may be another. */
