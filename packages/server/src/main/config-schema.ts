@@ -7,6 +7,9 @@ import { Secret } from "../secrets/secret.ts";
 export const configSchema = z.object({
   host: z.string().trim().min(1),
   port: integer(0, 65_535),
+  advertiseUrl: httpUrl("http://10.0.0.7:8080")
+    .transform((text) => text.replace(/\/+$/, ""))
+    .optional(),
   store: storeLocation().optional(),
   backend: z.string().regex(/^[a-z][a-z0-9-]*$/, "must be the name of a backend, such as gvisor"),
   platform: z.enum(["auto", "systrap", "ptrace", "kvm"]),
@@ -47,8 +50,8 @@ export const configSchema = z.object({
     .transform((value) => new Secret(DAYTONA_API_KEY_SECRET, value))
     .optional(),
   daytonaOrganizationId: headerText().optional(),
-  daytonaApiUrl: httpUrl().optional(),
-  daytonaToolboxUrl: httpUrl().optional(),
+  daytonaApiUrl: httpUrl("https://app.daytona.io/api").optional(),
+  daytonaToolboxUrl: httpUrl("https://proxy.app.daytona.io/toolbox").optional(),
   daytonaTarget: z.string().trim().min(1).optional(),
   searchPath: z.string(),
 });
@@ -74,11 +77,11 @@ function yesOrNo() {
     .transform((text) => /^(true|yes|1)$/i.test(text));
 }
 
-function httpUrl() {
+function httpUrl(example: string) {
   return z
     .string()
     .trim()
-    .refine((text) => URL.canParse(text) && /^https?:/.test(text), "must be a URL, such as https://app.daytona.io/api");
+    .refine((text) => URL.canParse(text) && /^https?:\/\//.test(text), `must be a URL, such as ${example}`);
 }
 
 function headerText() {

@@ -11,6 +11,11 @@ export const SETTINGS = {
     ownEnvironment: "SANDBOXER_STORE",
     path: true,
   }),
+  advertiseUrl: setting(
+    "--advertise-url <URL>",
+    "SANDBOXER_ADVERTISE_URL",
+    "where the other servers of the store reach this one (default: where it listens, unless on all addresses)",
+  ),
   backend: setting("--backend <NAME>", "SANDBOXER_SANDBOX_BACKEND", "what makes sandboxes (default gvisor)", {
     ownEnvironment: "SANDBOXER_BACKEND",
   }),

@@ -24,7 +24,7 @@ export interface Durability {
 /** Opens the store, proves that it keeps its promises, and registers this process among its users. */
 export async function openDurability(
   config: ServerConfig & { readonly store: string },
-  url: string,
+  url: string | undefined,
   log: Logger,
   onFenced: (error: SandboxerError) => void,
 ): Promise<Durability> {
@@ -34,7 +34,7 @@ export async function openDurability(
     store,
     clock: systemClock,
     ttlMs: config.leaseTtlMs,
-    url,
+    url: url ?? null,
     ring: ringOver(log),
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", `This server has lost its sandboxes: ${reason}`)),
     onError: (error) => log.warn({ err: error }, "the store did not answer a renewal or a look"),

@@ -14,6 +14,7 @@ import { FileSandboxRecords } from "../records/file-sandbox-records.ts";
 import { SandboxManager } from "../manager/sandbox-manager.ts";
 import type { ReportStep } from "../setup/index.ts";
 import { systemClock } from "../support/clock.ts";
+import { advertisedUrl } from "./advertised-url.ts";
 import { openServerAccess } from "./access.ts";
 import { prepareBackend, type OpenBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
@@ -84,6 +85,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     clients: () => gateway.clients,
   });
   const url = await listen(app, config);
+  const advertised = advertisedUrl(config, url);
 
   try {
     const dead = await prepared.recover();
@@ -92,7 +94,11 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
         log.error(error.message);
         void parts.manager?.loseOwnership(error);
       };
-      parts.durability = await openDurability({ ...config, store: config.store }, url, log, onFenced);
+      parts.durability = await openDurability({ ...config, store: config.store }, advertised, log, onFenced);
+      if (advertised === undefined)
+        log.warn(
+          "The other servers of the store do not know where this one is: nothing can be handed over to it. Say so with --advertise-url.",
+        );
       // Nobody has to wait for the lease of a server whose run directory was found without its process.
       for (const instanceId of dead) await parts.durability.instances.markDead(instanceId);
       log.info({ stored: await countStoredSandboxes(parts.durability.durable, log) }, "store opened");
@@ -119,7 +125,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       secrets,
       durable: parts.durability?.durable,
       localSnapshots: localSnapshots(config),
-      url,
+      ...(advertised === undefined ? {} : { url: advertised }),
       peers: httpPeers,
       clock: systemClock,
       observer: createObserver(log, () => metrics),

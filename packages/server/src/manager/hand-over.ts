@@ -34,10 +34,14 @@ export async function handOver(context: ManagerContext, request: HandOver): Prom
     throw new SandboxerError("checkpoint_disabled", "Only a sandbox that can be saved can be handed over.");
   }
   const target = await targetOf(context, request.to);
+  const epochBefore = durable.ownership.held(request.sandboxId)?.epoch ?? 0;
   const startMs = context.nowMs;
   await peers.resume(target, request.sandboxId, request.authorization);
   const elapsed_ms = Math.round((context.nowMs - startMs) * 10) / 10;
-  return { sandbox: await findSandbox(context, request.sandboxId), from: url ?? null, to: target, elapsed_ms };
+  const record = await findSandbox(context, request.sandboxId);
+  // An address may lead elsewhere than its server meant, back to this one too, where the sandbox runs already.
+  if (record.owner?.here === true || (record.epoch ?? 0) <= epochBefore) throw notTaken(target, record);
+  return { sandbox: record, from: url ?? null, to: target, elapsed_ms };
 }
 
 async function targetOf(context: ManagerContext, to: string): Promise<string> {
@@ -49,5 +53,12 @@ async function targetOf(context: ManagerContext, to: string): Promise<string> {
   const known = servers.flatMap(({ alive, here, url }) => (alive && !here && url !== undefined ? [url] : []));
   throw new SandboxerError("bad_request", `No server of this store is known as ${JSON.stringify(to.slice(0, 200))}.`, {
     hint: known.length === 0 ? "There is no other server on this store now." : `Known are: ${known.join(", ")}.`,
+  });
+}
+
+function notTaken(target: string, { epoch, owner }: SandboxRecord): SandboxerError {
+  return new SandboxerError("server_unreachable", `${target} has answered, and has not taken the sandbox.`, {
+    hint: "Another server answers at that address: start each one with its own --advertise-url.",
+    details: { url: target, epoch, owner: owner?.instance_id ?? null },
   });
 }

@@ -1,7 +1,7 @@
 import type { SandboxRecord } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
 import { startTestServer } from "../websocket/support/test-server.ts";
-import { HttpClient } from "./support.ts";
+import { HttpClient, type ErrorAnswer } from "./support.ts";
 
 test("a key that came as X-API-Key is shown to the other server too", async () => {
   const one = await startTestServer({ apiKeys: ["k"] });
@@ -11,4 +11,16 @@ test("a key that came as X-API-Key is shown to the other server too", async () =
   const { id } = (await http.call<SandboxRecord>("POST", "/v1/sandboxes", {}, asKey)).body;
   const moved = await http.call("POST", `/v1/sandboxes/${id}/handoff`, { to: two.httpUrl }, asKey);
   expect(moved).toMatchObject({ status: 200, body: { sandbox: { owner: { url: two.httpUrl } } } });
+});
+
+test("a server whose address leads back here has not taken the sandbox, and the answer says so", async () => {
+  const one = await startTestServer();
+  const two = await startTestServer({ store: one.storeFolder ?? null, advertiseUrl: one.httpUrl });
+  const http = new HttpClient(one);
+  const { id } = await http.create();
+  const to = two.instances?.instanceId ?? "";
+  const answer = await http.call<ErrorAnswer>("POST", `/v1/sandboxes/${id}/handoff`, { to });
+  expect([answer.status, answer.body.error.code]).toEqual([503, "server_unreachable"]);
+  expect(answer.body.error.hint).toContain("--advertise-url");
+  expect(await http.get(id)).toMatchObject({ state: "running", epoch: 1, owner: { here: true } });
 });

@@ -51,6 +51,8 @@ export interface TestServerOptions {
   readonly keepCheckpoints?: number;
   readonly leaseTtlMs?: number;
   readonly handoffTimeoutMs?: number;
+  /** Where others are told to reach it; absent: where it is. */
+  readonly advertiseUrl?: string;
   /** Whether servers ring one another over HTTP (default), besides in the store. */
   readonly ring?: boolean;
   readonly profiles?: ProfileCatalog;
@@ -145,7 +147,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
           storeFolder,
           snapshotFile,
           options,
-          `http://127.0.0.1:${port}`,
+          options.advertiseUrl ?? `http://127.0.0.1:${port}`,
           (error) => void manager.loseOwnership(error),
         );
   const manager: SandboxManager = new SandboxManager({
