@@ -155,6 +155,6 @@ test("api sends any request; what fails is an error as everywhere", async () => 
   expect(JSON.parse(made.out)).toMatchObject({ name: "web" });
   expect(JSON.parse((await cli(["api", "get", "/v1/sandboxes"])).out)).toMatchObject({ items: [{ name: "web" }] });
   expect(await cli(["api", "GET", "/v1/sandboxes/none"])).toMatchObject({ code: 4, out: "" });
-  expect(await cli(["api", "GET", "/v1/nothing"])).toMatchObject({ code: 2, out: "" });
+  expect(await cli(["api", "GET", "/v1/nothing"])).toMatchObject({ code: 4, out: "" });
   expect(await cli(["api", "FETCH", "/v1/sandboxes"])).toMatchObject({ code: 2 });
 });
