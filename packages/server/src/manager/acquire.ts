@@ -60,6 +60,7 @@ async function acquire(context: ManagerContext, body: KeyedRequest, options: Ver
   if (claims === undefined || (await claims.take(body.key, made.sandbox.id, isThere))) return made;
   // Another server was faster: what it has made is what the key stands for.
   await destroySandbox(context, made.sandbox);
+  options.operation?.destroyed.push(made.sandbox.id);
   return acquire(context, body, options);
 }
 
@@ -98,7 +99,7 @@ async function reattach(
     }
     await context.reported(
       "end of a sandbox that its key does not stand for any more",
-      destroyById(context, id, undefined),
+      destroyById(context, id, undefined).then(() => options.operation?.destroyed.push(id)),
     );
   }
   return found;

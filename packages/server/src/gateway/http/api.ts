@@ -4,6 +4,7 @@ import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
 import type { Route, RouteName } from "@sandboxer/protocol";
+import type { Operation } from "../../manager/operations/operation.ts";
 import type { AccessGate } from "../access/access-gate.ts";
 import { KeyWatch } from "../access/key-watch.ts";
 import type { Call, Caller, Service } from "./handler.ts";
@@ -19,7 +20,15 @@ export interface ApiOptions {
   /** Who calls; throws for one who may not. */
   readonly authorize: (request: IncomingMessage, route: Route) => Caller;
   /** Told of the end of every call that may have changed something: its answer or its error. */
-  readonly onMutation: (name: RouteName, call: Call<Route>, outcome: { answer?: unknown; error?: unknown }) => void;
+  readonly onMutation: (name: RouteName, call: Call<Route>, outcome: Outcome) => void;
+}
+
+export interface Outcome {
+  readonly answer?: unknown;
+  readonly error?: unknown;
+  /** Of the sandbox that the path names, before the call, if it was owned here. */
+  readonly epoch?: number | undefined;
+  readonly operation?: Operation | undefined;
 }
 
 /** Puts the HTTP interface on a server: the table of routes, and the document that describes it. */
@@ -45,13 +54,17 @@ export async function registerApi(app: FastifyInstance, options: ApiOptions): Pr
   });
   const calls = new IdempotentCalls<Begun>(() => performance.now());
   const around: RegisterOptions["around"] = (name, route, call, begin) => {
-    const failed = (error: unknown): never => {
-      options.onMutation(name, call, { error });
+    const epoch = sandboxEpoch(options.service(), route, call);
+    const failed = (error: unknown, operation?: Operation): never => {
+      options.onMutation(name, call, { error, epoch, operation });
       throw error;
     };
     const audited = (): Begun => {
       const { operation, result } = begin();
-      const told = result.then((answer) => (options.onMutation(name, call, { answer }), answer), failed);
+      const told = result.then(
+        (answer) => (options.onMutation(name, call, { answer, epoch, operation }), answer),
+        (error: unknown) => failed(error, operation),
+      );
       return { operation, result: told };
     };
     const { idempotencyKey: key, caller, params, query, body } = call;
@@ -74,4 +87,9 @@ export async function registerApi(app: FastifyInstance, options: ApiOptions): Pr
   await app.register(async (scope) => registerRoutes(scope, { ...options, around, onStream }));
   registerLogin(app, options.gate);
   app.get("/openapi.json", { schema: { hide: true } }, () => app.swagger());
+}
+
+function sandboxEpoch(service: Service | undefined, { path }: Route, { params }: Call<Route>): number | undefined {
+  if (!path.startsWith("/v1/sandboxes/{id}")) return undefined;
+  return service?.epochOf((params as unknown as { readonly id: string }).id);
 }

@@ -2,29 +2,51 @@ import { ROUTES } from "@sandboxer/protocol";
 import { outcomeOf, type AuditEntry, type AuditLog } from "../access/audit-log.ts";
 import type { ApiOptions } from "./api.ts";
 
-/** Leaves a line in the audit log for each call that may have changed something. */
+type Subject = Pick<AuditEntry, "sandboxId" | "snapshotId" | "epoch">;
+
+/** Leaves a line in the audit log for each call that may have changed something, and for each sandbox that it made or ended. */
 export function mutationAudit(audit: AuditLog): ApiOptions["onMutation"] {
-  return (name, { caller, params, epoch }, { answer, error }) => {
-    audit.record({
-      who: caller.principal,
-      what: name,
-      epoch: epochOf(answer) ?? epoch,
-      ...subjectOf(ROUTES[name].path, idOf(params), idOf(answer)),
-      ...outcomeOf(error),
-      address: caller.address,
-    });
+  return (name, call, { answer, error, epoch, operation }) => {
+    const { principal: who, address } = call.caller;
+    const subject = subjectOf(ROUTES[name].path, idOf(call.params), idOf(answer));
+    // Of the ownership under which it was done; what is new has it only afterwards.
+    const known = epoch ?? (error === undefined ? (call.epoch ?? epochOf(answer)) : undefined);
+    audit.record({ who, what: name, ...subject, epoch: known, ...outcomeOf(error), address });
+    for (const more of [...madeIn(answer, subject), ...expiredIn(answer), ...(operation?.destroyed ?? []).map(ended)]) {
+      audit.record({ who, what: name, outcome: "ok", ...more, address });
+    }
   };
 }
 
 /** What a path is about; a path without an id makes what it answers with. */
-function subjectOf(
-  path: string,
-  asked: string | undefined,
-  made: string | undefined,
-): Pick<AuditEntry, "sandboxId" | "snapshotId"> {
+function subjectOf(path: string, asked: string | undefined, made: string | undefined): Subject {
   const isRestore = path.endsWith("/restore");
   if (path.startsWith("/v1/snapshots/")) return { snapshotId: asked, ...(isRestore ? { sandboxId: made } : {}) };
   return { sandboxId: asked ?? made, ...(path.endsWith("/snapshot") ? { snapshotId: made } : {}) };
+}
+
+/** The sandboxes that are new, besides the subject. */
+function madeIn(answer: unknown, subject: Subject): Subject[] {
+  const { snapshot_id, items, token } = (answer ?? {}) as { snapshot_id?: string; items?: unknown[]; token?: string };
+  if (snapshot_id !== undefined && items !== undefined) {
+    return items.map((item) => ({ sandboxId: idOf(item), epoch: epochOf(item), snapshotId: snapshot_id }));
+  }
+  const isAnother = typeof token === "string" && idOf(answer) !== subject.sandboxId;
+  return isAnother ? [{ sandboxId: idOf(answer), epoch: epochOf(answer) }] : [];
+}
+
+function expiredIn(answer: unknown): (Subject & Pick<AuditEntry, "outcome">)[] {
+  const { applied, items, failed } = (answer ?? {}) as { applied?: boolean; items?: unknown[]; failed?: unknown[] };
+  if (applied !== true) return [];
+  const subject = (item: unknown): Subject => ({ sandboxId: idOf(item), epoch: epochOf(item) });
+  return [
+    ...(items ?? []).map((item) => ({ ...subject(item), outcome: "ok" as const })),
+    ...(failed ?? []).map((item) => ({ ...subject(item), outcome: "failed" as const })),
+  ];
+}
+
+function ended(sandboxId: string): Subject {
+  return { sandboxId };
 }
 
 function idOf(value: unknown): string | undefined {

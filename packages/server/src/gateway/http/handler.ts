@@ -66,6 +66,8 @@ export type Handler<R extends Route> = (call: Call<R>) => Promise<ResponseOf<R> 
 export interface Service {
   readonly handlers: Partial<Handlers>;
   openOperation(kind: OperationKind, subject: OperationSubject, callerId: string): Operation;
+  /** Of this server's ownership of a sandbox; undefined: it has none. */
+  epochOf(sandboxId: string): number | undefined;
 }
 
 export type Handlers = { readonly [Name in RouteName]: Handler<Routes[Name]> };

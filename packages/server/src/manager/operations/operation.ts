@@ -20,6 +20,8 @@ export class Operation {
   readonly callerId: string | undefined;
   /** Settles when it has ended. Never rejects. */
   readonly ended: Promise<void>;
+  /** The sandboxes that came to their end for it, besides what it is about. */
+  readonly destroyed: string[] = [];
   readonly #clock: Clock;
   readonly #stopwatch: Stopwatch;
   readonly #startedAtMs: number;

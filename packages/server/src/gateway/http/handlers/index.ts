@@ -17,6 +17,7 @@ export function createService(manager: SandboxManager, facts: ServerFacts): Serv
   };
   return {
     handlers,
+    epochOf: (sandboxId) => manager.epochOf(sandboxId),
     openOperation: (kind, subject, callerId) => manager.operations.open(kind, subject, callerId),
   };
 }
