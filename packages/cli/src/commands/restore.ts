@@ -15,6 +15,7 @@ export const restoreCommand = defineCommand({
   details: "A new sandbox; its id goes to stdout. `sandboxer rewind` puts an existing one back.",
   options: (command) =>
     addRestoreOptions(command)
+      .option("--profile <PROFILE>", "with the placement and the secrets of this profile: on another host, for example")
       .option("-b, --backend <BACKEND>", "what makes it (default: the one that it was captured on)")
       .option("--image <IMAGE>", "another root filesystem, for a captured workspace; empty: the backend's default")
       .option("--explain", "say what would be carried and what not, and do nothing"),
@@ -22,12 +23,18 @@ export const restoreCommand = defineCommand({
     const client = await run.client();
     const id = await snapshotId(client, run.argument(0));
     const elsewhere = defined({ backend: run.text("backend") });
+    const profile = defined({ profile: run.text("profile") });
     if (run.flag("explain")) {
       run.print(await client.call("explainSnapshot", { params: { id }, query: elsewhere }), formatCarried);
       return;
     }
     const image = run.text("image");
-    const body = { ...readRestoreOptions(run), ...elsewhere, ...defined({ image: image === "" ? null : image }) };
+    const body = {
+      ...readRestoreOptions(run),
+      ...elsewhere,
+      ...profile,
+      ...defined({ image: image === "" ? null : image }),
+    };
     const restored = await operate(run, "restoreSnapshot", { params: { id }, body });
     run.print(restored, (record) => `${record.id}\n`);
     run.say(`${nameOf(restored)} is ${restored.state} (${restored.backend}); ${sayCarried(restored.carried)}.`);

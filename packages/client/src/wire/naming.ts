@@ -17,7 +17,7 @@ export type Camel<Value> = Value extends string | number | boolean | null | unde
 
 /** The fields whose values are maps with keys of anyone's choice. A test compares them with the protocol's schemas. */
 const MAPS_IN_ANSWERS: ReadonlySet<string> = new Set(["capabilities", "data", "details", "labels", "phases", "result"]);
-const MAPS_IN_REQUESTS: ReadonlySet<string> = new Set(["env", "inputs", "labels", "placement"]);
+const MAPS_IN_REQUESTS: ReadonlySet<string> = new Set(["env", "inputs", "labels"]);
 
 export function fromWire<Value>(value: Value): Camel<Value> {
   return rename(value, MAPS_IN_ANSWERS, camelName) as Camel<Value>;

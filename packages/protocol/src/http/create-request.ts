@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { environmentSchema, resourcesSchema } from "../creation-message.ts";
-import { boundedRecord, durationSchema, inputsSchema, labelsSchema, nameSchema } from "./common.ts";
+import { durationSchema, inputsSchema, labelsSchema, nameSchema } from "./common.ts";
 
 /** Seconds, as over WebSocket, or a duration such as `15m`. */
 const idleTimeoutSchema = z.union([z.number().finite().nonnegative().max(315_360_000), durationSchema]);
@@ -44,7 +44,14 @@ export const restoreRequestSchema = z
     idle_timeout: idleTimeoutSchema.optional(),
     env: environmentSchema.optional(),
     inputs: inputsSchema.optional(),
-    placement: boundedRecord(z.string().min(1).max(64), z.string().max(4096), { entries: 64, kib: 64 }).optional(),
+    profile: z
+      .string()
+      .min(1)
+      .max(128)
+      .optional()
+      .meta({
+        description: "Where it is to live, and with which secrets: the profile's placement. Absent: as captured.",
+      }),
     backend: z.string().min(1).max(64).optional().meta({ description: "Absent: the one that it was captured on." }),
     image: z
       .string()

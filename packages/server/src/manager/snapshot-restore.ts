@@ -33,7 +33,7 @@ export async function restoreFrom(
   about?: About,
 ): Promise<CreatedSandbox> {
   options.operation?.concerns({ snapshotId: snapshot.id });
-  const planned = planOfSnapshot(context, snapshot, withinProfile(context, snapshot.profile, body));
+  const planned = planOfSnapshot(context, snapshot, withinProfile(context, body.profile ?? snapshot.profile, body));
   const plan = about === undefined ? planned : { ...planned, about };
   const created = await createSandbox(context, { plan, source: sourceOf(context, snapshot) }, options);
   const data = { snapshot_id: snapshot.id, from: snapshot.sandbox_id };

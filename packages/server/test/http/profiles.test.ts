@@ -162,4 +162,19 @@ describe("a profile that names several backends", () => {
     const refused = await http.call<ErrorAnswer>("POST", `/v1/sandboxes/${id}/exec`, { shell: "true" });
     expect([refused.status, refused.body.error.code]).toEqual([422, "not_supported"]);
   });
+
+  test("a restore goes where another profile says, and nowhere that a client names", async () => {
+    const other = { ...ROUTED, name: "profile.other", placement: { price_per_hour: "0.5", region: "there" } };
+    const server = await startWithProfiles(ROUTED, other);
+    const http = new HttpClient(server);
+    const { id } = await http.create({ profile: "profile.routed", backend: "saas-stub" });
+    const { body: taken } = await http.call<SnapshotInfo>("POST", `/v1/sandboxes/${id}/snapshot`);
+    const path = `/v1/snapshots/${taken.id}/restore`;
+    const restored = await http.call<SandboxRecord>("POST", path, { profile: "profile.other" });
+    expect(restored.body).toMatchObject({ profile: "profile.other", backend: "saas-stub" });
+    const { facts } = await server.manager.running(restored.body.id);
+    expect(facts.spec.placement).toEqual({ price_per_hour: "0.5", region: "there" });
+    expect((await http.call("POST", path, { placement: { host: "elsewhere.example" } })).status).toBe(400);
+    expect((await http.call("POST", path, { profile: "profile.none" })).status).toBe(404);
+  });
 });

@@ -185,7 +185,7 @@ export const SANDBOX_ROUTES = {
     body: z.strictObject({
       backend: z.string().min(1).max(64),
       image: restoreRequestSchema.shape.image,
-      placement: restoreRequestSchema.shape.placement,
+      profile: restoreRequestSchema.shape.profile,
       inputs: restoreRequestSchema.shape.inputs,
     }),
     status: 201,

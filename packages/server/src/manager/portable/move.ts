@@ -16,7 +16,7 @@ import { checkLoadable } from "./loadable.ts";
 import { planOfSnapshot } from "./plan-restore.ts";
 import { WORKSPACE_KIND } from "./workspace-archive.ts";
 
-export type MoveRequest = Pick<RestoreRequestBody, "image" | "placement" | "inputs"> & { readonly backend: string };
+export type MoveRequest = Pick<RestoreRequestBody, "image" | "profile" | "inputs"> & { readonly backend: string };
 
 export interface MovedSandbox extends CreatedSandbox {
   readonly carried: Carried;

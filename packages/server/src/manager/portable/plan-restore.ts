@@ -1,6 +1,13 @@
-import { aboutSchema, type HeadFlags, type RestoreRequestBody, SandboxerError } from "@sandboxer/protocol";
+import {
+  aboutSchema,
+  type HeadFlags,
+  type Profile,
+  type RestoreRequestBody,
+  SandboxerError,
+} from "@sandboxer/protocol";
 import type { SandboxSpec } from "../../backends/backend.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
+import { backendsOf } from "../../profiles/profile-backends.ts";
 import type { ManagerContext } from "../context.ts";
 import { expiresAt, idleTimeoutMs, type SandboxPlan } from "../plan.ts";
 import { labelOf } from "../snapshot-source.ts";
@@ -21,7 +28,8 @@ export function planOfSnapshot(
   body: RestoreRequestBody,
 ): SandboxPlan {
   const { spec, labels } = parseStoredSpec(`snapshots/${snapshot.id}/record.json`, snapshot.spec);
-  const backend = body.backend ?? snapshot.backend;
+  const profile = body.profile === undefined ? undefined : context.options.profiles.get(body.profile);
+  const backend = body.backend ?? backendFor(snapshot.backend, profile);
   if (body.image !== undefined) checkImage(context, snapshot, backend);
   return {
     backend,
@@ -29,14 +37,14 @@ export function planOfSnapshot(
       ...specFor(context, snapshot.backend, backend, spec, body),
       env: { ...spec.env, ...body.env },
       ...(body.inputs === undefined ? {} : { inputs: { ...spec.inputs, ...body.inputs } }),
-      ...(body.placement === undefined ? {} : { placement: { ...spec.placement, ...body.placement } }),
+      ...(profile === undefined ? {} : { placement: { ...profile.placement }, secretRefs: { ...profile.secret_refs } }),
     },
     labels: body.labels ?? labels,
     flags: flagsFor(context, snapshot, backend),
     idleTimeoutMs: idleTimeoutMs(body.idle_timeout) ?? snapshot.idle_timeout * 1000,
     about: aboutSchema.parse({
       name: body.name,
-      profile: snapshot.profile,
+      profile: profile?.name ?? snapshot.profile,
       expires_at: expiresAt(context, body.ttl),
     }),
     filesystemSnapshot: undefined,
@@ -49,6 +57,12 @@ function checkImage(context: ManagerContext, snapshot: StoredSnapshot, backend: 
   throw new SandboxerError("bad_request", `A snapshot of the kind ${snapshot.kind} cannot be given another image.`, {
     hint: "Leave out the image, or capture with the mode workspace.",
   });
+}
+
+/** The one that it was captured on, if the profile has it, else the profile's first. */
+function backendFor(captured: string, profile: Profile | undefined): string {
+  const offered = profile === undefined ? [captured] : backendsOf(profile);
+  return offered.includes(captured) ? captured : (offered[0] ?? captured);
 }
 
 /** On another backend, limits that it does not know are not asked for, and the image may be another. */
