@@ -5,6 +5,7 @@ import type { ManagerContext } from "./context.ts";
 import type { DurableStore } from "./durable-store.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { reviveSandbox } from "./outliving.ts";
+import { notRunning } from "./snapshot.ts";
 import { notFound } from "./not-found.ts";
 import { restoreSandbox } from "./restore.ts";
 import type { VerbOptions } from "./tracked.ts";
@@ -41,6 +42,7 @@ export async function attachSandbox(
     if (live.client !== undefined || live.state === "restoring" || live.state === "creating") {
       throw inUse();
     }
+    if (live.state !== "running") throw notRunning(live);
     if (request.checkpoint !== undefined) {
       throw new SandboxerError(
         "wrong_state",

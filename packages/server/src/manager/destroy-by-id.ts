@@ -1,4 +1,4 @@
-import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
+import { isSandboxId, SandboxerError, type SandboxState } from "@sandboxer/protocol";
 import type { OutlivingRecord } from "../records/sandbox-records.ts";
 import type { ManagerContext } from "./context.ts";
 import { destroySandbox } from "./destroy.ts";
@@ -39,7 +39,8 @@ async function destroyLive(
 ): Promise<boolean> {
   checkEpoch(context.options.durable?.ownership.held(live.id), epoch);
   if (live.state === "creating") {
-    throw new SandboxerError("wrong_state", `The sandbox is ${live.state}.`, { details: { state: live.state } });
+    await live.abortCreation(new SandboxerError("sandbox_destroyed", "The sandbox was destroyed while it was made."));
+    if ((live.state as SandboxState) === "gone") return true;
   }
   if (live.state === "saving") await live.queue.run(async () => {});
   if (live.state === "gone") return false;

@@ -1,7 +1,7 @@
 import type { SandboxRecord } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
 import { startTestServer } from "../websocket/support/test-server.ts";
-import { HttpClient } from "./support.ts";
+import { HttpClient, type ErrorAnswer } from "./support.ts";
 
 const ROUNDS = 10;
 
@@ -72,4 +72,20 @@ test("what is destroyed while it is saved is destroyed", async () => {
   expect((await saved).status).toBe(200);
   expect((await destroyed).status).toBe(204);
   expect((await http.get(id)).state).toBe("destroyed");
+});
+
+test("what is destroyed while it is made is not made", async () => {
+  const server = await startTestServer();
+  const http = new HttpClient(server);
+  const never = Promise.withResolvers<void>();
+  server.backend.faults.set("acquire", { until: never.promise });
+  const made = http.call<ErrorAnswer>("POST", "/v1/sandboxes", {});
+  const list = (): Promise<string[]> =>
+    http.call<{ items: SandboxRecord[] }>("GET", "/v1/sandboxes").then(({ body }) => body.items.map(({ id }) => id));
+  await expect.poll(list).toHaveLength(1);
+  const [id = ""] = await list();
+  expect((await http.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(204);
+  const refused = await made;
+  expect([refused.status, refused.body.error.code]).toEqual([410, "sandbox_destroyed"]);
+  expect(await list()).toEqual([]);
 });
