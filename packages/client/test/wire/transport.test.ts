@@ -61,7 +61,11 @@ describe("errors", () => {
   });
 
   test("of a newer server get the nearest code that is known, and keep their own in the details", async () => {
-    const server = await scriptedServer(failure(404, "not_found"), failure(418, "teapot"), failure(500, "toString"));
+    const server = await scriptedServer(
+      failure(404, "no_such_thing"),
+      failure(418, "teapot"),
+      failure(500, "toString"),
+    );
     const client = new Sandboxer({ url: server.url });
     const call = (): Promise<unknown> => client.call("serverInfo", {});
     await expect(call()).rejects.toMatchObject({ code: "bad_request", details: { code: "not_found" } });
