@@ -4,6 +4,7 @@ import { BEHIND_BYTES } from "../../manager/processes/collect-output.ts";
 import type { ManagedProcess } from "../../manager/processes/managed-process.ts";
 import { Moving } from "../../manager/processes/reader-slot.ts";
 import { signalName } from "../../manager/processes/signals.ts";
+import { cutMessage } from "../../support/cut-message.ts";
 import { StreamAnswer } from "./handler.ts";
 
 const BUFFER_BYTES = 64 * 1024;
@@ -62,7 +63,7 @@ async function* lines(process: ManagedProcess, { from, encoding, signal }: Lines
       return;
     }
     const { code, message, hint } = asSandboxerError(thrown);
-    yield written({ event: "error", code, message, hint });
+    yield written({ event: "error", code, message: cutMessage(message), hint });
   }
 }
 
