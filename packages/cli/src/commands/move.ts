@@ -18,6 +18,7 @@ export const moveCommand = defineCommand({
   options: (command) =>
     command
       .requiredOption("-b, --backend <BACKEND>", "what shall make it")
+      .option("--profile <PROFILE>", "with the placement and the secrets of this profile")
       .option("--image <IMAGE>", "another root filesystem; empty: the backend's default")
       .addOption(pairOption("--input <KEY=VALUE>", "what the backend asks for")),
   async run(run) {
@@ -25,7 +26,11 @@ export const moveCommand = defineCommand({
     const image = run.text("image");
     const body = {
       backend: run.text("backend") ?? "",
-      ...defined({ image: image === "" ? null : image, inputs: run.value<Record<string, string>>("input") }),
+      ...defined({
+        image: image === "" ? null : image,
+        inputs: run.value<Record<string, string>>("input"),
+        profile: run.text("profile"),
+      }),
     };
     const moved = await operate(run, "moveSandbox", { params: { id }, body });
     run.print(moved, (record) => `${record.id}\n`);

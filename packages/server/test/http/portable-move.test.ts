@@ -1,8 +1,10 @@
 import type { Carried, CreatedSandboxRecord, SandboxRecord } from "@sandboxer/protocol";
-import { SandboxerError } from "@sandboxer/protocol";
+import { profileSchema, SandboxerError } from "@sandboxer/protocol";
 import { describe, expect, test, vi } from "vitest";
-import { FakeBackend } from "../../src/backends/fake/index.ts";
-import { startTestServer, type TestServer } from "../websocket/support/test-server.ts";
+import { FakeBackend, type FakeBackendOptions } from "../../src/backends/fake/index.ts";
+import { ProfileCatalog } from "../../src/profiles/profile-catalog.ts";
+import { SecretSources } from "../../src/secrets/secret-sources.ts";
+import { startTestServer, type TestServer, type TestServerOptions } from "../websocket/support/test-server.ts";
 import { SandboxClient } from "./processes/support.ts";
 import { SnapshotClient } from "./snapshot-client.ts";
 
@@ -13,9 +15,16 @@ interface Pair {
   readonly other: FakeBackend;
 }
 
-async function startPair(capabilities: ConstructorParameters<typeof FakeBackend>[0] = {}): Promise<Pair> {
-  const other = new FakeBackend({ name: "other", loads: [], ...capabilities });
-  return { api: new SnapshotClient(await startTestServer({ moreBackends: [other] })), other };
+async function startPair(backend: FakeBackendOptions = {}, server: TestServerOptions = {}): Promise<Pair> {
+  const other = new FakeBackend({ name: "other", loads: [], ...backend });
+  return { api: new SnapshotClient(await startTestServer({ moreBackends: [other], ...server })), other };
+}
+
+function catalogOf(...profiles: object[]): ProfileCatalog {
+  const entries = profiles.map((profile) => profileSchema.parse(profile));
+  return new ProfileCatalog(
+    entries.map((profile) => ({ profile, file: "test", bundled: false, overrides: undefined })),
+  );
 }
 
 async function list(api: SnapshotClient<TestServer>): Promise<SandboxRecord[]> {
@@ -91,6 +100,36 @@ describe("move", () => {
     ]);
     expect((await api.list()).items).toEqual([]);
     expect(other.runningCount).toBe(0);
+  });
+
+  test("goes only where the profile says, and the secrets with it", async () => {
+    const profile = { isolation: "none", secret_refs: { TOKEN: "github" } } as const;
+    const profiles = catalogOf(
+      { ...profile, name: "profile.here", backends: ["fake"] },
+      { ...profile, name: "profile.both", backends: ["fake", "other"] },
+    );
+    const secrets = new SecretSources({
+      definitions: { github: { environment: "GITHUB" } },
+      environment: { GITHUB: "s3cret-value" },
+      warn: () => {},
+    });
+    const { api, other } = await startPair({}, { profiles, secrets });
+    const box = await SandboxClient.create(api.server, { profile: "profile.here" });
+    const refused = await box.call("POST", "/move", { backend: "other" });
+    expect([refused.status, refused.body.error.code]).toEqual([422, "not_supported"]);
+    expect(refused.body.error.message).toMatch(/profile.here is not made for the backend "other"/);
+    expect((await api.list()).items).toEqual([]);
+    const { id } = await api.take(box.id, { mode: "workspace" });
+    const explained = await api.call<Carried>("GET", `/v1/snapshots/${id}/explain?backend=other`);
+    expect(explained.body).toMatchObject({ loadable: false, secrets: ["github"] });
+    const path = `/v1/snapshots/${id}/restore`;
+    expect(await api.refused("POST", path, { backend: "other" })).toEqual([422, "not_supported"]);
+    expect(other.runningCount).toBe(0);
+    const moved = await box.call<Moved>("POST", "/move", { backend: "other", profile: "profile.both" });
+    expect(moved.body).toMatchObject({ profile: "profile.both", carried: { secrets: ["github"] } });
+    expect((await api.sandbox(moved.body.id).exec({ shell: "echo $TOKEN" })).stdout).toBe("s3cret-value\n");
+    const back = { backend: "other", profile: "profile.here" };
+    expect(await api.refused("POST", path, back)).toEqual([422, "not_supported"]);
   });
 
   const broken = new SandboxerError("no_space", "The disk is full.");

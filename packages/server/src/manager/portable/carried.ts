@@ -7,6 +7,7 @@ import type { SandboxPlan } from "../plan.ts";
 import { decodeFileList } from "../snapshot-file-list.ts";
 import { findSnapshot, labelOf } from "../snapshot-source.ts";
 import { parseStoredSpec } from "../stored-facts.ts";
+import { whyNotAllowed } from "./allowed.ts";
 import { loadersOf, loadWay, whyNot } from "./loadable.ts";
 import { planOfSnapshot } from "./plan-restore.ts";
 import { WORKSPACE_KIND } from "./workspace-archive.ts";
@@ -37,7 +38,7 @@ export async function carriedBy(
   const plan = planOfSnapshot(context, snapshot, body);
   const backend = context.backend(plan.backend);
   const label = labelOf(snapshot);
-  const why = whyNotAt(snapshot, backend, plan);
+  const why = whyNotAt(context, snapshot, backend, plan);
   const whole = snapshot.mode === "full" && why === null ? "kept" : "lost";
   const { spec } = parseStoredSpec(`snapshots/${snapshot.id}/record.json`, snapshot.spec);
   const limited = Object.values(spec.resources).some((value) => value !== undefined);
@@ -53,30 +54,32 @@ export async function carriedBy(
     processes: whole,
     files: await filesOf(context, snapshot),
     env: "kept",
-    secrets: [...new Set(Object.values(spec.secretRefs ?? {}))].toSorted(),
+    secrets: [...new Set(Object.values(plan.spec.secretRefs ?? {}))].toSorted(),
     network: spec.network === "none" ? "none" : backend.capabilities.network ? "kept" : "the backend has none",
     limits: !limited ? "none" : backend.capabilities.limits ? "kept" : "the backend has none",
     notes: notesOn(snapshot, backend, plan),
   };
 }
 
-function whyNotAt(snapshot: StoredSnapshot, backend: SandboxBackend, { spec }: SandboxPlan): string | null {
+function whyNotAt(
+  context: ManagerContext,
+  snapshot: StoredSnapshot,
+  backend: SandboxBackend,
+  { about: { profile }, spec }: SandboxPlan,
+): string | null {
   if (snapshot.state === "damaged" || snapshot.state === "missing") {
     return `The snapshot is ${snapshot.state}: ${snapshot.problem ?? "nobody has said why"}.`;
   }
   const label = labelOf(snapshot);
   if (loadWay(backend, label) === undefined) return whyNot(backend, label);
-  if (spec.network !== "none" && !backend.capabilities.network) {
-    return `The captured sandbox has a network, and ${backend.name} has none to give.`;
-  }
-  return null;
+  return whyNotAllowed(context, { from: snapshot.backend, madeBy: snapshot.profile, profile, spec }, backend);
 }
 
 /** Refuses, before anything is done, what would not come up there. */
 export function checkCarried(carried: Carried): void {
   if (carried.loadable) return;
-  const isNetwork = carried.backends.includes(carried.backend);
-  throw new SandboxerError(isNetwork ? "not_supported" : "image_incompatible", carried.why_not ?? "", {
+  const canLoad = carried.backends.includes(carried.backend);
+  throw new SandboxerError(canLoad ? "not_supported" : "image_incompatible", carried.why_not ?? "", {
     hint:
       carried.backends.length === 0
         ? "No backend of this server can load it."

@@ -11,6 +11,7 @@ import { captureSnapshot, notRunning } from "../snapshot.ts";
 import { removeSnapshot } from "../snapshot-remove.ts";
 import { sourceOf } from "../snapshot-source.ts";
 import type { VerbOptions } from "../tracked.ts";
+import { whyNotAllowed } from "./allowed.ts";
 import { carriedBy, checkCarried } from "./carried.ts";
 import { checkLoadable } from "./loadable.ts";
 import { planOfSnapshot } from "./plan-restore.ts";
@@ -32,7 +33,7 @@ export async function moveSandbox(
   request: MoveRequest,
   options: VerbOptions = {},
 ): Promise<MovedSandbox> {
-  checkCan(context, sandbox, request.backend);
+  checkCan(context, sandbox, request);
   const { key } = sandbox.facts.about;
   // Who asks for the key meanwhile would find two, and end one of them.
   const moved = await (key === null
@@ -44,7 +45,7 @@ export async function moveSandbox(
   return moved;
 }
 
-function checkCan(context: ManagerContext, sandbox: LiveSandbox, to: string): void {
+function checkCan(context: ManagerContext, sandbox: LiveSandbox, { backend: to, profile }: MoveRequest): void {
   const target = context.backend(to);
   const { backend } = sandbox.facts;
   if (to === backend) {
@@ -55,6 +56,10 @@ function checkCan(context: ManagerContext, sandbox: LiveSandbox, to: string): vo
   if (sandbox.state !== "running") throw notRunning(sandbox);
   if (sandbox.client !== undefined) throw new SandboxerError("sandbox_in_use", "A client is attached to the sandbox.");
   checkLoadable(context, target, { kind: WORKSPACE_KIND, requirements: { portable: {} } });
+  const { spec, about } = sandbox.facts;
+  const { profile: madeBy } = about;
+  const why = whyNotAllowed(context, { from: backend, madeBy, profile: profile ?? madeBy, spec }, target);
+  if (why !== null) throw new SandboxerError("not_supported", why);
 }
 
 async function move(
@@ -86,9 +91,9 @@ async function makeThere(
   options: VerbOptions,
 ): Promise<CreatedSandbox> {
   const planned = planOfSnapshot(context, snapshot, request);
-  const { name, profile, key, expires_at } = facts.about;
+  const { name, key, expires_at } = facts.about;
   const spec_hash = key === null ? null : specHash(planned.backend, planned.spec);
-  const about = { ...planned.about, name, profile, key, spec_hash, expires_at };
+  const about = { ...planned.about, name, key, spec_hash, expires_at };
   const plan = { ...planned, about, labels: facts.labels, idleTimeoutMs: facts.idleTimeoutMs };
   return await createSandbox(context, { plan, source: sourceOf(context, snapshot) }, options);
 }
