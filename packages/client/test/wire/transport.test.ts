@@ -68,7 +68,7 @@ describe("errors", () => {
     );
     const client = new Sandboxer({ url: server.url });
     const call = (): Promise<unknown> => client.call("serverInfo", {});
-    await expect(call()).rejects.toMatchObject({ code: "bad_request", details: { code: "not_found" } });
+    await expect(call()).rejects.toMatchObject({ code: "bad_request", details: { code: "no_such_thing" } });
     await expect(call()).rejects.toMatchObject({ code: "bad_request", details: { code: "teapot" } });
     await expect(call()).rejects.toMatchObject({ code: "internal", details: { code: "toString" } });
   });
