@@ -3,6 +3,7 @@ import { parseConfig } from "@sandboxer/server/config";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { withExamples } from "../define-command.ts";
+import { DEFAULT_URL } from "@sandboxer/client/transport";
 import type { Io } from "../io.ts";
 import { stepJsonPrinter, stepPrinter } from "../output/steps.ts";
 import { addSettingFlags, ALL_SETTINGS, readSettingFlags } from "../setting-flags.ts";
@@ -37,13 +38,15 @@ function greeting(
   workingDirectory: string,
 ): string {
   const webSocketUrl = server.url.replace(/^http/, "ws");
+  const where = server.url === DEFAULT_URL ? "" : `SANDBOXER_URL=${server.url} `;
   return [
     "",
     `Listening on  ${server.url}`,
     `Store         ${server.store ?? "none: sandboxes cannot be checkpointed (give one with --store)"}`,
     `Engine        ${server.engine}`,
     ...(server.open ? ["Keys          none: every program on this machine may use it (`sandboxer keys create`)"] : []),
-    `Try           node ${relative(workingDirectory, EXAMPLE)} ${webSocketUrl}`,
+    `Try           ${where}npx sandboxer run -- echo hello`,
+    `              node ${relative(workingDirectory, EXAMPLE)} ${webSocketUrl}`,
     "",
   ]
     .map((line) => `${line}\n`)
