@@ -44,14 +44,9 @@ export const restoreRequestSchema = z
     idle_timeout: idleTimeoutSchema.optional(),
     env: environmentSchema.optional(),
     inputs: inputsSchema.optional(),
-    profile: z
-      .string()
-      .min(1)
-      .max(128)
-      .optional()
-      .meta({
-        description: "Where it is to live, and with which secrets: the profile's placement. Absent: as captured.",
-      }),
+    profile: z.string().min(1).max(128).optional().meta({
+      description: "Where it is to live, and with which secrets: the profile's placement. Absent: as captured.",
+    }),
     backend: z.string().min(1).max(64).optional().meta({ description: "Absent: the one that it was captured on." }),
     image: z
       .string()
