@@ -10,6 +10,8 @@ export default defineConfig({
       {
         test: {
           name: "unit",
+          // Much of their time is waiting.
+          maxWorkers: 4,
           include: ["packages/*/test/**/*.test.ts", "scripts/test/**/*.test.ts"],
           exclude: [
             "**/*.gvisor.test.ts",

@@ -15,7 +15,7 @@ import { runSuite } from "./testing/run-suite.ts";
 import { SIMULATION, STATIC_SUITES, titleOf, vitestSuite, type SuiteResult } from "./testing/suite.ts";
 import { printSummary } from "./testing/summary.ts";
 
-const QUICK_TIMEOUT_MS = 4 * 60_000;
+const QUICK_TIMEOUT_MS = 8 * 60_000;
 const strict = process.env["CI"] === "true";
 const selected = process.argv.slice(2);
 const wanted = (name: string): boolean => selected.length === 0 || selected.includes(name);

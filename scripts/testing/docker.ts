@@ -3,7 +3,7 @@ import { whyNoServices } from "../../packages/server/test/services/debian-progra
 import { context, type Planned } from "./engines.ts";
 import { vitestSuite } from "./suite.ts";
 
-const DOCKER_TIMEOUT_MS = 4 * 60_000;
+const DOCKER_TIMEOUT_MS = 8 * 60_000;
 
 /** The Docker suite, with the newest runsc of the gVisor suites as one of its runtimes, where there is one. */
 export async function planDockerSuite(gvisorSuites: readonly Planned[]): Promise<Planned> {

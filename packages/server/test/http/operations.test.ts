@@ -1,5 +1,5 @@
 import type { CreatedSandboxRecord, OperationRecordBody } from "@sandboxer/protocol";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { KeyFile } from "../../src/gateway/access/key-file.ts";
 import { eventually } from "../websocket/support/eventually.ts";
 import { temporaryFolder } from "../websocket/support/temporary-folder.ts";
@@ -33,13 +33,17 @@ test("who waits for an operation leaves no timer behind", async () => {
   server.backend.faults.set("acquire", { until: gate.promise, times: 1 });
   const headers = { prefer: "respond-async" };
   const { id } = (await http.call<OperationRecordBody>("POST", "/v1/sandboxes", {}, { headers })).body;
-  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
-  const before = timers();
-  const waits = Array.from({ length: 20 }, () => http.call<OperationRecordBody>("GET", `/v1/operations/${id}?wait=60`));
-  await eventually("all wait", () => timers() >= before + 20);
+  const started = vi.spyOn(globalThis, "setTimeout");
+  const cleared = vi.spyOn(globalThis, "clearTimeout");
+  onTestFinished(() => void vi.restoreAllMocks());
+  const timers = (): unknown[] =>
+    started.mock.calls.flatMap(([, ms], index) => (ms === 59_000 ? [started.mock.results[index]?.value] : []));
+  const waits = Array.from({ length: 20 }, () => http.call<OperationRecordBody>("GET", `/v1/operations/${id}?wait=59`));
+  await eventually("all wait", () => timers().length === 20);
   gate.resolve();
   for (const { body } of await Promise.all(waits)) expect(body.state).toBe("done");
-  expect(timers()).toBeLessThan(before + 20);
+  const ended = new Set<unknown>(cleared.mock.calls.map(([timer]) => timer));
+  expect(timers().filter((timer) => !ended.has(timer))).toEqual([]);
 });
 
 test("a request that is refused or repeated leaves no operation that never ends", async () => {
