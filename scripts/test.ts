@@ -32,20 +32,19 @@ const servicesReady =
     : undefined;
 await runPlanned(vitestSuite("unit", QUICK_TIMEOUT_MS));
 await runPlanned(SIMULATION);
-await runPlanned(vitestSuite("crash", QUICK_TIMEOUT_MS));
-await runPlanned(
-  findCompiler(context.searchPath) === undefined
-    ? { name: "agent", on: "this machine", skippedBecause: "No C compiler and make here." }
-    : vitestSuite("agent", QUICK_TIMEOUT_MS),
-);
-await storesReady;
-await runPlanned(vitestSuite("stores", QUICK_TIMEOUT_MS));
-await servicesReady;
-await runPlanned(planExtensions());
+// These wait more than they work, for servers that come back and leases that end.
+await runTogether(vitestSuite("crash", QUICK_TIMEOUT_MS), planAgent());
+await Promise.all([storesReady, servicesReady]);
+await runTogether(vitestSuite("stores", QUICK_TIMEOUT_MS), planExtensions());
 if (wanted("docker")) await runPlanned(await planDockerSuite(enginesReady));
 for (const suite of enginesReady) await runPlanned(suite);
 
 process.exitCode = printSummary(results) ? 0 : 1;
+
+function planAgent(): Planned {
+  if (findCompiler(context.searchPath) !== undefined) return vitestSuite("agent", QUICK_TIMEOUT_MS);
+  return { name: "agent", on: "this machine", skippedBecause: "No C compiler and make here." };
+}
 
 function planExtensions(): Planned {
   const missing = whyNoServices();
@@ -53,9 +52,13 @@ function planExtensions(): Planned {
   return { name: "extensions", on: "Docker and sshd", skippedBecause: missing };
 }
 
-async function runPlanned(planned: Planned): Promise<void> {
+async function runTogether(...all: readonly Planned[]): Promise<void> {
+  await Promise.all(all.map((planned) => runPlanned(planned, "at the end")));
+}
+
+async function runPlanned(planned: Planned, output: "as it comes" | "at the end" = "as it comes"): Promise<void> {
   if (!wanted(planned.name)) return;
-  const result = "skippedBecause" in planned ? skipped(planned) : await runSuite(planned);
+  const result = "skippedBecause" in planned ? skipped(planned) : await runSuite(planned, output);
   const empty = "skippedBecause" in planned || result.passed + result.failed > 0 ? undefined : "It has no tests.";
   results.push(empty === undefined ? result : skipped({ ...planned, skippedBecause: empty }));
 }

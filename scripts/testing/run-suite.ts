@@ -1,23 +1,33 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { titleOf, type Suite, type SuiteResult } from "./suite.ts";
 
 const ROOT = new URL("../..", import.meta.url).pathname;
 
-/** Runs a suite with its output passed through, and counts. A suite that hangs is killed and has failed. */
-export async function runSuite(suite: Suite): Promise<SuiteResult> {
+/**
+ * Runs a suite and counts. Its output is passed through, or, of one that runs beside others, shown when it has ended. A
+ * suite that hangs is killed and has failed.
+ */
+export async function runSuite(
+  suite: Suite,
+  output: "as it comes" | "at the end" = "as it comes",
+): Promise<SuiteResult> {
   const title = titleOf(suite);
-  process.stdout.write(`\n== ${title}\n`);
+  const heading = `\n== ${title}\n`;
+  if (output === "as it comes") process.stdout.write(heading);
   const directory = mkdtempSync(join(tmpdir(), "sandboxer-test-"));
   const reportPath = join(directory, "report.json");
+  const outputPath = join(directory, "output");
+  const outputFile = output === "at the end" ? openSync(outputPath, "w") : undefined;
   const startMs = performance.now();
   try {
     const argv = suite.vitest
       ? [...suite.argv, "--reporter=default", "--reporter=json", `--outputFile.json=${reportPath}`]
       : suite.argv;
-    const exitCode = await run(argv, suite);
+    const exitCode = await run(argv, suite, outputFile ?? "inherit");
+    if (outputFile !== undefined) process.stdout.write(heading + readFileSync(outputPath, "utf8"));
     const counts = suite.vitest
       ? readReport(reportPath)
       : { passed: exitCode === 0 ? 1 : 0, failed: 0, skippedTests: [] };
@@ -25,15 +35,16 @@ export async function runSuite(suite: Suite): Promise<SuiteResult> {
     const failed = exitCode !== 0 ? Math.max(1, counts.failed) : counts.failed;
     return { title, ...counts, failed, elapsedMs: performance.now() - startMs };
   } finally {
+    if (outputFile !== undefined) closeSync(outputFile);
     rmSync(directory, { recursive: true, force: true });
   }
 }
 
-function run(argv: readonly string[], suite: Suite): Promise<number> {
+function run(argv: readonly string[], suite: Suite, output: "inherit" | number): Promise<number> {
   const [program = "", ...rest] = argv;
   const child = spawn(program, rest, {
     cwd: ROOT,
-    stdio: "inherit",
+    stdio: ["inherit", output, output],
     detached: true,
     env: { ...process.env, ...suite.env },
   });
