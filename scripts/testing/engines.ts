@@ -41,7 +41,13 @@ export async function planGvisorSuites(): Promise<Planned[]> {
     findGo(context.searchPath) === undefined
       ? { name: "gvisor", on: "the newest engine", skippedBecause: "No Go here to build it." }
       : await plan("the newest engine", () => buildNewestEngine(context));
-  return [pinned, newest];
+  return "skippedBecause" in pinned || "skippedBecause" in newest ? [pinned, newest] : [onceOnly(pinned), newest];
+}
+
+/** What needs a real shell, and is not about the engine, runs on one of them. */
+function onceOnly(suite: Suite): Suite {
+  const elsewhere = ["**/backends/daytona/**", "**/http/portable.gvisor.test.ts"];
+  return { ...suite, argv: [...suite.argv, ...elsewhere.map((pattern) => `--exclude=${pattern}`)] };
 }
 
 async function plan(what: string, locate: () => Promise<Engine>): Promise<Planned> {
