@@ -36,6 +36,7 @@ export default defineConfig({
         test: {
           name: "stores",
           include: ["packages/server/test/store/bucket-*.test.ts"],
+          maxWorkers: 3,
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
@@ -69,7 +70,7 @@ export default defineConfig({
           include: ["packages/*/test/**/*.gvisor.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          maxWorkers: 2,
+          maxWorkers: 3,
         },
       },
     ],

@@ -35,8 +35,8 @@ await runPlanned(SIMULATION);
 // These wait more than they work, for servers that come back and leases that end.
 await runTogether(vitestSuite("crash", QUICK_TIMEOUT_MS), planAgent());
 await Promise.all([storesReady, servicesReady]);
-await runTogether(vitestSuite("stores", QUICK_TIMEOUT_MS), planExtensions());
-if (wanted("docker")) await runPlanned(await planDockerSuite(enginesReady));
+const dockerSuite = wanted("docker") ? [await planDockerSuite(enginesReady)] : [];
+await runTogether(vitestSuite("stores", QUICK_TIMEOUT_MS), [planExtensions(), ...dockerSuite]);
 for (const suite of enginesReady) await runPlanned(suite);
 
 process.exitCode = printSummary(results) ? 0 : 1;
@@ -52,8 +52,12 @@ function planExtensions(): Planned {
   return { name: "extensions", on: "Docker and sshd", skippedBecause: missing };
 }
 
-async function runTogether(...all: readonly Planned[]): Promise<void> {
-  await Promise.all(all.map((planned) => runPlanned(planned, "at the end")));
+/** Side by side; those of a list one after the other. */
+async function runTogether(...all: readonly (Planned | readonly Planned[])[]): Promise<void> {
+  const inTurn = async (some: readonly Planned[]): Promise<void> => {
+    for (const planned of some) await runPlanned(planned, "at the end");
+  };
+  await Promise.all(all.map((each) => inTurn([each].flat())));
 }
 
 async function runPlanned(planned: Planned, output: "as it comes" | "at the end" = "as it comes"): Promise<void> {
