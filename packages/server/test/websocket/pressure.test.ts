@@ -55,9 +55,9 @@ describe("a client that stops reading", () => {
     expect((await client.until("EXECUTION_DONE")).slice(-2)).toEqual(["EXECUTION_FORCE_KILLED", "EXECUTION_DONE"]);
   });
 
-  test("and asks forty thousand things is asked to wait", async () => {
+  test("and asks forty thousand things is asked to wait", { timeout: 120_000 }, async () => {
     const server = await startTestServer({ store: null });
-    const { client } = await server.create();
+    const { client } = await server.create({}, { deadlineMs: 100_000 });
     client.tcp.pause();
     for (let sent = 0; sent < 40_000; sent += 1) client.send(`{"action":"${"?".repeat(100)}"}`);
     expect(await highest(server, 1000)).toBeLessThan(6 * MIB);
