@@ -4,7 +4,7 @@ import { Sandbox, Sandboxer, type OutputChunk, type SandboxProcess, type Sandbox
 import { startTestServer, type TestServer, type TestServerOptions } from "../../src/testing/index.ts";
 import { cuttingProxy } from "../support/cutting-proxy.ts";
 
-const RETRY = { firstDelayMs: 1, maxDelayMs: 20, attempts: 20 };
+const RETRY = { firstDelayMs: 1, maxDelayMs: 20, attempts: 200 };
 const TICKS = 150;
 /** Writes to both streams, a little at a time. */
 const TICKING = `for i in $(seq 1 ${TICKS}); do echo tick $i; echo error $i >&2; sleep 0.002; done; exit 7`;
