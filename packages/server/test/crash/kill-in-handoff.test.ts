@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { eventually } from "../websocket/support/eventually.ts";
 import { startTestServer } from "../websocket/support/test-server.ts";
 import { HANDOFF, KILLED, LEASE_TTL_MS, pair, storedSandbox } from "./support/pair.ts";
 import type { StepName } from "./support/steps.ts";
@@ -57,7 +58,7 @@ describe("kill -9 during a handoff", () => {
     // As long as the dead one may live, it is the one who waits.
     const fresh = await third.attachWhenFree(id);
     expect(await contentOf(fresh)).toBe("new");
-    expect(survivor.backend.runningCount).toBe(0);
+    await eventually("the old copy is ended", () => survivor.backend.runningCount === 0);
     await save(fresh);
     await expectTakenOver(third, id, "new");
   });

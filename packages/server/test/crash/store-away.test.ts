@@ -49,7 +49,7 @@ describe("a store that is away for longer than the lease", () => {
     expect((await headOf(first.server, id)).epoch).toBe(1);
     // Both servers are what they were: a handoff is possible as before.
     await second.server.attach(id).until("RUNNING");
-    expect(first.server.backend.runningCount).toBe(0);
+    await eventually("the old copy is ended", () => first.server.backend.runningCount === 0);
   });
 
   test("when another server took it over, the old copy is thrown away and publishes nothing", async () => {
@@ -67,7 +67,7 @@ describe("a store that is away for longer than the lease", () => {
     first.cut(false);
     const said = await old.untilClosed();
     expect([said[0], said.at(-1)]).toEqual(["LOCK_RENEWAL_ERROR", 4000]);
-    expect(first.server.backend.runningCount).toBe(0);
+    await eventually("the old copy is ended", () => first.server.backend.runningCount === 0);
     expect(await headOf(second, id)).toEqual(taken);
     // The server that lost it goes on under a new name, and may have it again.
     await write(fresh, "mine");
