@@ -43,7 +43,7 @@ export function fakeIo(env: Record<string, string> = {}, options: FakeIoOptions 
     terminal: options.terminal,
     env,
     homeDirectory: options.homeDirectory ?? "/home/ada",
-    workingDirectory: options.workingDirectory ?? "/work",
+    workingDirectory: options.workingDirectory ?? "/somewhere",
     onStopSignal(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

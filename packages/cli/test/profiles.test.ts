@@ -101,7 +101,7 @@ describe("check", () => {
     expect((await run("check", folder)).err).toBe("1 checked, nothing wrong.\n");
     const missing = await run("check", "none.yaml");
     expect(missing.code).toBe(2);
-    expect(missing.out).toBe("/work/none.yaml: is not there.\n");
+    expect(missing.out).toBe("/somewhere/none.yaml: is not there.\n");
     expect((await run("check", folder, join(folder, "a.yaml"))).out).toContain("is also the name of the profile");
   });
 
