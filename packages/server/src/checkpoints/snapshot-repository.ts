@@ -2,6 +2,7 @@ import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotPayload } from "../backends/backend.ts";
 import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
+import { mapAtOnce } from "../support/map-at-once.ts";
 import { imageDamaged } from "./image-errors.ts";
 import { openImage, type OpenImage } from "./open-image.ts";
 import { verifyImage } from "./read-image.ts";
@@ -81,15 +82,11 @@ export class SnapshotRepository implements SnapshotLibrary {
   }
 
   async list(): Promise<readonly StoredSnapshot[]> {
-    const found: (StoredSnapshot | undefined)[] = [];
-    const underWay: Promise<StoredSnapshot | undefined>[] = [];
-    for await (const id of this.#store.listFolders(SNAPSHOTS_FOLDER)) {
-      if (!isSnapshotId(id)) continue;
-      // One damaged record does not hide the others.
-      underWay.push(this.#readPresent(id).catch(unlessUnreadable));
-      if (underWay.length >= READS_AT_ONCE) found.push(await underWay.shift());
-    }
-    found.push(...(await Promise.all(underWay)));
+    const folders = await Array.fromAsync(this.#store.listFolders(SNAPSHOTS_FOLDER));
+    // One damaged record does not hide the others.
+    const read = async (id: string): Promise<StoredSnapshot | undefined> =>
+      await this.#readPresent(id).catch(unlessUnreadable);
+    const found = await mapAtOnce(folders.filter(isSnapshotId), READS_AT_ONCE, read);
     return found.filter((each) => each !== undefined);
   }
 

@@ -1,4 +1,4 @@
-import { mapAtOnce } from "./at-once.ts";
+import { mapAtOnce } from "../support/map-at-once.ts";
 import { collectProbes, sightProbes } from "./collect-probes.ts";
 import { collectSandbox } from "./collect-sandbox.ts";
 import { collectServers } from "./collect-servers.ts";

@@ -13,7 +13,7 @@ import {
 } from "../checkpoints/snapshot-record.ts";
 import { removeSnapshot } from "../checkpoints/snapshot-save.ts";
 import { settleSwap } from "../lease/cell-swap.ts";
-import { mapAtOnce } from "./at-once.ts";
+import { mapAtOnce } from "../support/map-at-once.ts";
 import { type CollectionContext, type Findings, leftAlone, NOTHING, together } from "./garbage.ts";
 import { isGone, type Servers } from "./servers.ts";
 import { judgeSnapshot } from "./snapshot-garbage.ts";

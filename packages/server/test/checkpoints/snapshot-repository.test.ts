@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { truncate, unlink } from "node:fs/promises";
+import { open, truncate, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { setImmediate } from "node:timers/promises";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { SnapshotPayload } from "../../src/backends/backend.ts";
 import { imageKey } from "../../src/checkpoints/snapshot-record.ts";
 import { SnapshotRepository } from "../../src/checkpoints/snapshot-repository.ts";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
+import type { ObjectStore } from "../../src/store/store.ts";
 import { FaultyStore, type SwapFault } from "../lease/faulty-store.ts";
 import { collect } from "../store/store-contract.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
@@ -73,11 +75,30 @@ describe("a snapshot", () => {
     expect(await repository.get(snapshot.id)).toMatchObject({ state, problem: expect.stringContaining("image.img") });
   });
 
+  it("is not listed while the store is away, and that one error is all there is of it", async () => {
+    const { store, repository } = await openRepository();
+    // More than are read at once.
+    for (let number = 0; number < 20; number += 1) await save(repository, await savedState({ a: 1 }));
+    const unheard: unknown[] = [];
+    const listen = (error: unknown): void => void unheard.push(error);
+    process.on("unhandledRejection", listen);
+    onTestFinished(() => void process.off("unhandledRejection", listen));
+    const away = new Proxy<ObjectStore>(store, {
+      get: (target, property) => {
+        if (property === "readCell") return async () => await Promise.reject(new Error("The store is away."));
+        const value: unknown = Reflect.get(target, property, target);
+        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+      },
+    });
+    await expect(new SnapshotRepository(away, PUBLISHER).list()).rejects.toThrow("The store is away.");
+    await setImmediate();
+    expect(unheard).toEqual([]);
+  });
+
   it("is looked at byte for byte when asked", async () => {
     const { root, repository } = await openRepository();
     const { snapshot } = await save(repository, await savedState({ a: 10_000 }));
     expect(await repository.verify(snapshot.id)).toMatchObject({ state: "ready", problem: null });
-    const { open } = await import("node:fs/promises");
     const file = await open(join(root, imageKey(snapshot.id)), "r+");
     await file.write(Buffer.from("xxxx"), 0, 4, 4096 + 500);
     await file.close();
