@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { nextEvent } from "../../support/next-event.ts";
 
 export type StartReport =
   | { readonly kind: "started"; readonly pid: number }
@@ -20,7 +21,7 @@ export async function readStart(stderr: Readable, nonce: string): Promise<StartR
     const data: Buffer | null = stderr.read() as Buffer | null;
     if (data === null) {
       if (stderr.readableEnded || stderr.destroyed) return { kind: "silent", said: read.toString("utf8") };
-      await nextEvent(stderr);
+      await nextEvent(stderr, ["readable", "end", "close", "error"]);
       continue;
     }
     read = Buffer.concat([read, data]);
@@ -33,15 +34,4 @@ export async function readStart(stderr: Readable, nonce: string): Promise<StartR
     }
     if (read.length > MAX_BYTES) read = read.subarray(-MAX_BYTES);
   }
-}
-
-function nextEvent(stream: Readable): Promise<void> {
-  return new Promise((resolve) => {
-    const events = ["readable", "end", "close", "error"];
-    const done = (): void => {
-      for (const event of events) stream.off(event, done);
-      resolve();
-    };
-    for (const event of events) stream.on(event, done);
-  });
 }

@@ -1,6 +1,6 @@
-import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
+import { nextEvent } from "../../../support/next-event.ts";
 import type { ExtensionProcess } from "../extension.ts";
 
 /** Starts `sh -c SCRIPT sh ARGS…` inside. Arguments are arguments: nothing of them becomes part of the script. */
@@ -42,7 +42,7 @@ async function feed({ stdin }: ExtensionProcess, input: AsyncIterable<Uint8Array
   stdin.on("error", () => {});
   for await (const data of input ?? []) {
     if (stdin.destroyed || stdin.errored !== null) return;
-    if (!stdin.write(data)) await Promise.race([once(stdin, "drain"), once(stdin, "close")]).catch(() => {});
+    if (!stdin.write(data)) await nextEvent(stdin, ["drain", "close"]);
   }
   stdin.end();
 }
