@@ -140,6 +140,17 @@ test("attach to a process shows what it wrote and goes on; exit code passed thro
   expect((await cli(["attach", "web", process, "--from", "6"])).out).toBe("got word\n");
 });
 
+test("attach to a process of a sandbox that another server has", async () => {
+  const one = await startCli();
+  const two = await startCli({ store: one.server.store });
+  await one.id(["create", "--name", "web"]);
+  const process = await one.id(["exec", "-d", "web", "-c", "echo first; read line; echo got $line; exit 3"]);
+  await one.id(["handoff", "web", "--to", two.server.url]);
+  const attached = await one(["attach", "web", process.slice(0, 8)], { stdin: "word\n" });
+  expect(attached).toMatchObject({ code: 3, out: "first\ngot word\n" });
+  expect(await two.json(["get", "web"])).toMatchObject({ owner: { here: true } });
+});
+
 test("the end of our stdin is the end of its stdin only where that is asked for", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);

@@ -6,7 +6,7 @@ import { addTerminalOptions } from "../options/exec.ts";
 import { integer } from "../options/parse.ts";
 import { nameOf } from "../output/sandboxes.ts";
 import type { Run } from "../run.ts";
-import { findProcess } from "../targets/process.ts";
+import { pickProcess } from "../targets/process.ts";
 import { sandboxId } from "../targets/sandbox.ts";
 import { parseDetachKeys } from "../terminal/detach-keys.ts";
 
@@ -51,9 +51,8 @@ async function takeUp(run: Run, id: string, given: string): Promise<void> {
   const { openSandbox } = await import("../process/open-sandbox.ts");
   const { follow } = await import("../process/run-process.ts");
   const sandbox = await openSandbox(run, id);
-  // The list is where the sandbox is; asking it wakes one that sleeps.
-  await sandbox.processes();
-  const record = await findProcess(await run.client(), id, given);
+  // The list is where the sandbox is; asking for it wakes one that sleeps.
+  const record = pickProcess(given, await sandbox.processes());
   const offset = run.flag("unread") ? undefined : (run.number("from") ?? 0);
   const process = await sandbox.process(record.id, { offset });
   const stdin = run.value<boolean>("stdin") !== false;

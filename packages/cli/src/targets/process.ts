@@ -1,12 +1,19 @@
 import type { ProcessRecord } from "@sandboxer/protocol";
 import type { Transport } from "@sandboxer/client/transport";
-import { pick } from "./match.ts";
+import { type Candidate, pick } from "./match.ts";
 
 /** A process that was started over this interface: by its id, the beginning of it, or its number inside. */
 export async function findProcess(client: Transport, id: string, given: string): Promise<ProcessRecord> {
   const { items } = await client.call("listProcesses", { params: { id } });
-  const byNumber = /^\d+$/.test(given) ? items.filter(({ pid }) => pid === Number(given)) : [];
+  return pickProcess(given, items);
+}
+
+export function pickProcess<Item extends Candidate & { readonly pid: number }>(
+  given: string,
+  processes: readonly Item[],
+): Item {
+  const byNumber = /^\d+$/.test(given) ? processes.filter(({ pid }) => pid === Number(given)) : [];
   return byNumber.length === 1 && byNumber[0] !== undefined
     ? byNumber[0]
-    : pick(given, items, "process", "process_not_found");
+    : pick(given, processes, "process", "process_not_found");
 }
