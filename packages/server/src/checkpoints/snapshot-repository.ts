@@ -1,6 +1,6 @@
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotPayload } from "../backends/backend.ts";
-import type { ObjectStore } from "../store/store.ts";
+import { ObjectNotFoundError, type ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
 import { imageDamaged } from "./image-errors.ts";
@@ -111,9 +111,13 @@ export class SnapshotRepository implements SnapshotLibrary {
     const snapshot = await this.#readAny(id);
     if (snapshot === undefined) throw snapshotNotFound(id);
     if (!snapshot.has_files) return undefined;
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of this.#store.read(filesKey(id))) chunks.push(chunk);
-    return Buffer.concat(chunks);
+    try {
+      return Buffer.concat(await Array.fromAsync(this.#store.read(filesKey(id))));
+    } catch (error) {
+      // Not even one that is said to be there is needed for anything but comparing.
+      if (error instanceof ObjectNotFoundError) return undefined;
+      throw error;
+    }
   }
 
   async amend(id: string, { name, labels }: SnapshotChanges): Promise<StoredSnapshot> {

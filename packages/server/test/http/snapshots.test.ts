@@ -1,4 +1,4 @@
-import { readdir, truncate, unlink } from "node:fs/promises";
+import { open, readdir, truncate, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { FakeBackend } from "../../src/backends/fake/index.ts";
@@ -275,12 +275,27 @@ describe("data that is gone or damaged", () => {
     await api.remove(id);
   });
 
+  test.each([
+    ["missing", (path: string) => unlink(path), "not_supported"],
+    ["cut short", (path: string) => truncate(path, 3), "image_damaged"],
+  ] as const)("a list of files that is %s stands in the way of a diff, not of a restore", async (_, damage, code) => {
+    const api = await client();
+    const box = await SandboxClient.create(api.server);
+    await box.exec({ shell: "echo kept > file" });
+    const { id } = await api.take(box.id);
+    await damage(join(api.server.storeFolder ?? "", "snapshots", id, "files.ndjson.zst"));
+    expect(await api.refused("GET", `/v1/snapshots/${id}/diff?to=${id}`)).toEqual([422, code]);
+    const explained = await api.call("GET", `/v1/snapshots/${id}/explain`);
+    expect(explained.body).toMatchObject({ loadable: true, files: { scope: "all", count: null, bytes: null } });
+    expect((await api.sandbox((await api.restore(id)).id).exec({ shell: "cat file" })).stdout).toBe("kept\n");
+    expect(await api.get(id)).toMatchObject({ state: "ready" });
+  });
+
   test("verify finds one flipped byte", async () => {
     const api = await client();
     const box = await SandboxClient.create(api.server);
     const { id } = await api.take(box.id);
     expect(await api.get(id, "?verify=true")).toMatchObject({ state: "ready", problem: null });
-    const { open } = await import("node:fs/promises");
     const file = await open(join(api.server.storeFolder ?? "", "snapshots", id, "image.img"), "r+");
     await file.write(Buffer.from([0]), 0, 1, 4096 + 10);
     await file.close();

@@ -4,7 +4,7 @@ import type { SandboxBackend } from "../../backends/backend.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../context.ts";
 import type { SandboxPlan } from "../plan.ts";
-import { decodeFileList } from "../snapshot-file-list.ts";
+import { decodeFileList, type FileList } from "../snapshot-file-list.ts";
 import { findSnapshot, labelOf } from "../snapshot-source.ts";
 import { parseStoredSpec } from "../stored-facts.ts";
 import { whyNotAllowed } from "./allowed.ts";
@@ -98,11 +98,17 @@ async function filesOf(context: ManagerContext, snapshot: StoredSnapshot): Promi
     return { scope: "workspace", count: files + links, bytes, truncated: false };
   }
   const scope = kind === WORKSPACE_KIND && requirements?.["extension"] !== undefined ? "workspace" : "all";
-  const encoded = await context.snapshots.readFiles(id);
-  if (encoded === undefined) return { scope, count: null, bytes: null, truncated: false };
-  const { files, truncated } = await decodeFileList(encoded);
+  const list = await readableList(context, id);
+  if (list === undefined) return { scope, count: null, bytes: null, truncated: false };
+  const { files, truncated } = list;
   const counted = [...files.values()].filter((file) => file.kind !== "folder");
   return { scope, count: counted.length, bytes: counted.reduce((sum, file) => sum + file.sizeBytes, 0), truncated };
+}
+
+/** A list that is damaged is not counted; it must not stand in the way of a restore. */
+async function readableList({ snapshots }: ManagerContext, id: string): Promise<FileList | undefined> {
+  const encoded = await snapshots.readFiles(id);
+  return encoded && (await decodeFileList(encoded).catch(() => undefined));
 }
 
 function notesOn(
