@@ -1,7 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import { z } from "zod";
 import type { AcquireRequest, Health, SandboxEnd } from "../backend.ts";
-import { fits, hashOf } from "../extension/handle-records.ts";
+import { fits, handleRecordSchema, recordText } from "../extension/handle-records.ts";
 import type {
   ExtensionCommand,
   ExtensionHandle,
@@ -30,12 +29,6 @@ export interface ComposeSshOptions {
   /** For the sockets of shared connections; short, because the names of sockets are. */
   readonly temporaryDirectory: string;
 }
-
-const recordSchema = z.object({
-  format: z.literal(1),
-  spec_hash: z.string(),
-  handle: z.record(z.string(), z.string()),
-});
 
 /** A compose project on a host that is reached by ssh. See docs/extension-sdk.md. */
 export class ComposeSshExtension implements SandboxExtension {
@@ -102,7 +95,7 @@ export class ComposeSshExtension implements SandboxExtension {
     const { sandboxId } = request;
     const target = { ...remotePaths(placement.base_dir, sandboxId), sandboxId, placement };
     const text = await this.#run(target, scripts.scriptFor(target, scripts.READ_RECORD), tools.signal);
-    const record = recordSchema.safeParse(text === "" ? undefined : JSON.parse(text));
+    const record = handleRecordSchema.safeParse(text === "" ? undefined : JSON.parse(text));
     if (!record.success || !fits(request, record.data.spec_hash)) return undefined;
     // How to get there is for the request to say; the host says only what was made.
     const { compose, compose_file: file, service } = record.data.handle;
@@ -177,8 +170,7 @@ export class ComposeSshExtension implements SandboxExtension {
   }
 
   async #up(project: ComposeProject, request: AcquireRequest, tools: ExtensionTools): Promise<void> {
-    const record = { format: 1, spec_hash: hashOf(request), handle: toHandle(project) };
-    const script = scripts.scriptFor(project, scripts.UP, { record_text: JSON.stringify(record) });
+    const script = scripts.scriptFor(project, scripts.UP, { record_text: recordText(request, toHandle(project)) });
     await this.#run(project, script, tools.signal);
   }
 

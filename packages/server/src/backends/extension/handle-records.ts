@@ -1,12 +1,13 @@
-import { randomUUID } from "node:crypto";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isErrno, isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
+import { replaceFile } from "../../support/replace-file.ts";
 import type { AcquireRequest } from "../backend.ts";
 import type { ExtensionHandle } from "./extension.ts";
 
-const recordSchema = z.object({
+/** What is kept of a living sandbox, here or where the sandbox is. */
+export const handleRecordSchema = z.object({
   format: z.literal(1),
   spec_hash: z.string(),
   handle: z.record(z.string(), z.string()),
@@ -42,16 +43,8 @@ export class HandleRecords {
   async write(request: AcquireRequest, handle: ExtensionHandle): Promise<void> {
     const path = this.#pathOf(request.sandboxId);
     if (path === undefined || this.#folder === undefined) return;
-    const record = { format: 1, spec_hash: hashOf(request), handle };
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    const temporary = `${path}.${randomUUID()}.tmp`;
-    try {
-      await writeFile(temporary, JSON.stringify(record), { mode: 0o600 });
-      await rename(temporary, path);
-    } catch (thrown) {
-      await rm(temporary, { force: true });
-      throw thrown;
-    }
+    await replaceFile(path, recordText(request, handle));
   }
 
   async remove(sandboxId: string): Promise<void> {
@@ -71,13 +64,14 @@ export function fits(request: AcquireRequest, recordedHash: string): boolean {
   return request.identity === undefined || request.identity.specHash === recordedHash;
 }
 
-export function hashOf(request: AcquireRequest): string {
-  return request.identity?.specHash ?? "";
+/** As `handleRecordSchema` reads it. */
+export function recordText(request: AcquireRequest, handle: ExtensionHandle): string {
+  return JSON.stringify({ format: 1, spec_hash: request.identity?.specHash ?? "", handle });
 }
 
-function parse(path: string, text: string): z.infer<typeof recordSchema> {
+function parse(path: string, text: string): z.infer<typeof handleRecordSchema> {
   try {
-    return recordSchema.parse(JSON.parse(text));
+    return handleRecordSchema.parse(JSON.parse(text));
   } catch (thrown) {
     throw new SandboxerError("internal", `${path} is damaged.`, {
       cause: thrown,
