@@ -34,8 +34,8 @@ export class ExtensionBackend implements SandboxBackend {
     this.name = extension.name;
     this.#extension = extension;
     this.#records = new HandleRecords(options.handlesDirectory);
-    this.capturesWorkspace = canSnapshot(extension) && kindOf(extension) === "workspace-tar";
     this.capabilities = capabilitiesOf(extension, this.#records.kept);
+    this.capturesWorkspace = this.capabilities.filesystemSnapshot;
   }
 
   async probe(): Promise<Health> {
