@@ -1,12 +1,6 @@
 import { SandboxerError, type Strategy } from "@sandboxer/protocol";
 import type { CostEstimate, Health } from "./backend.ts";
 
-/**
- * `explicit`: the one that is named, else the first. `prefer-self-hosted`: the first on a machine of ours, else the
- * first. `lowest-cost`: the cheapest by estimate; those that do not say come last.
- */
-export type PlacementStrategy = Strategy;
-
 /** A backend that could take the sandbox, in the order of the profile. */
 export interface PlacementCandidate {
   readonly name: string;
@@ -19,7 +13,7 @@ export interface PlacementCandidate {
 /** What was picked and why, for the record. */
 export interface PlacementChoice {
   readonly backend: string;
-  readonly strategy: PlacementStrategy;
+  readonly strategy: Strategy;
   readonly reason: string;
   readonly passedOver: readonly PassedOver[];
 }
@@ -38,7 +32,7 @@ interface Pick {
 /** Picks one of the candidates that can make sandboxes now. Pure: who asks has probed and estimated. */
 export function choosePlacement(
   candidates: readonly PlacementCandidate[],
-  strategy: PlacementStrategy,
+  strategy: Strategy,
   named?: string,
 ): PlacementChoice {
   if (named !== undefined && !candidates.some(({ name }) => name === named)) {
@@ -65,7 +59,11 @@ export function choosePlacement(
 
 type Picker = (healthy: readonly PlacementCandidate[], first: PlacementCandidate, named: string | undefined) => Pick;
 
-const PICKERS: Readonly<Record<PlacementStrategy, Picker>> = {
+/**
+ * `explicit`: the one that is named, else the first. `prefer-self-hosted`: the first on a machine of ours, else the
+ * first. `lowest-cost`: the cheapest by estimate; those that do not say come last.
+ */
+const PICKERS: Readonly<Record<Strategy, Picker>> = {
   explicit: (_, first, named) => ({
     candidate: first,
     reason: named === undefined ? "the first that is available" : "named in the request",
