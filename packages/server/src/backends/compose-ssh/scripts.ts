@@ -1,5 +1,5 @@
+import { quoteForShell } from "../../support/shell-quote.ts";
 import type { ComposeProject } from "./handle.ts";
-import { quoteForShell } from "./quote.ts";
 
 /**
  * The scripts that run on the host, in a POSIX shell. Each is guarded (`guard.ts`), and whatever changes a sandbox holds

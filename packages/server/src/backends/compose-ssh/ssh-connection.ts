@@ -2,8 +2,8 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
+import { shellCommand } from "../../support/shell-quote.ts";
 import type { ComposePlacement } from "./placement.ts";
-import { shellCommand } from "./quote.ts";
 import { connectionError } from "./ssh-errors.ts";
 
 /** ssh's own failures; a command that itself exits with it looks the same. */
