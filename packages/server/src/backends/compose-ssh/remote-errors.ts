@@ -121,7 +121,7 @@ export function remoteError(placement: ComposePlacement, code: number | undefine
   );
 }
 
-/** Whether the script itself refused, and so had made nothing. */
+/** The name that the script died with; undefined when it did not end by `die`. */
 export function refusedBy(error: unknown): string | undefined {
   const reason = error instanceof SandboxerError ? error.details["reason"] : undefined;
   return typeof reason === "string" ? reason : undefined;

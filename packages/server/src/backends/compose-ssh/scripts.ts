@@ -2,8 +2,9 @@ import { quoteForShell } from "../../support/shell-quote.ts";
 import type { ComposeProject } from "./handle.ts";
 
 /**
- * The scripts that run on the host, in a POSIX shell. Each is guarded (`guard.ts`), and whatever changes a sandbox holds
- * its lock, so that what a lost connection left running has ended before anything is removed.
+ * The scripts that run on the host, in a POSIX shell. Each is guarded (`guard.ts`), but for those that read their input
+ * and so end with it. Whatever changes a sandbox holds its lock, so that what a lost connection left running has ended
+ * before anything is removed.
  */
 const COMMON = `set -u
 export LC_ALL=C
