@@ -27,9 +27,6 @@ exec "$@"
 /** A real sshd on the loopback with keys of its own; its "host" is this machine. */
 export interface SshServer {
   readonly port: number;
-  readonly user: string;
-  readonly identityFile: string;
-  readonly knownHostsFile: string;
   /** What a sandbox's placement says to get there. */
   readonly placement: Readonly<Record<"host" | "user" | "port" | "identity_file" | "known_hosts_file", string>>;
   /** Ends every connection at once, as a cable that is cut; new ones are accepted. */
@@ -56,19 +53,14 @@ export async function startSshServer(environment: Readonly<Record<string, string
     cleanUp: `rm -rf -- "${folder}"`,
   });
   await untilReady(service, () => accepts(port), "sshd");
-  const identityFile = join(folder, "user_key");
-  const knownHostsFile = join(folder, "known_hosts");
   return {
     port,
-    user: "root",
-    identityFile,
-    knownHostsFile,
     placement: {
       host: "127.0.0.1",
       user: "root",
       port: String(port),
-      identity_file: identityFile,
-      known_hosts_file: knownHostsFile,
+      identity_file: join(folder, "user_key"),
+      known_hosts_file: join(folder, "known_hosts"),
     },
     cut: async () => {
       const listener = Number(await readFile(join(folder, "pid"), "utf8"));
