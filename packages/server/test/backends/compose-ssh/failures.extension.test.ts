@@ -145,7 +145,10 @@ describeServices("compose-ssh, when something is wrong", (services) => {
 
   test("no space for the workspace, and none for a snapshot, which the sandbox survives", async (context) => {
     const volume = smallVolume(6 * MEBIBYTE);
-    if ("skipped" in volume) return context.skip(volume.skipped);
+    if ("skipped" in volume) {
+      console.log(`skipped: ${volume.skipped}`);
+      return context.skip(volume.skipped);
+    }
     // A server sees the volumes that were there before it.
     const small = await startSshServer(environment);
     try {
