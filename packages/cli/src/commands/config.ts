@@ -1,23 +1,20 @@
 import { Command } from "commander";
 import { describeConfig, describeSecrets, parseConfig, type ServerConfig } from "@sandboxer/server/config";
+import { withExamples } from "../define-command.ts";
 import type { Io } from "../io.ts";
 import { formatTable } from "../output/table.ts";
 import { addSettingFlags, ALL_SETTINGS, readSettingFlags } from "../setting-flags.ts";
 
-const EXAMPLES = `
-Examples:
-  $ sandboxer config
-  $ sandboxer config --explain
-  $ sandboxer config --json --config ./sandboxer.toml`;
-
 /** What a server that is started here, now and with these flags would be told. */
 export function configCommand(io: Io): Command {
-  const command = new Command("config")
-    .description("Say which settings a server here would have. Keys and secrets are not shown.")
+  const command = withExamples(new Command(), [
+    "sandboxer config",
+    "sandboxer config --explain",
+    "sandboxer config --json --config ./sandboxer.toml",
+  ])
     .option("--explain", "also where each value comes from, and what it overrides")
     .option("--default-store", "as `npm start` does: keep checkpoints in the data directory unless told otherwise")
-    .option("--json", "for programs")
-    .addHelpText("after", EXAMPLES);
+    .option("--json", "for programs");
   return addSettingFlags(command, ALL_SETTINGS).action((options: Record<string, unknown>) => {
     const flags = readSettingFlags(options);
     const config = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory, serving: false });

@@ -7,12 +7,11 @@ import { formatTable } from "../output/table.ts";
 import { addSettingFlags, readSettingFlags } from "../setting-flags.ts";
 
 export function doctorCommand(io: Io, setExitCode: (code: number) => void): Command {
-  const command = withExamples(new Command("doctor"), [
+  const command = withExamples(new Command(), [
     "sandboxer doctor",
     "sandboxer doctor --default-store",
     "sandboxer doctor --json | jq -r '.checks[] | select(.state != \"found\") | .name'",
   ])
-    .description("Say what the server needs, what is here, and how to get what is not. Installs nothing.")
     .option("--default-store", "look at the store that `npm start` uses")
     .option("--json", "for programs");
   addSettingFlags(command, ["store", "platform", "runscPath", "dataDirectory", "cacheDirectory"]);

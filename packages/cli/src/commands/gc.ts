@@ -8,12 +8,11 @@ import { addSettingFlags, readSettingFlags } from "../setting-flags.ts";
 import { exitOnSignal } from "../stop-signals.ts";
 
 export function gcCommand(io: Io): Command {
-  const command = withExamples(new Command("gc"), [
+  const command = withExamples(new Command(), [
     "sandboxer gc --default-store",
     "sandboxer gc --store /srv/store --keep 1 --apply",
     "sandboxer gc --store s3://bucket/sandboxes --json",
   ])
-    .description("Say what in a store nothing references any more, and remove it. Servers may go on meanwhile.")
     .option("--apply", "remove it; without this nothing is changed")
     .option("--keep <N>", "also remove all but the newest N checkpoints of each sandbox [$SANDBOXER_KEEP_CHECKPOINTS]")
     .option("--default-store", "look at the store that `npm start` uses")

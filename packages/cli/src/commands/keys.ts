@@ -2,26 +2,24 @@ import { Command, Option } from "commander";
 import { parseDurationMs, type Scope } from "@sandboxer/protocol";
 import { parseConfig } from "@sandboxer/server/config";
 import type { KeyFile, KeyRecord } from "@sandboxer/server/keys";
+import { withExamples, type Examples } from "../define-command.ts";
 import type { Io } from "../io.ts";
 import { formatKeys, type ShownKey } from "../output/keys.ts";
 import { addSettingFlags, readSettingFlags } from "../setting-flags.ts";
 
 const SCOPES = ["read", "use", "admin"] as const satisfies readonly Scope[];
 
-const EXAMPLES = `
-Examples:
-  $ sandboxer keys create --name ci --scope use --expires 30d
-  $ sandboxer keys list
-  $ sandboxer keys revoke 3f2a`;
+const EXAMPLES: Examples = [
+  "sandboxer keys create --name ci --scope use --expires 30d",
+  "sandboxer keys list",
+  "sandboxer keys revoke 3f2a",
+];
 
 /** Works on the file in the data directory; servers that use it notice within a second. */
 export function keysCommand(io: Io): Command {
-  const keys = new Command("keys")
-    .description("Make, list and revoke the keys that clients of a server on this machine must send.")
-    .addHelpText("after", EXAMPLES);
+  const keys = withExamples(new Command(), EXAMPLES);
   for (const command of [createCommand(io), listCommand(io), revokeCommand(io)]) {
-    command.option("--json", "for programs").addHelpText("after", EXAMPLES);
-    command.exitOverride().configureOutput({ writeOut: io.stdout, writeErr: () => {} });
+    withExamples(command.option("--json", "for programs"), EXAMPLES);
     keys.addCommand(addSettingFlags(command, ["dataDirectory"]));
   }
   return keys;

@@ -5,26 +5,24 @@ import { Command } from "commander";
 import { ERRORS } from "@sandboxer/protocol";
 import { parseConfig, type ServerConfig } from "@sandboxer/server/config";
 import type { ReadProfile } from "@sandboxer/server/profiles";
+import { withExamples, type Examples } from "../define-command.ts";
 import type { Io } from "../io.ts";
 import { checkJson, formatCheck, formatProfiles, profileJson, type ProfileCheck } from "../output/profiles.ts";
 import { addSettingFlags, readSettingFlags } from "../setting-flags.ts";
 
-const EXAMPLES = `
-Examples:
-  $ sandboxer profiles list
-  $ sandboxer profiles get profile.compose-e2e > ~/.config/sandboxer/profiles/mine.yaml
-  $ sandboxer profiles check mine.yaml`;
+const EXAMPLES: Examples = [
+  "sandboxer profiles list",
+  "sandboxer profiles get profile.compose-e2e > ~/.config/sandboxer/profiles/mine.yaml",
+  "sandboxer profiles check mine.yaml",
+];
 
 type Options = Readonly<Record<string, unknown>>;
 
 /** Works on the folders of this machine, as a server that is started here would; needs no server. */
 export function profilesCommand(io: Io, setExitCode: (code: number) => void): Command {
-  const profiles = new Command("profiles")
-    .description("List, show and check the profiles that sandboxes can be made with.")
-    .addHelpText("after", EXAMPLES);
+  const profiles = withExamples(new Command(), EXAMPLES);
   for (const command of [listCommand(io), getCommand(io), checkCommand(io, setExitCode)]) {
-    command.option("--json", "for programs").addHelpText("after", EXAMPLES);
-    command.exitOverride().configureOutput({ writeOut: io.stdout, writeErr: () => {} });
+    withExamples(command.option("--json", "for programs"), EXAMPLES);
     profiles.addCommand(addSettingFlags(command, ["profilesDirectory"]));
   }
   return profiles;

@@ -12,12 +12,11 @@ import { exitOnSignal, untilStopped } from "../stop-signals.ts";
 const EXAMPLE = fileURLToPath(new URL("../../../../examples/hello.mjs", import.meta.url));
 
 export function serveCommand(io: Io, setExitCode: (code: number) => void): Command {
-  const command = withExamples(new Command("serve"), [
+  const command = withExamples(new Command(), [
     "sandboxer serve --default-store",
     "sandboxer serve --store s3://bucket/sandboxes --port 9000",
     "sandboxer serve --backend fake --port 0 --json",
   ])
-    .description("Set up what is missing, and serve sandboxes.")
     .option("--default-store", "keep checkpoints in the data directory unless another store is given")
     .option("--json", "for programs: the first line on stdout says the address, logs go to stderr");
   return addSettingFlags(command, ALL_SETTINGS).action(async (options: Record<string, unknown>) => {

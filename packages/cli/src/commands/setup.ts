@@ -14,12 +14,11 @@ import { addSettingFlags, readSettingFlags } from "../setting-flags.ts";
 import { exitOnSignal } from "../stop-signals.ts";
 
 export function setupCommand(io: Io): Command {
-  const command = withExamples(new Command("setup"), [
+  const command = withExamples(new Command(), [
     "sandboxer setup",
     "sandboxer setup --newest",
     "sandboxer setup --platform ptrace --json",
   ])
-    .description("Fetch and build what the server needs, so that its first start is quick.")
     .option("--newest", "build the newest tested runsc with Go, and test that one")
     .option("--json", "for programs: the result on stdout, the steps on stderr");
   addSettingFlags(command, ["platform", "runscPath", "cacheDirectory"]);
