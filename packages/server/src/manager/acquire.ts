@@ -55,8 +55,7 @@ async function acquire(context: ManagerContext, body: KeyedRequest, options: Ver
     tier: "fresh" as const,
   };
   const { claims } = context.options;
-  const isThere = async (id: string): Promise<boolean> =>
-    (await listSandboxes(context, { key: body.key })).some((record) => record.id === id);
+  const isThere = async (id: string): Promise<boolean> => (await recordOf(context, id, body.key)) !== undefined;
   if (claims === undefined || (await claims.take(body.key, made.sandbox.id, isThere))) return made;
   // Another server was faster: what it has made is what the key stands for.
   await destroySandbox(context, made.sandbox);
@@ -91,9 +90,10 @@ async function reattach(
   const claimed = await claimedSandbox(context, plan, key);
   let found: LiveSandbox | undefined;
   // The key says which one it is, unless it was made another way, or is gone: then all are looked through.
-  for (const { id, spec_hash } of claimed ?? (await listSandboxes(context, { key }))) {
+  for (const record of claimed ?? (await listSandboxes(context, { key }))) {
+    const { id, spec_hash } = record;
     if (found === undefined && spec_hash === plan.about.spec_hash) {
-      await renewTime(context, id, plan);
+      await renewTime(context, record, plan);
       found = await healthy(context, id, options);
       if (found !== undefined) continue;
     }
@@ -111,20 +111,29 @@ async function claimedSandbox(
   key: string,
 ): Promise<readonly SandboxRecord[] | undefined> {
   const id = await context.options.claims?.get(key);
-  if (id === undefined) return undefined;
-  const record = await findSandbox(context, id).catch(() => undefined);
-  const fits = record?.key === key && record.spec_hash === about.spec_hash && record.state !== "destroyed";
-  return fits ? [record] : undefined;
+  const record = id === undefined ? undefined : await recordOf(context, id, key);
+  return record?.spec_hash === about.spec_hash ? [record] : undefined;
+}
+
+/** A sandbox with this key that is still there. */
+async function recordOf(context: ManagerContext, id: string, key: string): Promise<SandboxRecord | undefined> {
+  try {
+    const record = await findSandbox(context, id);
+    return record.key === key && record.state !== "destroyed" ? record : undefined;
+  } catch (thrown) {
+    const error = asSandboxerError(thrown);
+    // One whose record cannot be read is not there; a store that is away says nothing about it.
+    if (error.row.retryable) throw error;
+    return undefined;
+  }
 }
 
 /** Who asks for a sandbox says how long it is to live from now on; one whose time was over is wanted again. */
-async function renewTime(context: ManagerContext, id: string, { about }: SandboxPlan): Promise<void> {
-  const { expires_at } = await findSandbox(context, id);
-  if (expires_at === about.expires_at) return;
-  await context.reported(
-    "new time of a sandbox",
-    amendSandbox(context, id, undefined, { expiresAt: about.expires_at }),
-  );
+async function renewTime(context: ManagerContext, { id, expires_at }: SandboxRecord, plan: SandboxPlan): Promise<void> {
+  const wanted = plan.about.expires_at;
+  if (expires_at === wanted) return;
+  const renewed = amendSandbox(context, id, undefined, { expires_at: wanted });
+  await context.reported("new time of a sandbox", renewed);
 }
 
 /** One that cannot be had now, because another server uses it, is not replaced: its state would be lost. */

@@ -1,18 +1,12 @@
-import {
-  isSandboxId,
-  parseDurationMs,
-  SandboxerError,
-  type About,
-  type Head,
-  type SandboxRecord,
-} from "@sandboxer/protocol";
+import type { About, Head, SandboxRecord } from "@sandboxer/protocol";
 import type { OutlivingRecord } from "../records/sandbox-records.ts";
 import type { ManagerContext } from "./context.ts";
 import { describeLive, describeOutliving, describeStored } from "./describe.ts";
+import { expiresAt, ttlWithin } from "./expiry.ts";
 import type { LiveSandbox, SandboxFacts } from "./live-sandbox.ts";
-import { noteOutliving } from "./outliving.ts";
+import { noteOutliving } from "./outliving-records.ts";
 import { checkEpoch, runningSandbox } from "./running.ts";
-import { storedFacts } from "./stored-facts.ts";
+import { inStore, storedFacts } from "./stored-facts.ts";
 
 export interface Amendments {
   readonly name?: string | null | undefined;
@@ -21,7 +15,7 @@ export interface Amendments {
   /** A time to live that begins now. */
   readonly ttl?: string | undefined;
   /** The end itself, or null for none; not together with `ttl`. */
-  readonly expiresAt?: string | null | undefined;
+  readonly expires_at?: string | null | undefined;
 }
 
 /** Changes what people know a sandbox by, and how long it may live; one that nobody runs is left where it is. */
@@ -33,10 +27,9 @@ export function amendSandbox(
 ): Promise<SandboxRecord> {
   return context.taking.run(sandboxId, async () => {
     if (!context.sandboxes.has(sandboxId)) {
-      const { durable, records } = context.options;
-      const head = isSandboxId(sandboxId) ? await durable?.ownership.read(sandboxId) : undefined;
+      const head = await context.storedHead(sandboxId);
       if (head?.state === "parked") return amendStored(context, sandboxId, head, epoch, amendments);
-      const record = head === undefined ? await records.get(sandboxId) : undefined;
+      const record = head === undefined ? await context.options.records.get(sandboxId) : undefined;
       if (record !== undefined) return amendRecord(context, sandboxId, record, amendments);
     }
     const sandbox = await runningSandbox(context, sandboxId, epoch);
@@ -56,7 +49,7 @@ async function amendStored(
   const { ownership } = context.durable;
   const claimed = await ownership.claim(sandboxId);
   try {
-    await ownership.update(sandboxId, inHead(amended(context, storedFacts(sandboxId, claimed), amendments)));
+    await ownership.update(sandboxId, changedBy(amended(context, storedFacts(sandboxId, claimed), amendments)));
   } finally {
     await ownership.release(sandboxId);
   }
@@ -69,16 +62,19 @@ async function amendRecord(
   record: OutlivingRecord,
   amendments: Amendments,
 ): Promise<SandboxRecord> {
-  const next: OutlivingRecord = { ...record, ...inHead(amended(context, storedFacts(sandboxId, record), amendments)) };
+  const next: OutlivingRecord = {
+    ...record,
+    ...changedBy(amended(context, storedFacts(sandboxId, record), amendments)),
+  };
   await context.options.records.put(sandboxId, next);
   return describeOutliving(sandboxId, next);
 }
 
 /** In the head first: what is not stored would be forgotten by the next server. */
 async function amendLive(context: ManagerContext, sandbox: LiveSandbox, amendments: Amendments): Promise<void> {
-  if (sandbox.state !== "running") throw new SandboxerError("wrong_state", `The sandbox is ${sandbox.state}.`);
+  sandbox.checkRunning();
   const next = amended(context, sandbox.facts, amendments);
-  if (sandbox.durable) await context.durable.ownership.update(sandbox.id, inHead(next));
+  if (sandbox.durable) await context.durable.ownership.update(sandbox.id, changedBy(next));
   await noteOutliving(context, next, false);
   const { about, labels, idleTimeoutMs } = next;
   sandbox.amend({ about, labels, idleTimeoutMs });
@@ -86,28 +82,18 @@ async function amendLive(context: ManagerContext, sandbox: LiveSandbox, amendmen
 }
 
 function amended(context: ManagerContext, facts: SandboxFacts, amendments: Amendments): SandboxFacts {
-  const { name, labels, idleTimeoutMs, ttl, expiresAt } = amendments;
+  const { name, labels, idleTimeoutMs, ttl, expires_at } = amendments;
   const about: About = {
     ...facts.about,
     ...(name === undefined ? {} : { name }),
-    ...(ttl === undefined ? {} : { expires_at: expiry(context, facts.about.profile, ttl) }),
-    ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
+    ...(ttl === undefined ? {} : { expires_at: expiresAt(context, ttlWithin(context, facts.about.profile, ttl)) }),
+    ...(expires_at === undefined ? {} : { expires_at }),
   };
   return { ...facts, about, labels: labels ?? facts.labels, idleTimeoutMs: idleTimeoutMs ?? facts.idleTimeoutMs };
 }
 
-function inHead({ about, labels, idleTimeoutMs, spec }: SandboxFacts) {
-  return { about, idle_timeout: idleTimeoutMs / 1000, spec: { ...spec, labels: { ...labels } } };
-}
-
-/** Not longer from now than the profile allows. */
-function expiry({ options }: ManagerContext, profile: string | null, ttl: string): string {
-  const durationMs = parseDurationMs(ttl);
-  const max = profile === null ? undefined : options.profiles.find(profile)?.ttl?.max;
-  if (max !== undefined && durationMs > parseDurationMs(max)) {
-    throw new SandboxerError("ttl_too_long", `A ttl of ${ttl} is more than ${profile} allows: ${max}.`, {
-      details: { ttl, max, profile },
-    });
-  }
-  return new Date(options.clock.wallMs() + durationMs).toISOString();
+/** What an amendment may change of what is stored. */
+function changedBy(facts: SandboxFacts): Pick<ReturnType<typeof inStore>, "about" | "idle_timeout" | "spec"> {
+  const { about, idle_timeout, spec } = inStore(facts);
+  return { about, idle_timeout, spec };
 }

@@ -3,9 +3,9 @@ import type { OutlivingRecord } from "../records/sandbox-records.ts";
 import type { SandboxClient } from "./client.ts";
 import type { ManagerContext } from "./context.ts";
 import type { DurableStore } from "./durable-store.ts";
+import { hasExpired } from "./expiry.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { reviveSandbox } from "./outliving.ts";
-import { notRunning } from "./snapshot.ts";
 import { notFound } from "./not-found.ts";
 import { restoreSandbox } from "./restore.ts";
 import type { VerbOptions } from "./tracked.ts";
@@ -42,7 +42,7 @@ export async function attachSandbox(
     if (live.client !== undefined || live.state === "restoring" || live.state === "creating") {
       throw inUse();
     }
-    if (live.state !== "running") throw notRunning(live);
+    live.checkRunning();
     if (request.checkpoint !== undefined) {
       throw new SandboxerError(
         "wrong_state",
@@ -115,11 +115,11 @@ async function isImport({ checkpoints }: DurableStore, sandboxId: string): Promi
 }
 
 /** A sandbox whose time is over would be put down again at once. */
-function refuseExpired({ options }: ManagerContext, sandboxId: string, expiresAt: string | null | undefined): void {
-  if (expiresAt == null || Date.parse(expiresAt) > options.clock.wallMs()) return;
-  throw new SandboxerError("wrong_state", `The sandbox's time was over at ${expiresAt}.`, {
+function refuseExpired(context: ManagerContext, sandboxId: string, expires_at: string | null | undefined): void {
+  if (!hasExpired(context, expires_at)) return;
+  throw new SandboxerError("wrong_state", `The sandbox's time was over at ${expires_at}.`, {
     hint: `Give it more with \`sandboxer extend-ttl ${sandboxId} --duration 1h\`, then wake it.`,
-    details: { state: "stored", expires_at: expiresAt },
+    details: { state: "stored", expires_at },
   });
 }
 

@@ -1,4 +1,4 @@
-import { SandboxerError, type SandboxState } from "@sandboxer/protocol";
+import { isSandboxId, SandboxerError, type Head, type SandboxState } from "@sandboxer/protocol";
 import type { SandboxBackend } from "../backends/backend.ts";
 import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
 import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
@@ -94,6 +94,11 @@ export class ManagerContext {
     if (durable === undefined)
       throw new SandboxerError("checkpoint_disabled", "Checkpointing is not enabled on the server.");
     return durable;
+  }
+
+  /** The head of a sandbox, if there is a store and the id is one. */
+  async storedHead(sandboxId: string): Promise<Head | undefined> {
+    return isSandboxId(sandboxId) ? this.options.durable?.ownership.read(sandboxId) : undefined;
   }
 
   get snapshots(): SnapshotLibrary {

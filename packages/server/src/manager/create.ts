@@ -8,11 +8,12 @@ import type { SandboxClient } from "./client.ts";
 import type { ManagerContext } from "./context.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 import { LiveSandbox, type SandboxFacts } from "./live-sandbox.ts";
-import { forgetOutliving, noteOutliving } from "./outliving.ts";
+import { forgetOutliving, noteOutliving } from "./outliving-records.ts";
 import { checkNeeds, type SandboxPlan } from "./plan.ts";
 import { runSetup } from "./setup-commands.ts";
 import { acquireWithState } from "./portable/acquire-with-state.ts";
 import { withNamedSource } from "./snapshot-source.ts";
+import { inStore } from "./stored-facts.ts";
 import { tracked, type Track, type VerbOptions } from "./tracked.ts";
 import { withWorkFolder } from "./work-folder.ts";
 
@@ -150,15 +151,8 @@ async function takeOwnership(
 ): Promise<void> {
   if (!facts.flags.enable_checkpoint) return;
   onOwnership?.("acquiring");
-  await context.durable.ownership.create(facts.sandboxId, {
-    idleTimeoutSeconds: facts.idleTimeoutMs / 1000,
-    backend: facts.backend,
-    spec: { ...facts.spec, labels: facts.labels },
-    flags: facts.flags,
-    tokenHash: facts.tokenHash ?? null,
-    lineage: facts.lineage,
-    about: facts.about,
-  });
+  const { idle_timeout: idleTimeoutSeconds, token_hash: tokenHash, ...stored } = inStore(facts);
+  await context.durable.ownership.create(facts.sandboxId, { ...stored, idleTimeoutSeconds, tokenHash });
   onOwnership?.("acquired");
 }
 

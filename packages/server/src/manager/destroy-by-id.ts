@@ -1,10 +1,10 @@
-import { isSandboxId, SandboxerError, type SandboxState } from "@sandboxer/protocol";
+import { SandboxerError, type SandboxState } from "@sandboxer/protocol";
 import type { OutlivingRecord } from "../records/sandbox-records.ts";
 import type { ManagerContext } from "./context.ts";
 import { destroySandbox } from "./destroy.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { reviveSandbox } from "./outliving.ts";
-import { notFound } from "./not-found.ts";
+import { notFound, wasDestroyed } from "./not-found.ts";
 import { checkEpoch } from "./running.ts";
 import { tracked, type VerbOptions } from "./tracked.ts";
 
@@ -57,19 +57,18 @@ async function destroyStored(
   epoch: number | undefined,
   options: VerbOptions,
 ): Promise<void> {
-  const { durable, handoffTimeoutMs, records } = context.options;
-  const head = durable === undefined || !isSandboxId(sandboxId) ? undefined : await durable.ownership.read(sandboxId);
-  const record = head === undefined ? await records.get(sandboxId) : undefined;
+  const head = await context.storedHead(sandboxId);
+  const record = head === undefined ? await context.options.records.get(sandboxId) : undefined;
   if (record !== undefined) return destroyOutliving(context, sandboxId, record, options);
-  if (durable === undefined || head === undefined) throw notFound(sandboxId);
-  if (head.state === "deleted") {
-    throw new SandboxerError("sandbox_destroyed", `The sandbox ${sandboxId} was destroyed.`);
-  }
+  if (head === undefined) throw notFound(sandboxId);
+  if (head.state === "deleted") throw wasDestroyed(sandboxId);
+  const { ownership, checkpoints } = context.durable;
+  const { handoffTimeoutMs } = context.options;
   checkEpoch(head, epoch);
   const work = { operation: "destroy", sandboxId, backend: head.backend } as const;
   await tracked(context, work, options, async () => {
-    await durable.ownership.destroy(sandboxId, { handoffTimeoutMs });
-    context.behind("removal of a destroyed sandbox's data", durable.checkpoints.removeAll(sandboxId));
+    await ownership.destroy(sandboxId, { handoffTimeoutMs });
+    context.behind("removal of a destroyed sandbox's data", checkpoints.removeAll(sandboxId));
   });
 }
 

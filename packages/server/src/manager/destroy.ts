@@ -1,7 +1,7 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
-import { forgetOutliving } from "./outliving.ts";
+import { forgetOutliving } from "./outliving-records.ts";
 import { tracked, type VerbOptions } from "./tracked.ts";
 
 /** Destroys a sandbox and everything that is stored of it. The tombstone comes first: after it nobody can bring it back. */

@@ -1,11 +1,12 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
+import { noteOutliving, outlives } from "./outliving-records.ts";
 import { adoptProcesses } from "./processes/hooks.ts";
 
 /**
  * For a sandbox that has just come to run. One that ends by itself is taken off the table, its client is told, and what
- * is stored of it is set free. The processes that it has brought along become known here.
+ * is stored of it is set free; what its provider keeps of it stays there. The processes that it has brought along become known here.
  */
 export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox): void {
   // One that ends first has none any more.
@@ -25,7 +26,8 @@ export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox): void
     sandbox.client?.notify({ type: "failed", error });
     if (sandbox.durable)
       context.behind("release of a sandbox that ended", context.durable.ownership.release(sandbox.id));
-    await handle.destroy().catch(() => {});
+    const { facts } = sandbox;
+    await (outlives(context, facts) ? noteOutliving(context, facts, true) : handle.destroy()).catch(() => {});
   });
 }
 

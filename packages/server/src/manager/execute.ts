@@ -14,7 +14,7 @@ export function startExecution(
   code: string,
 ): Promise<Execution> {
   return sandbox.queue.run(async () => {
-    if (sandbox.state !== "running") throw new SandboxerError("wrong_state", `The sandbox is ${sandbox.state}.`);
+    sandbox.checkRunning();
     if (sandbox.executing) throw new SandboxerError("execution_in_progress", "An execution is already in progress.");
     await sandbox.execution?.release().catch(() => {});
     sandbox.execution = undefined;

@@ -1,6 +1,7 @@
 import { asSandboxerError, type SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
 import { destroyById } from "./destroy-by-id.ts";
+import { hasExpired } from "./expiry.ts";
 import { findSandbox, listSandboxes } from "./look-up.ts";
 
 export interface Expiry {
@@ -10,10 +11,7 @@ export interface Expiry {
 
 /** The sandboxes past their time to live, wherever they are; with `apply` they are destroyed. */
 export async function expireSandboxes(context: ManagerContext, apply: boolean): Promise<Expiry> {
-  const nowMs = context.options.clock.wallMs();
-  const expired = (await listSandboxes(context, {})).filter(
-    ({ expires_at }) => expires_at !== null && Date.parse(expires_at) <= nowMs,
-  );
+  const expired = (await listSandboxes(context, {})).filter(({ expires_at }) => hasExpired(context, expires_at));
   if (!apply) return { expired, failed: [] };
   const destroyed: SandboxRecord[] = [];
   const failed: { id: string; message: string }[] = [];
@@ -29,8 +27,7 @@ export async function expireSandboxes(context: ManagerContext, apply: boolean): 
 
 /** Whoever has extended its time meanwhile has changed nothing but its record: look again. */
 async function destroyIfStillExpired(context: ManagerContext, { id, epoch }: SandboxRecord): Promise<boolean> {
-  const { expires_at } = await findSandbox(context, id);
-  if (expires_at === null || Date.parse(expires_at) > context.options.clock.wallMs()) return false;
+  if (!hasExpired(context, (await findSandbox(context, id)).expires_at)) return false;
   await destroyById(context, id, epoch ?? undefined);
   return true;
 }

@@ -1,4 +1,5 @@
 import type { ManagerContext } from "./context.ts";
+import { hasExpired } from "./expiry.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { CalledOff, unlessCalledOff } from "./called-off.ts";
 import { dropFor, saveFor } from "./put-down.ts";
@@ -23,11 +24,10 @@ export function reapIdleSandboxes(context: ManagerContext): () => void {
     if (context.draining || context.options.durable?.ownership.frozen === true) return;
     for (const sandbox of context.sandboxes.values()) {
       if (busy.has(sandbox) || (rests.get(sandbox)?.untilMs ?? 0) > context.nowMs) continue;
-      const expired = isExpired(context, sandbox);
-      if (!expired && !sandbox.isIdle(context.nowMs)) continue;
+      const cause = dueFor(context, sandbox);
+      if (cause === undefined) continue;
       busy.add(sandbox);
-      const reaped = expired ? retire(context, sandbox) : reap(context, sandbox);
-      const rested = reaped.then(
+      const rested = reap(context, sandbox, cause).then(
         () => void rests.delete(sandbox),
         (error: unknown) => {
           const ms = Math.min((rests.get(sandbox)?.ms ?? FIRST_REST_MS / 2) * 2, LONGEST_REST_MS);
@@ -45,23 +45,18 @@ export function reapIdleSandboxes(context: ManagerContext): () => void {
   return () => clearInterval(timer);
 }
 
-async function reap(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
-  const lastLook = (): void => {
-    if (!sandbox.isIdle(context.nowMs)) throw new CalledOff();
-  };
-  const { enable_idle_timeout_auto_checkpoint: save } = sandbox.facts.flags;
-  await unlessCalledOff((save ? saveFor : dropFor)(context, sandbox, "idle", lastLook));
+/** Why a sandbox is to be put down now, if it is. */
+function dueFor(context: ManagerContext, sandbox: LiveSandbox): "expired" | "idle" | undefined {
+  if (sandbox.state === "running" && hasExpired(context, sandbox.facts.about.expires_at)) return "expired";
+  return sandbox.isIdle(context.nowMs) ? "idle" : undefined;
 }
 
-function isExpired({ options }: ManagerContext, { state, facts }: LiveSandbox): boolean {
-  const { expires_at } = facts.about;
-  return state === "running" && expires_at !== null && Date.parse(expires_at) <= options.clock.wallMs();
-}
-
-/** A sandbox whose time is over stops, with what executes. What can be saved is saved: only `expire` destroys it. */
-async function retire(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
+/** Of a sandbox whose time is over, with what executes, all is saved that can be: only `expire` destroys it. */
+async function reap(context: ManagerContext, sandbox: LiveSandbox, cause: "expired" | "idle"): Promise<void> {
   const lastLook = (): void => {
-    if (!isExpired(context, sandbox)) throw new CalledOff();
+    if (dueFor(context, sandbox) !== cause) throw new CalledOff();
   };
-  await unlessCalledOff((sandbox.durable ? saveFor : dropFor)(context, sandbox, "expired", lastLook));
+  const { durable, facts } = sandbox;
+  const save = cause === "expired" ? durable : facts.flags.enable_idle_timeout_auto_checkpoint;
+  await unlessCalledOff((save ? saveFor : dropFor)(context, sandbox, cause, lastLook));
 }

@@ -91,6 +91,12 @@ export class LiveSandbox {
     if (next === "gone") this.#tellUnheld();
   }
 
+  checkRunning(): void {
+    if (this.#state === "running") return;
+    const details = { state: this.#state };
+    throw new SandboxerError("wrong_state", `The sandbox is ${this.#state}.`, { details });
+  }
+
   /** Aborted when nobody wants the sandbox any more that is still being made. */
   get creation(): AbortSignal {
     return this.#creation.signal;

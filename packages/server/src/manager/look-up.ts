@@ -1,4 +1,4 @@
-import { isSandboxId, type SandboxRecord } from "@sandboxer/protocol";
+import type { SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
 import { describeHead, describeLive, describeOutliving, describeStored } from "./describe.ts";
 import { notFound } from "./not-found.ts";
@@ -16,9 +16,8 @@ export interface SandboxFilter {
 export async function findSandbox(context: ManagerContext, sandboxId: string): Promise<SandboxRecord> {
   const live = context.sandboxes.get(sandboxId);
   if (live !== undefined) return describeLive(context, live);
-  const { durable, records } = context.options;
-  const head = durable === undefined || !isSandboxId(sandboxId) ? undefined : await durable.ownership.read(sandboxId);
-  const record = head === undefined ? await records.get(sandboxId) : undefined;
+  const head = await context.storedHead(sandboxId);
+  const record = head === undefined ? await context.options.records.get(sandboxId) : undefined;
   if (record !== undefined) return describeOutliving(sandboxId, record);
   if (head === undefined) throw notFound(sandboxId);
   return describeStored(context, sandboxId, head);

@@ -4,3 +4,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 export function notFound(sandboxId: string): SandboxerError {
   return new SandboxerError("sandbox_not_found", `There is no sandbox ${JSON.stringify(sandboxId.slice(0, 100))}.`);
 }
+
+export function wasDestroyed(sandboxId: string): SandboxerError {
+  return new SandboxerError("sandbox_destroyed", `The sandbox ${sandboxId} was destroyed.`);
+}

@@ -5,36 +5,10 @@ import { acquireRequest } from "./acquire-request.ts";
 import type { ManagerContext } from "./context.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 import { LiveSandbox, type SandboxFacts } from "./live-sandbox.ts";
+import { noteOutliving } from "./outliving-records.ts";
 import type { SandboxPlan } from "./plan.ts";
 import { storedFacts } from "./stored-facts.ts";
 import { tracked, type VerbOptions } from "./tracked.ts";
-
-/** Whether the provider of a sandbox keeps it when this server ends. */
-export function outlives({ options }: ManagerContext, { backend }: Pick<SandboxFacts, "backend">): boolean {
-  return options.backends.get(backend)?.capabilities.outlivesServer === true;
-}
-
-/** Notes a sandbox that will be there after this server, so that the next one finds it. */
-export async function noteOutliving(context: ManagerContext, facts: SandboxFacts, stopped: boolean): Promise<void> {
-  if (!outlives(context, facts)) return;
-  const record: OutlivingRecord = {
-    backend: facts.backend,
-    spec: { ...facts.spec, labels: { ...facts.labels } },
-    flags: facts.flags,
-    idle_timeout: facts.idleTimeoutMs / 1000,
-    token_hash: facts.tokenHash ?? null,
-    about: facts.about,
-    lineage: facts.lineage,
-    createdAt: facts.createdAt,
-    stopped_at: stopped ? new Date(context.options.clock.wallMs()).toISOString() : null,
-    holder: stopped ? null : context.options.holder,
-  };
-  await context.options.records.put(facts.sandboxId, record);
-}
-
-export async function forgetOutliving(context: ManagerContext, facts: SandboxFacts): Promise<void> {
-  if (outlives(context, facts)) await context.options.records.remove(facts.sandboxId);
-}
 
 /** Takes up a sandbox that an earlier server has left with its provider: it is found again by its id, and started. */
 export async function reviveSandbox(

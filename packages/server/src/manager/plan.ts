@@ -11,6 +11,7 @@ import type { SandboxSpec } from "../backends/backend.ts";
 import { specHash } from "../backends/spec-hash.ts";
 import { applyProfile, type AppliedProfile } from "../profiles/apply-profile.ts";
 import type { ManagerContext } from "./context.ts";
+import { expiresAt } from "./expiry.ts";
 import { placeSandbox } from "./place.ts";
 
 /** What is going to be made: every default decided, nothing done yet. */
@@ -110,9 +111,4 @@ export function checkNeeds(context: ManagerContext, { flags, backend, filesystem
 export function idleTimeoutMs(given: number | string | undefined): number | undefined {
   if (given === undefined) return undefined;
   return typeof given === "number" ? given * 1000 : parseDurationMs(given);
-}
-
-/** The end of a time to live that begins now. */
-export function expiresAt({ options }: ManagerContext, ttl: string | undefined): string | null {
-  return ttl === undefined ? null : new Date(options.clock.wallMs() + parseDurationMs(ttl)).toISOString();
 }

@@ -2,7 +2,7 @@ import { asSandboxerError } from "@sandboxer/protocol";
 import type { Cause, SandboxClient } from "./client.ts";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
-import { noteOutliving, outlives } from "./outliving.ts";
+import { leaveSandbox } from "./outliving-records.ts";
 import { saveAndRelease } from "./save.ts";
 import type { VerbOptions } from "./tracked.ts";
 
@@ -44,18 +44,11 @@ export async function dropFor(
     const { client } = sandbox;
     sandbox.moveTo("destroying");
     client?.notify({ type: "deleting", cause });
-    await context.reported("end of a sandbox", leave(context, sandbox));
+    await context.reported("end of a sandbox", leaveSandbox(context, sandbox));
     if (sandbox.durable) {
       await context.reported("release of a sandbox that was dropped", context.durable.ownership.release(sandbox.id));
     }
     sandbox.moveTo("gone");
     client?.notify({ type: "deleted", cause });
   });
-}
-
-/** One that its provider keeps is stopped, and can be taken up again; any other has its end here. */
-async function leave(context: ManagerContext, { handle, facts }: LiveSandbox): Promise<void> {
-  if (!outlives(context, facts)) return handle.destroy();
-  await handle.stop();
-  await noteOutliving(context, facts, true);
 }

@@ -5,9 +5,8 @@ import type { ManagerContext } from "./context.ts";
 import { discardLostSandbox, watchForEnd } from "./end-of-sandbox.ts";
 import { freezeIfDue } from "./freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
-import { outlives } from "./outliving.ts";
+import { outlives } from "./outliving-records.ts";
 import { runSetup } from "./setup-commands.ts";
-import { notRunning } from "./snapshot.ts";
 import { tracked, type Track, type VerbOptions } from "./tracked.ts";
 
 /**
@@ -40,7 +39,7 @@ export async function recreateSandbox(
 }
 
 function checkFree(sandbox: LiveSandbox): void {
-  if (sandbox.state !== "running") throw notRunning(sandbox);
+  sandbox.checkRunning();
   if (sandbox.client !== undefined) {
     throw new SandboxerError("sandbox_in_use", "A client is attached to the sandbox.");
   }

@@ -9,7 +9,6 @@ import { freezeIfDue } from "./freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { acquireWithState } from "./portable/acquire-with-state.ts";
 import { checkLoadable } from "./portable/loadable.ts";
-import { notRunning } from "./snapshot.ts";
 import { findSnapshot, labelOf } from "./snapshot-source.ts";
 import { tracked, type Track, type VerbOptions } from "./tracked.ts";
 import { withWorkFolder } from "./work-folder.ts";
@@ -63,7 +62,7 @@ function checkCan(context: ManagerContext, { facts }: LiveSandbox): void {
 }
 
 function checkRunning(sandbox: LiveSandbox): void {
-  if (sandbox.state !== "running") throw notRunning(sandbox);
+  sandbox.checkRunning();
 }
 
 async function makeCopy(

@@ -1,8 +1,8 @@
-import { isSandboxId, SandboxerError, type Head } from "@sandboxer/protocol";
+import { SandboxerError, type Head } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
 import { isFrozen, untilThawed, type Patience } from "./freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
-import { notFound } from "./not-found.ts";
+import { notFound, wasDestroyed } from "./not-found.ts";
 
 /** How long a call waits for the thaw of a sandbox that is held still; most are over in less. */
 const PATIENCE_MS = 5_000;
@@ -21,9 +21,7 @@ export async function runningSandbox(
   const sandbox = context.sandboxes.get(sandboxId);
   if (sandbox === undefined) throw await absence(context, sandboxId, epoch);
   checkEpoch(context.options.durable?.ownership.held(sandboxId), epoch);
-  if (sandbox.state !== "running") {
-    throw new SandboxerError("wrong_state", `The sandbox is ${sandbox.state}.`, { details: { state: sandbox.state } });
-  }
+  sandbox.checkRunning();
   if (!isFrozen(context, sandbox)) return sandbox;
   await untilThawed(context, sandbox, { limitMs: PATIENCE_MS, ...patience });
   // It may have been lost in its sleep.
@@ -39,16 +37,14 @@ export function checkEpoch(head: Head | undefined, epoch: number | undefined): v
 
 /** Why a sandbox that is not here cannot be used here. */
 async function absence(context: ManagerContext, sandboxId: string, epoch: number | undefined): Promise<Error> {
-  const { durable } = context.options;
-  const head = durable === undefined || !isSandboxId(sandboxId) ? undefined : await durable.ownership.read(sandboxId);
+  const head = await context.storedHead(sandboxId);
   if (head === undefined && (await context.options.records.get(sandboxId)) !== undefined) return asleep(sandboxId, {});
   if (head === undefined) return notFound(sandboxId);
-  if (head.state === "deleted")
-    return new SandboxerError("sandbox_destroyed", `The sandbox ${sandboxId} was destroyed.`);
+  if (head.state === "deleted") return wasDestroyed(sandboxId);
   checkEpoch(head, epoch);
   const details = { state: "stored", epoch: head.epoch, owner: head.owner };
   if (head.owner === null) return asleep(sandboxId, details);
-  const url = (await durable?.ownership.urlOf(head.owner)) ?? null;
+  const url = (await context.durable.ownership.urlOf(head.owner)) ?? null;
   return new SandboxerError("lease_held", `The server ${url ?? head.owner} has the sandbox, at epoch ${head.epoch}.`, {
     hint: "Send the request there, or move the sandbox here with POST …/resume.",
     details: { ...details, state: "running", url },

@@ -1,8 +1,8 @@
 import type { About, Carried, RestoreRequestBody } from "@sandboxer/protocol";
 import type { StoredSnapshot } from "../checkpoints/snapshot-record.ts";
-import { timeToLive } from "../profiles/apply-profile.ts";
 import type { ManagerContext } from "./context.ts";
 import { createSandbox, type CreatedSandbox } from "./create.ts";
+import { ttlWithin } from "./expiry.ts";
 import { carriedBy, checkCarried } from "./portable/carried.ts";
 import { planOfSnapshot } from "./portable/plan-restore.ts";
 import { findSnapshot, sourceOf } from "./snapshot-source.ts";
@@ -42,13 +42,12 @@ export async function restoreFrom(
   return created;
 }
 
-/** How long a profile lets its sandboxes live holds for these too. A profile that is gone by now says nothing. */
+/** How long a profile lets its sandboxes live holds for these too. */
 export function withinProfile(
-  { options }: ManagerContext,
+  context: ManagerContext,
   profile: string | null,
   body: RestoreRequestBody,
 ): RestoreRequestBody {
-  const found = profile === null ? undefined : options.profiles.find(profile);
-  const ttl = found === undefined ? body.ttl : timeToLive(found, body.ttl).ttl;
+  const ttl = ttlWithin(context, profile, body.ttl);
   return ttl === undefined ? body : { ...body, ttl };
 }

@@ -9,6 +9,7 @@ import { captureWorkspace } from "./portable/capture-workspace.ts";
 import { encodeFileList } from "./snapshot-file-list.ts";
 import { listFiles } from "./snapshot-walk.ts";
 import { tracked, type Track, type VerbOptions } from "./tracked.ts";
+import { inStore } from "./stored-facts.ts";
 import { withWorkFolder } from "./work-folder.ts";
 
 export interface CaptureRequest {
@@ -40,7 +41,7 @@ export async function captureSnapshot(
   const work = { operation, sandboxId: sandbox.id, backend, reason: request.reason } as const;
   const save = (onCaptured: () => void): Promise<SavedSnapshot> =>
     tracked(context, work, options, async (track) => {
-      if (sandbox.state !== "running") throw notRunning(sandbox);
+      sandbox.checkRunning();
       const snapshot = describe(context, sandbox, request, mode);
       options.operation?.concerns({ snapshotId: snapshot.id });
       const saved = await withWorkFolder(context.options.workDirectory, (folder) => {
@@ -81,10 +82,6 @@ async function inTurnUntil<Result>(
   return await promise;
 }
 
-export function notRunning({ state }: LiveSandbox): SandboxerError {
-  return new SandboxerError("wrong_state", `The sandbox is ${state}.`, { details: { state } });
-}
-
 function modeOf(
   { snapshot, filesystemSnapshot, files }: Capabilities,
   wanted: CaptureRequest["mode"],
@@ -119,11 +116,11 @@ function describe(
     created_at: new Date(context.options.clock.wallMs()).toISOString(),
     backend: facts.backend,
     profile: facts.about.profile,
-    spec: { ...facts.spec, labels: facts.labels },
+    spec: inStore(facts).spec,
     key: facts.about.key,
     spec_hash: facts.about.spec_hash,
     flags: { ...facts.flags },
-    idle_timeout: facts.idleTimeoutMs / 1000,
+    idle_timeout: inStore(facts).idle_timeout,
   };
 }
 

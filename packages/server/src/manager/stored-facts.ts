@@ -1,4 +1,4 @@
-import { aboutSchema, SandboxerError, type Head } from "@sandboxer/protocol";
+import { aboutSchema, SandboxerError, type About, type Head } from "@sandboxer/protocol";
 import { z } from "zod";
 import type { Resources, SandboxSpec } from "../backends/backend.ts";
 import type { SandboxFacts } from "./live-sandbox.ts";
@@ -44,6 +44,20 @@ export function storedFacts(sandboxId: string, head: StoredFacts): SandboxFacts 
     about: head.about ?? aboutSchema.parse({}),
     lineage: head.lineage,
     createdAt: head.createdAt,
+  };
+}
+
+/** The other way round: what is written of a sandbox, in its head or its record. */
+export function inStore(facts: SandboxFacts): StoredFacts & { readonly about: About } {
+  return {
+    backend: facts.backend,
+    spec: { ...facts.spec, labels: { ...facts.labels } },
+    flags: { ...facts.flags },
+    idle_timeout: facts.idleTimeoutMs / 1000,
+    token_hash: facts.tokenHash ?? null,
+    about: facts.about,
+    lineage: facts.lineage,
+    createdAt: facts.createdAt,
   };
 }
 

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SandboxRecord } from "@sandboxer/protocol";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { SandboxBackend } from "../../src/backends/backend.ts";
 import { FakeBackend } from "../../src/backends/fake/index.ts";
 import { startTestServer, type TestServer } from "../websocket/support/test-server.ts";
@@ -132,4 +132,15 @@ test("one whose time is over is destroyed by expire, and not woken before", asyn
   expect(expired.body.items.map((item) => item.id)).toEqual([id]);
   expect((await http.call("GET", `/v1/sandboxes/${id}`)).status).toBe(404);
   expect(backend.runningCount).toBe(0);
+});
+
+test("one that ends by itself stays at its provider, and says that it is stopped", async () => {
+  const { serve, backend } = await startProvider();
+  const server = await serve();
+  const http = new HttpClient(server);
+  const { id } = await http.create();
+  const removed = vi.spyOn((await server.manager.running(id)).handle, "destroy");
+  backend.crash(id);
+  await expect.poll(async () => (await http.get(id)).state).toBe("stored");
+  expect(removed).not.toHaveBeenCalled();
 });

@@ -7,7 +7,7 @@ import { destroySandbox } from "../destroy.ts";
 import { destroyById } from "../destroy-by-id.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { listSandboxes } from "../look-up.ts";
-import { captureSnapshot, notRunning } from "../snapshot.ts";
+import { captureSnapshot } from "../snapshot.ts";
 import { removeSnapshot } from "../snapshot-remove.ts";
 import { sourceOf } from "../snapshot-source.ts";
 import type { VerbOptions } from "../tracked.ts";
@@ -53,7 +53,7 @@ function checkCan(context: ManagerContext, sandbox: LiveSandbox, { backend: to, 
       hint: "Name another backend; `sandboxer backends` lists them.",
     });
   }
-  if (sandbox.state !== "running") throw notRunning(sandbox);
+  sandbox.checkRunning();
   if (sandbox.client !== undefined) throw new SandboxerError("sandbox_in_use", "A client is attached to the sandbox.");
   checkLoadable(context, target, { kind: WORKSPACE_KIND, requirements: { portable: {} } });
   const { spec, about } = sandbox.facts;

@@ -39,10 +39,7 @@ export function startProcess(
 ): Promise<ManagedProcess> {
   // A save must see it started, or not at all.
   return sandbox.queue.run(async () => {
-    if (sandbox.state !== "running") {
-      const details = { state: sandbox.state };
-      throw new SandboxerError("wrong_state", `The sandbox is ${sandbox.state}.`, { details });
-    }
+    sandbox.checkRunning();
     if (request.pty !== undefined && !context.backend(sandbox.facts.backend).capabilities.pty) {
       throw new SandboxerError("not_supported", `The backend ${sandbox.facts.backend} has no terminals.`);
     }
