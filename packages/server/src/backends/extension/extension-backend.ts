@@ -83,7 +83,11 @@ export class ExtensionBackend implements SandboxBackend {
 
   /** Undefined where the extension does not say. */
   async estimateCost(request: AcquireRequest): Promise<CostEstimate | undefined> {
-    return this.#extension.estimateCost?.(request);
+    try {
+      return await this.#extension.estimateCost?.(request);
+    } catch (thrown) {
+      throw asExtensionError(this.#extension, thrown);
+    }
   }
 
   /** Sandboxes that outlive the server are let go; the others are removed. */

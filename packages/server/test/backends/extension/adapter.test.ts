@@ -128,6 +128,14 @@ test("an end that the extension tells of is an end for everyone", async () => {
   expect(await errorCode(handle.ping())).toBe("sandbox_failed");
 });
 
+test("whatever the question for a price throws names who failed", async () => {
+  const estimateCost = (): Promise<never> => Promise.reject(new TypeError("no price list"));
+  await expect(new ExtensionBackend(minimal({ estimateCost })).estimateCost(requestFor())).rejects.toMatchObject({
+    code: "backend_unavailable",
+    message: "The backend minimal failed: no price list",
+  });
+});
+
 test("the stub: records for snapshots, fresh endpoints, prices from the placement", async () => {
   const extension = new SaasStubExtension();
   const backend = new ExtensionBackend(extension);
