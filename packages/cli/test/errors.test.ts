@@ -51,6 +51,15 @@ test.each([
   if (argv.at(-1) !== "--port") expect(JSON.parse(json.out())).toMatchObject({ error: { code: "bad_request" } });
 });
 
+test.each([["gc", "--store", "/nonexistent"], ["doctor"], ["keys", "list"], ["config"]])(
+  "%s starts no server, so that it need not have keys for its address",
+  async (...argv) => {
+    const io = fakeIo({ SANDBOXER_HOST: "0.0.0.0", SANDBOXER_DATA_DIRECTORY: "/nonexistent" });
+    await runProgram(argv, io);
+    expect(io.err()).not.toContain("without keys");
+  },
+);
+
 test("--help is no error", async () => {
   const io = fakeIo();
   expect(await runProgram(["serve", "--help"], io)).toBe(0);

@@ -16,7 +16,8 @@ export function doctorCommand(io: Io, setExitCode: (code: number) => void): Comm
     .option("--json", "for programs");
   addSettingFlags(command, ["store", "platform", "runscPath", "dataDirectory", "cacheDirectory"]);
   return command.action(async (options: Record<string, unknown>) => {
-    const config = parseConfig({ flags: readSettingFlags(options), env: io.env, homeDirectory: io.homeDirectory });
+    const flags = readSettingFlags(options);
+    const config = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory, serving: false });
     const { cacheDirectory, dataDirectory, searchPath, runscPath, platform, store } = config;
     const checks = await runChecks({ cacheDirectory, dataDirectory, searchPath, runscPath, platform, store });
     const ok = isHealthy(checks);

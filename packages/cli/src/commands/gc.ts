@@ -19,7 +19,8 @@ export function gcCommand(io: Io): Command {
     .option("--json", "for programs: every object by its key");
   addSettingFlags(command, ["store", "dataDirectory"]);
   return command.action(async (options: Record<string, unknown>) => {
-    const config = parseConfig({ flags: readSettingFlags(options), env: io.env, homeDirectory: io.homeDirectory });
+    const flags = readSettingFlags(options);
+    const config = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory, serving: false });
     const { store } = config;
     if (store === undefined) {
       throw new SandboxerError("bad_request", "No store is given.", {

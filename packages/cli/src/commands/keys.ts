@@ -84,9 +84,8 @@ function revokeCommand(io: Io): Command {
 }
 
 async function openKeyFile(io: Io, options: object): Promise<KeyFile> {
-  // Where a server listens is of no matter here: a key may be what it waits for.
-  const flags = { ...readSettingFlags({ ...options }), host: "127.0.0.1" };
-  const { dataDirectory } = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory });
+  const flags = readSettingFlags({ ...options });
+  const { dataDirectory } = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory, serving: false });
   const { KeyFile: File } = await import("@sandboxer/server/keys");
   return new File(dataDirectory);
 }

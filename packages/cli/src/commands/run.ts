@@ -2,8 +2,7 @@ import { defineCommand } from "../define-command.ts";
 import { makeSandbox } from "../make-sandbox.ts";
 import { addExecOptions, readExecOptions } from "../options/exec.ts";
 import { addCreateOptions } from "../options/sandbox.ts";
-
-const INTERRUPTED = 130;
+import { INTERRUPTED } from "../stop-signals.ts";
 
 export const runCommand = defineCommand({
   arguments: "[command...]",

@@ -24,7 +24,8 @@ export function setupCommand(io: Io): Command {
   addSettingFlags(command, ["platform", "runscPath", "cacheDirectory"]);
   return command.action(async (options: Record<string, unknown>) => {
     const json = options["json"] === true;
-    const config = parseConfig({ flags: readSettingFlags(options), env: io.env, homeDirectory: io.homeDirectory });
+    const flags = readSettingFlags(options);
+    const config = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory, serving: false });
     exitOnSignal(io);
     const given = contextOf(config, json ? stepJsonPrinter(io) : stepPrinter(io));
     const newest = options["newest"] === true ? await withSetupLock(given, () => buildNewestEngine(given)) : undefined;

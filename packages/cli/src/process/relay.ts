@@ -1,6 +1,7 @@
 import type { SandboxProcess } from "@sandboxer/client";
 import { SandboxerError } from "@sandboxer/protocol/errors";
 import type { Io, Terminal } from "../io.ts";
+import { onStopRequests } from "../stop-signals.ts";
 import { DetachKeys } from "../terminal/detach-keys.ts";
 import type { ProcessEnd } from "./exit-code.ts";
 
@@ -16,9 +17,6 @@ export interface RelayOptions {
 
 /** Undefined: the person left it running. */
 export type RelayEnd = ProcessEnd | undefined;
-
-/** Ctrl-C ends the program; a second one within this time counts as the same. */
-const SAME_REQUEST_MS = 200;
 
 /**
  * Makes a process in a sandbox look like one that runs here: its output is ours, our stdin, our terminal's size and our
@@ -85,14 +83,7 @@ async function sendStdin(io: Io, process: SandboxProcess, options: RelayOptions,
 
 /** Without a terminal, Ctrl-C reaches us and not the program: the first is passed on, the second gives up. */
 function forwardInterrupts(io: Io, process: SandboxProcess, giveUp: (signal: string) => void): () => void {
-  let firstMs: number | undefined;
-  return io.onStopSignal((signal) => {
-    const nowMs = performance.now();
-    if (firstMs === undefined) {
-      firstMs = nowMs;
-      void process.kill(signal === "SIGINT" ? "SIGINT" : "SIGTERM").catch(() => {});
-    } else if (nowMs - firstMs > SAME_REQUEST_MS) {
-      giveUp(signal);
-    }
-  });
+  const passOn = (signal: string): void =>
+    void process.kill(signal === "SIGINT" ? "SIGINT" : "SIGTERM").catch(() => {});
+  return onStopRequests(io, passOn, giveUp);
 }
