@@ -1,14 +1,15 @@
-import { ROUTES } from "@sandboxer/protocol";
+import { type RouteName, ROUTES } from "@sandboxer/protocol";
 import { outcomeOf, type AuditEntry, type AuditLog } from "../access/audit-log.ts";
-import type { ApiOptions } from "./api.ts";
+import type { OnMutation } from "./begin-call.ts";
+import { routeSubject } from "./route-subject.ts";
 
 type Subject = Pick<AuditEntry, "sandboxId" | "snapshotId" | "epoch">;
 
 /** Leaves a line in the audit log for each call that may have changed something, and for each sandbox that it made or ended. */
-export function mutationAudit(audit: AuditLog): ApiOptions["onMutation"] {
+export function mutationAudit(audit: AuditLog): OnMutation {
   return (name, call, { answer, error, epoch, operation }) => {
     const { principal: who, address } = call.caller;
-    const subject = subjectOf(ROUTES[name].path, idOf(call.params), idOf(answer));
+    const subject = subjectOf(name, call.params, idOf(answer));
     // Of the ownership under which it was done; what is new has it only afterwards.
     const known = epoch ?? (error === undefined ? (call.epoch ?? epochOf(answer)) : undefined);
     audit.record({ who, what: name, ...subject, epoch: known, ...outcomeOf(error), address });
@@ -18,11 +19,12 @@ export function mutationAudit(audit: AuditLog): ApiOptions["onMutation"] {
   };
 }
 
-/** What a path is about; a path without an id makes what it answers with. */
-function subjectOf(path: string, asked: string | undefined, made: string | undefined): Subject {
-  const isRestore = path.endsWith("/restore");
-  if (path.startsWith("/v1/snapshots/")) return { snapshotId: asked, ...(isRestore ? { sandboxId: made } : {}) };
-  return { sandboxId: asked ?? made, ...(path.endsWith("/snapshot") ? { snapshotId: made } : {}) };
+/** What the path names, and what was made; a path without an id makes a sandbox. */
+function subjectOf(name: RouteName, params: unknown, made: string | undefined): Subject {
+  const asked: Subject = routeSubject(ROUTES[name], params);
+  if (name === "createSnapshot") return { ...asked, snapshotId: made };
+  if (name === "restoreSnapshot" || asked.snapshotId === undefined) return { sandboxId: made, ...asked };
+  return asked;
 }
 
 /** The sandboxes that are new, besides the subject. */

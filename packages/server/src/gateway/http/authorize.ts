@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { ROUTES, type Route } from "@sandboxer/protocol";
+import { type Route, type RouteName, ROUTES } from "@sandboxer/protocol";
 import type { AccessGate } from "../access/access-gate.ts";
 import { Actor } from "../access/actor.ts";
 import type { AuditLog } from "../access/audit-log.ts";
@@ -8,21 +8,18 @@ import { accessRequest, shownCredential } from "../access/shown-credential.ts";
 import type { Caller } from "./handler.ts";
 
 /** Decides who calls and whether they may, before anything of the request is looked at. */
-export function authorizer(gate: AccessGate, audit: AuditLog): (request: IncomingMessage, route: Route) => Caller {
-  return (message, route) => {
+export function authorizer(gate: AccessGate, audit: AuditLog): (request: IncomingMessage, name: RouteName) => Caller {
+  return (message, name) => {
+    const route: Route = ROUTES[name];
     const request = accessRequest(message);
     const address = request.remoteAddress;
     const principal = gate.admit(request);
     if (route.method === "GET") requireScope(principal, route.scope);
-    else new Actor(principal, audit, address).require(route.scope, nameOf(route));
+    else new Actor(principal, audit, address).require(route.scope, name);
     const scope = principal.scopes.at(-1) ?? route.scope;
     const shown = shownCredential(request);
     // However the key came.
     const authorization = shown?.kind === "key" ? `Bearer ${shown.text}` : undefined;
     return { principal, id: principal.id, scope, address, authorization };
   };
-}
-
-function nameOf(route: Route): string {
-  return Object.entries<Route>(ROUTES).find(([, each]) => each === route)?.[0] ?? route.path;
 }

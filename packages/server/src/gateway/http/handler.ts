@@ -64,7 +64,7 @@ export type Handler<R extends Route> = (call: Call<R>) => Promise<ResponseOf<R> 
 
 /** What stands behind the routes. */
 export interface Service {
-  readonly handlers: Partial<Handlers>;
+  readonly handlers: Handlers;
   openOperation(kind: OperationKind, subject: OperationSubject, callerId: string): Operation;
   /** Of this server's ownership of a sandbox; undefined: it has none. */
   epochOf(sandboxId: string): number | undefined;

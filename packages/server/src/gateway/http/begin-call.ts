@@ -1,0 +1,81 @@
+import { type Route, type RouteName, ROUTES } from "@sandboxer/protocol";
+import type { Operation } from "../../manager/operations/operation.ts";
+import type { Call, Handler, Service } from "./handler.ts";
+import { IdempotentCalls } from "./idempotency.ts";
+import { routeSubject } from "./route-subject.ts";
+
+/** A call that is under way. */
+export interface Begun {
+  /** Its record, for routes that have one; ends with the call. */
+  readonly operation: Operation | undefined;
+  readonly result: Promise<unknown>;
+}
+
+/** How a call ended. */
+export interface Outcome {
+  readonly answer?: unknown;
+  readonly error?: unknown;
+  /** Of the sandbox that the path names, before the call, if it was owned here. */
+  readonly epoch?: number | undefined;
+  readonly operation?: Operation | undefined;
+}
+
+/** Told of the end of every call that may have changed something. */
+export type OnMutation = (name: RouteName, call: Call<Route>, outcome: Outcome) => void;
+
+export type BeginCall = (service: Service, name: RouteName, call: Call<Route>) => Begun;
+
+/**
+ * Begins calls. One that changes something is begun once for each `Idempotency-Key` and told of at its end; a repeated one
+ * has what the first one has, its operation too, and is not told of again.
+ */
+export function callBeginner(onMutation: OnMutation): BeginCall {
+  const calls = new IdempotentCalls<Begun>(() => performance.now());
+  return (service, name, call) => {
+    const route: Route = ROUTES[name];
+    if (route.method === "GET") return perform(service, name, call);
+    const { sandboxId } = routeSubject(route, call.params);
+    const epoch = sandboxId === undefined ? undefined : service.epochOf(sandboxId);
+    const failed = (error: unknown, operation?: Operation): never => {
+      onMutation(name, call, { error, epoch, operation });
+      throw error;
+    };
+    const performAndTell = (): Begun => {
+      const { operation, result } = perform(service, name, call);
+      const told = result.then(
+        (answer) => (onMutation(name, call, { answer, epoch, operation }), answer),
+        (error: unknown) => failed(error, operation),
+      );
+      return { operation, result: told };
+    };
+    const { idempotencyKey: key, caller, params, query, body } = call;
+    if (key === undefined || route.idempotent !== true || route.rememberedBySandbox === true) return performAndTell();
+    try {
+      return calls.once([caller.id, name, key], { params, query, body }, performAndTell);
+    } catch (error) {
+      return failed(error);
+    }
+  };
+}
+
+/** Opens the operation, if the route has one, and lets the handler work. */
+function perform(service: Service, name: RouteName, call: Call<Route>): Begun {
+  const route: Route = ROUTES[name];
+  const handler = service.handlers[name] as Handler<Route>;
+  if (route.operation === undefined) return { operation: undefined, result: carryOut(handler, call) };
+  const operation = service.openOperation(route.operation, routeSubject(route, call.params), call.caller.id);
+  return { operation, result: carryOut(handler, { ...call, options: { operation } }) };
+}
+
+/** The operation ends with the handler. */
+async function carryOut(handler: Handler<Route>, call: Call<Route>): Promise<unknown> {
+  const { operation } = call.options;
+  try {
+    const result = await handler(call);
+    operation?.finish({ result });
+    return result;
+  } catch (error) {
+    operation?.finish({ error });
+    throw error;
+  }
+}

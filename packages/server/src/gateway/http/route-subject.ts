@@ -1,0 +1,9 @@
+import type { Route } from "@sandboxer/protocol";
+import type { OperationSubject } from "../../manager/operations/operation.ts";
+
+/** What a call's path names; nothing for a path without an id. */
+export function routeSubject({ path }: Route, params: unknown): OperationSubject {
+  const { id } = (params ?? {}) as { readonly id?: string };
+  if (id === undefined) return {};
+  return path.startsWith("/v1/snapshots/") ? { snapshotId: id } : { sandboxId: id };
+}
