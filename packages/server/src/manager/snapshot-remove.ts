@@ -1,17 +1,15 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import { snapshotNotFound } from "../checkpoints/snapshot-library.ts";
 import type { SnapshotKind } from "../backends/backend.ts";
 import type { StoredSnapshot } from "../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "./context.ts";
 import { readDescendants } from "./lineage.ts";
+import { findSnapshot } from "./snapshot-source.ts";
 
 /** Removes a snapshot and its data; refused while a sandbox that lives, or has no other state, began with it. */
 export async function removeSnapshot(context: ManagerContext, idOrName: string): Promise<void> {
-  const { snapshots } = context;
-  const snapshot = await snapshots.get(idOrName);
-  if (snapshot === undefined) throw snapshotNotFound(idOrName);
+  const snapshot = await findSnapshot(context, idOrName);
   const { id, name, sandbox_id: sandboxId } = snapshot;
-  await snapshots.remove(id, async () => {
+  await context.snapshots.remove(id, async () => {
     const dependants = ((await readDescendants(context)).get(id) ?? []).filter(({ needs }) => needs !== undefined);
     if (dependants.length === 0) return;
     const words = dependants.map((each) => `${each.name ?? each.sandboxId} (${each.needs})`);

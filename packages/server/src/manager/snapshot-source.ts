@@ -13,9 +13,7 @@ export function sourceOf(context: ManagerContext, snapshot: StoredSnapshot, name
     check: (backend) => void checkLoadable(context, backend, labelOf(snapshot)),
     lineage: { sandbox_id, checkpoint: null, filesystem_snapshot: name ?? null, snapshot: id },
     load: (folder, options) => context.snapshots.load(id, folder, options),
-    confirm: async () => {
-      if ((await context.snapshots.get(id)) === undefined) throw snapshotNotFound(id);
-    },
+    confirm: async () => void (await findSnapshot(context, id)),
   };
 }
 

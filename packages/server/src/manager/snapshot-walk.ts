@@ -22,7 +22,7 @@ export async function listFiles(files: SandboxFiles, clock: Clock): Promise<File
   const writable = await Promise.all(
     ROOTS_IF_WRITABLE.map(async (root) => ((await isWritable(files, root)) ? [root] : [])),
   );
-  let folders: string[] = [...ROOTS, ...writable.flat()];
+  const folders = [...ROOTS, ...writable.flat()];
   let truncated = false;
   while (folders.length > 0 && !truncated) {
     const batch = folders.splice(0, FOLDERS_AT_ONCE);

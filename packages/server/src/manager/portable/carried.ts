@@ -111,14 +111,11 @@ async function readableList({ snapshots }: ManagerContext, id: string): Promise<
   return encoded && (await decodeFileList(encoded).catch(() => undefined));
 }
 
-function notesOn(
-  { requirements, flags, backend: from, kind }: StoredSnapshot,
-  to: SandboxBackend,
-  plan: SandboxPlan,
-): string[] {
+function notesOn(snapshot: StoredSnapshot, to: SandboxBackend, plan: SandboxPlan): string[] {
+  const { requirements, flags, backend: from, kind } = snapshot;
   const portable = portableSchema.safeParse(requirements?.["portable"]);
   const notes: string[] = [];
-  if (kind === WORKSPACE_KIND && loadWay(to, { kind, requirements: requirements ?? {} }) === "unpacked") {
+  if (kind === WORKSPACE_KIND && loadWay(to, labelOf(snapshot)) === "unpacked") {
     notes.push("What was changed outside of the workspace is not carried.", "Extended attributes are not carried.");
     if (to.name !== from && plan.spec.image !== undefined)
       notes.push(`Its image is asked of ${to.name}: ${plan.spec.image}.`);

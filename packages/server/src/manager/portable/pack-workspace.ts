@@ -76,18 +76,22 @@ async function* packFile(
     });
   }
   const content = source.files.read(path, { length: sizeBytes })[Symbol.asyncIterator]();
-  const first = sizeBytes === 0 ? undefined : await unlessGone(source, path, () => content.next());
-  if (first === undefined && sizeBytes > 0) return;
-  tally.files += 1;
-  tally.bytes += sizeBytes;
-  yield header(source, name, entry);
   let left = sizeBytes;
-  for (let next = first; next !== undefined && next.done !== true && left > 0; next = await content.next()) {
-    const data = next.value.subarray(0, left);
-    left -= data.length;
-    yield data;
+  try {
+    const first = sizeBytes === 0 ? undefined : await unlessGone(source, path, () => content.next());
+    if (first === undefined && sizeBytes > 0) return;
+    tally.files += 1;
+    tally.bytes += sizeBytes;
+    yield header(source, name, entry);
+    for (let next = first; next !== undefined && next.done !== true && left > 0; next = await content.next()) {
+      const data = next.value.subarray(0, left);
+      left -= data.length;
+      yield data;
+    }
+  } finally {
+    // Also when whoever packs it has given up: some backends have a process for each file that is read.
+    await content.return?.();
   }
-  await content.return?.();
   for (; left > 0; left -= Math.min(left, ZEROS.length)) yield ZEROS.subarray(0, Math.min(left, ZEROS.length));
   yield tarPadding(sizeBytes);
 }

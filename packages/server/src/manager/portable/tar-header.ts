@@ -1,7 +1,7 @@
 const BLOCK_BYTES = 512;
 const NAME_BYTES = 100;
 const LINK_BYTES = 100;
-/** The largest number that twelve places hold in octal, with a space after it. */
+/** The largest numbers that so many places hold in octal, with a NUL after them. */
 const MAX_OCTAL_12 = 0o77777777777;
 const MAX_OCTAL_8 = 0o7777777;
 const TYPES = { file: "0", symlink: "2", folder: "5" } as const;
@@ -71,7 +71,6 @@ function putNumber(header: Buffer, offset: number, length: 8 | 12, value: number
     header.write(`${value.toString(8).padStart(length - 1, "0")}\0`, offset, "latin1");
     return;
   }
-  header[offset] = 0x80;
   header.writeBigUInt64BE(BigInt(value), offset + length - 8);
-  if (length === 8) header[offset] = 0x80;
+  header[offset] = 0x80;
 }

@@ -4,12 +4,13 @@ import { codePathOf } from "../interpreters.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { Stopwatch } from "../stopwatch.ts";
 import type { ProcessHooks } from "./managed-process.ts";
+import type { ProcessTraits } from "./process-key.ts";
 
 /** What a process of a sandbox needs of its surroundings. */
-export function hooksFor(context: ManagerContext, sandbox: LiveSandbox): (id: string) => ProcessHooks {
+export function hooksFor(context: ManagerContext, sandbox: LiveSandbox): (traits: ProcessTraits) => ProcessHooks {
   const { clock, observer } = context.options;
   const { handle } = sandbox;
-  return (id) => {
+  return ({ id, codeFile }) => {
     const stopwatch = new Stopwatch(clock);
     return {
       hold: () => untilThawed(context, sandbox),
@@ -19,9 +20,7 @@ export function hooksFor(context: ManagerContext, sandbox: LiveSandbox): (id: st
         const { id: sandboxId, facts } = sandbox;
         const { elapsedMs } = stopwatch;
         observer.operation({ operation: "execute", sandboxId, backend: facts.backend, elapsedMs, outcome });
-        if (outcome === "ok" && sandbox.processes.find(id)?.traits.codeFile === true) {
-          handle.files.remove(codePathOf(id)).catch(() => {});
-        }
+        if (outcome === "ok" && codeFile) handle.files.remove(codePathOf(id)).catch(() => {});
       },
     };
   };

@@ -1,6 +1,6 @@
 import type { SandboxProcess } from "../../backends/backend.ts";
 import { ManagedProcess, type ProcessHooks } from "./managed-process.ts";
-import { parseProcessKey } from "./process-key.ts";
+import { parseProcessKey, type ProcessTraits } from "./process-key.ts";
 
 /** Of the processes that have ended and that nobody waits for, so many are remembered, with so much output. */
 const MAX_ENDED = 64;
@@ -39,19 +39,19 @@ export class SandboxProcesses {
   }
 
   /** Learns what the sandbox has: those that are new here are taken on, those that are gone are forgotten. */
-  sync(present: readonly SandboxProcess[], hooksOf: (id: string) => ProcessHooks): void {
+  sync(present: readonly SandboxProcess[], hooksOf: (traits: ProcessTraits) => ProcessHooks): void {
     const still = new Set(present);
     for (const process of this.#known.keys()) if (!still.has(process)) this.#known.delete(process);
     for (const process of present) this.take(process, hooksOf);
   }
 
   /** Undefined for a process that was started otherwise. */
-  take(process: SandboxProcess, hooksOf: (id: string) => ProcessHooks): ManagedProcess | undefined {
+  take(process: SandboxProcess, hooksOf: (traits: ProcessTraits) => ProcessHooks): ManagedProcess | undefined {
     const known = this.#known.get(process);
     if (known !== undefined) return known;
     const traits = parseProcessKey(process.key);
     if (traits === undefined) return undefined;
-    const managed = new ManagedProcess(process, traits, hooksOf(traits.id));
+    const managed = new ManagedProcess(process, traits, hooksOf(traits));
     this.#known.set(process, managed);
     return managed;
   }

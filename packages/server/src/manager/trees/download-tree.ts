@@ -104,10 +104,15 @@ class TreeWriter {
       }
     };
     let left = sizeBytes;
-    for (let next: IteratorResult<Uint8Array> = first; next.done !== true && left > 0; next = await content.next()) {
-      const data = next.value.subarray(0, left);
-      left -= data.length;
-      await write(data);
+    try {
+      for (let next: IteratorResult<Uint8Array> = first; next.done !== true && left > 0; next = await content.next()) {
+        const data = next.value.subarray(0, left);
+        left -= data.length;
+        await write(data);
+      }
+    } finally {
+      // Also when the client has gone: some backends have a process for each file that is read.
+      await content.return?.();
     }
     for (; left > 0; left -= Math.min(left, ZEROS.length)) await write(ZEROS.subarray(0, Math.min(left, ZEROS.length)));
     sink.end(undefined);

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import { pack } from "tar-stream";
 import { describe, expect, test } from "vitest";
+import { eventually } from "../../websocket/support/eventually.ts";
 import { startTestServer } from "../../websocket/support/test-server.ts";
 import { FilesClient, readTar, tarOf, type TarEntry } from "./support.ts";
 
@@ -164,10 +165,22 @@ test("a client that goes away in the middle of a download leaves nothing open", 
   const box = await FilesClient.create(server);
   await box.write("/workspace/big", randomBytes(20_000_000));
   const sandbox = await server.manager.running(box.id);
+  const { files } = sandbox.handle;
+  const read = files.read.bind(files);
+  let open = 0;
+  files.read = async function* (...given) {
+    open += 1;
+    try {
+      yield* read(...given);
+    } finally {
+      open -= 1;
+    }
+  };
   const gone = new AbortController();
   const response = await fetch(`${box.url}/tree?path=/workspace`, { signal: gone.signal });
   await response.body?.getReader().read();
-  expect(sandbox.isIdle(Number.MAX_SAFE_INTEGER)).toBe(false);
+  expect([sandbox.isIdle(Number.MAX_SAFE_INTEGER), open]).toEqual([false, 1]);
   gone.abort();
-  while (!sandbox.isIdle(Number.MAX_SAFE_INTEGER)) await new Promise((resolve) => setTimeout(resolve, 5));
+  await eventually("it is idle", () => sandbox.isIdle(Number.MAX_SAFE_INTEGER));
+  await eventually("the file is closed", () => open === 0);
 });

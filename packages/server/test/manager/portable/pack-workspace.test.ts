@@ -129,3 +129,21 @@ test("numbers that octal cannot hold are written in binary, as tar reads them", 
   );
   expect(listed.stdout).toMatch(/4000000000\/3000000 +9663676416/);
 });
+
+test("a file that is being read is closed when whoever packs gives up", async () => {
+  const files = filesOf({ "/w": { kind: "folder" }, "/w/a": { content: "12" } });
+  let closed = false;
+  files.read = async function* () {
+    try {
+      yield Buffer.from("1");
+      yield Buffer.from("2");
+    } finally {
+      closed = true;
+    }
+  };
+  const tally = { files: 0, folders: 0, links: 0, bytes: 0, leftOut: 0 };
+  for await (const piece of packWorkspace({ files, names: "latin1", folder: "/w", maxBytes: 100 }, tally)) {
+    if (piece.length === 1) break;
+  }
+  expect([tally.files, closed]).toEqual([1, true]);
+});
