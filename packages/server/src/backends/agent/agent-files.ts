@@ -39,7 +39,7 @@ export class AgentFiles implements RawFiles {
   }
 
   async stat(path: string): Promise<AgentFileEntry> {
-    return this.#connection.ask(Request.fileStat, this.#start().string(checked(path), this.#names), (reply) =>
+    return this.#connection.ask(Request.fileStat, this.#start().string(checked(path)), (reply) =>
       readEntry(reply, this.#names),
     );
   }
@@ -47,7 +47,7 @@ export class AgentFiles implements RawFiles {
   async list(path: string): Promise<readonly AgentFileEntry[]> {
     const entries: AgentFileEntry[] = [];
     for (let more = true; more;) {
-      const payload = this.#start().u32(entries.length).string(checked(path), this.#names);
+      const payload = this.#start().u32(entries.length).string(checked(path));
       const page = await this.#connection.ask(Request.fileList, payload, (reply) => readPage(reply, this.#names));
       for (const entry of page.entries) entries.push(entry);
       more = page.more;
@@ -62,7 +62,7 @@ export class AgentFiles implements RawFiles {
     const end = options.length === undefined ? Number.POSITIVE_INFINITY : offset + options.length;
     while (offset < end) {
       const length = Math.min(CHUNK_BYTES, end - offset);
-      const payload = this.#start().u64(offset).u32(length).string(checked(path), this.#names);
+      const payload = this.#start().u64(offset).u32(length).string(checked(path));
       const data = await this.#connection.ask(Request.fileRead, payload, (reply) => readContent(reply, length));
       if (data.length === 0) return;
       offset += data.length;
@@ -80,10 +80,7 @@ export class AgentFiles implements RawFiles {
       const payload = this.#start()
         .u8(flags)
         .u32(options.mode ?? 0o644);
-      await this.#connection.request(
-        Request.fileWrite,
-        payload.u64(offset).string(checked(path), this.#names).bytes(data),
-      );
+      await this.#connection.request(Request.fileWrite, payload.u64(offset).string(checked(path)).bytes(data));
       offset += data.length;
     };
     await put(new Uint8Array(), WriteFlag.create | WriteFlag.truncate);
@@ -98,28 +95,22 @@ export class AgentFiles implements RawFiles {
     const payload = this.#start()
       .u8(options.parents === true ? 1 : 0)
       .u32(options.mode ?? 0o755);
-    await this.#connection.request(Request.fileMakeFolder, payload.string(checked(path), this.#names));
+    await this.#connection.request(Request.fileMakeFolder, payload.string(checked(path)));
   }
 
   async remove(path: string, options: { recursive?: boolean } = {}): Promise<void> {
     const payload = this.#start()
       .u8(options.recursive === true ? 1 : 0)
-      .string(checked(path), this.#names);
+      .string(checked(path));
     await this.#connection.request(Request.fileRemove, payload, { timeoutMs: 300_000 });
   }
 
   async rename(from: string, to: string): Promise<void> {
-    await this.#connection.request(
-      Request.fileRename,
-      this.#start().string(checked(from), this.#names).string(checked(to), this.#names),
-    );
+    await this.#connection.request(Request.fileRename, this.#start().string(checked(from)).string(checked(to)));
   }
 
   async makeSymlink(target: string, path: string): Promise<void> {
-    await this.#connection.request(
-      Request.fileSymlink,
-      this.#start().string(target, this.#names).string(checked(path), this.#names),
-    );
+    await this.#connection.request(Request.fileSymlink, this.#start().string(target).string(checked(path)));
   }
 
   async set(path: string, attributes: FileAttributes): Promise<void> {
@@ -134,11 +125,11 @@ export class AgentFiles implements RawFiles {
       .u32(attributes.owner?.uid ?? 0)
       .u32(attributes.owner?.gid ?? 0)
       .i64(attributes.modifiedNs ?? 0n);
-    await this.#connection.request(Request.fileSet, payload.string(checked(path), this.#names));
+    await this.#connection.request(Request.fileSet, payload.string(checked(path)));
   }
 
   #start(): PayloadWriter {
-    return new PayloadWriter().u8(this.#asRoot);
+    return new PayloadWriter(this.#names).u8(this.#asRoot);
   }
 }
 

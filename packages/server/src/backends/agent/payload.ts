@@ -5,7 +5,12 @@ export type StringEncoding = "utf8" | "latin1";
 
 /** Builds the payload of a frame; field order is that of agent/PROTOCOL.md. */
 export class PayloadWriter {
+  readonly #strings: StringEncoding;
   #parts: Buffer[] = [];
+
+  constructor(strings: StringEncoding = "utf8") {
+    this.#strings = strings;
+  }
 
   u8(value: number): this {
     this.#parts.push(Buffer.of(value));
@@ -40,8 +45,8 @@ export class PayloadWriter {
     return this;
   }
 
-  string(value: string, encoding: StringEncoding = "utf8"): this {
-    const bytes = Buffer.from(value, encoding);
+  string(value: string): this {
+    const bytes = Buffer.from(value, this.#strings);
     return this.u32(bytes.length).bytes(bytes);
   }
 

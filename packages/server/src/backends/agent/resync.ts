@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
 import { PassThrough } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
+import { unlessAborted } from "../../support/unless-aborted.ts";
 import { encodeFrame } from "./frame-decoder.ts";
 import { Reply, Request } from "./frame-types.ts";
 
@@ -28,13 +29,11 @@ export async function resync(
   const following = new PassThrough();
   const found = Promise.withResolvers<void>();
   const giveUp = (): void => found.reject(notFollowing(`it did not answer within ${options.timeoutMs} ms`));
-  const onAbort = (): void => found.reject(options.signal?.reason as Error);
   const onGone = (): void => {
     following.end();
     found.reject(notFollowing("it has ended"));
   };
   const timer = setTimeout(giveUp, options.timeoutMs);
-  options.signal?.addEventListener("abort", onAbort, { once: true });
   const marker = encodeFrame(Reply.resynced, 0, Buffer.from(token));
   let before: Buffer | undefined = Buffer.alloc(0);
   output.on("data", (chunk: Buffer) => {
@@ -55,12 +54,10 @@ export async function resync(
   for (const event of ["end", "error", "close"]) output.on(event, onGone);
   input.write(encodeFrame(Request.resync, 0, Buffer.from(token)));
   try {
-    options.signal?.throwIfAborted();
-    await found.promise;
+    await unlessAborted(found.promise, options.signal);
     return following;
   } finally {
     clearTimeout(timer);
-    options.signal?.removeEventListener("abort", onAbort);
   }
 }
 

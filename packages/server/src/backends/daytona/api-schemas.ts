@@ -13,7 +13,6 @@ export const sandboxSchema = z.object({
   updatedAt: z.string().optional(),
   lastActivityAt: z.string().nullish(),
   organizationId: z.string().optional(),
-  sandboxClass: z.string().optional(),
   toolboxProxyUrl: z.string().nullish(),
 });
 

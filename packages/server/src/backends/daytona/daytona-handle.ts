@@ -14,8 +14,7 @@ import type {
   SnapshotPayload,
 } from "../backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
-import { SerialQueue } from "../../support/serial-queue.ts";
-import { PauseGate } from "../extension/pause-gate.ts";
+import { SandboxLife } from "../extension/sandbox-life.ts";
 import type { DaytonaSandbox } from "./api-schemas.ts";
 import type { DaytonaApi } from "./daytona-api.ts";
 import type { DaytonaConnection } from "./daytona-connection.ts";
@@ -46,26 +45,24 @@ export class DaytonaHandle implements SandboxHandle {
   readonly ended: Promise<SandboxEnd>;
   readonly files: SandboxFiles;
   readonly #parts: HandleParts;
-  readonly #gate = new PauseGate();
-  readonly #changes = new SerialQueue();
+  readonly #life: SandboxLife;
   readonly #processes: Processes;
-  readonly #ending = Promise.withResolvers<SandboxEnd>();
   readonly #over = new AbortController();
   #interior: Interior | undefined;
-  #end: SandboxEnd | undefined;
   #removed = false;
 
   constructor(parts: HandleParts) {
     this.#parts = parts;
     this.sandboxId = parts.request.sandboxId;
     this.vendorId = parts.sandbox.id;
-    this.ended = this.#ending.promise;
+    this.#life = new SandboxLife({ pause: () => this.#pause(), resume: () => signalEverything(parts.toolbox, "CONT") });
+    this.ended = this.#life.ended;
     this.#processes = new Processes(parts.toolbox, parts.connection.clock, {
-      ready: () => this.#ready(),
-      failure: () => this.#failure(),
+      ready: () => this.#life.ready(),
+      failure: () => this.#life.failure(),
     });
     this.files = new DaytonaFiles(parts.toolbox.files, async () => {
-      await this.#ready();
+      await this.#life.ready();
       return (await this.#inside()).shellFiles;
     });
     void watchSandbox(parts.waiter, this.vendorId, this.#over.signal).then((end) => end && this.#finish(end));
@@ -83,22 +80,22 @@ export class DaytonaHandle implements SandboxHandle {
   }
 
   async exec(command: ExecCommand): Promise<SandboxProcess> {
-    await this.#ready();
+    await this.#life.ready();
     return this.#processes.start(command, await this.#inside(), this.#parts.request.spec.env);
   }
 
   async processes(): Promise<readonly SandboxProcess[]> {
-    await this.#ready();
+    await this.#life.ready();
     return this.#processes.list();
   }
 
   async processTable(): Promise<readonly ProcessTableEntry[]> {
-    await this.#ready();
+    await this.#life.ready();
     return processTableOf(this.#parts.toolbox);
   }
 
   async connect(): Promise<SandboxConnection> {
-    await this.#ready();
+    await this.#life.ready();
     throw new SandboxerError("not_supported", "The backend daytona has no connections to ports inside.");
   }
 
@@ -106,46 +103,37 @@ export class DaytonaHandle implements SandboxHandle {
    * By reference: Daytona keeps the files under a name. Memory is not saved.
    * https://www.daytona.io/docs/en/snapshots/
    */
-  snapshot(_into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
-    return this.#changes.run(async () => {
-      this.#refuseEnded();
-      if (options.mode === "full") {
-        throw new SandboxerError("not_supported", "The backend daytona saves files, not memory and processes.");
-      }
-      const wasPaused = this.#gate.paused;
-      if (!options.leaveRunning && !wasPaused) await this.#pause();
-      try {
-        return await this.#save(options);
-      } catch (thrown) {
-        if (!wasPaused && this.#gate.paused) await this.#resume();
-        throw thrown;
-      }
-    });
+  async snapshot(_into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
+    this.#life.refuseEnded();
+    if (options.mode === "full") {
+      throw new SandboxerError("not_supported", "The backend daytona saves files, not memory and processes.");
+    }
+    return this.#life.save(options, () => this.#save(options));
   }
 
   pause(): Promise<void> {
-    return this.#changes.run(() => this.#pause());
+    return this.#life.pause();
   }
 
   resume(): Promise<void> {
-    return this.#changes.run(() => this.#resume());
+    return this.#life.resume();
   }
 
   async ping(options: CallOptions = {}): Promise<void> {
-    await this.#ready();
+    await this.#life.ready();
     await this.#parts.toolbox.workFolder(options.signal);
   }
 
   /** Daytona does not say how long the processor has worked. */
   async stats(): Promise<SandboxStats> {
-    this.#refuseEnded();
+    this.#life.refuseEnded();
     const { memUsed = 0, diskUsed = 0 } = await this.#parts.toolbox.metrics();
     return { memoryBytes: memUsed, diskBytes: diskUsed, cpuMs: 0 };
   }
 
   stop(): Promise<void> {
-    return this.#changes.run(async () => {
-      if (this.#end !== undefined) return;
+    return this.#life.change(async () => {
+      if (this.#life.over) return;
       const stopping = await this.#askToStop();
       this.#finish({ reason: "destroyed", message: "it was stopped." });
       // The answer may still have the old state.
@@ -156,7 +144,7 @@ export class DaytonaHandle implements SandboxHandle {
 
   destroy(): Promise<void> {
     this.#finish({ reason: "destroyed", message: "it was destroyed." });
-    return this.#changes.run(async () => {
+    return this.#life.change(async () => {
       if (this.#removed) return;
       await this.#parts.api.destroy(this.vendorId);
       this.#removed = true;
@@ -196,27 +184,12 @@ export class DaytonaHandle implements SandboxHandle {
   }
 
   async #pause(): Promise<void> {
-    this.#refuseEnded();
-    if (this.#gate.paused) return;
     if (!(await this.#inside()).streaming) {
       throw new SandboxerError("not_supported", "This image at Daytona lacks the tools that a pause needs.", {
         hint: "Use an image with sh, grep, kill and tr, such as Debian's, or stop the sandbox.",
       });
     }
-    this.#gate.close();
-    try {
-      await signalEverything(this.#parts.toolbox, "STOP");
-    } catch (thrown) {
-      this.#gate.open();
-      throw thrown;
-    }
-  }
-
-  async #resume(): Promise<void> {
-    this.#refuseEnded();
-    if (!this.#gate.paused) return;
-    await signalEverything(this.#parts.toolbox, "CONT");
-    this.#gate.open();
+    await signalEverything(this.#parts.toolbox, "STOP");
   }
 
   async #inside(): Promise<Interior> {
@@ -226,28 +199,10 @@ export class DaytonaHandle implements SandboxHandle {
   }
 
   #finish(end: SandboxEnd): void {
-    if (this.#end !== undefined) return;
-    this.#end = end;
+    const failure = this.#life.finish(end);
+    if (failure === undefined) return;
     this.#over.abort();
-    this.#gate.open();
-    this.#processes.abandon(this.#failure() ?? new SandboxerError("sandbox_failed", end.message));
+    this.#processes.abandon(failure);
     this.#parts.onEnded();
-    this.#ending.resolve(end);
-  }
-
-  async #ready(): Promise<void> {
-    this.#refuseEnded();
-    await this.#gate.passage();
-    this.#refuseEnded();
-  }
-
-  #refuseEnded(): void {
-    const failure = this.#failure();
-    if (failure !== undefined) throw failure;
-  }
-
-  #failure(): SandboxerError | undefined {
-    if (this.#end === undefined) return undefined;
-    return new SandboxerError("sandbox_failed", `The sandbox has ended: ${this.#end.message}`);
   }
 }

@@ -1,4 +1,5 @@
 import { SandboxerError } from "@sandboxer/protocol";
+import { WORKING_FOLDER } from "../agent/user-space.ts";
 import type { ProcessTableEntry, SandboxFiles } from "../backend.ts";
 import { readProcessTable } from "../extension/shell/process-table.ts";
 import { ShellFiles } from "../extension/shell/shell-files.ts";
@@ -8,13 +9,12 @@ import { EXEC_VARIABLE } from "./exec/start-bridge.ts";
 import type { Toolbox } from "./toolbox/toolbox.ts";
 
 const FILE_TOOLS = ["chmod", "ln", "mktemp", "mv", "readlink", "rm", "rmdir", "stat", "touch"] as const;
-const WORKSPACE = "/workspace";
 
 /**
  * Which tools are inside, and where programs begin: the folder that all backends have, or, where it cannot be made, the
  * daemon's own. The daemon feeds the script to a shell's stdin, which sudo must not read.
  */
-const LOOK = `w=${WORKSPACE}
+const LOOK = `w=${WORKING_FOLDER}
 [ -d "$w" ] && [ -w "$w" ] || mkdir -p "$w" 2>/dev/null || sudo -n install -d -o "$(id -u)" -g "$(id -g)" "$w" </dev/null 2>/dev/null || w=
 for t in ${[...BRIDGE_TOOLS, ...FILE_TOOLS].join(" ")}; do command -v "$t" >/dev/null 2>&1 || echo "missing $t"; done
 echo "folder $w"

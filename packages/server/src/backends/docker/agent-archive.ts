@@ -1,10 +1,7 @@
 import { Buffer } from "node:buffer";
 import { readFile } from "node:fs/promises";
 import { pack } from "tar-stream";
-
-const FOLDER = ".sandboxer";
-const NAME = "sandboxer-agent";
-export const AGENT_PATH = `/${FOLDER}/${NAME}`;
+import { AGENT_FOLDER, AGENT_PATH } from "../agent/agent-place.ts";
 
 /**
  * The agent as an archive for the root of a container. It goes in with each start, also where the engine is on another
@@ -12,8 +9,8 @@ export const AGENT_PATH = `/${FOLDER}/${NAME}`;
  */
 export async function agentArchive(agentPath: string): Promise<Uint8Array> {
   const archive = pack();
-  archive.entry({ name: `${FOLDER}/`, type: "directory", mode: 0o755 });
-  archive.entry({ name: `${FOLDER}/${NAME}`, mode: 0o555 }, await readFile(agentPath));
+  archive.entry({ name: `${AGENT_FOLDER.slice(1)}/`, type: "directory", mode: 0o755 });
+  archive.entry({ name: AGENT_PATH.slice(1), mode: 0o555 }, await readFile(agentPath));
   archive.finalize();
   return Buffer.concat((await Array.fromAsync(archive)) as Buffer[]);
 }

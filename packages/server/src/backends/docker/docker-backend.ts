@@ -1,5 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
+import { loadFilesystem } from "../agent/filesystem-snapshot.ts";
 import { newResyncToken } from "../agent/resync.ts";
 import type {
   AcquireRequest,
@@ -10,7 +11,6 @@ import type {
   SandboxHandle,
   SnapshotPayload,
 } from "../backend.ts";
-import { loadFilesystem } from "../gvisor/filesystem-snapshot.ts";
 import { agentArchive } from "./agent-archive.ts";
 import type { DockerSandbox } from "./docker-sandbox.ts";
 import type { EngineInfo } from "./engine/answers.ts";

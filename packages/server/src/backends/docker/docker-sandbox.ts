@@ -1,20 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { SandboxerError } from "@sandboxer/protocol";
-import type { CallOptions } from "../../support/call-options.ts";
 import type { AgentClient } from "../agent/agent-client.ts";
-import type { AgentFiles } from "../agent/agent-files.ts";
-import type {
-  ExecCommand,
-  ProcessTableEntry,
-  SandboxConnection,
-  SandboxEnd,
-  SandboxFiles,
-  SandboxHandle,
-  SandboxProcess,
-  SandboxStats,
-  SnapshotOptions,
-  SnapshotPayload,
-} from "../backend.ts";
+import { AgentSandbox, DESTROYED, OUT_OF_MEMORY } from "../agent/agent-sandbox.ts";
+import type { SandboxEnd, SandboxHandle, SandboxStats, SnapshotOptions, SnapshotPayload } from "../backend.ts";
 import type { Container } from "./engine/answers.ts";
 import type { DockerEngine } from "./engine/docker-engine.ts";
 import { commitContainer, exportSnapshot } from "./image-snapshot.ts";
@@ -23,12 +11,7 @@ import { Stillness } from "./stillness.ts";
 const RUNNING: ReadonlySet<Container["State"]["Status"]> = new Set(["running", "paused", "restarting"]);
 /** How long the engine may take to say that a container has ended, after its streams have. */
 const LEAVING_MS = 5_000;
-const DESTROYED: SandboxEnd = { reason: "destroyed", message: "The sandbox was destroyed." };
 const STOPPED: SandboxEnd = { reason: "destroyed", message: "The sandbox was stopped; it can be resumed." };
-const OUT_OF_MEMORY: SandboxEnd = {
-  reason: "out_of_memory",
-  message: "The sandbox used more memory than its limit and was ended.",
-};
 
 export interface DockerSandboxParts {
   readonly sandboxId: string;
@@ -45,7 +28,7 @@ export interface DockerSandboxParts {
 }
 
 /** One running container, and the agent inside. */
-export class DockerSandbox implements SandboxHandle {
+export class DockerSandbox extends AgentSandbox implements SandboxHandle {
   readonly sandboxId: string;
   readonly ended: Promise<SandboxEnd>;
   readonly #parts: DockerSandboxParts;
@@ -58,6 +41,7 @@ export class DockerSandbox implements SandboxHandle {
   #destroying: Promise<void> | undefined;
 
   constructor(parts: DockerSandboxParts) {
+    super(parts.agent);
     this.#parts = parts;
     this.sandboxId = parts.sandboxId;
     this.ended = this.#ended.promise;
@@ -69,40 +53,8 @@ export class DockerSandbox implements SandboxHandle {
     return this.#parts.containerId;
   }
 
-  get files(): SandboxFiles {
-    return this.#parts.agent.files;
-  }
-
-  get rootFiles(): AgentFiles {
-    return this.#parts.agent.rootFiles;
-  }
-
-  get rawFiles(): AgentFiles {
-    return this.#parts.agent.rawFiles;
-  }
-
   whileFrozen<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#whileAlive(this.#stillness.whileFrozen(this.#parts.agent, work));
-  }
-
-  exec(command: ExecCommand, options?: CallOptions): Promise<SandboxProcess> {
-    return this.#parts.agent.exec(command, options);
-  }
-
-  processes(): Promise<readonly SandboxProcess[]> {
-    return this.#parts.agent.processes();
-  }
-
-  processTable(): Promise<readonly ProcessTableEntry[]> {
-    return this.#parts.agent.processTable();
-  }
-
-  connect(port: number): Promise<SandboxConnection> {
-    return this.#parts.agent.connect(port);
-  }
-
-  ping(options?: CallOptions): Promise<void> {
-    return this.#parts.agent.ping(options);
   }
 
   async stats(): Promise<SandboxStats> {

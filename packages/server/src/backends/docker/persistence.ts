@@ -1,8 +1,9 @@
 import { SandboxerError } from "@sandboxer/protocol";
+import { AGENT_FOLDER } from "../agent/agent-place.ts";
 import type { DockerSandbox } from "./docker-sandbox.ts";
 import type { DockerEngine } from "./engine/docker-engine.ts";
 
-const MARK = "/.sandboxer/seen-by-the-engine";
+const MARK = `${AGENT_FOLDER}/seen-by-the-engine`;
 
 /**
  * Refuses a runtime that keeps what is written to itself: a stopped sandbox would lose its files, and a snapshot would

@@ -1,8 +1,8 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { AcquireRequest, Resources } from "../backend.ts";
+import { AGENT_PATH } from "../agent/agent-place.ts";
 import { RESYNC_VARIABLE } from "../agent/resync.ts";
 import type { ContainerConfig } from "./engine/container-config.ts";
-import { AGENT_PATH } from "./agent-archive.ts";
 import type { BindMount } from "./mounts.ts";
 
 /** What the agent needs as root; what it spawns has another user and none of these. */

@@ -13,12 +13,11 @@ import type {
   SnapshotPayload,
 } from "../backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
-import { SerialQueue } from "../../support/serial-queue.ts";
 import type { ExtensionHandle, ExtensionProcess, SandboxExtension } from "./extension.ts";
 import { asExtensionError, lacking, toolsOf } from "./hooks.ts";
 import { LoggedProcess } from "./logged-process.ts";
 import { takeSnapshot } from "./payload.ts";
-import { PauseGate } from "./pause-gate.ts";
+import { SandboxLife } from "./sandbox-life.ts";
 import { ShellFiles } from "./shell/shell-files.ts";
 import { readProcessTable } from "./shell/process-table.ts";
 import { readStats } from "./shell/stats.ts";
@@ -40,24 +39,22 @@ export class ExtensionSandbox implements SandboxHandle {
   readonly ended: Promise<SandboxEnd>;
   readonly files: SandboxFiles;
   readonly #parts: SandboxParts;
-  readonly #gate = new PauseGate();
-  readonly #ending = Promise.withResolvers<SandboxEnd>();
+  readonly #life: SandboxLife;
   readonly #over = new AbortController();
-  readonly #changes = new SerialQueue();
   readonly #processes = new Map<string, Promise<LoggedProcess>>();
-  #end: SandboxEnd | undefined;
   #removed = false;
 
   constructor(parts: SandboxParts) {
     this.#parts = parts;
     this.sandboxId = parts.request.sandboxId;
-    this.ended = this.#ending.promise;
+    this.#life = new SandboxLife({ pause: () => this.#pause(), resume: () => this.#resume() });
+    this.ended = this.#life.ended;
     this.files = new ShellFiles((script, args) => this.#startShell(script, args));
     void this.#watch();
   }
 
   async exec(command: ExecCommand): Promise<SandboxProcess> {
-    await this.#ready();
+    await this.#life.ready();
     if (command.pty !== undefined) throw lacking(this.#parts.extension, "terminals");
     const known = this.#processes.get(command.key);
     if (known !== undefined) return known;
@@ -73,7 +70,7 @@ export class ExtensionSandbox implements SandboxHandle {
   }
 
   async processes(): Promise<readonly SandboxProcess[]> {
-    await this.#ready();
+    await this.#life.ready();
     const settled = await Promise.allSettled(this.#processes.values());
     return settled.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
   }
@@ -83,50 +80,41 @@ export class ExtensionSandbox implements SandboxHandle {
   }
 
   async connect(): Promise<SandboxConnection> {
-    await this.#ready();
+    await this.#life.ready();
     throw lacking(this.#parts.extension, "connections to ports inside");
   }
 
   async snapshot(into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
-    return this.#changes.run(async () => {
-      this.#refuseEnded();
-      const { extension, handle } = this.#parts;
-      const wasPaused = this.#gate.paused;
-      // It must stay still from the save on, where it is to be put down.
-      if (!options.leaveRunning && !wasPaused) await this.#pause();
-      try {
-        return await takeSnapshot(extension, handle, { into, paused: this.#gate.paused }, options);
-      } catch (thrown) {
-        if (!wasPaused && this.#gate.paused) await this.#resume();
-        throw thrown;
-      }
-    });
+    const { extension, handle } = this.#parts;
+    return this.#life.save(options, () =>
+      takeSnapshot(extension, handle, { into, paused: this.#life.paused }, options),
+    );
   }
 
   pause(): Promise<void> {
-    return this.#changes.run(() => this.#pause());
+    return this.#life.pause();
   }
 
   resume(): Promise<void> {
-    return this.#changes.run(() => this.#resume());
+    return this.#life.resume();
   }
 
   async ping(options: CallOptions = {}): Promise<void> {
-    await this.#ready();
+    await this.#life.ready();
     await this.#hook((extension, handle) => extension.waitReady(handle, toolsOf(options)));
   }
 
   async stats(): Promise<SandboxStats> {
-    this.#refuseEnded();
-    if (this.#parts.extension.shell !== true || this.#gate.paused) return { memoryBytes: 0, diskBytes: 0, cpuMs: 0 };
+    this.#life.refuseEnded();
+    if (this.#parts.extension.shell !== true || this.#life.paused) return { memoryBytes: 0, diskBytes: 0, cpuMs: 0 };
     return readStats((script, args) => this.#startShell(script, args));
   }
 
   async stop(): Promise<void> {
     const { extension } = this.#parts;
     if (extension.stop === undefined) return this.destroy();
-    return this.#changes.run(async () => {
-      if (this.#end !== undefined) return;
+    return this.#life.change(async () => {
+      if (this.#life.over) return;
       await this.#hook((known, handle) => known.stop?.(handle, toolsOf()) ?? Promise.resolve());
       this.finish({ reason: "destroyed", message: "it was stopped." });
     });
@@ -134,7 +122,7 @@ export class ExtensionSandbox implements SandboxHandle {
 
   destroy(): Promise<void> {
     this.finish({ reason: "destroyed", message: "it was destroyed." });
-    return this.#changes.run(async () => {
+    return this.#life.change(async () => {
       if (this.#removed) return;
       await this.#hook((extension, handle) => extension.teardown(handle, toolsOf()));
       this.#removed = true;
@@ -144,11 +132,9 @@ export class ExtensionSandbox implements SandboxHandle {
 
   /** Over for everyone here; what it is made of stays where it is. */
   finish(end: SandboxEnd): void {
-    if (this.#end !== undefined) return;
-    this.#end = end;
+    const failure = this.#life.finish(end);
+    if (failure === undefined) return;
     this.#over.abort();
-    const failure = this.#failure() ?? new SandboxerError("sandbox_failed", end.message);
-    this.#gate.open();
     for (const starting of this.#processes.values()) {
       starting.then(
         (process) => process.abandon(failure),
@@ -156,38 +142,27 @@ export class ExtensionSandbox implements SandboxHandle {
       );
     }
     this.#parts.onEnded(this);
-    this.#ending.resolve(end);
   }
 
   async #pause(): Promise<void> {
-    this.#refuseEnded();
-    if (this.#gate.paused) return;
-    const { extension, handle } = this.#parts;
-    if (extension.pause === undefined) throw lacking(extension, "pauses");
-    this.#gate.close();
-    try {
-      await extension.pause(handle, toolsOf());
-    } catch (thrown) {
-      this.#gate.open();
-      throw asExtensionError(extension, thrown);
-    }
+    await this.#hook((extension, handle) => {
+      if (extension.pause === undefined) throw lacking(extension, "pauses");
+      return extension.pause(handle, toolsOf());
+    });
   }
 
   async #resume(): Promise<void> {
-    this.#refuseEnded();
-    if (!this.#gate.paused) return;
     await this.#hook((extension, handle) => extension.resume?.(handle, toolsOf()) ?? Promise.resolve());
-    this.#gate.open();
   }
 
   async #log(command: ExecCommand): Promise<LoggedProcess> {
     const process = await this.#start(command);
     const logged = new LoggedProcess(command.key, process, {
-      ready: () => this.#ready(),
-      failure: () => this.#failure(),
+      ready: () => this.#life.ready(),
+      failure: () => this.#life.failure(),
       forget: (key) => void this.#processes.delete(key),
     });
-    const failure = this.#failure();
+    const failure = this.#life.failure();
     if (failure !== undefined) logged.abandon(failure);
     return logged;
   }
@@ -206,7 +181,7 @@ export class ExtensionSandbox implements SandboxHandle {
   }
 
   async #startShell(script: string, args: readonly string[]): Promise<ExtensionProcess> {
-    await this.#ready();
+    await this.#life.ready();
     if (this.#parts.extension.shell !== true) throw lacking(this.#parts.extension, "shell to look inside with");
     return this.#start({ argv: ["sh", "-c", script, "sh", ...args], env: { LC_ALL: "C" } });
   }
@@ -231,21 +206,5 @@ export class ExtensionSandbox implements SandboxHandle {
     } catch {
       // Nobody can tell any more; the next call that needs the sandbox will.
     }
-  }
-
-  async #ready(): Promise<void> {
-    this.#refuseEnded();
-    await this.#gate.passage();
-    this.#refuseEnded();
-  }
-
-  #refuseEnded(): void {
-    const failure = this.#failure();
-    if (failure !== undefined) throw failure;
-  }
-
-  #failure(): SandboxerError | undefined {
-    if (this.#end === undefined) return undefined;
-    return new SandboxerError("sandbox_failed", `The sandbox has ended: ${this.#end.message}`);
   }
 }

@@ -3,6 +3,7 @@ import { arch } from "node:os";
 import { dirname, join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
+import { loadFilesystem } from "../agent/filesystem-snapshot.ts";
 import type {
   AcquireRequest,
   Capabilities,
@@ -13,7 +14,6 @@ import type {
 } from "../backend.ts";
 import { placeAgent, placeSavedAgent, type PlacedAgent } from "./agent-placement.ts";
 import { detectCgroups, type CgroupVersion } from "./cgroups.ts";
-import { loadFilesystem } from "./filesystem-snapshot.ts";
 import { AGENT_MEMBER, CONFIG_MEMBER, ENGINE_MEMBERS, FILES_MEMBER, type GvisorSandbox } from "./gvisor-sandbox.ts";
 import { checkRequirements, ImageRequirements, OVERLAY, readCpuFeatures } from "./image-requirements.ts";
 import { hostnameOf, launch, type Launch } from "./launch.ts";

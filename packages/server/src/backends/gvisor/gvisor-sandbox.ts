@@ -2,17 +2,12 @@ import { rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { SandboxerError } from "@sandboxer/protocol";
-import type { CallOptions } from "../../support/call-options.ts";
 import type { AgentClient } from "../agent/agent-client.ts";
-import type { AgentFiles } from "../agent/agent-files.ts";
+import { AgentSandbox, DESTROYED, OUT_OF_MEMORY } from "../agent/agent-sandbox.ts";
+import { saveFilesystem } from "../agent/filesystem-snapshot.ts";
 import type {
-  ExecCommand,
-  ProcessTableEntry,
-  SandboxConnection,
   SandboxEnd,
-  SandboxFiles,
   SandboxHandle,
-  SandboxProcess,
   SandboxStats,
   SnapshotMember,
   SnapshotOptions,
@@ -20,7 +15,6 @@ import type {
 } from "../backend.ts";
 import type { SandboxCgroup } from "./cgroups.ts";
 import { watchDiskLimit } from "./disk-limit.ts";
-import { saveFilesystem } from "./filesystem-snapshot.ts";
 import type { ImageRequirements } from "./image-requirements.ts";
 import type { SandboxNetwork } from "./network/sandbox-network.ts";
 import { hasNoSpace, noSpaceFor } from "./no-space.ts";
@@ -40,11 +34,6 @@ const SAVE_TIMEOUT_MS = 600_000;
 /** How long runsc may take to say why its sandbox has ended. */
 const LEAVING_MS = 2_000;
 const REASON_MS = 200;
-const DESTROYED: SandboxEnd = { reason: "destroyed", message: "The sandbox was destroyed." };
-const OUT_OF_MEMORY: SandboxEnd = {
-  reason: "out_of_memory",
-  message: "The sandbox used more memory than its limit and was ended.",
-};
 
 export interface GvisorSandboxParts {
   readonly sandboxId: string;
@@ -67,7 +56,7 @@ export interface GvisorSandboxParts {
 }
 
 /** One running gVisor sandbox: the attached runsc process, and the agent inside. */
-export class GvisorSandbox implements SandboxHandle {
+export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
   readonly sandboxId: string;
   readonly ended: Promise<SandboxEnd>;
   readonly #parts: GvisorSandboxParts;
@@ -81,6 +70,7 @@ export class GvisorSandbox implements SandboxHandle {
   readonly #stillness: Stillness;
 
   constructor(parts: GvisorSandboxParts) {
+    super(parts.agent);
     this.sandboxId = parts.sandboxId;
     this.#parts = parts;
     this.#stillness = new Stillness(parts.agent, parts.runsc, parts.containerId);
@@ -97,18 +87,6 @@ export class GvisorSandbox implements SandboxHandle {
     this.#stopWatching = watchDiskLimit(this.#filestore, this.#parts.diskLimitBytes, () => this.#parts.agent.killAll());
   }
 
-  get files(): SandboxFiles {
-    return this.#parts.agent.files;
-  }
-
-  get rootFiles(): AgentFiles {
-    return this.#parts.agent.rootFiles;
-  }
-
-  get rawFiles(): AgentFiles {
-    return this.#parts.agent.rawFiles;
-  }
-
   async whileFrozen<Result>(work: () => Promise<Result>): Promise<Result> {
     await this.#stillness.freeze();
     try {
@@ -117,26 +95,6 @@ export class GvisorSandbox implements SandboxHandle {
       // Of one that has ended meanwhile there is nothing to let go.
       await this.#stillness.release().catch(() => {});
     }
-  }
-
-  exec(command: ExecCommand, options?: CallOptions): Promise<SandboxProcess> {
-    return this.#parts.agent.exec(command, options);
-  }
-
-  processes(): Promise<readonly SandboxProcess[]> {
-    return this.#parts.agent.processes();
-  }
-
-  processTable(): Promise<readonly ProcessTableEntry[]> {
-    return this.#parts.agent.processTable();
-  }
-
-  connect(port: number): Promise<SandboxConnection> {
-    return this.#parts.agent.connect(port);
-  }
-
-  ping(options?: CallOptions): Promise<void> {
-    return this.#parts.agent.ping(options);
   }
 
   async stats(): Promise<SandboxStats> {

@@ -1,12 +1,11 @@
 import { SandboxerError } from "@sandboxer/protocol";
+import { AGENT_FOLDER, AGENT_PATH } from "../agent/agent-place.ts";
 import type { Resources } from "../backend.ts";
 import type { CgroupLimits } from "./cgroups.ts";
 import type { RootFilesystem } from "./root-filesystem/root-filesystem.ts";
 import type { OciMount, OciSpec, RunnableSpec } from "./saved-spec.ts";
 
 export type CompleteResources = Required<Omit<Resources, "cpus">> & Pick<Resources, "cpus">;
-
-export const AGENT_FOLDER = "/.sandboxer";
 
 /** What the agent needs as root; what it spawns has another user and none of these. */
 const AGENT_CAPABILITIES = [
@@ -52,7 +51,7 @@ export function buildSpec(request: OciSpecRequest): OciSpec {
     process: {
       terminal: false,
       user: { uid: 0, gid: 0 },
-      args: [`${AGENT_FOLDER}/sandboxer-agent`],
+      args: [AGENT_PATH],
       cwd: "/",
       env: ["PATH=/usr/local/bin:/usr/bin:/bin"],
       noNewPrivileges: true,

@@ -59,7 +59,7 @@ export class TerminalProcess implements ExtensionProcess {
     { argv, env, workingFolder }: BridgeCommand,
     { rows, columns }: { readonly rows: number; readonly columns: number },
   ): Promise<TerminalProcess> {
-    await requireFolder(toolbox, workingFolder);
+    await toolbox.files.requireFolder(workingFolder);
     const mark = randomBytes(16).toString("hex");
     // A line that is typed may have 4095 bytes; a file has no such limit.
     const script = `/tmp/.sandboxer-${randomUUID()}`;
@@ -140,11 +140,6 @@ export class TerminalProcess implements ExtensionProcess {
     this.stdout.end();
     this.#ending.resolve(exitOf(code));
   }
-}
-
-async function requireFolder(toolbox: Toolbox, path: string): Promise<void> {
-  const { isDir } = await toolbox.files.info(path);
-  if (!isDir) throw new SandboxerError("bad_request", `${path} is no folder.`);
 }
 
 function exitIn({ data }: SocketMessage): number | undefined {

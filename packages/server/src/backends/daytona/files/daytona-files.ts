@@ -1,10 +1,9 @@
 import { posix } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { FileEntry, SandboxFiles } from "../../backend.ts";
+import { vendorStatus } from "../daytona-errors.ts";
 import type { ToolboxFile } from "../toolbox/schemas.ts";
 import type { ToolboxFiles } from "../toolbox/toolbox-files.ts";
-
-const NOT_A_LINK = undefined;
 
 /**
  * Content goes through the toolbox. What the toolbox cannot say (links are always followed there) goes through a
@@ -58,7 +57,7 @@ export class DaytonaFiles implements SandboxFiles {
     options: { readonly mode?: number } = {},
   ): Promise<void> {
     await this.#at(path);
-    await this.#requireFolder(posix.dirname(path));
+    await this.#toolbox.requireFolder(posix.dirname(path));
     const made = options.mode !== undefined && !(await this.#exists(path));
     await this.#toolbox.upload(path, content);
     if (made && options.mode !== undefined) await this.#toolbox.setMode(path, options.mode);
@@ -68,7 +67,7 @@ export class DaytonaFiles implements SandboxFiles {
     const shell = await this.#at(path);
     if (options.parents === true) return this.#toolbox.makeFolder(path);
     if (shell !== undefined) return shell.makeFolder(path);
-    await this.#requireFolder(posix.dirname(path));
+    await this.#toolbox.requireFolder(posix.dirname(path));
     if (await this.#exists(path)) throw new SandboxerError("bad_request", `${path} is there already.`);
     await this.#toolbox.makeFolder(path);
   }
@@ -107,14 +106,9 @@ export class DaytonaFiles implements SandboxFiles {
     try {
       return await this.#toolbox.download(path, range);
     } catch (thrown) {
-      if (thrown instanceof SandboxerError && thrown.details["vendor_status"] === 416) return undefined;
+      if (vendorStatus(thrown) === 416) return undefined;
       throw thrown;
     }
-  }
-
-  async #requireFolder(path: string): Promise<void> {
-    const { isDir } = await this.#toolbox.info(path);
-    if (!isDir) throw new SandboxerError("bad_request", `${path} is no folder.`);
   }
 
   async #exists(path: string): Promise<boolean> {
@@ -137,7 +131,7 @@ function entryOf({ name, isDir, mode, permissions, size, modifiedAt, owner, grou
     gid: Number(group) || 0,
     sizeBytes: size,
     modifiedMs: modifiedAt === undefined ? 0 : Date.parse(modifiedAt) || 0,
-    linkTarget: NOT_A_LINK,
+    linkTarget: undefined,
   };
 }
 

@@ -40,7 +40,7 @@ export class Socket {
     });
   }
 
-  /** Undefined once the socket is closed; the messages before that are in order. */
+  /** Undefined until the socket is closed and all messages before that were taken. */
   get end(): SocketEnd | undefined {
     return this.#queue.length === 0 ? this.#end : undefined;
   }

@@ -29,6 +29,11 @@ export class ToolboxFiles {
     );
   }
 
+  async requireFolder(path: string): Promise<void> {
+    const { isDir } = await this.info(path);
+    if (!isDir) throw new SandboxerError("bad_request", `${path} is no folder.`);
+  }
+
   list(path: string): Promise<readonly ToolboxFile[]> {
     return this.#try(path, () =>
       this.#http.json(z.array(fileInfoSchema), { method: "GET", path: "/files", query: { path } }),

@@ -16,7 +16,6 @@ export const EngineInfo = z.object({
   OSType: z.string(),
   Architecture: z.string(),
   Driver: z.string(),
-  OperatingSystem: z.string().default(""),
   ExperimentalBuild: z.boolean().default(false),
   MemoryLimit: z.boolean().default(false),
   CpuCfsQuota: z.boolean().default(false),
@@ -35,7 +34,6 @@ export const ContainerState = z.object({
   Status: z.enum(["created", "running", "paused", "restarting", "removing", "exited", "dead"]).catch("dead"),
   OOMKilled: z.boolean().default(false),
   ExitCode: z.number().default(0),
-  Error: z.string().default(""),
   FinishedAt: z.string().default(""),
 });
 
@@ -54,12 +52,10 @@ export const Container = z.object({
 });
 export type Container = z.output<typeof Container>;
 
-export const ListedContainers = z.array(z.object({ Id: z.string().min(1), Names: strings, Labels: labels }));
+export const ListedContainers = z.array(z.object({ Id: z.string().min(1), Names: strings }));
 
-export const Waited = z.object({
-  StatusCode: z.number(),
-  Error: z.object({ Message: z.string() }).nullish(),
-});
+/** Comes when it has ended; without it, it may not have. */
+export const Waited = z.object({ StatusCode: z.number() });
 
 /** cgroup v1 counts cached files as `total_inactive_file`, v2 as `inactive_file`. */
 export const ContainerStats = z.object({
@@ -71,23 +67,15 @@ export const ContainerStats = z.object({
     .default({ cpu_usage: { total_usage: 0 } }),
 });
 
-export const Image = z.object({
-  Id: z.string().min(1),
-  Architecture: z.string().default(""),
-  Config: z.object({ Labels: labels }).nullish(),
-});
+export const Image = z.object({ Id: z.string().min(1) });
 export type Image = z.output<typeof Image>;
 
-export const ListedImages = z.array(z.object({ Id: z.string().min(1), RepoTags: strings, Labels: labels }));
+export const ListedImages = z.array(z.object({ Id: z.string().min(1), Labels: labels }));
 
 export const Committed = z.object({ Id: z.string().min(1) });
 
 export const ListedNetworks = z.array(z.object({ Name: z.string() }));
 
 /** One line of the progress of a pull, a load or an import. */
-export const ProgressLine = z.object({
-  stream: z.string().optional(),
-  status: z.string().optional(),
-  error: z.string().optional(),
-});
+export const ProgressLine = z.object({ error: z.string().optional() });
 export type ProgressLine = z.output<typeof ProgressLine>;

@@ -29,8 +29,6 @@ interface Signalled {
   readonly signal?: AbortSignal | undefined;
 }
 
-type Call = Omit<EngineCall, "path"> & { readonly path: string };
-
 /** What is used of the Docker Engine API, as functions. Every failure is a `SandboxerError`. */
 export class DockerEngine {
   readonly address: string;
@@ -51,19 +49,14 @@ export class DockerEngine {
   }
 
   async networkExists(name: string): Promise<boolean> {
-    const call: Call = { what: "list its networks", method: "GET", path: "/networks", timeoutMs: PROBE_MS };
+    const call: EngineCall = { what: "list its networks", method: "GET", path: "/networks", timeoutMs: PROBE_MS };
     const networks = await this.#json(call, ListedNetworks);
     return networks.some(({ Name }) => Name === name);
   }
 
-  async createContainer(name: string, config: ContainerConfig, { signal }: Signalled = {}): Promise<string> {
-    const call: Call = {
-      what: "make a container",
-      method: "POST",
-      path: "/containers/create",
-      query: { name },
-      signal,
-    };
+  /** Is not called off: of a request that was, nobody would know whether it had made one. */
+  async createContainer(name: string, config: ContainerConfig): Promise<string> {
+    const call: EngineCall = { what: "make a container", method: "POST", path: "/containers/create", query: { name } };
     return (await this.#json({ ...call, json: config }, CreatedContainer)).Id;
   }
 
@@ -83,7 +76,7 @@ export class DockerEngine {
 
   /** Whether the engine sees this file in the container's filesystem. */
   async hasPath(id: string, path: string): Promise<boolean> {
-    const call: Call = { what: "look into a container", method: "HEAD", path: `/containers/${id}/archive` };
+    const call: EngineCall = { what: "look into a container", method: "HEAD", path: `/containers/${id}/archive` };
     return (await this.#do({ ...call, query: { path }, accepted: [404] })).statusCode === 200;
   }
 
@@ -119,17 +112,21 @@ export class DockerEngine {
     await this.#container(id, "rename", { what: "rename a container", query: { name } });
   }
 
-  /** The exit code, once it does not run. */
-  async wait(id: string, { signal }: Signalled = {}): Promise<number> {
+  /** Until it does not run. */
+  async wait(id: string, { signal }: Signalled = {}): Promise<void> {
     const path = `/containers/${id}/wait`;
     const query = { condition: "not-running" };
-    const call: Call = { what: "wait for a container", method: "POST", path, query, timeoutMs: 0, signal };
-    return (await this.#json(call, Waited)).StatusCode;
+    await this.#json({ what: "wait for a container", method: "POST", path, query, timeoutMs: 0, signal }, Waited);
   }
 
   /** Undefined when there is none. */
   async container(id: string, { size = false } = {}): Promise<Container | undefined> {
-    const call: Call = { what: "look at a container", method: "GET", path: `/containers/${id}/json`, query: { size } };
+    const call: EngineCall = {
+      what: "look at a container",
+      method: "GET",
+      path: `/containers/${id}/json`,
+      query: { size },
+    };
     return unlessMissing(this.#json(call, Container));
   }
 
@@ -151,15 +148,15 @@ export class DockerEngine {
   /** Ends it, if need be, and removes it with its anonymous volumes. One that is gone, or going, is no error. */
   async removeContainer(id: string): Promise<void> {
     const query = { force: true, v: true };
-    const call: Call = { what: "remove a container", method: "DELETE", path: `/containers/${id}`, query };
+    const call: EngineCall = { what: "remove a container", method: "DELETE", path: `/containers/${id}`, query };
     await this.#do({ ...call, accepted: [404, 409] });
   }
 
-  /** Makes an image of a container's files; gives its id. */
-  async commit(id: string, repo: string, tag: string, config: Pick<ContainerConfig, "Labels" | "Env">) {
+  /** Makes an image of a container's files. */
+  async commit(id: string, repo: string, tag: string, config: Pick<ContainerConfig, "Labels" | "Env">): Promise<void> {
     const query = { container: id, repo, tag, pause: false };
-    const call: Call = { what: "save a container", method: "POST", path: "/commit", query, json: config };
-    return (await this.#json({ ...call, timeoutMs: SLOW_MS }, Committed)).Id;
+    const call: EngineCall = { what: "save a container", method: "POST", path: "/commit", query, json: config };
+    await this.#json({ ...call, timeoutMs: SLOW_MS }, Committed);
   }
 
   /** Undefined when there is none. */
@@ -179,19 +176,24 @@ export class DockerEngine {
     return this.#stream({ what: `export the image ${name}`, method: "GET", path, signal, timeoutMs: SLOW_MS });
   }
 
-  /** Takes what {@link exportImage} gave; gives the names of the images that were in it. */
-  async loadImage(archive: Readable, { signal }: Signalled = {}): Promise<string[]> {
+  /** Takes what {@link exportImage} gave. */
+  async loadImage(archive: Readable, { signal }: Signalled = {}): Promise<void> {
     const upload = { type: "application/x-tar", content: archive };
-    const call: Call = { what: "load an image", method: "POST", path: "/images/load", query: { quiet: true }, upload };
-    const lines = await this.#progress({ ...call, signal, timeoutMs: SLOW_MS });
-    return lines.flatMap((line) => /^Loaded image(?: ID)?: (\S+)/.exec(line)?.[1] ?? []);
+    const call: EngineCall = {
+      what: "load an image",
+      method: "POST",
+      path: "/images/load",
+      query: { quiet: true },
+      upload,
+    };
+    await this.#progress({ ...call, signal, timeoutMs: SLOW_MS });
   }
 
   /** Makes an image of a tar archive with a root filesystem. */
   async importImage(repo: string, tag: string, archive: Readable, { signal }: Signalled = {}): Promise<void> {
     const upload = { type: "application/x-tar", content: archive };
     const query = { fromSrc: "-", repo, tag };
-    const call: Call = { what: "import an image", method: "POST", path: "/images/create", query, upload };
+    const call: EngineCall = { what: "import an image", method: "POST", path: "/images/create", query, upload };
     await this.#progress({ ...call, signal, timeoutMs: SLOW_MS });
   }
 
@@ -199,7 +201,7 @@ export class DockerEngine {
   async pull(name: string, { signal }: Signalled = {}): Promise<void> {
     const tagged = name.includes("@") || /:[^/]+$/.test(name);
     const query = { fromImage: name, tag: tagged ? undefined : "latest" };
-    const call: Call = { what: `get the image ${name}`, method: "POST", path: "/images/create", query };
+    const call: EngineCall = { what: `get the image ${name}`, method: "POST", path: "/images/create", query };
     await this.#progress({ ...call, signal, timeoutMs: SLOW_MS });
   }
 
@@ -209,28 +211,26 @@ export class DockerEngine {
     await this.#do({ what: `remove the image ${name}`, method: "DELETE", path, accepted: [404, 409] });
   }
 
-  async #container(id: string, verb: string, call: Omit<Call, "method" | "path">): Promise<void> {
+  async #container(id: string, verb: string, call: Omit<EngineCall, "method" | "path">): Promise<void> {
     await this.#do({ method: "POST", path: `/containers/${id}/${verb}`, ...call });
   }
 
-  async #json<Schema extends z.ZodType>(call: Call, schema: Schema): Promise<z.output<Schema>> {
+  async #json<Schema extends z.ZodType>(call: EngineCall, schema: Schema): Promise<z.output<Schema>> {
     return this.#http.json({ ...call, path: await this.#path(call.path) }, schema);
   }
 
-  async #do(call: Call): Promise<IncomingMessage> {
+  async #do(call: EngineCall): Promise<IncomingMessage> {
     return this.#http.status({ ...call, path: await this.#path(call.path) });
   }
 
-  async #stream(call: Call): Promise<IncomingMessage> {
+  async #stream(call: EngineCall): Promise<IncomingMessage> {
     return this.#http.stream({ ...call, path: await this.#path(call.path) });
   }
 
   /** Errors come after the headers too, as lines of the answer. */
-  async #progress(call: Call): Promise<string[]> {
-    const answer = await this.#stream(call);
-    const { lines, error } = await followProgress(answer, call.what);
+  async #progress(call: EngineCall): Promise<void> {
+    const error = await followProgress(await this.#stream(call), call.what);
     if (error !== undefined) throw refused(call.what, 500, error);
-    return lines;
   }
 
   async #path(path: string): Promise<string> {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { lstat, readdir, stat } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
-import { AGENT_FOLDER } from "../oci-spec.ts";
+import { AGENT_FOLDER } from "../../agent/agent-place.ts";
 import type { RootFilesystem, RootFilesystemIdentity } from "./root-filesystem.ts";
 
 /** A folder of this machine as `/`. It must not change while sandboxes use it or images need it. */

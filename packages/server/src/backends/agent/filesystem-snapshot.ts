@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { SandboxerError } from "@sandboxer/protocol";
 import { extract, pack, type Header, type Pack } from "tar-stream";
-import { errnoOf } from "../agent/agent-error.ts";
-import type { AgentFileEntry, AgentFiles } from "../agent/agent-files.ts";
-import { AGENT_FOLDER } from "./oci-spec.ts";
+import { errnoOf } from "./agent-error.ts";
+import type { AgentFileEntry, AgentFiles } from "./agent-files.ts";
+import { AGENT_FOLDER } from "./agent-place.ts";
 
 /** Not part of a sandbox's files: what the kernel shows, and what is new at each start. */
 const SKIPPED = new Set(["/proc", "/sys", "/dev", "/run", AGENT_FOLDER, "/etc/machine-id"]);

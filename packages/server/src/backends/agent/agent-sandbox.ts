@@ -1,0 +1,58 @@
+import type { CallOptions } from "../../support/call-options.ts";
+import type {
+  ExecCommand,
+  ProcessTableEntry,
+  SandboxConnection,
+  SandboxEnd,
+  SandboxFiles,
+  SandboxProcess,
+} from "../backend.ts";
+import type { AgentClient } from "./agent-client.ts";
+import type { AgentFiles } from "./agent-files.ts";
+
+export const DESTROYED: SandboxEnd = { reason: "destroyed", message: "The sandbox was destroyed." };
+export const OUT_OF_MEMORY: SandboxEnd = {
+  reason: "out_of_memory",
+  message: "The sandbox used more memory than its limit and was ended.",
+};
+
+/** The part of a handle that the agent inside answers for, whatever engine runs it. */
+export abstract class AgentSandbox {
+  readonly #agent: AgentClient;
+
+  constructor(agent: AgentClient) {
+    this.#agent = agent;
+  }
+
+  get files(): SandboxFiles {
+    return this.#agent.files;
+  }
+
+  get rootFiles(): AgentFiles {
+    return this.#agent.rootFiles;
+  }
+
+  get rawFiles(): AgentFiles {
+    return this.#agent.rawFiles;
+  }
+
+  exec(command: ExecCommand, options?: CallOptions): Promise<SandboxProcess> {
+    return this.#agent.exec(command, options);
+  }
+
+  processes(): Promise<readonly SandboxProcess[]> {
+    return this.#agent.processes();
+  }
+
+  processTable(): Promise<readonly ProcessTableEntry[]> {
+    return this.#agent.processTable();
+  }
+
+  connect(port: number): Promise<SandboxConnection> {
+    return this.#agent.connect(port);
+  }
+
+  ping(options?: CallOptions): Promise<void> {
+    return this.#agent.ping(options);
+  }
+}

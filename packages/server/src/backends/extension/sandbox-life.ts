@@ -1,0 +1,111 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { SandboxEnd } from "../backend.ts";
+import { SerialQueue } from "../../support/serial-queue.ts";
+import { PauseGate } from "./pause-gate.ts";
+
+/** How the provider makes everything inside stand still, and go on. */
+export interface Standstill {
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+}
+
+/**
+ * Whether a sandbox goes on, is paused or has ended. Calls that need something inside wait while it is paused; changes
+ * come one after the other; what is asked of one that has ended fails for that reason.
+ */
+export class SandboxLife {
+  readonly ended: Promise<SandboxEnd>;
+  readonly #standstill: Standstill;
+  readonly #gate = new PauseGate();
+  readonly #changes = new SerialQueue();
+  readonly #ending = Promise.withResolvers<SandboxEnd>();
+  #end: SandboxEnd | undefined;
+
+  constructor(standstill: Standstill) {
+    this.#standstill = standstill;
+    this.ended = this.#ending.promise;
+  }
+
+  get paused(): boolean {
+    return this.#gate.paused;
+  }
+
+  get over(): boolean {
+    return this.#end !== undefined;
+  }
+
+  /** What calls on one that has ended fail with. */
+  failure(): SandboxerError | undefined {
+    return this.#end === undefined ? undefined : failureOf(this.#end);
+  }
+
+  refuseEnded(): void {
+    if (this.#end !== undefined) throw failureOf(this.#end);
+  }
+
+  /** Something inside can be asked. */
+  async ready(): Promise<void> {
+    this.refuseEnded();
+    await this.#gate.passage();
+    this.refuseEnded();
+  }
+
+  change<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#changes.run(work);
+  }
+
+  pause(): Promise<void> {
+    return this.#changes.run(() => this.#pause());
+  }
+
+  resume(): Promise<void> {
+    return this.#changes.run(() => this.#resume());
+  }
+
+  /** One that is to be put down stands still from before the save on, unless that fails. */
+  save<Result>({ leaveRunning }: { readonly leaveRunning: boolean }, work: () => Promise<Result>): Promise<Result> {
+    return this.#changes.run(async () => {
+      this.refuseEnded();
+      const wasPaused = this.#gate.paused;
+      if (!leaveRunning && !wasPaused) await this.#pause();
+      try {
+        return await work();
+      } catch (thrown) {
+        if (!wasPaused && this.#gate.paused) await this.#resume();
+        throw thrown;
+      }
+    });
+  }
+
+  /** The first end counts. Gives what calls fail with from now on; undefined when it was over already. */
+  finish(end: SandboxEnd): SandboxerError | undefined {
+    if (this.#end !== undefined) return undefined;
+    this.#end = end;
+    this.#gate.open();
+    this.#ending.resolve(end);
+    return failureOf(end);
+  }
+
+  async #pause(): Promise<void> {
+    this.refuseEnded();
+    if (this.#gate.paused) return;
+    this.#gate.close();
+    try {
+      await this.#standstill.pause();
+    } catch (thrown) {
+      this.#gate.open();
+      throw thrown;
+    }
+  }
+
+  async #resume(): Promise<void> {
+    this.refuseEnded();
+    if (!this.#gate.paused) return;
+    await this.#standstill.resume();
+    this.#gate.open();
+  }
+}
+
+function failureOf({ message }: SandboxEnd): SandboxerError {
+  return new SandboxerError("sandbox_failed", `The sandbox has ended: ${message}`);
+}
