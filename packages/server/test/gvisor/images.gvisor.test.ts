@@ -143,9 +143,10 @@ describeGvisor("images", (engine) => {
   test("gVisor's kernel killed in the middle of a save is the end of the sandbox, and is said so", async () => {
     const victim = await fixture.acquire();
     await run(victim, bash("head -c 150M /dev/urandom > /workspace/large"));
-    const saving = errorCode(fixture.save(victim));
-    await delay(30);
-    process.kill(await newestKernel(), "SIGKILL");
+    const [kernel, into] = [await newestKernel(), await fixture.folder()];
+    const saving = errorCode(victim.snapshot(into, { mode: "full", leaveRunning: true }));
+    while (!readdirSync(into, { recursive: true }).includes(join("image", "checkpoint.img"))) await delay(1);
+    process.kill(kernel, "SIGKILL");
     expect(await saving).toBe("sandbox_failed");
     expect(await victim.ended).toMatchObject({ reason: "crashed" });
     expect(await errorCode(victim.ping())).toBe("sandbox_failed");
