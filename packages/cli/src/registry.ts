@@ -124,7 +124,7 @@ const INSIDE: readonly Row[] = [
 const SAVED: readonly Row[] = [
   {
     name: "snapshot",
-    summary: "Capture a running sandbox, which goes on.",
+    summary: "Capture a sandbox, which goes on.",
     load: async () => (await import("./commands/snapshot.ts")).snapshotCommand,
   },
   {

@@ -53,13 +53,22 @@ export async function reviveSandbox(
 }
 
 /** Two servers that run one sandbox would not know of each other. One that died has left it. */
-async function refuseHeld({ options }: ManagerContext, { stopped_at, holder }: OutlivingRecord): Promise<void> {
-  if (stopped_at !== null || holder === null) return;
+async function refuseHeld(context: ManagerContext, record: OutlivingRecord): Promise<void> {
+  const held = await heldElsewhere(context, record);
+  if (held !== undefined) throw held;
+}
+
+/** Why a sandbox that another living server runs cannot be had here; undefined when none does. */
+export async function heldElsewhere(
+  { options }: ManagerContext,
+  { stopped_at, holder }: OutlivingRecord,
+): Promise<SandboxerError | undefined> {
+  if (stopped_at !== null || holder === null) return undefined;
   const { host, pid, url } = options.holder;
-  if ((holder.host === host && holder.pid === pid && holder.url === url) || !(await options.isHolderAlive(holder)))
-    return;
+  if (holder.host === host && holder.pid === pid && holder.url === url) return undefined;
+  if (!(await options.isHolderAlive(holder))) return undefined;
   const where = holder.url ?? `process ${holder.pid} on ${holder.host}`;
-  throw new SandboxerError("lease_held", `The server ${where} has the sandbox.`, {
+  return new SandboxerError("lease_held", `The server ${where} has the sandbox.`, {
     hint: "Send the request there, or stop the sandbox there first.",
     details: { state: "running", url: holder.url },
   });

@@ -3,6 +3,7 @@ import type { ManagerContext } from "./context.ts";
 import { isFrozen, untilThawed, type Patience } from "./freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { notFound, wasDestroyed } from "./not-found.ts";
+import { heldElsewhere } from "./outliving.ts";
 
 /** How long a call waits for the thaw of a sandbox that is held still; most are over in less. */
 const PATIENCE_MS = 5_000;
@@ -38,7 +39,8 @@ export function checkEpoch(head: Head | undefined, epoch: number | undefined): v
 /** Why a sandbox that is not here cannot be used here. */
 async function absence(context: ManagerContext, sandboxId: string, epoch: number | undefined): Promise<Error> {
   const head = await context.storedHead(sandboxId);
-  if (head === undefined && (await context.options.records.get(sandboxId)) !== undefined) return asleep(sandboxId, {});
+  const record = head === undefined ? await context.options.records.get(sandboxId) : undefined;
+  if (record !== undefined) return (await heldElsewhere(context, record)) ?? asleep(sandboxId, {});
   if (head === undefined) return notFound(sandboxId);
   if (head.state === "deleted") return wasDestroyed(sandboxId);
   checkEpoch(head, epoch);

@@ -25,6 +25,7 @@ import { listBackends, type BackendRecord } from "./list-backends.ts";
 import { listInstances, type InstanceRecord } from "./list-instances.ts";
 import { findSandbox, listSandboxes, type SandboxFilter } from "./look-up.ts";
 import type { Operations } from "./operations/operations.ts";
+import { otherServer, ownerElsewhere, type OtherServer } from "./owner-elsewhere.ts";
 import { saveFor } from "./put-down.ts";
 import { reachabilityOf, type Reachability } from "./reachability.ts";
 import { recreateSandbox } from "./recreate.ts";
@@ -46,6 +47,7 @@ import { filesOf } from "./files.ts";
 import { reapIdleSandboxes } from "./idle.ts";
 import { ProcessVerbs } from "./processes/process-verbs.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
+import type { Credentials } from "./token.ts";
 import { runningSandbox } from "./running.ts";
 import { saveAndRelease } from "./save.ts";
 import { snapshotFilesystem } from "./snapshot-filesystem.ts";
@@ -53,6 +55,7 @@ import { diffSnapshots } from "./diff.ts";
 import { forkSandbox, type Forked, type ForkRequest } from "./fork.ts";
 import { rewindSandbox } from "./rewind.ts";
 import { captureSnapshot, type CaptureRequest } from "./snapshot.ts";
+import { sandboxToCapture } from "./snapshot-resume.ts";
 import { removeSnapshot } from "./snapshot-remove.ts";
 import { explainRestore } from "./portable/carried.ts";
 import { moveSandbox, type MovedSandbox, type MoveRequest } from "./portable/move.ts";
@@ -132,6 +135,15 @@ export class SandboxManager {
 
   find(sandboxId: string): Promise<SandboxRecord> {
     return findSandbox(this.#context, sandboxId);
+  }
+
+  /** The server that has a sandbox which is not here, for those who may use the sandbox; undefined: none can be asked. */
+  ownerElsewhere(sandboxId: string, credentials?: Credentials): Promise<OtherServer | undefined> {
+    return ownerElsewhere(this.#context, sandboxId, credentials);
+  }
+
+  otherServer(instanceId: string): Promise<OtherServer | undefined> {
+    return otherServer(this.#context, instanceId);
   }
 
   list(filter: SandboxFilter): Promise<SandboxRecord[]> {
@@ -227,8 +239,14 @@ export class SandboxManager {
     return snapshotFilesystem(this.#context, sandbox, name, options);
   }
 
-  /** Captures a sandbox, which goes on. */
-  async snapshot(sandbox: LiveSandbox, request: CaptureRequest, options?: VerbOptions): Promise<SnapshotInfo> {
+  /** Captures a sandbox, which goes on. One that nobody runs is made to run here first. */
+  async snapshot(
+    sandboxId: string,
+    epoch: number | undefined,
+    request: CaptureRequest,
+    options?: VerbOptions,
+  ): Promise<SnapshotInfo> {
+    const sandbox = await sandboxToCapture(this.#context, sandboxId, epoch, request, options);
     const { snapshot } = await captureSnapshot(this.#context, sandbox, request, options);
     return describeNew(snapshot);
   }

@@ -34,9 +34,7 @@ export async function captureSnapshot(
 ): Promise<SavedSnapshot> {
   const { backend } = sandbox.facts;
   const library = context.snapshots;
-  const mode = modeOf(context.backend(backend).capabilities, request.mode, backend);
-  // What runs here has to be kept here: found out before anything is held up for it.
-  if ((mode === "full" || mode === "workspace") && !library.keepsBytes) throw needsStore();
+  const mode = checkCapture(context, backend, request);
   const operation = request.reason === "named" ? "filesystem_snapshot" : "snapshot";
   const work = { operation, sandboxId: sandbox.id, backend, reason: request.reason } as const;
   const save = (onCaptured: () => void): Promise<SavedSnapshot> =>
@@ -58,6 +56,18 @@ export async function captureSnapshot(
       return saved;
     });
   return await inTurnUntil(context, sandbox, save);
+}
+
+/** The mode of a capture. Refuses what cannot be made or kept here, before anything is held up for it. */
+export function checkCapture(
+  context: ManagerContext,
+  backend: string,
+  request: Pick<CaptureRequest, "mode">,
+): NewSnapshot["mode"] {
+  const { keepsBytes } = context.snapshots;
+  const mode = modeOf(context.backend(backend).capabilities, request.mode, backend);
+  if ((mode === "full" || mode === "workspace") && !keepsBytes) throw needsStore();
+  return mode;
 }
 
 /** Holds the sandbox's queue until the work says so: what a capture writes behind that holds nobody up. */

@@ -15,7 +15,7 @@ export const SNAPSHOT_ROUTES = {
   createSnapshot: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/snapshot",
-    summary: "Capture a running sandbox, which goes on.",
+    summary: "Capture a sandbox, which goes on; one that is stored is resumed first.",
     tag,
     scope: "use",
     params: sandboxParams,

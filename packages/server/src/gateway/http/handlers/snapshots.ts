@@ -19,10 +19,8 @@ type SnapshotHandlers = Pick<
 
 export function snapshotsHandlers(manager: SandboxManager): SnapshotHandlers {
   return {
-    createSnapshot: async ({ params, body, epoch, options }) => {
-      const sandbox = await manager.running(params.id, epoch);
-      return manager.snapshot(sandbox, { ...body, reason: "request" }, options);
-    },
+    createSnapshot: ({ params, body, epoch, options }) =>
+      manager.snapshot(params.id, epoch, { ...body, reason: "request" }, options),
     listSnapshots: async ({ query }) => pageOfList(await manager.listSnapshots(query), query),
     getSnapshot: ({ params, query, signal }) =>
       manager.getSnapshot(params.id, { verify: query.verify === true, signal }),
