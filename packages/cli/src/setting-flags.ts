@@ -18,8 +18,12 @@ export function readSettingFlags(options: Readonly<Record<string, unknown>>): Co
   for (const name of Object.keys(SETTINGS) as SettingName[]) {
     const { flag } = SETTINGS[name];
     if (flag === undefined) continue;
-    const value = options[new Option(flag).attributeName()];
-    if (typeof value === "string") flags[name] = value;
+    const option = new Option(flag);
+    const value = options[option.attributeName()];
+    if (option.negate) {
+      // Without the flag it is true, which says nothing.
+      if (value === false) flags[name] = "off";
+    } else if (typeof value === "string") flags[name] = value;
     // A flag without a value.
     else if (value === true) flags[name] = "true";
   }

@@ -33,7 +33,7 @@ export function serveCommand(io: Io, setExitCode: (code: number) => void): Comma
 }
 
 function greeting(
-  server: { url: string; store: string | undefined; engine: string; open: boolean },
+  server: { url: string; store: string | undefined; engine: string; console: boolean; open: boolean },
   workingDirectory: string,
 ): string {
   const webSocketUrl = server.url.replace(/^http/, "ws");
@@ -41,6 +41,7 @@ function greeting(
   return [
     "",
     `Listening on  ${server.url}`,
+    ...(server.console ? [`Console       ${server.url}/`] : []),
     `Store         ${server.store ?? "none: sandboxes cannot be checkpointed (give one with --store)"}`,
     `Engine        ${server.engine}`,
     ...(server.open ? ["Keys          none: every program on this machine may use it (`sandboxer keys create`)"] : []),

@@ -4,6 +4,8 @@ import Fastify, { type FastifyInstance } from "fastify";
 import type { Registry } from "prom-client";
 import { requireScope } from "./access/principal.ts";
 import { accessRequest } from "./access/shown-credential.ts";
+import { consoleServer } from "./console/serve-console.ts";
+import { NEVER_RENDERED } from "./console/security-headers.ts";
 import { registerApi, type ApiOptions } from "./http/api.ts";
 import { sendError } from "./http/error-body.ts";
 import { refuseWith } from "./websocket/refusal.ts";
@@ -18,6 +20,8 @@ export interface HttpServerOptions extends ApiOptions {
   readonly metrics: () => Registry;
   /** Another server of the store says that this one is asked for a sandbox. */
   readonly onRing: (sandboxId: string) => void;
+  /** What the build of the console has made, or will make; undefined: no console is served. */
+  readonly consoleFolder: string | undefined;
 }
 
 const MAX_JSON_BYTES = 8 * 1024 * 1024;
@@ -38,6 +42,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     clientErrorHandler: refuseBadHttp,
   });
   app.setErrorHandler((error, _request, reply) => sendError(error, reply));
+  // Much of what it answers with comes out of sandboxes. The console, which is to be rendered, sets its own.
+  app.addHook("onRequest", async (_request, reply) => void reply.headers(NEVER_RENDERED));
   app.get("/healthz", { exposeHeadRoute: true }, () => ({ status: "ok" }));
   app.get("/readyz", { exposeHeadRoute: true }, async (_request, reply) => {
     const { ready, details } = await options.readiness();
@@ -53,7 +59,12 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     return reply.code(204).send();
   });
   void app.register(async (scope) => registerApi(scope, options));
+  const { consoleFolder: folder } = options;
+  const serveConsole =
+    folder === undefined ? undefined : consoleServer({ folder, open: () => options.gate.authenticator.open });
   app.setNotFoundHandler((request, reply) => {
+    const served = serveConsole?.(request, reply);
+    if (served !== undefined) return served;
     const unknown = new SandboxerError(
       "not_found",
       `There is nothing at ${request.method} ${request.url.slice(0, 200)}.`,

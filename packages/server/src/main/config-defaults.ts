@@ -29,6 +29,7 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     maxMessageBytes: "1048576",
     rateLimit: "1000",
     apiKeys: "",
+    console: "on",
     logLevel: "info",
     searchPath: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   };

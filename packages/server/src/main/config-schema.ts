@@ -44,6 +44,7 @@ export const configSchema = z.object({
       .map((key) => key.trim())
       .filter((key) => key !== ""),
   ),
+  console: yesOrNo(),
   logLevel: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
   daytonaApiKey: z
     .string()
@@ -73,8 +74,8 @@ function integer(minimum: number, maximum: number) {
 function yesOrNo() {
   return z
     .string()
-    .regex(/^(true|false|yes|no|1|0)$/i, "must be true or false")
-    .transform((text) => /^(true|yes|1)$/i.test(text));
+    .regex(/^(true|false|yes|no|on|off|1|0)$/i, "must be true or false")
+    .transform((text) => /^(true|yes|on|1)$/i.test(text));
 }
 
 function httpUrl(example: string) {

@@ -99,6 +99,11 @@ export const SETTINGS = {
     path: true,
   }),
   apiKeys: setting(undefined, "SANDBOXER_API_KEYS", "comma-separated keys that clients must send", { secret: true }),
+  console: setting(
+    "--no-console",
+    "SANDBOXER_CONSOLE",
+    "serve no web console at /; SANDBOXER_CONSOLE=off says the same",
+  ),
   logLevel: setting(
     "--log-level <L>",
     "SANDBOXER_LOG_LEVEL",
@@ -148,9 +153,11 @@ export function flagName(name: SettingName): string | undefined {
   return SETTINGS[name].flag?.split(" ")[0];
 }
 
-/** `lease_ttl` of `--lease-ttl <DURATION>`; what has no flag is not in the file. */
+/** `lease_ttl` of `--lease-ttl <DURATION>`, `console` of `--no-console`; what has no flag is not in the file. */
 export function fileKey(name: SettingName): string | undefined {
-  return flagName(name)?.slice(2).replaceAll("-", "_");
+  return flagName(name)
+    ?.replace(/^--(no-)?/, "")
+    .replaceAll("-", "_");
 }
 
 /** The variables of a setting, the strongest first. */

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { SandboxerError } from "@sandboxer/protocol";
 import { destination, pino } from "pino";
 import { mutationAudit } from "../gateway/http/audit.ts";
@@ -33,6 +34,8 @@ export interface RunningServer {
   readonly url: string;
   readonly store: string | undefined;
   readonly engine: string;
+  /** Whether it serves the console at its url. */
+  readonly console: boolean;
   /** Whether there are no keys, so that everybody on this machine may use it. */
   readonly open: boolean;
   /** Settles when the server has ended. */
@@ -41,6 +44,8 @@ export interface RunningServer {
   drain(): Promise<void>;
 }
 
+/** What `npm run build:console` makes. */
+const CONSOLE_FOLDER = fileURLToPath(new URL("../../../console/dist", import.meta.url));
 /** How long saving may take; a store that does not come back must not keep the server from ending. */
 const DRAIN_MS = 10 * 60_000;
 /** How long clients may take to hear of the end. */
@@ -78,6 +83,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     gate,
     authorize: authorizer(gate, audit),
     onMutation: mutationAudit(audit),
+    consoleFolder: config.console ? CONSOLE_FOLDER : undefined,
   });
   const gateway = new WebSocketGateway(app.server, { ...config, gate, audit, manager: () => parts.manager, log });
   const metrics: Metrics = new Metrics({
@@ -165,7 +171,15 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
   };
   log.info({ url, store: config.store, engine: prepared.engine }, "listening");
   const { open } = gate.authenticator;
-  return { url, store: config.store, engine: prepared.engine, open, closed: closed.promise, drain };
+  return {
+    url,
+    store: config.store,
+    engine: prepared.engine,
+    console: config.console,
+    open,
+    closed: closed.promise,
+    drain,
+  };
 }
 
 async function listen(app: ReturnType<typeof createHttpServer>, { host, port }: ServerConfig): Promise<string> {

@@ -60,6 +60,8 @@ export interface TestServerOptions {
   /** Where records of this machine are kept; absent: a folder of its own. */
   readonly dataFolder?: string;
   readonly secrets?: SecretResolver;
+  /** Absent: no console. */
+  readonly consoleFolder?: string;
 }
 
 /** A server of the real parts, in this process, over the fake backend. */
@@ -121,6 +123,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     gate,
     authorize: authorizer(gate, audit),
     onMutation: mutationAudit(audit),
+    consoleFolder: options.consoleFolder,
   });
   const gateway = new WebSocketGateway(app.server, {
     gate,

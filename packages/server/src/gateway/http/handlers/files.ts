@@ -47,8 +47,8 @@ export function filesHandlers(manager: SandboxManager): Pick<Handlers, FileRoute
 
   /** The sandbox is in use until the last byte is out. */
   const streamed = async (
-    call: FileCall,
-    contentType: string,
+    call: FileCall & { readonly query: { readonly path: string } },
+    suffix: "" | ".tar",
     open: (files: Files) => Promise<Readable>,
   ): Promise<StreamAnswer> => {
     const { files, release } = await manager.files(call.params.id, call.epoch, { signal: call.signal });
@@ -57,7 +57,8 @@ export function filesHandlers(manager: SandboxManager): Pick<Handlers, FileRoute
       body.once("close", release);
       call.signal.addEventListener("abort", () => body.destroy(), { once: true });
       if (call.signal.aborted) body.destroy();
-      return new StreamAnswer(contentType, body);
+      const contentType = suffix === ".tar" ? "application/x-tar" : "application/octet-stream";
+      return new StreamAnswer(contentType, body, asDownload(call.query.path, suffix));
     } catch (error) {
       release();
       throw error;
@@ -66,7 +67,7 @@ export function filesHandlers(manager: SandboxManager): Pick<Handlers, FileRoute
 
   return {
     readFile: (call) =>
-      streamed(call, "application/octet-stream", async (files) => {
+      streamed(call, "", async (files) => {
         const { path, offset, length } = call.query;
         const range = { ...(offset === undefined ? {} : { offset }), ...(length === undefined ? {} : { length }) };
         return begun(files.read(path, range));
@@ -98,13 +99,23 @@ export function filesHandlers(manager: SandboxManager): Pick<Handlers, FileRoute
     renameFile: (call) => change(call, (files) => files.rename(call.body.from, call.body.to)),
 
     downloadTree: (call) =>
-      streamed(call, "application/x-tar", (files) =>
+      streamed(call, ".tar", (files) =>
         downloadTree(files, call.query.path, { skipUnreadable: call.query.skip_unreadable === true }),
       ),
 
     uploadTree: (call) =>
       work(call, (files) => uploadTree(files, call.query.path, Readable.from(bodyBytes(call.stream)))),
   };
+}
+
+/** A browser saves it, and never shows it. The name is the sandbox's, so that only letters and digits stay as they are. */
+function asDownload(path: string, suffix: string): Record<string, string> {
+  const name = (posix.basename(path) || "root") + suffix;
+  const encoded = encodeURIComponent(name.toWellFormed()).replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return { "content-disposition": `attachment; filename*=UTF-8''${encoded}` };
 }
 
 /** Read up to the first bytes: what cannot be read is an error of the call, not a broken answer. */

@@ -1,0 +1,28 @@
+/** What a browser may do with an answer of the console. `nonce`: of the style elements that the terminal makes. */
+export function consoleHeaders(nonce?: string): Readonly<Record<string, string>> {
+  const styles = nonce === undefined ? "'self'" : `'self' 'nonce-${nonce}'`;
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src ${styles}`,
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ];
+  return {
+    "content-security-policy": policy.join("; "),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "x-frame-options": "DENY",
+  };
+}
+
+/** For answers to programs: bytes of a sandbox must never become a page, or part of one, under the server's own origin. */
+export const NEVER_RENDERED: Readonly<Record<string, string>> = {
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+  "x-content-type-options": "nosniff",
+};

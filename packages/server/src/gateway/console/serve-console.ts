@@ -1,0 +1,93 @@
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { browserRefusal } from "../access/browser.ts";
+import { accessRequest } from "../access/shown-credential.ts";
+import { sendError } from "../http/error-body.ts";
+import { findConsoleFile, type ConsoleFile } from "./console-file.ts";
+import { consoleHeaders } from "./security-headers.ts";
+
+export interface ConsoleOptions {
+  /** What `npm run build:console` has made. It need not be there. */
+  readonly folder: string;
+  /** Whether the server asks for no key: then only names of this machine's loopback may lead to it. */
+  readonly open: () => boolean;
+}
+
+/** What belongs to programs: a page there would hide that something is not found. */
+const FOR_PROGRAMS = /^\/(v1|internal|healthz|readyz|metrics|openapi\.json)(\/|$)/;
+/** Their names change with their content. */
+const HASHED = /^\/assets\//;
+const NONCE_PLACEHOLDER = "__CSP_NONCE__";
+
+/**
+ * The console: files for browsers, at every address that nothing else has. Nobody has to show a key for them, as they
+ * hold no secret; what the page then asks of the server does need one. Undefined: the request is not for the console.
+ */
+export function consoleServer(
+  options: ConsoleOptions,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> | undefined {
+  return (request, reply) => {
+    if (request.method !== "GET" && request.method !== "HEAD") return undefined;
+    const path = request.url.split(/[?#]/, 1)[0] ?? "/";
+    if (FOR_PROGRAMS.test(path)) return undefined;
+    return answer(options, path, request, reply);
+  };
+}
+
+async function answer(
+  { folder, open }: ConsoleOptions,
+  path: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  void reply.headers(consoleHeaders());
+  const refusal = browserRefusal(accessRequest(request.raw), open());
+  if (refusal !== undefined) return sendError(new SandboxerError("permission_denied", refusal), reply);
+  const isPage = path === "/" || path === "/index.html";
+  const file = isPage ? undefined : await findConsoleFile(folder, path, request.headers["accept-encoding"]);
+  if (file !== undefined) return sendFile(file, HASHED.test(path), request, reply);
+  // Addresses inside of the console are its own business: a reload there begins with the page.
+  const wantsPage = isPage || (!HASHED.test(path) && request.headers.accept?.includes("text/html") === true);
+  if (wantsPage) return sendPage(folder, reply);
+  return sendError(new SandboxerError("not_found", `There is nothing at ${path.slice(0, 200)}.`), reply);
+}
+
+function sendFile(file: ConsoleFile, hashed: boolean, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { encoding, etag, contentType, sizeBytes } = file;
+  void reply.headers({
+    "cache-control": hashed ? "public, max-age=31536000, immutable" : "no-cache",
+    vary: "accept-encoding",
+    etag,
+    ...(encoding === undefined ? {} : { "content-encoding": encoding }),
+  });
+  const known = request.headers["if-none-match"]?.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  if (known?.includes(etag) === true || known?.includes("*") === true) return reply.code(304).send();
+  void reply.type(contentType).header("content-length", sizeBytes);
+  return request.method === "HEAD" ? reply.send() : reply.send(file.open());
+}
+
+/** The page has a nonce of its own in every answer, so that no answer may be kept: its nonce would not be the header's. */
+async function sendPage(folder: string, reply: FastifyReply): Promise<FastifyReply> {
+  void reply.header("cache-control", "no-store");
+  let page: string;
+  try {
+    page = await readFile(join(folder, "index.html"), "utf8");
+  } catch {
+    return reply.code(404).type("text/plain; charset=utf-8").send(NOT_BUILT);
+  }
+  const nonce = randomBytes(18).toString("base64");
+  return reply
+    .headers(consoleHeaders(nonce))
+    .type("text/html; charset=utf-8")
+    .send(page.replaceAll(NONCE_PLACEHOLDER, nonce));
+}
+
+const NOT_BUILT = `The console is not built. Run this where sandboxer is, and load this page again:
+
+    npm run build:console
+
+Programs need no console: the HTTP interface is under /v1, described by /openapi.json.
+`;
