@@ -2,13 +2,15 @@
  * `npm test`: static checks, unit tests, the lease protocol's simulation, servers that
  * are killed at every step, the agent's tests, the stores' tests on real
  * servers, extensions on a real Docker and sshd, the Docker backend on a real engine, and the gVisor suite once for each engine.
- * `npm test -- lint unit` runs only the suites with those names.
+ * `npm test -- lint unit` runs only the suites with those names. What they saw of the backends' contract must be what
+ * the table of `docs/backends.md` says.
  *
  * A suite whose needs are missing is skipped with the reason; with CI=true that is a failure.
  */
 import { findCompiler } from "@sandboxer/server/setup";
 import { prepareDebianPrograms, whyNoServices } from "../packages/server/test/services/debian-programs.ts";
 import { prepareStoreServers } from "../packages/server/test/store/servers/prepare.ts";
+import { checkBackendTable } from "./testing/backend-table/check.ts";
 import { planDockerSuite } from "./testing/docker.ts";
 import { context, planGvisorSuites, type Planned } from "./testing/engines.ts";
 import { runSuite } from "./testing/run-suite.ts";
@@ -39,6 +41,9 @@ const dockerSuite = wanted("docker") ? [await planDockerSuite(enginesReady)] : [
 await runTogether(vitestSuite("stores", QUICK_TIMEOUT_MS), [planExtensions(), ...dockerSuite]);
 // Each waits for its engine about half of the time.
 await runTogether(...enginesReady);
+
+const backendTable = checkBackendTable(results);
+if (backendTable !== undefined) results.push(backendTable);
 
 process.exitCode = printSummary(results) ? 0 : 1;
 

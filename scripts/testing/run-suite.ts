@@ -2,7 +2,9 @@ import { spawn } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { observationsOf } from "./backend-table/observation.ts";
 import { titleOf, type Suite, type SuiteResult } from "./suite.ts";
+import { readVitestReport, skippedTestsOf, type VitestReport } from "./vitest-report.ts";
 
 const ROOT = new URL("../..", import.meta.url).pathname;
 
@@ -72,24 +74,17 @@ function run(argv: readonly string[], suite: Suite, output: "inherit" | number):
   });
 }
 
-interface VitestReport {
-  readonly numPassedTests: number;
-  readonly numFailedTests: number;
-  readonly testResults: readonly {
-    readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
-  }[];
-}
-
-function readReport(path: string): Pick<SuiteResult, "passed" | "failed" | "skippedTests"> {
+function readReport(path: string): Pick<SuiteResult, "passed" | "failed" | "skippedTests" | "observations"> {
   let report: VitestReport;
   try {
-    report = JSON.parse(readFileSync(path, "utf8")) as VitestReport;
+    report = readVitestReport(path);
   } catch {
     return { passed: 0, failed: 0, skippedTests: [] };
   }
-  const skippedTests = report.testResults
-    .flatMap((file) => file.assertionResults)
-    .filter((test) => ["skipped", "pending", "todo", "disabled"].includes(test.status))
-    .map((test) => test.fullName);
-  return { passed: report.numPassedTests, failed: report.numFailedTests, skippedTests };
+  return {
+    passed: report.numPassedTests,
+    failed: report.numFailedTests,
+    skippedTests: skippedTestsOf(report),
+    observations: observationsOf(report),
+  };
 }

@@ -1,3 +1,5 @@
+import type { Observation } from "./backend-table/observation.ts";
+
 /** A part of `npm test`. */
 export interface Suite {
   /** As `npm test -- NAME` selects it. */
@@ -18,6 +20,8 @@ export interface SuiteResult {
   readonly elapsedMs: number;
   /** Tests that a suite left out because of what this machine or this engine cannot do. */
   readonly skippedTests: readonly string[];
+  /** What its tests of the backends' contract saw. */
+  readonly observations?: readonly Observation[];
   /** Why the whole suite was left out. */
   readonly skippedBecause?: string;
 }

@@ -9,7 +9,10 @@ export function printSummary(results: readonly SuiteResult[]): boolean {
       result.skippedBecause === undefined
         ? `${result.passed} passed, ${result.failed} failed${left} (${seconds})`
         : `SKIPPED: ${result.skippedBecause}`;
-    return [`  ${result.title}: ${outcome}`, ...result.skippedTests.map((name) => `      skipped: ${name}`)];
+    return [
+      `  ${result.title}: ${outcome}`,
+      ...[...new Set(result.skippedTests)].map((name) => `      skipped: ${name}`),
+    ];
   });
   const passed = sum(results.map((result) => result.passed));
   const failed = sum(results.map((result) => result.failed));

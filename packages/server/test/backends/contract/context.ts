@@ -9,16 +9,23 @@ export const HOOK_TIMEOUT_MS = 120_000;
 
 export type OpenBackend = () => Promise<{ backend: SandboxBackend; close: () => Promise<void> }>;
 
+export interface ContractOptions {
+  /** False for a backend whose sandboxes run nothing; no capability says it. */
+  readonly runsCommands?: boolean;
+}
+
 /** What the tests share: the backend, one sandbox for tests that leave it as it was, and clean-up. */
 export class ContractContext {
+  readonly runsCommands: boolean;
   readonly #open: OpenBackend;
   readonly #closing: (() => Promise<void>)[] = [];
   readonly #handles: SandboxHandle[] = [];
   #backend: SandboxBackend | undefined;
   #shared: Promise<SandboxHandle> | undefined;
 
-  constructor(open: OpenBackend) {
+  constructor(open: OpenBackend, options: ContractOptions) {
     this.#open = open;
+    this.runsCommands = options.runsCommands ?? true;
   }
 
   async start(): Promise<void> {

@@ -13,8 +13,7 @@ export function fileContract(context: ContractContext): void {
     return { handle, files: handle.files, folder };
   }
 
-  test("three megabytes of bytes come back as they were, whole and in part", async ({ skip }) => {
-    skip(!context.backend.capabilities.files, "the backend has no files");
+  test("three megabytes of bytes come back as they were, whole and in part", async () => {
     const { files, folder } = await prepare();
     const content = randomBytes(3_000_001);
     await files.write(`${folder}/whole`, content);
@@ -30,8 +29,7 @@ export function fileContract(context: ContractContext): void {
     expect(await files.stat(`${folder}/whole`)).toMatchObject({ kind: "file", sizeBytes: 3_000_001 });
   });
 
-  test("writing replaces, and processes see the same files", async ({ skip }) => {
-    skip(!context.backend.capabilities.files, "the backend has no files");
+  test("writing replaces, and processes see the same files", async () => {
     const { handle, files, folder } = await prepare();
     await files.write(`${folder}/note`, Buffer.from("a long first text"), { mode: 0o600 });
     expect((await files.stat(`${folder}/note`)).mode & 0o777).toBe(0o600);
@@ -44,8 +42,7 @@ export function fileContract(context: ContractContext): void {
     expect(await readText(handle, `${folder}/made`)).toBe("new\n");
   });
 
-  test("any name is a name", async ({ skip }) => {
-    skip(!context.backend.capabilities.files, "the backend has no files");
+  test("any name is a name", async () => {
     const { handle, files, folder } = await prepare();
     const names = ["with space", "new\nline", "ünï-😀", "-dash", "quote'\"$x", ".hidden"];
     for (const name of names) await files.write(`${folder}/${name}`, Buffer.from(name));
@@ -53,8 +50,7 @@ export function fileContract(context: ContractContext): void {
     for (const name of names) expect(await readText(handle, `${folder}/${name}`)).toBe(name);
   });
 
-  test("folders are made, listed, renamed and removed", async ({ skip }) => {
-    skip(!context.backend.capabilities.files, "the backend has no files");
+  test("folders are made, listed, renamed and removed", async () => {
     const { handle, files, folder } = await prepare();
     await files.makeFolder(`${folder}/a/b/c`, { parents: true });
     await files.makeFolder(`${folder}/a/b/c`, { parents: true });
@@ -70,8 +66,7 @@ export function fileContract(context: ContractContext): void {
     expect(await files.list(folder)).toEqual([]);
   });
 
-  test("a link is itself to stat and its target to read", async ({ skip }) => {
-    skip(!context.backend.capabilities.files, "the backend has no files");
+  test("a link is itself to stat and its target to read", async () => {
     const { handle, files, folder } = await prepare();
     await run(handle, bash("echo there > target; ln -s target link"), { workingFolder: folder });
     expect(await files.stat(`${folder}/link`)).toMatchObject({ kind: "symlink", linkTarget: "target" });
@@ -80,8 +75,7 @@ export function fileContract(context: ContractContext): void {
     expect(await readText(handle, `${folder}/target`)).toBe("there\n");
   });
 
-  test("links are made, modes and times are set, and a link is not followed for that", async ({ skip }) => {
-    skip(!context.backend.capabilities.files, "the backend has no files");
+  test("links are made, modes and times are set, and a link is not followed for that", async () => {
     const { files, folder } = await prepare();
     const [file, link] = [`${folder}/set-file`, `${folder}/set-link`];
     await files.write(file, Buffer.from("x"));
@@ -94,8 +88,7 @@ export function fileContract(context: ContractContext): void {
     expect(await errorCode(files.set(`${folder}/set-missing`, { mode: 0o600 }))).toBe("file_not_found");
   });
 
-  test("what is not there, and what may not be, has an error of its own", async ({ skip }) => {
-    skip(!context.backend.capabilities.files, "the backend has no files");
+  test("what is not there, and what may not be, has an error of its own", async () => {
     const { files, folder } = await prepare();
     const missing = `${folder}/missing`;
     const codes = await Promise.all([

@@ -22,20 +22,4 @@ export function pauseContract(context: ContractContext): void {
     const numbers = output.text.trim().split("\n").map(Number);
     expect(numbers).toEqual(numbers.map((_, index) => index + 1));
   });
-
-  test("a paused sandbox is paused after a save too", async (test) => {
-    if (context.backend.capabilities.snapshot !== "full") return test.skip("the backend has no full snapshots");
-    const handle = await context.acquire();
-    const process = await start(handle, counter("/workspace/saved-paused"));
-    const output = new Follower(process);
-    await output.until("3\n");
-    await handle.pause();
-    await handle.snapshot(await context.folder(), { mode: "full", leaveRunning: true });
-    await delay(300);
-    const before = output.chunks.length;
-    await delay(500);
-    expect(output.chunks.length).toBe(before);
-    await handle.resume();
-    await eventually(() => output.chunks.length > before + 3, "output after the pause");
-  });
 }

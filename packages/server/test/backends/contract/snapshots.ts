@@ -2,14 +2,22 @@ import { stat } from "node:fs/promises";
 import { expect, test } from "vitest";
 import type { SandboxHandle, SandboxProcess, SnapshotPayload } from "../../../src/backends/backend.ts";
 import { type ContractContext, newRequest } from "./context.ts";
-import { bash, countAbove, counter, errorCode, finish, Follower, python, start } from "./programs.ts";
+import {
+  bash,
+  countAbove,
+  counter,
+  delay,
+  errorCode,
+  eventually,
+  finish,
+  Follower,
+  python,
+  start,
+} from "./programs.ts";
 
 const COUNT = "/workspace/count";
 
 export function snapshotContract(context: ContractContext): void {
-  const lacking = (): boolean => context.backend.capabilities.snapshot !== "full";
-  const reason = "the backend saves no memory";
-
   /** A sandbox with a loop in the background, a program that waits, and one that has ended; nothing of it was read. */
   async function busy(): Promise<SandboxHandle> {
     const handle = await context.acquire({ env: { KEPT: "yes" } });
@@ -24,8 +32,7 @@ export function snapshotContract(context: ContractContext): void {
     return handle;
   }
 
-  test("a saved sandbox goes on, and lives again elsewhere, twice, each for itself", async ({ skip }) => {
-    skip(lacking(), reason);
+  test("a saved sandbox goes on, and lives again elsewhere, twice, each for itself", async () => {
     const handle = await busy();
     const snapshot = await save(context, handle, true);
     const saved = await countAbove(handle, COUNT, await countAbove(handle, COUNT, 0));
@@ -50,8 +57,7 @@ export function snapshotContract(context: ContractContext): void {
     await countAbove(second, COUNT, await countAbove(second, COUNT, 0));
   });
 
-  test("a sandbox that is saved to be put down stays still, and can be taken up again after all", async ({ skip }) => {
-    skip(lacking(), reason);
+  test("a sandbox that is saved to be put down stays still, and can be taken up again after all", async () => {
     const handle = await busy();
     const snapshot = await save(context, handle, false);
     await handle.resume();
@@ -65,8 +71,7 @@ export function snapshotContract(context: ContractContext): void {
     await checkRestored(restored);
   });
 
-  test("three rounds of saving and restoring lose nothing", async ({ skip }) => {
-    skip(lacking(), reason);
+  test("three rounds of saving and restoring lose nothing", async () => {
     let handle = await context.acquire();
     await start(handle, counter(COUNT), { key: "counter" });
     let count = await countAbove(handle, COUNT, 1);
@@ -84,8 +89,22 @@ export function snapshotContract(context: ContractContext): void {
     expect(numbers.length).toBeGreaterThanOrEqual(count);
   });
 
-  test("a save that fails leaves the sandbox as it was", async ({ skip }) => {
-    skip(lacking(), reason);
+  test("a paused sandbox is paused after a save too", async () => {
+    const handle = await context.acquire();
+    const process = await start(handle, counter("/workspace/saved-paused"));
+    const output = new Follower(process);
+    await output.until("3\n");
+    await handle.pause();
+    await handle.snapshot(await context.folder(), { mode: "full", leaveRunning: true });
+    await delay(300);
+    const before = output.chunks.length;
+    await delay(500);
+    expect(output.chunks.length).toBe(before);
+    await handle.resume();
+    await eventually(() => output.chunks.length > before + 3, "output after the pause");
+  });
+
+  test("a save that fails leaves the sandbox as it was", async () => {
     const handle = await context.acquire();
     await start(handle, counter(COUNT));
     for (const leaveRunning of [true, false]) {
@@ -95,8 +114,7 @@ export function snapshotContract(context: ContractContext): void {
     await handle.ping();
   });
 
-  test("a snapshot of another kind, or that lacks a member, is refused", async ({ skip }) => {
-    skip(lacking(), reason);
+  test("a snapshot of another kind, or that lacks a member, is refused", async () => {
     const handle = await context.acquire();
     const snapshot = await save(context, handle, true);
     const load = (payload: SnapshotPayload): Promise<string> =>

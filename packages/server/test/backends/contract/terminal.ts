@@ -3,8 +3,7 @@ import type { ContractContext } from "./context.ts";
 import { bash, Follower, start } from "./programs.ts";
 
 export function terminalContract(context: ContractContext): void {
-  test("a terminal echoes, has one stream, and knows its size as it changes", async ({ skip }) => {
-    skip(!context.backend.capabilities.pty, "the backend has no terminals");
+  test("a terminal echoes, has one stream, and knows its size as it changes", async () => {
     const handle = await context.shared();
     const code = 'read x; echo "got:$x" >&2; stty size; read x; stty size';
     const process = await start(handle, bash(code), { pty: { rows: 24, columns: 80 } });
@@ -21,8 +20,7 @@ export function terminalContract(context: ContractContext): void {
     expect(output.chunks.every(({ stream }) => stream === "stdout")).toBe(true);
   });
 
-  test("control-C interrupts, and closing stdin is an end of file", async ({ skip }) => {
-    skip(!context.backend.capabilities.pty, "the backend has no terminals");
+  test("control-C interrupts, and closing stdin is an end of file", async () => {
     const handle = await context.shared();
     const pty = { rows: 24, columns: 80 };
     const sleeping = await start(handle, bash("echo ready; sleep 300"), { pty });

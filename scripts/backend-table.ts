@@ -1,0 +1,20 @@
+/**
+ * `npm run backend-table`: compares the table of `docs/backends.md` with what the last `npm test` saw of the backends'
+ * contract, or with the JSON reports of vitest that are named. `--write` writes it; columns that nobody looked at stay.
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { LAST_SEEN, PAGE, reportDifferences } from "./testing/backend-table/check.ts";
+import { withObservations } from "./testing/backend-table/compare.ts";
+import { observationsOf, type Observation } from "./testing/backend-table/observation.ts";
+import { readVitestReport } from "./testing/vitest-report.ts";
+
+const { values, positionals } = parseArgs({ options: { write: { type: "boolean" } }, allowPositionals: true });
+const observations = positionals.length === 0 ? lastSeen() : positionals.map(readVitestReport).flatMap(observationsOf);
+if (values.write === true) writeFileSync(PAGE, withObservations(readFileSync(PAGE, "utf8"), observations));
+process.exitCode = reportDifferences(observations) === 0 ? 0 : 1;
+
+function lastSeen(): Observation[] {
+  if (existsSync(LAST_SEEN)) return JSON.parse(readFileSync(LAST_SEEN, "utf8")) as Observation[];
+  throw new Error("Run npm test first, or name JSON reports of vitest.");
+}

@@ -1,0 +1,40 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import type { SuiteResult } from "../suite.ts";
+import { differencesFrom } from "./compare.ts";
+import type { Observation } from "./observation.ts";
+
+export const PAGE = new URL("../../../docs/backends.md", import.meta.url).pathname;
+/** What the last `npm test` saw, for `npm run backend-table`. */
+export const LAST_SEEN = new URL("../../../node_modules/.cache/sandboxer/backend-contract.json", import.meta.url)
+  .pathname;
+
+/** A part of `npm test`: whether the page says what the suites have seen. Undefined when they have seen no backend. */
+export function checkBackendTable(results: readonly SuiteResult[]): SuiteResult | undefined {
+  const startMs = performance.now();
+  const observations = results.flatMap((result) => result.observations ?? []);
+  if (observations.length === 0) return undefined;
+  mkdirSync(dirname(LAST_SEEN), { recursive: true });
+  writeFileSync(LAST_SEEN, JSON.stringify(observations));
+  const differences = reportDifferences(observations);
+  return {
+    title: "backend-table",
+    passed: differences === 0 ? 1 : 0,
+    failed: differences === 0 ? 0 : 1,
+    elapsedMs: performance.now() - startMs,
+    skippedTests: [],
+  };
+}
+
+/** Prints how the page differs from what was seen, and how many differences there are. */
+export function reportDifferences(observations: readonly Observation[]): number {
+  const differences = differencesFrom(readFileSync(PAGE, "utf8"), observations);
+  const backends = [...new Set(observations.map(({ backend }) => backend))].join(", ");
+  const outcome =
+    differences.length === 0
+      ? `it says what was seen of ${backends}.`
+      : `it does not say what was seen:\n${differences.map((line) => `  ${line}\n`).join("")}` +
+        "If that is how it should be, write it with: npm run backend-table -- --write";
+  process.stdout.write(`\n== The table of docs/backends.md: ${outcome}\n`);
+  return differences.length;
+}
