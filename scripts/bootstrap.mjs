@@ -1,10 +1,11 @@
 /**
- * Installs the dependencies when they are missing or not those of the lockfile. It runs before `npm start` and
- * `npm test`, on the machine's own Node (18 or newer) and without dependencies, since it is what brings them.
+ * Installs the dependencies when they are missing or not those of the lockfile, and builds the console when its sources
+ * have changed. It runs before `npm start` and `npm test`, on the machine's own Node (18 or newer) and without
+ * dependencies, since it is what brings them.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,29 +14,89 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const WAIT_MS = 10 * 60_000;
 
+/** What ends up in the console, besides the dependencies. */
+const CONSOLE_SOURCES = [
+  ...["index.html", "package.json", "public", "src", "tsconfig.json", "vite.config.ts"].map(
+    (name) => `console/${name}`,
+  ),
+  "client/src",
+  "protocol/src",
+];
+const BUILD_MS = 5 * 60_000;
+
 export async function bootstrap(root = ROOT, say = (line) => process.stderr.write(`${line}\n`)) {
-  if (isInstalled(root)) return;
+  if (isInstalled(root) && isConsoleBuilt(root)) return;
   const release = await takeLock(root, say);
   try {
-    if (isInstalled(root)) return;
-    say("Installing dependencies (npm ci) …");
-    const result = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
-      cwd: root,
-      stdio: ["ignore", 2, 2],
-      // npm must not run on the Node that it is about to remove.
-      env: { ...process.env, PATH: pathWithoutModules() },
-    });
-    if (result.error !== undefined)
-      throw new Error(`npm could not be started: ${result.error.message}. Install Node with npm, then try again.`);
-    if (result.status !== 0) {
-      throw new Error(
-        `npm ci failed (exit code ${result.status}). Check that the package registry can be reached (npm ping), then try again.`,
-      );
-    }
-    writeFileSync(stampPath(root), lockDigest(root));
+    if (!isInstalled(root)) install(root, say);
+    if (!isConsoleBuilt(root)) buildConsole(root, say);
   } finally {
     release();
   }
+}
+
+function install(root, say) {
+  say("Installing dependencies (npm ci) …");
+  const result = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
+    cwd: root,
+    stdio: ["ignore", 2, 2],
+    // npm must not run on the Node that it is about to remove.
+    env: { ...process.env, PATH: pathWithoutModules() },
+  });
+  if (result.error !== undefined)
+    throw new Error(`npm could not be started: ${result.error.message}. Install Node with npm, then try again.`);
+  if (result.status !== 0) {
+    throw new Error(
+      `npm ci failed (exit code ${result.status}). Check that the package registry can be reached (npm ping), then try again.`,
+    );
+  }
+  writeFileSync(stampPath(root), lockDigest(root));
+}
+
+/** The stamp says of which sources the console was built; whoever builds it otherwise removes the stamp. */
+export function isConsoleBuilt(root) {
+  const folder = join(root, "packages", "console");
+  if (!existsSync(folder)) return true;
+  const stamp = readText(join(folder, "dist", ".sources-sha256"));
+  return stamp !== undefined && stamp === consoleDigest(root);
+}
+
+/** Beside the present one, which stays until it is whole. A server can do without: a failure is told, and no more. */
+function buildConsole(root, say) {
+  say("Building the console (npm run build:console) …");
+  const folder = join(root, "packages", "console");
+  const [fresh, old] = ["new", "old"].map((name) => join(folder, "build", name));
+  const digest = consoleDigest(root);
+  const ownNode = join(root, "node_modules", ".bin", "node");
+  const vite = join(root, "node_modules", "vite", "bin", "vite.js");
+  const command = [vite, "build", "--outDir", fresh, "--emptyOutDir", "--logLevel", "error"];
+  const options = { cwd: folder, stdio: ["ignore", 2, 2], timeout: BUILD_MS };
+  const result = spawnSync(existsSync(ownNode) ? ownNode : process.execPath, command, options);
+  if (result.status !== 0) {
+    rmSync(fresh, { recursive: true, force: true });
+    const why = result.error?.message ?? `exit code ${result.status ?? result.signal}`;
+    say(`The console could not be built (${why}); the server works without it. Try again with: npm run build:console`);
+    return;
+  }
+  writeFileSync(join(fresh, ".sources-sha256"), digest);
+  rmSync(old, { recursive: true, force: true });
+  if (existsSync(join(folder, "dist"))) renameSync(join(folder, "dist"), old);
+  renameSync(fresh, join(folder, "dist"));
+  rmSync(old, { recursive: true, force: true });
+}
+
+function consoleDigest(root) {
+  const hash = createHash("sha256").update(lockDigest(root));
+  const visit = (path) => {
+    const found = statSync(join(root, path), { throwIfNoEntry: false });
+    if (found === undefined) return;
+    if (found.isDirectory()) {
+      // oxlint-disable-next-line unicorn/no-array-sort -- Node 18 has no toSorted.
+      for (const name of readdirSync(join(root, path)).sort()) visit(`${path}/${name}`);
+    } else hash.update(`\n${path} ${found.size}\n`).update(readFileSync(join(root, path)));
+  };
+  for (const source of CONSOLE_SOURCES) visit(`packages/${source}`);
+  return hash.digest("hex");
 }
 
 /** The stamp says which lockfile was installed. Without one, npm's own record is compared, for those who ran npm ci. */
@@ -90,7 +151,7 @@ async function takeLock(root, say) {
     const holder = Number(readText(path));
     if (holder > 0 && !isAlive(holder)) rmSync(path, { force: true });
     else {
-      if (!told) say(`Another process (${holder}) is installing dependencies; waiting for it …`);
+      if (!told) say(`Another process (${holder}) is installing or building here; waiting for it …`);
       told = true;
       if (Date.now() > deadline)
         throw new Error(`Process ${holder} still holds ${path}. End it, or remove the file, then try again.`);

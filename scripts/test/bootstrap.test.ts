@@ -46,6 +46,27 @@ async function bootstrap(path = `${root}/bin:/usr/bin:/bin`) {
 const calls = (): number => readFileSync(join(root, "calls"), "utf8").trim().split("\n").length;
 const INSTALL = "mkdir -p node_modules";
 
+/** A console whose vite writes what its source says, or fails when that is "broken". */
+function writeConsole(source: string): void {
+  const folder = join(root, "packages", "console");
+  mkdirSync(join(folder, "src"), { recursive: true });
+  writeFileSync(join(folder, "src", "main.ts"), source);
+  const vite = join(root, "node_modules", "vite", "bin");
+  mkdirSync(vite, { recursive: true });
+  writeFileSync(
+    join(vite, "vite.js"),
+    `const fs = require("node:fs"), out = process.argv[process.argv.indexOf("--outDir") + 1];
+fs.appendFileSync(${JSON.stringify(join(root, "builds"))}, "build\\n");
+const source = fs.readFileSync("src/main.ts", "utf8");
+fs.mkdirSync(out, { recursive: true });
+fs.writeFileSync(out + "/index.html", source);
+if (source === "broken") process.exit(3);`,
+  );
+}
+
+const page = (): string => readFileSync(join(root, "packages", "console", "dist", "index.html"), "utf8");
+const builds = (): number => readFileSync(join(root, "builds"), "utf8").trim().split("\n").length;
+
 test("installs once, and again when the lockfile has changed", async () => {
   writeNpm(INSTALL);
   expect(await bootstrap()).toEqual({ code: 0, stderr: "Installing dependencies (npm ci) …\n" });
@@ -85,4 +106,44 @@ test("no npm is told", async () => {
   const result = await bootstrap(`${root}/bin`);
   expect(result.code).toBe(1);
   expect(result.stderr).toContain("npm could not be started");
+});
+
+test("the console is built once, and again when its sources or those of the client have changed", async () => {
+  writeNpm(INSTALL);
+  writeConsole("first");
+  expect((await bootstrap()).stderr).toContain("Building the console");
+  expect(await bootstrap()).toEqual({ code: 0, stderr: "" });
+  expect([page(), builds()]).toEqual(["first", 1]);
+  writeConsole("second");
+  await bootstrap();
+  expect([page(), builds()]).toEqual(["second", 2]);
+  mkdirSync(join(root, "packages", "client", "src"), { recursive: true });
+  writeFileSync(join(root, "packages", "client", "src", "index.ts"), "");
+  await bootstrap();
+  expect(builds()).toBe(3);
+  // As vite does by hand.
+  rmSync(join(root, "packages", "console", "dist"), { recursive: true });
+  await bootstrap();
+  expect([page(), builds()]).toEqual(["second", 4]);
+});
+
+test("a console that cannot be built is told and leaves the one before; the next run tries again", async () => {
+  writeNpm(INSTALL);
+  writeConsole("works");
+  await bootstrap();
+  writeConsole("broken");
+  for (const count of [2, 3]) {
+    const { code, stderr } = await bootstrap();
+    expect(code).toBe(0);
+    expect(stderr).toContain("The console could not be built (exit code 3); the server works without it.");
+    expect([page(), builds()]).toEqual(["works", count]);
+  }
+});
+
+test("two at the same moment build once", async () => {
+  writeNpm(INSTALL);
+  await bootstrap();
+  writeConsole("works");
+  await Promise.all([bootstrap(), bootstrap()]);
+  expect(builds()).toBe(1);
 });
