@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { differencesFrom, withObservations } from "../testing/backend-table/compare.ts";
+import { columnsNotSeen, differencesFrom, withObservations } from "../testing/backend-table/compare.ts";
 import { observationsOf } from "../testing/backend-table/observation.ts";
 import { skippedTestsOf, type ReportedTest, type VitestReport } from "../testing/vitest-report.ts";
 
@@ -49,6 +49,13 @@ test("a page that says what was seen has no difference, whichever suites ran", (
   for (const reports of [[stone, paper], [paper, stone], [stone], [paper], []]) {
     expect(differencesFrom(PAGE, reports.flatMap(observationsOf))).toEqual([]);
   }
+});
+
+test("backends that nobody looked at are named", () => {
+  expect(columnsNotSeen(PAGE, observationsOf(paper))).toEqual(["stone"]);
+  const skipped = report("stone", { commands: ["skipped"] });
+  expect(columnsNotSeen(PAGE, [paper, skipped].flatMap(observationsOf))).toEqual(["stone"]);
+  expect(columnsNotSeen(PAGE, [paper, stone].flatMap(observationsOf))).toEqual([]);
 });
 
 test("a difference names its row and its column, and what both say", () => {

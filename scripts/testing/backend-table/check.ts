@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { SuiteResult } from "../suite.ts";
-import { differencesFrom } from "./compare.ts";
+import { columnsNotSeen, differencesFrom } from "./compare.ts";
 import type { Observation } from "./observation.ts";
 
 export const PAGE = new URL("../../../docs/backends.md", import.meta.url).pathname;
@@ -28,11 +28,14 @@ export function checkBackendTable(results: readonly SuiteResult[]): SuiteResult 
 
 /** Prints how the page differs from what was seen, and how many differences there are. */
 export function reportDifferences(observations: readonly Observation[]): number {
-  const differences = differencesFrom(readFileSync(PAGE, "utf8"), observations);
+  const page = readFileSync(PAGE, "utf8");
+  const differences = differencesFrom(page, observations);
   const backends = [...new Set(observations.map(({ backend }) => backend))].join(", ");
+  const unseen = columnsNotSeen(page, observations);
+  const left = unseen.length === 0 ? "" : ` Nobody looked at: ${unseen.join(", ")}.`;
   const outcome =
     differences.length === 0
-      ? `it says what was seen of ${backends}.`
+      ? `it says what was seen of ${backends}.${left}`
       : `it does not say what was seen:\n${differences.map((line) => `  ${line}\n`).join("")}` +
         "If that is how it should be, write it with: npm run backend-table -- --write";
   process.stdout.write(`\n== The table of docs/backends.md: ${outcome}\n`);

@@ -15,6 +15,12 @@ export function differencesFrom(page: string, observations: readonly Observation
   return same ? [] : ["the order of the rows, or how the table is written"];
 }
 
+/** Backends of which the page tells and the tests saw nothing. */
+export function columnsNotSeen(page: string, observations: readonly Observation[]): string[] {
+  const seen = new Set(observations.filter(({ outcome }) => outcome !== "unknown").map(({ backend }) => backend));
+  return parseTable(splitPage(page)?.table ?? "").columns.filter((column) => !seen.has(column));
+}
+
 /** The page with what was seen, and the rest as it was. */
 export function withObservations(page: string, observations: readonly Observation[]): string {
   const parts = splitPage(page);
