@@ -46,7 +46,7 @@ export async function planGvisorSuites(): Promise<Planned[]> {
 
 /** What needs a real shell, and is not about the engine, runs on one of them. */
 function onceOnly(suite: Suite): Suite {
-  const elsewhere = ["**/backends/daytona/**", "**/http/portable.gvisor.test.ts"];
+  const elsewhere = ["**/backends/daytona/**", "**/http/portable.gvisor.test.ts", "**/test/resume/**"];
   return { ...suite, argv: [...suite.argv, ...elsewhere.map((pattern) => `--exclude=${pattern}`)] };
 }
 

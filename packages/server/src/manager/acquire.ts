@@ -7,6 +7,7 @@ import {
 } from "@sandboxer/protocol";
 import { amendSandbox } from "./amend.ts";
 import { acquireRequest } from "./acquire-request.ts";
+import { restedTooLong } from "./acquire-rested.ts";
 import type { ManagerContext } from "./context.ts";
 import { createSandbox } from "./create.ts";
 import { destroySandbox } from "./destroy.ts";
@@ -32,8 +33,8 @@ type KeyedRequest = CreateRequestBody & { readonly key: string };
 
 /**
  * The sandbox with a key. First the one that is there, wherever it runs or is stored, if it is made of the same; else one
- * from the newest snapshot of one that was; else a fresh one. What has the key and is made of something else, and older
- * ones that fit, are destroyed. Two that ask at once get the same one.
+ * from the newest snapshot of one that was; else a fresh one. What has the key and is made of something else, what was
+ * stopped for too long, and older ones that fit, are destroyed. Two that ask at once get the same one.
  */
 export async function acquireSandbox(
   context: ManagerContext,
@@ -92,7 +93,7 @@ async function reattach(
   // The key says which one it is, unless it was made another way, or is gone: then all are looked through.
   for (const record of claimed ?? (await listSandboxes(context, { key }))) {
     const { id, spec_hash } = record;
-    if (found === undefined && spec_hash === plan.about.spec_hash) {
+    if (found === undefined && spec_hash === plan.about.spec_hash && !(await restedTooLong(context, id))) {
       await renewTime(context, record, plan);
       found = await healthy(context, id, options);
       if (found !== undefined) continue;

@@ -22,6 +22,7 @@ export interface ServerProcessOptions {
   /** Servers on one machine share it; a restarted one finds there what the dead one left. */
   readonly dataHome?: string;
   readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** `sandboxer serve` as a process of its own, over gVisor unless its flags say otherwise. */
@@ -50,7 +51,7 @@ export class ServerProcess {
       process.execPath,
       [COMMAND, "serve", "--json", "--port", "0", ...engine, ...store, ...(options.flags ?? [])],
       {
-        env: { ...process.env, XDG_DATA_HOME: dataHome },
+        env: { ...process.env, ...options.env, XDG_DATA_HOME: dataHome },
         stdio: ["ignore", "pipe", "pipe"],
       },
     );

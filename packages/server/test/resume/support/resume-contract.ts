@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+import type { ResumeLab } from "./resume-lab.ts";
+
+const TIMEOUT_MS = 90_000;
+
+export interface Expectations {
+  /** What was written after the last save is there after kill -9: the provider has it, not the store. */
+  readonly keepsUnsaved: boolean;
+}
+
+/** What holds on every backend for servers, and for `sandboxer run --key`, that are processes of their own. */
+export function resumeAcrossProcesses(open: () => Promise<ResumeLab>, { keepsUnsaved }: Expectations): void {
+  test("what one process wrote, the next reads, also after kill -9", { timeout: TIMEOUT_MS }, async () => {
+    const lab = await open();
+    const first = await lab.start();
+    await first.run("echo one > marker");
+    expect(await first.tiers()).toEqual(["fresh"]);
+    const { id } = await first.only();
+    expect(await first.stop()).toBe(0);
+
+    const second = await lab.start();
+    expect(await second.only()).toMatchObject({ id, state: "stored" });
+    expect(await second.run("cat marker; echo two >> marker")).toBe("one\n");
+    expect((await second.command("events", "--type", "sandbox.acquired")).out).toContain("tier=reattached");
+    await second.kill();
+
+    const third = await lab.start();
+    expect(await third.run("cat marker")).toBe(keepsUnsaved ? "one\ntwo\n" : "one\n");
+    expect(await third.tiers()).toEqual(["reattached"]);
+    expect((await third.only()).id).toBe(id);
+    expect((await third.command("rm", id)).code).toBe(0);
+    expect(await third.stop()).toBe(0);
+  });
+
+  test(
+    "the newest snapshot comes before a fresh one; another spec, and what was stopped for too long, is replaced",
+    { timeout: TIMEOUT_MS },
+    async () => {
+      const lab = await open();
+      const first = await lab.start();
+      await first.run("echo old > marker");
+      const { id } = await first.only();
+      expect(await first.command("snapshot", id)).toMatchObject({ code: 0 });
+      await first.run("echo newest > marker");
+      expect(await first.stop()).toBe(0);
+
+      // No process has it: the snapshot resumes it.
+      const second = await lab.start();
+      expect(await second.command("snapshot", id)).toMatchObject({ code: 0 });
+      expect((await second.command("events", "--type", "sandbox.resumed")).out).toContain("for=snapshot");
+      expect((await second.command("rm", id)).code).toBe(0);
+      expect(await second.stop()).toBe(0);
+
+      const third = await lab.start();
+      expect(await third.run("cat marker")).toBe("newest\n");
+      const { id: restored } = await third.only();
+      expect(await third.run("cat marker || echo none", "--env", "MODE=other")).toBe("none\n");
+      expect(await third.tiers()).toEqual(["restored", "fresh"]);
+      const { id: other } = await third.only();
+      expect(other).not.toBe(restored);
+      expect(await third.stop()).toBe(0);
+
+      const stoppedMs = Date.now();
+      const fourth = await lab.start("--resume-ttl", "1s");
+      await expect.poll(() => Date.now() - stoppedMs, { timeout: 5_000 }).toBeGreaterThan(1_500);
+      await fourth.run("true", "--env", "MODE=other");
+      expect(await fourth.tiers()).toEqual(["fresh"]);
+      const { id: last } = await fourth.only();
+      expect(last).not.toBe(other);
+      expect((await fourth.command("rm", last)).code).toBe(0);
+      expect(await fourth.stop()).toBe(0);
+    },
+  );
+}
