@@ -31,6 +31,7 @@ const NODE_MODULES = new URL("../../node_modules/", import.meta.url).pathname;
 /** Static checks: they need nothing but the sources. */
 export const STATIC_SUITES: readonly Suite[] = [
   command("typecheck", "typescript/bin/tsc", "--noEmit"),
+  command("typecheck-console", "typescript/bin/tsc", "--noEmit", "--project", "packages/console"),
   command("lint", "oxlint/bin/oxlint", "--type-aware", "--deny-warnings"),
   command("format", "oxfmt/bin/oxfmt", "--check"),
   command("unused", "knip/bin/knip.js"),

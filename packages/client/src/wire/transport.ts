@@ -19,6 +19,8 @@ export interface ConnectionOptions {
   readonly signal?: AbortSignal;
   /** How failures that may pass are repeated. */
   readonly retry?: RetryOptions;
+  /** Lets the server pass calls on to the one that has the sandbox, instead of turning to that one. */
+  readonly relay?: boolean;
 }
 
 export const DEFAULT_URL = "http://127.0.0.1:8080";

@@ -1,0 +1,78 @@
+import { Sandbox, type OperationRecord, type SandboxRecord } from "@sandboxer/client";
+import { client, type Scope } from "../session.ts";
+import { curlLine, literal, sdkOnSandbox, shellLine, type HttpCall, type Spellings } from "./spellings.ts";
+
+/** Something that can be done to a sandbox: offered by buttons, menus and the palette alike, with how it is written elsewhere. */
+export interface SandboxAction {
+  readonly name: string;
+  readonly scope: Scope;
+  /** Asked for before it is done, because it cannot be taken back. */
+  readonly confirm?: string;
+  readonly danger?: boolean;
+  applies(record: SandboxRecord): boolean;
+  spell(record: SandboxRecord): Spellings;
+  run(record: SandboxRecord, onProgress: (operation: OperationRecord) => void): Promise<void>;
+}
+
+const here = (record: SandboxRecord): Promise<Sandbox> => Sandbox.attach(record.id, { client, autoResume: false });
+
+export const checkpointAction: SandboxAction = {
+  name: "Checkpoint and stop",
+  scope: "use",
+  applies: ({ state, flags }) => state === "running" && flags.enableCheckpoint,
+  spell: ({ id }) =>
+    spell(["checkpoint", id], ["await sandbox.checkpoint();"], id, { method: "POST", path: "/checkpoint" }),
+  run: async (record, onProgress) => void (await (await here(record)).checkpoint({ onProgress })),
+};
+
+export const resumeAction: SandboxAction = {
+  name: "Wake here",
+  scope: "use",
+  applies: ({ state, owner }) => state === "stored" || (state === "running" && owner?.here === false),
+  spell: ({ id }) => ({
+    cli: shellLine("sandboxer", "api", "POST", `/v1/sandboxes/${id}/resume`),
+    sdk: sdkOnSandbox(id, "await sandbox.resume();"),
+    curl: curlLine({ method: "POST", path: pathOf(id, "/resume") }, location.origin),
+  }),
+  run: async (record, onProgress) => void (await (await here(record)).resume({ onProgress })),
+};
+
+export const destroyAction: SandboxAction = {
+  name: "Destroy",
+  scope: "use",
+  danger: true,
+  confirm: "It and everything that is stored of it are gone for good. Its snapshots stay.",
+  applies: ({ state }) => state !== "destroying" && state !== "destroyed",
+  spell: ({ id }) => spell(["rm", id], ["await sandbox.destroy();"], id, { method: "DELETE", path: "" }),
+  run: async (record) => (await here(record)).destroy(),
+};
+
+export function snapshotSpellings(id: string, name: string | undefined, mode: string | undefined): Spellings {
+  const body = { ...(name === undefined ? {} : { name }), ...(mode === undefined ? {} : { mode }) };
+  const options = Object.entries(body).flatMap(([key, value]) => [`--${key}`, value]);
+  return spell(["snapshot", id, ...options], [`await sandbox.snapshot(${JSON.stringify(body)});`], id, {
+    method: "POST",
+    path: "/snapshot",
+    body,
+  });
+}
+
+export function handoffSpellings(id: string, to: string): Spellings {
+  const call = { method: "POST", path: "/handoff", body: { to } } as const;
+  return spell(["handoff", id, "--to", to], [`await sandbox.handoff(${literal(to)});`], id, call);
+}
+
+export const SANDBOX_ACTIONS: readonly SandboxAction[] = [checkpointAction, resumeAction, destroyAction];
+
+/** The same call as a command line, a program and a request. */
+export function spell(cli: readonly string[], sdk: readonly string[], id: string, call: HttpCall): Spellings {
+  return {
+    cli: shellLine("sandboxer", ...cli),
+    sdk: sdkOnSandbox(id, ...sdk),
+    curl: curlLine({ ...call, path: pathOf(id, call.path) }, location.origin),
+  };
+}
+
+function pathOf(id: string, rest: string): string {
+  return `/v1/sandboxes/${encodeURIComponent(id)}${rest}`;
+}

@@ -1,0 +1,55 @@
+import { effect } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import { keepSandboxes } from "./live/sandboxes.ts";
+import { LoginPage } from "./pages/login.tsx";
+import { pageAt } from "./pages/pages.tsx";
+import { path } from "./router.tsx";
+import { server, session, start } from "./session.ts";
+import { Shell } from "./shell.tsx";
+import { Button } from "./ui/button.tsx";
+import { ErrorBox } from "./ui/error-box.tsx";
+import { Toasts } from "./ui/toasts.tsx";
+
+export function App(): JSX.Element {
+  return (
+    <>
+      <Content />
+      <Toasts />
+    </>
+  );
+}
+
+function Content(): JSX.Element {
+  const { value } = session;
+  if (value.state === "starting") return <p class="page-note">Asking the server …</p>;
+  if (value.state === "logged out") return <LoginPage error={value.error} />;
+  if (value.state === "unreachable") {
+    return (
+      <main class="page page-narrow">
+        <ErrorBox error={value.error}>
+          <Button kind="primary" onClick={() => void start()}>
+            Try again
+          </Button>
+        </ErrorBox>
+      </main>
+    );
+  }
+  return <Live />;
+}
+
+/** Follows the server for as long as the person is logged in. */
+function Live(): JSX.Element {
+  useEffect(() => {
+    const end = new AbortController();
+    keepSandboxes(end.signal);
+    return () => end.abort();
+  }, []);
+  const page = pageAt(path.value);
+  return <Shell section={page.section}>{page.show()}</Shell>;
+}
+
+effect(() => {
+  const at = path.value;
+  document.title = `${pageAt(at).title} · sandboxer${server.value?.instanceId ? ` · ${server.value.instanceId}` : ""}`;
+});

@@ -1,0 +1,89 @@
+import { signal, type ReadonlySignal } from "@preact/signals";
+import { Sandbox, type SandboxRecord, type SandboxerError } from "@sandboxer/client";
+import { asError, client } from "../session.ts";
+import { followEvents, onEvent } from "./events.ts";
+
+/** Other servers of the store tell this one nothing: their sandboxes are looked at again and again. */
+const REFRESH_MS = 5_000;
+const SLOW_REFRESH_MS = 20_000;
+const MANY = 500;
+/** Events come in bursts; one look after them shows where they led. */
+const SETTLE_MS = 120;
+
+const records = signal<ReadonlyMap<string, SandboxRecord>>(new Map());
+const state = signal<{ readonly loaded: boolean; readonly error: SandboxerError | undefined }>({
+  loaded: false,
+  error: undefined,
+});
+
+/** Every sandbox of this server and of its store, by id, newest first. */
+export const sandboxes: ReadonlySignal<ReadonlyMap<string, SandboxRecord>> = records;
+export const sandboxesState = state as ReadonlySignal<typeof state.value>;
+
+/** Keeps {@link sandboxes} true until the signal aborts. */
+export function keepSandboxes(signal_: AbortSignal): void {
+  const changed = new Set<string>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const settle = (): void => {
+    timer = undefined;
+    const ids = [...changed];
+    changed.clear();
+    // Many changes at once cost less as one list.
+    if (ids.length > 20) void loadSandboxes(signal_);
+    else for (const id of ids) void refreshSandbox(id);
+  };
+  const stop = onEvent(({ type, sandboxId }) => {
+    if (sandboxId === null || type === "operation.progress" || type.startsWith("execution.")) return;
+    changed.add(sandboxId);
+    timer ??= setTimeout(settle, SETTLE_MS);
+  });
+  signal_.addEventListener("abort", () => {
+    stop();
+    clearTimeout(timer);
+  });
+  void followEvents(signal_, () => void loadSandboxes(signal_));
+  void repeat(signal_);
+}
+
+async function repeat(signal_: AbortSignal): Promise<void> {
+  while (!signal_.aborted) {
+    if (document.visibilityState === "visible") await loadSandboxes(signal_);
+    const waitMs = records.peek().size > MANY ? SLOW_REFRESH_MS : REFRESH_MS;
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
+  }
+}
+
+export async function loadSandboxes(signal_?: AbortSignal): Promise<void> {
+  try {
+    const found = new Map<string, SandboxRecord>();
+    for await (const { record } of Sandbox.list({ limit: 1000 }, { client, signal: signal_ })) {
+      found.set(record.id, record);
+    }
+    records.value = found;
+    state.value = { loaded: true, error: undefined };
+  } catch (thrown) {
+    if (signal_?.aborted !== true) state.value = { ...state.peek(), error: asError(thrown) };
+  }
+}
+
+/** Looks at one of them again: after an event, or after something was done to it. */
+export async function refreshSandbox(id: string): Promise<void> {
+  try {
+    const { record } = await Sandbox.attach(id, { client });
+    noteSandbox(record);
+  } catch (thrown) {
+    const { code } = asError(thrown);
+    if (code === "sandbox_not_found" || code === "sandbox_destroyed") forgetSandbox(id);
+  }
+}
+
+export function noteSandbox(record: SandboxRecord): void {
+  const known = records.peek();
+  if (known.has(record.id)) records.value = new Map(known).set(record.id, record);
+  else records.value = new Map([[record.id, record], ...known]);
+}
+
+export function forgetSandbox(id: string): void {
+  const next = new Map(records.peek());
+  if (next.delete(id)) records.value = next;
+}

@@ -1,0 +1,42 @@
+import type { JSX } from "preact";
+import { Link, match } from "../router.tsx";
+import { SandboxesPage } from "./sandboxes/sandboxes-page.tsx";
+
+export type Section = "sandboxes" | "lineage" | "instances" | "other";
+
+interface Page {
+  readonly section: Section;
+  readonly title: string;
+  show(): JSX.Element;
+}
+
+interface Route {
+  readonly pattern: string;
+  readonly section: Section;
+  readonly title: string;
+  readonly show: (parameters: Readonly<Record<string, string>>) => JSX.Element;
+}
+
+const ROUTES: readonly Route[] = [
+  { pattern: "", section: "sandboxes", title: "Sandboxes", show: () => <SandboxesPage /> },
+];
+
+/** The page of an address. */
+export function pageAt(path: string): Page {
+  for (const { pattern, show, ...rest } of ROUTES) {
+    const parameters = match(pattern, path);
+    if (parameters !== undefined) return { ...rest, show: () => show(parameters) };
+  }
+  return { section: "other", title: "Nothing here", show: () => <NotFound /> };
+}
+
+function NotFound(): JSX.Element {
+  return (
+    <section class="page">
+      <h1>Nothing here</h1>
+      <p>
+        This address is no page of the console. <Link to="/">Look at the sandboxes.</Link>
+      </p>
+    </section>
+  );
+}

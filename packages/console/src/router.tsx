@@ -1,0 +1,73 @@
+import { computed, signal } from "@preact/signals";
+import type { ComponentChildren, JSX, TargetedMouseEvent } from "preact";
+
+/** Where the person is. Everything that can be looked at has an address of its own. */
+const address = signal(new URL(location.href));
+
+addEventListener("popstate", () => (address.value = new URL(location.href)));
+
+export const path = computed(() => address.value.pathname);
+export const query = computed(() => address.value.searchParams);
+
+export function navigate(to: string, { replace = false }: { readonly replace?: boolean } = {}): void {
+  const target = new URL(to, location.href);
+  if (target.href === location.href) return;
+  if (replace) history.replaceState(null, "", target);
+  else history.pushState(null, "", target);
+  address.value = target;
+}
+
+/** Changes the query only: filters, the chosen tab. It is no step of the history. */
+export function setQuery(changes: Readonly<Record<string, string | undefined>>): void {
+  const target = new URL(location.href);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined || value === "") target.searchParams.delete(name);
+    else target.searchParams.set(name, value);
+  }
+  navigate(target.href, { replace: true });
+}
+
+/** The parts of the path behind a pattern such as `/sandboxes/:id/:tab`; undefined when it is another path. */
+export function match(pattern: string, at: string): Readonly<Record<string, string>> | undefined {
+  const wanted = pattern.split("/");
+  const parts = at.replace(/\/$/, "").split("/");
+  if (wanted.length !== parts.length) return undefined;
+  const found: Record<string, string> = {};
+  for (const [index, name] of wanted.entries()) {
+    const part = parts[index] ?? "";
+    if (name.startsWith(":")) found[name.slice(1)] = decodePart(part);
+    else if (name !== part) return undefined;
+  }
+  return found;
+}
+
+function decodePart(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+interface LinkProperties {
+  readonly to: string;
+  readonly children: ComponentChildren;
+  readonly class?: string;
+  readonly title?: string;
+  /** Whether it leads to where the person is. */
+  readonly current?: boolean;
+}
+
+/** A link within the console: a real one, so that it can be copied and opened in another tab. */
+export function Link({ to, children, current = false, ...rest }: LinkProperties): JSX.Element {
+  const follow = (event: TargetedMouseEvent<HTMLAnchorElement>): void => {
+    if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    navigate(to);
+  };
+  return (
+    <a href={to} onClick={follow} aria-current={current ? "page" : undefined} {...rest}>
+      {children}
+    </a>
+  );
+}

@@ -1,0 +1,65 @@
+import { computed, signal } from "@preact/signals";
+import { Sandboxer, SandboxerError, type ServerRecord } from "@sandboxer/client";
+import { errorOfResponse } from "@sandboxer/client/transport";
+
+/** The server that served this page. Calls about sandboxes of other servers are passed on by it. */
+export const client = new Sandboxer({ url: location.origin, relay: true });
+
+type Session =
+  | { readonly state: "starting" }
+  | { readonly state: "logged out"; readonly error?: SandboxerError }
+  | { readonly state: "unreachable"; readonly error: SandboxerError }
+  | { readonly state: "ready"; readonly server: ServerRecord };
+
+export const session = signal<Session>({ state: "starting" });
+export const server = computed(() => (session.value.state === "ready" ? session.value.server : undefined));
+
+const RANKS = { read: 0, use: 1, admin: 2 } as const;
+export type Scope = keyof typeof RANKS;
+
+/** Whether the key that the person came with allows something. What it does not allow is not offered. */
+export function may(scope: Scope): boolean {
+  return server.value !== undefined && RANKS[server.value.scope] >= RANKS[scope];
+}
+
+/** Asks the server who we are: it may want no key, or the browser may have a session with it. */
+export async function start(): Promise<void> {
+  try {
+    session.value = { state: "ready", server: await client.info() };
+  } catch (thrown) {
+    const error = asError(thrown);
+    session.value = error.code === "unauthorized" ? { state: "logged out" } : { state: "unreachable", error };
+  }
+}
+
+/** The key is exchanged for a cookie that scripts cannot read; the page does not keep it. */
+export async function logIn(key: string): Promise<void> {
+  try {
+    await post("/v1/login", { authorization: `Bearer ${key}` });
+    await start();
+  } catch (thrown) {
+    session.value = { state: "logged out", error: asError(thrown) };
+  }
+}
+
+export async function logOut(): Promise<void> {
+  await post("/v1/logout", {});
+  session.value = { state: "logged out" };
+}
+
+async function post(path: string, headers: Readonly<Record<string, string>>): Promise<void> {
+  const response = await fetch(path, { method: "POST", headers, credentials: "same-origin" });
+  if (!response.ok) throw await errorOfResponse(response);
+}
+
+/** Whatever was thrown, as something that has a code, a message and a hint. One that says that the session is over ends it. */
+export function asError(thrown: unknown): SandboxerError {
+  const error =
+    thrown instanceof SandboxerError
+      ? thrown
+      : new SandboxerError("internal", thrown instanceof Error ? thrown.message : String(thrown), {
+          hint: "Reload the page; if it comes again, look at the browser's console.",
+        });
+  if (error.code === "unauthorized" && session.peek().state === "ready") session.value = { state: "logged out" };
+  return error;
+}

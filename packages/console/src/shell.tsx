@@ -1,0 +1,60 @@
+import type { ComponentChildren, JSX } from "preact";
+import { connected } from "./live/events.ts";
+import type { Section } from "./pages/pages.tsx";
+import { Link } from "./router.tsx";
+import { logOut, server } from "./session.ts";
+import { nextTheme, theme } from "./theme.ts";
+import { Button } from "./ui/button.tsx";
+
+const SECTIONS = [
+  { section: "sandboxes", to: "/", title: "Sandboxes" },
+  { section: "lineage", to: "/lineage", title: "Lineage" },
+  { section: "instances", to: "/instances", title: "Instances" },
+] as const;
+
+/** What surrounds every page: where one is, which server answers, and whether it still does. */
+export function Shell({
+  section,
+  children,
+}: {
+  readonly section: Section;
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  const info = server.value;
+  return (
+    <div class="shell">
+      <a class="skip-link" href="#content">
+        Skip to the content
+      </a>
+      <header class="shell-header">
+        <Link to="/" class="shell-brand">
+          <img src="/icon.svg" alt="" width="22" height="22" />
+          sandboxer
+        </Link>
+        <nav aria-label="Sections">
+          {SECTIONS.map(({ section: name, to, title }) => (
+            <Link key={name} to={to} current={section === name}>
+              {title}
+            </Link>
+          ))}
+        </nav>
+        <div class="shell-facts">
+          <span class={connected.value ? "live live-on" : "live"} role="status">
+            {connected.value ? "live" : "reconnecting …"}
+          </span>
+          {info?.instanceId == null ? null : <span title="The server that answers">{info.instanceId}</span>}
+          {info?.scope === "read" ? <span class="chip">read only</span> : null}
+          <Button kind="quiet" label={`Theme: ${theme.value}`} onClick={nextTheme}>
+            ◐
+          </Button>
+          <Button kind="quiet" onClick={() => void logOut()}>
+            Log out
+          </Button>
+        </div>
+      </header>
+      <main id="content" tabIndex={-1}>
+        {children}
+      </main>
+    </div>
+  );
+}

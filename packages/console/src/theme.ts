@@ -1,0 +1,30 @@
+import { effect, signal } from "@preact/signals";
+
+const THEMES = ["system", "light", "dark"] as const;
+type Theme = (typeof THEMES)[number];
+const KEY = "sandboxer.theme";
+
+export const theme = signal<Theme>(stored());
+
+export function nextTheme(): void {
+  theme.value = THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? "system";
+}
+
+effect(() => {
+  const { value } = theme;
+  if (value === "system") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = value;
+  try {
+    localStorage.setItem(KEY, value);
+  } catch {
+    // A browser that keeps nothing shows the system's theme.
+  }
+});
+
+function stored(): Theme {
+  try {
+    return THEMES.find((name) => name === localStorage.getItem(KEY)) ?? "system";
+  } catch {
+    return "system";
+  }
+}

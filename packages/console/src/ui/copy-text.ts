@@ -1,0 +1,10 @@
+import { tell, tellError } from "./toasts.tsx";
+
+export async function copyText(text: string, what: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    tell(`Copied: ${what}`);
+  } catch (thrown) {
+    tellError("The browser did not allow copying", thrown);
+  }
+}

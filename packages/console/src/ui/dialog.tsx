@@ -1,0 +1,32 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { Button } from "./button.tsx";
+
+export interface DialogProperties {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+  readonly wide?: boolean;
+}
+
+/** The browser's own dialog: it keeps the focus inside, closes with Escape and gives the focus back. */
+export function Dialog({ title, onClose, children, wide = false }: DialogProperties): JSX.Element {
+  const element = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  useEffect(() => {
+    const dialog = element.current;
+    dialog?.showModal();
+    return () => dialog?.close();
+  }, []);
+  return (
+    <dialog ref={element} class={wide ? "dialog dialog-wide" : "dialog"} aria-labelledby={heading} onClose={onClose}>
+      <header class="dialog-header">
+        <h2 id={heading}>{title}</h2>
+        <Button kind="quiet" label="Close" onClick={onClose}>
+          ✕
+        </Button>
+      </header>
+      <div class="dialog-body">{children}</div>
+    </dialog>
+  );
+}
