@@ -1,6 +1,7 @@
 import { effect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
+import { keepOperations } from "./live/operations.ts";
 import { keepSandboxes } from "./live/sandboxes.ts";
 import { LoginPage } from "./pages/login.tsx";
 import { pageAt } from "./pages/pages.tsx";
@@ -43,6 +44,7 @@ function Live(): JSX.Element {
   useEffect(() => {
     const end = new AbortController();
     keepSandboxes(end.signal);
+    keepOperations(end.signal);
     return () => end.abort();
   }, []);
   const page = pageAt(path.value);

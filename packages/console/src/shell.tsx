@@ -5,6 +5,7 @@ import { Link } from "./router.tsx";
 import { logOut, server } from "./session.ts";
 import { nextTheme, theme } from "./theme.ts";
 import { Button } from "./ui/button.tsx";
+import { OperationTray } from "./ui/operation-tray.tsx";
 
 const SECTIONS = [
   { section: "sandboxes", to: "/", title: "Sandboxes" },
@@ -42,6 +43,7 @@ export function Shell({
           <span class={connected.value ? "live live-on" : "live"} role="status">
             {connected.value ? "live" : "reconnecting …"}
           </span>
+          <OperationTray />
           {info?.instanceId == null ? null : <span title="The server that answers">{info.instanceId}</span>}
           {info?.scope === "read" ? <span class="chip">read only</span> : null}
           <Button kind="quiet" label={`Theme: ${theme.value}`} onClick={nextTheme}>

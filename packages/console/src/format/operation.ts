@@ -1,0 +1,46 @@
+import type { OperationRecord } from "@sandboxer/client";
+
+const TITLES: Readonly<Record<OperationRecord["kind"], string>> = {
+  create: "Create",
+  acquire: "Acquire",
+  checkpoint: "Checkpoint",
+  resume: "Wake",
+  snapshot: "Snapshot",
+  restore: "Restore",
+  fork: "Fork",
+  rewind: "Rewind",
+  move: "Move to another backend",
+  handoff: "Handoff",
+  recreate: "Recreate",
+  destroy: "Destroy",
+};
+
+export function operationTitle(kind: string): string {
+  return TITLES[kind as OperationRecord["kind"]] ?? kind;
+}
+
+/** For how long the workload stood still for it; undefined where nobody measured. */
+export function pausedMsOf(operation: OperationRecord): number | undefined {
+  const { pausedMs } = operation as OperationRecord & { readonly pausedMs?: number | null };
+  return pausedMs ?? undefined;
+}
+
+interface Transfer {
+  readonly doneBytes: number;
+  readonly totalBytes: number | undefined;
+  readonly bytesPerSecond: number;
+  readonly secondsLeft: number | undefined;
+}
+
+/** How fast the present phase is and how long it may take; undefined when it moves no bytes. */
+export function transferOf(operation: OperationRecord): Transfer | undefined {
+  const { doneBytes, totalBytes, elapsedMs, phases } = operation;
+  if (doneBytes === null) return undefined;
+  // The bytes are those of this phase; the time of those before it would make the rate too low.
+  const phaseMs = elapsedMs - Object.values(phases).reduce((sum, milliseconds) => sum + milliseconds, 0);
+  const bytesPerSecond = phaseMs > 0 ? (doneBytes * 1_000) / phaseMs : 0;
+  const known = totalBytes === null || totalBytes <= 0 ? undefined : totalBytes;
+  const secondsLeft =
+    known === undefined || bytesPerSecond === 0 ? undefined : Math.max(0, known - doneBytes) / bytesPerSecond;
+  return { doneBytes, totalBytes: known, bytesPerSecond, secondsLeft };
+}
