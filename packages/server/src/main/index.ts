@@ -81,6 +81,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     version: VERSION,
     service: () => parts.service,
     gate,
+    audit,
     authorize: authorizer(gate, audit),
     onMutation: mutationAudit(audit),
     consoleFolder: config.console ? CONSOLE_FOLDER : undefined,

@@ -7,6 +7,7 @@ import type { Holder, SandboxRecords } from "../records/sandbox-records.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import type { Clock } from "../support/clock.ts";
 import { KeyedQueue } from "../support/keyed-queue.ts";
+import { Departures } from "./departures.ts";
 import type { DurableStore } from "./durable-store.ts";
 import { EventLog } from "./events/event-log.ts";
 import type { Peers } from "./hand-over.ts";
@@ -56,6 +57,8 @@ export class ManagerContext {
   readonly restoring = new Set<string>();
   /** Sandboxes that are held still until this server can prove again that it is alive. */
   readonly frozen = new WeakSet<LiveSandbox>();
+  /** Sandboxes that other servers have asked for and were given. */
+  readonly departures: Departures;
   /** Work that goes on behind the answers: what is told apart, but must end before the server does. */
   readonly background = new Set<Promise<unknown>>();
   readonly events: EventLog;
@@ -71,6 +74,7 @@ export class ManagerContext {
 
   constructor(options: ManagerOptions) {
     this.options = options;
+    this.departures = new Departures(options.clock);
     this.events = new EventLog(options.clock);
     this.operations = new Operations(options.clock, this.events);
   }

@@ -38,6 +38,8 @@ export async function handOver(context: ManagerContext, request: HandOver): Prom
   const startMs = context.nowMs;
   await peers.resume(target, request.sandboxId, request.authorization);
   const elapsed_ms = Math.round((context.nowMs - startMs) * 10) / 10;
+  // The other server may run it before this one is done with having saved it.
+  await sandbox.queue.run(async () => {});
   const record = await findSandbox(context, request.sandboxId);
   // An address may lead elsewhere than its server meant, back to this one too, where the sandbox runs already.
   if (record.owner?.here === true || (record.epoch ?? 0) <= epochBefore) throw notTaken(target, record);

@@ -20,6 +20,7 @@ export async function yieldSandbox(context: ManagerContext, sandboxId: string): 
     await saveFor(context, sandbox, "handoff", () => {
       if (!mayGo(sandbox)) throw new CalledOff();
     });
+    context.departures.note(sandboxId);
   } catch (error) {
     if (sandbox.state === "gone") return;
     const reason = error instanceof CalledOff ? IN_USE : asSandboxerError(error).message;

@@ -45,11 +45,18 @@ async function absence(context: ManagerContext, sandboxId: string, epoch: number
   if (head.state === "deleted") return wasDestroyed(sandboxId);
   checkEpoch(head, epoch);
   const details = { state: "stored", epoch: head.epoch, owner: head.owner };
+  if (head.owner === null && context.departures.isOnTheWay(sandboxId)) return onTheWay(details);
   if (head.owner === null) return asleep(sandboxId, details);
   const url = (await context.durable.ownership.urlOf(head.owner)) ?? null;
   return new SandboxerError("lease_held", `The server ${url ?? head.owner} has the sandbox, at epoch ${head.epoch}.`, {
     hint: "Send the request there, or move the sandbox here with POST …/resume.",
     details: { ...details, state: "running", url },
+  });
+}
+
+function onTheWay(details: Readonly<Record<string, unknown>>): SandboxerError {
+  return new SandboxerError("wrong_state", "The sandbox is on its way to another server.", {
+    details: { ...details, state: "restoring" },
   });
 }
 

@@ -30,9 +30,18 @@ export class Authenticator {
     const shown = shownCredential(request);
     if (shown === undefined) return NOBODY;
     if (shown.kind === "key") return keys.find(shown.text) ?? NOBODY;
-    const principal = sessions.find(shown.text);
+    const session = sessions.find(shown.text);
     // A session is worth as much as the key that it was opened with.
-    return principal !== undefined && keys.isCurrent(principal) ? principal : NOBODY;
+    return session !== undefined && keys.isCurrent(session.principal) ? session.principal : NOBODY;
+  }
+
+  /**
+   * The key of a request, however it came, for calls to other servers of the store on behalf of whoever sent it. A secret:
+   * for the header of such a call only.
+   */
+  keyOf(request: AccessRequest): string | undefined {
+    const shown = shownCredential(request);
+    return shown?.kind === "session" ? this.#options.sessions.find(shown.text)?.key : shown?.text;
   }
 
   /** Whether the key that somebody was let in with is still taken; what stays open for long asks again. */
@@ -47,8 +56,9 @@ export class Authenticator {
   login(request: AccessRequest): { readonly principal: Principal; readonly setCookie: string | undefined } {
     const principal = this.authenticate(request);
     requireScope(principal, "read");
-    if (principal.kind !== "key") return { principal, setCookie: undefined };
-    const text = this.#options.sessions.open(principal);
+    const key = this.keyOf(request);
+    if (principal.kind !== "key" || key === undefined) return { principal, setCookie: undefined };
+    const text = this.#options.sessions.open(principal, key);
     return { principal, setCookie: sessionCookie(text, SESSION_MS / 1000, isSecure(request)) };
   }
 

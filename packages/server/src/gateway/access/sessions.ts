@@ -8,6 +8,8 @@ const MAX_SESSIONS = 1_000;
 
 interface Session {
   readonly principal: Principal;
+  /** What the session was opened with, to be shown to other servers of the store for its holder. Never told to anyone else. */
+  readonly key: string;
   readonly endsAtMs: number;
 }
 
@@ -22,18 +24,18 @@ export class Sessions {
   }
 
   /** The text that the browser shows from now on. The oldest session makes room when there are too many. */
-  open(principal: Principal): string {
+  open(principal: Principal, key: string): string {
     const text = randomBytes(32).toString("base64url");
     const [oldest] = this.#sessions.keys();
     if (oldest !== undefined && this.#sessions.size >= MAX_SESSIONS) this.#sessions.delete(oldest);
-    this.#sessions.set(nameOf(text), { principal, endsAtMs: this.#clock.monotonicMs() + SESSION_MS });
+    this.#sessions.set(nameOf(text), { principal, key, endsAtMs: this.#clock.monotonicMs() + SESSION_MS });
     return text;
   }
 
-  find(text: string): Principal | undefined {
+  find(text: string): Pick<Session, "principal" | "key"> | undefined {
     const session = this.#sessions.get(nameOf(text));
     if (session === undefined) return undefined;
-    if (this.#clock.monotonicMs() < session.endsAtMs) return session.principal;
+    if (this.#clock.monotonicMs() < session.endsAtMs) return session;
     this.close(text);
     return undefined;
   }

@@ -3,7 +3,9 @@ import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
 import type { AccessGate } from "../access/access-gate.ts";
+import type { AuditLog } from "../access/audit-log.ts";
 import { KeyWatch } from "../access/key-watch.ts";
+import { HttpRelay } from "../relay/http-relay.ts";
 import { callBeginner, type OnMutation } from "./begin-call.ts";
 import { registerLogin } from "./login.ts";
 import { registerRoutes, type RegisterOptions } from "./register.ts";
@@ -11,6 +13,7 @@ import { registerRoutes, type RegisterOptions } from "./register.ts";
 export interface ApiOptions extends Pick<RegisterOptions, "service" | "authorize"> {
   readonly version: string;
   readonly gate: AccessGate;
+  readonly audit: AuditLog;
   readonly onMutation: OnMutation;
 }
 
@@ -36,6 +39,7 @@ export async function registerApi(app: FastifyInstance, options: ApiOptions): Pr
     transform: jsonSchemaTransform,
   });
   const begin = callBeginner(options.onMutation);
+  const relay = new HttpRelay(options.audit);
   const watch = new KeyWatch(options.gate.authenticator);
   app.addHook("onClose", async () => watch.stop());
   const onStream: RegisterOptions["onStream"] = ({ principal }, body, sendAway) => {
@@ -44,7 +48,7 @@ export async function registerApi(app: FastifyInstance, options: ApiOptions): Pr
     body.once("close", () => closed.abort());
     if (body.closed) closed.abort();
   };
-  await app.register(async (scope) => registerRoutes(scope, { ...options, begin, onStream }));
+  await app.register(async (scope) => registerRoutes(scope, { ...options, relay, begin, onStream }));
   registerLogin(app, options.gate);
   app.get("/openapi.json", { schema: { hide: true } }, () => app.swagger());
 }

@@ -4,7 +4,7 @@ import type { AccessGate } from "../access/access-gate.ts";
 import { Actor } from "../access/actor.ts";
 import type { AuditLog } from "../access/audit-log.ts";
 import { requireScope } from "../access/principal.ts";
-import { accessRequest, shownCredential } from "../access/shown-credential.ts";
+import { accessRequest } from "../access/shown-credential.ts";
 import type { Caller } from "./handler.ts";
 
 /** Decides who calls and whether they may, before anything of the request is looked at. */
@@ -17,9 +17,8 @@ export function authorizer(gate: AccessGate, audit: AuditLog): (request: Incomin
     if (route.method === "GET") requireScope(principal, route.scope);
     else new Actor(principal, audit, address).require(route.scope, name);
     const scope = principal.scopes.at(-1) ?? route.scope;
-    const shown = shownCredential(request);
-    // However the key came.
-    const authorization = shown?.kind === "key" ? `Bearer ${shown.text}` : undefined;
+    const key = gate.authenticator.keyOf(request);
+    const authorization = key === undefined ? undefined : `Bearer ${key}`;
     return { principal, id: principal.id, scope, address, authorization };
   };
 }

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { Operation, OperationSubject } from "../../manager/operations/operation.ts";
+import type { OtherServer } from "../../manager/owner-elsewhere.ts";
 import type { VerbOptions } from "../../manager/tracked.ts";
 import type {
   BodyOf,
@@ -68,6 +69,10 @@ export interface Service {
   openOperation(kind: OperationKind, subject: OperationSubject, callerId: string): Operation;
   /** Of this server's ownership of a sandbox; undefined: it has none. */
   epochOf(sandboxId: string): number | undefined;
+  /** The server that has a sandbox which is not here; undefined: there is none that could be asked. */
+  ownerElsewhere(sandboxId: string): Promise<OtherServer | undefined>;
+  /** Another server that lives; undefined: it does not, or nobody knows where it is. */
+  otherServer(instanceId: string): Promise<OtherServer | undefined>;
 }
 
 export type Handlers = { readonly [Name in RouteName]: Handler<Routes[Name]> };

@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import { type Route, type RouteName, ROUTES, SandboxerError } from "@sandboxer/protocol";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { BeginCall } from "./begin-call.ts";
+import type { HttpRelay } from "../relay/http-relay.ts";
 import { type Caller, type Service, StreamAnswer } from "./handler.ts";
 import { readCall, wantsNoWait } from "./read-call.ts";
 import { routeSchema } from "./route-schema.ts";
@@ -12,6 +13,7 @@ export interface RegisterOptions {
   readonly service: () => Service | undefined;
   /** Who calls; throws for one who may not. */
   readonly authorize: (request: IncomingMessage, name: RouteName) => Caller;
+  readonly relay: HttpRelay;
   readonly begin: BeginCall;
   /** Told of answers that may go on for long, which `sendAway` ends. */
   readonly onStream: (caller: Caller, body: Readable, sendAway: (error: SandboxerError) => void) => void;
@@ -21,11 +23,12 @@ export interface RegisterOptions {
  * Puts every route of the table on the HTTP server. The way of a call, in this order:
  *
  * 1. `authorize`, before the body is read: who may not call sends nothing.
- * 2. The route's schemas check path, query and body.
- * 3. `readCall` reads the headers.
- * 4. `begin`: a repeated Idempotency-Key has what the first one has; else the operation opens, the handler works, the
+ * 2. `relay`: the server that has the sandbox answers, where the client allows that. Else
+ * 3. The route's schemas check path, query and body.
+ * 4. `readCall` reads the headers.
+ * 5. `begin`: a repeated Idempotency-Key has what the first one has; else the operation opens, the handler works, the
  *    operation ends, the audit log gets its line.
- * 5. The answer: the operation (respond-async), a stream, or JSON.
+ * 6. The answer: the operation (respond-async), a stream, or JSON.
  */
 export function registerRoutes(app: FastifyInstance, options: RegisterOptions): void {
   for (const [name, route] of Object.entries(ROUTES) as [RouteName, Route][]) {
@@ -33,12 +36,28 @@ export function registerRoutes(app: FastifyInstance, options: RegisterOptions): 
       method: route.method,
       url: route.path.replaceAll(/\{(\w+)\}/g, ":$1"),
       schema: routeSchema(name, route),
-      onRequest: async (request) => {
+      onRequest: async (request, reply) => {
         request.caller = options.authorize(request.raw, name);
+        return passOn(options, name, request, reply);
       },
       handler: (request, reply) => answer(options, name, request, reply),
     });
   }
+}
+
+/** A reply that was sent ends the way of the call. */
+async function passOn(
+  options: RegisterOptions,
+  name: RouteName,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply | undefined> {
+  const service = options.service();
+  const relayed = service === undefined ? undefined : await options.relay.pass(service, name, request, reply);
+  if (relayed === undefined) return undefined;
+  const { status, headers, body } = relayed;
+  if (!Buffer.isBuffer(body)) options.onStream(request.caller, body, (error) => body.destroy(error));
+  return reply.code(status).headers(headers).send(body);
 }
 
 async function answer(

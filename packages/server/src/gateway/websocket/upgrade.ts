@@ -11,10 +11,11 @@ import { Actor } from "../access/actor.ts";
 import type { AuditLog } from "../access/audit-log.ts";
 import { KeyWatch } from "../access/key-watch.ts";
 import { hasScope, TOKEN_HOLDER } from "../access/principal.ts";
+import { SocketRelays, type RelayableAttach } from "../relay/socket-relays.ts";
 import { serveAttach, type AttachParameters } from "./attach-endpoint.ts";
 import { Connection, type ConnectionParts } from "./connection.ts";
 import { serveCreate } from "./create-endpoint.ts";
-import { serveProcess } from "./process/process-endpoint.ts";
+import { serveProcess, type ProcessParameters } from "./process/process-endpoint.ts";
 import { refuse, refuseWith } from "./refusal.ts";
 import { chooseSubprotocol } from "./subprotocol.ts";
 
@@ -36,6 +37,8 @@ const PROCESS_PATH = new RegExp(`^${PROCESS_ATTACH_PATH.replaceAll(/\{\w+\}/g, "
 interface Endpoint {
   readonly actor: Actor;
   readonly serve: (parts: ConnectionParts) => Promise<void>;
+  /** Where the client allows that it is served by the server that has the sandbox. */
+  readonly relayable?: RelayableAttach | undefined;
 }
 
 /** Turns requests for `/create`, `/attach/{id}` and a process's `attach` into WebSockets, after everything that can be refused was looked at. */
@@ -44,10 +47,12 @@ export class WebSocketGateway {
   readonly #server: WebSocketServer;
   readonly #sessions = new Set<Promise<void>>();
   readonly #keyWatch: KeyWatch;
+  readonly #relays: SocketRelays;
 
   constructor(http: Server, options: UpgradeOptions) {
     this.#options = options;
     this.#keyWatch = new KeyWatch(options.gate.authenticator);
+    this.#relays = new SocketRelays(this.#keyWatch);
     this.#server = new WebSocketServer({
       noServer: true,
       maxPayload: options.maxMessageBytes,
@@ -58,12 +63,13 @@ export class WebSocketGateway {
   }
 
   get clients(): number {
-    return this.#server.clients.size;
+    return this.#server.clients.size + this.#relays.size;
   }
 
   /** Sends away who is left, waits for the clients to hear what they were told, then ends what remains. */
   async close(graceMs: number): Promise<void> {
     this.#keyWatch.stop();
+    this.#relays.close();
     this.#server.clients.forEach((client) => client.close(CloseCode.restarting));
     const timer = setTimeout(() => this.#server.clients.forEach((client) => client.terminate()), graceMs);
     // What a session still waits for may never come.
@@ -87,10 +93,13 @@ export class WebSocketGateway {
     if (this.clients >= this.#options.maxClients) {
       return refuse(socket, 503, { message: "The server has as many clients as it takes." });
     }
-    const { actor, serve } = endpoint;
-    this.#server.handleUpgrade(request, socket, head, (client) =>
-      this.#serve(client, socket as Socket, manager, actor, serve),
-    );
+    const { actor, serve, relayable } = endpoint;
+    const open = (): void =>
+      this.#server.handleUpgrade(request, socket, head, (client) =>
+        this.#serve(client, socket as Socket, manager, actor, serve),
+      );
+    if (relayable === undefined) return open();
+    void this.#relays.pass(manager, actor, relayable, { request, socket, head }).then((passed) => passed || open());
   }
 
   /** What a request opens; throws for one who may not. Undefined: there is no such endpoint. */
@@ -100,7 +109,8 @@ export class WebSocketGateway {
     if (url === null || (url.pathname !== "/create" && encodedId === undefined)) return undefined;
     const { gate, audit, firstMessageMs = FIRST_MESSAGE_MS } = this.#options;
     const { remoteAddress } = request.socket;
-    const who = gate.admit({ method: request.method, headers: request.headers, remoteAddress });
+    const shown = { method: request.method, headers: request.headers, remoteAddress };
+    const who = gate.admit(shown);
     const actor = new Actor(who, audit, remoteAddress);
     if (encodedId === undefined) {
       actor.require("use", "create");
@@ -120,7 +130,10 @@ export class WebSocketGateway {
     }
     const offset = url.searchParams.get("offset") ?? undefined;
     const process = { sandboxId, processId: decode(encodedProcess), credentials: { token, trusted }, offset };
-    return { actor: entitled, serve: (parts) => serveProcess(parts, process, this.#keyWatch) };
+    // A wrong key beside a right token is nobody else's business.
+    const key = who.kind === "none" ? undefined : gate.authenticator.keyOf(shown);
+    const relayable = relayableAttach(url, process, key);
+    return { actor: entitled, serve: (parts) => serveProcess(parts, process, this.#keyWatch), relayable };
   }
 
   #connect(parts: ConnectionParts): Connection {
@@ -140,6 +153,25 @@ export class WebSocketGateway {
     this.#sessions.add(over);
     void over.finally(() => this.#sessions.delete(over));
   }
+}
+
+function relayableAttach(
+  { searchParams }: URL,
+  { sandboxId, processId, credentials, offset }: ProcessParameters,
+  key: string | undefined,
+): RelayableAttach | undefined {
+  if (searchParams.get("relay") !== "allow") return undefined;
+  const { token } = credentials;
+  const query = new URLSearchParams({
+    ...(offset === undefined ? {} : { offset }),
+    ...(token === undefined ? {} : { sandbox_token: token }),
+  });
+  const path = PROCESS_ATTACH_PATH.replace("{id}", encodeURIComponent(sandboxId)).replace(
+    "{process_id}",
+    encodeURIComponent(processId),
+  );
+  const authorization = key === undefined ? undefined : `Bearer ${key}`;
+  return { sandboxId, credentials, path: `${path}?${query.toString()}`, authorization };
 }
 
 function decode(text: string): string {

@@ -6,12 +6,15 @@ export interface ProcessSocketOptions {
   /** Acknowledges what arrives; else nothing is. */
   readonly acknowledge?: boolean;
   readonly deadlineMs?: number;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** A client of the process WebSocket that checks every frame: the bytes follow one another, or it says so. */
 export class ProcessSocket {
   readonly socket: WebSocket;
   readonly events: ProcessEvent[] = [];
+  /** Rejects when the server does not open it. */
+  readonly opened: Promise<void>;
   readonly closed: Promise<number>;
   closeCode: number | undefined;
   /** The bytes that came, and the offset after the last of them. */
@@ -23,9 +26,14 @@ export class ProcessSocket {
   #wake: () => void = () => {};
 
   constructor(url: string, options: ProcessSocketOptions = {}) {
-    const { acknowledge = true, deadlineMs = 10_000 } = options;
+    const { acknowledge = true, deadlineMs = 10_000, headers = {} } = options;
     this.#deadlineMs = deadlineMs;
-    this.socket = new WebSocket(url.replace(/^http/, "ws"));
+    this.socket = new WebSocket(url.replace(/^http/, "ws"), { headers });
+    this.opened = new Promise((resolve, reject) => {
+      this.socket.once("open", resolve);
+      this.socket.once("error", reject);
+    });
+    this.opened.catch(() => {});
     this.closed = new Promise((resolve) => this.socket.once("close", resolve));
     this.socket.on("error", () => {});
     this.socket.on("message", (data: Buffer, isBinary: boolean) => {

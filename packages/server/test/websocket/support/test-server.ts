@@ -121,6 +121,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     version: "test",
     service: () => service,
     gate,
+    audit,
     authorize: authorizer(gate, audit),
     onMutation: mutationAudit(audit),
     consoleFolder: options.consoleFolder,

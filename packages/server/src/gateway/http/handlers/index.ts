@@ -20,4 +20,6 @@ export function createService(manager: SandboxManager, facts: ServerFacts): Serv
     epochOf: (sandboxId) => manager.epochOf(sandboxId),
     openOperation: (kind, subject, callerId) => manager.operations.open(kind, subject, callerId),
   };
+    ownerElsewhere: (sandboxId) => manager.ownerElsewhere(sandboxId),
+    otherServer: (instanceId) => manager.otherServer(instanceId),
 }

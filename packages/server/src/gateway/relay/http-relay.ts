@@ -1,0 +1,136 @@
+import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
+import { asSandboxerError, ROUTES, SandboxerError, type Route, type RouteName } from "@sandboxer/protocol";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { OtherServer } from "../../manager/owner-elsewhere.ts";
+import type { AuditLog } from "../access/audit-log.ts";
+import type { Service } from "../http/handler.ts";
+import { readText } from "./read-text.ts";
+import { allowsRelay, passedAnswerHeaders, passedRequestHeaders } from "./relay-headers.ts";
+import { RelayedOperations } from "./relayed-operations.ts";
+import { requestOtherServer, type OpenRequest } from "./other-server-request.ts";
+
+export interface RelayedAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[]>>;
+  /** As it comes, unless it is short and was looked at. */
+  readonly body: Readable | Buffer;
+}
+
+/** These work everywhere, or are about the server that is asked. */
+const NEVER_RELAYED: ReadonlySet<RouteName> = new Set<RouteName>(["getSandbox", "destroySandbox", "resumeSandbox"]);
+
+/**
+ * Passes calls about a sandbox on to the server that has it, for clients that ask for that: a page can only talk to the
+ * server that it came from. Only servers that are alive in the store are called, with the caller's own key, and what was
+ * passed on is not passed on again.
+ */
+export class HttpRelay {
+  readonly #audit: AuditLog;
+  readonly #operations = new RelayedOperations();
+
+  constructor(audit: AuditLog) {
+    this.#audit = audit;
+  }
+
+  /** The answer of the server that has what the call is about; undefined: this one answers. Before the body is read. */
+  async pass(
+    service: Service,
+    name: RouteName,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<RelayedAnswer | undefined> {
+    if (!allowsRelay(request.headers)) return undefined;
+    const server = await this.#target(service, name, request);
+    if (server === undefined) return undefined;
+    try {
+      const relayed = await this.#answer(await passOn(name, request, reply, server), server);
+      this.#record(name, request, relayed.status);
+      return relayed;
+    } catch (error) {
+      this.#record(name, request, asSandboxerError(error).row.httpStatus);
+      throw error;
+    }
+  }
+
+  async #target(service: Service, name: RouteName, request: FastifyRequest): Promise<OtherServer | undefined> {
+    const { id = "" } = request.params as { readonly id?: string };
+    if (name === "getOperation") {
+      const instanceId = this.#operations.serverOf(id);
+      return instanceId === undefined ? undefined : service.otherServer(instanceId);
+    }
+    const { path }: Route = ROUTES[name];
+    const isRelayed = /^\/v1\/sandboxes\/\{id\}(\/|$)/.test(path) && !NEVER_RELAYED.has(name);
+    return isRelayed ? service.ownerElsewhere(id) : undefined;
+  }
+
+  async #answer({ answer, failure }: Answered, server: OtherServer): Promise<RelayedAnswer> {
+    const status = answer.statusCode ?? 500;
+    const headers = passedAnswerHeaders(answer.headers);
+    if (status === 401) {
+      answer.destroy();
+      throw keyNotTaken(server);
+    }
+    if (status !== 202) return { status, headers, body: answer };
+    const text = await readText(answer).catch((error: unknown) => {
+      throw failure(error);
+    });
+    this.#operations.note(text, server.instanceId);
+    const body = Buffer.from(text);
+    return { status, headers: { ...headers, "content-length": String(body.length) }, body };
+  }
+
+  /** The server that has the sandbox writes down what was done; this one, who came through it and from where. */
+  #record(name: RouteName, { method, caller, params }: FastifyRequest, status: number): void {
+    if (method === "GET") return;
+    const outcome = status < 400 ? "ok" : status === 401 || status === 403 || status === 429 ? "refused" : "failed";
+    const { id: sandboxId } = params as { readonly id?: string };
+    this.#audit.record({ who: caller.principal, what: name, sandboxId, outcome, address: caller.address });
+  }
+}
+
+interface Answered {
+  /** Its head is there; its body comes. */
+  readonly answer: IncomingMessage;
+  readonly failure: OpenRequest["failure"];
+}
+
+/** Sends the request on, and waits for the head of the answer. A client that goes away ends it. */
+async function passOn(
+  name: RouteName,
+  { raw, params, caller }: FastifyRequest,
+  reply: FastifyReply,
+  server: OtherServer,
+): Promise<Answered> {
+  const { request, failure } = requestOtherServer(server, {
+    method: ROUTES[name].method,
+    path: pathOf(name, params as Readonly<Record<string, string>>) + queryOf(raw.url),
+    headers: passedRequestHeaders(raw.headers, caller.authorization),
+  });
+  reply.raw.once("close", () => request.destroy());
+  const answered = Promise.withResolvers<IncomingMessage>();
+  request.once("response", answered.resolve);
+  request.once("error", (error) => answered.reject(failure(error)));
+  raw.pipe(request);
+  return { answer: await answered.promise, failure };
+}
+
+/** Made of what the route has understood, so that nothing else is ever asked for. */
+function pathOf(name: RouteName, params: Readonly<Record<string, string>>): string {
+  return ROUTES[name].path.replaceAll(/\{(\w+)\}/g, (_, parameter: string) =>
+    encodeURIComponent(params[parameter] ?? ""),
+  );
+}
+
+function queryOf(url = ""): string {
+  const start = url.indexOf("?");
+  return start === -1 ? "" : url.slice(start);
+}
+
+/** To the caller, whose key this server takes, a 401 would say that it is not logged in. */
+function keyNotTaken({ url, instanceId }: OtherServer): SandboxerError {
+  return new SandboxerError("permission_denied", `The server ${url}, which has the sandbox, does not take this key.`, {
+    hint: "Servers that share a store need the same keys; or move the sandbox here with POST …/resume.",
+    details: { url, owner: instanceId },
+  });
+}

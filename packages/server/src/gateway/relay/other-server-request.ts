@@ -1,0 +1,60 @@
+import { request as httpRequest, type ClientRequest, type OutgoingHttpHeaders } from "node:http";
+import { request as httpsRequest } from "node:https";
+import type { Socket } from "node:net";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { OtherServer } from "../../manager/owner-elsewhere.ts";
+
+export interface PassedRequest {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  readonly headers: OutgoingHttpHeaders;
+}
+
+export interface OpenRequest {
+  readonly request: ClientRequest;
+  /** The error for whoever waits for the answer, once the request has failed. */
+  readonly failure: (cause: unknown) => SandboxerError;
+}
+
+const CONNECT_MS = 5_000;
+/** A server that vanishes without a word is noticed, however long its answer takes. */
+const KEEP_ALIVE_MS = 10_000;
+
+/**
+ * Begins a request to another server of the store. Each has a connection of its own: one that was kept may be closed by
+ * the other side at the moment it is used again, and then nobody knows what became of the request.
+ */
+export function requestOtherServer(server: OtherServer, { method, path, headers }: PassedRequest): OpenRequest {
+  const base = new URL(server.url);
+  const secure = base.protocol === "https:";
+  const request = (secure ? httpsRequest : httpRequest)(base, {
+    method,
+    path: base.pathname.replace(/\/+$/, "") + path,
+    headers,
+    agent: false,
+  });
+  let reached = false;
+  const timer = setTimeout(() => request.destroy(new Error(`no connection within ${CONNECT_MS / 1000} s`)), CONNECT_MS);
+  request.once("socket", (socket: Socket) => {
+    socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS);
+    socket.once(secure ? "secureConnect" : "connect", () => {
+      reached = true;
+      clearTimeout(timer);
+    });
+  });
+  request.once("close", () => clearTimeout(timer));
+  // It may also fail when nobody waits for it any more.
+  request.on("error", () => {});
+  return { request, failure: (cause) => unreachable(server, reached, cause) };
+}
+
+function unreachable({ url, instanceId }: OtherServer, reached: boolean, cause: unknown): SandboxerError {
+  const reason = cause instanceof Error && cause.message !== "" ? ` (${cause.message})` : "";
+  const what = reached ? "has not answered" : "cannot be reached from here";
+  return new SandboxerError("server_unreachable", `The server ${url}, which has the sandbox, ${what}${reason}.`, {
+    cause,
+    hint: "Try again; look whether that server lives and its --advertise-url is right; or move the sandbox here with POST …/resume.",
+    details: { url, owner: instanceId, reached },
+  });
+}

@@ -1,0 +1,63 @@
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
+
+/** By this a client allows that a server which does not have a sandbox passes its call on to the one that has it. */
+const RELAY_HEADER = "sandboxer-relay";
+
+export function allowsRelay(headers: IncomingHttpHeaders): boolean {
+  return headers[RELAY_HEADER] === "allow";
+}
+
+/** What a call means. Who sends it, from which page and with which cookie, and how it came here, stays here. */
+const OF_REQUEST = [
+  "accept",
+  "content-type",
+  "idempotency-key",
+  "if-sandbox-epoch",
+  "last-event-id",
+  "prefer",
+  "range",
+] as const;
+
+const OF_ANSWER = [
+  "accept-ranges",
+  "cache-control",
+  "content-disposition",
+  "content-length",
+  "content-range",
+  "content-type",
+  "etag",
+  "preference-applied",
+  "retry-after",
+] as const;
+
+/** The headers of a call as it is passed on. That it may be passed on is not among them, so that it is no second time. */
+export function passedRequestHeaders(
+  headers: IncomingHttpHeaders,
+  authorization: string | undefined,
+): OutgoingHttpHeaders {
+  const chunked = headers["transfer-encoding"] !== undefined;
+  return {
+    ...picked(headers, OF_REQUEST),
+    ...withKey(authorization),
+    // So that a server which answers before it has read everything still takes the rest.
+    connection: "keep-alive",
+    // Without either of the two Node would announce a body that does not come.
+    ...(chunked ? { "transfer-encoding": "chunked" } : { "content-length": headers["content-length"] ?? "0" }),
+  };
+}
+
+export function passedAnswerHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
+  return picked(headers, OF_ANSWER);
+}
+
+export function withKey(authorization: string | undefined): OutgoingHttpHeaders {
+  return authorization === undefined ? {} : { authorization };
+}
+
+function picked(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string | string[]> {
+  const entries = names.flatMap((name) => {
+    const value = headers[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,66 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { asSandboxerError } from "@sandboxer/protocol";
+import type { SandboxManager } from "../../manager/sandbox-manager.ts";
+import type { Credentials } from "../../manager/token.ts";
+import type { Actor } from "../access/actor.ts";
+import type { KeyWatch } from "../access/key-watch.ts";
+import { refuseWith } from "../websocket/refusal.ts";
+import { relaySocket } from "./socket-relay.ts";
+
+/** The opening of a process's WebSocket whose client allows that it is passed on. */
+export interface RelayableAttach {
+  readonly sandboxId: string;
+  readonly credentials: Credentials;
+  /** As it is asked for at the other server: with its query, without the leave to pass it on. */
+  readonly path: string;
+  readonly authorization: string | undefined;
+}
+
+export interface Upgrade {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly head: Buffer;
+}
+
+/** The WebSockets that this server passes on to the servers that have the sandboxes. */
+export class SocketRelays {
+  readonly #watch: KeyWatch;
+  readonly #clients = new Set<Duplex>();
+
+  constructor(watch: KeyWatch) {
+    this.#watch = watch;
+  }
+
+  get size(): number {
+    return this.#clients.size;
+  }
+
+  /** False: the sandbox is not at another server that could be asked, and nothing was done with the socket. */
+  async pass(manager: SandboxManager, actor: Actor, attach: RelayableAttach, upgrade: Upgrade): Promise<boolean> {
+    const { sandboxId, credentials, path, authorization } = attach;
+    // Why it cannot be found out, or may not be, is told by who serves the client then.
+    const server = await manager.ownerElsewhere(sandboxId, credentials).catch(() => undefined);
+    if (server === undefined) return false;
+    const { request, socket: client, head } = upgrade;
+    const gone = new AbortController();
+    this.#clients.add(client);
+    try {
+      const { over } = await actor.does("attach_process", { sandboxId }, () =>
+        relaySocket({ server, path, headers: request.headers, authorization, client, head }),
+      );
+      this.#watch.add({ actor, gone: gone.signal, sendAway: () => client.destroy() });
+      await over;
+    } catch (error) {
+      refuseWith(client, asSandboxerError(error));
+    } finally {
+      gone.abort();
+      this.#clients.delete(client);
+    }
+    return true;
+  }
+
+  close(): void {
+    for (const client of this.#clients) client.destroy();
+  }
+}
