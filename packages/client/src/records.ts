@@ -25,6 +25,8 @@ export type InstanceRecord = ItemOf<Of<"listInstances">>;
 export type HandoffRecord = Of<"handoffSandbox">;
 export type Reachability = Of<"reachability">;
 export type SandboxStats = Of<"sandboxStats">;
+export type SandboxUsage = Of<"sandboxUsage">;
+export type UsageRecord = ItemOf<Of<"listUsage">>;
 export type Expiry = Of<"expireSandboxes">;
 
 /** What a new sandbox is to be like; everything has a default. */

@@ -21,6 +21,7 @@ import type {
   SandboxRecord,
   SandboxSettings,
   SandboxStats,
+  SandboxUsage,
   SnapshotDiff,
   SnapshotRecord,
   SnapshotSettings,
@@ -263,6 +264,12 @@ export class Sandbox {
   /** Memory, disk and CPU that it uses now. */
   async stats(options: CallOptions = {}): Promise<SandboxStats> {
     return fromWire(await this.#calls.call("sandboxStats", this.#target, options));
+  }
+
+  /** What it has used in the last half hour, in columns of equal length, and its limits. `since`: seconds since 1970. */
+  async usage({ since, ...options }: CallOptions & { readonly since?: number } = {}): Promise<SandboxUsage> {
+    const query = since === undefined ? {} : { since };
+    return fromWire(await this.#calls.call("sandboxUsage", { ...this.#target, query }, options));
   }
 
   /** Whether it answers, and how fast. */

@@ -9,6 +9,7 @@ import type {
   OperationRecord,
   ProfileRecord,
   ServerRecord,
+  UsageRecord,
 } from "./records.ts";
 import { Snapshots } from "./snapshots.ts";
 import type { Answer, CallInput, CallOptions, JsonRouteName, WireOptions } from "./wire/call-types.ts";
@@ -70,6 +71,16 @@ export class Sandboxer {
 
   async backends(options: CallOptions = {}): Promise<BackendRecord[]> {
     return fromWire((await this.call("listBackends", {}, options)).items);
+  }
+
+  /** What the sandboxes of this server have used lately: the newest points of each. `since`: seconds since 1970. */
+  async usage({
+    points,
+    since,
+    ...options
+  }: CallOptions & { readonly points?: number; readonly since?: number } = {}): Promise<UsageRecord[]> {
+    const query = { ...(points === undefined ? {} : { points }), ...(since === undefined ? {} : { since }) };
+    return fromWire((await this.call("listUsage", { query }, options)).items);
   }
 
   /** Every server on the store. */

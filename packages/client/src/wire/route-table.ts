@@ -80,6 +80,8 @@ export const ROUTE_TABLE = {
   listOperations: { method: "GET", path: "/v1/operations" },
   getOperation: { method: "GET", path: "/v1/operations/{id}" },
   events: { method: "GET", path: "/v1/events" },
+  listUsage: { method: "GET", path: "/v1/usage" },
+  sandboxUsage: { method: "GET", path: "/v1/sandboxes/{id}/usage" },
 } as const satisfies { readonly [Name in keyof Routes]: SameRoute<Routes[Name]> };
 
 /** Whether the same request may be made again when nobody knows what became of the first. */

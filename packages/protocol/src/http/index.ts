@@ -3,6 +3,7 @@ import { PROCESS_ROUTES } from "./routes/processes.ts";
 import { SANDBOX_ROUTES } from "./routes/sandboxes.ts";
 import { SNAPSHOT_ROUTES } from "./routes/snapshots.ts";
 import { SYSTEM_ROUTES } from "./routes/system.ts";
+import { USAGE_ROUTES } from "./routes/usage.ts";
 
 /** Every operation of the HTTP interface, by its name. */
 export const ROUTES = {
@@ -11,6 +12,7 @@ export const ROUTES = {
   ...FILE_ROUTES,
   ...SNAPSHOT_ROUTES,
   ...SYSTEM_ROUTES,
+  ...USAGE_ROUTES,
 } as const;
 export type Routes = typeof ROUTES;
 export type RouteName = keyof Routes;
@@ -24,4 +26,5 @@ export * from "./process-socket.ts";
 export * from "./route.ts";
 export * from "./sandbox-record.ts";
 export * from "./snapshot-record.ts";
+export type { SandboxUsage, UsageColumns } from "./routes/usage.ts";
 export { execRequestSchema, PROCESS_ATTACH_PATH, type ExecRequestBody } from "./routes/processes.ts";

@@ -16,6 +16,8 @@ export interface SandboxBackend {
   readonly loads?: readonly SnapshotKind[];
   /** Its filesystem snapshots are portable captures: their member `workspace.tar.gz` is the workspace. */
   readonly capturesWorkspace?: boolean;
+  /** What sandboxes have that ask for nothing; absent: it does not say. */
+  readonly defaultResources?: Resources;
   /** The folder of its sandboxes that a portable capture holds; absent: `/workspace`. */
   readonly workspaceFolder?: string;
 

@@ -50,6 +50,7 @@ import type { LiveSandbox } from "./live-sandbox.ts";
 import type { Credentials } from "./token.ts";
 import { runningSandbox } from "./running.ts";
 import { saveAndRelease } from "./save.ts";
+import { Usage } from "./usage/usage-records.ts";
 import { snapshotFilesystem } from "./snapshot-filesystem.ts";
 import { diffSnapshots } from "./diff.ts";
 import { forkSandbox, type Forked, type ForkRequest } from "./fork.ts";
@@ -75,12 +76,15 @@ export class SandboxManager {
   readonly #context: ManagerContext;
   /** What is started over HTTP. */
   readonly processes: ProcessVerbs;
+  /** What they use, sampled. */
+  readonly usage: Usage;
   readonly #stopReaping: () => void;
   readonly #stopListening: () => void;
 
   constructor(options: ManagerOptions) {
     this.#context = new ManagerContext(options);
     this.processes = new ProcessVerbs(this.#context);
+    this.usage = new Usage(this.#context);
     this.#stopReaping = reapIdleSandboxes(this.#context);
     this.#stopListening = this.#listen() ?? (() => {});
   }
@@ -338,6 +342,7 @@ export class SandboxManager {
 
   async drain(): Promise<void> {
     this.#stopReaping();
+    this.usage.stop();
     await drainSandboxes(this.#context);
     this.#stopListening();
   }

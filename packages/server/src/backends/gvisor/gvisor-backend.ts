@@ -90,6 +90,10 @@ export class GvisorBackend implements SandboxBackend {
     };
   }
 
+  get defaultResources(): CompleteResources {
+    return this.#options.defaultResources;
+  }
+
   static async open(options: GvisorBackendOptions): Promise<GvisorBackend> {
     const agent = await placeAgent(options.agentPath, options.cacheDirectory);
     return new GvisorBackend(options, { agent, cgroups: await detectCgroups(), cpuFeatures: await readCpuFeatures() });

@@ -5,6 +5,7 @@ import { processesHandlers } from "./processes.ts";
 import { sandboxesHandlers } from "./sandboxes.ts";
 import { snapshotsHandlers } from "./snapshots.ts";
 import { systemHandlers, type ServerFacts } from "./system.ts";
+import { usageHandlers } from "./usage.ts";
 
 /** What each route does: calls of the manager, translated. */
 export function createService(manager: SandboxManager, facts: ServerFacts): Service {
@@ -14,12 +15,11 @@ export function createService(manager: SandboxManager, facts: ServerFacts): Serv
     ...filesHandlers(manager),
     ...snapshotsHandlers(manager),
     ...systemHandlers(manager, facts),
+    ...usageHandlers(manager),
   };
   return {
     handlers,
     epochOf: (sandboxId) => manager.epochOf(sandboxId),
     openOperation: (kind, subject, callerId) => manager.operations.open(kind, subject, callerId),
   };
-    ownerElsewhere: (sandboxId) => manager.ownerElsewhere(sandboxId),
-    otherServer: (instanceId) => manager.otherServer(instanceId),
 }
