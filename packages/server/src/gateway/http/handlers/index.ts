@@ -20,6 +20,8 @@ export function createService(manager: SandboxManager, facts: ServerFacts): Serv
   return {
     handlers,
     epochOf: (sandboxId) => manager.epochOf(sandboxId),
+    ownerElsewhere: (sandboxId) => manager.ownerElsewhere(sandboxId),
+    otherServer: (instanceId) => manager.otherServer(instanceId),
     openOperation: (kind, subject, callerId) => manager.operations.open(kind, subject, callerId),
   };
 }
