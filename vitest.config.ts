@@ -2,7 +2,8 @@ import { defineConfig } from "vitest/config";
 
 /**
  * `unit` and `crash` (servers that are killed at every step) need nothing but Node; `agent` a C compiler; `stores` the servers of packages/server/test/store/servers;
- * `extensions` and `docker` root and the programs of packages/server/test/services; `gvisor` root and runsc (see scripts/test.ts).
+ * `extensions` and `docker` root and the programs of packages/server/test/services; `console` a chromium;
+ * `gvisor` root and runsc (see scripts/test.ts).
  */
 export default defineConfig({
   test: {
@@ -17,6 +18,7 @@ export default defineConfig({
             "**/*.gvisor.test.ts",
             "**/*.docker.test.ts",
             "**/*.extension.test.ts",
+            "**/*.browser.test.ts",
             "packages/server/test/store/bucket-*.test.ts",
             "packages/server/test/crash/**",
           ],
@@ -59,6 +61,16 @@ export default defineConfig({
           name: "docker",
           include: ["packages/server/test/**/*.docker.test.ts"],
           globalSetup: ["packages/server/test/backends/docker/support/docker-service.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          maxWorkers: 2,
+        },
+      },
+      {
+        test: {
+          name: "console",
+          include: ["packages/console/test/**/*.browser.test.ts"],
+          globalSetup: ["packages/console/test/support/global-setup.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           maxWorkers: 2,

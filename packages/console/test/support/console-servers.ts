@@ -1,0 +1,76 @@
+import { join } from "node:path";
+import { inject } from "vitest";
+import { Sandboxer } from "@sandboxer/client";
+import { KeyFile } from "@sandboxer/server/keys";
+import { ServerProcess } from "../../../server/test/websocket/support/server-process.ts";
+import { temporaryFolder } from "../../../server/test/websocket/support/temporary-folder.ts";
+import { startTestServer, type TestServer } from "../../../server/test/websocket/support/test-server.ts";
+
+export type Backend = "fake" | "gvisor";
+export type KeyScope = "read" | "use" | "admin";
+
+/** One server that serves the console. */
+export interface ConsoleServer {
+  readonly url: string;
+  /** Its SDK, with the key that may do everything where keys are needed. */
+  readonly client: Sandboxer;
+  /** Of the fake backend: the server's parts, in this process. */
+  readonly parts: TestServer | undefined;
+  /** Of gVisor: the server's process. */
+  readonly process: ServerProcess | undefined;
+}
+
+/** Keys of all servers of a test, by what they allow. */
+export interface ConsoleKeys {
+  readonly file: KeyFile;
+  readonly texts: Readonly<Record<KeyScope, string>>;
+}
+
+export interface ServersOptions {
+  readonly backend: Backend;
+  readonly instances: number;
+  readonly keys: boolean;
+  readonly leaseTtlMs?: number | undefined;
+}
+
+/** Servers on one store, which know the same keys. */
+export async function startServers(
+  options: ServersOptions,
+): Promise<{ readonly servers: readonly ConsoleServer[]; readonly keys: ConsoleKeys | undefined }> {
+  const store = await temporaryFolder();
+  const dataHome = await temporaryFolder();
+  // Where `sandboxer serve` looks for it.
+  const keys = options.keys ? await makeKeys(join(dataHome, "sandboxer")) : undefined;
+  const servers: ConsoleServer[] = [];
+  for (let count = 0; count < options.instances; count += 1) {
+    const started = options.backend === "fake" ? await fake(store, keys, options) : await gvisor(store, dataHome);
+    const client = new Sandboxer({ url: started.url, ...(keys === undefined ? {} : { apiKey: keys.texts.admin }) });
+    servers.push({ ...started, client });
+  }
+  return { servers, keys };
+}
+
+async function fake(
+  store: string,
+  keys: ConsoleKeys | undefined,
+  { leaseTtlMs }: ServersOptions,
+): Promise<Omit<ConsoleServer, "client">> {
+  const parts = await startTestServer({
+    store,
+    consoleFolder: inject("consoleBrowser").folder,
+    ...(leaseTtlMs === undefined ? {} : { leaseTtlMs }),
+    ...(keys === undefined ? {} : { access: { keyFile: keys.file.path } }),
+  });
+  return { url: parts.httpUrl, parts, process: undefined };
+}
+
+async function gvisor(store: string, dataHome: string): Promise<Omit<ConsoleServer, "client">> {
+  const process = await ServerProcess.start({ store, dataHome });
+  return { url: process.url.replace(/^ws/, "http"), parts: undefined, process };
+}
+
+async function makeKeys(dataDirectory: string): Promise<ConsoleKeys> {
+  const file = new KeyFile(dataDirectory);
+  const make = async (scope: KeyScope): Promise<string> => (await file.create({ name: scope, scope })).text;
+  return { file, texts: { read: await make("read"), use: await make("use"), admin: await make("admin") } };
+}

@@ -1,0 +1,17 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Page } from "playwright-core";
+
+/** Not kept by git; looked at by people. */
+const FOLDER = fileURLToPath(new URL("../../../../build/console-screenshots", import.meta.url));
+
+/** What the page looks like now, light and dark: `NAME-light.png`, `NAME-dark.png`. */
+export async function takeScreenshots(page: Page, name: string): Promise<void> {
+  await mkdir(FOLDER, { recursive: true });
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.screenshot({ path: join(FOLDER, `${name}-${colorScheme}.png`), animations: "disabled" });
+  }
+  await page.emulateMedia({ colorScheme: null });
+}

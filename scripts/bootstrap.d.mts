@@ -1,0 +1,1 @@
+export function bootstrap(root?: string, say?: (line: string) => void): Promise<void>;
