@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { Link, match } from "../router.tsx";
+import { SandboxPage } from "./sandbox/sandbox-page.tsx";
 import { SandboxesPage } from "./sandboxes/sandboxes-page.tsx";
 
 export type Section = "sandboxes" | "lineage" | "instances" | "other";
@@ -19,6 +20,12 @@ interface Route {
 
 const ROUTES: readonly Route[] = [
   { pattern: "", section: "sandboxes", title: "Sandboxes", show: () => <SandboxesPage /> },
+  ...["/sandboxes/:id", "/sandboxes/:id/:tab"].map((pattern): Route => ({
+    pattern,
+    section: "sandboxes",
+    title: "Sandbox",
+    show: ({ id = "", tab = "" }) => <SandboxPage key={id} id={id} tab={tab} />,
+  })),
 ];
 
 /** The page of an address. */

@@ -1,0 +1,6 @@
+import type { JSX } from "preact";
+import type { SandboxTabProperties } from "../tabs.tsx";
+
+export function ProcessesTab({ record }: SandboxTabProperties): JSX.Element {
+  return <p>{record.id}</p>;
+}

@@ -1,0 +1,49 @@
+import type { SandboxRecord } from "@sandboxer/client";
+import type { JSX } from "preact";
+import { sandboxTitle } from "../../format/names.ts";
+import { runningOperations } from "../../live/operations.ts";
+import { Link } from "../../router.tsx";
+import { copyText } from "../../ui/copy-text.ts";
+import { OperationProgress } from "../../ui/operation-progress.tsx";
+import { StateChip } from "../../ui/state-chip.tsx";
+import { MoveBanner } from "./move-banner.tsx";
+import { SandboxActions } from "./sandbox-actions.tsx";
+
+export function SandboxHeader({ record }: { readonly record: SandboxRecord }): JSX.Element {
+  const { id, state, frozen, owner, epoch } = record;
+  return (
+    <header class="sandbox-header">
+      <div class="sandbox-title">
+        <Link to="/" class="sandbox-up" title="All sandboxes">
+          Sandboxes
+        </Link>
+        <span aria-hidden="true">/</span>
+        <h1>{sandboxTitle(record)}</h1>
+        <span role="status">
+          <StateChip state={state} frozen={frozen} />
+        </span>
+      </div>
+      <p class="sandbox-facts">
+        <button type="button" class="sandbox-id mono" title="Copy the id" onClick={() => void copyText(id, "the id")}>
+          {id}
+        </button>
+        <span>{record.backend}</span>
+        <span>{ownerText(owner)}</span>
+        {epoch === null ? null : <span title="Grows with every change of owner">epoch {epoch}</span>}
+        {frozen ? <span class="sandbox-frozen">held still, because its server cannot prove to be alive</span> : null}
+      </p>
+      <SandboxActions record={record} />
+      <MoveBanner record={record} />
+      {runningOperations.value
+        .filter(({ sandboxId }) => sandboxId === id)
+        .map((operation) => (
+          <OperationProgress key={operation.id} operation={operation} />
+        ))}
+    </header>
+  );
+}
+
+function ownerText(owner: SandboxRecord["owner"]): string {
+  if (owner === null) return "run by nobody";
+  return owner.here ? `runs here (${owner.instanceId})` : `runs at ${owner.instanceId}`;
+}

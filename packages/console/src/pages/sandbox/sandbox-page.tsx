@@ -1,0 +1,103 @@
+import type { SandboxRecord, SandboxerError } from "@sandboxer/client";
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { sandboxTitle } from "../../format/names.ts";
+import { Link } from "../../router.tsx";
+import { ErrorBox } from "../../ui/error-box.tsx";
+import { Asleep } from "./asleep.tsx";
+import { SandboxHeader } from "./sandbox-header.tsx";
+import { SANDBOX_TABS, sandboxPath, type SandboxTab } from "./tabs.tsx";
+import { useSandbox } from "./use-sandbox.ts";
+import "./sandbox.css";
+
+/** One sandbox: what it is and what can be done with it above, one of its tabs below. */
+export function SandboxPage({ id, tab }: { readonly id: string; readonly tab: string }): JSX.Element {
+  const { record, error } = useSandbox(id);
+  useEffect(() => {
+    if (record !== undefined) document.title = `${sandboxTitle(record)} · sandboxer`;
+  }, [record?.name, id, tab]);
+  if (error !== undefined) return <Gone id={id} record={record} error={error} />;
+  if (record === undefined) return <p class="page-note">Looking for it …</p>;
+  return (
+    <section class="page sandbox-page">
+      <SandboxHeader record={record} />
+      <nav class="tabs" aria-label="Sandbox">
+        {SANDBOX_TABS.map(({ path, title }) => (
+          <Link key={path} to={sandboxPath(id, path)} current={path === tab}>
+            {title}
+          </Link>
+        ))}
+      </nav>
+      <TabContent record={record} tab={tab} />
+    </section>
+  );
+}
+
+function TabContent({ record, tab }: { readonly record: SandboxRecord; readonly tab: string }): JSX.Element {
+  const visited = useRef(new Set<string>());
+  const current = SANDBOX_TABS.find(({ path }) => path === tab);
+  if (current === undefined) {
+    return (
+      <p>
+        A sandbox has no such page. <Link to={sandboxPath(record.id)}>Open its terminal.</Link>
+      </p>
+    );
+  }
+  // One that was there goes on to show what it has; it says itself that the sandbox sleeps.
+  const asleep = isAsleep(record) && current.needsRunning && !visited.current.has(tab);
+  if (!asleep && current.keep === true) visited.current.add(tab);
+  return (
+    <>
+      {SANDBOX_TABS.filter(({ path }) => visited.current.has(path)).map((kept) => (
+        <Kept key={kept.path} tab={kept} record={record} shown={kept === current} />
+      ))}
+      {asleep ? <Asleep record={record} /> : null}
+      {!asleep && current.keep !== true ? <current.Content record={record} /> : null}
+    </>
+  );
+}
+
+function Kept(properties: {
+  readonly tab: SandboxTab;
+  readonly record: SandboxRecord;
+  readonly shown: boolean;
+}): JSX.Element {
+  const { tab, record, shown } = properties;
+  return (
+    <div hidden={!shown} class="sandbox-kept">
+      {isAsleep(record) ? <Asleep record={record} /> : null}
+      <tab.Content record={record} />
+    </div>
+  );
+}
+
+function isAsleep({ state }: SandboxRecord): boolean {
+  return state === "stored" || state === "unreachable";
+}
+
+function Gone(properties: {
+  readonly id: string;
+  readonly record: SandboxRecord | undefined;
+  readonly error: SandboxerError;
+}): JSX.Element {
+  const { id, record, error } = properties;
+  const known = error.code === "sandbox_not_found" || error.code === "sandbox_destroyed";
+  const was = record !== undefined || error.code === "sandbox_destroyed";
+  return (
+    <section class="page">
+      <h1>{record === undefined ? "Sandbox" : sandboxTitle(record)}</h1>
+      {known ? (
+        <p>
+          {was ? "This sandbox was destroyed: " : "There is no sandbox with this id: "}
+          <code>{id}</code>. {was ? "Its snapshots are still there." : "It may have been destroyed a while ago."}
+        </p>
+      ) : (
+        <ErrorBox error={error} />
+      )}
+      <p class="row">
+        <Link to="/">All sandboxes</Link>
+        <Link to="/lineage">Snapshots and lineage</Link>
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,41 @@
+import { Sandbox, type SandboxRecord, type SandboxerError } from "@sandboxer/client";
+import { useEffect, useState } from "preact/hooks";
+import { noteSandbox, sandboxes, sandboxesState } from "../../live/sandboxes.ts";
+import { asError, client } from "../../session.ts";
+
+interface SandboxLook {
+  /** As it is now; the last that was known of one that is gone. */
+  readonly record: SandboxRecord | undefined;
+  /** Why there is none. */
+  readonly error: SandboxerError | undefined;
+}
+
+/** The sandbox of a page, kept true; one that is not in the list is asked for, so that it is known why it is not. */
+export function useSandbox(id: string): SandboxLook {
+  const listed = sandboxes.value.get(id);
+  const { loaded } = sandboxesState.value;
+  const [last, setLast] = useState<SandboxRecord>();
+  const [error, setError] = useState<SandboxerError>();
+  const missing = listed === undefined;
+  useEffect(() => {
+    const end = new AbortController();
+    if (missing) void ask(end.signal);
+    else setError(undefined);
+    return () => end.abort();
+  }, [id, missing, loaded]);
+  useEffect(() => {
+    if (listed !== undefined) setLast(listed);
+  }, [listed]);
+
+  async function ask(signal: AbortSignal): Promise<void> {
+    try {
+      const { record } = await Sandbox.attach(id, { client, signal });
+      if (!signal.aborted) noteSandbox(record);
+    } catch (thrown) {
+      if (!signal.aborted) setError(asError(thrown));
+    }
+  }
+
+  if (listed !== undefined) return { record: listed, error: undefined };
+  return { record: last?.id === id ? last : undefined, error };
+}
