@@ -51,6 +51,10 @@ export async function prepareBackend(
       const { prepareDockerBackend } = await import("./docker.ts");
       return prepareDockerBackend(config, dockerDefaults(config), report);
     }
+    case "daytona": {
+      const { prepareDaytonaBackend } = await import("./daytona.ts");
+      return prepareDaytonaBackend(config, secrets, report);
+    }
     case "fake":
       return fakeBackend(config);
     default: {

@@ -1,11 +1,34 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { asSandboxerError } from "@sandboxer/protocol";
+import type { DaytonaInstallation, DaytonaOptions } from "../backends/daytona/index.ts";
 import type { BackendProvider } from "../backends/lazy-backend.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
+import type { ReportStep } from "../setup/index.ts";
+import type { PreparedBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
 import { DAYTONA_API_KEY_SECRET } from "./config-schema.ts";
+import { installationId } from "./installation.ts";
+
+/** Daytona as the backend of sandboxes that do not say. What the dead have left there is looked for at the start. */
+export function prepareDaytonaBackend(
+  config: ServerConfig,
+  secrets: SecretResolver,
+  report: ReportStep,
+): PreparedBackend {
+  return {
+    name: "daytona",
+    engine: "Daytona",
+    recover: () => recover(config, secrets, report),
+    open: async (instanceId) => {
+      const { backend, workDirectory, noteLaterId } = await open(config, secrets, instanceId);
+      return { backend, workDirectory, noteLaterId, close: () => backend.close() };
+    },
+  };
+}
 
 /** Containers at Daytona. Its key is a secret, which is read when the first sandbox asks for it. */
 export function daytonaProvider(config: ServerConfig, secrets: SecretResolver): BackendProvider {
-  const { daytonaOrganizationId, daytonaApiUrl, daytonaToolboxUrl, daytonaTarget } = config;
   return {
     name: "daytona",
     capabilities: {
@@ -21,14 +44,41 @@ export function daytonaProvider(config: ServerConfig, secrets: SecretResolver): 
     },
     loads: ["daytona-snapshot"],
     open: async () => {
-      const { openDaytonaBackend } = await import("../backends/daytona/index.ts");
-      return openDaytonaBackend({
-        apiKey: () => secrets.resolve(DAYTONA_API_KEY_SECRET),
-        ...(daytonaApiUrl === undefined ? {} : { apiUrl: daytonaApiUrl }),
-        ...(daytonaToolboxUrl === undefined ? {} : { toolboxUrl: daytonaToolboxUrl }),
-        ...(daytonaOrganizationId === undefined ? {} : { organizationId: daytonaOrganizationId }),
-        ...(daytonaTarget === undefined ? {} : { target: daytonaTarget }),
-      });
+      await recover(config, secrets, () => {});
+      return (await open(config, secrets, randomUUID())).backend;
     },
   };
+}
+
+async function open(config: ServerConfig, secrets: SecretResolver, instanceId: string) {
+  const { openDaytonaBackend } = await import("../backends/daytona/index.ts");
+  return openDaytonaBackend(optionsOf(config, secrets), { ...(await placeOf(config)), instanceId });
+}
+
+/** A Daytona that does not answer keeps no server from starting: the first call says so, and the next start looks again. */
+async function recover(config: ServerConfig, secrets: SecretResolver, report: ReportStep): Promise<string[]> {
+  const { recoverDaytona } = await import("../backends/daytona/index.ts");
+  const startMs = performance.now();
+  try {
+    return await recoverDaytona(optionsOf(config, secrets), await placeOf(config));
+  } catch (error) {
+    const message = `What earlier servers left at Daytona could not be looked at: ${asSandboxerError(error).message}`;
+    report({ name: "daytona", state: "failed", message, elapsedMs: Math.round(performance.now() - startMs) });
+    return [];
+  }
+}
+
+function optionsOf(config: ServerConfig, secrets: SecretResolver): DaytonaOptions {
+  const { daytonaOrganizationId, daytonaApiUrl, daytonaToolboxUrl, daytonaTarget } = config;
+  return {
+    apiKey: () => secrets.resolve(DAYTONA_API_KEY_SECRET),
+    ...(daytonaApiUrl === undefined ? {} : { apiUrl: daytonaApiUrl }),
+    ...(daytonaToolboxUrl === undefined ? {} : { toolboxUrl: daytonaToolboxUrl }),
+    ...(daytonaOrganizationId === undefined ? {} : { organizationId: daytonaOrganizationId }),
+    ...(daytonaTarget === undefined ? {} : { target: daytonaTarget }),
+  };
+}
+
+async function placeOf({ dataDirectory }: ServerConfig): Promise<DaytonaInstallation> {
+  return { directory: join(dataDirectory, "daytona"), owner: await installationId(dataDirectory) };
 }

@@ -13,6 +13,11 @@ export async function isHolderAlive({ url, host, pid }: Holder): Promise<boolean
   return url !== null && (await isServerAlive(url));
 }
 
+/** Whether it was a process of this machine that is not there any more; of others nothing is certain. */
+export function isHolderGone({ host, pid }: Holder): boolean {
+  return host === hostname() && !isProcessAlive(pid);
+}
+
 function isProcessAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -21,7 +21,7 @@ import { prepareBackend, type OpenBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
 import { countStoredSandboxes, openDurability, type Durability } from "./durability.ts";
 import { localSnapshots } from "./snapshots.ts";
-import { isHolderAlive, thisHolder } from "./holder.ts";
+import { isHolderAlive, isHolderGone, thisHolder } from "./holder.ts";
 import { installationId } from "./installation.ts";
 import { createObserver } from "./observer.ts";
 import { httpPeers } from "./peers.ts";
@@ -126,6 +126,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       records: parts.durability?.records ?? new FileSandboxRecords(config.dataDirectory),
       holder: thisHolder(url),
       isHolderAlive,
+      isHolderGone,
       installation: await installationId(config.dataDirectory),
       resumeTtlMs: config.resumeTtlMs,
       claims: parts.durability?.claims,
@@ -141,6 +142,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       defaultIdleTimeoutMs: config.defaultIdleTimeoutSeconds * 1000,
       handoffTimeoutMs: config.handoffTimeoutMs,
     });
+    parts.manager.settleOrphans();
     parts.service = createService(parts.manager, {
       version: VERSION,
       store: config.store,

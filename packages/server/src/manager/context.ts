@@ -33,6 +33,8 @@ export interface ManagerOptions {
   /** This server, as the records name it, and whether another one that they name still lives. */
   readonly holder: Holder;
   readonly isHolderAlive: (holder: Holder) => Promise<boolean>;
+  /** Whether it was a process of this machine and has ended, for certain. Absent: nobody can say. */
+  readonly isHolderGone?: (holder: Holder) => boolean;
   /** Which sandbox a key stands for, among all servers of a store; absent without one. */
   readonly claims?: KeyClaims | undefined;
   /** Where this server can be reached. */

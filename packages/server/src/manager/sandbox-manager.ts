@@ -26,6 +26,7 @@ import { listInstances, type InstanceRecord } from "./list-instances.ts";
 import { findSandbox, listSandboxes, type SandboxFilter } from "./look-up.ts";
 import type { Operations } from "./operations/operations.ts";
 import { otherServer, ownerElsewhere, type OtherServer } from "./owner-elsewhere.ts";
+import { settleOrphans } from "./outliving-orphans.ts";
 import { saveFor } from "./put-down.ts";
 import { reachabilityOf, type Reachability } from "./reachability.ts";
 import { recreateSandbox } from "./recreate.ts";
@@ -338,6 +339,11 @@ export class SandboxManager {
     const discard = (sandbox: LiveSandbox): Promise<void> =>
       context.reported("end of a lost sandbox", discardLostSandbox(context, sandbox, error));
     await Promise.all(durable.map(discard));
+  }
+
+  /** To be called once, at the start: what processes of this machine that died were running at its providers. */
+  settleOrphans(): void {
+    this.#context.behind("what dead servers left at providers", settleOrphans(this.#context));
   }
 
   async drain(): Promise<void> {

@@ -32,7 +32,7 @@ export function chooseCandidates(
 }
 
 /** Daytona notes the change of state as an update; a sandbox that says nothing has just stopped. */
-function restingSinceMs({ updatedAt, lastActivityAt }: DaytonaSandbox, nowMs: number): number {
+export function restingSinceMs({ updatedAt, lastActivityAt }: DaytonaSandbox, nowMs: number): number {
   const since = timeOf(updatedAt ?? lastActivityAt ?? undefined);
   return since === 0 ? nowMs : since;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { CreateSandbox } from "@daytona/api-client";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { AcquireRequest, Resources, SandboxSpec } from "../backend.ts";
-import { labelsFor } from "./labels.ts";
+import { labelsFor, type Maker } from "./labels.ts";
 
 /** As backends that have mounts take them. */
 const MOUNTS_INPUT = "mounts";
@@ -45,13 +45,17 @@ export function checkSpec(spec: SandboxSpec): void {
  */
 export function createBody(
   request: AcquireRequest,
-  { target, snapshot }: { readonly target: string | undefined; readonly snapshot?: string },
+  {
+    target,
+    maker,
+    snapshot,
+  }: { readonly target: string | undefined; readonly maker: Maker | undefined; readonly snapshot?: string },
 ): CreateSandbox {
   const { spec, identity } = request;
   const region = spec.placement?.["target"] ?? target;
   return {
     name: `sandboxer-${randomUUID()}`,
-    labels: { ...labelsFor(request) },
+    labels: { ...labelsFor(request, maker) },
     env: { ...spec.env },
     networkBlockAll: spec.network === "none",
     autoStopInterval:

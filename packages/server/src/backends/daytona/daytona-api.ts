@@ -1,4 +1,4 @@
-import type { CreateSandbox, CreateSandboxSnapshot } from "@daytona/api-client";
+import type { CreateSandbox, CreateSandboxSnapshot, SandboxLabels } from "@daytona/api-client";
 import type { z } from "zod";
 import type { HttpJson } from "../../support/http-json.ts";
 import { type DaytonaSandbox, sandboxPageSchema, sandboxSchema, snapshotSchema } from "./api-schemas.ts";
@@ -78,6 +78,17 @@ export class DaytonaApi {
 
   findSnapshot(name: string, call: Call = {}): Promise<z.output<typeof snapshotSchema>> {
     return this.#http.json(snapshotSchema, { method: "GET", path: `/snapshots/${encodeURIComponent(name)}`, ...call });
+  }
+
+  /** All labels at once: those that are not named go. https://www.daytona.io/docs/en/tools/api/#daytona/tag/sandbox */
+  async replaceLabels(id: string, labels: Labels, call: Call = {}): Promise<void> {
+    const json: SandboxLabels = { labels: { ...labels } };
+    try {
+      await this.#http.send({ method: "PUT", path: `${pathOf(id)}/labels`, json, idempotent: true, ...call });
+    } catch (thrown) {
+      // What is documented is not always deployed, and a sandbox can be used with the labels that it has.
+      if (!isMissingEndpoint(thrown)) throw thrown;
+    }
   }
 
   #change(id: string, verb: "start" | "stop", call: Call): Promise<DaytonaSandbox> {

@@ -16,7 +16,7 @@ import { DaytonaApi } from "./daytona-api.ts";
 import { DaytonaConnection } from "./daytona-connection.ts";
 import type { DaytonaOptions } from "./daytona-options.ts";
 import { DaytonaHandle } from "./daytona-handle.ts";
-import { lookupLabels } from "./labels.ts";
+import { LABELS, lookupLabels, type Maker } from "./labels.ts";
 import { phaseOf } from "./sandbox-state.ts";
 import { openPayload } from "./snapshot-manifest.ts";
 import { Toolbox } from "./toolbox/toolbox.ts";
@@ -44,8 +44,12 @@ export class DaytonaBackend implements SandboxBackend {
   readonly #api: DaytonaApi;
   readonly #waiter: Waiter;
   readonly #live = new Map<string, DaytonaHandle>();
+  readonly #maker: Maker | undefined;
+  readonly #onClosed: DaytonaOptions["onClosed"];
 
   constructor(options: DaytonaOptions) {
+    this.#maker = options.maker;
+    this.#onClosed = options.onClosed;
     this.#connection = new DaytonaConnection(options);
     this.#api = new DaytonaApi(this.#connection.api);
     this.#waiter = { api: this.#api, clock: this.#connection.clock, timing: this.#connection.timing };
@@ -71,7 +75,7 @@ export class DaytonaBackend implements SandboxBackend {
 
   async acquire(request: AcquireRequest, options: CallOptions = {}): Promise<SandboxHandle> {
     checkSpec(request.spec);
-    return this.#make(request, createBody(request, { target: this.#connection.target }), options);
+    return this.#make(request, createBody(request, { target: this.#connection.target, maker: this.#maker }), options);
   }
 
   async acquireFromSnapshot(
@@ -82,7 +86,7 @@ export class DaytonaBackend implements SandboxBackend {
     const { snapshotName } = openPayload(snapshot, this.#connection);
     checkSpec(request.spec);
     const { target } = this.#connection;
-    return this.#make(request, createBody(request, { target, snapshot: snapshotName }), options);
+    return this.#make(request, createBody(request, { target, maker: this.#maker, snapshot: snapshotName }), options);
   }
 
   async tryResume(request: AcquireRequest, options: CallOptions = {}): Promise<SandboxHandle | undefined> {
@@ -101,6 +105,7 @@ export class DaytonaBackend implements SandboxBackend {
   /** Stops, and never deletes: the next process finds what this one leaves. */
   async close(): Promise<void> {
     await Promise.allSettled([...this.#live.values()].map((handle) => handle.stop()));
+    await this.#onClosed?.();
   }
 
   /** A sandbox whose making failed, was called off or was never answered is deleted by its name. */
@@ -134,6 +139,7 @@ export class DaytonaBackend implements SandboxBackend {
     known?.letGo("Daytona has stopped it.");
     let handle: DaytonaHandle | undefined;
     try {
+      await this.#hold(sandbox, options);
       handle = this.#open(request, await this.#started(sandbox, options));
       await handle.prepare(options);
       await handle.adoptProcesses();
@@ -144,6 +150,14 @@ export class DaytonaBackend implements SandboxBackend {
       if (await this.#isToBlame(sandbox, thrown)) return undefined;
       throw thrown;
     }
+  }
+
+  /** From here on it is this process's: another that looks for what the dead have left leaves it alone. */
+  async #hold({ id, labels }: DaytonaSandbox, { signal }: CallOptions): Promise<void> {
+    const maker = this.#maker;
+    if (maker === undefined || labels?.[LABELS.instance] === maker.instanceId) return;
+    const marks = { [LABELS.owner]: maker.owner, ...labels, [LABELS.instance]: maker.instanceId };
+    await this.#api.replaceLabels(id, marks, { signal });
   }
 
   /** A sandbox is replaced for its own faults; an outage of Daytona, a refused key or a rate limit is not its fault. */

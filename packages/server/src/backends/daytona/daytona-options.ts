@@ -1,4 +1,5 @@
 import type { Clock } from "../../support/clock.ts";
+import type { Maker } from "./labels.ts";
 
 /** A value that hides itself when it is printed; revealed where it is sent. */
 export interface HiddenValue {
@@ -14,6 +15,10 @@ export interface DaytonaOptions {
   readonly toolboxUrl?: string;
   /** The region of new sandboxes. */
   readonly target?: string;
+  /** Whose sandboxes they are, for those who put in order what dead servers left; absent: they are not marked so. */
+  readonly maker?: Maker;
+  /** After everything of this process was stopped. */
+  readonly onClosed?: () => Promise<void>;
   readonly clock?: Clock;
   readonly timing?: Partial<DaytonaTiming>;
 }

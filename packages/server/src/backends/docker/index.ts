@@ -1,7 +1,7 @@
 import type { Resources, SandboxBackend } from "../backend.ts";
 import { DockerBackend } from "./docker-backend.ts";
 import { DockerEngine } from "./engine/docker-engine.ts";
-import { InstanceFolder } from "./instance-folder.ts";
+import { InstanceFolder } from "../instance-folder.ts";
 import type { AllowedMount } from "./mounts.ts";
 import { recoverContainers } from "./recover.ts";
 

@@ -1,5 +1,5 @@
 import type { DockerEngine } from "./engine/docker-engine.ts";
-import { forgetDeadInstances, knownInstances } from "./instance-folder.ts";
+import { forgetDeadInstances, knownInstances } from "../instance-folder.ts";
 import { holderOf, idleTtlMsOf, Label, stoppedForMs } from "./labels.ts";
 
 export interface RecoveryOptions {

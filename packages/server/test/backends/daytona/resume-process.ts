@@ -1,11 +1,11 @@
 /** A process of its own for `resume.test.ts`: acquires or resumes a sandbox, leaves or reads a file, and ends. */
-import { openDaytonaBackend } from "../../../src/backends/daytona/index.ts";
+import { DaytonaBackend } from "../../../src/backends/daytona/daytona-backend.ts";
 import { Secret } from "../../../src/secrets/secret.ts";
 import { requestFor } from "./requests.ts";
 
 const MARKER = "/workspace/marker";
 const { apiKey, ...place } = JSON.parse(process.env["TEST_DAYTONA"] ?? "{}") as Record<string, string>;
-const backend = openDaytonaBackend({
+const backend = new DaytonaBackend({
   ...place,
   apiKey: () => Promise.resolve(new Secret("daytona-api-key", apiKey ?? "")),
 });

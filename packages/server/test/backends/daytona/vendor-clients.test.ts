@@ -65,6 +65,14 @@ describe("the vendor's clients on the test server", () => {
     expect(data.nextCursor).toBeNull();
   });
 
+  test("its labels are replaced, all at once", async () => {
+    const labels = { "sandboxer.key": "k", "sandboxer.instance": "one" };
+    expect((await control.sandboxes.replaceLabels(made.id, { labels })).data).toEqual({ labels });
+    expect((await current()).labels).toEqual(labels);
+    await control.sandboxes.replaceLabels(made.id, { labels: { "sandboxer.key": "k" } });
+    expect((await current()).labels).toEqual({ "sandboxer.key": "k" });
+  });
+
   test("it is stopped, started and, on another, deleted", async () => {
     expect((await control.sandboxes.stopSandbox(made.id)).data.state).toBe("stopping");
     await eventually(async () => (await current()).state === "stopped", "the stop");

@@ -4,6 +4,7 @@ import type {
   CreateSandboxSnapshot,
   ListSandboxesResponse,
   Sandbox,
+  SandboxLabels,
   SandboxListItem,
   SnapshotDto,
 } from "@daytona/api-client";
@@ -47,6 +48,7 @@ export class ControlPlane {
       ["DELETE", /^\/sandbox\/([^/]+)$/, (_, id) => this.#delete(id)],
       ["POST", /^\/sandbox\/([^/]+)\/start$/, (_, id) => this.#start(id)],
       ["POST", /^\/sandbox\/([^/]+)\/stop$/, (_, id) => this.#stop(id)],
+      ["PUT", /^\/sandbox\/([^/]+)\/labels$/, (request, id) => this.#replaceLabels(request, id)],
       ["POST", /^\/sandbox\/([^/]+)\/snapshot$/, (request, id) => this.#snapshot(request, id)],
       ["GET", /^\/snapshots\/([^/]+)$/, (_, id) => this.#describeSnapshot(id)],
     ];
@@ -130,6 +132,12 @@ export class ControlPlane {
     sandbox.setState("stopping");
     void sandbox.stop();
     return ok(sandbox.record);
+  }
+
+  #replaceLabels(request: SeenRequest, id: string): Answer {
+    const { labels } = jsonOf(request) as SandboxLabels;
+    this.find(id).record.labels = { ...labels };
+    return ok({ labels });
   }
 
   async #snapshot(request: SeenRequest, id: string): Promise<Answer> {

@@ -1,6 +1,6 @@
 import { appendFile, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { acquireFileLock, type FileLock } from "../../support/file-lock.ts";
+import { acquireFileLock, type FileLock } from "../support/file-lock.ts";
 
 const INSTANCES_NAME = "instances";
 const LOCK_NAME = "lock";
@@ -11,7 +11,7 @@ const BEING_MADE_MS = 60_000;
 
 /**
  * The mark of one server process on this machine: a folder with a lock that dies with it. It says whether the process
- * that a container is named after still lives.
+ * that holds a sandbox at its provider still lives.
  */
 export class InstanceFolder {
   readonly instanceId: string;
@@ -38,7 +38,7 @@ export class InstanceFolder {
     return join(this.#path, WORK_NAME);
   }
 
-  /** The server goes on under another id; its containers keep the name of the first. */
+  /** The server goes on under another id; its sandboxes keep the name of the first. */
   async noteLaterId(instanceId: string): Promise<void> {
     await appendFile(join(this.#path, LATER_IDS_NAME), `${instanceId}\n`);
   }

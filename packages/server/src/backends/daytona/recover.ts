@@ -1,0 +1,64 @@
+import type { CallOptions } from "../../support/call-options.ts";
+import { forgetDeadInstances, knownInstances } from "../instance-folder.ts";
+import type { DaytonaSandbox } from "./api-schemas.ts";
+import { restingSinceMs } from "./choose-candidates.ts";
+import type { DaytonaApi } from "./daytona-api.ts";
+import { vendorStatus } from "./daytona-errors.ts";
+import { idleTtlMsOf, LABELS } from "./labels.ts";
+import { phaseOf } from "./sandbox-state.ts";
+
+export interface RecoveryOptions {
+  readonly api: DaytonaApi;
+  /** Where the processes of this machine have their marks. */
+  readonly directory: string;
+  readonly owner: string;
+  readonly nowMs: number;
+}
+
+/**
+ * Puts in order what servers of this installation have left at Daytona: sandboxes of processes that died are stopped, and
+ * those that have been stopped for longer than their idle time are deleted. Those of other owners, and those that a
+ * living process holds, are not touched; what is changing just now is left to the next look, and to Daytona's own stop.
+ * Gives the ids of the dead processes.
+ */
+export async function recoverSandboxes(
+  { api, directory, owner, nowMs }: RecoveryOptions,
+  call: Pick<CallOptions, "signal"> = {},
+): Promise<string[]> {
+  const listed = await api.list({ [LABELS.owner]: owner }, call);
+  for (const sandbox of listed) if (isExpired(sandbox, nowMs)) await api.destroy(sandbox.id, call);
+  const cleanUp = async (instanceId: string): Promise<void> => {
+    const running = listed.filter((sandbox) => isRunFor(sandbox, instanceId));
+    for (const { id } of running) await settle(api, id, instanceId, call);
+  };
+  const dead = await forgetDeadInstances(directory, cleanUp);
+  // Daytona may have finished what a process asked for after the process was dead and forgotten.
+  const alive = new Set(await knownInstances(directory));
+  const holders = new Set(listed.flatMap(({ labels }) => labels?.[LABELS.instance] ?? []));
+  for (const holder of holders) if (!alive.has(holder)) await cleanUp(holder);
+  return dead;
+}
+
+function isExpired(sandbox: DaytonaSandbox, nowMs: number): boolean {
+  const ttlMs = idleTtlMsOf(sandbox.labels ?? {});
+  return ttlMs !== undefined && phaseOf(sandbox.state) === "resting" && nowMs - restingSinceMs(sandbox, nowMs) > ttlMs;
+}
+
+function isRunFor({ labels, state }: DaytonaSandbox, instanceId: string): boolean {
+  return labels?.[LABELS.instance] === instanceId && phaseOf(state) === "running";
+}
+
+/** A living process may have taken it over since it was listed, or it may have ended by itself. */
+async function settle(
+  api: DaytonaApi,
+  id: string,
+  instanceId: string,
+  call: Pick<CallOptions, "signal">,
+): Promise<void> {
+  try {
+    if (isRunFor(await api.get(id, call), instanceId)) await api.stop(id, call);
+  } catch (thrown) {
+    const status = vendorStatus(thrown);
+    if (status !== 400 && status !== 404 && status !== 409) throw thrown;
+  }
+}
