@@ -1,0 +1,19 @@
+import { signal } from "@preact/signals";
+import type { SandboxRecord, SnapshotRecord } from "@sandboxer/client";
+
+/** A dialog that a page asks for, by what it is about. */
+export type DialogRequest =
+  | { readonly what: "snapshot" | "fork" | "handoff" | "move" | "rename" | "labels"; readonly sandbox: SandboxRecord }
+  | { readonly what: "rewind"; readonly sandbox: SandboxRecord; readonly snapshotId?: string }
+  | { readonly what: "restore" | "describe snapshot" | "delete snapshot"; readonly snapshot: SnapshotRecord };
+
+export const dialogRequest = signal<DialogRequest | undefined>(undefined);
+
+export function openDialog(request: DialogRequest): void {
+  dialogRequest.value = request;
+}
+
+/** Only the one that is shown: a dialog tells of its end when another may have taken its place already. */
+export function closeDialog(request: DialogRequest): void {
+  if (dialogRequest.peek() === request) dialogRequest.value = undefined;
+}

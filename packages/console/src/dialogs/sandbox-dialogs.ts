@@ -1,0 +1,74 @@
+import type { SandboxRecord } from "@sandboxer/client";
+import { server, type Scope } from "../session.ts";
+import { openDialog } from "./dialog-request.ts";
+
+/** What can be done to a sandbox and asks something first: offered by buttons, menus and the palette alike. */
+export interface SandboxDialog {
+  readonly name: string;
+  readonly scope: Scope;
+  applies(record: SandboxRecord): boolean;
+  open(record: SandboxRecord): void;
+}
+
+const isThere = ({ state }: SandboxRecord): boolean => state === "running" || state === "stored";
+const runs = ({ state }: SandboxRecord): boolean => state === "running";
+
+export const snapshotDialog: SandboxDialog = {
+  name: "Snapshot …",
+  scope: "use",
+  applies: isThere,
+  open: (sandbox) => openDialog({ what: "snapshot", sandbox }),
+};
+
+export const forkDialog: SandboxDialog = {
+  name: "Fork …",
+  scope: "use",
+  applies: runs,
+  open: (sandbox) => openDialog({ what: "fork", sandbox }),
+};
+
+export const rewindDialog: SandboxDialog = {
+  name: "Rewind …",
+  scope: "use",
+  applies: runs,
+  open: (sandbox) => openDialog({ what: "rewind", sandbox }),
+};
+
+export const handoffDialog: SandboxDialog = {
+  name: "Hand off …",
+  scope: "use",
+  // Without a store there is no other server.
+  applies: (record) => runs(record) && record.epoch !== null && server.value?.store != null,
+  open: (sandbox) => openDialog({ what: "handoff", sandbox }),
+};
+
+export const moveDialog: SandboxDialog = {
+  name: "Move to another backend …",
+  scope: "use",
+  applies: runs,
+  open: (sandbox) => openDialog({ what: "move", sandbox }),
+};
+
+export const renameDialog: SandboxDialog = {
+  name: "Rename …",
+  scope: "use",
+  applies: isThere,
+  open: (sandbox) => openDialog({ what: "rename", sandbox }),
+};
+
+export const labelsDialog: SandboxDialog = {
+  name: "Labels …",
+  scope: "use",
+  applies: isThere,
+  open: (sandbox) => openDialog({ what: "labels", sandbox }),
+};
+
+export const SANDBOX_DIALOGS: readonly SandboxDialog[] = [
+  snapshotDialog,
+  forkDialog,
+  rewindDialog,
+  handoffDialog,
+  moveDialog,
+  renameDialog,
+  labelsDialog,
+];

@@ -1,0 +1,43 @@
+import type { SandboxerError } from "@sandboxer/client";
+import type { ComponentType, JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { asError } from "../session.ts";
+import { Button } from "./button.tsx";
+import { ErrorBox } from "./error-box.tsx";
+
+/** A component that comes with a library of its own, which is fetched when it is first shown. */
+export function lazy<Properties extends object>(
+  load: () => Promise<ComponentType<Properties>>,
+): (properties: Properties) => JSX.Element {
+  let loaded: ComponentType<Properties> | undefined;
+  return function Lazy(properties: Properties): JSX.Element {
+    const [shown, setShown] = useState<{ readonly component: ComponentType<Properties> } | undefined>(
+      loaded === undefined ? undefined : { component: loaded },
+    );
+    const [error, setError] = useState<SandboxerError | undefined>(undefined);
+    const fetchIt = (): void => {
+      setError(undefined);
+      load().then(
+        (component) => {
+          loaded = component;
+          setShown({ component });
+        },
+        (thrown: unknown) => setError(asError(thrown)),
+      );
+    };
+    useEffect(() => {
+      if (shown === undefined) fetchIt();
+    }, []);
+    if (error !== undefined) {
+      return (
+        <ErrorBox error={error}>
+          <Button onClick={fetchIt}>Try again</Button>{" "}
+          <Button onClick={() => location.reload()}>Reload the page</Button>
+        </ErrorBox>
+      );
+    }
+    if (shown === undefined) return <p class="page-note">Loading …</p>;
+    const Component = shown.component;
+    return <Component {...properties} />;
+  };
+}
