@@ -10,6 +10,7 @@ import { KeyedQueue } from "../support/keyed-queue.ts";
 import { Departures } from "./departures.ts";
 import type { DurableStore } from "./durable-store.ts";
 import { EventLog } from "./events/event-log.ts";
+import { ExecutionEvents } from "./events/execution-events.ts";
 import type { Peers } from "./hand-over.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import type { Observer } from "./observer.ts";
@@ -64,6 +65,8 @@ export class ManagerContext {
   /** Work that goes on behind the answers: what is told apart, but must end before the server does. */
   readonly background = new Set<Promise<unknown>>();
   readonly events: EventLog;
+  /** What is told of programs that start and end. */
+  readonly executions: ExecutionEvents;
   readonly operations: Operations;
   /**
    * By sandbox id: taking a sandbox over that is not here, changing what is stored of it and destroying that exclude one
@@ -78,6 +81,7 @@ export class ManagerContext {
     this.options = options;
     this.departures = new Departures(options.clock);
     this.events = new EventLog(options.clock);
+    this.executions = new ExecutionEvents(options.clock, this.events);
     this.operations = new Operations(options.clock, this.events);
   }
 

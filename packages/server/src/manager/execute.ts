@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { SandboxerError, type Language } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
+import { tellEndOf } from "./events/execution-events.ts";
 import { Execution, EXECUTION_KEY_PREFIX } from "./execution.ts";
-import { codePathOf, INTERPRETERS, needsFile, prepareCode, type Interpreter } from "./interpreters.ts";
+import { codePathOf, INTERPRETERS, needsFile, prepareCode } from "./interpreters.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { Stopwatch } from "./stopwatch.ts";
 
@@ -18,7 +19,7 @@ export function startExecution(
     if (sandbox.executing) throw new SandboxerError("execution_in_progress", "An execution is already in progress.");
     await sandbox.execution?.release().catch(() => {});
     sandbox.execution = undefined;
-    const execution = await start(context, sandbox, INTERPRETERS[language], code);
+    const execution = await start(context, sandbox, language, code);
     sandbox.execution = execution;
     return execution;
   });
@@ -27,14 +28,16 @@ export function startExecution(
 async function start(
   context: ManagerContext,
   sandbox: LiveSandbox,
-  interpreter: Interpreter,
+  language: Language,
   code: string,
 ): Promise<Execution> {
   const stopwatch = new Stopwatch(context.options.clock);
   const id = randomUUID();
   const { handle } = sandbox;
-  const argv = await prepareCode(handle.files, interpreter, code, id);
+  const argv = await prepareCode(handle.files, INTERPRETERS[language], code, id);
   const execution = new Execution(await handle.exec({ key: EXECUTION_KEY_PREFIX + id, argv }));
+  const started = { processId: id, kind: "execution", command: code, language } as const;
+  tellEndOf(execution, context.executions.started(sandbox, started));
   const onExit = (outcome: "ok" | "error"): void => {
     sandbox.touch(context.nowMs);
     const { elapsedMs } = stopwatch;

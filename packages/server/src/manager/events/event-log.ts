@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { SandboxerError, type EventRecord } from "@sandboxer/protocol";
 import type { Clock } from "../../support/clock.ts";
+import { Ring } from "./ring.ts";
 
 export interface NewEvent {
   readonly type: string;
@@ -8,7 +9,15 @@ export interface NewEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
+interface Kept {
+  /** Since the start. */
+  readonly place: number;
+  readonly record: EventRecord;
+}
+
+/** Of those that come as fast as programs start, and of all others: neither pushes the other out. */
 const KEEP_EVENTS = 10_000;
+const FREQUENT = "execution.";
 
 /**
  * What has happened on this server since its start, as far as it is kept. A cursor says where a reader is; one of an
@@ -17,8 +26,8 @@ const KEEP_EVENTS = 10_000;
 export class EventLog {
   readonly #clock: Clock;
   readonly #life = randomBytes(4).toString("hex");
-  /** Oldest first; the cursor of each is its place since the start. */
-  readonly #events: EventRecord[] = [];
+  readonly #events = new Ring<Kept>(KEEP_EVENTS);
+  readonly #frequent = new Ring<Kept>(KEEP_EVENTS);
   readonly #listeners = new Set<(event: EventRecord) => void>();
   #appended = 0;
 
@@ -29,8 +38,8 @@ export class EventLog {
   append(event: NewEvent): void {
     this.#appended += 1;
     const record = this.#record(event);
-    this.#events.push(record);
-    if (this.#events.length > KEEP_EVENTS) this.#events.shift();
+    const ring = event.type.startsWith(FREQUENT) ? this.#frequent : this.#events;
+    ring.push({ place: this.#appended, record });
     for (const listener of this.#listeners) listener(record);
   }
 
@@ -43,7 +52,9 @@ export class EventLog {
 
   /** Events after the cursor, oldest first; without one from the oldest that is there. */
   after(cursor: string | undefined): readonly EventRecord[] {
-    return this.#events.slice(this.#placeAfter(cursor));
+    const place = this.#placeOf(cursor);
+    const kept = [...this.#events.all(), ...this.#frequent.all()].filter((event) => event.place > place);
+    return kept.toSorted((left, right) => left.place - right.place).map(({ record }) => record);
   }
 
   /** Where a reader is that wants nothing of the past. */
@@ -56,7 +67,8 @@ export class EventLog {
     return () => this.#listeners.delete(listener);
   }
 
-  #placeAfter(cursor: string | undefined): number {
+  /** 0: before all. */
+  #placeOf(cursor: string | undefined): number {
     if (cursor === undefined) return 0;
     const [, life, place] = /^([0-9a-f]{8})-([0-9]{1,15})$/.exec(cursor) ?? [];
     if (life === undefined) {
@@ -64,9 +76,7 @@ export class EventLog {
         hint: "Send the cursor of the last event that was seen, or none.",
       });
     }
-    if (life !== this.#life) return 0;
-    const oldest = this.#appended - this.#events.length;
-    return Math.max(0, Number(place) - oldest);
+    return life === this.#life ? Number(place) : 0;
   }
 
   #record({ type, sandboxId, data }: NewEvent): EventRecord {

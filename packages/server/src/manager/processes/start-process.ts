@@ -1,6 +1,7 @@
 import { SandboxerError, type Language } from "@sandboxer/protocol";
 import type { SandboxProcess } from "../../backends/backend.ts";
 import type { ManagerContext } from "../context.ts";
+import { tellEndOf, type StartedExecution } from "../events/execution-events.ts";
 import { codePathOf, INTERPRETERS, needsFile, PLAIN_SHELL, prepareCode } from "../interpreters.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { hooksFor } from "./hooks.ts";
@@ -110,6 +111,7 @@ async function start(
     const process = processes.take(await startWhat(sandbox, what, traits.id, spawn), hooksFor(context, sandbox));
     if (process === undefined) throw new SandboxerError("internal", "The process has come back under another key.");
     process.command = "argv" in what ? argv : shortened(argv, what);
+    tellEndOf(process, context.executions.started(sandbox, startedFacts(request, traits)));
     if (stdin !== undefined) await giveStdin(process, stdin);
     return process;
   } catch (error) {
@@ -133,6 +135,12 @@ async function startWhat(
     // It may be the working folder that is missing: then this fails as well, and says so.
     return spawn([...PLAIN_SHELL.command(argv.at(-1) ?? "")]);
   });
+}
+
+function startedFacts({ what, pty, detached }: StartRequest, { id: processId }: ProcessTraits): StartedExecution {
+  const command = "argv" in what ? what.argv : "shell" in what ? what.shell : what.code;
+  const language = "language" in what ? what.language : undefined;
+  return { processId, kind: "process", command, language, pty: pty !== undefined, detached };
 }
 
 /** Of code that was long, a list shows what runs it. */
