@@ -1,16 +1,19 @@
 /**
  * `npm test`: static checks, unit tests, the lease protocol's simulation, servers that
  * are killed at every step, the agent's tests, the stores' tests on real
- * servers, extensions on a real Docker and sshd, the Docker backend on a real engine, and the gVisor suite once for each engine.
+ * servers, extensions on a real Docker and sshd, the Docker backend on a real engine, the console in a real browser, and the
+ * gVisor suite once for each engine.
  * `npm test -- lint unit` runs only the suites with those names. What they saw of the backends' contract must be what
  * the table of `docs/backends.md` says.
  *
  * A suite whose needs are missing is skipped with the reason; with CI=true that is a failure.
  */
 import { findCompiler } from "@sandboxer/server/setup";
+import { prepareChromium } from "../packages/server/test/services/chromium.ts";
 import { prepareDebianPrograms, whyNoServices } from "../packages/server/test/services/debian-programs.ts";
 import { prepareStoreServers } from "../packages/server/test/store/servers/prepare.ts";
 import { checkBackendTable } from "./testing/backend-table/check.ts";
+import { planConsoleSuite } from "./testing/console.ts";
 import { planDockerSuite } from "./testing/docker.ts";
 import { context, planGvisorSuites, type Planned } from "./testing/engines.ts";
 import { runSuite } from "./testing/run-suite.ts";
@@ -24,7 +27,7 @@ const wanted = (name: string): boolean => selected.length === 0 || selected.incl
 
 const results: SuiteResult[] = [];
 // Building an engine waits for the network and for Go; the static checks need neither.
-const gvisorSuites = wanted("gvisor") || wanted("docker") ? planGvisorSuites() : Promise.resolve([]);
+const gvisorSuites = ["gvisor", "docker", "console"].some(wanted) ? planGvisorSuites() : Promise.resolve([]);
 for (const suite of STATIC_SUITES) await runPlanned(suite);
 const enginesReady = await gvisorSuites;
 const storesReady = wanted("stores") ? prepareStoreServers((line) => process.stdout.write(`${line}\n`)) : undefined;
@@ -32,10 +35,13 @@ const servicesReady =
   wanted("extensions") || wanted("docker")
     ? prepareDebianPrograms((line) => process.stdout.write(`${line}\n`))
     : undefined;
+const browserReady = wanted("console") ? prepareChromium((line) => process.stdout.write(`${line}\n`)) : undefined;
 await runPlanned(vitestSuite("unit", QUICK_TIMEOUT_MS));
 await runPlanned(SIMULATION);
-// These wait more than they work, for servers that come back and leases that end.
-await runTogether(vitestSuite("crash", QUICK_TIMEOUT_MS), planAgent());
+await browserReady;
+const consoleSuite = wanted("console") ? [await planConsoleSuite(enginesReady)] : [];
+// These wait more than they work, for servers that come back, leases that end and pages that change.
+await runTogether(vitestSuite("crash", QUICK_TIMEOUT_MS), [planAgent(), ...consoleSuite]);
 await Promise.all([storesReady, servicesReady]);
 const dockerSuite = wanted("docker") ? [await planDockerSuite(enginesReady)] : [];
 await runTogether(vitestSuite("stores", QUICK_TIMEOUT_MS), [planExtensions(), ...dockerSuite]);
