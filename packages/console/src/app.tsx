@@ -1,6 +1,7 @@
 import { effect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
+import { Dialogs } from "./dialogs/dialogs.tsx";
 import { keepOperations } from "./live/operations.ts";
 import { keepSandboxes } from "./live/sandboxes.ts";
 import { LoginPage } from "./pages/login.tsx";
@@ -16,6 +17,7 @@ export function App(): JSX.Element {
   return (
     <>
       <Content />
+      <Dialogs />
       <Toasts />
     </>
   );

@@ -1,6 +1,6 @@
 import { Sandbox, type OperationRecord, type SandboxRecord } from "@sandboxer/client";
 import { client, type Scope } from "../session.ts";
-import { curlLine, literal, sdkOnSandbox, shellLine, type HttpCall, type Spellings } from "./spellings.ts";
+import { curlLine, sdkOnSandbox, shellLine, type HttpCall, type Spellings } from "./spellings.ts";
 
 /** Something that can be done to a sandbox: offered by buttons, menus and the palette alike, with how it is written elsewhere. */
 export interface SandboxAction {
@@ -46,21 +46,6 @@ export const destroyAction: SandboxAction = {
   spell: ({ id }) => spell(["rm", id], ["await sandbox.destroy();"], id, { method: "DELETE", path: "" }),
   run: async (record) => (await here(record)).destroy(),
 };
-
-export function snapshotSpellings(id: string, name: string | undefined, mode: string | undefined): Spellings {
-  const body = { ...(name === undefined ? {} : { name }), ...(mode === undefined ? {} : { mode }) };
-  const options = Object.entries(body).flatMap(([key, value]) => [`--${key}`, value]);
-  return spell(["snapshot", id, ...options], [`await sandbox.snapshot(${JSON.stringify(body)});`], id, {
-    method: "POST",
-    path: "/snapshot",
-    body,
-  });
-}
-
-export function handoffSpellings(id: string, to: string): Spellings {
-  const call = { method: "POST", path: "/handoff", body: { to } } as const;
-  return spell(["handoff", id, "--to", to], [`await sandbox.handoff(${literal(to)});`], id, call);
-}
 
 export const SANDBOX_ACTIONS: readonly SandboxAction[] = [checkpointAction, resumeAction, destroyAction];
 

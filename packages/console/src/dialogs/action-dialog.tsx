@@ -1,0 +1,80 @@
+import type { ComponentChildren, JSX } from "preact";
+import type { Spellings } from "../actions/spellings.ts";
+import { Button } from "../ui/button.tsx";
+import { SpellingList } from "../ui/copy-as.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { ErrorBox } from "../ui/error-box.tsx";
+import { OperationProgress } from "../ui/operation-progress.tsx";
+import type { LongCall } from "./use-long-call.ts";
+
+interface ActionDialogProperties<Result> {
+  readonly title: string;
+  readonly onClose: () => void;
+  /** What the button says that does it. */
+  readonly submit: string;
+  readonly danger?: boolean;
+  /** False while something is missing, or cannot be done. */
+  readonly ready?: boolean;
+  readonly call: LongCall<Result>;
+  readonly onSubmit: () => void;
+  /** How the same is done elsewhere; undefined while it cannot be said. */
+  readonly spellings: (() => Spellings) | undefined;
+  readonly children: ComponentChildren;
+  /** What is shown in place of the form when it is done. */
+  readonly done: (result: Result) => ComponentChildren;
+  /** What an error shows besides its message. */
+  readonly more?: ComponentChildren;
+}
+
+/** A form that does one thing: what is asked, how it goes, how it ended, and how to do it elsewhere. */
+export function ActionDialog<Result>(properties: ActionDialogProperties<Result>): JSX.Element {
+  const { title, onClose, call } = properties;
+  return (
+    <Dialog title={title} onClose={onClose}>
+      {call.state === "done" && call.result !== undefined ? (
+        <div class="stack">
+          <div role="status">{properties.done(call.result)}</div>
+          {call.operation === undefined ? null : <OperationProgress operation={call.operation} />}
+          <div class="row dialog-buttons">
+            <Button kind="primary" onClick={onClose}>
+              Close
+            </Button>
+          </div>
+        </div>
+      ) : (
+        <ActionForm {...properties} />
+      )}
+    </Dialog>
+  );
+}
+
+function ActionForm<Result>(properties: ActionDialogProperties<Result>): JSX.Element {
+  const { call, danger = false, ready = true, submit, onSubmit, onClose, spellings } = properties;
+  const running = call.state === "running";
+  const send = (event: Event): void => {
+    event.preventDefault();
+    if (!running) onSubmit();
+  };
+  return (
+    <form class="stack" onSubmit={send}>
+      <fieldset class="dialog-fields stack" disabled={running}>
+        {properties.children}
+      </fieldset>
+      {running && call.operation !== undefined ? <OperationProgress operation={call.operation} /> : null}
+      {call.error === undefined ? null : <ErrorBox error={call.error}>{properties.more}</ErrorBox>}
+      {running ? <p class="hint">It goes on when this is closed; a note says how it ended.</p> : null}
+      <div class="row dialog-buttons">
+        <Button onClick={onClose}>{running ? "Close" : "Cancel"}</Button>
+        <Button type="submit" kind={danger ? "danger" : "primary"} busy={running} disabled={!ready}>
+          {submit}
+        </Button>
+      </div>
+      {spellings === undefined ? null : (
+        <details>
+          <summary>Copy as command, program or curl</summary>
+          <SpellingList spellings={spellings()} />
+        </details>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,64 @@
+import { signal, type ReadonlySignal } from "@preact/signals";
+import type { SandboxerError, SnapshotRecord } from "@sandboxer/client";
+import { asError, client } from "../session.ts";
+import { onEvent } from "./events.ts";
+
+/** Other servers of the store take snapshots too, and tell this one nothing. */
+const REFRESH_MS = 15_000;
+/** Events come in bursts; one look after them shows where they led. */
+const SETTLE_MS = 200;
+
+const records = signal<ReadonlyMap<string, SnapshotRecord>>(new Map());
+const state = signal<{ readonly loaded: boolean; readonly error: SandboxerError | undefined }>({
+  loaded: false,
+  error: undefined,
+});
+
+/** Every snapshot, by id, newest first; true while somebody keeps it so. */
+export const snapshots: ReadonlySignal<ReadonlyMap<string, SnapshotRecord>> = records;
+export const snapshotsState = state as ReadonlySignal<typeof state.value>;
+
+/** Keeps {@link snapshots} true until the signal aborts. */
+export function keepSnapshots(signal_: AbortSignal): void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const load = (): void => {
+    timer = undefined;
+    void loadSnapshots(signal_);
+  };
+  const stop = onEvent(({ type, data }) => {
+    // A restore or the end of a sandbox changes what snapshots say of their sandboxes.
+    const matters = type.startsWith("snapshot.") || type === "sandbox.restored" || data["to"] === "gone";
+    if (matters) timer ??= setTimeout(load, SETTLE_MS);
+  });
+  const interval = setInterval(() => {
+    if (document.visibilityState === "visible") load();
+  }, REFRESH_MS);
+  signal_.addEventListener("abort", () => {
+    stop();
+    clearTimeout(timer);
+    clearInterval(interval);
+  });
+  load();
+}
+
+export async function loadSnapshots(signal_?: AbortSignal): Promise<void> {
+  try {
+    const found = new Map<string, SnapshotRecord>();
+    for await (const snapshot of client.snapshots.list({ limit: 1000 }, { signal: signal_ })) {
+      found.set(snapshot.id, snapshot);
+    }
+    records.value = found;
+    state.value = { loaded: true, error: undefined };
+  } catch (thrown) {
+    if (signal_?.aborted !== true) state.value = { ...state.peek(), error: asError(thrown) };
+  }
+}
+
+export function noteSnapshot(record: SnapshotRecord): void {
+  records.value = new Map(records.peek()).set(record.id, record);
+}
+
+export function forgetSnapshot(id: string): void {
+  const next = new Map(records.peek());
+  if (next.delete(id)) records.value = next;
+}
