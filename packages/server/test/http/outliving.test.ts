@@ -31,7 +31,7 @@ async function startProvider(): Promise<Provider> {
       },
     });
   const serve: Provider["serve"] = (other = backend) =>
-    startTestServer({ store: null, backend: other, wrapBackend, dataFolder: folder });
+    startTestServer({ store: null, backend: other, wrapBackend, dataFolder: folder, handoffTimeoutMs: 500 });
   return { backend, serve, folder };
 }
 
@@ -143,4 +143,16 @@ test("one that ends by itself stays at its provider, and says that it is stopped
   backend.crash(id);
   await expect.poll(async () => (await http.get(id)).state).toBe("stored");
   expect(removed).not.toHaveBeenCalled();
+});
+
+test("the key of one that another server runs is refused with that one's address, and the sandbox stays", async () => {
+  const { serve } = await startProvider();
+  const [one, two] = [await serve(), await serve()];
+  const acquire = (server: TestServer) =>
+    new HttpClient(server).call<SandboxRecord & ErrorAnswer>("POST", "/v1/sandboxes/acquire", { key: "k" });
+  const { id } = (await acquire(one)).body;
+  const refused = await acquire(two);
+  expect([refused.status, refused.body.error.code]).toEqual([409, "lease_held"]);
+  expect(refused.body.error.details["url"]).toBe(one.httpUrl);
+  expect((await acquire(one)).body.id).toBe(id);
 });

@@ -9,6 +9,16 @@ const open = (): Promise<ResumeLab> => ResumeLab.open({ flags: ["--backend", "fa
 describe("resuming across processes, on the fake backend", () => {
   resumeAcrossProcesses(open, { keepsUnsaved: false });
 
+  test("of two servers that live, whoever is asked has it, with what the other wrote", async () => {
+    const lab = await open();
+    const [one, two] = [await lab.start(), await lab.start()];
+    await one.run("echo one > marker");
+    expect(await two.run("cat marker; echo two >> marker")).toBe("one\n");
+    expect(await one.run("cat marker")).toBe("one\ntwo\n");
+    expect([await one.tiers(), await two.tiers()]).toEqual([["fresh", "reattached"], ["reattached"]]);
+    expect(await two.only()).toMatchObject({ state: "running", owner: { here: false } });
+  });
+
   test("of several with one key the newest that can be brought back wins, and the others go", async () => {
     const lab = await open();
     const first = await lab.start();
