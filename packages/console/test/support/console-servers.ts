@@ -41,12 +41,12 @@ export async function startServers(
   const dataHome = await temporaryFolder();
   // Where `sandboxer serve` looks for it.
   const keys = options.keys ? await makeKeys(join(dataHome, "sandboxer")) : undefined;
-  const servers: ConsoleServer[] = [];
-  for (let count = 0; count < options.instances; count += 1) {
+  const start = async (): Promise<ConsoleServer> => {
     const started = options.backend === "fake" ? await fake(store, keys, options) : await gvisor(store, dataHome);
     const client = new Sandboxer({ url: started.url, ...(keys === undefined ? {} : { apiKey: keys.texts.admin }) });
-    servers.push({ ...started, client });
-  }
+    return { ...started, client };
+  };
+  const servers = await Promise.all(Array.from({ length: options.instances }, start));
   return { servers, keys };
 }
 

@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { startConsole } from "./support/start-console.ts";
+
+async function typeKey(page: Page, key: string): Promise<void> {
+  await page.getByLabel("Key of this server").fill(key);
+  await page.getByRole("button", { name: "Log in" }).click();
+}
+
+const sections = (page: Page) => page.getByRole("navigation", { name: "Sections" });
+
+test("a wrong key is refused with its code and a hint, and the right one lets in; a reload stays in", async () => {
+  const { page, keys, guard, screenshot } = await startConsole({ keys: "logged out" });
+  guard.expectAnswer(401, /^\/v1\/login$/);
+  await page.getByLabel("Key of this server").waitFor();
+  await screenshot("login");
+  await typeKey(page, "sbx_wrong");
+  const alert = page.getByRole("alert");
+  await alert.getByText("unauthorized").waitFor();
+  expect(await page.getByLabel("Key of this server").inputValue()).toBe("");
+  await typeKey(page, keys?.texts.use ?? "");
+  await sections(page).waitFor();
+  await page.reload();
+  await sections(page).waitFor();
+});
+
+test("the key is nowhere in the browser but in a cookie's stead, which scripts cannot read", async () => {
+  const { page, context, keys } = await startConsole({ keys: "logged out" });
+  const key = keys?.texts.admin ?? "";
+  await typeKey(page, key);
+  await sections(page).waitFor();
+  const [cookie, ...others] = await context.cookies();
+  expect(cookie).toMatchObject({ name: "sandboxer_session", httpOnly: true, sameSite: "Strict" });
+  expect(others).toEqual([]);
+  expect(cookie?.value).not.toContain(key);
+  const seen = await page.evaluate(() =>
+    JSON.stringify({
+      cookie: document.cookie,
+      local: { ...localStorage },
+      session: { ...sessionStorage },
+      history: history.state as unknown,
+      page: document.documentElement.outerHTML,
+      fields: [...document.querySelectorAll("input")].map((input) => input.value),
+    }),
+  );
+  for (const secret of [key, key.slice(-20), cookie?.value ?? "no cookie"]) {
+    expect(seen).not.toContain(secret);
+    expect(page.url()).not.toContain(secret);
+  }
+});
+
+test("logging out ends the session at the server too", async () => {
+  const { page, context, url } = await startConsole({ keys: "use" });
+  const before = await context.cookies();
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByLabel("Key of this server").waitFor();
+  expect(await context.cookies()).toEqual([]);
+  // Whoever had copied the cookie is out as well.
+  await context.addCookies(before);
+  expect((await context.request.get(`${url}/v1/server`)).status()).toBe(401);
+});
+
+test("a revoked key ends the sessions that were opened with it, in a page that is open too", async () => {
+  const { page, keys, guard } = await startConsole({ keys: "use" });
+  await sections(page).waitFor();
+  guard.expectAnswer(401, /^\/v1\//);
+  // The server cuts what it was telling.
+  guard.expectProblem(/v1\/events.*ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_INCOMPLETE_CHUNKED_ENCODING.*v1\/events/);
+  const record = keys?.file.list().find(({ scope }) => scope === "use");
+  await keys?.file.revoke(record?.id ?? "");
+  await page.getByLabel("Key of this server").waitFor();
+});
+
+test("a server without keys asks for none", async () => {
+  const { page } = await startConsole();
+  await sections(page).waitFor();
+  expect(await page.getByLabel("Key of this server").count()).toBe(0);
+});
