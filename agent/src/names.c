@@ -1,4 +1,4 @@
-/* Names and attributes: FILE_MKDIR, FILE_RENAME, FILE_SYMLINK and FILE_SET. */
+/* Names and attributes: FILE_MKDIR, FILE_RENAME, FILE_SYMLINK, FILE_LINK and FILE_SET. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 
 #include "files.h"
 #include "identity.h"
+#include "report.h"
 
 enum { SET_MODE = 1, SET_OWNER = 2, SET_MTIME = 4, SET_ALL = 7 };
 
@@ -64,6 +65,31 @@ int handle_file_symlink(uint32_t request, struct cursor *payload) {
     return error;
 }
 
+int handle_file_link(uint32_t request, struct cursor *payload) {
+    (void)request;
+    uint8_t as_root = take_u8(payload);
+    const char *existing = take_str(payload), *path = take_str(payload);
+    int error = file_enter(payload, as_root, path);
+    if (error != 0) return error;
+    if (*existing != '/') error = *existing == 0 ? ENOENT : EINVAL;
+    else if (linkat(AT_FDCWD, existing, AT_FDCWD, path, 0) != 0) error = errno;
+    identity_leave();
+    return error;
+}
+
+/* The kernel drops the set-group-ID bit when whoever sets it has neither the file's group nor CAP_FSETID, which the agent has not: it
+   takes on the group for the moment. */
+static int change_mode_in_group(const char *path, uint32_t mode, gid_t group) {
+    bool other = (mode & S_ISGID) != 0 && group != getegid();
+    if (other && setegid(group) != 0) other = false;
+    int error = chmod(path, mode) == 0 ? 0 : errno;
+    if (other && setegid(0) != 0) {
+        report("cannot return to the group of root: errno %d", errno);
+        _exit(1);
+    }
+    return error;
+}
+
 /* A final symlink is refused. As root that holds against a swap in between too, by way of a descriptor; the user could only
    trick the agent into what the user may do anyway. */
 static int change_mode(const char *path, uint32_t mode) {
@@ -79,7 +105,7 @@ static int change_mode(const char *path, uint32_t mode) {
     if (error == 0 && S_ISLNK(status.st_mode)) error = EOPNOTSUPP;
     char link[40];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    if (error == 0 && chmod(link, mode) != 0) error = errno;
+    if (error == 0) error = change_mode_in_group(link, mode, status.st_gid);
     close(fd);
     return error;
 }

@@ -158,6 +158,58 @@ test("mkdir, rename, symlink, set", async () => {
   if (isRoot) await agent.call(...set(7, "a/b", root));
 });
 
+test("a second name for a file; links are not followed", async () => {
+  const agent = await startAgent();
+  await write(agent, "f", "x");
+  symlinkSync("f", join(folder, "s"));
+  const link = (from: Buffer, to: Buffer, as = user) => [Type.fileLink, as, from, to] as const;
+  for (const [name, as] of [
+    ["twin", user],
+    ["third", root],
+  ] as const) {
+    await agent.call(...link(at("f"), at(name), as));
+    expect(lstatSync(join(folder, name)).ino).toBe(lstatSync(join(folder, "f")).ino);
+  }
+  const entry = takeEntry(new Reader(await agent.call(Type.fileStat, user, at("twin"))));
+  expect([entry.links, entry.inode]).toEqual([3, lstatSync(join(folder, "f")).ino]);
+  await agent.call(...link(at("s"), at("s2"), root));
+  expect(lstatSync(join(folder, "s2")).isSymbolicLink()).toBe(true);
+  expect(await agent.failure(...link(at("f"), at("twin")))).toBe(17);
+  expect(await agent.failure(...link(at("nothing"), at("x")))).toBe(2);
+  expect(await agent.failure(...link(str("relative"), at("x")))).toBe(22);
+  expect(await agent.failure(...link(str(""), at("x")))).toBe(2);
+  expect(await agent.failure(...link(at("f"), str("relative")))).toBe(22);
+});
+
+test("extended attributes of the user, and no others", async () => {
+  const agent = await startAgent();
+  await write(agent, "f", "x");
+  const set = (name: string, value: Buffer, file = "f", as = user) =>
+    [Type.fileSetAttribute, as, at(file), str(name), value] as const;
+  const get = async (file: string, as = user) => {
+    const reader = new Reader(await agent.call(Type.fileAttributes, as, at(file)));
+    const found = Array.from({ length: reader.u32() }, () => [reader.str(), reader.str()] as const);
+    expect(reader.rest().length).toBe(0);
+    return found.toSorted();
+  };
+  expect(await get("f")).toEqual([]);
+  await agent.call(...set("user.a", Buffer.from("one\0two")));
+  await agent.call(...set("user.b", Buffer.alloc(0), "f", root));
+  for (const as of [user, root]) {
+    expect(await get("f", as)).toEqual([
+      ["user.a", "one\0two"],
+      ["user.b", ""],
+    ]);
+  }
+  for (const name of ["security.a", "trusted.a", "user.", ""]) {
+    expect(await agent.failure(...set(name, Buffer.from("x"), "f", root))).toBe(22);
+  }
+  symlinkSync("f", join(folder, "s"));
+  expect(await get("s")).toEqual([]);
+  expect(await agent.failure(...set("user.a", Buffer.from("x"), "s"))).toBe(1);
+  expect(await agent.failure(Type.fileAttributes, user, at("nothing"))).toBe(2);
+});
+
 test("remove takes files, links, empty folders and, when asked, whole trees without following links", async () => {
   const agent = await startAgent();
   const remove = (recursive: number, path: Buffer, as = user) => [Type.fileRemove, as, u8(recursive), path] as const;

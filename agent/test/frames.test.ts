@@ -4,7 +4,7 @@ import { Type, frame, list, str, u16, u32, u64, u8 } from "./support/wire.ts";
 
 test("an unknown type is ENOSYS", async () => {
   const agent = await startAgent();
-  for (const type of [0x00, 0x19, 0x24, 0x32, 0x7f, 0x80, 0xc4, 0xff])
+  for (const type of [0x00, 0x1c, 0x24, 0x32, 0x7f, 0x80, 0xc4, 0xff])
     expect(await agent.failure(type, Buffer.from("any"))).toBe(38);
 });
 
@@ -31,6 +31,8 @@ test("a payload that is too short or too long is EBADMSG and changes nothing", a
     [Type.fileRename, [u8(0), str("/tmp/agent-a"), str("/tmp/agent-b")]],
     [Type.fileSymlink, [u8(0), str("target"), str("/tmp/agent-must-not-exist")]],
     [Type.fileSet, [u8(0), u8(1), u32(0), u32(0), u32(0), u64(0), str("/tmp/agent-a")]],
+    [Type.fileLink, [u8(0), str("/tmp/agent-a"), str("/tmp/agent-must-not-exist")]],
+    [Type.fileAttributes, [u8(0), str("/tmp/agent-a")]],
     [Type.connect, [u16(1)]],
     [Type.connectionClose, [u32(1)]],
     [Type.connectionWindow, [u32(1), u64(1)]],

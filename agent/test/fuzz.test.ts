@@ -62,6 +62,9 @@ test.each([0, 1, 2, 3])(
       () => [Type.fileMkdir, [u8(1), u8(pick(2)), u32(0o755), path()]],
       () => [Type.fileRename, [u8(1), path(), path()]],
       () => [Type.fileSymlink, [u8(1), str("a"), path()]],
+      () => [Type.fileLink, [u8(1), path(), path()]],
+      () => [Type.fileAttributes, [u8(pick(2)), path()]],
+      () => [Type.fileSetAttribute, [u8(1), path(), str("user.a"), Buffer.alloc(pick(999))]],
       () => [Type.connect, [u16(1 + pick(60_000))]],
       () => [Type.connectionWrite, [u32(pick(4)), Buffer.alloc(pick(100))]],
       () => [Type.connectionClose, [u32(pick(4))]],
@@ -69,7 +72,7 @@ test.each([0, 1, 2, 3])(
       () => [Type.processTable, []],
     ];
     // Mutation may turn a path into another: requests that change files are only ever sent as they are.
-    const harmless = (type: number) => type < Type.fileWrite || type > Type.fileSet;
+    const harmless = (type: number) => type < Type.fileWrite || type > Type.fileSetAttribute;
     try {
       for (let batch = 0; batch < 40; batch++) {
         const frames: Buffer[] = [];

@@ -15,6 +15,8 @@ export function formatCarried(carried: Carried): string {
     memory: carried.memory,
     processes: carried.processes,
     files: filesIn(carried),
+    "hard links": counted(carried.hard_links),
+    xattrs: counted(carried.xattrs),
     env: "yes",
     secrets: secrets.join(" "),
     network: carried.network,
@@ -23,9 +25,22 @@ export function formatCarried(carried: Carried): string {
   });
 }
 
-/** In one line: `memory: lost, files: 1,204 (3.1 MiB), env: yes`. */
+/** In one line: `memory: lost, files: 1,204 (3.1 MiB), env: yes`; of hard links and attributes, only what is lost. */
 export function sayCarried(carried: Carried): string {
-  return `memory: ${carried.memory}, files: ${filesIn(carried)}, env: yes`;
+  const { memory, hard_links: links, xattrs } = carried;
+  const lost = [
+    ...((links?.lost ?? 0) > 0 ? [`hard links: ${counted(links)}`] : []),
+    ...((xattrs?.lost ?? 0) > 0 ? [`xattrs: ${counted(xattrs)}`] : []),
+  ];
+  return [`memory: ${memory}`, `files: ${filesIn(carried)}`, ...lost, "env: yes"].join(", ");
+}
+
+function counted(count: Carried["xattrs"] | undefined): string | null {
+  if (count == null) return null;
+  const { kept, lost } = count;
+  if (lost === 0) return kept === 0 ? "none" : `${kept.toLocaleString("en-US")} kept`;
+  const words = `${lost.toLocaleString("en-US")} lost`;
+  return kept === 0 ? words : `${kept.toLocaleString("en-US")} kept, ${words}`;
 }
 
 function filesIn({ files: { scope, count, bytes, truncated } }: Carried): string {

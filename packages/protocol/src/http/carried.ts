@@ -2,6 +2,9 @@ import { z } from "zod";
 
 const keptSchema = z.enum(["kept", "lost"]);
 
+/** How many come along and how many do not; null: nobody has counted. */
+const countedSchema = z.object({ kept: z.number().int(), lost: z.number().int() }).nullable();
+
 /** What a sandbox that is made of a snapshot on a backend has of the captured one. */
 export const carriedSchema = z
   .object({
@@ -25,6 +28,10 @@ export const carriedSchema = z
       /** There are more than were counted. */
       truncated: z.boolean(),
     }),
+    /** Further names of files: those that are lost are files of their own. Null also where everything is one image. */
+    hard_links: countedSchema,
+    /** Extended attributes of the user (`user.*`). */
+    xattrs: countedSchema,
     /** Variables of the sandbox, which are in its spec. */
     env: z.literal("kept"),
     /** The secrets that it asks for, by name; their values are resolved anew. */

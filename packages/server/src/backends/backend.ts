@@ -21,6 +21,9 @@ export interface SandboxBackend {
   /** The folder of its sandboxes that a portable capture holds; absent: `/workspace`. */
   readonly workspaceFolder?: string;
 
+  /** What a portable capture can bring along beside the files themselves; absent: nothing. */
+  readonly keeps?: FileExtras;
+
   /** Whether sandboxes can be made here and now. Never throws. */
   probe(): Promise<Health>;
 
@@ -72,6 +75,13 @@ export interface Capabilities {
   readonly selfHosted: boolean;
   /** Its sandboxes live on when the server ends; `tryResume` finds them again by their id. */
   readonly outlivesServer: boolean;
+}
+
+export interface FileExtras {
+  /** Names that stand for one file still do: its files say `links` and have `makeHardLink`. */
+  readonly hardLinks: boolean;
+  /** Those of the user (`user.*`): its files have `attributes` and `setAttribute`. */
+  readonly extendedAttributes: boolean;
 }
 
 export interface CostEstimate {
@@ -269,6 +279,10 @@ export interface FileEntry {
   readonly sizeBytes: number;
   readonly modifiedMs: number;
   readonly linkTarget: string | undefined;
+  /** Names with the same device and inode stand for one file, which has so many; absent: the backend cannot say. */
+  readonly device?: bigint;
+  readonly inode?: bigint;
+  readonly links?: number;
 }
 
 /** Files inside, with the rights of the sandbox's user. Absolute paths. */
@@ -276,23 +290,34 @@ export interface SandboxFiles {
   stat(path: string): Promise<FileEntry>;
   list(path: string): Promise<readonly FileEntry[]>;
   read(path: string, options?: { readonly offset?: number; readonly length?: number }): AsyncIterable<Uint8Array>;
-  /** Replaces the content. Parent folders must exist. The mode counts when the file is made. */
+  /**
+   * Replaces the content. Parent folders must exist. The mode counts when the file is made. With `holes`, zeros need not
+   * take room where the backend can leave them out.
+   */
   write(
     path: string,
     content: Uint8Array | AsyncIterable<Uint8Array>,
-    options?: { readonly mode?: number },
+    options?: { readonly mode?: number; readonly holes?: boolean },
   ): Promise<void>;
   makeFolder(path: string, options?: { readonly parents?: boolean }): Promise<void>;
   remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
   rename(from: string, to: string): Promise<void>;
   /** A link with that text, which need not lead anywhere. Something that has the name already is an error. */
   makeSymlink(target: string, path: string): Promise<void>;
+  /** Another name for a file that is there. Absent, or `not_supported`: there are none. */
+  makeHardLink?(existing: string, path: string): Promise<void>;
   /** Does not follow a link: of one, only the time can be set. */
   set(path: string, attributes: { readonly mode?: number; readonly modifiedNs?: bigint }): Promise<void>;
 }
 
 /** Files with the rights of root. Each character of a name, a path or a link's target is one byte (latin1). */
 export interface RawFiles extends SandboxFiles {
+  /**
+   * The extended attributes of the user (`user.*`), whose names are bytes too. Absent, or `not_supported`: nobody can
+   * say; `too_large`: more than can be told.
+   */
+  attributes?(path: string): Promise<ReadonlyMap<string, Uint8Array>>;
+  setAttribute?(path: string, name: string, value: Uint8Array): Promise<void>;
   set(
     path: string,
     attributes: {

@@ -2,6 +2,7 @@ import type {
   AcquireRequest,
   Capabilities,
   CostEstimate,
+  FileExtras,
   Health,
   SandboxBackend,
   SandboxHandle,
@@ -17,6 +18,7 @@ export interface BackendProvider {
   readonly capabilities: Capabilities;
   readonly loads?: readonly SnapshotKind[];
   readonly capturesWorkspace?: boolean;
+  readonly keeps?: FileExtras;
   open(): Promise<SandboxBackend>;
 }
 
@@ -42,6 +44,10 @@ export class LazyBackend implements SandboxBackend {
 
   get capturesWorkspace(): boolean {
     return this.#opened?.capturesWorkspace ?? this.#provider.capturesWorkspace ?? false;
+  }
+
+  get keeps(): FileExtras {
+    return this.#opened?.keeps ?? this.#provider.keeps ?? { hardLinks: false, extendedAttributes: false };
   }
 
   async probe(): Promise<Health> {

@@ -43,6 +43,7 @@ export function daytonaProvider(config: ServerConfig, secrets: SecretResolver): 
       outlivesServer: true,
     },
     loads: ["daytona-snapshot"],
+    keeps: { hardLinks: true, extendedAttributes: false },
     open: async () => {
       await recover(config, secrets, () => {});
       return (await open(config, secrets, randomUUID())).backend;

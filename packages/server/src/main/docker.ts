@@ -47,6 +47,7 @@ export function dockerProvider(config: ServerConfig, defaults: DockerDefaults): 
       outlivesServer: true,
     },
     loads: ["docker-image-tar", "workspace-tar"],
+    keeps: { hardLinks: true, extendedAttributes: true },
     open: async () => {
       await recover(config);
       const agentPath = await findAgentPath(config, () => {});

@@ -39,6 +39,7 @@ function builtIn(config: ServerConfig, secrets: SecretResolver): readonly Backen
         selfHosted: true,
       },
       capturesWorkspace: true,
+      keeps: { hardLinks: true, extendedAttributes: false },
       open: async () => {
         const { ComposeSshExtension } = await import("../backends/compose-ssh/compose-ssh-extension.ts");
         const { ExtensionBackend } = await import("../backends/extension/extension-backend.ts");

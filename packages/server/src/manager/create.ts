@@ -14,6 +14,7 @@ import { runSetup } from "./setup-commands.ts";
 import { acquireWithState } from "./portable/acquire-with-state.ts";
 import { withNamedSource } from "./snapshot-source.ts";
 import { inStore } from "./stored-facts.ts";
+import type { LostExtras } from "./trees/extra-keeper.ts";
 import { tracked, type Track, type VerbOptions } from "./tracked.ts";
 import { withWorkFolder } from "./work-folder.ts";
 
@@ -43,6 +44,8 @@ export interface CreatedSandbox {
   readonly sandbox: LiveSandbox;
   /** Told once, to the creator; only its digest is kept. */
   readonly token: string;
+  /** What the sandbox lost of the workspace that was unpacked into it; undefined: there was none. */
+  readonly lost: LostExtras | undefined;
 }
 
 /** Makes a sandbox and attaches its creator. On failure nothing is left of it. */
@@ -70,7 +73,8 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
   const signal = options.signal === undefined ? sandbox.creation : AbortSignal.any([options.signal, sandbox.creation]);
   try {
     return await tracked(context, work, { ...options, signal }, async (track) => {
-      const handle = await acquire(context, facts, source, track);
+      let lost: LostExtras | undefined;
+      const handle = await acquire(context, facts, source, track, (unpacked) => (lost = unpacked));
       await orDestroy(handle, async () => {
         if (source === undefined) await runSetup(handle, facts.spec.setup ?? [], track.options);
         else sandbox.execution = await adoptExecution(handle);
@@ -83,7 +87,7 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
       if (request.client !== undefined) sandbox.attach(request.client, context.nowMs);
       sandbox.started(handle);
       watchForEnd(context, sandbox);
-      return { sandbox, token };
+      return { sandbox, token, lost };
     });
   } catch (error) {
     sandbox.moveTo("gone");
@@ -118,6 +122,7 @@ async function acquire(
   facts: SandboxFacts,
   source: SandboxSource | undefined,
   track: Track,
+  onUnpacked: (lost: LostExtras) => void,
 ): Promise<SandboxHandle> {
   const backend = context.backend(facts.backend);
   const request = await acquireRequest(context, facts, track.options);
@@ -127,7 +132,7 @@ async function acquire(
       : await withWorkFolder(context.options.workDirectory, async (folder) => {
           const state = await source.load(folder, track.options);
           track.lap("unpack");
-          return acquireWithState(backend, request, state, track.options);
+          return acquireWithState(backend, request, state, track.options, onUnpacked);
         });
   track.lap("backend");
   return handle;

@@ -3,7 +3,7 @@ import type { StoredSnapshot } from "../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "./context.ts";
 import { createSandbox, type CreatedSandbox } from "./create.ts";
 import { ttlWithin } from "./expiry.ts";
-import { carriedBy, checkCarried } from "./portable/carried.ts";
+import { carriedBy, checkCarried, withLost } from "./portable/carried.ts";
 import { planOfSnapshot } from "./portable/plan-restore.ts";
 import { findSnapshot, sourceOf } from "./snapshot-source.ts";
 import type { VerbOptions } from "./tracked.ts";
@@ -23,7 +23,8 @@ export async function restoreSnapshot(
   const carried = await carriedBy(context, snapshot, body);
   // Whether one that was found damaged still is, is found out by loading it.
   if (snapshot.state === "ready") checkCarried(carried);
-  return { ...(await restoreFrom(context, snapshot, body, options)), carried };
+  const restored = await restoreFrom(context, snapshot, body, options);
+  return { ...restored, carried: withLost(carried, restored.lost) };
 }
 
 export async function restoreFrom(

@@ -37,11 +37,35 @@ export async function makeOddTree(files: SandboxFiles, root = "/workspace"): Pro
     await files.makeFolder(at(`folder-${mode.toString(8)}`));
   }
   await files.set(at("folder-1777"), { mode: 0o1777 });
+  await files.set(at("folder-2750"), { mode: 0o2750 });
   await files.set(at("dangling"), { modifiedNs: 1_500_000_000_000_000_000n });
   await files.set(at("empty"), { mode: 0o700, modifiedNs: 1_400_000_000_000_000_000n });
   await files.set(at("folder-0"), { mode: 0 });
   await files.set(root, { mode: 0o775, modifiedNs: 1_700_000_000_000_000_000n });
 }
+
+/** For a shell inside the workspace: names of one file, also of one that acts as its group, in other folders too. */
+export const MAKE_HARD_LINKS = `
+ln mode-4755 second; ln mode-4755 ./-folder/third; ln mode-2750 "$(printf 'l%.0s' $(seq 200))"; ln size-0 empty-twin
+touch -d @1400000000 ./-folder .`;
+/** Says whether the names still are one file, and no others. */
+export const SHOW_HARD_LINKS = `
+[ mode-4755 -ef second ] && [ second -ef ./-folder/third ] && [ size-0 -ef empty-twin ] && echo one
+[ mode-4755 -ef mode-755 ] || echo others`;
+/** Extended attributes with values of any bytes, on a file, a file that may not be written, and folders. */
+export const MAKE_ATTRIBUTES = `python3 -c '
+import os
+os.setxattr("size-1", "user.text", b"plain")
+os.setxattr("size-1", b"user.odd=%\\xff", bytes(range(256)))
+os.setxattr("empty", "user.folder", b"")
+os.setxattr(".", "user.root", b"r" * 3000)
+os.chmod("mode-400", 0o600); os.setxattr("mode-400", "user.closed", b"c"); os.chmod("mode-400", 0o400)
+'`;
+export const SHOW_ATTRIBUTES = `python3 -c '
+import os
+for path in ("size-1", "empty", ".", "mode-400", "size-0"):
+    print(path, sorted((os.fsencode(name), os.getxattr(path, name)) for name in os.listxattr(path)))
+'`;
 
 /** Every entry of a tree by path, with all that a capture is to keep. Times in whole seconds. */
 export async function describeTree(files: SandboxFiles, root = "/workspace"): Promise<Record<string, string>> {
@@ -51,7 +75,10 @@ export async function describeTree(files: SandboxFiles, root = "/workspace"): Pr
     const { kind, mode, uid, gid, modifiedMs, linkTarget } = entry;
     const hash = createHash("sha256");
     if (kind === "file") for await (const chunk of files.read(path)) hash.update(chunk);
-    const content = kind === "file" ? `${entry.sizeBytes} ${hash.digest("hex").slice(0, 16)}` : (linkTarget ?? "");
+    const content =
+      kind === "file"
+        ? `${entry.sizeBytes} ${hash.digest("hex").slice(0, 16)} ${entry.links ?? 1}`
+        : (linkTarget ?? "");
     const bits = kind === "symlink" ? "" : (mode & 0o7777).toString(8);
     found[path] = `${kind} ${bits} ${uid}:${gid} ${Math.floor(modifiedMs / 1000)} ${content}`;
     if (kind !== "folder") return;

@@ -4,7 +4,14 @@ import { openGvisorServer } from "../backends/daytona/gvisor-lab.ts";
 import { describeGvisor } from "../gvisor/support/describe-gvisor.ts";
 import { openGvisor } from "../gvisor/support/open-backend.ts";
 import { startTestServer } from "../websocket/support/test-server.ts";
-import { describeTree, makeOddTree } from "./portable-tree.ts";
+import {
+  describeTree,
+  MAKE_ATTRIBUTES,
+  MAKE_HARD_LINKS,
+  makeOddTree,
+  SHOW_ATTRIBUTES,
+  SHOW_HARD_LINKS,
+} from "./portable-tree.ts";
 import { SnapshotClient } from "./snapshot-client.ts";
 
 type Moved = CreatedSandboxRecord & { readonly carried: Carried };
@@ -28,22 +35,45 @@ describeGvisor("workspaces between gVisor and Daytona", (engine) => {
     };
     const made = await api.http.create({ name: "box", backend: "gvisor", env: { WORD: "carried" } });
     await makeOddTree(await filesOf(made.id));
+    const shell = async (id: string, text: string): Promise<string> => {
+      const { exit_code, stdout, stderr } = await api.sandbox(id).exec({ shell: text });
+      expect([exit_code, stderr]).toEqual([0, ""]);
+      return stdout;
+    };
+    await shell(made.id, `${MAKE_HARD_LINKS}\n${MAKE_ATTRIBUTES}`);
+    const attributes = await shell(made.id, SHOW_ATTRIBUTES);
+    expect(attributes).toContain("b'user.odd=%\\xff', b'\\x00\\x01");
+
+    await shell(made.id, "truncate -s 96M sparse; printf end >> sparse; truncate -s 128M sparse");
+
+    // On the same backend, from a capture that stays: with all of it, whatever the modes.
+    const { id: captured } = await api.take(made.id, { mode: "workspace" });
+    const copy = (await api.restore(captured)) as Moved;
+    expect(copy.carried).toMatchObject({ hard_links: { kept: 4, lost: 0 }, xattrs: { kept: 5, lost: 0 } });
+    expect(await shell(copy.id, SHOW_ATTRIBUTES)).toBe(attributes);
+    expect((await (await api.server.manager.running(copy.id)).handle.stats()).diskBytes).toBeLessThan(64 * 1024 * 1024);
+    const sum = "sha256sum sparse; rm sparse";
+    expect(await shell(copy.id, sum)).toBe(await shell(made.id, sum));
+    expect(await shell(copy.id, SHOW_HARD_LINKS)).toBe("one\nothers\n");
+
     // The user cannot read what its mode forbids, neither here nor there.
     const shown = async (id: string) => {
       await api.sandbox(id).exec({ shell: "chmod 600 mode-0; chmod 700 folder-0; touch -d @1 mode-0 folder-0 ." });
       return describeTree(await filesOf(id));
     };
     const before = await shown(made.id);
+    expect(await shown(copy.id)).toEqual(before);
+    expect(before["/workspace/folder-2750"]).toContain(" 2750 ");
     const there = await move(made.id, "daytona");
     expect(there.carried).toMatchObject({ loadable: true, memory: "lost" });
+    expect(there.carried).toMatchObject({ hard_links: { kept: 4, lost: 0 }, xattrs: { kept: 0, lost: 5 } });
+    expect(await shell(there.id, SHOW_HARD_LINKS)).toBe("one\nothers\n");
     expect(await shown(there.id)).toEqual(before);
     expect((await api.sandbox(there.id).exec({ shell: "echo $WORD" })).stdout).toBe("carried\n");
     const back = await move(there.id, "gvisor");
-    // The agent has no capability for this one bit; some engines let it pass.
-    const bit = "/workspace/mode-2750";
-    const { [bit]: after, ...others } = await shown(back.id);
-    expect(after?.replace(" 2750 ", " 750 ")).toBe(before[bit]?.replace(" 2750 ", " 750 "));
-    expect({ ...others, [bit]: before[bit] }).toEqual(before);
+    expect(await shown(back.id)).toEqual(before);
+    expect(back.carried).toMatchObject({ hard_links: { kept: 4, lost: 0 }, xattrs: null });
+    expect(await shell(back.id, SHOW_HARD_LINKS)).toBe("one\nothers\n");
   });
 
   test("a name that is no UTF-8 is refused by Daytona, and the sandbox goes on", async () => {

@@ -1,5 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import type { FileEntry, RawFiles } from "../backend.ts";
+import type { FileEntry, FileExtras, RawFiles } from "../backend.ts";
+import { errnoOf } from "./agent-error.ts";
 import type { AgentConnection } from "./agent-connection.ts";
 import { Request } from "./frame-types.ts";
 import { MalformedFrameError, PayloadWriter, type PayloadReader, type StringEncoding } from "./payload.ts";
@@ -7,9 +8,14 @@ import { MalformedFrameError, PayloadWriter, type PayloadReader, type StringEnco
 const CHUNK_BYTES = 256 * 1024;
 /** A folder is listed in memory; whoever fills one inside must not fill the server's. */
 const MAX_ENTRIES = 100_000;
+const ZEROS = new Uint8Array(CHUNK_BYTES);
 const WriteFlag = { create: 1, truncate: 2 } as const;
 const SetFlag = { mode: 1, owner: 2, modified: 4 } as const;
+const E2BIG = 7;
 const KINDS: Readonly<Record<string, FileEntry["kind"]>> = { f: "file", d: "folder", l: "symlink" };
+
+/** What the agent can say of files, and do, on file systems that have it. */
+export const AGENT_FILE_EXTRAS: FileExtras = { hardLinks: true, extendedAttributes: true };
 
 /** An entry with what only a whole-tree walk needs: the device, to stay on one filesystem, and links between names. */
 export interface AgentFileEntry extends FileEntry {
@@ -73,9 +79,10 @@ export class AgentFiles implements RawFiles {
   async write(
     path: string,
     content: Uint8Array | AsyncIterable<Uint8Array>,
-    options: { mode?: number } = {},
+    options: { mode?: number; holes?: boolean } = {},
   ): Promise<void> {
     let offset = 0;
+    let endsInHole = false;
     const put = async (data: Uint8Array, flags: number): Promise<void> => {
       const payload = this.#start()
         .u8(flags)
@@ -86,9 +93,16 @@ export class AgentFiles implements RawFiles {
     await put(new Uint8Array(), WriteFlag.create | WriteFlag.truncate);
     for await (const chunk of content instanceof Uint8Array ? [content] : content) {
       for (let start = 0; start < chunk.length; start += CHUNK_BYTES) {
-        await put(chunk.subarray(start, start + CHUNK_BYTES), 0);
+        const piece = chunk.subarray(start, start + CHUNK_BYTES);
+        endsInHole = options.holes === true && piece.length > 0 && isZero(piece);
+        if (endsInHole) offset += piece.length;
+        else await put(piece, 0);
       }
     }
+    if (!endsInHole) return;
+    // One byte makes the file as long as it is.
+    offset -= 1;
+    await put(Uint8Array.of(0), 0);
   }
 
   async makeFolder(path: string, options: { parents?: boolean; mode?: number } = {}): Promise<void> {
@@ -111,6 +125,28 @@ export class AgentFiles implements RawFiles {
 
   async makeSymlink(target: string, path: string): Promise<void> {
     await this.#connection.request(Request.fileSymlink, this.#start().string(target).string(checked(path)));
+  }
+
+  async makeHardLink(existing: string, path: string): Promise<void> {
+    await this.#connection.request(Request.fileLink, this.#start().string(checked(existing)).string(checked(path)));
+  }
+
+  async attributes(path: string): Promise<ReadonlyMap<string, Uint8Array>> {
+    try {
+      const payload = this.#start().string(checked(path));
+      const pairs = await this.#connection.ask(Request.fileAttributes, payload, (reply) =>
+        reply.list(() => [reply.string(this.#names), Uint8Array.from(reply.bytes())] as const),
+      );
+      return new Map(pairs);
+    } catch (thrown) {
+      if (errnoOf(thrown) !== E2BIG) throw thrown;
+      throw new SandboxerError("too_large", `${path} has more extended attributes than can be told.`);
+    }
+  }
+
+  async setAttribute(path: string, name: string, value: Uint8Array): Promise<void> {
+    const payload = this.#start().string(checked(path)).string(name).bytes(value);
+    await this.#connection.request(Request.fileSetAttribute, payload);
   }
 
   async set(path: string, attributes: FileAttributes): Promise<void> {
@@ -169,6 +205,10 @@ function readEntry(reply: PayloadReader, names: StringEncoding): AgentFileEntry 
     inode,
     links,
   };
+}
+
+function isZero(bytes: Uint8Array): boolean {
+  return Buffer.compare(bytes, ZEROS.subarray(0, bytes.length)) === 0;
 }
 
 function checked(path: string): string {

@@ -102,7 +102,12 @@ export class PayloadReader {
   }
 
   string(encoding: StringEncoding = "utf8"): string {
-    return this.#take(this.u32()).toString(encoding);
+    return this.bytes().toString(encoding);
+  }
+
+  /** With a count before them. */
+  bytes(): Buffer {
+    return this.#take(this.u32());
   }
 
   rest(): Buffer {

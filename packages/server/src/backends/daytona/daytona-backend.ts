@@ -9,6 +9,7 @@ import type {
   SnapshotPayload,
 } from "../backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
+import { SHELL_FILE_EXTRAS } from "../extension/shell/shell-files.ts";
 import type { DaytonaSandbox } from "./api-schemas.ts";
 import { chooseCandidates } from "./choose-candidates.ts";
 import { checkSpec, createBody } from "./create-body.ts";
@@ -40,6 +41,7 @@ export class DaytonaBackend implements SandboxBackend {
   readonly name = "daytona";
   readonly capabilities = CAPABILITIES;
   readonly loads = ["daytona-snapshot"] as const;
+  readonly keeps = SHELL_FILE_EXTRAS;
   readonly #connection: DaytonaConnection;
   readonly #api: DaytonaApi;
   readonly #waiter: Waiter;

@@ -1,5 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
+import { AGENT_FILE_EXTRAS } from "../agent/agent-files.ts";
 import { loadFilesystem } from "../agent/filesystem-snapshot.ts";
 import { newResyncToken } from "../agent/resync.ts";
 import type {
@@ -58,6 +59,7 @@ export class DockerBackend implements SandboxBackend {
   readonly name = "docker";
   readonly capabilities: Capabilities;
   readonly loads = LOADS;
+  readonly keeps = AGENT_FILE_EXTRAS;
   readonly #options: DockerBackendOptions;
   readonly #info: EngineInfo;
   readonly #images: DockerImages;

@@ -3,6 +3,7 @@ import { arch } from "node:os";
 import { dirname, join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
+import { AGENT_FILE_EXTRAS } from "../agent/agent-files.ts";
 import { loadFilesystem } from "../agent/filesystem-snapshot.ts";
 import type {
   AcquireRequest,
@@ -55,6 +56,7 @@ export class GvisorBackend implements SandboxBackend {
   readonly name = "gvisor";
   readonly capabilities: Capabilities;
   readonly loads = LOADS;
+  readonly keeps = AGENT_FILE_EXTRAS;
   readonly #options: GvisorBackendOptions;
   readonly #machine: Machine;
   readonly #images: ImageResolver;

@@ -5,10 +5,10 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { SandboxerError } from "@sandboxer/protocol";
-import type { SandboxBackend, SandboxHandle, SnapshotPayload } from "../../backends/backend.ts";
+import type { SandboxBackend, SandboxHandle, SnapshotOptions, SnapshotPayload } from "../../backends/backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { packWorkspace } from "./pack-workspace.ts";
-import { DEFAULT_WORKSPACE, WORKSPACE_KIND, WORKSPACE_MEMBER, type WorkspaceTally } from "./workspace-archive.ts";
+import { DEFAULT_WORKSPACE, emptyTally, WORKSPACE_KIND, WORKSPACE_MEMBER } from "./workspace-archive.ts";
 
 /** For sandboxes whose disk has no limit of its own. */
 const MAX_BYTES = 64 * 1024 ** 3;
@@ -17,6 +17,8 @@ export interface WorkspaceCapture {
   readonly backend: SandboxBackend;
   readonly handle: SandboxHandle;
   readonly diskBytes: number | undefined;
+  /** As of a snapshot. */
+  readonly onStill?: SnapshotOptions["onStill"];
 }
 
 /**
@@ -24,7 +26,7 @@ export interface WorkspaceCapture {
  * meanwhile where the backend can hold them.
  */
 export async function captureWorkspace(
-  { backend, handle, diskBytes }: WorkspaceCapture,
+  { backend, handle, diskBytes, onStill }: WorkspaceCapture,
   into: string,
   options: CallOptions,
 ): Promise<SnapshotPayload> {
@@ -33,7 +35,7 @@ export async function captureWorkspace(
   const folder = backend.workspaceFolder ?? DEFAULT_WORKSPACE;
   const names = handle.rawFiles === undefined ? "utf8" : "latin1";
   const source = { files: handle.rawFiles ?? handle.files, names, folder, maxBytes: diskBytes ?? MAX_BYTES } as const;
-  const tally: WorkspaceTally = { files: 0, folders: 0, links: 0, bytes: 0, leftOut: 0 };
+  const tally = emptyTally();
   const path = join(into, WORKSPACE_MEMBER);
   const pack = async (): Promise<void> => {
     const counted = async function* (): AsyncGenerator<Uint8Array> {
@@ -47,9 +49,25 @@ export async function captureWorkspace(
     await pipeline(bytes, createGzip({ level: 1 }), createWriteStream(path, { flags: "wx" }), signal);
   };
   if (handle.whileFrozen === undefined) await pack();
-  else await handle.whileFrozen(pack);
-  const { leftOut, ...counts } = tally;
-  const portable = { format: 1, folder, ...counts, left_out: leftOut, still: handle.whileFrozen !== undefined };
+  else {
+    const stillMs = performance.now();
+    await handle.whileFrozen(pack);
+    onStill?.(performance.now() - stillMs);
+  }
+  const { files, folders, links, bytes, leftOut, hardLinks, attributes, attributesLost } = tally;
+  const portable = {
+    format: 1,
+    folder,
+    files,
+    folders,
+    links,
+    bytes,
+    left_out: leftOut,
+    hard_links: hardLinks ?? null,
+    xattrs: attributes ?? null,
+    xattrs_lost: attributesLost,
+    still: handle.whileFrozen !== undefined,
+  };
   const members = [{ name: WORKSPACE_MEMBER, path, sizeBytes: (await stat(path)).size }];
   return { kind: WORKSPACE_KIND, members, requirements: { portable } };
 }

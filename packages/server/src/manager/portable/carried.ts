@@ -5,6 +5,7 @@ import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../context.ts";
 import type { SandboxPlan } from "../plan.ts";
 import { decodeFileList, type FileList } from "../snapshot-file-list.ts";
+import type { LostExtras } from "../trees/extra-keeper.ts";
 import { findSnapshot, labelOf } from "../snapshot-source.ts";
 import { parseStoredSpec } from "../stored-facts.ts";
 import { whyNotAllowed } from "./allowed.ts";
@@ -17,6 +18,9 @@ const portableSchema = z.object({
   links: z.number().int().nonnegative(),
   bytes: z.number().int().nonnegative(),
   left_out: z.number().int().nonnegative(),
+  hard_links: z.number().int().nonnegative().nullish(),
+  xattrs: z.number().int().nonnegative().nullish(),
+  xattrs_lost: z.number().int().nonnegative().optional(),
   still: z.boolean(),
 });
 
@@ -53,6 +57,7 @@ export async function carriedBy(
     memory: whole,
     processes: whole,
     files: await filesOf(context, snapshot),
+    ...extrasOf(snapshot, backend),
     env: "kept",
     secrets: [...new Set(Object.values(plan.spec.secretRefs ?? {}))].toSorted(),
     network: spec.network === "none" ? "none" : backend.capabilities.network ? "kept" : "the backend has none",
@@ -105,6 +110,38 @@ async function filesOf(context: ManagerContext, snapshot: StoredSnapshot): Promi
   return { scope, count: counted.length, bytes: counted.reduce((sum, file) => sum + file.sizeBytes, 0), truncated };
 }
 
+/** What a portable capture has counted, and what of it the backend can keep. */
+function extrasOf({ requirements }: StoredSnapshot, { keeps }: SandboxBackend): Pick<Carried, "hard_links" | "xattrs"> {
+  const portable = portableSchema.safeParse(requirements?.["portable"]);
+  const { hard_links: links, xattrs } = portable.data ?? {};
+  const counted = (count: number | null | undefined, kept: boolean | undefined): Carried["xattrs"] =>
+    count == null ? null : { kept: kept === true ? count : 0, lost: kept === true ? 0 : count };
+  return { hard_links: counted(links, keeps?.hardLinks), xattrs: counted(xattrs, keeps?.extendedAttributes) };
+}
+
+/** What was in fact kept, which only the file system there could say. */
+export function withLost(carried: Carried, lost: LostExtras | undefined): Carried {
+  const counted = (count: Carried["xattrs"], missing: number): Carried["xattrs"] =>
+    count === null ? null : { kept: Math.max(0, count.kept + count.lost - missing), lost: missing };
+  if (lost === undefined) return carried;
+  return {
+    ...carried,
+    hard_links: counted(carried.hard_links, lost.copiedLinks),
+    xattrs: counted(carried.xattrs, lost.lostAttributes),
+  };
+}
+
+function unsaidExtras({ backend, requirements }: StoredSnapshot): string[] {
+  const portable = portableSchema.safeParse(requirements?.["portable"]);
+  const notes: string[] = [];
+  // What a provider has packed by itself has the hard links that its tar found.
+  if (portable.success && portable.data.hard_links == null)
+    notes.push(`Hard links are carried as files of their own: ${backend} did not say which there are.`);
+  if (portable.data?.xattrs == null)
+    notes.push(`Extended attributes are not carried: ${backend} did not say which there are.`);
+  return notes;
+}
+
 /** A list that is damaged is not counted; it must not stand in the way of a restore. */
 async function readableList({ snapshots }: ManagerContext, id: string): Promise<FileList | undefined> {
   const encoded = await snapshots.readFiles(id);
@@ -116,12 +153,14 @@ function notesOn(snapshot: StoredSnapshot, to: SandboxBackend, plan: SandboxPlan
   const portable = portableSchema.safeParse(requirements?.["portable"]);
   const notes: string[] = [];
   if (kind === WORKSPACE_KIND && loadWay(to, labelOf(snapshot)) === "unpacked") {
-    notes.push("What was changed outside of the workspace is not carried.", "Extended attributes are not carried.");
+    notes.push("What was changed outside of the workspace is not carried.", ...unsaidExtras(snapshot));
     if (to.name !== from && plan.spec.image !== undefined)
       notes.push(`Its image is asked of ${to.name}: ${plan.spec.image}.`);
   }
   if (portable.success && portable.data.left_out > 0)
     notes.push(`${portable.data.left_out} sockets, pipes or devices are not carried.`);
+  if (portable.success && (portable.data.xattrs_lost ?? 0) > 0)
+    notes.push(`${portable.data.xattrs_lost} files had more extended attributes than could be captured.`);
   if (portable.success && !portable.data.still) notes.push("Files that changed during the capture may be torn.");
   if (flags.enable_checkpoint && !plan.flags.enable_checkpoint)
     notes.push(`${to.name} cannot save a running sandbox: it has no checkpoints.`);

@@ -12,7 +12,7 @@ import { removeSnapshot } from "../snapshot-remove.ts";
 import { sourceOf } from "../snapshot-source.ts";
 import type { VerbOptions } from "../tracked.ts";
 import { whyNotAllowed } from "./allowed.ts";
-import { carriedBy, checkCarried } from "./carried.ts";
+import { carriedBy, checkCarried, withLost } from "./carried.ts";
 import { checkLoadable } from "./loadable.ts";
 import { planOfSnapshot } from "./plan-restore.ts";
 import { WORKSPACE_KIND } from "./workspace-archive.ts";
@@ -77,7 +77,7 @@ async function move(
     fresh = await makeThere(context, sandbox, snapshot, request, options);
     await endHere(context, sandbox, fresh.sandbox.id);
     options.operation?.concerns({ sandboxId: fresh.sandbox.id, snapshotId: snapshot.id });
-    return { ...fresh, carried };
+    return { ...fresh, carried: withLost(carried, fresh.lost) };
   } catch (thrown) {
     throw await undo(context, snapshot, fresh, thrown);
   }

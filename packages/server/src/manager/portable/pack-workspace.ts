@@ -1,18 +1,28 @@
 import { posix } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
-import type { FileEntry, SandboxFiles } from "../../backends/backend.ts";
+import type { FileEntry, RawFiles } from "../../backends/backend.ts";
+import { LinkedFiles } from "./linked-files.ts";
+import type { Attributes } from "../trees/tar-attributes.ts";
 import { tarEnd, tarHeader, tarPadding } from "./tar-header.ts";
 import type { WorkspaceTally } from "./workspace-archive.ts";
 
 const ZEROS = Buffer.alloc(64 * 1024);
 
 export interface PackSource {
-  readonly files: SandboxFiles;
+  readonly files: RawFiles;
   /** How the names of these files stand for bytes. */
   readonly names: "utf8" | "latin1";
   readonly folder: string;
   /** A sparse file is larger than what it takes inside. */
   readonly maxBytes: number;
+}
+
+/** What is known of a packing while it goes on. */
+interface Packing extends PackSource {
+  readonly tally: WorkspaceTally;
+  readonly linked: LinkedFiles;
+  /** Whether anybody can say which extended attributes there are. */
+  knowsAttributes: boolean;
 }
 
 interface Level {
@@ -26,11 +36,13 @@ interface Level {
  * The workspace as a tar, made as it is read. What cannot be read ends it with an error: whoever moves a sandbox would
  * lose what was left out. What is gone when its turn comes is left out.
  */
-export async function* packWorkspace(source: PackSource, tally: WorkspaceTally): AsyncGenerator<Uint8Array> {
-  const { files, folder } = source;
+export async function* packWorkspace(given: PackSource, tally: WorkspaceTally): AsyncGenerator<Uint8Array> {
+  const { files, folder } = given;
+  const source: Packing = { ...given, tally, linked: new LinkedFiles(), knowsAttributes: true };
   const root = await files.stat(folder);
   if (root.kind !== "folder") throw new SandboxerError("bad_request", `${folder} is no folder.`);
-  yield header(source, "./", root);
+  if (root.links !== undefined) tally.hardLinks = 0;
+  yield header(source, "./", root, await attributesOf(source, folder));
   const levels: Level[] = [{ path: folder, name: "./", entries: await listed(files, folder) }];
   for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
     const entry = level.entries.pop();
@@ -44,31 +56,28 @@ export async function* packWorkspace(source: PackSource, tally: WorkspaceTally):
       const below = await unlessGone(source, path, () => listed(files, path));
       if (below === undefined) continue;
       tally.folders += 1;
-      yield header(source, `${name}/`, entry);
+      yield header(source, `${name}/`, entry, await attributesOf(source, path));
       levels.push({ path, name: `${name}/`, entries: below });
     } else if (entry.kind === "symlink") {
       tally.links += 1;
       yield header(source, name, entry);
     } else if (entry.kind === "file") {
-      yield* packFile(source, path, name, entry, tally);
+      const first = source.linked.find(entry);
+      if (first === undefined) yield* packFile(source, path, name, entry);
+      else yield hardLink(source, name, entry, first);
     } else tally.leftOut += 1;
   }
   yield tarEnd();
 }
 
 /** The last one first, because they are taken from the end. */
-async function listed(files: SandboxFiles, path: string): Promise<FileEntry[]> {
+async function listed(files: RawFiles, path: string): Promise<FileEntry[]> {
   return (await files.list(path)).toSorted((a, b) => (a.name < b.name ? 1 : -1));
 }
 
 /** The size is said before the content, so a file that has changed meanwhile is cut, or filled up with zeros. */
-async function* packFile(
-  source: PackSource,
-  path: string,
-  name: string,
-  entry: FileEntry,
-  tally: WorkspaceTally,
-): AsyncGenerator<Uint8Array> {
+async function* packFile(source: Packing, path: string, name: string, entry: FileEntry): AsyncGenerator<Uint8Array> {
+  const { tally } = source;
   const { sizeBytes } = entry;
   if (tally.bytes + sizeBytes > source.maxBytes) {
     throw new SandboxerError("too_large", `The workspace is larger than ${source.maxBytes} bytes (${path}).`, {
@@ -82,7 +91,8 @@ async function* packFile(
     if (first === undefined && sizeBytes > 0) return;
     tally.files += 1;
     tally.bytes += sizeBytes;
-    yield header(source, name, entry);
+    source.linked.add(entry, name);
+    yield header(source, name, entry, await attributesOf(source, path));
     for (let next = first; next !== undefined && next.done !== true && left > 0; next = await content.next()) {
       const data = next.value.subarray(0, left);
       left -= data.length;
@@ -96,7 +106,34 @@ async function* packFile(
   yield tarPadding(sizeBytes);
 }
 
-function header({ names }: PackSource, name: string, entry: FileEntry): Buffer {
+/** A further name of a file that is in the archive, whose content and attributes are said there. */
+function hardLink(source: Packing, name: string, entry: FileEntry, first: string): Buffer {
+  source.tally.files += 1;
+  source.tally.hardLinks = (source.tally.hardLinks ?? 0) + 1;
+  const { names } = source;
+  const { mode, uid, gid, modifiedMs } = entry;
+  const [own, linkTarget] = [Buffer.from(name, names), Buffer.from(first, names)];
+  return tarHeader({ kind: "hardlink", name: own, linkTarget, mode, uid, gid, sizeBytes: 0, modifiedMs });
+}
+
+async function attributesOf(source: Packing, path: string): Promise<Attributes | undefined> {
+  const { files, tally } = source;
+  if (files.attributes === undefined || !source.knowsAttributes) return undefined;
+  try {
+    const found = await files.attributes(path);
+    tally.attributes = (tally.attributes ?? 0) + found.size;
+    return found;
+  } catch (error) {
+    const code = error instanceof SandboxerError ? error.code : undefined;
+    if (code === "too_large") tally.attributesLost += 1;
+    // The agent of a sandbox that was saved long ago does not know how.
+    else if (code === "not_supported") source.knowsAttributes = false;
+    else if (code !== "file_not_found") throw error;
+    return undefined;
+  }
+}
+
+function header({ names }: PackSource, name: string, entry: FileEntry, attributes?: Attributes): Buffer {
   const { kind, mode, uid, gid, modifiedMs, linkTarget } = entry;
   return tarHeader({
     kind: kind === "other" ? "file" : kind,
@@ -107,6 +144,7 @@ function header({ names }: PackSource, name: string, entry: FileEntry): Buffer {
     gid,
     sizeBytes: kind === "file" ? entry.sizeBytes : 0,
     modifiedMs,
+    attributes,
   });
 }
 

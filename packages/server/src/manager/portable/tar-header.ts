@@ -1,16 +1,20 @@
+import { type Attributes, encodeAttributes } from "../trees/tar-attributes.ts";
+
 const BLOCK_BYTES = 512;
 const NAME_BYTES = 100;
 const LINK_BYTES = 100;
 /** The largest numbers that so many places hold in octal, with a NUL after them. */
 const MAX_OCTAL_12 = 0o77777777777;
 const MAX_OCTAL_8 = 0o7777777;
-const TYPES = { file: "0", symlink: "2", folder: "5" } as const;
+const TYPES = { file: "0", hardlink: "1", symlink: "2", folder: "5" } as const;
 
 export interface TarEntry {
   readonly kind: keyof typeof TYPES;
   /** Relative to the folder that is packed; a folder's ends with a slash. Bytes. */
   readonly name: Buffer;
+  /** Of a hard link: the name of the file in the archive. */
   readonly linkTarget?: Buffer;
+  readonly attributes?: Attributes | undefined;
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
@@ -20,8 +24,9 @@ export interface TarEntry {
 
 /** The blocks before the content of an entry, as GNU tar writes them: names of any bytes and any length. */
 export function tarHeader(entry: TarEntry): Buffer {
-  const { name, linkTarget = Buffer.alloc(0) } = entry;
+  const { name, linkTarget = Buffer.alloc(0), attributes } = entry;
   return Buffer.concat([
+    ...(attributes === undefined || attributes.size === 0 ? [] : paxHeader(encodeAttributes(attributes))),
     ...(linkTarget.length > LINK_BYTES ? longField("K", linkTarget) : []),
     ...(name.length > NAME_BYTES ? longField("L", name) : []),
     block(entry, TYPES[entry.kind], name, linkTarget),
@@ -38,13 +43,21 @@ export function tarEnd(): Buffer {
 }
 
 function longField(type: "K" | "L", value: Buffer): Buffer[] {
-  const content = Buffer.concat([value, Buffer.of(0)]);
+  return before(type, "././@LongLink", Buffer.concat([value, Buffer.of(0)]));
+}
+
+function paxHeader(records: Buffer): Buffer[] {
+  return before("x", "././@PaxHeader", records);
+}
+
+/** What is said of the entry that follows. */
+function before(type: "K" | "L" | "x", name: string, content: Buffer): Buffer[] {
   const header = { mode: 0, uid: 0, gid: 0, sizeBytes: content.length, modifiedMs: 0 };
-  return [block(header, type, Buffer.from("././@LongLink"), Buffer.alloc(0)), content, tarPadding(content.length)];
+  return [block(header, type, Buffer.from(name), Buffer.alloc(0)), content, tarPadding(content.length)];
 }
 
 function block(
-  { mode, uid, gid, sizeBytes, modifiedMs }: Omit<TarEntry, "kind" | "name" | "linkTarget">,
+  { mode, uid, gid, sizeBytes, modifiedMs }: Omit<TarEntry, "kind" | "name" | "linkTarget" | "attributes">,
   type: string,
   name: Buffer,
   linkTarget: Buffer,

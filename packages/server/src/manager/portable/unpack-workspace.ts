@@ -4,10 +4,12 @@ import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { Header } from "tar-stream";
 import type { SandboxBackend, SandboxHandle, SnapshotPayload } from "../../backends/backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
-import { unpackTree, type Owner } from "../trees/upload-tree.ts";
+import { unpackTree, type Owner, type Unpacked } from "../trees/upload-tree.ts";
 import { DEFAULT_WORKSPACE, WORKSPACE_MEMBER } from "./workspace-archive.ts";
 
 const SET_ID_BITS = 0o6000;
+/** Some backends have a request for each piece of a file. */
+const CHUNK_BYTES = 256 * 1024;
 
 /** Where the archive of a portable capture lies; refused before anything is made when there is none. */
 export function archivePath({ members }: Pick<SnapshotPayload, "members">): string {
@@ -21,33 +23,32 @@ export function archivePath({ members }: Pick<SnapshotPayload, "members">): stri
 /**
  * Unpacks a captured workspace into a sandbox that nobody uses yet. What belonged to the user of the captured sandbox
  * belongs to the user of this one. Where the backend can give files away, the others keep their owners, but not the
- * right to act as them: inside, nobody becomes root by a file.
+ * right to act as them: inside, nobody becomes root by a file. Says what was lost.
  */
 export async function unpackWorkspace(
   backend: SandboxBackend,
   handle: SandboxHandle,
   path: string,
   options: CallOptions,
-): Promise<void> {
+): Promise<Unpacked> {
   const folder = backend.workspaceFolder ?? DEFAULT_WORKSPACE;
   const { rawFiles } = handle;
   options.onProgress?.({ phase: "unpacking files" });
   const archive = createReadStream(path, { signal: options.signal });
-  const bytes = createGunzip();
+  const bytes = createGunzip({ chunkSize: CHUNK_BYTES });
   archive.once("error", (error) => bytes.destroy(error));
   archive.pipe(bytes);
-  const unpack = async (): Promise<void> => {
+  const unpack = async (): Promise<Unpacked> => {
     if (rawFiles === undefined) {
       await handle.files.makeFolder(folder, { parents: true });
-      await unpackTree(handle.files, folder, bytes, { names: "utf8" });
-    } else {
-      const { uid, gid } = await rawFiles.stat(folder);
-      await unpackTree(rawFiles, folder, bytes, { names: "latin1", ...ownersFor({ uid, gid }) });
+      return await unpackTree(handle.files, folder, bytes, { names: "utf8" });
     }
+    const { uid, gid } = await rawFiles.stat(folder);
+    return await unpackTree(rawFiles, folder, bytes, { names: "latin1", ...ownersFor({ uid, gid }) });
   };
   try {
     // What its setup has left running must not lead root astray.
-    await (handle.whileFrozen?.(unpack) ?? unpack());
+    return await (handle.whileFrozen?.(unpack) ?? unpack());
   } catch (thrown) {
     options.signal?.throwIfAborted();
     throw damaged(thrown);

@@ -20,4 +20,15 @@ export interface WorkspaceTally {
   bytes: number;
   /** Sockets, pipes and devices, which mean nothing elsewhere. */
   leftOut: number;
+  /** Files that are further names of one that was packed before; undefined: the backend cannot say. */
+  hardLinks: number | undefined;
+  /** Extended attributes; undefined: the backend cannot say. */
+  attributes: number | undefined;
+  /** Files and folders with more extended attributes than can be told. */
+  attributesLost: number;
+}
+
+export function emptyTally(): WorkspaceTally {
+  const counts = { files: 0, folders: 0, links: 0, bytes: 0, leftOut: 0, attributesLost: 0 };
+  return { ...counts, hardLinks: undefined, attributes: undefined };
 }

@@ -6,6 +6,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import { extract, type Header } from "tar-stream";
 import type { RawFiles, SandboxFiles } from "../../backends/backend.ts";
 import { confinedParts, refusedEntry } from "./confined-name.ts";
+import { ExtraKeeper, type LostExtras } from "./extra-keeper.ts";
 import { type FolderAttributes, FolderTrail, statOrNothing } from "./folder-trail.ts";
 
 /** An option of tar-stream that its types do not know. */
@@ -17,6 +18,8 @@ export interface Uploaded {
   readonly bytes: number;
 }
 
+export interface Unpacked extends Uploaded, LostExtras {}
+
 /**
  * Unpacks a tar into a folder, which is made if it is missing. Nothing is written outside of it, whatever the tar says:
  * names are relative, no link is followed, and what is neither file nor folder nor link is refused. What came before an
@@ -24,7 +27,8 @@ export interface Uploaded {
  */
 export async function uploadTree(files: SandboxFiles, folder: string, source: Readable): Promise<Uploaded> {
   await files.makeFolder(folder, { parents: true });
-  return await unpackTree(files, folder, source);
+  const { files: count, bytes } = await unpackTree(files, folder, source);
+  return { files: count, bytes };
 }
 
 export interface Owner {
@@ -35,7 +39,8 @@ export interface Owner {
 export interface UnpackOptions {
   /**
    * How the names of these files stand for the bytes in the archive, all of which count: those that cannot be said are
-   * refused. The folder itself then gets what the archive says of it, too. Absent: what is no UTF-8 is replaced.
+   * refused. The folder itself then gets what the archive says of it, too, and hard links and extended attributes are
+   * kept where they can be. Absent: what is no UTF-8 is replaced, and a hard link becomes a file of its own.
    */
   readonly names?: "utf8" | "latin1";
   /** To whom an entry is given, for files that can be given away. */
@@ -50,7 +55,7 @@ export async function unpackTree(
   folder: string,
   source: Readable,
   options: UnpackOptions = {},
-): Promise<Uploaded> {
+): Promise<Unpacked> {
   const archive = extract(options.names === undefined ? {} : BYTE_BY_BYTE);
   const feeding = pipeline(source, archive);
   feeding.catch(() => {});
@@ -68,7 +73,8 @@ export async function unpackTree(
     source.destroy();
     throw error instanceof SandboxerError ? error : damaged(error);
   }
-  return { files: tree.files, bytes: tree.bytes };
+  const { files: count, bytes, extras } = tree;
+  return { files: count, bytes, copiedLinks: extras.copiedLinks, lostAttributes: extras.lostAttributes };
 }
 
 function damaged(cause: unknown): SandboxerError {
@@ -82,6 +88,7 @@ function damaged(cause: unknown): SandboxerError {
 class TreeUnpacker {
   files = 0;
   bytes = 0;
+  readonly extras: ExtraKeeper;
   readonly #files: RawFiles;
   readonly #root: string;
   readonly #trail: FolderTrail;
@@ -93,6 +100,7 @@ class TreeUnpacker {
     this.#root = root;
     this.#options = options;
     this.#trail = new FolderTrail(files, root);
+    this.extras = new ExtraKeeper(files, options.names !== undefined);
   }
 
   async add(header: Header, content: AsyncIterable<Uint8Array>): Promise<void> {
@@ -102,9 +110,11 @@ class TreeUnpacker {
     // The folder itself, which is there.
     if (last === undefined) {
       if (this.#options.names !== undefined) this.#rootAttributes = attributes;
-      return;
+      return await this.extras.setAttributes(this.#root, header);
     }
-    if (header.type === "directory") return void (await this.#trail.enter(parts, header.name, attributes));
+    if (header.type === "directory") {
+      return await this.extras.setAttributes(await this.#trail.enter(parts, header.name, attributes), header);
+    }
     const path = posix.join(await this.#trail.enter(parts.slice(0, -1), header.name), last);
     switch (header.type) {
       case "file":
@@ -118,7 +128,7 @@ class TreeUnpacker {
         await this.#files.set(path, { modifiedNs: attributes.modifiedNs });
         break;
       case "link":
-        await this.#write(path, header, this.#files.read(await this.#linked(header)));
+        await this.#link(path, header);
         break;
       default:
         throw refusedEntry(header.name, `is a ${header.type ?? "thing of an unknown kind"}`);
@@ -138,9 +148,23 @@ class TreeUnpacker {
     const attributes = this.#attributesOf(header);
     const { mode, modifiedNs } = attributes;
     // It is written piece by piece, so it has to be writable until its end.
-    await this.#files.write(path, this.#counted(content), { mode: 0o600 });
+    const holes = this.#options.names !== undefined;
+    await naming(header, this.#files.write(path, this.#counted(content), { mode: 0o600, holes }));
     await this.#give(path, attributes);
+    await this.extras.setAttributes(path, header);
     await this.#files.set(path, { mode, modifiedNs });
+  }
+
+  async #link(path: string, header: Header): Promise<void> {
+    const existing = await this.#linked(header);
+    await this.#clear(path, header.name);
+    if (!(await this.extras.makeHardLink(existing, path))) {
+      return await this.#write(path, header, this.#files.read(existing));
+    }
+    // In runsc of 2024 a file belongs to whoever has linked it last.
+    const attributes = this.#attributesOf(header);
+    await this.#give(path, attributes);
+    await this.#files.set(path, { mode: attributes.mode, modifiedNs: attributes.modifiedNs });
   }
 
   /** Before the mode: with another owner a file loses the right to act as the one before. */
@@ -186,6 +210,15 @@ class TreeUnpacker {
     if (parts.length === 0) throw refusedEntry(name, "is a hard link to nothing");
     return path;
   }
+}
+
+/** What there is no room for is named: nothing else says which file it was. */
+async function naming({ name }: Header, writing: Promise<void>): Promise<void> {
+  await writing.catch((thrown: unknown) => {
+    if (!(thrown instanceof SandboxerError) || !["limit_reached", "no_space"].includes(thrown.code)) throw thrown;
+    const { code, message, hint, details } = thrown;
+    throw new SandboxerError(code, `${name}: ${message}`, { cause: thrown, hint, details });
+  });
 }
 
 /** Headers that were read byte by byte; what came in a pax record was UTF-8 in any case. */

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
+import { SandboxerError } from "@sandboxer/protocol";
 import { type Header, pack } from "tar-stream";
 import { expect, onTestFinished, test } from "vitest";
 import type { RawFiles, SandboxHandle, SandboxSpec } from "../../../src/backends/backend.ts";
@@ -111,12 +112,7 @@ test("files of the captured user go to the user here, others keep their owners a
       if (mode !== undefined) calls.push(`${path_} ${mode.toString(8)}`);
     },
   };
-  await unpackWorkspace(
-    backend,
-    { ...bound(handle), files: handle.files, rawFiles } as unknown as SandboxHandle,
-    path,
-    {},
-  );
+  await unpackWorkspace(backend, withRaw(handle, rawFiles), path, {});
   expect(calls).toEqual([
     "/workspace/mine 1000:1000",
     "/workspace/mine 4755",
@@ -127,6 +123,47 @@ test("files of the captured user go to the user here, others keep their owners a
     "/workspace 755",
   ]);
 });
+
+test("hard links and attributes are kept where they can be, and counted where they cannot", async () => {
+  const value = Buffer.from([0, 255, 61]).toString("base64");
+  const path = await archiveOf([
+    { name: "./", type: "directory", mode: 0o755, pax: { "SCHILY.xattr.user.root": "r" } },
+    { name: "./f", content: "f", pax: { "LIBARCHIVE.xattr.user.a%3D": value, "SCHILY.xattr.user.a%3D": "\uFFFD" } },
+    { name: "./g", content: "g", pax: { "SCHILY.xattr.user.b": "\uFFFD", "SCHILY.xattr.security.c": "c" } },
+    { name: "./twin", type: "link", linkname: "./f" },
+    { name: "./other", type: "link", linkname: "./g" },
+  ]);
+  const unpacked = async (more: Partial<RawFiles>): Promise<readonly [number, number, string]> => {
+    const { backend, handle } = await fresh();
+    const raw = { ...bound(handle), set: async () => {}, ...more };
+    const { copiedLinks, lostAttributes } = await unpackWorkspace(backend, withRaw(handle, raw), path, {});
+    const twin = await text(handle, "/workspace/twin").catch(() => "no copy");
+    return [copiedLinks, lostAttributes, twin];
+  };
+  expect(await unpacked({})).toEqual([2, 3, "f"]);
+  const calls: string[] = [];
+  const keeping: Partial<RawFiles> = {
+    makeHardLink: async (existing, made) => void calls.push(`${existing} ${made}`),
+    setAttribute: async (at, name, given) => void calls.push(`${at} ${name} ${Buffer.from(given).toString("hex")}`),
+  };
+  expect(await unpacked(keeping)).toEqual([0, 1, "no copy"]);
+  expect(calls).toEqual([
+    "/workspace user.root 72",
+    "/workspace/f user.a= 00ff3d",
+    "/workspace/f /workspace/twin",
+    "/workspace/g /workspace/other",
+  ]);
+  const refuse = (code: "no_space" | "not_supported" | "sandbox_failed") => async (): Promise<void> => {
+    throw new SandboxerError(code, "No.");
+  };
+  const refused = { makeHardLink: refuse("not_supported"), setAttribute: refuse("no_space") };
+  expect(await unpacked(refused)).toEqual([2, 3, "f"]);
+  await expect(unpacked({ setAttribute: refuse("sandbox_failed") })).rejects.toMatchObject({ code: "sandbox_failed" });
+});
+
+function withRaw(handle: SandboxHandle, rawFiles: RawFiles): SandboxHandle {
+  return { ...bound(handle), files: handle.files, rawFiles } as unknown as SandboxHandle;
+}
 
 /** The files of a sandbox as plain functions. */
 function bound({ files }: SandboxHandle): RawFiles {

@@ -89,6 +89,13 @@ export class DaytonaFiles implements SandboxFiles {
     return shell.makeSymlink(target, path);
   }
 
+  async makeHardLink(existing: string, path: string): Promise<void> {
+    checkPath(existing);
+    const shell = await this.#at(path);
+    if (shell?.makeHardLink === undefined) throw lacking("links");
+    return shell.makeHardLink(existing, path);
+  }
+
   async set(path: string, attributes: { readonly mode?: number; readonly modifiedNs?: bigint }): Promise<void> {
     const shell = await this.#at(path);
     if (shell !== undefined) return shell.set(path, attributes);

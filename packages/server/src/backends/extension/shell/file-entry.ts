@@ -7,7 +7,7 @@ import type { FileEntry } from "../../backend.ts";
  */
 export const DESCRIBE = `
 describe() {
-  fields=$(stat -c '%f %u %g %s %Y' -- "$1") || return
+  fields=$(stat -c '%f %u %g %s %Y %d %i %h' -- "$1") || return
   target=
   if [ -L "$1" ]; then target=$(readlink -n -- "$1" && printf .) || return; fi
   printf '%s\\0%s\\0%s\\0' "$2" "$fields" "\${target%.}"
@@ -27,7 +27,7 @@ export function parseEntries(output: Buffer): FileEntry[] {
 }
 
 function parseEntry(name: string, fields: string, target: string): FileEntry {
-  const match = /^([0-9a-f]+) (\d+) (\d+) (\d+) (-?\d+)/.exec(fields);
+  const match = /^([0-9a-f]+) (\d+) (\d+) (\d+) (-?\d+) (\d+) (\d+) (\d+)/.exec(fields);
   if (match === null)
     throw new SandboxerError("sandbox_failed", `stat inside the sandbox said "${fields.slice(0, 80)}".`);
   const raw = Number.parseInt(match[1] ?? "", 16);
@@ -41,5 +41,8 @@ function parseEntry(name: string, fields: string, target: string): FileEntry {
     sizeBytes: Number(match[4]),
     modifiedMs: Number(match[5]) * 1000,
     linkTarget: kind === "symlink" ? target : undefined,
+    device: BigInt(match[6] ?? 0),
+    inode: BigInt(match[7] ?? 0),
+    links: Number(match[8]),
   };
 }

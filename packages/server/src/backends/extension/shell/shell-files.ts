@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
-import type { FileEntry, SandboxFiles } from "../../backend.ts";
+import type { FileEntry, FileExtras, SandboxFiles } from "../../backend.ts";
 import { DESCRIBE, parseEntries } from "./file-entry.ts";
 import { fileError } from "./file-errors.ts";
 import { collect, runShell, type StartShell } from "./run-shell.ts";
@@ -35,8 +35,13 @@ exec mv -f -- "$1" "$2"`;
 /** Never into a folder that has the name, which is what ln does otherwise. */
 const MAKE_LINK = `if [ -e "$2" ] || [ -L "$2" ]; then echo "File exists" >&2; exit 1; fi
 exec ln -s -- "$1" "$2"`;
+const MAKE_HARD_LINK = `if [ -e "$2" ] || [ -L "$2" ]; then echo "File exists" >&2; exit 1; fi
+exec ln -- "$1" "$2"`;
 const SET = `if [ -n "$2" ]; then [ ! -L "$1" ] && chmod -- "$2" "$1" || exit 1; fi
 if [ -n "$3" ]; then exec touch -h -d "@$3" -- "$1"; fi`;
+
+/** What a shell can say of files, and do. */
+export const SHELL_FILE_EXTRAS: FileExtras = { hardLinks: true, extendedAttributes: false };
 
 /** Files through a shell inside, with the rights that it has. */
 export class ShellFiles implements SandboxFiles {
@@ -108,6 +113,12 @@ export class ShellFiles implements SandboxFiles {
   async makeSymlink(target: string, path: string): Promise<void> {
     checkPath(path);
     await this.#run(path, MAKE_LINK, [target, path]);
+  }
+
+  async makeHardLink(existing: string, path: string): Promise<void> {
+    checkPath(existing);
+    checkPath(path);
+    await this.#run(existing, MAKE_HARD_LINK, [existing, path]);
   }
 
   async set(
