@@ -24,7 +24,7 @@ export { SandboxProcess, type ExecResult, type PtySize } from "./process/process
 export type { Command, ExecOptions, SpawnOptions } from "./process/start.ts";
 export type { OutputChunk } from "./process/frames.ts";
 export type { OutputLine } from "./process/lines.ts";
-export type { ExitStatus } from "./process/process-link.ts";
+export type { ConnectionState, ExitStatus } from "./process/process-link.ts";
 export type { AttachProcessOptions, PtyOptions } from "./processes.ts";
 export { SandboxFiles, type ReadOptions, type UploadResult, type WriteOptions } from "./sandbox-files.ts";
 export { Snapshots } from "./snapshots.ts";

@@ -1,4 +1,5 @@
 import { SandboxProcess } from "./process/process.ts";
+import type { WatchOptions } from "./process/process-link.ts";
 import { execBody, isInline, type Command, type SpawnOptions, type StartedProcess } from "./process/start.ts";
 import type { SandboxCalls } from "./sandbox-calls.ts";
 import type { Bytes, CallOptions } from "./wire/call-types.ts";
@@ -13,7 +14,7 @@ export interface PtyOptions extends Omit<SpawnOptions, "pty" | "stdin" | "detach
   readonly columns?: number | undefined;
 }
 
-export interface AttachProcessOptions extends CallOptions {
+export interface AttachProcessOptions extends CallOptions, WatchOptions {
   /** What has been seen of its output: `offset` of the process, or of a chunk. */
   readonly offset?: number | undefined;
 }
@@ -42,13 +43,13 @@ export class Processes {
   }
 
   async start(command: Command, options: SpawnOptions): Promise<SandboxProcess> {
-    const { signal, epoch, idempotencyKey, stdin } = options;
+    const { signal, epoch, idempotencyKey, stdin, onConnection } = options;
     const record = await this.#calls.call(
       "exec",
       { params: { id: this.#calls.sandboxId }, body: execBody(command, options) },
       { signal, epoch, idempotencyKey },
     );
-    const process = this.#handle(record as StartedProcess, 0, signal);
+    const process = this.#handle(record as StartedProcess, { offset: 0, signal, onConnection });
     if (stdin !== undefined && !isInline(stdin)) feed(process, stdin);
     return process;
   }
@@ -57,16 +58,15 @@ export class Processes {
     return this.start(command, { ...options, pty: { rows, columns } });
   }
 
-  async attach(id: string, { offset, ...options }: AttachProcessOptions): Promise<SandboxProcess> {
+  async attach(id: string, { offset, onConnection, ...options }: AttachProcessOptions): Promise<SandboxProcess> {
     const params = { id: this.#calls.sandboxId, process_id: id };
     const record = await this.#calls.call("getProcess", { params }, options);
-    return this.#handle(record, offset, undefined);
+    return this.#handle(record, { offset, onConnection });
   }
 
   #handle(
     { id, pid, pty, detached }: StartedProcess,
-    offset: number | undefined,
-    signal: AbortSignal | undefined,
+    { offset, signal, onConnection }: WatchOptions & { offset: number | undefined; signal?: AbortSignal | undefined },
   ): SandboxProcess {
     return new SandboxProcess({
       calls: this.#calls,
@@ -78,6 +78,7 @@ export class Processes {
       detached,
       offset,
       signal,
+      onConnection,
     });
   }
 }

@@ -34,7 +34,7 @@ export class SandboxCalls {
   constructor(transport: Transport, sandboxId: string, { autoResume = true, followOwner = true }: RoamingOptions = {}) {
     this.transport = transport;
     this.sandboxId = sandboxId;
-    this.#options = { autoResume, followOwner };
+    this.#options = { autoResume, followOwner: followOwner && !transport.relay };
     this.#url = transport.url;
   }
 
@@ -112,6 +112,7 @@ export class SandboxCalls {
   async recover(error: unknown, signal: AbortSignal | undefined, failures = 1): Promise<boolean> {
     if (!isSandboxerError(error)) return false;
     const away = this.#url !== this.transport.url;
+    if (this.transport.relay && isOfOwner(error)) return this.#throughRelay(error, signal, failures);
     if (error.code === "lease_held") return this.#toOwner(error, signal);
     if (away && isSandboxerError(error, "server_unreachable", "draining", "unauthorized", "sandbox_not_found")) {
       this.#url = this.transport.url;
@@ -153,6 +154,15 @@ export class SandboxCalls {
     return this.#wake(signal);
   }
 
+  /** The server could not pass the call on, or only to one that had the sandbox before. */
+  async #throughRelay(error: SandboxerError, signal: AbortSignal | undefined, failures: number): Promise<boolean> {
+    const mayBeFound = error.code === "lease_held" && typeof error.details["url"] === "string" && failures < 5;
+    // Nobody can reach it there, so it is asked for.
+    if (!mayBeFound) return this.#wake(signal);
+    await pause(this.#waits.delayMs(failures), signal);
+    return true;
+  }
+
   async #wake(signal: AbortSignal | undefined): Promise<boolean> {
     if (!this.#options.autoResume) return false;
     this.#resuming ??= this.resume({ signal }).finally(() => (this.#resuming = undefined));
@@ -181,6 +191,14 @@ export class SandboxCalls {
   async #beforeOneShot(options: CallOptions): Promise<void> {
     await this.call("listProcesses", { params: { id: this.sandboxId } }, { signal: options.signal });
   }
+}
+
+/** What a server that passes calls on says of the server that has the sandbox. */
+function isOfOwner(error: SandboxerError): boolean {
+  if (error.code === "lease_held") return true;
+  return (
+    isSandboxerError(error, "server_unreachable", "permission_denied") && typeof error.details["owner"] === "string"
+  );
 }
 
 function isPassing(error: unknown): boolean {

@@ -321,12 +321,13 @@ function clientOf<Options extends ClientOptions>(
     fetch,
     signal: _,
     retry,
+    relay,
     ...settings
   } = options as ConnectionOptions & {
     readonly client?: Sandboxer;
   };
   const connection = Object.fromEntries(
-    Object.entries({ url, apiKey, fetch, retry }).filter(([, value]) => value !== undefined),
+    Object.entries({ url, apiKey, fetch, retry, relay }).filter(([, value]) => value !== undefined),
   );
   return { client: client ?? new Sandboxer(connection), settings: settings as never };
 }

@@ -25,10 +25,14 @@ export class AttachSocket {
   readonly #over: () => void;
 
   constructor({ calls, token, processId, offset }: AttachTarget, listener: AttachListener) {
-    const { apiKey } = calls.transport;
+    const { apiKey, relay } = calls.transport;
     const address = addressOf(calls.url, ATTACH_PATH, {
       params: { id: calls.sandboxId, process_id: processId },
-      query: { offset, ...(apiKey === undefined ? { sandbox_token: token } : {}) },
+      query: {
+        offset,
+        ...(apiKey === undefined ? { sandbox_token: token } : {}),
+        ...(relay ? { relay: "allow" } : {}),
+      },
     });
     this.#socket = openWebSocket(address, apiKey);
     const closed = Promise.withResolvers<void>();

@@ -16,7 +16,18 @@ export interface ExitStatus {
   readonly timedOut: boolean;
 }
 
-export interface LinkOptions {
+/**
+ * What the connection to a process does: `attached` when output comes and stdin goes, `moving` when its sandbox is saved or
+ * moved, `lost` when the connection broke. After the last two it comes back by itself, or the reading fails.
+ */
+export type ConnectionState = "attached" | "moving" | "lost";
+
+export interface WatchOptions {
+  /** Told of each change of the connection to the process, for people to see. */
+  readonly onConnection?: ((state: ConnectionState) => void) | undefined;
+}
+
+export interface LinkOptions extends WatchOptions {
   readonly calls: SandboxCalls;
   readonly token: string | undefined;
   readonly processId: string;
@@ -49,6 +60,7 @@ export class ProcessLink {
   #started = false;
   #attached = false;
   #progressed = false;
+  #told: ConnectionState | undefined;
   #socket: AttachSocket | undefined;
   #watch: SilenceWatch | undefined;
   #wake: () => void = () => {};
@@ -131,6 +143,7 @@ export class ProcessLink {
       if (end === "exit" || end === "detached") return;
       if (this.#attached) [failures, lastSeenMs] = [0, performance.now()];
       failures += 1;
+      this.#tell(end);
       if (this.#options.calls.isPutDown) throw this.#putDown();
       if (failures > 1 || end === "lost") await pause(this.#delayMs(failures), this.#end.signal);
       await this.#locate(lastSeenMs);
@@ -189,6 +202,7 @@ export class ProcessLink {
     switch (event.event) {
       case "attached":
         this.#attached = true;
+        this.#tell("attached");
         this.#queue.begin(event.offset);
         this.stdin.connected(
           (bytes) => socket.send(bytes),
@@ -233,6 +247,14 @@ export class ProcessLink {
         await pause(this.#delayMs(failures), signal);
       }
     }
+  }
+
+  /** Each change once. What the listener throws is not the connection's business. */
+  #tell(state: ConnectionState): void {
+    const { onConnection } = this.#options;
+    if (onConnection === undefined || this.#told === state) return;
+    this.#told = state;
+    queueMicrotask(() => onConnection(state));
   }
 
   #delayMs(failures: number): number {

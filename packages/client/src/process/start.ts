@@ -1,11 +1,12 @@
 import type { Language } from "@sandboxer/protocol";
 import type { Answer, Bytes, CallInput, CallOptions } from "../wire/call-types.ts";
+import type { WatchOptions } from "./process-link.ts";
 import type { PtySize } from "./process.ts";
 
 /** A line for the shell, an argv, or code in a language. */
 export type Command = string | readonly string[] | { readonly language: Language; readonly code: string };
 
-export interface SpawnOptions extends CallOptions {
+export interface SpawnOptions extends CallOptions, WatchOptions {
   /** Kills the process, also while it runs; what waits for it fails with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;

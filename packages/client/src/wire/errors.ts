@@ -73,8 +73,10 @@ export function isSandboxerError(thrown: unknown, ...codes: readonly ErrorCode[]
   return thrown instanceof SandboxerError && (codes.length === 0 || codes.includes(thrown.code));
 }
 
-/** Whether the request cannot have reached any server, so that repeating it does nothing twice. */
+/** Whether the request cannot have reached the server that it is for, so that repeating it does nothing twice. */
 export function neverSent(error: SandboxerError): boolean {
+  // The server that passes calls on says so of the one that it could not pass this one on to.
+  if (error.details["reached"] === false) return true;
   const { cause } = (error.cause ?? {}) as { cause?: { code?: unknown } };
   return cause?.code === "ECONNREFUSED" || cause?.code === "ENOTFOUND" || cause?.code === "EAI_AGAIN";
 }

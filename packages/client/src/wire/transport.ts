@@ -19,7 +19,10 @@ export interface ConnectionOptions {
   readonly signal?: AbortSignal;
   /** How failures that may pass are repeated. */
   readonly retry?: RetryOptions;
-  /** Lets the server pass calls on to the one that has the sandbox, instead of turning to that one. */
+  /**
+   * Talks to this server only, which passes on what is about a sandbox that another one has. For pages, which cannot talk
+   * to any other. Default: false.
+   */
   readonly relay?: boolean;
 }
 
@@ -33,13 +36,15 @@ export class Transport {
   readonly apiKey: string | undefined;
   readonly signal: AbortSignal | undefined;
   readonly backoff: Backoff;
+  readonly relay: boolean;
   readonly #fetch: typeof globalThis.fetch;
 
-  constructor({ url = DEFAULT_URL, apiKey, fetch, signal, retry }: ConnectionOptions) {
+  constructor({ url = DEFAULT_URL, apiKey, fetch, signal, retry, relay = false }: ConnectionOptions) {
     this.url = baseUrl(url).href;
     this.apiKey = apiKey;
     this.signal = signal;
     this.backoff = backoff(retry);
+    this.relay = relay;
     this.#fetch = fetch ?? ((...parameters) => globalThis.fetch(...parameters));
   }
 
@@ -136,6 +141,7 @@ export class Transport {
       ...(epoch === undefined ? {} : { "if-sandbox-epoch": String(epoch) }),
       ...(route.idempotent === true ? { "idempotency-key": idempotencyKey ?? crypto.randomUUID() } : {}),
       ...(onProgress === undefined ? {} : { prefer: "respond-async" }),
+      ...(this.relay ? { "sandboxer-relay": "allow" } : {}),
     };
   }
 }

@@ -60,7 +60,14 @@ export const processEventSchema = z.discriminatedUnion("event", [
   }),
   /** The sandbox is being saved or moved; resume it and attach again. `stdin_bytes` as in `stdin`, for the last time. */
   z.object({ event: z.literal("moving"), offset: z.number().int(), stdin_bytes: z.number().int() }),
-  z.object({ event: z.literal("error"), code: z.string(), message: z.string(), hint: z.string() }),
+  z.object({
+    event: z.literal("error"),
+    code: z.string(),
+    message: z.string(),
+    hint: z.string(),
+    /** As in the body of an HTTP answer. */
+    details: z.record(z.string(), z.unknown()).optional(),
+  }),
 ]);
 export type ProcessEvent = z.infer<typeof processEventSchema>;
 

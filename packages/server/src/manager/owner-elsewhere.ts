@@ -10,7 +10,7 @@ export interface OtherServer {
 const TRUSTED: Credentials = { token: undefined, trusted: true };
 
 /**
- * The server that has a sandbox which is neither here nor on its way here. Undefined: nobody has it, or whoever has it
+ * The server that has a sandbox which is not here; one that was asked for it has it until it gives it up. Undefined: nobody has it, or whoever has it
  * cannot be asked. Throws `permission_denied` for one who may not use the sandbox.
  */
 export async function ownerElsewhere(
@@ -18,7 +18,8 @@ export async function ownerElsewhere(
   sandboxId: string,
   credentials: Credentials = TRUSTED,
 ): Promise<OtherServer | undefined> {
-  if (context.sandboxes.has(sandboxId) || context.restoring.has(sandboxId)) return undefined;
+  const { state = "restoring" } = context.sandboxes.get(sandboxId) ?? {};
+  if (state !== "restoring") return undefined;
   const head = await context.storedHead(sandboxId);
   if (head?.owner == null) return undefined;
   checkAccess(credentials, head.token_hash);

@@ -50,8 +50,8 @@ export class ProcessWire {
     if (!this.#closing) this.#socket.send(encodeOutputFrame(frame));
   }
 
-  error({ code, message, hint }: SandboxerError): void {
-    this.event({ event: "error", code, message: cutMessage(message), hint });
+  error({ code, message, hint, details }: SandboxerError): void {
+    this.event({ event: "error", code, message: cutMessage(message), hint, details });
     this.close(CloseCode.applicationError);
   }
 

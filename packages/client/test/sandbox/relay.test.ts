@@ -1,0 +1,148 @@
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { Sandbox, Sandboxer, type ConnectionState, type OutputChunk } from "../../src/index.ts";
+import { failure, scriptedServer, type ScriptedAnswer } from "../support/scripted-server.ts";
+import { server } from "../support/server.ts";
+
+/** A client that talks to one server, and notes every address that it asks for. */
+function watched(url: string): { client: Sandboxer; addresses: string[] } {
+  const addresses: string[] = [];
+  vi.stubGlobal(
+    "WebSocket",
+    class extends globalThis.WebSocket {
+      constructor(address: string | URL, protocols?: string | string[]) {
+        super(address, protocols);
+        addresses.push(String(address));
+      }
+    },
+  );
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const fetch: typeof globalThis.fetch = (input, init) => {
+    addresses.push(String(input));
+    return globalThis.fetch(input, init);
+  };
+  return { client: new Sandboxer({ url, relay: true, fetch, retry: { firstDelayMs: 1 } }), addresses };
+}
+
+describe("a client of one server works with the sandboxes of another", () => {
+  test("commands, files, long calls", async () => {
+    const owner = await server();
+    const here = await server({ store: owner.store });
+    const { client, addresses } = watched(here.url);
+    const { id } = await Sandbox.create({ url: owner.url });
+    const sandbox = await Sandbox.attach(id, { client });
+    expect((await sandbox.exec("echo $((6*7))")).stdout).toBe("42\n");
+    const content = new Uint8Array(3_000_000).map((_, index) => index);
+    await sandbox.files.write("/workspace/data", new Blob([content]).stream());
+    expect(Buffer.compare(await sandbox.files.read("/workspace/data"), content)).toBe(0);
+    const states: string[] = [];
+    const snapshot = await sandbox.snapshot({ onProgress: ({ state }) => states.push(state) });
+    expect([snapshot.sandboxId, states.at(-1)]).toEqual([id, "done"]);
+    expect(await sandbox.refresh()).toMatchObject({ owner: { url: owner.url } });
+    expect(addresses.filter((address) => !address.replace(/^ws/, "http").startsWith(here.url))).toEqual([]);
+  });
+
+  test("a terminal goes through handoffs, with every byte of both directions", async () => {
+    const owner = await server();
+    const here = await server({ store: owner.store });
+    const { client, addresses } = watched(here.url);
+    const sandbox = await Sandbox.create({ client });
+    const states: ConnectionState[] = [];
+    const terminal = await sandbox.pty({
+      command: "while read x; do echo got $x; done",
+      onConnection: (state) => states.push(state),
+    });
+    const seen: OutputChunk[] = [];
+    const text = (): string => Buffer.concat(seen.map(({ data }) => data)).toString();
+    const reading = (async () => {
+      for await (const chunk of terminal.chunks()) {
+        expect(chunk.offset - chunk.data.length).toBe(seen.at(-1)?.offset ?? 0);
+        seen.push(chunk);
+      }
+    })();
+    const count = (wanted: ConnectionState): number => states.filter((state) => state === wanted).length;
+    let moves = 0;
+    let line = 0;
+    const type = async (count: number): Promise<void> => {
+      for (const end = line + count; line < end; line += 1) await terminal.write(`line ${line}\n`);
+    };
+    await type(20);
+    for (const to of [owner.url, here.url, owner.url]) {
+      const typing = type(40);
+      await sandbox.handoff(to);
+      await typing;
+      await vi.waitFor(() => expect(text()).toContain(`got line ${line - 1}\r\n`), 10_000);
+      moves += 1;
+      await vi.waitFor(() => expect([count("moving"), states.at(-1)]).toEqual([moves, "attached"]), 10_000);
+      expect(await sandbox.refresh()).toMatchObject({ owner: { url: to } });
+    }
+    terminal.closeStdin();
+    await reading;
+    const answers = text()
+      .split("\r\n")
+      .filter((each) => each.startsWith("got "));
+    expect(answers).toEqual(Array.from({ length: line }, (_, index) => `got line ${index}`));
+    expect([states[0], count("lost")]).toEqual(["attached", 0]);
+    expect(addresses.filter((address) => !address.replace(/^ws/, "http").startsWith(here.url))).toEqual([]);
+  });
+
+  test("an owner that ends in the middle: the sandbox is taken up here, and its process goes on", async () => {
+    const owner = await server();
+    const here = await server({ store: owner.store });
+    const { client } = watched(here.url);
+    const { id } = await Sandbox.create({ url: owner.url });
+    const sandbox = await Sandbox.attach(id, { client });
+    const process = await sandbox.spawn("i=0; while [ $i -lt 300 ]; do i=$((i+1)); echo tick $i; sleep 0.01; done");
+    const lines: string[] = [];
+    for await (const each of process.lines()) {
+      lines.push(each);
+      if (lines.length === 20) void owner.drain();
+    }
+    expect(lines).toEqual(Array.from({ length: 300 }, (_, index) => `tick ${index + 1}`));
+    expect(await sandbox.refresh()).toMatchObject({ owner: { url: here.url } });
+  });
+});
+
+const RECORD = { status: 200, body: { id: "s", state: "running" } } satisfies ScriptedAnswer;
+const STATS = { status: 200, body: { memory_bytes: 1, disk_bytes: 2, cpu_ms: 3 } } satisfies ScriptedAnswer;
+const HELD = failure(409, "lease_held", { url: "http://127.0.0.1:9" });
+
+/** What is asked for after the handle was made. */
+async function asked(script: ScriptedAnswer[], options = {}): Promise<{ outcome: unknown; paths: string[] }> {
+  const scripted = await scriptedServer(RECORD, ...script);
+  const client = new Sandboxer({ url: scripted.url, relay: true, retry: { firstDelayMs: 1, attempts: 2 } });
+  const sandbox = await Sandbox.attach("s", { client, ...options });
+  const outcome = await sandbox.stats().catch((error: unknown) => error);
+  expect(scripted.requests.map(({ headers }) => headers["sandboxer-relay"])).not.toContain(undefined);
+  return { outcome, paths: scripted.requests.slice(1).map(({ path }) => path.replace("/v1/sandboxes/s/", "")) };
+}
+
+describe("what a server that passes calls on says of the owner", () => {
+  test("it had the sandbox a moment ago: the call is made again", async () => {
+    expect((await asked([HELD, HELD, STATS])).paths).toEqual(["stats", "stats", "stats"]);
+  });
+
+  test("it has no address, or the server knows nothing of relaying: the sandbox is asked for", async () => {
+    expect((await asked([failure(409, "lease_held", { url: null }), RECORD, STATS])).paths).toEqual([
+      "stats",
+      "resume",
+      "stats",
+    ]);
+    expect((await asked([HELD, HELD, HELD, HELD, HELD, RECORD, STATS])).paths.slice(-2)).toEqual(["resume", "stats"]);
+  });
+
+  test("it cannot be reached, or does not take the key: the sandbox is asked for", async () => {
+    const away = failure(503, "server_unreachable", { owner: "x", url: "http://127.0.0.1:9", reached: false });
+    expect((await asked([away, away, RECORD, STATS])).paths).toEqual(["stats", "stats", "resume", "stats"]);
+    const refused = failure(403, "permission_denied", { owner: "x", url: "http://127.0.0.1:9" });
+    expect((await asked([refused, RECORD, STATS])).paths).toEqual(["stats", "resume", "stats"]);
+    const stays = await asked([refused], { autoResume: false });
+    expect(stays).toMatchObject({ outcome: { code: "permission_denied" }, paths: ["stats"] });
+  });
+
+  test("a scope that is too small is told as it is", async () => {
+    expect(await asked([failure(403, "permission_denied", { needed: "use" })])).toMatchObject({
+      outcome: { code: "permission_denied" },
+      paths: ["stats"],
+    });
+  });
+});
