@@ -1,11 +1,15 @@
 import { randomUUID } from "node:crypto";
 import type { Carried, CreatedSandboxRecord } from "@sandboxer/protocol";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { openGvisorServer } from "../backends/daytona/gvisor-lab.ts";
 import { describeDocker } from "../backends/docker/support/describe-docker.ts";
 import { DockerLab } from "../backends/docker/support/docker-lab.ts";
+import { openContractBackend } from "../backends/docker/support/open-docker.ts";
+import { testEngine } from "../gvisor/support/engine.ts";
 import { HOST_IMAGE_PATH } from "../services/host-image.ts";
 import { ServerProcess, whyNoEngine } from "../websocket/support/server-process.ts";
 import { temporaryFolder } from "../websocket/support/temporary-folder.ts";
+import { startTestServer } from "../websocket/support/test-server.ts";
 import type { SandboxClient } from "./processes/support.ts";
 import { SnapshotClient } from "./snapshot-client.ts";
 
@@ -29,14 +33,20 @@ ln -s "$(printf '../%.0s' $(seq 60))far" long-link
 mkfifo pipe
 for mode in 000 400 755 1777 4755 2750; do printf $mode > mode-$mode; chmod $mode mode-$mode; done
 chmod 1777 sticky; chmod 000 closed; chmod 711 .
+mkdir ours; chmod 2770 ours; printf group > ours/file
+ln mode-4755 second; ln mode-2750 ours/third; ln $'bytes-\xff\xfe-\x80' $'twin-\xff'
+python3 -c 'import os; [os.setxattr(p, "user.odd", bytes(range(256))) for p in ("size-1", "empty", ".")]'
 find . -depth -exec touch -h -d @1600000000 {} + 2>/dev/null || true
 touch -d @1500000000 .
 `;
 /** One line for each entry, and one for the content of each file that can be read; as base64, because of the names. */
 const DESCRIBE_TREE = String.raw`
 cd /workspace
-{ find . ! -type p \( -type f -printf 'f %s ' -o -printf '%y ' \) -printf '%m %U:%G %Ts %l %p\0' 2>/dev/null
-  find . -type f -readable -exec sha256sum -z {} + 2>/dev/null; } | LC_ALL=C sort -z | base64 -w0
+{ find . ! -type p \( -type f -printf 'f %s %n ' -o -printf '%y ' \) -printf '%m %U:%G %Ts %l %p\0' 2>/dev/null
+  find . -type f -readable -exec sha256sum -z {} + 2>/dev/null
+  [ mode-4755 -ef second ] && [ mode-2750 -ef ours/third ] && printf 'links are there\0'
+  python3 -c 'import os; print([(p, n, os.getxattr(p, n) == bytes(range(256))) for p in ("size-1", "empty", ".") for n in os.listxattr(p)], end="\0")'
+} | LC_ALL=C sort -z | base64 -w0
 `;
 const OPEN =
   "cd /workspace; chmod 700 closed; cat closed/inside; chmod 000 closed; chmod 400 mode-000; cat mode-000; chmod 000 mode-000";
@@ -63,10 +73,16 @@ describeDocker("workspaces between backends", (service) => {
     const made = await box.exec({ shell: MAKE_TREE });
     expect([made.exit_code, made.stderr]).toEqual([0, ""]);
     await box.exec({ shell: "echo outside > /tmp/outside" });
-    const before = await describeTree(box);
-    // The agent has no capability for this one bit, which has no effect inside (no-new-privileges).
-    const afterDocker = before.map((line) => line.replace(/^f 4 2750 /, "f 4 750 ")).toSorted();
-    expect(afterDocker).not.toEqual(before.toSorted());
+    const before = (await describeTree(box)).toSorted();
+    for (const bits of [
+      /^f 4 2 4755 /,
+      /^f 4 2 2750 /,
+      /^d 2770 /,
+      /^d 1777 /,
+      /^links are there$/,
+      /^\[\('size-1', 'user.odd', True\), .* True\)\]$/,
+    ])
+      expect(before).toContainEqual(expect.stringMatching(bits));
     expect(before.filter((line) => line.includes("bytes-\xff\xfe-\x80"))).toHaveLength(2);
 
     const move = async (id: string, backend: string): Promise<Moved> => {
@@ -77,21 +93,61 @@ describeDocker("workspaces between backends", (service) => {
     };
     const inDocker = await move(first.id, "docker");
     expect(inDocker.carried).toMatchObject({ memory: "lost", processes: "lost", files: { scope: "workspace" } });
+    expect(inDocker.carried).toMatchObject({ hard_links: { kept: 3, lost: 0 }, xattrs: { kept: 3, lost: 0 } });
     expect(inDocker.carried.notes).toContain("1 sockets, pipes or devices are not carried.");
     const there = api.sandbox(inDocker.id);
-    expect((await describeTree(there)).toSorted()).toEqual(afterDocker);
+    expect((await describeTree(there)).toSorted()).toEqual(before);
     expect((await there.exec({ shell: `${OPEN}; echo $WORD; ls /tmp` })).stdout).toBe("in000carried\n");
 
     const back = await move(inDocker.id, "gvisor");
     expect(back.flags.enable_checkpoint).toBe(true);
     const here = api.sandbox(back.id);
     // The folder was opened and closed again, which leaves no trace that is looked at.
-    expect((await describeTree(here)).toSorted()).toEqual(afterDocker);
+    expect((await describeTree(here)).toSorted()).toEqual(before);
     expect((await here.exec({ shell: `${OPEN}; echo $WORD` })).stdout).toBe("in000carried\n");
     const left = await lab.docker("ps", "-aq", "--filter", `label=sandboxer.sandbox-id=${inDocker.id}`);
     expect(left).toBe("");
     expect((await api.call("DELETE", `/v1/sandboxes/${back.id}`)).status).toBe(204);
     expect(await server.stop()).toBe(0);
+  });
+
+  test("a tree goes from Docker to Daytona and back", async (context) => {
+    const engine = testEngine();
+    if ("missing" in engine) return context.skip(engine.missing);
+    const vendor = await openGvisorServer(engine);
+    const daytona = vendor.open();
+    const docker = await openContractBackend(service);
+    onTestFinished(async () => {
+      await Promise.all([daytona.close(), docker.close()]);
+      await vendor.close();
+    });
+    const api = new SnapshotClient(await startTestServer({ moreBackends: [daytona, docker.backend] }));
+    const make = String.raw`set -e
+      mkdir -p a/b; printf 1 > $'a/b/two\nlines'; chmod 2750 a/b; ln a/b/two* twin; ln -s nowhere dangling; umask 777; : > none
+      python3 -c 'import os; os.setxattr("a", "user.lost", b"x")'`;
+    // Neither here nor there can the user read what its mode forbids.
+    const show =
+      "chmod 600 none; find . -exec touch -h -d @1 {} +; find . -printf '%y %m %n %U:%G %Ts %l %p|' | sort -z";
+    const made = await api.http.create({ backend: "docker" });
+    expect((await api.sandbox(made.id).exec({ shell: make })).exit_code).toBe(0);
+    let { id } = made;
+    const expected = [
+      { backend: "daytona", xattrs: { kept: 0, lost: 1 } },
+      { backend: "docker", xattrs: null },
+    ];
+    for (const { backend, xattrs } of expected) {
+      const { status, body } = await api.call<Moved>("POST", `/v1/sandboxes/${id}/move`, { backend });
+      expect([status, body.carried]).toEqual([
+        201,
+        expect.objectContaining({ hard_links: { kept: 1, lost: 0 }, xattrs }),
+      ]);
+      ({ id } = body);
+      const { stdout } = await api.sandbox(id).exec({ shell: `${show}; cat twin; [ twin -ef a/b/two* ] && echo one` });
+      expect(stdout).toContain("d 2750 ");
+      expect(stdout).toContain("f 600 1 ");
+      expect(stdout).toContain("l 777 1 1000:1000 1 nowhere ./dangling|");
+      expect(stdout).toMatch(/1one\n$/);
+    }
   });
 
   test("what Docker saved by itself is not for gVisor, and the answer says for whom it is", async (context) => {
