@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ResumeLab } from "./resume-lab.ts";
 
-const TIMEOUT_MS = 90_000;
+const TIMEOUT_MS = 120_000;
 
 export interface Expectations {
   /** What was written after the last save is there after kill -9: the provider has it, not the store. */
@@ -28,7 +28,7 @@ export function resumeAcrossProcesses(open: () => Promise<ResumeLab>, { keepsUns
     expect(await third.run("cat marker")).toBe(keepsUnsaved ? "one\ntwo\n" : "one\n");
     expect(await third.tiers()).toEqual(["reattached"]);
     expect((await third.only()).id).toBe(id);
-    expect((await third.command("rm", id)).code).toBe(0);
+    await third.destroy(id);
     expect(await third.stop()).toBe(0);
   });
 
@@ -40,15 +40,15 @@ export function resumeAcrossProcesses(open: () => Promise<ResumeLab>, { keepsUns
       const first = await lab.start();
       await first.run("echo old > marker");
       const { id } = await first.only();
-      expect(await first.command("snapshot", id)).toMatchObject({ code: 0 });
+      await first.take(id);
       await first.run("echo newest > marker");
       expect(await first.stop()).toBe(0);
 
       // No process has it: the snapshot resumes it.
       const second = await lab.start();
       expect(await second.command("snapshot", id)).toMatchObject({ code: 0 });
-      expect((await second.command("events", "--type", "sandbox.resumed")).out).toContain("for=snapshot");
-      expect((await second.command("rm", id)).code).toBe(0);
+      expect((await second.events("sandbox.resumed")).map(({ data }) => data)).toEqual([{ for: "snapshot" }]);
+      await second.destroy(id);
       expect(await second.stop()).toBe(0);
 
       const third = await lab.start();
@@ -67,7 +67,7 @@ export function resumeAcrossProcesses(open: () => Promise<ResumeLab>, { keepsUns
       expect(await fourth.tiers()).toEqual(["fresh"]);
       const { id: last } = await fourth.only();
       expect(last).not.toBe(other);
-      expect((await fourth.command("rm", last)).code).toBe(0);
+      await fourth.destroy(last);
       expect(await fourth.stop()).toBe(0);
     },
   );

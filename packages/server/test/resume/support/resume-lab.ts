@@ -44,7 +44,7 @@ export class ResumeLab {
       store,
       dataHome,
       env,
-      flags: [...this.#options.flags, "--lease-ttl", "2s", ...flags],
+      flags: [...this.#options.flags, "--lease-ttl", "3s", ...flags],
     });
     return new ResumeServer(process, runFlags);
   }
@@ -92,8 +92,21 @@ export class ResumeServer {
 
   /** How each acquisition went on this server, as its events tell. */
   async tiers(): Promise<string[]> {
-    const { body } = await this.http.call<{ items: EventRecord[] }>("GET", "/v1/events?type=sandbox.acquired");
-    return body.items.map(({ data }) => (data as { tier: string }).tier);
+    return (await this.events("sandbox.acquired")).map(({ data }) => (data as { tier: string }).tier);
+  }
+
+  async events(type: string): Promise<EventRecord[]> {
+    return (await this.http.call<{ items: EventRecord[] }>("GET", `/v1/events?type=${type}`)).body.items;
+  }
+
+  async take(id: string): Promise<void> {
+    const { status, body } = await this.http.call<object>("POST", `/v1/sandboxes/${id}/snapshot`);
+    if (status !== 201) throw new Error(JSON.stringify(body));
+  }
+
+  async destroy(id: string): Promise<void> {
+    const { status, body } = await this.http.call<object>("DELETE", `/v1/sandboxes/${id}`);
+    if (status !== 204) throw new Error(JSON.stringify(body));
   }
 
   /** The sandboxes with the key, the newest first. */
