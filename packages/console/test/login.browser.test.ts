@@ -36,8 +36,8 @@ test("the key is nowhere in the browser but in a cookie's stead, which scripts c
   const seen = await page.evaluate(() =>
     JSON.stringify({
       cookie: document.cookie,
-      local: { ...localStorage },
-      session: { ...sessionStorage },
+      local: Object.entries(localStorage),
+      session: Object.entries(sessionStorage),
       history: history.state as unknown,
       page: document.documentElement.outerHTML,
       fields: [...document.querySelectorAll("input")].map((input) => input.value),

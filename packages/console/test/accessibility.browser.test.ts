@@ -1,0 +1,102 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import type { AxeResults } from "axe-core";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { everyPage, isTooWide, untilShown } from "./support/every-page.ts";
+import { furnish } from "./support/furnished.ts";
+import { startConsole } from "./support/start-console.ts";
+
+const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+declare global {
+  interface Window {
+    axe: { run(): Promise<AxeResults> };
+  }
+}
+
+/** What axe finds wrong, one line for each element. Evaluated by the debugger, so that the page's policy stays as it is. */
+async function axeFindings(page: Page): Promise<string[]> {
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => window.axe.run());
+  return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html.slice(0, 160)}`));
+}
+
+const NARROW = { width: 360, height: 740 };
+const WIDE = { width: 1280, height: 800 };
+
+test("axe finds nothing on any page, light and dark, and at 360 px, where nothing is scrolled sideways", async () => {
+  const { page, client, open, screenshot } = await startConsole({ path: false });
+  const { sandbox, stored } = await furnish(client);
+  const pages = [...everyPage(sandbox.id), { name: "sandbox-asleep", path: `/sandboxes/${stored.id}` }];
+  const findings: string[] = [];
+  const look = async (what: string): Promise<void> => {
+    for (const finding of await axeFindings(page)) findings.push(`${what}: ${finding}`);
+    if (await isTooWide(page)) findings.push(`${what}: wider than the window`);
+  };
+  for (const { name, path } of pages) {
+    await page.emulateMedia({ colorScheme: "light" });
+    await open(path);
+    await untilShown(page);
+    await look(`${name}, light`);
+    await page.emulateMedia({ colorScheme: "dark" });
+    await look(`${name}, dark`);
+    await screenshot(name);
+    await page.setViewportSize(NARROW);
+    await look(`${name}, 360 px`);
+    await screenshot(`${name}-360`);
+    await page.setViewportSize(WIDE);
+  }
+  expect(findings).toEqual([]);
+});
+
+/** Everything that can be pressed or filled in, and what is seen of it when the focus is there. */
+async function walkByKeyboard(page: Page): Promise<{ reached: Set<string>; invisible: string[] }> {
+  const reached = new Set<string>();
+  const invisible: string[] = [];
+  await page.evaluate(() => {
+    let next = 0;
+    for (const element of document.querySelectorAll<HTMLElement>("a[href], button, input, select, textarea")) {
+      element.dataset["walk"] = String((next += 1));
+    }
+  });
+  for (let presses = 0; presses < 200; presses += 1) {
+    await page.keyboard.press("Tab");
+    const at = await page.evaluate(() => {
+      const element = document.activeElement;
+      if (!(element instanceof HTMLElement) || element === document.body) return undefined;
+      const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(element);
+      const ring = (outlineStyle !== "none" && outlineWidth !== "0px") || boxShadow !== "none";
+      return { walk: element.dataset["walk"] ?? "", ring, html: element.outerHTML.slice(0, 120) };
+    });
+    if (at === undefined) break;
+    if (at.walk !== "" && reached.has(at.walk)) break;
+    reached.add(at.walk);
+    if (!at.ring && at.walk !== "") invisible.push(at.html);
+  }
+  return { reached, invisible };
+}
+
+test("the keyboard reaches every link, button and field of every page, and the focus is seen", async () => {
+  const { page, client, open } = await startConsole({ path: false });
+  const { sandbox } = await furnish(client);
+  // A terminal takes the Tab key for the program in it: its page has a test of its own.
+  for (const { name, path } of everyPage(sandbox.id).filter((each) => each.name !== "sandbox-terminal")) {
+    await open(path);
+    await untilShown(page);
+    const { reached, invisible } = await walkByKeyboard(page);
+    expect(invisible, `${name}: focus without a ring`).toEqual([]);
+    const missed = await page.evaluate(
+      (walked) =>
+        [...document.querySelectorAll<HTMLElement>("[data-walk]")]
+          .filter(
+            (element) =>
+              element.checkVisibility({ checkVisibilityCSS: true }) && !element.matches(":disabled, [tabindex='-1']"),
+          )
+          .filter((element) => !walked.includes(element.dataset["walk"] ?? ""))
+          .map((element) => element.outerHTML.slice(0, 120)),
+      [...reached],
+    );
+    expect(missed, `${name}: not reached`).toEqual([]);
+  }
+});
