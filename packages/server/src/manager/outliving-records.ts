@@ -2,9 +2,10 @@ import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox, SandboxFacts } from "./live-sandbox.ts";
 import { inStore } from "./stored-facts.ts";
 
-/** Whether the provider of a sandbox keeps it when this server ends. */
-export function outlives({ options }: ManagerContext, { backend }: Pick<SandboxFacts, "backend">): boolean {
-  return options.backends.get(backend)?.capabilities.outlivesServer === true;
+/** Whether the provider of a sandbox keeps it when this server ends. What is saved to the store is found there. */
+export function outlives({ options }: ManagerContext, facts: Pick<SandboxFacts, "backend" | "flags">): boolean {
+  if (facts.flags.enable_checkpoint) return false;
+  return options.backends.get(facts.backend)?.capabilities.outlivesServer === true;
 }
 
 /** Notes a sandbox that will be there after this server, so that the next one finds it. */

@@ -74,7 +74,9 @@ function specOf(request: CreateRequestBody, applied: AppliedProfile | undefined)
 }
 
 function flagsOf(context: ManagerContext, request: CreateRequestBody, backend: string, manner: Manner): HeadFlags {
-  const savable = context.options.durable !== undefined && context.backend(backend).capabilities.snapshot === "full";
+  const { snapshot, outlivesServer } = context.backend(backend).capabilities;
+  // What its provider keeps is not lost with this server: it is saved when somebody asks for it.
+  const savable = context.options.durable !== undefined && snapshot === "full" && !outlivesServer;
   const enable_checkpoint = request.enable_checkpoint ?? (manner === "durable" && savable);
   const ifUnsaid = manner === "durable" && enable_checkpoint;
   return {

@@ -156,3 +156,16 @@ test("the key of one that another server runs is refused with that one's address
   expect(refused.body.error.details["url"]).toBe(one.httpUrl);
   expect((await acquire(one)).body.id).toBe(id);
 });
+
+test("one that is saved to the store is found there and not at its provider; unless asked for, none is", async () => {
+  const backend = new FakeBackend({ capabilities: { outlivesServer: true } });
+  const server = await startTestServer({ backend });
+  const http = new HttpClient(server);
+  expect((await http.create()).flags.enable_checkpoint).toBe(false);
+  const { id } = await http.create({ enable_checkpoint: true });
+  await (await files(server, id)).write("/workspace/mark", Buffer.from("x"));
+  expect((await http.call("POST", `/v1/sandboxes/${id}/checkpoint`)).status).toBe(200);
+  expect(await http.get(id)).toMatchObject({ state: "stored" });
+  expect((await http.call<SandboxRecord>("POST", `/v1/sandboxes/${id}/resume`)).body.state).toBe("running");
+  expect((await (await files(server, id)).stat("/workspace/mark")).sizeBytes).toBe(1);
+});
