@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { Link, match } from "../router.tsx";
+import { lazy } from "../ui/lazy.tsx";
 import { SandboxPage } from "./sandbox/sandbox-page.tsx";
 import { SandboxesPage } from "./sandboxes/sandboxes-page.tsx";
 
@@ -18,6 +19,8 @@ interface Route {
   readonly show: (parameters: Readonly<Record<string, string>>) => JSX.Element;
 }
 
+const LineagePage = lazy(async () => (await import("./lineage/lineage-page.tsx")).LineagePage);
+
 const ROUTES: readonly Route[] = [
   { pattern: "", section: "sandboxes", title: "Sandboxes", show: () => <SandboxesPage /> },
   ...["/sandboxes/:id", "/sandboxes/:id/:tab"].map((pattern): Route => ({
@@ -26,6 +29,7 @@ const ROUTES: readonly Route[] = [
     title: "Sandbox",
     show: ({ id = "", tab = "" }) => <SandboxPage key={id} id={id} tab={tab} />,
   })),
+  { pattern: "/lineage", section: "lineage", title: "Lineage", show: () => <LineagePage /> },
 ];
 
 /** The page of an address. */

@@ -1,0 +1,35 @@
+import { formatBytes } from "../../format/bytes.ts";
+import { formatSeconds } from "../../format/duration.ts";
+import { shortId } from "../../format/names.ts";
+import type { LineageItem } from "./forest.ts";
+
+export function itemTitle({ record }: LineageItem): string {
+  return record.name ?? shortId(record.id);
+}
+
+/** What it is and how it is, in a few words. */
+export function itemFacts(item: LineageItem, nowMs: number): string {
+  const age = formatSeconds((nowMs - Date.parse(item.record.createdAt)) / 1_000);
+  if (item.kind === "sandbox") return `${itemState(item)} · ${item.record.backend} · ${age}`;
+  const { mode, sizeBytes, backend } = item.record;
+  const state = itemState(item);
+  return `${state === "ready" ? "" : `${state} · `}${mode} · ${formatBytes(sizeBytes)} · ${backend} · ${age}`;
+}
+
+export function itemState(item: LineageItem): string {
+  return item.kind === "sandbox" && item.record.frozen ? "frozen" : item.record.state;
+}
+
+/** Whether it is something that runs now. */
+export function isLive(item: LineageItem): boolean {
+  return item.kind === "sandbox" && item.record.state === "running";
+}
+
+const letters = new Intl.Segmenter();
+
+/** Too long for its place: its beginning, counted in letters as they are shown. */
+export function cutText(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const shown = Array.from(letters.segment(text.slice(0, most * 10)), ({ segment }) => segment);
+  return shown.length <= most ? text : `${shown.slice(0, most - 1).join("")}…`;
+}

@@ -1,0 +1,165 @@
+import type { ComponentChildren, JSX, RefObject } from "preact";
+import { openDialog } from "../../dialogs/dialog-request.ts";
+import { forkDialog, renameDialog, rewindDialog, snapshotDialog } from "../../dialogs/sandbox-dialogs.ts";
+import { formatBytes } from "../../format/bytes.ts";
+import { sandboxes } from "../../live/sandboxes.ts";
+import { Link } from "../../router.tsx";
+import { may } from "../../session.ts";
+import { Age } from "../../ui/age.tsx";
+import { Button } from "../../ui/button.tsx";
+import { copyText } from "../../ui/copy-text.ts";
+import { itemState, itemTitle } from "./describe-item.ts";
+import type { LineageItem, LineageNode } from "./forest.ts";
+
+interface PanelProperties {
+  readonly node: LineageNode;
+  /** What comparing it would begin from, if something was marked. */
+  readonly compared: LineageItem | undefined;
+  readonly heading: RefObject<HTMLHeadingElement | null>;
+  readonly onMark: () => void;
+  readonly onCompare: () => void;
+  readonly onClose: () => void;
+}
+
+/** What is known of one node, and what can be done with it. */
+export function NodePanel(properties: PanelProperties): JSX.Element {
+  const { item, children } = properties.node;
+  const title = itemTitle(item);
+  return (
+    <aside class="lineage-panel card stack" aria-label={`${item.kind} ${title}`}>
+      <header class="row lineage-panel-header">
+        <h2 ref={properties.heading} tabIndex={-1}>
+          {title}
+        </h2>
+        <span class={`chip chip-${itemState(item)}`}>{itemState(item)}</span>
+        <Button kind="quiet" label="Close the details" onClick={properties.onClose}>
+          ✕
+        </Button>
+      </header>
+      <dl class="lineage-fields">
+        <Field name="Kind">{item.kind === "sandbox" ? "Sandbox" : `Snapshot, ${item.record.mode}`}</Field>
+        <Field name="Id">
+          <button
+            type="button"
+            class="link mono"
+            title="Copy the id"
+            onClick={() => void copyText(item.record.id, "the id")}
+          >
+            {item.record.id}
+          </button>
+        </Field>
+        <Field name="Backend">{item.record.backend}</Field>
+        <Field name="Age">
+          <Age time={item.record.createdAt} />
+        </Field>
+        {item.kind === "snapshot" ? <SnapshotFields item={item} /> : <SandboxFields item={item} />}
+        <Field name="Labels">{labelText(item.record.labels)}</Field>
+        <Field name="Came from it">{children.length === 0 ? "nothing" : String(children.length)}</Field>
+      </dl>
+      <div class="row" role="group" aria-label="Actions">
+        {item.kind === "sandbox" ? <SandboxButtons item={item} /> : <SnapshotButtons item={item} />}
+        <CompareButtons {...properties} />
+      </div>
+    </aside>
+  );
+}
+
+function Field({ name, children }: { readonly name: string; readonly children: ComponentChildren }): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+type SandboxItem = LineageItem & { readonly kind: "sandbox" };
+type SnapshotItem = LineageItem & { readonly kind: "snapshot" };
+
+function SandboxFields({ item: { record } }: { readonly item: SandboxItem }): JSX.Element {
+  const { owner, checkpoint } = record;
+  return (
+    <>
+      <Field name="Owner">{owner === null ? "nobody runs it" : owner.instanceId}</Field>
+      <Field name="Checkpoint">{checkpoint === null ? "none" : formatBytes(checkpoint.sizeBytes)}</Field>
+    </>
+  );
+}
+
+function SnapshotFields({ item: { record } }: { readonly item: SnapshotItem }): JSX.Element {
+  const { problem, sizeBytes, reason, sandboxes: began } = record;
+  return (
+    <>
+      <Field name="Size">{formatBytes(sizeBytes)}</Field>
+      <Field name="Taken">{REASONS[reason]}</Field>
+      <Field name="Sandboxes that began with it">{String(began.length)}</Field>
+      {problem === null ? null : <Field name="Problem">{problem}</Field>}
+    </>
+  );
+}
+
+const REASONS = {
+  request: "as asked for",
+  fork: "for a fork",
+  named: "under a name, over WebSocket",
+  move: "for a move to another backend",
+} as const;
+
+function labelText(labels: Readonly<Record<string, string>>): string {
+  const shown = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  return shown.length === 0 ? "none" : shown.join(", ");
+}
+
+function SandboxButtons({ item: { record } }: { readonly item: SandboxItem }): JSX.Element {
+  const dialogs = [snapshotDialog, forkDialog, rewindDialog, renameDialog];
+  return (
+    <>
+      <Link to={`/sandboxes/${encodeURIComponent(record.id)}`} class="button">
+        Open
+      </Link>
+      {dialogs
+        .filter((dialog) => may(dialog.scope) && dialog.applies(record))
+        .map((dialog) => (
+          <Button key={dialog.name} onClick={() => dialog.open(record)}>
+            {dialog.name}
+          </Button>
+        ))}
+    </>
+  );
+}
+
+function SnapshotButtons({ item: { record } }: { readonly item: SnapshotItem }): JSX.Element | null {
+  if (!may("use")) return null;
+  const captured = sandboxes.value.get(record.sandboxId);
+  return (
+    <>
+      <Button kind="primary" onClick={() => openDialog({ what: "restore", snapshot: record })}>
+        Restore …
+      </Button>
+      {captured !== undefined && rewindDialog.applies(captured) ? (
+        <Button onClick={() => openDialog({ what: "rewind", sandbox: captured, snapshotId: record.id })}>
+          Rewind its sandbox …
+        </Button>
+      ) : null}
+      <Button onClick={() => openDialog({ what: "describe snapshot", snapshot: record })}>Name and labels …</Button>
+      <Button kind="danger" onClick={() => openDialog({ what: "delete snapshot", snapshot: record })}>
+        Delete …
+      </Button>
+    </>
+  );
+}
+
+function CompareButtons({ node: { item }, compared, onMark, onCompare }: PanelProperties): JSX.Element {
+  if (compared === undefined || compared.key === item.key) {
+    return (
+      <Button pressed={compared !== undefined} onClick={onMark}>
+        {compared === undefined ? "Compare …" : "Do not compare it"}
+      </Button>
+    );
+  }
+  return (
+    <Button kind="primary" onClick={onCompare}>
+      Compare with {itemTitle(compared)}
+    </Button>
+  );
+}

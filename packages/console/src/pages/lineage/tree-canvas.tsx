@@ -1,0 +1,131 @@
+import type { JSX } from "preact";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { Button } from "../../ui/button.tsx";
+import type { LineageNode } from "./forest.ts";
+import { CARD_HEIGHT, CARD_WIDTH, layOut, type Layout, type PlacedNode } from "./layout.ts";
+import { TreeCard } from "./tree-card.tsx";
+import { moveOf } from "./tree-keys.ts";
+import { useSize } from "./use-size.ts";
+import { useView } from "./use-view.ts";
+import { fit, reveal, zoomAt } from "./view.ts";
+
+export interface TreeProperties {
+  readonly forest: readonly LineageNode[];
+  readonly isOpen: (node: LineageNode) => boolean;
+  readonly isFound: (node: LineageNode) => boolean;
+  readonly selectedKey: string | undefined;
+  readonly comparedKey: string | undefined;
+  /** Of the ages that are shown. */
+  readonly nowMs: number;
+  readonly onSelect: (key: string) => void;
+  readonly onToggle: (key: string, open: boolean) => void;
+  /** Enter: to what can be done with it. */
+  readonly onShow: (key: string) => void;
+}
+
+/** The forest as a drawing that can be moved and zoomed. */
+export function TreeCanvas(properties: TreeProperties): JSX.Element {
+  const { forest, isOpen, selectedKey } = properties;
+  const svg = useRef<SVGSVGElement>(null);
+  const size = useSize(svg);
+  const [view, setView] = useView(svg);
+  const layout = useMemo(() => layOut(forest, isOpen), [forest, isOpen]);
+  const selected = layout.nodes.find(({ node }) => node.item.key === selectedKey);
+  const sized = size.width > 0;
+  useEffect(() => {
+    if (sized) setView(fit(layout, size));
+  }, [sized]);
+  useEffect(() => {
+    if (sized && selected !== undefined) setView((before) => reveal(before, selected, size));
+  }, [sized, selected?.x, selected?.y, selectedKey]);
+
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const factor = { "+": 1.25, "=": 1.25, "-": 0.8 }[event.key];
+    const move = moveOf(event.key, layout.nodes, selectedKey, isOpen);
+    if (factor !== undefined) setView((before) => zoomAt(before, factor, size.width / 2, size.height / 2));
+    else if (event.key === "0") setView(fit(layout, size));
+    else if (move?.kind === "go") properties.onSelect(move.key);
+    else if (move?.kind === "toggle") properties.onToggle(move.key, move.open);
+    else if (move?.kind === "show") properties.onShow(move.key);
+    else return;
+    event.preventDefault();
+  };
+  const drawing = useMemo(
+    () => <Drawing layout={layout} properties={properties} />,
+    [layout, selectedKey, properties.comparedKey, properties.isFound, properties.nowMs],
+  );
+  return (
+    <div class="lineage-canvas">
+      <svg
+        ref={svg}
+        role="tree"
+        aria-label="Sandboxes and snapshots, by who came from whom"
+        aria-activedescendant={selected === undefined ? undefined : cardId(selected)}
+        tabIndex={0}
+        onKeyDown={onKeyDown}
+      >
+        <g transform={`translate(${view.x} ${view.y}) scale(${view.scale})`}>{drawing}</g>
+      </svg>
+      <div class="lineage-zoom row">
+        <Button label="Zoom out" onClick={() => setView((now) => zoomAt(now, 0.8, size.width / 2, size.height / 2))}>
+          −
+        </Button>
+        <Button label="Zoom in" onClick={() => setView((now) => zoomAt(now, 1.25, size.width / 2, size.height / 2))}>
+          +
+        </Button>
+        <Button label="Fit the drawing" onClick={() => setView(fit(layout, size))}>
+          Fit
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+function Drawing({
+  layout,
+  properties,
+}: {
+  readonly layout: Layout;
+  readonly properties: TreeProperties;
+}): JSX.Element {
+  const { isOpen, isFound, selectedKey, comparedKey, nowMs } = properties;
+  return (
+    <>
+      <g aria-hidden="true">
+        {layout.edges.map(({ from, to }) => (
+          <path key={to.node.item.key} class="lineage-edge" d={curve(from, to)} />
+        ))}
+      </g>
+      {layout.nodes.map((placed) => {
+        const { node } = placed;
+        const { key } = node.item;
+        return (
+          <TreeCard
+            key={key}
+            id={cardId(placed)}
+            placed={placed}
+            nowMs={nowMs}
+            selected={key === selectedKey}
+            compared={key === comparedKey}
+            found={isFound(node)}
+            open={isOpen(node)}
+            onSelect={() => properties.onSelect(key)}
+            onToggle={() => properties.onToggle(key, !isOpen(node))}
+          />
+        );
+      })}
+    </>
+  );
+}
+
+function cardId({ node }: PlacedNode): string {
+  return `lineage-${node.item.key}`;
+}
+
+function curve(from: PlacedNode, to: PlacedNode): string {
+  const [startX, startY] = [from.x + CARD_WIDTH, from.y + CARD_HEIGHT / 2];
+  const [endX, endY] = [to.x, to.y + CARD_HEIGHT / 2];
+  const middle = (startX + endX) / 2;
+  return `M${startX} ${startY} C${middle} ${startY} ${middle} ${endY} ${endX} ${endY}`;
+}

@@ -1,0 +1,17 @@
+import type { RefObject } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { Size } from "./view.ts";
+
+/** How large an element is, as it changes. */
+export function useSize(element: RefObject<Element | null>): Size {
+  const [size, setSize] = useState<Size>({ width: 0, height: 0 });
+  useEffect(() => {
+    if (element.current === null) return;
+    const observer = new ResizeObserver(([entry]) => {
+      if (entry !== undefined) setSize({ width: entry.contentRect.width, height: entry.contentRect.height });
+    });
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, []);
+  return size;
+}
