@@ -12,13 +12,15 @@ export const instancesCommand = defineCommand({
     const instances = await (await run.client()).call("listInstances", {});
     run.print(instances, ({ items }) =>
       formatTable([
-        ["ID", "URL", "STATE", "OWNS", "ASKED FOR"],
-        ...items.map(({ id, url, here, alive, frozen, owns, wanted }) => [
+        ["ID", "URL", "STATE", "OWNS", "ASKED FOR", "NOTE"],
+        ...items.map(({ id, url, here, alive, frozen, frozen_reason, owns, handoffs }) => [
           visible(id),
           visible(url ?? "-"),
           `${alive ? (frozen === true ? "frozen" : "alive") : "dead"}${here ? " (this one)" : ""}`,
           String(owns.length),
-          wanted.map(shortId).join(" ") || "-",
+          handoffs.map((handoff) => `${shortId(handoff.sandbox_id)} by ${visible(shortId(handoff.to))}`).join(", ") ||
+            "-",
+          visible(frozen_reason ?? ""),
         ]),
       ]),
     );

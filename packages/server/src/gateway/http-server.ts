@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Registry } from "prom-client";
+import type { InstanceCondition } from "../manager/list-instances.ts";
 import { requireScope } from "./access/principal.ts";
 import { accessRequest } from "./access/shown-credential.ts";
 import { consoleServer } from "./console/serve-console.ts";
@@ -20,6 +21,8 @@ export interface HttpServerOptions extends ApiOptions {
   readonly metrics: () => Registry;
   /** Another server of the store says that this one is asked for a sandbox. */
   readonly onRing: (sandboxId: string) => void;
+  /** What this server says of itself to the others; undefined until it is ready. */
+  readonly condition: () => InstanceCondition | undefined;
   /** What the build of the console has made, or will make; undefined: no console is served. */
   readonly consoleFolder: string | undefined;
 }
@@ -58,6 +61,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     if (isSandboxId(request.params.id)) options.onRing(request.params.id);
     return reply.code(204).send();
   });
+  app.get("/internal/instance", () => options.condition() ?? {});
   void app.register(async (scope) => registerApi(scope, options));
   const { consoleFolder: folder } = options;
   const serveConsole =

@@ -101,6 +101,10 @@ export class Instances {
     return this.#runner.frozen;
   }
 
+  get frost(): string | undefined {
+    return this.#runner.frost;
+  }
+
   held(sandboxId: string): Head | undefined {
     return heldHead(this.#runner.state, sandboxId);
   }

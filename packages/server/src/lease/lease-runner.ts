@@ -6,6 +6,7 @@ import { step } from "./core/instance.ts";
 import { initialState, type InstanceState, isFrozenAt } from "./core/instance-state.ts";
 import type { LeaseEvent, Reply } from "./core/messages.ts";
 import type { LeaseSettings } from "./core/settings.ts";
+import { frostOf } from "./frost.ts";
 import { performRequest, replyOfSilence } from "./store-requests.ts";
 
 /** An event, before the time is added. */
@@ -54,6 +55,11 @@ export class LeaseRunner {
   /** By the clock at this moment, so that it is true also right after a stall of the process. */
   get frozen(): boolean {
     return isFrozenAt(this.#state, this.#options.clock.monotonicMs());
+  }
+
+  /** Why it is frozen; undefined: it is not. */
+  get frost(): string | undefined {
+    return frostOf(this.#state, this.#options.clock.monotonicMs());
   }
 
   /** Begins a life under an id that was never used. */

@@ -44,6 +44,11 @@ export class Ownership {
     return this.#instances.frozen;
   }
 
+  /** Why it is {@link frozen}, for people; undefined: it is not. */
+  get frost(): string | undefined {
+    return this.#instances.frost;
+  }
+
   /** Where an instance can be reached, if it has said so and lives. */
   async urlOf(instanceId: string): Promise<string | undefined> {
     return await this.#instances.urlOf(instanceId);

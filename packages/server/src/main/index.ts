@@ -77,6 +77,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
         details: { backend: prepared.name, summary: health?.summary ?? "starting", store: config.store ?? null },
       };
     },
+    condition: () => parts.manager?.condition(),
     onRing: (sandboxId) => parts.durability?.instances.rung(sandboxId),
     version: VERSION,
     service: () => parts.service,

@@ -1,9 +1,19 @@
 import type { Logger } from "pino";
 import { ERRORS, errorBodySchema, SandboxerError, type ErrorCode } from "@sandboxer/protocol";
+import { z } from "zod";
 import type { Peers } from "../manager/hand-over.ts";
 
 /** Longer than any handoff: the other server gives up by itself. */
 const RESUME_MS = 10 * 60_000;
+
+/** One who looks at the list of servers waits for all of them. */
+const CONDITION_MS = 1_000;
+
+const conditionSchema = z.object({
+  instance_id: z.string().nullable(),
+  frozen: z.boolean().nullable(),
+  frozen_reason: z.string().max(2000).nullable(),
+});
 
 /** Other servers of the same store, over HTTP, with the caller's own key. */
 export const httpPeers: Peers = {
@@ -19,6 +29,17 @@ export const httpPeers: Peers = {
     });
     if (!response.ok) throw await refusalOf(url, response);
     await response.body?.cancel();
+  },
+  async condition(url) {
+    try {
+      const response = await fetch(new URL("internal/instance", `${url}/`), {
+        redirect: "error",
+        signal: AbortSignal.timeout(CONDITION_MS),
+      });
+      return conditionSchema.safeParse(await response.json()).data;
+    } catch {
+      return undefined;
+    }
   },
 };
 

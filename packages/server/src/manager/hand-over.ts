@@ -1,5 +1,6 @@
 import { SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
+import type { InstanceCondition } from "./list-instances.ts";
 import { findSandbox } from "./look-up.ts";
 import { runningSandbox } from "./running.ts";
 
@@ -8,6 +9,8 @@ export interface Peers {
   resume(url: string, sandboxId: string, authorization: string | undefined): Promise<void>;
 }
 
+  /** How it is; undefined: it has not said in time. */
+  condition(url: string): Promise<InstanceCondition | undefined>;
 export interface HandOver {
   readonly sandboxId: string;
   /** The URL or the id of a server that lives on the same store. */

@@ -22,7 +22,7 @@ import type { EventLog } from "./events/event-log.ts";
 import { expireSandboxes, type Expiry } from "./expire.ts";
 import { handOver, type HandedOver, type HandOver } from "./hand-over.ts";
 import { listBackends, type BackendRecord } from "./list-backends.ts";
-import { listInstances, type InstanceRecord } from "./list-instances.ts";
+import { instanceCondition, listInstances, type InstanceCondition, type InstanceRecord } from "./list-instances.ts";
 import { findSandbox, listSandboxes, type SandboxFilter } from "./look-up.ts";
 import type { Operations } from "./operations/operations.ts";
 import { otherServer, ownerElsewhere, type OtherServer } from "./owner-elsewhere.ts";
@@ -157,6 +157,11 @@ export class SandboxManager {
 
   backends(): Promise<BackendRecord[]> {
     return listBackends(this.#context);
+  }
+
+  /** What this server says of itself to other servers. */
+  condition(): InstanceCondition {
+    return instanceCondition(this.#context);
   }
 
   instances(): Promise<InstanceRecord[]> {

@@ -22,10 +22,22 @@ export const instanceRecordSchema = z
     url: z.string().nullable(),
     here: z.boolean(),
     alive: z.boolean(),
+    /** It cannot prove that it is alive, and holds its sandboxes still. Null: it has not said. */
     frozen: z.boolean().nullable(),
+    frozen_reason: z.string().nullable(),
     owns: z.array(z.string()),
     /** Sandboxes that others have asked it for. */
     wanted: z.array(z.string()),
+    /** The same, with whom they are on their way to. */
+    handoffs: z.array(
+      z.object({
+        sandbox_id: z.string(),
+        /** The instance that has asked for it. */
+        to: z.string(),
+        /** Why it stays; null: it is on its way. */
+        refused: z.string().nullable(),
+      }),
+    ),
   })
   .meta({ id: "Instance" });
 

@@ -117,6 +117,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const app = createHttpServer({
     metrics: () => metrics.registry,
     readiness: async () => ({ ready: !manager.draining, details: {} }),
+    condition: () => manager.condition(),
     onRing: (sandboxId) => durability?.instances.rung(sandboxId),
     version: "test",
     service: () => service,
