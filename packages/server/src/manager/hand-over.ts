@@ -4,11 +4,10 @@ import type { InstanceCondition } from "./list-instances.ts";
 import { findSandbox } from "./look-up.ts";
 import { runningSandbox } from "./running.ts";
 
-/** How this server asks another one of the same store to take a sandbox up, on behalf of a caller. */
+/** What this server asks of others of the same store. */
 export interface Peers {
+  /** To take a sandbox up, on behalf of a caller. */
   resume(url: string, sandboxId: string, authorization: string | undefined): Promise<void>;
-}
-
   /** How it is; undefined: it has not said in time. */
   condition(url: string): Promise<InstanceCondition | undefined>;
 export interface HandOver {
