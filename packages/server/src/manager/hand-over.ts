@@ -10,6 +10,8 @@ export interface Peers {
   resume(url: string, sandboxId: string, authorization: string | undefined): Promise<void>;
   /** How it is; undefined: it has not said in time. */
   condition(url: string): Promise<InstanceCondition | undefined>;
+}
+
 export interface HandOver {
   readonly sandboxId: string;
   /** The URL or the id of a server that lives on the same store. */
