@@ -9,7 +9,7 @@ export const handoffCommand = defineCommand({
   examples: [
     "sandboxer handoff web --to http://10.0.0.2:8080",
     "sandboxer handoff web --to \"$(sandboxer instances --json | jq -r '.items[1].id')\"",
-    "sandboxer handoff web --to http://10.0.0.2:8080 --json | jq .elapsed_ms",
+    "sandboxer handoff web --to http://10.0.0.2:8080 --json | jq .paused_ms",
   ],
   details: "What runs in it goes along. The server that has it may be any; this one asks.",
   options: (command) => command.requiredOption("--to <URL>", "the URL or the id of the server that shall have it"),
@@ -17,6 +17,8 @@ export const handoffCommand = defineCommand({
     const id = await sandboxId(await run.client(), run.argument(0));
     const moved = await operate(run, "handoffSandbox", { params: { id }, body: { to: run.text("to") ?? "" } });
     run.print(moved, ({ sandbox }) => `${sandbox.id}\n`);
-    run.say(`${nameOf(moved.sandbox)} is at ${moved.to}; nobody ran it for ${formatMs(moved.elapsed_ms)}.`);
+    run.say(
+      `${nameOf(moved.sandbox)} is at ${moved.to}; nobody ran it for ${formatMs(moved.paused_ms ?? moved.elapsed_ms)}.`,
+    );
   },
 });

@@ -33,6 +33,10 @@ export const operationRecordSchema = z
     started_at: timestampSchema,
     ended_at: timestampSchema.nullable(),
     elapsed_ms: z.number(),
+    paused_ms: z.number().nullable().meta({
+      description:
+        "For how long what runs inside stood still, as far as this server can tell; null: not, or not known.",
+    }),
     error: z.object({ code: z.string(), message: z.string(), hint: z.string() }).nullable(),
     /** What the call would have answered. */
     result: z.unknown(),

@@ -337,6 +337,8 @@ export interface SandboxConnection {
 export interface SnapshotOptions extends CallOptions {
   readonly mode: "full" | "filesystem";
   readonly leaveRunning: boolean;
+  /** Told when it goes on: for how long nothing inside did. A backend that does not know tells nothing. */
+  readonly onStill?: (ms: number) => void;
 }
 
 /** A saved state: its kind, what it needs to be loaded, and its files, which lie in a folder of this machine. */

@@ -59,7 +59,7 @@ export class ManagerContext {
   /** Sandboxes that are on their way from the store, from before they have a place among the others. */
   readonly restoring = new Set<string>();
   /** Sandboxes that are held still until this server can prove again that it is alive. */
-  readonly frozen = new WeakSet<LiveSandbox>();
+  readonly frozen = new WeakMap<LiveSandbox, { readonly sinceMs: number }>();
   /** Sandboxes that other servers have asked for and were given. */
   readonly departures: Departures;
   /** Work that goes on behind the answers: what is told apart, but must end before the server does. */

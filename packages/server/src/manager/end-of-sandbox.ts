@@ -1,4 +1,5 @@
 import { SandboxerError } from "@sandboxer/protocol";
+import { cutMessage } from "../support/cut-message.ts";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { noteOutliving, outlives } from "./outliving-records.ts";
@@ -22,6 +23,7 @@ export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox): void
       message: end.message,
     });
     const error = new SandboxerError("sandbox_failed", end.message);
+    tellEnd(context, sandbox, end.reason, end.message);
     sandbox.moveTo("gone");
     sandbox.client?.notify({ type: "failed", error });
     if (sandbox.durable)
@@ -39,8 +41,14 @@ export async function discardLostSandbox(
 ): Promise<void> {
   // One that is being brought back finds it out by itself before it runs.
   if (sandbox.state === "gone" || sandbox.state === "restoring") return;
+  tellEnd(context, sandbox, error.code, error.message);
   sandbox.moveTo("gone");
   context.durable.ownership.forget(sandbox.id);
   sandbox.client?.notify({ type: "lost", error });
   await sandbox.handle.destroy();
+}
+
+/** It has gone without having been asked to. */
+function tellEnd(context: ManagerContext, { id: sandboxId }: LiveSandbox, reason: string, message: string): void {
+  context.events.append({ type: "sandbox.failed", sandboxId, data: { reason, message: cutMessage(message) } });
 }

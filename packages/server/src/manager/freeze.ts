@@ -14,7 +14,10 @@ export function freezeSandboxes(context: ManagerContext, sandboxIds: readonly st
     const sandbox = context.sandboxes.get(sandboxId);
     // One that is saved or brought back is silent already; it is looked at again when it is about to go on.
     if (sandbox?.state !== "running") continue;
-    context.frozen.add(sandbox);
+    if (!context.frozen.has(sandbox)) {
+      context.frozen.set(sandbox, { sinceMs: context.nowMs });
+      context.events.append({ type: "sandbox.frozen", sandboxId, data: { reason: "lease_not_renewed" } });
+    }
     context.behind("freeze of a sandbox", freeze(sandbox));
   }
 }
@@ -36,7 +39,11 @@ async function freeze(sandbox: LiveSandbox): Promise<void> {
 export function thawSandboxes(context: ManagerContext, sandboxIds: readonly string[]): void {
   for (const sandboxId of sandboxIds) {
     const sandbox = context.sandboxes.get(sandboxId);
-    if (sandbox === undefined || !context.frozen.delete(sandbox)) continue;
+    const frozen = sandbox === undefined ? undefined : context.frozen.get(sandbox);
+    if (sandbox === undefined || frozen === undefined) continue;
+    context.frozen.delete(sandbox);
+    const frozen_ms = Math.round(context.nowMs - frozen.sinceMs);
+    context.events.append({ type: "sandbox.thawed", sandboxId, data: { frozen_ms } });
     context.behind("thaw of a sandbox", sandbox.handle.resume());
   }
 }

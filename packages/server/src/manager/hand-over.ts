@@ -2,6 +2,7 @@ import { SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
 import type { InstanceCondition } from "./list-instances.ts";
 import { findSandbox } from "./look-up.ts";
+import type { Operation } from "./operations/operation.ts";
 import { runningSandbox } from "./running.ts";
 
 /** What this server asks of others of the same store. */
@@ -18,6 +19,7 @@ export interface HandOver {
   readonly to: string;
   readonly epoch: number | undefined;
   readonly authorization: string | undefined;
+  readonly operation?: Operation | undefined;
 }
 
 export interface HandedOver {
@@ -25,6 +27,8 @@ export interface HandedOver {
   readonly from: string | null;
   readonly to: string;
   readonly elapsed_ms: number;
+  /** From the stop here until the other server said that it runs there, by the clock of this one. */
+  readonly paused_ms: number | null;
 }
 
 /**
@@ -41,13 +45,17 @@ export async function handOver(context: ManagerContext, request: HandOver): Prom
   const epochBefore = durable.ownership.held(request.sandboxId)?.epoch ?? 0;
   const startMs = context.nowMs;
   await peers.resume(target, request.sandboxId, request.authorization);
-  const elapsed_ms = Math.round((context.nowMs - startMs) * 10) / 10;
+  const runsMs = context.nowMs;
+  const elapsed_ms = Math.round((runsMs - startMs) * 10) / 10;
   // The other server may run it before this one is done with having saved it.
   await sandbox.queue.run(async () => {});
   const record = await findSandbox(context, request.sandboxId);
   // An address may lead elsewhere than its server meant, back to this one too, where the sandbox runs already.
   if (record.owner?.here === true || (record.epoch ?? 0) <= epochBefore) throw notTaken(target, record);
-  return { sandbox: record, from: url ?? null, to: target, elapsed_ms };
+  const { stoppedMs } = sandbox;
+  const paused_ms = stoppedMs === undefined ? null : Math.round((runsMs - stoppedMs) * 10) / 10;
+  if (paused_ms !== null) request.operation?.paused(paused_ms);
+  return { sandbox: record, from: url ?? null, to: target, elapsed_ms, paused_ms };
 }
 
 async function targetOf(context: ManagerContext, to: string): Promise<string> {

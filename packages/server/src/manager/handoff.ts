@@ -16,11 +16,13 @@ export async function yieldSandbox(context: ManagerContext, sandboxId: string): 
   if (sandbox === undefined || context.sandboxes.get(sandboxId) !== sandbox) return;
   // Also one that is being taken up here stays: it has a client that waits for it.
   if (!mayGo(sandbox)) return void (await ownership.refuse(sandboxId, IN_USE));
+  const to = ownership.held(sandboxId)?.want?.instance_id ?? null;
   try {
     await saveFor(context, sandbox, "handoff", () => {
       if (!mayGo(sandbox)) throw new CalledOff();
     });
     context.departures.note(sandboxId);
+    context.events.append({ type: "sandbox.handed_over", sandboxId, data: { from: ownership.instanceId, to } });
   } catch (error) {
     if (sandbox.state === "gone") return;
     const reason = error instanceof CalledOff ? IN_USE : asSandboxerError(error).message;

@@ -47,6 +47,8 @@ export class LiveSandbox {
   #activeMs: number;
   /** The checkpoint that the present state came from. */
   parentCheckpoint: string | null = null;
+  /** When it was stopped for its save, by the monotonic clock of this server. */
+  stoppedMs: number | undefined;
 
   constructor(
     facts: SandboxFacts,

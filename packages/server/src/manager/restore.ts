@@ -12,6 +12,7 @@ import { LiveSandbox } from "./live-sandbox.ts";
 import { notFound } from "./not-found.ts";
 import { acquireWithState } from "./portable/acquire-with-state.ts";
 import { storedFacts } from "./stored-facts.ts";
+import { Takeover } from "./takeover.ts";
 import { tracked, type Track, type VerbOptions } from "./tracked.ts";
 import { withWorkFolder } from "./work-folder.ts";
 
@@ -30,10 +31,15 @@ export async function restoreSandbox(
   try {
     return await tracked(context, work, options, async (track) => {
       request.onOwnership("acquiring", head);
+      const takeover = new Takeover(context, sandboxId);
       const claimed = await durable.ownership.claim(sandboxId, {
         handoffTimeoutMs: context.options.handoffTimeoutMs,
-        onWaiting: () => request.onOwnership("waiting", head),
+        onWaiting: (owner) => {
+          takeover.asked(owner);
+          request.onOwnership("waiting", head);
+        },
       });
+      takeover.claimed();
       request.onOwnership("acquired", claimed);
       track.lap("claim");
       const { handle, execution } = await bringBack(context, claimed, request, track);
@@ -41,6 +47,7 @@ export async function restoreSandbox(
       sandbox.execution = execution;
       if (request.client !== undefined) sandbox.attach(request.client, context.nowMs);
       sandbox.started(handle);
+      takeover.runs(claimed, track);
       freezeIfDue(context, sandbox);
       watchForEnd(context, sandbox);
       return sandbox;

@@ -40,7 +40,7 @@ export async function saveAndRelease(
     try {
       return await tracked(context, work, options, async (track) => {
         await prepare?.();
-        const checkpoint = await save(context, sandbox, track);
+        const checkpoint = await save(context, sandbox, reason, track);
         track.sizeBytes = checkpoint.size_bytes;
         return checkpoint;
       });
@@ -52,14 +52,22 @@ export async function saveAndRelease(
   });
 }
 
-async function save(context: ManagerContext, sandbox: LiveSandbox, track: Track): Promise<CheckpointReference> {
+async function save(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  reason: string,
+  track: Track,
+): Promise<CheckpointReference> {
   const { checkpoints, ownership, keepCheckpoints } = context.durable;
   const { handle } = sandbox;
   await forgetDeliveredExecution(sandbox);
+  const stoppedMs = context.nowMs;
+  sandbox.stoppedMs = stoppedMs;
+  // The state is that of this moment; the next owner can tell from it for how long nobody ran the sandbox.
+  const wallMs = context.options.clock.wallMs();
   const checkpoint = await withWorkFolder(context.options.workDirectory, async (folder) => {
     const state = await handle.snapshot(folder, { ...track.options, mode: "full", leaveRunning: false });
     track.lap("save");
-    const wallMs = context.options.clock.wallMs();
     return checkpoints.save(sandbox.id, state, { ...track.options, wallMs, parent: sandbox.parentCheckpoint });
   });
   track.lap("pack");
@@ -73,6 +81,10 @@ async function save(context: ManagerContext, sandbox: LiveSandbox, track: Track)
     });
   });
   track.lap("publish");
+  track.paused(context.nowMs - stoppedMs);
+  const { name, size_bytes, parent } = checkpoint;
+  const data = { name, size_bytes, parent, reason };
+  context.events.append({ type: "checkpoint.created", sandboxId: sandbox.id, data });
   // Its end while it was published changes nothing: it is saved.
   if (sandbox.state !== "gone") sandbox.moveTo("gone");
   context.behind("end of a saved sandbox", handle.destroy());

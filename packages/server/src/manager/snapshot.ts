@@ -151,8 +151,8 @@ async function capture(
   const { diskBytes } = facts.spec.resources;
   const state =
     mode === "workspace"
-      ? await captureWorkspace({ backend, handle, diskBytes }, folder, track.options)
-      : await handle.snapshot(folder, { ...track.options, mode: asked, leaveRunning: true });
+      ? await captureWorkspace({ backend, handle, diskBytes, onStill: track.paused }, folder, track.options)
+      : await handle.snapshot(folder, { ...track.options, mode: asked, leaveRunning: true, onStill: track.paused });
   track.lap("save");
   return list === undefined ? { state } : { state, files: await encodeFileList(list) };
 }

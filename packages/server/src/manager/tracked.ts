@@ -23,6 +23,8 @@ export interface Track {
   readonly options: CallOptions;
   /** Ends the present phase and names it. */
   lap(phase: string): void;
+  /** What runs inside has stood still for that long. */
+  readonly paused: (ms: number) => void;
   sizeBytes?: number;
 }
 
@@ -62,6 +64,7 @@ export async function tracked<Result>(
       stopwatch.lap(phase);
       operation?.lap(phase);
     },
+    paused: (ms) => operation?.paused(ms),
   };
   try {
     const result = await run(track);

@@ -26,8 +26,8 @@ const handoffResultSchema = z
     sandbox: sandboxRecordSchema,
     from: z.string().nullable(),
     to: z.string(),
-    /** How long nobody ran it. */
     elapsed_ms: z.number(),
+    paused_ms: z.number().nullable().meta({ description: "For how long nobody ran it." }),
   })
   .meta({ id: "Handoff" });
 

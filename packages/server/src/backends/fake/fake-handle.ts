@@ -118,6 +118,7 @@ export class FakeHandle implements SandboxHandle {
     }
     const { scheduler } = this.#machine;
     const pausedBefore = scheduler.paused;
+    const stillMs = performance.now();
     scheduler.pause();
     const full = this.#machine.capture();
     const state = options.mode === "full" ? full : { ...full, processes: [], nextPid: 2, uptimeMs: 0 };
@@ -132,7 +133,10 @@ export class FakeHandle implements SandboxHandle {
       saved = true;
       return payload;
     } finally {
-      if (!pausedBefore && (options.leaveRunning || !saved)) scheduler.resume();
+      if (!pausedBefore && (options.leaveRunning || !saved)) {
+        scheduler.resume();
+        options.onStill?.(performance.now() - stillMs);
+      }
     }
   }
 

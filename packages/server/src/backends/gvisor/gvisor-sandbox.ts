@@ -138,6 +138,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     options.onProgress?.({ phase: "saving" });
     const image = join(into, "image");
     await this.#stillness.silence();
+    const stillMs = performance.now();
     try {
       // A sandbox with a network could still be heard.
       if (requirements.network !== "none") await this.#stillness.pause();
@@ -145,8 +146,10 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
         ["checkpoint", "--leave-running", "--compression=none", `--image-path=${image}`, containerId],
         { timeoutMs: SAVE_TIMEOUT_MS, ...(options.signal === undefined ? {} : { signal: options.signal }) },
       );
-      if (options.leaveRunning) await this.#stillness.release();
-      else this.#stillness.pauseSoon();
+      if (options.leaveRunning) {
+        await this.#stillness.release();
+        options.onStill?.(performance.now() - stillMs);
+      } else this.#stillness.pauseSoon();
       return { kind: "gvisor-checkpoint", members: await this.#collectMembers(into, image), requirements };
     } catch (error) {
       const isFull = await hasNoSpace(into);
@@ -180,12 +183,16 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     const { agent, rootPath, requirements, diskLimitBytes } = this.#parts;
     options.onProgress?.({ phase: "saving files" });
     await this.#stillness.freeze();
+    const stillMs = performance.now();
     try {
       const path = join(into, FILES_MEMBER);
       await saveFilesystem(agent.rootFiles, rootPath, path, diskLimitBytes);
       const { root_filesystem } = requirements;
       const members = [await member(FILES_MEMBER, path)];
-      if (options.leaveRunning) await this.#stillness.release();
+      if (options.leaveRunning) {
+        await this.#stillness.release();
+        options.onStill?.(performance.now() - stillMs);
+      }
       return { kind: "workspace-tar", members, requirements: { root_filesystem } };
     } catch (error) {
       await this.#stillness.release().catch(() => {});

@@ -32,6 +32,7 @@ export class Operation {
   #progress: Progress | undefined;
   #endedAtMs: number | undefined;
   #elapsedMs: number | undefined;
+  #pausedMs: number | undefined;
   #error: OperationRecordBody["error"] = null;
   #result: unknown = null;
 
@@ -68,6 +69,11 @@ export class Operation {
     this.#progress = undefined;
     this.#phase = null;
     this.#onChange(this, "progress");
+  }
+
+  /** What runs inside has stood still for that long, or for that long once more. */
+  paused(ms: number): void {
+    this.#pausedMs = Math.round(((this.#pausedMs ?? 0) + ms) * 10) / 10;
   }
 
   readonly onProgress = (progress: Progress): void => {
@@ -110,6 +116,7 @@ export class Operation {
       started_at: new Date(this.#startedAtMs).toISOString(),
       ended_at: this.#endedAtMs === undefined ? null : new Date(this.#endedAtMs).toISOString(),
       elapsed_ms: this.#elapsedMs ?? this.#stopwatch.elapsedMs,
+      paused_ms: this.#pausedMs ?? null,
       error: this.#error,
       result: null,
     };

@@ -50,8 +50,8 @@ export function sandboxesHandlers(manager: SandboxManager): SandboxHandlers {
       const sandbox = await manager.resume({ sandboxId: params.id, checkpoint: body?.checkpoint, epoch }, options);
       return manager.describe(sandbox);
     },
-    handoffSandbox: ({ params, body, epoch, caller }) =>
-      manager.handOver({ sandboxId: params.id, to: body.to, epoch, authorization: caller.authorization }),
+    handoffSandbox: ({ params, body, epoch, caller, options: { operation } }) =>
+      manager.handOver({ sandboxId: params.id, to: body.to, epoch, authorization: caller.authorization, operation }),
     extendTtl: ({ params, body, epoch }) => manager.amend(params.id, epoch, { ttl: body.duration }),
     expireSandboxes: async ({ query }) => {
       const applied = query.apply === true;
