@@ -16,7 +16,8 @@ export function freezeSandboxes(context: ManagerContext, sandboxIds: readonly st
     if (sandbox?.state !== "running") continue;
     if (!context.frozen.has(sandbox)) {
       context.frozen.set(sandbox, { sinceMs: context.nowMs });
-      context.events.append({ type: "sandbox.frozen", sandboxId, data: { reason: "lease_not_renewed" } });
+      const message = context.options.durable?.ownership.frost ?? null;
+      context.events.append({ type: "sandbox.frozen", sandboxId, data: { reason: "lease_not_renewed", message } });
     }
     context.behind("freeze of a sandbox", freeze(sandbox));
   }

@@ -170,23 +170,30 @@ test("a console that is not built says what to run, one that is turned off is no
   expect(JSON.parse(off.body.toString())).toMatchObject({ error: { code: "not_found" } });
 });
 
-test("bytes of a sandbox are saved by a browser and never rendered", async () => {
-  const server = await start();
-  const { id } = await server.create();
-  const url = `${server.httpUrl}/v1/sandboxes/${id}`;
-  const path = encodeURIComponent(`/tmp/"';\r\nset-cookie: a=b ü.html`);
-  await fetch(`${url}/files?path=${path}`, {
-    method: "PUT",
-    headers: { "content-type": "application/octet-stream" },
-    body: "<script>alert(1)</script>",
-  });
-  for (const address of [`${url}/files?path=${path}`, `${url}/tree?path=/tmp`]) {
-    const { status, headers } = await fetch(address);
-    expect(status).toBe(200);
-    expect(headers.get("content-security-policy")).toContain("sandbox");
-    expect(headers.get("x-content-type-options")).toBe("nosniff");
-    expect(headers.get("content-disposition")).toMatch(/^attachment; filename\*=UTF-8''[A-Za-z0-9%._~-]+$/);
-    expect(headers.get("set-cookie")).toBeNull();
-  }
-  expect((await fetch(`${url}/process-table`)).headers.get("x-content-type-options")).toBe("nosniff");
-});
+test.each(["here", "through another server"])(
+  "bytes of a sandbox are never rendered by a browser, %s",
+  async (where) => {
+    const server = await startTestServer();
+    const { id } = await server.create({ enable_checkpoint: true });
+    const asked = where === "here" ? server : await startTestServer({ store: server.storeFolder ?? null });
+    const url = `${asked.httpUrl}/v1/sandboxes/${id}`;
+    const relay = { "sandboxer-relay": "allow" };
+    const path = encodeURIComponent(`/tmp/"';\r\nset-cookie: a=b ü.html`);
+    await fetch(`${url}/files?path=${path}`, {
+      method: "PUT",
+      headers: { "content-type": "application/octet-stream", ...relay },
+      body: "<script>alert(1)</script>",
+    });
+    for (const address of [`${url}/files?path=${path}`, `${url}/tree?path=/tmp`]) {
+      const { status, headers } = await fetch(address, { headers: relay });
+      expect(status).toBe(200);
+      expect(headers.get("content-security-policy")).toContain("sandbox");
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+      expect(headers.get("content-disposition")).toMatch(/^attachment; filename\*=UTF-8''[A-Za-z0-9%._~-]+$/);
+      expect(headers.get("set-cookie")).toBeNull();
+    }
+    expect((await fetch(`${url}/process-table`, { headers: relay })).headers.get("x-content-type-options")).toBe(
+      "nosniff",
+    );
+  },
+);

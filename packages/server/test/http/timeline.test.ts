@@ -121,7 +121,9 @@ test("a freeze and its thaw are told once each, with the reason and the time", a
   const { id } = await new HttpClient(server).create();
   store.away = true;
   await vi.waitFor(async () => expect(await told(server, id, "sandbox.frozen")).toHaveLength(1), { timeout: 15_000 });
-  expect(await told(server, id, "sandbox.frozen")).toMatchObject([{ reason: "lease_not_renewed" }]);
+  expect(await told(server, id, "sandbox.frozen")).toMatchObject([
+    { reason: "lease_not_renewed", message: expect.stringContaining("store") as string },
+  ]);
   store.away = false;
   await vi.waitFor(async () => expect(await told(server, id, "sandbox.thawed")).toHaveLength(1), { timeout: 15_000 });
   const [thawed] = await told(server, id, "sandbox.thawed");
