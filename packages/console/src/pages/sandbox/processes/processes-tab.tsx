@@ -1,6 +1,67 @@
+import { Sandbox } from "@sandboxer/client";
 import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { query, setQuery } from "../../../router.tsx";
+import { client } from "../../../session.ts";
+import { Button } from "../../../ui/button.tsx";
+import { ErrorBox } from "../../../ui/error-box.tsx";
 import type { SandboxTabProperties } from "../tabs.tsx";
+import { ProcessDetail } from "./process-detail.tsx";
+import { ProcessList } from "./process-list.tsx";
+import { ProcessTable } from "./process-table.tsx";
+import { usePolled } from "./use-polled.ts";
+import "./processes.css";
+
+const EVERY_MS = 1_500;
 
 export function ProcessesTab({ record }: SandboxTabProperties): JSX.Element {
-  return <p>{record.id}</p>;
+  const inside = query.value.get("view") === "inside";
+  return (
+    <div class="processes">
+      <div class="row" role="group" aria-label="Which processes">
+        <Button pressed={!inside} onClick={() => setQuery({ view: undefined })}>
+          Started over HTTP
+        </Button>
+        <Button pressed={inside} onClick={() => setQuery({ view: "inside", process: undefined })}>
+          Everything inside
+        </Button>
+      </div>
+      {inside ? <ProcessTable sandboxId={record.id} /> : <StartedProcesses sandboxId={record.id} />}
+    </div>
+  );
+}
+
+function StartedProcesses({ sandboxId }: { readonly sandboxId: string }): JSX.Element {
+  const sandbox = useMemo(() => Sandbox.attach(sandboxId, { client, autoResume: false }), [sandboxId]);
+  const { value, error, again } = usePolled(sandboxId, EVERY_MS, async (signal) =>
+    (await sandbox).processes({ signal }),
+  );
+  const chosen = query.value.get("process");
+  const selected = value?.find(({ id }) => id === chosen);
+  return (
+    <>
+      {error === undefined ? null : <ErrorBox error={error} />}
+      {value === undefined ? <p class="page-note">Asking for the processes …</p> : null}
+      {value === undefined ? null : (
+        <ProcessList
+          sandboxId={sandboxId}
+          processes={value}
+          selected={selected?.id}
+          onSelect={(id) => setQuery({ process: id })}
+        />
+      )}
+      {selected === undefined ? null : (
+        <ProcessDetail
+          key={selected.id}
+          sandboxId={sandboxId}
+          process={selected}
+          onChanged={again}
+          onClose={() => setQuery({ process: undefined, offset: undefined })}
+        />
+      )}
+      {value !== undefined && chosen !== null && selected === undefined ? (
+        <p class="hint">The process of this address is not there any more.</p>
+      ) : null}
+    </>
+  );
 }

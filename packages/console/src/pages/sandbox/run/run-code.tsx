@@ -1,6 +1,100 @@
+import { Sandbox, type Language } from "@sandboxer/client";
 import type { JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { processSpellings } from "../../../actions/process-actions.ts";
+import { client, may } from "../../../session.ts";
+import { Button } from "../../../ui/button.tsx";
+import { CopyAs } from "../../../ui/copy-as.tsx";
+import { tellError } from "../../../ui/toasts.tsx";
 import type { SandboxTabProperties } from "../tabs.tsx";
+import { CodeEditor } from "./code-editor.tsx";
+import { RunHistory } from "./run-history.ts";
+import { RunResult } from "./run-result.tsx";
+import "./run.css";
+
+const EXAMPLES: Readonly<Record<Language, string>> = {
+  python: "import platform\nprint('hello from', platform.system())",
+  bash: "echo hello from $(uname)",
+  javascript: "console.log('hello from', process.platform)",
+};
+const LANGUAGES = Object.keys(EXAMPLES) as Language[];
 
 export function RunCode({ record }: SandboxTabProperties): JSX.Element {
-  return <p>{record.id}</p>;
+  const history = useMemo(() => new RunHistory(), [record.id]);
+  const [language, setLanguage] = useState<Language>("python");
+  const [code, setCode] = useState(EXAMPLES.python);
+  const running = history.runs.value.some(({ state }) => state === "running");
+  const ready = !running && code.trim() !== "" && record.state === "running";
+
+  const run = async (): Promise<void> => {
+    if (!ready) return;
+    try {
+      const sandbox = await Sandbox.attach(record.id, { client, autoResume: false });
+      await history.run(sandbox, language, code);
+    } catch (thrown) {
+      tellError("The code was not run", thrown);
+    }
+  };
+  const choose = (chosen: Language): void => {
+    if (code === EXAMPLES[language]) setCode(EXAMPLES[chosen]);
+    setLanguage(chosen);
+  };
+  if (!may("use")) return <p class="card">Your key may only look: running code needs the scope “use”.</p>;
+  return (
+    <div class="run-code">
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run();
+        }}
+      >
+        <div class="row">
+          <label for="run-language">Language</label>
+          <select
+            id="run-language"
+            value={language}
+            onChange={(event) => choose(event.currentTarget.value as Language)}
+          >
+            {LANGUAGES.map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+          <span class="hint">Ctrl-Enter runs it; Escape, then Tab leaves the editor.</span>
+        </div>
+        <CodeEditor label={`Code in ${language}`} value={code} onChange={setCode} onRun={() => void run()} />
+        <div class="row">
+          <Button type="submit" kind="primary" busy={running} disabled={!ready}>
+            Run
+          </Button>
+          {running ? (
+            <Button
+              kind="danger"
+              onClick={() => void history.stop().catch((thrown: unknown) => tellError("It was not stopped", thrown))}
+            >
+              Stop
+            </Button>
+          ) : null}
+          <CopyAs what="Run code" spellings={() => processSpellings.run(record.id, language, code)} />
+        </div>
+      </form>
+      <section class="stack" aria-label="Runs">
+        {history.runs.value.length === 0 ? (
+          <p class="hint">What you run appears here, newest first. It stays until the page is closed.</p>
+        ) : null}
+        {history.runs.value.map((each) => (
+          <RunResult
+            key={each.number}
+            run={each}
+            onEdit={() => {
+              setLanguage(each.language);
+              setCode(each.code);
+            }}
+          />
+        ))}
+      </section>
+    </div>
+  );
 }

@@ -1,0 +1,59 @@
+import { spell } from "./sandbox-actions.ts";
+import { literal, type Spellings } from "./spellings.ts";
+
+const onProcess = (process: string, ...lines: readonly string[]): readonly string[] => [
+  `const process = await sandbox.process(${literal(process)});`,
+  ...lines,
+];
+
+const pathOf = (process: string, rest: string): string => `/processes/${encodeURIComponent(process)}${rest}`;
+
+/** What can be done to a process of a sandbox, as it is written elsewhere. */
+export const processSpellings = {
+  /** curl speaks no WebSocket that types: it reads. */
+  attach: (id: string, process: string): Spellings =>
+    spell(
+      ["attach", id, process],
+      onProcess(process, "for await (const { data } of process.chunks()) console.log(data);"),
+      id,
+      { method: "GET", path: pathOf(process, "/output?follow=true&offset=0") },
+    ),
+  output: (id: string, process: string, offset: number): Spellings =>
+    spell(
+      ["logs", "-f", id, process, "--from", String(offset)],
+      [
+        `const process = await sandbox.process(${literal(process)}, { offset: ${offset} });`,
+        "for await (const line of process.lines()) console.log(line);",
+      ],
+      id,
+      { method: "GET", path: pathOf(process, `/output?offset=${offset}`) },
+    ),
+  signal: (id: string, process: string, signal: string): Spellings =>
+    spell(
+      ["kill", id, process, "--signal", signal],
+      onProcess(process, `await process.kill(${literal(signal)});`),
+      id,
+      {
+        method: "POST",
+        path: pathOf(process, "/signal"),
+        body: { signal },
+      },
+    ),
+  remove: (id: string, process: string): Spellings =>
+    spell(
+      ["kill", id, process, "--signal", "SIGKILL", "--release"],
+      onProcess(process, "await process.release();"),
+      id,
+      { method: "DELETE", path: pathOf(process, "") },
+    ),
+  run: (id: string, language: string, code: string): Spellings =>
+    spell(
+      ["exec", id, "--language", language, "--code", code],
+      [
+        `const { stdout, stderr, exitCode } = await sandbox.exec({ language: ${literal(language)}, code: ${literal(code)} });`,
+        "console.log(exitCode, stdout, stderr);",
+      ],
+      id,
+      { method: "POST", path: "/exec", body: { language, code } },
+    ),
+};

@@ -1,0 +1,53 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { Button } from "../../../ui/button.tsx";
+import { tell, tellError } from "../../../ui/toasts.tsx";
+import { writeStdin } from "./process-calls.ts";
+
+export function ProcessStdin(properties: { readonly sandboxId: string; readonly processId: string }): JSX.Element {
+  const { sandboxId, processId } = properties;
+  const [text, setText] = useState("");
+  const [newline, setNewline] = useState(true);
+  const [busy, setBusy] = useState(false);
+  const send = async (data: string, close: boolean): Promise<void> => {
+    setBusy(true);
+    try {
+      await writeStdin(sandboxId, processId, data, close);
+      setText("");
+      if (close) tell("Its input has ended.");
+    } catch (thrown) {
+      tellError("It was not sent", thrown);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form
+      class="row"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send(newline ? `${text}\n` : text, false);
+      }}
+    >
+      <label for="process-stdin">Input</label>
+      <input
+        id="process-stdin"
+        class="process-stdin mono"
+        autoComplete="off"
+        spellcheck={false}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+      <label class="process-follow">
+        <input type="checkbox" checked={newline} onChange={(event) => setNewline(event.currentTarget.checked)} /> with a
+        line end
+      </label>
+      <Button type="submit" busy={busy}>
+        Send
+      </Button>
+      <Button busy={busy} onClick={() => void send("", true)} title="Closes its stdin">
+        End of input
+      </Button>
+    </form>
+  );
+}

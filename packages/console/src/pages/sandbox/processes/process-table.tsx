@@ -1,0 +1,60 @@
+import { Sandbox } from "@sandboxer/client";
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { formatBytes } from "../../../format/bytes.ts";
+import { formatMilliseconds } from "../../../format/duration.ts";
+import { client } from "../../../session.ts";
+import { ErrorBox } from "../../../ui/error-box.tsx";
+import { usePolled } from "./use-polled.ts";
+
+const EVERY_MS = 2_000;
+/** A sandbox may hold thousands; the page shows the first. */
+const SHOWN = 500;
+
+/** Everything that runs inside, whoever started it. */
+export function ProcessTable({ sandboxId }: { readonly sandboxId: string }): JSX.Element {
+  const sandbox = useMemo(() => Sandbox.attach(sandboxId, { client, autoResume: false }), [sandboxId]);
+  const { value, error } = usePolled(sandboxId, EVERY_MS, async (signal) => (await sandbox).processTable({ signal }));
+  if (value === undefined) {
+    return error === undefined ? <p class="page-note">Asking for the processes …</p> : <ErrorBox error={error} />;
+  }
+  return (
+    <>
+      {error === undefined ? null : <ErrorBox error={error} />}
+      {value.length > SHOWN ? (
+        <p class="hint">
+          The first {SHOWN} of {value.length}.
+        </p>
+      ) : null}
+      <div class="process-scroll" tabIndex={0} role="region" aria-label="Everything that runs inside">
+        <table class="process-table">
+          <caption class="visually-hidden">Everything that runs inside</caption>
+          <thead>
+            <tr>
+              <th scope="col">PID</th>
+              <th scope="col">Parent</th>
+              <th scope="col">User</th>
+              <th scope="col">State</th>
+              <th scope="col">Memory</th>
+              <th scope="col">CPU</th>
+              <th scope="col">Command</th>
+            </tr>
+          </thead>
+          <tbody>
+            {value.slice(0, SHOWN).map(({ pid, parentPid, uid, state, residentBytes, cpuMs, command }) => (
+              <tr key={pid}>
+                <td class="mono">{pid}</td>
+                <td class="mono">{parentPid}</td>
+                <td class="mono">{uid}</td>
+                <td>{state}</td>
+                <td>{formatBytes(residentBytes)}</td>
+                <td>{formatMilliseconds(cpuMs)}</td>
+                <td class="process-command mono">{command}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}

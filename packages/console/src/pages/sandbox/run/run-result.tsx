@@ -1,0 +1,53 @@
+import type { JSX } from "preact";
+import { formatMilliseconds } from "../../../format/duration.ts";
+import { Button } from "../../../ui/button.tsx";
+import { copyText } from "../../../ui/copy-text.ts";
+import { ErrorBox } from "../../../ui/error-box.tsx";
+import { OutputView } from "../output-view.tsx";
+import type { RunRecord } from "./run-history.ts";
+
+export function RunResult({ run, onEdit }: { readonly run: RunRecord; readonly onEdit: () => void }): JSX.Element {
+  const { number, language, code, output, error } = run;
+  const ended = outcome(run);
+  return (
+    <article class="card run-result" aria-label={`Run ${number}`}>
+      <header class="row">
+        <strong>#{number}</strong>
+        <span>{language}</span>
+        <span role="status" class={`chip chip-${ended.chip}`}>
+          {ended.text}
+        </span>
+        {run.elapsedMs === undefined ? null : <span class="hint">{formatMilliseconds(run.elapsedMs)}</span>}
+        <span class="run-tools">
+          <Button kind="quiet" onClick={onEdit} title="Put this code into the editor">
+            Edit again
+          </Button>
+          <Button kind="quiet" onClick={() => void copyText(output.map(({ text }) => text).join(""), "the output")}>
+            Copy output
+          </Button>
+        </span>
+      </header>
+      <details>
+        <summary>{firstLine(code)}</summary>
+        <pre class="run-source">{code}</pre>
+      </details>
+      {error === undefined ? null : <ErrorBox error={error} />}
+      {output.length === 0 && run.state === "done" ? <p class="hint">It wrote nothing.</p> : null}
+      {output.length === 0 ? null : (
+        <OutputView label={`Output of run ${number}`} parts={output} droppedBytes={run.droppedBytes} />
+      )}
+    </article>
+  );
+}
+
+function outcome({ state, exit }: RunRecord): { readonly text: string; readonly chip: string } {
+  if (state === "running") return { text: "running", chip: "saving" };
+  if (state === "failed" || exit === undefined) return { text: "not run to its end", chip: "failed" };
+  if (exit.signal !== null) return { text: `ended by ${exit.signal}`, chip: "failed" };
+  return { text: `exit code ${exit.exitCode}`, chip: exit.exitCode === 0 ? "running" : "failed" };
+}
+
+function firstLine(code: string): string {
+  const line = code.trim().split("\n", 1)[0] ?? "";
+  return line.length > 80 ? `${line.slice(0, 80)}…` : line;
+}

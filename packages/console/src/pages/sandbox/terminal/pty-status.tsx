@@ -1,0 +1,63 @@
+import type { JSX } from "preact";
+import { Button } from "../../../ui/button.tsx";
+import { moves } from "../moves.ts";
+import { movingText } from "../move-banner.tsx";
+import type { PtySession, PtyState } from "./pty-session.ts";
+
+/** What the connection of a terminal does, when it is not simply there. */
+export function PtyStatus({
+  session,
+  sandboxId,
+}: {
+  readonly session: PtySession;
+  readonly sandboxId: string;
+}): JSX.Element {
+  const said = say(session.state.value, sandboxId);
+  return (
+    <div role="status" aria-live="polite">
+      {said === undefined ? null : (
+        <p class={`banner banner-${said.kind}`}>
+          <span>{said.text}</span>
+          {said.retry === undefined ? null : <Button onClick={() => session.retry()}>{said.retry}</Button>}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface Said {
+  readonly kind: "info" | "warn" | "danger";
+  readonly text: string;
+  readonly retry?: string;
+}
+
+function say(state: PtyState, sandboxId: string): Said | undefined {
+  const move = moves.value.get(sandboxId);
+  switch (state.is) {
+    case "attached":
+      return undefined;
+    case "connecting":
+      return { kind: "info", text: "Connecting …" };
+    case "moving":
+      return {
+        kind: "info",
+        text: `${move === undefined ? "It is being saved or moved …" : movingText(move.to)} What you type is kept until it is back.`,
+      };
+    case "asleep":
+      return move === undefined
+        ? { kind: "info", text: "The sandbox sleeps. The terminal goes on when it is woken." }
+        : { kind: "info", text: movingText(move.to) };
+    case "lost":
+      return { kind: "warn", text: "The connection is lost. Reconnecting …" };
+    case "elsewhere":
+      return { kind: "warn", text: "This terminal was opened in another place.", retry: "Use it here" };
+    case "gone":
+      return { kind: "warn", text: "This terminal is not there any more." };
+    case "failed":
+      return { kind: "danger", text: `${state.error.message} ${state.error.hint}`, retry: "Try again" };
+    case "ended": {
+      const { exitCode, signal } = state.exit;
+      return { kind: "info", text: `Ended ${signal === null ? `with exit code ${exitCode}` : `by ${signal}`}.` };
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import { effect, signal, type Signal } from "@preact/signals";
+
+/** Kept by the browser, for all sandboxes. */
+export const fontSize = kept("sandboxer.terminal.font-size", 13, (value) => clampFontSize(Number(value)));
+export const screenReader = kept("sandboxer.terminal.screen-reader", false, (value) => value === true);
+/** What people call their terminals, by the id of the process. */
+export const terminalNames = kept<Readonly<Record<string, string>>>("sandboxer.terminal.names", {}, texts);
+/** The terminals that go on without this window looking. */
+export const leftTerminals = kept<Readonly<Record<string, string>>>("sandboxer.terminal.left", {}, texts);
+
+/** Older names are forgotten. */
+const MAX_NAMES = 200;
+
+export function nameTerminal(id: string, name: string): void {
+  const { [id]: _, ...others } = terminalNames.peek();
+  terminalNames.value = Object.fromEntries([...Object.entries(others).slice(1 - MAX_NAMES), [id, name.slice(0, 60)]]);
+}
+
+export function clampFontSize(pixels: number): number {
+  return Number.isFinite(pixels) ? Math.min(28, Math.max(8, Math.round(pixels))) : 13;
+}
+
+function texts(value: unknown): Readonly<Record<string, string>> {
+  if (typeof value !== "object" || value === null) return {};
+  return Object.fromEntries(
+    Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
+}
+
+function kept<Value>(key: string, initial: Value, parse: (value: unknown) => Value): Signal<Value> {
+  const setting = signal(initial);
+  try {
+    const stored = localStorage.getItem(key);
+    if (stored !== null) setting.value = parse(JSON.parse(stored));
+  } catch {
+    // A browser that keeps nothing, or something else: as at first.
+  }
+  effect(() => {
+    const text = JSON.stringify(setting.value);
+    try {
+      localStorage.setItem(key, text);
+    } catch {
+      // It holds for as long as the page does.
+    }
+  });
+  return setting;
+}

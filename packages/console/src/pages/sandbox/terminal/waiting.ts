@@ -1,0 +1,37 @@
+import { effect } from "@preact/signals";
+import { refreshSandbox, sandboxes } from "../../../live/sandboxes.ts";
+
+/** Where it will run is told by no event of this server, so it is looked at: often at first, a move is quick. */
+const LOOK_MS = 400;
+const LOOK_SELDOM_MS = 3_000;
+const OFTEN = 40;
+
+export function pauseMs(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    const over = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    if (signal.aborted) over();
+    else signal.addEventListener("abort", over, { once: true });
+  });
+}
+
+/** Resolves when the sandbox runs, wherever, or the signal aborts. */
+export async function whenRunning(id: string, signal: AbortSignal): Promise<void> {
+  await refreshSandbox(id);
+  for (let looks = 0; !signal.aborted && !runs(id); looks += 1) {
+    const change = new AbortController();
+    const stop = effect(() => {
+      if (runs(id)) change.abort();
+    });
+    await pauseMs(looks < OFTEN ? LOOK_MS : LOOK_SELDOM_MS, AbortSignal.any([signal, change.signal]));
+    stop();
+    if (!runs(id) && document.visibilityState === "visible") await refreshSandbox(id);
+  }
+}
+
+function runs(id: string): boolean {
+  return sandboxes.value.get(id)?.state === "running";
+}

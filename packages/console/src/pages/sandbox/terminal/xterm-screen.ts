@@ -1,0 +1,163 @@
+import type { PtySize } from "@sandboxer/client";
+import { FitAddon } from "@xterm/addon-fit";
+import { Terminal } from "@xterm/xterm";
+import "@xterm/xterm/css/xterm.css";
+import { copyText } from "../../../ui/copy-text.ts";
+import { tell, tellError } from "../../../ui/toasts.tsx";
+import { withNonce } from "./content-policy.ts";
+import type { PtyScreen, PtySession } from "./pty-session.ts";
+import { isReport } from "./terminal-reports.ts";
+import { terminalTheme } from "./terminal-theme.ts";
+
+const RESIZE_SETTLE_MS = 80;
+
+/** A terminal on the page that shows one of a sandbox. */
+export class XtermScreen implements PtyScreen {
+  readonly #session: PtySession;
+  readonly #terminal: Terminal;
+  readonly #fit = new FitAddon();
+  readonly #onLeave: () => void;
+  /** Old output is being taken in. */
+  #replaying = false;
+  #skipToLine = false;
+  #resizing: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(session: PtySession, options: { fontSize: number; screenReader: boolean; onLeave: () => void }) {
+    this.#session = session;
+    this.#onLeave = options.onLeave;
+    this.#terminal = new Terminal({
+      cursorBlink: !matchMedia("(prefers-reduced-motion: reduce)").matches,
+      ...fontOf(options.fontSize),
+      screenReaderMode: options.screenReader,
+      scrollback: 10_000,
+      minimumContrastRatio: 4.5,
+      theme: terminalTheme(),
+      // Where a link leads is chosen by what runs inside: it is said, not followed.
+      linkHandler: { activate: (_event, text) => tell(`The link leads to ${text}`) },
+    });
+    this.#terminal.loadAddon(this.#fit);
+    const encoder = new TextEncoder();
+    this.#terminal.onData((data) => {
+      if (!(this.#replaying && isReport(data))) session.write(encoder.encode(data));
+    });
+    this.#terminal.onBinary((data) => session.write(Uint8Array.from(data, (letter) => letter.charCodeAt(0))));
+    this.#terminal.onResize(({ rows, cols }) => session.resize({ rows, columns: cols }));
+    this.#terminal.attachCustomKeyEventHandler((event) => this.#key(event));
+  }
+
+  open(element: HTMLElement): void {
+    withNonce(() => this.#terminal.open(element));
+    this.fit();
+  }
+
+  async show(data: Uint8Array, seenBefore: boolean): Promise<void> {
+    this.#replaying = seenBefore;
+    const whole = this.#skipToLine ? afterFirstLine(data) : data;
+    this.#skipToLine = false;
+    await new Promise<void>((resolve) => this.#terminal.write(whole, resolve));
+    this.#replaying = false;
+  }
+
+  clear(): void {
+    this.#terminal.reset();
+  }
+
+  skipped(): void {
+    this.#skipToLine = true;
+    this.#terminal.write("\u{1b}[2m… older output is not kept …\u{1b}[0m\r\n");
+  }
+
+  /** As large as its place; the program inside is told. A place that is hidden has no size. */
+  fit(): void {
+    const { element } = this.#terminal;
+    if (element === undefined || element.offsetParent === null) return;
+    this.#fit.fit();
+    const { rows, cols } = this.#terminal;
+    this.#session.resize({ rows, columns: cols });
+  }
+
+  /** After the last of many changes. */
+  fitSoon(): void {
+    clearTimeout(this.#resizing);
+    this.#resizing = setTimeout(() => this.fit(), RESIZE_SETTLE_MS);
+  }
+
+  focus(): void {
+    this.#terminal.focus();
+  }
+
+  set(options: { readonly fontSize: number; readonly screenReader: boolean }): void {
+    this.#terminal.options.fontSize = options.fontSize;
+    this.#terminal.options.screenReaderMode = options.screenReader;
+    this.fit();
+  }
+
+  followTheme(): void {
+    this.#terminal.options.theme = terminalTheme();
+  }
+
+  copy(): void {
+    const text = this.#terminal.getSelection();
+    if (text === "") tell("Nothing is selected in the terminal.");
+    else void copyText(text, "the selection");
+  }
+
+  async paste(): Promise<void> {
+    try {
+      this.#terminal.paste(await navigator.clipboard.readText());
+      this.focus();
+    } catch (thrown) {
+      tellError("The browser did not let the page read the clipboard; Ctrl-Shift-V works without asking", thrown);
+    }
+  }
+
+  dispose(): void {
+    clearTimeout(this.#resizing);
+    this.#terminal.dispose();
+  }
+
+  /** False: not for the program inside. */
+  #key(event: KeyboardEvent): boolean {
+    if (!event.ctrlKey || !event.shiftKey || event.altKey || event.metaKey) return true;
+    // The browser pastes by itself, as text, into what has the focus.
+    if (event.code === "KeyV") return false;
+    if (event.code === "KeyC") {
+      event.preventDefault();
+      if (event.type === "keydown") this.copy();
+      return false;
+    }
+    if (event.key === "ArrowUp") {
+      event.preventDefault();
+      if (event.type === "keydown") this.#onLeave();
+      return false;
+    }
+    return true;
+  }
+}
+
+function fontOf(fontSize: number): { fontFamily: string; fontSize: number } {
+  return { fontFamily: getComputedStyle(document.documentElement).getPropertyValue("--mono"), fontSize };
+}
+
+/** How large a terminal would be there: a program that begins with its true size need not draw twice. */
+export function measureTerminal(container: HTMLElement, fontSize: number): PtySize | undefined {
+  const place = document.createElement("div");
+  place.className = "terminal-place";
+  container.append(place);
+  const terminal = new Terminal(fontOf(fontSize));
+  const fit = new FitAddon();
+  terminal.loadAddon(fit);
+  try {
+    withNonce(() => terminal.open(place));
+    const size = fit.proposeDimensions();
+    return size === undefined ? undefined : { rows: size.rows, columns: size.cols };
+  } finally {
+    terminal.dispose();
+    place.remove();
+  }
+}
+
+/** What is kept may begin in the middle of a line, or of a sequence that means something to terminals. */
+function afterFirstLine(data: Uint8Array): Uint8Array {
+  return data.subarray(data.indexOf(0x0a) + 1);
+}
