@@ -11,11 +11,11 @@ const known = signal<ReadonlyMap<string, Move>>(new Map());
 /** The sandboxes that are on their way to another server. */
 export const moves: ReadonlySignal<ReadonlyMap<string, Move>> = known;
 
-/** Hears of a handoff that begins, and of one that has ended. */
+/** Hears that this server has given one up to another, and that this one has it now. */
 export function noteMove({ type, sandboxId, data }: EventRecord): void {
   if (sandboxId === null) return;
-  if (type === "handoff.started") setMove(sandboxId, { to: text(data["to"]) });
-  if (type === "handoff.done" || type === "handoff.failed") setMove(sandboxId, undefined);
+  if (type === "sandbox.handed_over") setMove(sandboxId, { to: text(data["to"]) });
+  if (type === "sandbox.taken_over") setMove(sandboxId, undefined);
 }
 
 /** One that runs where it was to go has arrived, whoever tells of it. */
