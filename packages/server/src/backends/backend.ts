@@ -352,6 +352,7 @@ export interface SnapshotPayload {
 export type SnapshotKind =
   | "gvisor-checkpoint"
   | "docker-image-tar"
+  | "docker-checkpoint"
   | "workspace-tar"
   | "daytona-snapshot"
   | "stub-metadata"

@@ -46,7 +46,7 @@ export function dockerProvider(config: ServerConfig, defaults: DockerDefaults): 
       selfHosted: true,
       outlivesServer: true,
     },
-    loads: ["docker-image-tar", "workspace-tar"],
+    loads: ["docker-image-tar", "docker-checkpoint", "workspace-tar"],
     keeps: { hardLinks: true, extendedAttributes: true },
     open: async () => {
       await recover(config);

@@ -3,23 +3,26 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { AgentSandbox, DESTROYED, OUT_OF_MEMORY } from "../agent/agent-sandbox.ts";
 import type { SandboxEnd, SandboxHandle, SandboxStats, SnapshotOptions, SnapshotPayload } from "../backend.ts";
+import type { CheckpointShelf } from "./checkpoint-files.ts";
+import { exportCheckpoint, saveContainer } from "./checkpoint-snapshot.ts";
 import type { Container } from "./engine/answers.ts";
-import type { DockerEngine } from "./engine/docker-engine.ts";
 import { commitContainer, exportSnapshot } from "./image-snapshot.ts";
 import { Stillness } from "./stillness.ts";
+import { wakeToEnd } from "./wake-to-end.ts";
 
 const RUNNING: ReadonlySet<Container["State"]["Status"]> = new Set(["running", "paused", "restarting"]);
 /** How long the engine may take to say that a container has ended, after its streams have. */
 const LEAVING_MS = 5_000;
 const STOPPED: SandboxEnd = { reason: "destroyed", message: "The sandbox was stopped; it can be resumed." };
 
-export interface DockerSandboxParts {
+export interface DockerSandboxParts extends CheckpointShelf {
   readonly sandboxId: string;
   readonly containerId: string;
-  readonly engine: DockerEngine;
   readonly agent: AgentClient;
   readonly architecture: string;
-  readonly instanceId: string;
+  readonly engineVersion: string;
+  /** See `checkpoint-trial.ts`. */
+  readonly whyNoMemory: () => string | undefined;
   /** The image that it alone may need: it came out of a snapshot. */
   readonly snapshotImage: string | undefined;
   /** What the agent said last. */
@@ -73,17 +76,45 @@ export class DockerSandbox extends AgentSandbox implements SandboxHandle {
 
   async snapshot(into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
     if (options.mode === "full") {
-      throw new SandboxerError("not_supported", "Docker saves files only, no memory and no processes.", {
+      const why = this.#parts.whyNoMemory();
+      if (why === undefined) return this.saveAll(into, options);
+      const message = `Docker saves files only here, no memory and no processes: ${why}`;
+      throw new SandboxerError("not_supported", message.replace(/\.?$/, "."), {
         hint: "Take a filesystem snapshot, or use the backend gvisor.",
       });
     }
     const { engine, containerId, instanceId, architecture } = this.#parts;
+    return this.#save(
+      options,
+      () => commitContainer(engine, containerId, instanceId),
+      (image) => exportSnapshot(engine, image, into, { ...options, architecture }),
+    );
+  }
+
+  /** Memory, processes and files, whatever is known of this engine. */
+  async saveAll(into: string, options: Omit<SnapshotOptions, "mode">): Promise<SnapshotPayload> {
+    const { engine, containerId, architecture, engineVersion } = this.#parts;
+    const container = await this.#whileAlive(engine.container(containerId));
+    if (container === undefined) throw new SandboxerError("sandbox_failed", "The sandbox's container was removed.");
+    return this.#save(
+      options,
+      () => saveContainer(this.#parts, containerId),
+      (saved) =>
+        exportCheckpoint(this.#parts, container, saved, into, { ...options, architecture, engine: engineVersion }),
+    );
+  }
+
+  /** It stands still while the engine takes its state, and goes on while that is brought here, unless it is to stay so. */
+  async #save<Saved>(
+    options: Omit<SnapshotOptions, "mode">,
+    take: () => Promise<Saved>,
+    bring: (saved: Saved) => Promise<SnapshotPayload>,
+  ): Promise<SnapshotPayload> {
     options.onProgress?.({ phase: "saving" });
     const stay = !options.leaveRunning;
-    const commit = (): Promise<string> => commitContainer(engine, containerId, instanceId);
-    const image = await this.#whileAlive(this.#stillness.during(commit, { stay }));
+    const saved = await this.#whileAlive(this.#stillness.during(take, { stay }));
     try {
-      return await exportSnapshot(engine, image, into, { ...options, architecture });
+      return await bring(saved);
     } catch (error) {
       if (stay) await this.#stillness.release().catch(() => {});
       throw error;
@@ -135,14 +166,23 @@ export class DockerSandbox extends AgentSandbox implements SandboxHandle {
 
   async #stop(): Promise<void> {
     this.#settle(STOPPED);
+    await this.#wakeToEnd();
     await this.#parts.engine.stop(this.#parts.containerId);
   }
 
   async #destroy(): Promise<void> {
     this.#settle(DESTROYED);
     const { engine, containerId, snapshotImage } = this.#parts;
+    await this.#wakeToEnd();
     await engine.removeContainer(containerId);
     if (snapshotImage !== undefined) await engine.removeImage(snapshotImage);
+  }
+
+  async #wakeToEnd(): Promise<void> {
+    if (!this.#stillness.isStill) return;
+    const { engine, containerId } = this.#parts;
+    const container = await engine.container(containerId);
+    if (container !== undefined) await wakeToEnd(engine, container);
   }
 
   async #awaitExit(): Promise<void> {

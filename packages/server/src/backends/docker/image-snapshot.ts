@@ -22,11 +22,16 @@ const ImageRequirements = z.object({
 });
 
 /** A container's files as an image of the engine, until {@link exportSnapshot} has brought it here. */
-export async function commitContainer(engine: DockerEngine, id: string, instanceId: string): Promise<string> {
+export async function commitContainer(
+  engine: DockerEngine,
+  id: string,
+  instanceId: string,
+  { withToken = false } = {},
+): Promise<string> {
   const tag = randomUUID();
-  // The token of the agent that goes on running is nobody else's.
-  const config = { Labels: { [Label.snapshot]: instanceId }, Env: [`${RESYNC_VARIABLE}=`] };
-  await engine.commit(id, REPOSITORY, tag, config);
+  const Labels = { [Label.snapshot]: instanceId };
+  // The token of the agent that goes on running is nobody else's, unless its memory is saved too.
+  await engine.commit(id, REPOSITORY, tag, withToken ? { Labels } : { Labels, Env: [`${RESYNC_VARIABLE}=`] });
   return `${REPOSITORY}:${tag}`;
 }
 

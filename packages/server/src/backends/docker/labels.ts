@@ -9,9 +9,13 @@ export const Label = {
   owner: "sandboxer.owner",
   sandboxId: "sandboxer.sandbox-id",
   idleTtlMs: "sandboxer.idle-ttl-ms",
+  /** How often it came out of a checkpoint. */
+  generation: "sandboxer.generation",
   /** On images that a snapshot was made of: the instance that made it. Containers that come from one have it too. */
   snapshot: "sandboxer.snapshot",
 } as const;
+
+type Known = Pick<AcquireRequest, "sandboxId" | "identity">;
 
 const NAME = /^\/?sandboxer-([A-Za-z0-9_.-]+)-[0-9a-f]{12}$/;
 
@@ -19,18 +23,19 @@ const NAME = /^\/?sandboxer-([A-Za-z0-9_.-]+)-[0-9a-f]{12}$/;
  * Labels of a new container. All are set, because those that are not are taken from its image, which may be the
  * snapshot of another sandbox.
  */
-export function labelsOf({ sandboxId, identity }: AcquireRequest, owner: string): Record<string, string> {
+export function labelsOf({ sandboxId, identity }: Known, owner: string, generation = 0): Record<string, string> {
   return {
     [Label.sandboxId]: sandboxId,
     [Label.owner]: identity?.owner ?? owner,
     [Label.key]: identity?.key ?? "",
     [Label.specHash]: identity?.specHash ?? "",
     [Label.idleTtlMs]: identity === undefined ? "" : String(identity.idleTtlMs),
+    [Label.generation]: String(generation),
   };
 }
 
 /** The labels of the containers that a request may resume. */
-export function labelsToFind({ sandboxId, identity }: AcquireRequest, owner: string): string[] {
+export function labelsToFind({ sandboxId, identity }: Known, owner: string): string[] {
   const found = identity === undefined ? `${Label.sandboxId}=${sandboxId}` : `${Label.key}=${identity.key}`;
   return [`${Label.owner}=${identity?.owner ?? owner}`, found];
 }
@@ -58,4 +63,9 @@ export function stoppedForMs({ State, Created }: Container, nowMs: number): numb
 export function idleTtlMsOf({ Config }: Container): number | undefined {
   const text = Config.Labels[Label.idleTtlMs] ?? "";
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+export function generationOf({ Config }: Pick<Container, "Config">): number {
+  const text = Config.Labels[Label.generation] ?? "";
+  return /^\d{1,9}$/.test(text) ? Number(text) : 0;
 }

@@ -11,20 +11,23 @@ import {
   WORKING_FOLDER,
 } from "../agent/user-space.ts";
 import type { AcquireRequest } from "../backend.ts";
+import { giveCheckpoint, LOADED, type CheckpointShelf } from "./checkpoint-files.ts";
+import type { LoadableCheckpoint } from "./checkpoint-snapshot.ts";
 import { DockerSandbox } from "./docker-sandbox.ts";
 import type { Container } from "./engine/answers.ts";
 import type { Attachment } from "./engine/attachment.ts";
-import type { DockerEngine } from "./engine/docker-engine.ts";
+import { statusOf } from "./engine/engine-errors.ts";
 import { Label } from "./labels.ts";
+import { hostnameOf } from "./sandbox-config.ts";
 
 /** An agent that runs answers within milliseconds. */
 const TAKE_OVER_TIMEOUT_MS = 5_000;
 
-export interface LaunchPad {
-  readonly engine: DockerEngine;
+export interface LaunchPad extends CheckpointShelf {
   readonly agentArchive: Uint8Array;
-  readonly instanceId: string;
   readonly architecture: string;
+  readonly engineVersion: string;
+  readonly whyNoMemory: () => string | undefined;
   readonly heartbeatMs: number;
   /** For the first word of an agent that was started. */
   readonly startTimeoutMs: number;
@@ -64,8 +67,7 @@ export async function joinContainer(
   request: AcquireRequest,
   options: CallOptions,
 ): Promise<DockerSandbox> {
-  const token = variablesOf(container)[RESYNC_VARIABLE];
-  if (token === undefined) throw new SandboxerError("sandbox_failed", "The container was not made to be taken over.");
+  const token = tokenOf(container);
   const attachment = await pad.engine.attach(container.Id, options);
   try {
     const waiting = { timeoutMs: TAKE_OVER_TIMEOUT_MS, signal: options.signal };
@@ -80,6 +82,55 @@ export async function joinContainer(
     attachment.close();
     throw error;
   }
+}
+
+/**
+ * Starts a container that was never started from a checkpoint of another one. Its agent is that of the checkpoint, in the
+ * middle of what it did for a host that is not here: it is taken over like one that runs.
+ */
+export async function loadContainer(
+  pad: LaunchPad,
+  container: Container,
+  request: AcquireRequest,
+  { members, generation, madeBy }: LoadableCheckpoint,
+  options: CallOptions,
+): Promise<DockerSandbox> {
+  const { engine } = pad;
+  const id = container.Id;
+  const token = tokenOf(container);
+  await giveCheckpoint(pad, { id, image: container.Image }, members, options);
+  const attachment = await engine.attach(id, options);
+  try {
+    await engine.startFromCheckpoint(id, LOADED, options).catch((error: unknown) => {
+      throw notLoaded(error, madeBy);
+    });
+    // The engine has read it, and the container may live for long.
+    await engine.removeCheckpoint(id, LOADED);
+    const waiting = { timeoutMs: pad.startTimeoutMs, signal: options.signal };
+    const output = await resync(attachment.input, attachment.output, token, waiting);
+    const { agent, sandbox } = openSandbox(pad, container, request, attachment, output);
+    return await answering(sandbox, () => agent.restored(generation, hostnameOf(request), waiting));
+  } catch (error) {
+    attachment.close();
+    throw error;
+  }
+}
+
+/** Its runtime may be another version or have other flags, which nobody can know before. */
+function notLoaded(error: unknown, madeBy: string): unknown {
+  if (statusOf(error) === undefined || (error as SandboxerError).code === "no_space") return error;
+  const { message, details } = error as SandboxerError;
+  return new SandboxerError("image_incompatible", message, {
+    cause: error,
+    details,
+    hint: `The snapshot was made by ${madeBy}: the same version of both, with the same arguments, loads it.`,
+  });
+}
+
+function tokenOf(container: Container): string {
+  const token = variablesOf(container)[RESYNC_VARIABLE];
+  if (token !== undefined && token !== "") return token;
+  throw new SandboxerError("sandbox_failed", "The container was not made to be taken over.");
 }
 
 /** One that does not come to answer is nobody's: whoever made it decides on the container. */
@@ -114,9 +165,13 @@ function openSandbox(
     sandboxId: container.Config.Labels[Label.sandboxId] ?? request.sandboxId,
     containerId: container.Id,
     engine: pad.engine,
+    instanceId: pad.instanceId,
+    owner: pad.owner,
+    rootFolder: pad.rootFolder,
     agent,
     architecture: pad.architecture,
-    instanceId: pad.instanceId,
+    engineVersion: pad.engineVersion,
+    whyNoMemory: pad.whyNoMemory,
     snapshotImage: Label.snapshot in container.Config.Labels ? container.Image : undefined,
     lastWords: () => attachment.lastWords(),
     onEnded: pad.onEnded,

@@ -1,5 +1,6 @@
 import type { DockerEngine } from "./engine/docker-engine.ts";
 import { forgetDeadInstances, knownInstances } from "../instance-folder.ts";
+import { wakeToEnd } from "./wake-to-end.ts";
 import { holderOf, idleTtlMsOf, Label, stoppedForMs } from "./labels.ts";
 
 export interface RecoveryOptions {
@@ -43,6 +44,7 @@ async function settle(engine: DockerEngine, id: string, instanceId: string): Pro
   // A living process may have taken it over since it was listed.
   if (container === undefined || holderOf(container.Name) !== instanceId) return;
   const { Status } = container.State;
+  if (Status === "paused") await wakeToEnd(engine, container);
   if (Status === "created" || Status === "dead") await engine.removeContainer(id);
   else if (Status !== "exited") await engine.stop(id);
 }

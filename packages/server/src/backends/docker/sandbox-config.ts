@@ -19,7 +19,8 @@ export interface SandboxConfigRequest {
   /** A network of the engine; undefined: none. */
   readonly network: string | undefined;
   readonly runtime: string | undefined;
-  readonly resyncToken: string;
+  /** Undefined: the image has it. */
+  readonly resyncToken: string | undefined;
 }
 
 /** A container whose PID 1 is the agent, with stdin that stays open when nobody is attached. */
@@ -35,8 +36,8 @@ export function sandboxConfig(wanted: SandboxConfigRequest): ContainerConfig {
     Cmd: [],
     User: "0:0",
     WorkingDir: "/",
-    Hostname: `sandbox-${request.sandboxId.slice(0, 8)}`,
-    Env: [`${RESYNC_VARIABLE}=${wanted.resyncToken}`],
+    Hostname: hostnameOf(request),
+    Env: wanted.resyncToken === undefined ? [] : [`${RESYNC_VARIABLE}=${wanted.resyncToken}`],
     Labels: wanted.labels,
     Healthcheck: { Test: ["NONE"] },
     OpenStdin: true,
@@ -71,6 +72,10 @@ export function sandboxConfig(wanted: SandboxConfigRequest): ContainerConfig {
       })),
     },
   };
+}
+
+export function hostnameOf({ sandboxId }: Pick<AcquireRequest, "sandboxId">): string {
+  return `sandbox-${sandboxId.slice(0, 8)}`;
 }
 
 function limit(Name: string, value: number): { Name: string; Soft: number; Hard: number } {

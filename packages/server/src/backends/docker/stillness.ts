@@ -68,6 +68,11 @@ export class Stillness {
     });
   }
 
+  /** Whether a container that is to be ended stands still now. */
+  get isStill(): boolean {
+    return this.#paused;
+  }
+
   async #pause(): Promise<void> {
     if (this.#paused) return;
     await this.#engine.pause(this.#id);

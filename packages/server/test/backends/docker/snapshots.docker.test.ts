@@ -100,11 +100,17 @@ describeDocker("snapshots", (service) => {
     await handle.destroy();
   });
 
-  test("memory is not saved, and asking for it changes nothing", async () => {
+  test("an engine whose checkpoints are off saves no memory, says how to turn them on, and asking changes nothing", async () => {
     const handle = await backend.acquire(newRequest());
     const into = await lab.folder();
     expect(backend.capabilities.snapshot).toBe("filesystem");
-    expect(await errorCode(handle.snapshot(into, { mode: "full", leaveRunning: false }))).toBe("not_supported");
+    await expect(handle.snapshot(into, { mode: "full", leaveRunning: false })).rejects.toMatchObject({
+      code: "not_supported",
+      message: expect.stringContaining('"experimental": true in its daemon.json'),
+    });
+    expect((await backend.probe()).details?.["full_snapshots"]).toMatch(
+      /^no: the engine's checkpoints are experimental/,
+    );
     expect(await readdir(into)).toEqual([]);
     await handle.ping();
     await handle.destroy();

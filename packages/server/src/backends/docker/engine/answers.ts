@@ -11,8 +11,17 @@ const labels = z
   .nullish()
   .transform((value) => value ?? {});
 
+const mounts = z
+  .array(z.object({ Target: z.string(), ReadOnly: z.boolean().default(false) }))
+  .nullish()
+  .transform((value) => value ?? []);
+
 export const EngineInfo = z.object({
   ServerVersion: z.string(),
+  /** Of the engine's machine. */
+  KernelVersion: z.string().default(""),
+  /** Where it keeps everything, on its machine. */
+  DockerRootDir: z.string().default(""),
   OSType: z.string(),
   Architecture: z.string(),
   Driver: z.string(),
@@ -45,6 +54,7 @@ export const Container = z.object({
   Image: z.string(),
   State: ContainerState,
   Config: z.object({ Env: strings, Labels: labels }),
+  HostConfig: z.object({ Runtime: z.string().default(""), NetworkMode: z.string(), Mounts: mounts }),
   SizeRw: z
     .number()
     .nullish()

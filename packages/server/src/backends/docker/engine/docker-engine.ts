@@ -25,6 +25,8 @@ const API_VERSION = "1.45";
 const SLOW_MS = 30 * 60_000;
 const PROBE_MS = 10_000;
 
+type ImageConfig = Pick<ContainerConfig, "Labels"> & Partial<Pick<ContainerConfig, "Env">>;
+
 interface Signalled {
   readonly signal?: AbortSignal | undefined;
 }
@@ -61,8 +63,13 @@ export class DockerEngine {
   }
 
   /** Unpacks a tar archive into a folder of a container, running or not. */
-  async putArchive(id: string, folder: string, archive: Uint8Array, { signal }: Signalled = {}): Promise<void> {
-    const upload = { type: "application/x-tar", content: archive };
+  async putArchive(
+    id: string,
+    folder: string,
+    content: Uint8Array | Readable,
+    { signal }: Signalled = {},
+  ): Promise<void> {
+    const upload = { type: "application/x-tar", content };
     const path = `/containers/${id}/archive`;
     await this.#do({
       what: "put files into a container",
@@ -71,7 +78,14 @@ export class DockerEngine {
       query: { path: folder },
       upload,
       signal,
+      timeoutMs: SLOW_MS,
     });
+  }
+
+  /** A folder of a container, running or not, as a tar archive whose names begin with the folder's own. */
+  getArchive(id: string, folder: string, { signal }: Signalled = {}): Promise<IncomingMessage> {
+    const call: EngineCall = { what: "get files out of a container", method: "GET", path: `/containers/${id}/archive` };
+    return this.#stream({ ...call, query: { path: folder }, signal, timeoutMs: SLOW_MS });
   }
 
   /** Whether the engine sees this file in the container's filesystem. */
@@ -91,6 +105,24 @@ export class DockerEngine {
     await this.#container(id, "start", { what: "start a container", accepted: [304], signal });
   }
 
+  /** Goes on with what {@link createCheckpoint} kept; the files of the checkpoint are in the container's folder. */
+  async startFromCheckpoint(id: string, checkpoint: string, { signal }: Signalled = {}): Promise<void> {
+    const what = "start a container from its checkpoint";
+    await this.#container(id, "start", { what, query: { checkpoint }, signal, timeoutMs: SLOW_MS });
+  }
+
+  /** Keeps memory and processes, not files, in the engine's folder of the container, which runs on. */
+  async createCheckpoint(id: string, checkpoint: string): Promise<void> {
+    const json = { CheckpointID: checkpoint, Exit: false };
+    await this.#container(id, "checkpoints", { what: "save a container's memory", json, timeoutMs: SLOW_MS });
+  }
+
+  /** One that is gone is no error. */
+  async removeCheckpoint(id: string, checkpoint: string): Promise<void> {
+    const path = `/containers/${id}/checkpoints/${checkpoint}`;
+    await this.#do({ what: "remove a checkpoint", method: "DELETE", path, accepted: [404] });
+  }
+
   /** Kills it at once; the container stays. */
   async stop(id: string): Promise<void> {
     await this.#container(id, "stop", {
@@ -106,6 +138,13 @@ export class DockerEngine {
 
   async unpause(id: string): Promise<void> {
     await this.#container(id, "unpause", { what: "resume a container" });
+  }
+
+  /** Cuts a container off from its network, at once. */
+  async disconnect(id: string, network: string): Promise<void> {
+    const path = `/networks/${encodeURIComponent(network)}/disconnect`;
+    const json = { Container: id, Force: true };
+    await this.#do({ what: "take a container off its network", method: "POST", path, json });
   }
 
   async rename(id: string, name: string): Promise<void> {
@@ -153,7 +192,7 @@ export class DockerEngine {
   }
 
   /** Makes an image of a container's files. */
-  async commit(id: string, repo: string, tag: string, config: Pick<ContainerConfig, "Labels" | "Env">): Promise<void> {
+  async commit(id: string, repo: string, tag: string, config: ImageConfig): Promise<void> {
     const query = { container: id, repo, tag, pause: false };
     const call: EngineCall = { what: "save a container", method: "POST", path: "/commit", query, json: config };
     await this.#json({ ...call, timeoutMs: SLOW_MS }, Committed);
@@ -189,10 +228,15 @@ export class DockerEngine {
     await this.#progress({ ...call, signal, timeoutMs: SLOW_MS });
   }
 
-  /** Makes an image of a tar archive with a root filesystem. */
-  async importImage(repo: string, tag: string, archive: Readable, { signal }: Signalled = {}): Promise<void> {
+  /** Makes an image of a tar archive with a root filesystem. `changes`: a line of a Dockerfile. */
+  async importImage(
+    repo: string,
+    tag: string,
+    archive: Readable | Uint8Array,
+    { signal, changes }: Signalled & { readonly changes?: string } = {},
+  ): Promise<void> {
     const upload = { type: "application/x-tar", content: archive };
-    const query = { fromSrc: "-", repo, tag };
+    const query = { fromSrc: "-", repo, tag, changes };
     const call: EngineCall = { what: "import an image", method: "POST", path: "/images/create", query, upload };
     await this.#progress({ ...call, signal, timeoutMs: SLOW_MS });
   }

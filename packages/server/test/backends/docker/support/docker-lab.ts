@@ -15,13 +15,14 @@ const execFileAsync = promisify(execFile);
 
 /** One installation for the tests of a file: its folder, its backends, and a look at the engine from outside. */
 export class DockerLab {
-  readonly service: DockerService;
+  readonly #service: () => DockerService;
   readonly #backends: SandboxBackend[] = [];
   readonly #folders: string[] = [];
   #directory = "";
 
-  constructor(service: DockerService) {
-    this.service = service;
+  /** A function where the engine is started later. */
+  constructor(service: DockerService | (() => DockerService)) {
+    this.#service = typeof service === "function" ? service : () => service;
     beforeAll(async () => {
       this.#directory = await this.folder();
     });
@@ -31,6 +32,10 @@ export class DockerLab {
       if (left.length > 0) await this.docker("rm", "-f", "-v", ...left);
       for (const folder of this.#folders) await rm(folder, { recursive: true, force: true });
     });
+  }
+
+  get service(): DockerService {
+    return this.#service();
   }
 
   /** Of the installation. */

@@ -33,25 +33,36 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     project.provide("docker", { missing });
     return async () => {};
   }
+  const { service, stop } = await startDockerService();
+  project.provide("docker", service);
+  return stop;
+}
+
+/** `experimental`: an engine that may save memory. */
+export async function startDockerService({ experimental = false } = {}): Promise<{
+  readonly service: DockerService;
+  readonly stop: () => Promise<void>;
+}> {
   const folder = await mkdtemp(join(tmpdir(), "sbx-dockerd-"));
   const runsc = process.env["SANDBOXER_TEST_RUNSC"];
   const runtimes = runsc === undefined ? {} : runscRuntimes(runsc);
-  await writeFile(join(folder, "daemon.json"), JSON.stringify({ runtimes }));
+  await writeFile(join(folder, "daemon.json"), JSON.stringify({ runtimes, experimental }));
   const docker = await startDocker([`--config-file=${join(folder, "daemon.json")}`]);
   const network = "sandboxes";
   await docker.docker("network", "create", network);
-  project.provide("docker", {
+  const service = {
     host: docker.host,
     env: docker.env,
     image: await importHostImage(docker),
     network,
     runsc: runsc === undefined ? undefined : { keeping: "runsc-keeping", losing: "runsc-losing" },
     agentPath: BUILT_AGENT,
-  });
-  return async () => {
+  };
+  const stop = async (): Promise<void> => {
     await docker.stop();
     await rm(folder, { recursive: true, force: true });
   };
+  return { service, stop };
 }
 
 function runscRuntimes(path: string): Record<string, unknown> {

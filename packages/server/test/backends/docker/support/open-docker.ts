@@ -1,4 +1,7 @@
 import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { AcquireRequest, SandboxBackend, SandboxIdentity } from "../../../../src/backends/backend.ts";
 import { openDockerBackend, type OpenDocker, type OpenDockerOptions } from "../../../../src/backends/docker/index.ts";
 import { HOST_IMAGE_PATH } from "../../../services/host-image.ts";
@@ -31,6 +34,20 @@ export async function openDocker(
     ...overrides,
   });
   return { ...opened, backend: withPrograms(opened.backend) };
+}
+
+/** One of an installation of its own, for the contract suite. */
+export async function openContractBackend(
+  service: DockerService,
+  overrides: Partial<OpenDockerOptions> = {},
+): Promise<{ readonly backend: SandboxBackend; readonly close: () => Promise<void> }> {
+  const directory = await mkdtemp(join(tmpdir(), "sandboxer-docker-"));
+  const { backend } = await openDocker(service, directory, overrides);
+  const close = async (): Promise<void> => {
+    await backend.close();
+    await rm(directory, { recursive: true, force: true });
+  };
+  return { backend, close };
 }
 
 /** Every request gets this machine's programs, unless it says what it mounts. */

@@ -1,0 +1,113 @@
+import { randomBytes } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
+import { z } from "zod";
+import type { CallOptions } from "../../support/call-options.ts";
+import type { SnapshotMember, SnapshotPayload } from "../backend.ts";
+import { checkpointMembers, MEMBERS, takeCheckpoint, type CheckpointShelf } from "./checkpoint-files.ts";
+import type { Container } from "./engine/answers.ts";
+import { commitContainer, exportSnapshot } from "./image-snapshot.ts";
+import { generationOf } from "./labels.ts";
+
+/** What of a container has to be the same where its memory is loaded. */
+const SharedFacts = z.object({
+  runtime: z.string(),
+  has_network: z.boolean(),
+  /** `TARGET:ro` or `TARGET:rw`, sorted. */
+  mounts: z.array(z.string()),
+});
+type SharedFacts = z.output<typeof SharedFacts>;
+
+const CheckpointRequirements = SharedFacts.extend({
+  generation: z.number().int().nonnegative(),
+  /** For people: the version of the engine that made it. */
+  engine: z.string(),
+});
+
+export interface SavedContainer {
+  readonly checkpoint: string;
+  readonly image: string;
+}
+
+/** Memory and files of a container that stands still, both with the engine, until {@link exportCheckpoint}. */
+export async function saveContainer({ engine, instanceId }: CheckpointShelf, id: string): Promise<SavedContainer> {
+  const checkpoint = randomBytes(8).toString("hex");
+  await engine.createCheckpoint(id, checkpoint);
+  try {
+    return { checkpoint, image: await commitContainer(engine, id, instanceId, { withToken: true }) };
+  } catch (error) {
+    await engine.removeCheckpoint(id, checkpoint).catch(() => {});
+    throw error;
+  }
+}
+
+/** Writes both into a folder, as streams, and removes them from the engine, whatever happens. */
+export async function exportCheckpoint(
+  shelf: CheckpointShelf,
+  container: Container,
+  { checkpoint, image }: SavedContainer,
+  into: string,
+  { engine: version, ...options }: CallOptions & { readonly architecture: string; readonly engine: string },
+): Promise<SnapshotPayload> {
+  const { engine } = shelf;
+  const id = container.Id;
+  try {
+    options.onProgress?.({ phase: "saving memory" });
+    const memory = await takeCheckpoint(shelf, { id, image }, checkpoint, into, options);
+    const files = await exportSnapshot(engine, image, into, options);
+    const needed = { ...sharedFacts(container.HostConfig), generation: generationOf(container), engine: version };
+    const requirements = { ...files.requirements, ...(needed satisfies z.input<typeof CheckpointRequirements>) };
+    return { kind: "docker-checkpoint", members: [...files.members, ...memory], requirements };
+  } catch (error) {
+    await rm(join(into, MEMBERS), { recursive: true, force: true }).catch(() => {});
+    throw options.signal?.aborted === true ? options.signal.reason : asSandboxerError(error);
+  } finally {
+    // Neither is worth the loss of a save that went well; both go with their container, or at the next start.
+    await Promise.allSettled([engine.removeImage(image), engine.removeCheckpoint(id, checkpoint)]);
+  }
+}
+
+export interface LoadableCheckpoint {
+  readonly members: readonly SnapshotMember[];
+  /** Of the sandbox that is made from it. */
+  readonly generation: number;
+  /** For people: where it was made. */
+  readonly madeBy: string;
+}
+
+/** Says whether a container that is configured like that can go on with a checkpoint, before anything is done. */
+export function checkCheckpoint(snapshot: SnapshotPayload, config: HostFacts): LoadableCheckpoint {
+  const parsed = CheckpointRequirements.safeParse(snapshot.requirements);
+  if (!parsed.success) throw new SandboxerError("image_damaged", "The snapshot does not say what it needs.");
+  const { generation, engine, ...saved } = parsed.data;
+  const here = sharedFacts(config);
+  if (saved.runtime !== here.runtime) {
+    throw incompatible(`the runtime ${saved.runtime}, and here it is ${here.runtime}`);
+  }
+  if (saved.has_network !== here.has_network) {
+    throw incompatible(saved.has_network ? "a network, and this one has none" : "no network, and this one has one");
+  }
+  if (saved.mounts.join() !== here.mounts.join()) {
+    throw incompatible(`the mounts ${listed(saved.mounts)}, and this one has ${listed(here.mounts)}`);
+  }
+  const madeBy = `Docker ${engine} with ${saved.runtime}`;
+  return { members: checkpointMembers(snapshot.members), generation: generation + 1, madeBy };
+}
+
+type HostFacts = Pick<Container["HostConfig"], "NetworkMode" | "Runtime"> & {
+  readonly Mounts: readonly { readonly Target: string; readonly ReadOnly: boolean }[];
+};
+
+function sharedFacts({ Runtime, NetworkMode, Mounts }: HostFacts): SharedFacts {
+  const mounts = Mounts.map(({ Target, ReadOnly }) => `${Target}:${ReadOnly ? "ro" : "rw"}`).toSorted();
+  return { runtime: Runtime, has_network: NetworkMode !== "none", mounts };
+}
+
+function incompatible(needs: string): SandboxerError {
+  return new SandboxerError("image_incompatible", `The snapshot holds memory of a sandbox with ${needs}.`);
+}
+
+function listed(mounts: readonly string[]): string {
+  return mounts.length === 0 ? "(none)" : mounts.join(", ");
+}

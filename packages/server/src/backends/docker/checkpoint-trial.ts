@@ -1,0 +1,95 @@
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { asSandboxerError } from "@sandboxer/protocol";
+import type { CallOptions } from "../../support/call-options.ts";
+import { unlessAborted } from "../../support/unless-aborted.ts";
+import { AGENT_PATH } from "../agent/agent-place.ts";
+import type { AcquireRequest } from "../backend.ts";
+import type { ContainerMaker } from "./container-maker.ts";
+import type { DockerSandbox } from "./docker-sandbox.ts";
+import type { EngineInfo } from "./engine/answers.ts";
+import { Label } from "./labels.ts";
+import type { LaunchPad } from "./launch.ts";
+
+const LIMIT_MS = 60_000;
+const REPOSITORY = "sandboxer-trial";
+const PROGRAM = "trial";
+const OFF = `the engine's checkpoints are experimental, and off ("experimental": true in its daemon.json turns them on)`;
+
+/** Why memory cannot be saved, for the end of a sentence; undefined when it can. */
+export type WhyNoMemory = string | undefined;
+
+/** By what may change the answer. An engine that is restarted with other settings is asked anew by the next process. */
+const known = new Map<string, Promise<WhyNoMemory>>();
+
+/**
+ * Whether the engine's checkpoints work here with this runtime: it is tried out once, with a tiny container that goes
+ * the way of every sandbox. Never throws.
+ */
+export function whyNoMemory(
+  maker: ContainerMaker,
+  pad: LaunchPad,
+  info: EngineInfo,
+  runtime: string | undefined,
+): Promise<WhyNoMemory> {
+  if (!info.ExperimentalBuild) return Promise.resolve(OFF);
+  const { address } = pad.engine;
+  const key = JSON.stringify([address, info.ServerVersion, info.KernelVersion, runtime ?? info.DefaultRuntime]);
+  const trial = known.get(key) ?? tryOut(maker, pad).catch(reasonOf);
+  known.set(key, trial);
+  return trial;
+}
+
+async function tryOut(maker: ContainerMaker, pad: LaunchPad): Promise<WhyNoMemory> {
+  const signal = AbortSignal.timeout(LIMIT_MS);
+  const made: DockerSandbox[] = [];
+  const folder = await mkdtemp(join(tmpdir(), "sandboxer-trial-"));
+  const image = `${REPOSITORY}:${randomUUID()}`;
+  try {
+    return await unlessAborted(saveAndLoad(maker, pad, image, folder, made, { signal }), signal);
+  } catch (error) {
+    return signal.aborted ? `a trial took longer than ${LIMIT_MS / 1000} s` : reasonOf(error);
+  } finally {
+    await Promise.allSettled(made.map((sandbox) => sandbox.destroy()));
+    await Promise.allSettled([pad.engine.removeImage(image), rm(folder, { recursive: true, force: true })]);
+  }
+}
+
+/** A program that runs inside has to be there in the copy, which is started with nothing but the checkpoint. */
+async function saveAndLoad(
+  maker: ContainerMaker,
+  pad: LaunchPad,
+  image: string,
+  folder: string,
+  made: DockerSandbox[],
+  options: CallOptions,
+): Promise<WhyNoMemory> {
+  const { engine, agentArchive, owner, instanceId } = pad;
+  const labels = Object.entries({ [Label.owner]: owner, [Label.snapshot]: instanceId });
+  const changes = `LABEL ${labels.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(" ")}`;
+  const [repository = "", tag = ""] = image.split(":");
+  await engine.importImage(repository, tag, agentArchive, { ...options, changes });
+  const sandbox = await maker.make(newRequest(owner), image, options);
+  made.push(sandbox);
+  // The image has no other program.
+  await sandbox.exec({ argv: [AGENT_PATH], key: PROGRAM }, options);
+  const snapshot = await sandbox.saveAll(folder, { ...options, leaveRunning: true });
+  await sandbox.ping(options);
+  const copy = await maker.load(newRequest(owner), snapshot, options);
+  made.push(copy);
+  const program = (await copy.processes()).find(({ key }) => key === PROGRAM);
+  return program !== undefined && program.exit === undefined ? undefined : "in a trial, what ran did not come back";
+}
+
+/** What a process that died in the middle leaves behind is over at once. */
+function newRequest(owner: string): AcquireRequest {
+  const identity = { key: `trial-${randomUUID()}`, specHash: "", owner, idleTtlMs: 0 };
+  return { sandboxId: randomUUID(), spec: { env: {}, resources: {}, network: "none" }, identity };
+}
+
+/** Without the place of a log that nobody finds any more. */
+function reasonOf(error: unknown): string {
+  return asSandboxerError(error).message.replace(/ path= \S+criu-dump\.log\b.*$/, "");
+}

@@ -1,0 +1,159 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { CallOptions } from "../../support/call-options.ts";
+import { newResyncToken } from "../agent/resync.ts";
+import type { AcquireRequest, Resources, SnapshotPayload } from "../backend.ts";
+import { checkCheckpoint, type LoadableCheckpoint } from "./checkpoint-snapshot.ts";
+import type { DockerSandbox } from "./docker-sandbox.ts";
+import type { EngineInfo } from "./engine/answers.ts";
+import type { ContainerConfig } from "./engine/container-config.ts";
+import type { DockerEngine } from "./engine/docker-engine.ts";
+import { statusOf } from "./engine/engine-errors.ts";
+import { checkSnapshot, loadSnapshot } from "./image-snapshot.ts";
+import { labelsOf, newContainerName } from "./labels.ts";
+import { loadContainer, startContainer, type LaunchPad } from "./launch.ts";
+import { mountsOf, type AllowedMount } from "./mounts.ts";
+import { checkPersistence } from "./persistence.ts";
+import { sandboxConfig } from "./sandbox-config.ts";
+
+export interface MakerOptions {
+  readonly engine: DockerEngine;
+  /** This process; its containers carry the name. */
+  readonly instanceId: string;
+  /** The installation: whose containers may be found again and put in order. */
+  readonly owner: string;
+  readonly defaultResources: Resources;
+  /** A runtime of the engine's configuration, such as runsc; absent: the engine's default. */
+  readonly runtime?: string | undefined;
+  /** The engine's network for sandboxes that ask for one; absent: they get none. */
+  readonly network?: string | undefined;
+  /** What sandboxes may mount; nothing by default. */
+  readonly allowedMounts?: readonly AllowedMount[];
+}
+
+/** Makes the container of a request, of an image or of a snapshot. On failure nothing is left behind. */
+export class ContainerMaker {
+  readonly hasNetwork: boolean;
+  readonly hasLimits: boolean;
+  readonly #options: MakerOptions;
+  readonly #info: EngineInfo;
+  readonly #pad: LaunchPad;
+  #persistenceChecked: boolean;
+
+  constructor(options: MakerOptions, info: EngineInfo, hasNetwork: boolean, pad: LaunchPad) {
+    this.#options = options;
+    this.#info = info;
+    this.#pad = pad;
+    this.hasNetwork = hasNetwork;
+    this.hasLimits = info.MemoryLimit && info.CpuCfsQuota && info.PidsLimit;
+    this.#persistenceChecked = options.runtime === undefined;
+  }
+
+  /** Refuses what cannot be had, before anything is done. */
+  check({ spec }: AcquireRequest): void {
+    if (spec.network !== "none" && !this.hasNetwork) {
+      const { network } = this.#options;
+      const reason = network === undefined ? "does not allow it" : `has no Docker network ${network}`;
+      throw new SandboxerError("not_supported", `Sandboxes cannot have a network: the server ${reason}.`, {
+        hint: "Start the server with --allow-network, and name a network of the engine with --docker-network.",
+      });
+    }
+    const { memoryBytes, cpus, processes } = spec.resources;
+    const asked = memoryBytes !== undefined || cpus !== undefined || processes !== undefined;
+    if (asked && !this.hasLimits) {
+      throw new SandboxerError("not_supported", "The Docker engine cannot limit memory, CPU and processes here.");
+    }
+    mountsOf(spec, this.#options.allowedMounts ?? []);
+  }
+
+  async make(
+    request: AcquireRequest,
+    imageId: string,
+    options: CallOptions,
+    checkpoint?: LoadableCheckpoint,
+  ): Promise<DockerSandbox> {
+    const { engine, instanceId, runtime } = this.#options;
+    const config = this.#configOf(request, imageId, checkpoint);
+    options.onProgress?.({ phase: "starting" });
+    const id = await engine.createContainer(newContainerName(instanceId), config).catch((error: unknown) => {
+      throw forDiskLimit(error, request);
+    });
+    try {
+      options.signal?.throwIfAborted();
+      const container = await engine.container(id);
+      if (container === undefined) throw new SandboxerError("backend_unavailable", "The new container is gone.");
+      const sandbox =
+        checkpoint === undefined
+          ? await startContainer(this.#pad, container, request, options)
+          : await loadContainer(this.#pad, container, request, checkpoint, options);
+      if (!this.#persistenceChecked) await checkPersistence(engine, sandbox, runtime ?? "");
+      this.#persistenceChecked = true;
+      return sandbox;
+    } catch (error) {
+      await engine.removeContainer(id);
+      throw error;
+    }
+  }
+
+  /** With the files of a snapshot. */
+  async makeFromSnapshot(
+    request: AcquireRequest,
+    snapshot: SnapshotPayload,
+    options: CallOptions,
+  ): Promise<DockerSandbox> {
+    this.check(request);
+    return this.#withImage(snapshot, options, (image) => this.make(request, image, options));
+  }
+
+  /** With the files, the memory and the processes of a snapshot. */
+  async load(request: AcquireRequest, snapshot: SnapshotPayload, options: CallOptions): Promise<DockerSandbox> {
+    this.check(request);
+    const { HostConfig } = this.#configOf(request, "", undefined);
+    const Runtime = HostConfig.Runtime ?? this.#info.DefaultRuntime;
+    const checkpoint = checkCheckpoint(snapshot, { ...HostConfig, Runtime });
+    return this.#withImage(snapshot, options, (image) => this.make(request, image, options, checkpoint));
+  }
+
+  /** Gives the engine the image of a snapshot for what is made of it. */
+  async #withImage(
+    snapshot: SnapshotPayload,
+    options: CallOptions,
+    make: (imageId: string) => Promise<DockerSandbox>,
+  ): Promise<DockerSandbox> {
+    const { engine } = this.#options;
+    const loadable = await checkSnapshot(snapshot, this.#info.Architecture);
+    options.signal?.throwIfAborted();
+    const image = await loadSnapshot(engine, loadable, options);
+    try {
+      return await make(image);
+    } catch (error) {
+      // Another sandbox of the same snapshot took it along when it was destroyed.
+      if (statusOf(error) === 404) return make(await loadSnapshot(engine, loadable, options));
+      await engine.removeImage(image);
+      throw error;
+    }
+  }
+
+  /** One that goes on from a checkpoint has the token of its agent in its image. */
+  #configOf(request: AcquireRequest, imageId: string, checkpoint: LoadableCheckpoint | undefined): ContainerConfig {
+    const { owner, runtime, network, allowedMounts = [] } = this.#options;
+    return sandboxConfig({
+      request,
+      imageId,
+      labels: labelsOf(request, owner, checkpoint?.generation),
+      resources: { ...this.#options.defaultResources, ...request.spec.resources },
+      mounts: mountsOf(request.spec, allowedMounts),
+      network: request.spec.network === "none" ? undefined : network,
+      runtime,
+      resyncToken: checkpoint === undefined ? newResyncToken() : undefined,
+    });
+  }
+}
+
+function forDiskLimit(error: unknown, { spec }: AcquireRequest): unknown {
+  const refused = error instanceof SandboxerError && /storage-opt|storage opt/i.test(error.message);
+  if (!refused || spec.resources.diskBytes === undefined) return error;
+  return new SandboxerError("not_supported", "The Docker engine's storage driver cannot limit the disk.", {
+    cause: error,
+    hint: "Ask for no disk limit, or keep the engine's data on XFS with project quotas, btrfs or ZFS.",
+  });
+}
