@@ -1,17 +1,25 @@
 import { effect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
+import { ConfirmAction } from "./dialogs/confirm-action.tsx";
 import { Dialogs } from "./dialogs/dialogs.tsx";
 import { keepOperations } from "./live/operations.ts";
 import { keepSandboxes } from "./live/sandboxes.ts";
 import { LoginPage } from "./pages/login.tsx";
 import { pageAt } from "./pages/pages.tsx";
+import { askedForSandbox } from "./pages/sandboxes/new/ask-for-sandbox.ts";
+import { Overlays } from "./palette/overlays.tsx";
 import { path } from "./router.tsx";
 import { server, session, start } from "./session.ts";
 import { Shell } from "./shell.tsx";
 import { Button } from "./ui/button.tsx";
 import { ErrorBox } from "./ui/error-box.tsx";
+import { lazy } from "./ui/lazy.tsx";
 import { Toasts } from "./ui/toasts.tsx";
+
+const NewSandboxDialog = lazy(
+  async () => (await import("./pages/sandboxes/new/new-sandbox-dialog.tsx")).NewSandboxDialog,
+);
 
 export function App(): JSX.Element {
   return (
@@ -50,7 +58,14 @@ function Live(): JSX.Element {
     return () => end.abort();
   }, []);
   const page = pageAt(path.value);
-  return <Shell section={page.section}>{page.show()}</Shell>;
+  return (
+    <>
+      <Shell section={page.section}>{page.show()}</Shell>
+      <Overlays />
+      <ConfirmAction />
+      {askedForSandbox.value ? <NewSandboxDialog onClose={() => (askedForSandbox.value = false)} /> : null}
+    </>
+  );
 }
 
 effect(() => {

@@ -1,6 +1,8 @@
 import type { ComponentChildren, JSX } from "preact";
+import { shortId } from "./format/names.ts";
 import { connected } from "./live/events.ts";
 import type { Section } from "./pages/pages.tsx";
+import { showPalette } from "./palette/open.ts";
 import { Link } from "./router.tsx";
 import { logOut, server } from "./session.ts";
 import { nextTheme, theme } from "./theme.ts";
@@ -44,8 +46,13 @@ export function Shell({
             {connected.value ? "live" : "reconnecting …"}
           </span>
           <OperationTray />
-          {info?.instanceId == null ? null : <span title="The server that answers">{info.instanceId}</span>}
+          {info?.instanceId == null ? null : (
+            <span title={`The server that answers: ${info.instanceId}`}>{shortId(info.instanceId)}</span>
+          )}
           {info?.scope === "read" ? <span class="chip">read only</span> : null}
+          <Button kind="quiet" label="Everything by its name (Ctrl K)" onClick={showPalette}>
+            ⌕
+          </Button>
           <Button kind="quiet" label={`Theme: ${theme.value}`} onClick={nextTheme}>
             ◐
           </Button>

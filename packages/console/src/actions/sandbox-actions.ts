@@ -1,4 +1,5 @@
 import { Sandbox, type OperationRecord, type SandboxRecord } from "@sandboxer/client";
+import { forgetSandbox } from "../live/sandboxes.ts";
 import { client, type Scope } from "../session.ts";
 import { curlLine, sdkOnSandbox, shellLine, type HttpCall, type Spellings } from "./spellings.ts";
 
@@ -44,7 +45,10 @@ export const destroyAction: SandboxAction = {
   confirm: "It and everything that is stored of it are gone for good. Its snapshots stay.",
   applies: ({ state }) => state !== "destroying" && state !== "destroyed",
   spell: ({ id }) => spell(["rm", id], ["await sandbox.destroy();"], id, { method: "DELETE", path: "" }),
-  run: async (record) => (await here(record)).destroy(),
+  run: async (record) => {
+    await (await here(record)).destroy();
+    forgetSandbox(record.id);
+  },
 };
 
 export const SANDBOX_ACTIONS: readonly SandboxAction[] = [checkpointAction, resumeAction, destroyAction];

@@ -40,6 +40,36 @@ export function NameField({
   );
 }
 
+export function TextField({
+  label,
+  hint,
+  value,
+  onChange,
+  ...rest
+}: FieldProperties & {
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly placeholder?: string;
+  readonly inputMode?: "decimal" | "numeric";
+}): JSX.Element {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        value={value}
+        autoComplete="off"
+        spellcheck={false}
+        {...rest}
+        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+        onInput={(event) => onChange(event.currentTarget.value)}
+      />
+      <Hint id={id}>{hint}</Hint>
+    </div>
+  );
+}
+
 export interface Choice {
   readonly value: string;
   readonly text: string;

@@ -10,6 +10,8 @@ const MANY = 500;
 /** Events come in bursts; one look after them shows where they led. */
 const SETTLE_MS = 120;
 
+/** Those that were destroyed while this page was open: an id does not come back. */
+const gone = new Set<string>();
 const records = signal<ReadonlyMap<string, SandboxRecord>>(new Map());
 const state = signal<{ readonly loaded: boolean; readonly error: SandboxerError | undefined }>({
   loaded: false,
@@ -57,7 +59,7 @@ export async function loadSandboxes(signal_?: AbortSignal): Promise<void> {
   try {
     const found = new Map<string, SandboxRecord>();
     for await (const { record } of Sandbox.list({ limit: 1000 }, { client, signal: signal_ })) {
-      found.set(record.id, record);
+      if (!gone.has(record.id)) found.set(record.id, record);
     }
     records.value = found;
     state.value = { loaded: true, error: undefined };
@@ -68,6 +70,7 @@ export async function loadSandboxes(signal_?: AbortSignal): Promise<void> {
 
 /** Looks at one of them again: after an event, or after something was done to it. */
 export async function refreshSandbox(id: string): Promise<void> {
+  if (gone.has(id)) return;
   try {
     const { record } = await Sandbox.attach(id, { client });
     noteSandbox(record);
@@ -79,11 +82,13 @@ export async function refreshSandbox(id: string): Promise<void> {
 
 export function noteSandbox(record: SandboxRecord): void {
   const known = records.peek();
+  if (gone.has(record.id)) return;
   if (known.has(record.id)) records.value = new Map(known).set(record.id, record);
   else records.value = new Map([[record.id, record], ...known]);
 }
 
 export function forgetSandbox(id: string): void {
+  gone.add(id);
   const next = new Map(records.peek());
   if (next.delete(id)) records.value = next;
 }

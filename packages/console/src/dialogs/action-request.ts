@@ -1,0 +1,33 @@
+import { signal } from "@preact/signals";
+import type { SandboxRecord } from "@sandboxer/client";
+import type { SandboxAction } from "../actions/sandbox-actions.ts";
+import { refreshSandbox } from "../live/sandboxes.ts";
+import { sandboxTitle } from "../format/names.ts";
+import { tell, tellError } from "../ui/toasts.tsx";
+
+export interface ActionRequest {
+  readonly action: SandboxAction;
+  readonly record: SandboxRecord;
+}
+
+/** What waits for the person's word. */
+export const actionRequest = signal<ActionRequest | undefined>(undefined);
+
+/** Does an action, after asking where it cannot be taken back. A toast says how it ended. */
+export function requestAction(action: SandboxAction, record: SandboxRecord): void {
+  if (action.confirm === undefined) void performAction({ action, record });
+  else actionRequest.value = { action, record };
+}
+
+export async function performAction({ action, record }: ActionRequest): Promise<boolean> {
+  try {
+    await action.run(record, () => {});
+    tell(`${action.name}: ${sandboxTitle(record)}: done`);
+    return true;
+  } catch (thrown) {
+    tellError(`${action.name}: ${sandboxTitle(record)}`, thrown);
+    return false;
+  } finally {
+    void refreshSandbox(record.id);
+  }
+}

@@ -1,0 +1,36 @@
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { asError, client } from "../session.ts";
+
+const EVERY_MS = 4_000;
+const POINTS = 40;
+
+const memory = signal<ReadonlyMap<string, readonly number[]>>(new Map());
+
+/** Bytes of memory that a sandbox of this server has used lately, oldest first. */
+export function usageOf(sandboxId: string): readonly number[] | undefined {
+  return memory.value.get(sandboxId);
+}
+
+/** Looks at what all sandboxes use for as long as the component is there: while nobody looks, the server measures little. */
+export function useUsage(): void {
+  useEffect(() => {
+    const end = new AbortController();
+    const look = async (): Promise<void> => {
+      if (document.visibilityState !== "visible") return;
+      const items = await client.usage({ points: POINTS, signal: end.signal });
+      memory.value = new Map(items.map(({ sandboxId, used }) => [sandboxId, used.memoryBytes]));
+    };
+    const tick = (): void => {
+      look().catch((thrown: unknown) => {
+        if (!end.signal.aborted) asError(thrown);
+      });
+    };
+    tick();
+    const timer = setInterval(tick, EVERY_MS);
+    return () => {
+      clearInterval(timer);
+      end.abort();
+    };
+  }, []);
+}

@@ -1,0 +1,63 @@
+import type { SandboxRecord } from "@sandboxer/client";
+
+/** What the list shows. It is in the address, so that a link shows the same. */
+export interface Filter {
+  readonly text: string;
+  readonly state: string;
+  readonly backend: string;
+  /** `KEY=VALUE`, or a key alone for any value. */
+  readonly label: string;
+}
+
+export function filterOf(query: URLSearchParams): Filter {
+  const part = (name: string): string => query.get(name) ?? "";
+  return { text: part("q"), state: part("state"), backend: part("backend"), label: part("label") };
+}
+
+export function isFiltered(filter: Filter): boolean {
+  return Object.values(filter).some((part) => part !== "");
+}
+
+/** All words have to be somewhere in what names it. */
+export function matches(record: SandboxRecord, { text, state, backend, label }: Filter): boolean {
+  if (state !== "" && shownState(record) !== state) return false;
+  if (backend !== "" && record.backend !== backend) return false;
+  if (label !== "" && !hasLabel(record, label)) return false;
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return true;
+  const names = namesOf(record).toLowerCase();
+  return words.every((word) => names.includes(word));
+}
+
+/** One that is frozen runs, but that is not what matters about it. */
+export function shownState({ state, frozen }: Pick<SandboxRecord, "state" | "frozen">): string {
+  return frozen ? "frozen" : state;
+}
+
+/** Everything that occurs, with how often, most frequent first. */
+export function choices(
+  records: Iterable<SandboxRecord>,
+  valuesOf: (record: SandboxRecord) => readonly string[],
+): [string, number][] {
+  const counts = new Map<string, number>();
+  for (const record of records) {
+    for (const value of valuesOf(record)) counts.set(value, (counts.get(value) ?? 0) + 1);
+  }
+  return [...counts].toSorted(([a, x], [b, y]) => y - x || a.localeCompare(b));
+}
+
+export function labelTexts({ labels }: SandboxRecord): string[] {
+  return Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+}
+
+function hasLabel({ labels }: SandboxRecord, wanted: string): boolean {
+  const at = wanted.indexOf("=");
+  if (at === -1) return Object.hasOwn(labels, wanted);
+  const key = wanted.slice(0, at);
+  return Object.hasOwn(labels, key) && labels[key] === wanted.slice(at + 1);
+}
+
+function namesOf(record: SandboxRecord): string {
+  const { name, id, key, profile, backend, image } = record;
+  return [name, id, key, profile, backend, image, ...labelTexts(record)].filter(Boolean).join("\n");
+}

@@ -1,0 +1,39 @@
+import type { JSX } from "preact";
+import { Button } from "../../ui/button.tsx";
+import { copyText } from "../../ui/copy-text.ts";
+import { may } from "../../session.ts";
+
+const FIRST = "sandboxer run -- echo hello";
+const KEPT = "sandboxer run --key my-work -- sh -c 'date >> log; cat log'";
+
+/** A list without anything in it teaches how to get something into it. */
+export function FirstSteps({ onNew }: { readonly onNew: () => void }): JSX.Element {
+  return (
+    <div class="card first-steps">
+      <h2>No sandboxes yet</h2>
+      <p>The first one takes a second. In a terminal:</p>
+      <CommandLine text={FIRST} />
+      <p>One that is found again by its key, with its files and programs, also after a restart of the server:</p>
+      <CommandLine text={KEPT} />
+      {may("use") ? (
+        <p>
+          Or here:{" "}
+          <Button kind="primary" onClick={onNew}>
+            New sandbox
+          </Button>
+        </p>
+      ) : null}
+    </div>
+  );
+}
+
+function CommandLine({ text }: { readonly text: string }): JSX.Element {
+  return (
+    <div class="command-line">
+      <pre tabIndex={0}>{text}</pre>
+      <Button label={`Copy: ${text}`} onClick={() => void copyText(text, "the command")}>
+        Copy
+      </Button>
+    </div>
+  );
+}

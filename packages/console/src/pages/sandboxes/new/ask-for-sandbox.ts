@@ -1,0 +1,8 @@
+import { signal } from "@preact/signals";
+
+/** Whether the form for a new sandbox is open. It can be asked for on every page. */
+export const askedForSandbox = signal(false);
+
+export function askForSandbox(): void {
+  askedForSandbox.value = true;
+}

@@ -1,0 +1,66 @@
+import type { SandboxRecord } from "@sandboxer/client";
+import { offersFor } from "../actions/offered.ts";
+import { sandboxTitle } from "../format/names.ts";
+import { sandboxes } from "../live/sandboxes.ts";
+import { askForSandbox } from "../pages/sandboxes/new/ask-for-sandbox.ts";
+import { match, navigate, path } from "../router.tsx";
+import { logOut, may } from "../session.ts";
+import { nextTheme } from "../theme.ts";
+import { showShortcuts } from "./open.ts";
+
+export interface Command {
+  readonly id: string;
+  readonly text: string;
+  /** What is searched besides the text. */
+  readonly more?: string;
+  readonly group: string;
+  readonly run: () => void;
+}
+
+const TABS = ["terminal", "run", "processes", "files", "metrics", "facts", "timeline"] as const;
+
+/** Everything that the palette can do from here: what concerns the sandbox in sight comes first. */
+export function commands(): readonly Command[] {
+  return [...commandsHere(), ...COMMANDS.filter(({ id }) => id !== "new" || may("use")), ...jumps()];
+}
+
+const COMMANDS: readonly Command[] = [
+  { id: "new", text: "New sandbox", group: "Do", run: askForSandbox },
+  { id: "sandboxes", text: "Go to the sandboxes", group: "Go", run: () => navigate("/") },
+  { id: "lineage", text: "Go to the lineage", group: "Go", run: () => navigate("/lineage") },
+  { id: "instances", text: "Go to the instances", group: "Go", run: () => navigate("/instances") },
+  { id: "theme", text: "Change the theme", group: "Do", run: nextTheme },
+  { id: "shortcuts", text: "Show the keyboard shortcuts", group: "Do", run: showShortcuts },
+  { id: "log-out", text: "Log out", group: "Do", run: () => void logOut() },
+];
+
+function commandsHere(): readonly Command[] {
+  const found = match("/sandboxes/:id", path.value) ?? match("/sandboxes/:id/:tab", path.value);
+  const record = found?.["id"] === undefined ? undefined : sandboxes.value.get(found["id"]);
+  if (record === undefined) return [];
+  const group = sandboxTitle(record);
+  return [
+    ...offersFor(record).map(({ text, choose }) => ({ id: `offer ${text}`, text, group, run: choose })),
+    ...TABS.map((tab) => ({
+      id: `tab ${tab}`,
+      text: `Show ${tab}`,
+      group,
+      run: () => navigate(addressOf(record, tab)),
+    })),
+  ];
+}
+
+function jumps(): readonly Command[] {
+  return [...sandboxes.value.values()].map((record) => ({
+    id: `sandbox ${record.id}`,
+    text: sandboxTitle(record),
+    more: `${record.id} ${record.key ?? ""} ${record.state}`,
+    group: "Sandboxes",
+    run: () => navigate(addressOf(record)),
+  }));
+}
+
+function addressOf({ id }: SandboxRecord, tab: (typeof TABS)[number] = "terminal"): string {
+  const base = `/sandboxes/${encodeURIComponent(id)}`;
+  return tab === "terminal" ? base : `${base}/${tab}`;
+}

@@ -1,0 +1,42 @@
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import { Dialog } from "../ui/dialog.tsx";
+import { closeOverlay, overlay } from "./open.ts";
+import { Palette } from "./palette.tsx";
+import { listenForShortcuts, SHORTCUTS } from "./shortcuts.ts";
+import "./palette.css";
+
+/** What the keyboard can call up on every page. */
+export function Overlays(): JSX.Element | null {
+  useEffect(listenForShortcuts, []);
+  if (overlay.value === "palette") return <Palette />;
+  if (overlay.value === "shortcuts") return <ShortcutList />;
+  return null;
+}
+
+function ShortcutList(): JSX.Element {
+  return (
+    <Dialog title="Keyboard shortcuts" onClose={closeOverlay}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Keys</th>
+            <th scope="col">What they do</th>
+          </tr>
+        </thead>
+        <tbody>
+          {SHORTCUTS.map(({ keys, does }) => (
+            <tr key={keys}>
+              <td>
+                {keys.split(" ").map((key) => (
+                  <kbd key={key}>{key}</kbd>
+                ))}
+              </td>
+              <td>{does}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Dialog>
+  );
+}

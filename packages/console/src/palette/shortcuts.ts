@@ -1,0 +1,64 @@
+import { askForSandbox } from "../pages/sandboxes/new/ask-for-sandbox.ts";
+import { navigate, path } from "../router.tsx";
+import { may } from "../session.ts";
+import { showPalette, showShortcuts } from "./open.ts";
+
+interface Shortcut {
+  /** One key, or two one after the other. */
+  readonly keys: string;
+  readonly does: string;
+  readonly run: () => void;
+}
+
+export const SHORTCUTS: readonly Shortcut[] = [
+  { keys: "Ctrl K", does: "The palette: everything by its name", run: showPalette },
+  { keys: "/", does: "Search the sandboxes", run: focusSearch },
+  { keys: "n", does: "New sandbox", run: () => may("use") && askForSandbox() },
+  { keys: "g s", does: "Go to the sandboxes", run: () => navigate("/") },
+  { keys: "g l", does: "Go to the lineage", run: () => navigate("/lineage") },
+  { keys: "g i", does: "Go to the instances", run: () => navigate("/instances") },
+  { keys: "?", does: "These shortcuts", run: showShortcuts },
+];
+
+/** The second key of two has to come soon. */
+const SEQUENCE_MS = 1_000;
+
+/** Hears the keys of the whole page, but not those that are typed into something. Gives the function that ends it. */
+export function listenForShortcuts(): () => void {
+  let before = { key: "", atMs: 0 };
+  const hear = (event: KeyboardEvent): void => {
+    if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k") {
+      if (isTerminal(event.target) && !event.metaKey) return;
+      event.preventDefault();
+      return showPalette();
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || hasDialog()) return;
+    const pair = performance.now() - before.atMs < SEQUENCE_MS ? `${before.key} ${event.key}` : "";
+    before = { key: event.key, atMs: performance.now() };
+    const shortcut = SHORTCUTS.find(({ keys }) => keys === pair) ?? SHORTCUTS.find(({ keys }) => keys === event.key);
+    if (shortcut === undefined) return;
+    event.preventDefault();
+    shortcut.run();
+  };
+  document.addEventListener("keydown", hear);
+  return () => document.removeEventListener("keydown", hear);
+}
+
+function focusSearch(): void {
+  if (path.value !== "/") navigate("/");
+  requestAnimationFrame(() => document.querySelector<HTMLInputElement>("#search")?.focus());
+}
+
+/** Inside a terminal Ctrl-K is the shell's; ⌘-K is not. */
+function isTerminal(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest(".xterm") !== null;
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || isTerminal(target);
+}
+
+function hasDialog(): boolean {
+  return document.querySelector("dialog[open]") !== null;
+}

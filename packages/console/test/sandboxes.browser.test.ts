@@ -1,0 +1,164 @@
+import { Sandbox } from "@sandboxer/client";
+import { expect, test } from "vitest";
+import { startConsole } from "./support/start-console.ts";
+
+test("an empty list teaches the first command; a new sandbox opens on its page", async () => {
+  const { page, client } = await startConsole();
+  await page.getByRole("heading", { name: "No sandboxes yet" }).waitFor();
+  await page.getByRole("button", { name: /^Copy: sandboxer run -- echo hello/ }).click();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("sandboxer run -- echo hello");
+  await page.getByRole("button", { name: "New sandbox" }).first().click();
+  const form = page.getByRole("dialog", { name: "New sandbox" });
+  await form.getByLabel("Name").fill("built-here");
+  await form.getByText("Image, limits, time, labels").click();
+  await form.getByLabel("Lives for").fill("2h");
+  await form.getByRole("button", { name: "Add a label" }).click();
+  await form.getByLabel("Key of label 1").fill("team");
+  await form.getByLabel("Value of label 1").fill("it's ours");
+  await form.getByText("Copy as command, program or curl").click();
+  await expect
+    .poll(() => form.locator("pre").first().textContent())
+    .toBe(String.raw`sandboxer create --name built-here --ttl 2h --label 'team=it'\''s ours'`);
+  await form.getByRole("button", { name: "Make it" }).click();
+  await page.waitForURL(/\/sandboxes\/[^/]+$/);
+  const [made] = await Array.fromAsync(Sandbox.list({ name: "built-here" }, { client }));
+  expect(made?.record.labels).toEqual({ team: "it's ours" });
+  expect(made?.record.expiresAt).not.toBeNull();
+});
+
+test("what happens to sandboxes is seen as it happens; search, filters and order are in the address", async () => {
+  const { page, client, screenshot } = await startConsole();
+  const web = await Sandbox.create({ client, name: "web", labels: { team: "ml" } });
+  await Sandbox.create({ client, name: "batch", labels: { team: "web" } });
+  const row = (name: string) => page.getByRole("row").filter({ has: page.getByRole("link", { name, exact: true }) });
+  await row("web").getByText("running").waitFor();
+  await row("batch").getByText("running").waitFor();
+  await web.checkpoint();
+  await row("web").getByText("stored").waitFor();
+  await screenshot("sandboxes");
+
+  await page.getByLabel("Filter by label").selectOption("team=ml");
+  await expect.poll(() => page.getByRole("row").count()).toBe(2);
+  expect(new URL(page.url()).searchParams.get("label")).toBe("team=ml");
+  await page.getByRole("searchbox").fill("nothing has this");
+  await page.getByText("None of them matches.").waitFor();
+  await page.getByRole("button", { name: "Show all" }).click();
+  await expect.poll(() => page.getByRole("row").count()).toBe(3);
+
+  await page.getByRole("button", { name: "Name", exact: true }).click();
+  const names = (): Promise<string[]> => page.locator(".sandbox-name").allTextContents();
+  await expect.poll(names).toEqual(["batch", "web"]);
+  await page.reload();
+  await expect.poll(names).toEqual(["batch", "web"]);
+  await page.getByRole("button", { name: "Name", exact: true }).click();
+  await expect.poll(names).toEqual(["web", "batch"]);
+});
+
+test("chosen ones are put down, woken and destroyed together, and failures name their sandbox", async () => {
+  const { page, client, guard } = await startConsole();
+  for (const name of ["one", "two", "three"]) await Sandbox.create({ client, name });
+  await Sandbox.create({ client, name: "fleeting", enableCheckpoint: false });
+  await page.getByLabel("Choose fleeting").check();
+  await page.getByLabel("Choose one", { exact: true }).click({ modifiers: ["Shift"] });
+  await page.getByText("4 chosen").waitFor();
+  await page.getByRole("toolbar").getByRole("button", { name: "Checkpoint and stop" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("1 of the chosen are passed over").waitFor();
+  await dialog.getByRole("button", { name: "Checkpoint and stop 3" }).click();
+  await dialog.getByText("3 of 3 done").waitFor();
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  await expect.poll(() => page.getByText("stored", { exact: true }).count()).toBeGreaterThanOrEqual(3);
+
+  await page.getByLabel("Choose all 4 that are listed").check();
+  await page.getByRole("toolbar").getByRole("button", { name: "Destroy" }).click();
+  // One of them goes away before it is its turn. What is gone may be looked at once more.
+  const [two] = await Array.fromAsync(Sandbox.list({ name: "two" }, { client }));
+  for (const status of [404, 410]) guard.expectAnswer(status, /^\/v1\/sandboxes\/[^/]+$/);
+  await two?.destroy();
+  await dialog.getByRole("button", { name: "Destroy 4" }).click();
+  await dialog.getByText("4 of 4 done, 1 failed").waitFor();
+  await dialog.getByRole("alert").getByText("two").waitFor();
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  await page.getByRole("heading", { name: "No sandboxes yet" }).waitFor();
+});
+
+test("the palette finds sandboxes and does what can be done; shortcuts leave typing alone", async () => {
+  const { page, client } = await startConsole();
+  const target = await Sandbox.create({ client, name: "target-of-search" });
+  await page.getByRole("link", { name: "target-of-search" }).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "What to go to, or to do" }).fill("tgtsearch");
+  await page.getByRole("option", { name: /target-of-search/ }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`**/sandboxes/${target.id}`);
+  await page.getByRole("button", { name: /Everything by its name/ }).click();
+  await page.getByRole("combobox", { name: "What to go to, or to do" }).fill("checkpoint");
+  await page.keyboard.press("Enter");
+  await expect.poll(async () => (await target.refresh()).state).toBe("stored");
+
+  await page.keyboard.press("g");
+  await page.keyboard.press("i");
+  await page.waitForURL("**/instances");
+  await page.keyboard.press("/");
+  await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe("search");
+  await page.keyboard.type("n?");
+  expect(await page.getByRole("dialog").count()).toBe(0);
+  await page.getByRole("heading", { name: "Sandboxes" }).click();
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
+});
+
+test("thousands of sandboxes cost as many rows as are seen", async () => {
+  const { page, server } = await startConsole({ path: false });
+  const records = Array.from({ length: 5000 }, (_, index) => pretend(index));
+  // The store would need a minute for so many; what the page does with them is the same.
+  await page.route("**/v1/sandboxes?*", async (route) => {
+    const from = Number(new URL(route.request().url()).searchParams.get("cursor") ?? 0);
+    const next = from + 1000 < records.length ? String(from + 1000) : null;
+    await route.fulfill({ json: { items: records.slice(from, from + 1000), next_cursor: next } });
+  });
+  await page.goto(server.url);
+  await page.getByRole("status").getByText("5000", { exact: true }).waitFor();
+  expect(await page.getByRole("row").count()).toBeLessThan(80);
+  await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  await page.getByRole("link", { name: "pretended-4999" }).waitFor();
+  expect(await page.getByRole("row").count()).toBeLessThan(80);
+  await page.getByRole("searchbox").fill("pretended-321");
+  await expect.poll(() => page.locator(".sandbox-name").first().textContent()).toBe("pretended-321");
+  await page.getByRole("status").getByText("11 of 5000").waitFor();
+});
+
+function pretend(index: number): object {
+  return {
+    id: `sb${String(index).padStart(6, "0")}`,
+    name: `pretended-${index}`,
+    state: "stored",
+    frozen: false,
+    backend: "fake",
+    profile: null,
+    image: null,
+    labels: { number: String(index % 7) },
+    key: null,
+    spec_hash: null,
+    network: "none",
+    resources: {},
+    flags: {
+      enable_checkpoint: true,
+      enable_idle_timeout_auto_checkpoint: false,
+      enable_sandbox_handoff: true,
+      on_disconnect: "keep",
+    },
+    owner: null,
+    epoch: 1,
+    created_at: new Date(Date.UTC(2026, 0, 1) - index * 1000).toISOString(),
+    expires_at: null,
+    idle_timeout: 0,
+    idle_seconds: null,
+    executing: false,
+    clients: 0,
+    checkpoint: null,
+    origin: { sandbox_id: null, snapshot_id: null },
+    placement: null,
+    details: {},
+  };
+}
