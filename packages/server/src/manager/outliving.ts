@@ -40,9 +40,10 @@ export async function reviveSandbox(
           );
         }
         track.lap("backend");
+        // Before it runs: one whose time is over would be put down again while its record is written.
+        await context.reported("record of a sandbox", noteOutliving(context, facts, false));
         sandbox.started(handle);
         watchForEnd(context, sandbox);
-        await context.reported("record of a sandbox", noteOutliving(context, facts, false));
         return sandbox;
       },
     );

@@ -1,10 +1,12 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import type { SandboxRecord } from "@sandboxer/protocol";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { SandboxBackend } from "../../src/backends/backend.ts";
 import { FakeBackend } from "../../src/backends/fake/index.ts";
+import { acquireFileLock } from "../../src/support/file-lock.ts";
 import { startTestServer, type TestServer } from "../websocket/support/test-server.ts";
 import { HttpClient, type ErrorAnswer } from "./support.ts";
 
@@ -132,6 +134,20 @@ test("one whose time is over is destroyed by expire, and not woken before", asyn
   expect(expired.body.items.map((item) => item.id)).toEqual([id]);
   expect((await http.call("GET", `/v1/sandboxes/${id}`)).status).toBe(404);
   expect(backend.runningCount).toBe(0);
+});
+
+test("whoever destroys one whose time is over is not overtaken by its being put down again", async () => {
+  const { serve, folder } = await startProvider();
+  const http = new HttpClient(await serve());
+  const { id } = await http.create({ ttl: "1s" });
+  await expect.poll(async () => (await http.get(id)).state, { timeout: 10_000 }).toBe("stored");
+  // Its record cannot be written for longer than it takes to look for what is over.
+  const lock = await acquireFileLock(join(folder, "sandboxes.json.lock"), { waitMs: 5_000 });
+  const destroyed = http.call("DELETE", `/v1/sandboxes/${id}`);
+  await delay(600);
+  await lock?.release();
+  expect((await destroyed).status).toBe(204);
+  expect((await http.call("GET", `/v1/sandboxes/${id}`)).status).toBe(404);
 });
 
 test("one that ends by itself stays at its provider, and says that it is stopped", async () => {

@@ -44,7 +44,7 @@ export class ResumeLab {
       store,
       dataHome,
       env,
-      flags: [...this.#options.flags, "--lease-ttl", "3s", ...flags],
+      flags: [...this.#options.flags, "--lease-ttl", "2s", ...flags],
     });
     return new ResumeServer(process, runFlags);
   }
