@@ -39,7 +39,9 @@ export async function registerApi(app: FastifyInstance, options: ApiOptions): Pr
     transform: jsonSchemaTransform,
   });
   const begin = callBeginner(options.onMutation);
-  const relay = new HttpRelay(options.audit);
+  const isAlive = async (instanceId: string): Promise<boolean> =>
+    (await options.service()?.otherServer(instanceId)) !== undefined;
+  const relay = new HttpRelay(options.audit, isAlive);
   const watch = new KeyWatch(options.gate.authenticator);
   app.addHook("onClose", async () => watch.stop());
   const onStream: RegisterOptions["onStream"] = ({ principal }, body, sendAway) => {

@@ -9,6 +9,7 @@ import { readText } from "./read-text.ts";
 import { allowsRelay, passedAnswerHeaders, passedRequestHeaders } from "./relay-headers.ts";
 import { RelayedOperations } from "./relayed-operations.ts";
 import { requestOtherServer, type OpenRequest } from "./other-server-request.ts";
+import { ServerWatch, type IsAlive } from "./server-watch.ts";
 
 export interface RelayedAnswer {
   readonly status: number;
@@ -27,10 +28,12 @@ const NEVER_RELAYED: ReadonlySet<RouteName> = new Set<RouteName>(["getSandbox", 
  */
 export class HttpRelay {
   readonly #audit: AuditLog;
+  readonly #watch: ServerWatch;
   readonly #operations = new RelayedOperations();
 
-  constructor(audit: AuditLog) {
+  constructor(audit: AuditLog, isAlive: IsAlive) {
     this.#audit = audit;
+    this.#watch = new ServerWatch(isAlive);
   }
 
   /** The answer of the server that has what the call is about; undefined: this one answers. Before the body is read. */
@@ -44,7 +47,7 @@ export class HttpRelay {
     const server = await this.#target(service, name, request);
     if (server === undefined) return undefined;
     try {
-      const relayed = await this.#answer(await passOn(name, request, reply, server), server);
+      const relayed = await this.#answer(await this.#passOn(name, request, reply, server), server);
       this.#record(name, request, relayed.status);
       return relayed;
     } catch (error) {
@@ -80,6 +83,28 @@ export class HttpRelay {
     return { status, headers: { ...headers, "content-length": String(body.length) }, body };
   }
 
+  /** Sends the request on, and waits for the head of the answer. A client that goes away ends it. */
+  async #passOn(
+    name: RouteName,
+    { raw, params, caller }: FastifyRequest,
+    reply: FastifyReply,
+    server: OtherServer,
+  ): Promise<Answered> {
+    const { request, failure } = requestOtherServer(server, {
+      method: ROUTES[name].method,
+      path: pathOf(name, params as Readonly<Record<string, string>>) + queryOf(raw.url),
+      headers: passedRequestHeaders(raw.headers, caller.authorization),
+    });
+    reply.raw.once("close", () => request.destroy());
+    const onDeath = (): void => void request.destroy(new Error("it was declared dead"));
+    request.once("close", this.#watch.add(server.instanceId, onDeath));
+    const answered = Promise.withResolvers<IncomingMessage>();
+    request.once("response", answered.resolve);
+    request.once("error", (error) => answered.reject(failure(error)));
+    raw.pipe(request);
+    return { answer: await answered.promise, failure };
+  }
+
   /** The server that has the sandbox writes down what was done; this one, who came through it and from where. */
   #record(name: RouteName, { method, caller, params }: FastifyRequest, status: number): void {
     if (method === "GET") return;
@@ -93,26 +118,6 @@ interface Answered {
   /** Its head is there; its body comes. */
   readonly answer: IncomingMessage;
   readonly failure: OpenRequest["failure"];
-}
-
-/** Sends the request on, and waits for the head of the answer. A client that goes away ends it. */
-async function passOn(
-  name: RouteName,
-  { raw, params, caller }: FastifyRequest,
-  reply: FastifyReply,
-  server: OtherServer,
-): Promise<Answered> {
-  const { request, failure } = requestOtherServer(server, {
-    method: ROUTES[name].method,
-    path: pathOf(name, params as Readonly<Record<string, string>>) + queryOf(raw.url),
-    headers: passedRequestHeaders(raw.headers, caller.authorization),
-  });
-  reply.raw.once("close", () => request.destroy());
-  const answered = Promise.withResolvers<IncomingMessage>();
-  request.once("response", answered.resolve);
-  request.once("error", (error) => answered.reject(failure(error)));
-  raw.pipe(request);
-  return { answer: await answered.promise, failure };
 }
 
 /** Made of what the route has understood, so that nothing else is ever asked for. */

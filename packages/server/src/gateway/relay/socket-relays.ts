@@ -6,6 +6,7 @@ import type { Credentials } from "../../manager/token.ts";
 import type { Actor } from "../access/actor.ts";
 import type { KeyWatch } from "../access/key-watch.ts";
 import { refuseWith } from "../websocket/refusal.ts";
+import { ServerWatch, type IsAlive } from "./server-watch.ts";
 import { relaySocket } from "./socket-relay.ts";
 
 /** The opening of a process's WebSocket whose client allows that it is passed on. */
@@ -25,11 +26,13 @@ export interface Upgrade {
 
 /** The WebSockets that this server passes on to the servers that have the sandboxes. */
 export class SocketRelays {
-  readonly #watch: KeyWatch;
+  readonly #keyWatch: KeyWatch;
+  readonly #serverWatch: ServerWatch;
   readonly #clients = new Set<Duplex>();
 
-  constructor(watch: KeyWatch) {
-    this.#watch = watch;
+  constructor(keyWatch: KeyWatch, isAlive: IsAlive) {
+    this.#keyWatch = keyWatch;
+    this.#serverWatch = new ServerWatch(isAlive);
   }
 
   get size(): number {
@@ -49,7 +52,11 @@ export class SocketRelays {
       const { over } = await actor.does("attach_process", { sandboxId }, () =>
         relaySocket({ server, path, headers: request.headers, authorization, client, head }),
       );
-      this.#watch.add({ actor, gone: gone.signal, sendAway: () => client.destroy() });
+      this.#keyWatch.add({ actor, gone: gone.signal, sendAway: () => client.destroy() });
+      client.once(
+        "close",
+        this.#serverWatch.add(server.instanceId, () => client.destroy()),
+      );
       await over;
     } catch (error) {
       refuseWith(client, asSandboxerError(error));

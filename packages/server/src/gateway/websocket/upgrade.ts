@@ -52,7 +52,10 @@ export class WebSocketGateway {
   constructor(http: Server, options: UpgradeOptions) {
     this.#options = options;
     this.#keyWatch = new KeyWatch(options.gate.authenticator);
-    this.#relays = new SocketRelays(this.#keyWatch);
+    this.#relays = new SocketRelays(
+      this.#keyWatch,
+      async (instanceId) => (await options.manager()?.otherServer(instanceId)) !== undefined,
+    );
     this.#server = new WebSocketServer({
       noServer: true,
       maxPayload: options.maxMessageBytes,

@@ -151,6 +151,48 @@ test("an owner that cannot be reached is named, with what can be done", async ()
   expect((await call("POST", `${url}/resume`)).body).toMatchObject({ owner: { url: asked.httpUrl } });
 });
 
+test("an owner that does not answer is waited for until it is declared dead", async () => {
+  const stand = createServer(() => {});
+  await once(stand.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => {
+    stand.closeAllConnections();
+    stand.close();
+  });
+  const owner = await startTestServer({ advertiseUrl: `http://127.0.0.1:${(stand.address() as AddressInfo).port}` });
+  const asked = await startTestServer({ store: owner.storeFolder ?? null });
+  const { id } = (await call("POST", `${owner.httpUrl}/v1/sandboxes`, {})).body;
+  const waiting = call("POST", `${asked.httpUrl}/v1/sandboxes/${id}/exec`, { shell: "true" }, RELAY);
+  await once(stand, "request");
+  await asked.instances?.markDead(owner.instances?.instanceId ?? "");
+  const answer = await waiting;
+  expect([answer.status, answer.body.error.code]).toEqual([503, "server_unreachable"]);
+  expect(answer.body.error.details).toMatchObject({ reached: true });
+});
+
+test("an owner that dies in the middle of an upload is told as such", async () => {
+  const { owner, url } = await pair();
+  const begun = Promise.withResolvers<void>();
+  const body = new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      controller.enqueue(new Uint8Array(100_000));
+      begun.resolve();
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    },
+  });
+  const up = fetch(`${url}/files?path=%2Fworkspace%2Fbig`, {
+    method: "PUT",
+    headers: { ...RELAY, "content-type": "application/octet-stream" },
+    body,
+    duplex: "half",
+  });
+  await begun.promise;
+  await eventually("it has reached the owner", () => owner.sockets.size > 1);
+  for (const socket of owner.sockets) socket.resetAndDestroy();
+  const response = await up;
+  expect(response.status).toBe(503);
+  expect(await response.json()).toMatchObject({ error: { code: "server_unreachable", details: { reached: true } } });
+});
+
 test("an owner that dies in the middle of an answer cuts it off", async () => {
   const { owner, url } = await pair();
   const response = await fetch(`${url}/exec`, {
