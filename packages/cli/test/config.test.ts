@@ -92,3 +92,14 @@ test("--config names another file, and an address without keys can be looked at"
   expect(code).toBe(0);
   expect(out).toMatch(new RegExp(`^host +file ${other}:1 +0\\.0\\.0\\.0\n`));
 });
+
+test("the console is on unless a flag, a variable or the file turns it off", async () => {
+  const value = async (argv: readonly string[], env: Record<string, string> = {}): Promise<string | undefined> =>
+    /^console +(.*)$/m.exec((await run(argv, env)).out)?.[1];
+  expect(await value([])).toBe("on");
+  expect(await value(["--no-console"])).toBe("off");
+  expect(await value([], { SANDBOXER_CONSOLE: "off" })).toBe("off");
+  writeFileSync(file, "console: false\n");
+  expect(await value([])).toBe("false");
+  expect(await value([], { SANDBOXER_CONSOLE: "on" })).toBe("on");
+});

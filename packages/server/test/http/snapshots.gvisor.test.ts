@@ -1,4 +1,4 @@
-import type { CreatedSandboxRecord, SandboxRecord } from "@sandboxer/protocol";
+import type { CreatedSandboxRecord, OperationRecordBody, SandboxRecord } from "@sandboxer/protocol";
 import { describe, expect, test } from "vitest";
 import { ServerProcess, whyNoEngine } from "../websocket/support/server-process.ts";
 import { temporaryFolder } from "../websocket/support/temporary-folder.ts";
@@ -41,6 +41,10 @@ describe.skipIf(missing !== undefined)("snapshots over HTTP, on gVisor", () => {
     const two = await api.take(box.id, { name: "two" });
     expect(two).toMatchObject({ mode: "full", kind: "gvisor-checkpoint", state: "ready" });
     expect(two.size_bytes).toBeGreaterThan(20_000_000);
+    const operations = await fetch(`${httpOf(process).httpUrl}/v1/operations?kind=snapshot`);
+    const [taken] = ((await operations.json()) as { items: OperationRecordBody[] }).items;
+    expect(taken?.paused_ms).toBeGreaterThan(0);
+    expect(taken?.paused_ms).toBeLessThan(taken?.elapsed_ms ?? 0);
     expect(await api.diff("two", `sandbox:${box.id}`)).toMatchObject({ changes: [], truncated: false });
     expect(await count(box, counter)).toBe(3);
     await box.exec({ shell: "echo three! > number; rm link; echo new > /tmp/fresh" });
