@@ -49,7 +49,7 @@ async function furnishHostile(client: Parameters<typeof Sandbox.create>[0]): Pro
   }
   await sandbox.snapshot({ labels });
   const flood = `cat /workspace/everything.txt; sleep 1000 # ${HOSTILE.slice(0, 5).join(" ").replaceAll("\n", " ")}`;
-  await (await sandbox.spawn(flood, { pty: { rows: 24, columns: 80 }, detach: true })).release();
+  (await sandbox.spawn(flood, { pty: { rows: 24, columns: 80 }, detach: true })).detach();
   return sandbox;
 }
 

@@ -17,7 +17,7 @@ export async function furnish(client: Sandboxer): Promise<Furnished> {
   await sandbox.snapshot({ name: "after-the-trial" });
   const [copy] = await sandbox.fork({ count: 1 });
   await copy?.update({ name: "agent-web-copy" });
-  await (await sandbox.spawn("while true; do echo tick; sleep 1; done", { detach: true })).release();
+  (await sandbox.spawn("while true; do echo tick; sleep 1; done", { detach: true })).detach();
   const stored = await Sandbox.create({ client, name: "asleep", labels: { team: "web" } });
   await stored.checkpoint();
   return { sandbox, stored };

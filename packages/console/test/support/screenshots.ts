@@ -15,3 +15,11 @@ export async function takeScreenshots(page: Page, name: string): Promise<void> {
   }
   await page.emulateMedia({ colorScheme: null });
 }
+
+/** What the pages of a test looked like when it failed. */
+export async function keepFailures(pages: readonly Page[], test: string): Promise<void> {
+  const name = test.replaceAll(/[^\w-]+/g, "-").slice(0, 80);
+  for (const [at, page] of pages.entries()) {
+    await page.screenshot({ path: join(FOLDER, `failed-${name}-${at}.png`), timeout: 5_000 }).catch(() => undefined);
+  }
+}

@@ -3,7 +3,7 @@ import type { Sandboxer } from "@sandboxer/client";
 import { expect, inject, onTestFinished } from "vitest";
 import { startServers, type Backend, type ConsoleKeys, type ConsoleServer, type KeyScope } from "./console-servers.ts";
 import { PageGuard } from "./page-guard.ts";
-import { takeScreenshots } from "./screenshots.ts";
+import { keepFailures, takeScreenshots } from "./screenshots.ts";
 
 export interface ConsoleOptions {
   /** Default: fake. On gVisor the server is a process of its own: skip with `whyNoEngine`. */
@@ -86,7 +86,8 @@ async function newContext(guard: PageGuard, options: BrowserContextOptions = {})
   });
   context.setDefaultTimeout(WAIT_MS);
   await guard.watch(context);
-  onTestFinished(async () => {
+  onTestFinished(async ({ task }) => {
+    if (task.result?.state === "fail") await keepFailures(context.pages(), task.name);
     const executed = await Promise.all(
       context.pages().map((page) => page.evaluate(() => window.pwned).catch(() => undefined)),
     );

@@ -1,0 +1,44 @@
+import { Sandbox } from "@sandboxer/client";
+import { expect, test } from "vitest";
+import { whyNoEngine } from "../../server/test/websocket/support/server-process.ts";
+import { startConsole, type ConsoleOptions } from "./support/start-console.ts";
+import { listenToBanners } from "./support/told.ts";
+import { terminalText, untilTerminalShows } from "./support/terminal-text.ts";
+
+const LAST = 120;
+/** Fits on a terminal's screen, so that all of it can be read there. */
+const NUMBERS = Array.from({ length: LAST }, (_, at) => `${at + 1},`).join("");
+const COUNTER = `for i in $(seq 1 ${LAST}); do printf '%d,' $i; sleep 0.04; done; sleep 1000`;
+
+async function countAcrossMoves(options: ConsoleOptions): Promise<void> {
+  const { page, client, servers, open, guard } = await startConsole({ ...options, instances: 2, path: false });
+  const [here, other] = servers;
+  if (here === undefined || other === undefined) throw new Error("There are two servers.");
+  const sandbox = await Sandbox.create({ client, name: "counter" });
+  (await sandbox.pty({ command: COUNTER, rows: 24, columns: 80 })).detach();
+  // While it moves the servers say so.
+  guard.expectAnswer(409, new RegExp(`^/v1/sandboxes/${sandbox.id}/`));
+  await open(`/sandboxes/${sandbox.id}`);
+  await untilTerminalShows(page, ",10,");
+
+  const owner = async (): Promise<string | null | undefined> => (await sandbox.refresh()).owner?.url;
+  const told = await listenToBanners(page);
+  await sandbox.handoff(other.url);
+  const before = (await terminalText(page)).split(",").length;
+  await untilTerminalShows(page, `,${before + 10},`);
+  expect(await owner()).toBe(other.url);
+  const { instanceId } = await other.client.info();
+  expect((await told()).join("\n")).toContain(`Moving to instance ${instanceId}`);
+
+  const there = await Sandbox.attach(sandbox.id, { client: other.client });
+  await there.handoff(here.url);
+  await untilTerminalShows(page, `,${LAST},`);
+  expect(await owner()).toBe(here.url);
+  expect(await terminalText(page)).toBe(NUMBERS);
+  expect(new URL(page.url()).origin).toBe(here.url);
+}
+
+test("a terminal goes on while its sandbox moves to another server and back, and every number is there once", () =>
+  countAcrossMoves({ backend: "fake", keys: "use" }));
+
+test.skipIf(whyNoEngine() !== undefined)("on gVisor too", () => countAcrossMoves({ backend: "gvisor" }), 120_000);
