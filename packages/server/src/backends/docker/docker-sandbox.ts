@@ -112,7 +112,9 @@ export class DockerSandbox extends AgentSandbox implements SandboxHandle {
   ): Promise<SnapshotPayload> {
     options.onProgress?.({ phase: "saving" });
     const stay = !options.leaveRunning;
+    const beganMs = performance.now();
     const saved = await this.#whileAlive(this.#stillness.during(take, { stay }));
+    if (!stay) options.onStill?.(performance.now() - beganMs);
     try {
       return await bring(saved);
     } catch (error) {
