@@ -140,7 +140,10 @@ class TreeUnpacker {
     await this.#trail.leave();
     if (this.#rootAttributes === undefined) return;
     const { mode, modifiedNs } = this.#rootAttributes;
-    await this.#files.set(this.#root, { mode, modifiedNs });
+    await this.#files.set(this.#root, { mode, modifiedNs }).catch((thrown: unknown) => {
+      // It was there before, and may be somebody else's, who lets the user write in it.
+      if (!(thrown instanceof SandboxerError) || thrown.code !== "permission_denied") throw thrown;
+    });
   }
 
   async #write(path: string, header: Header, content: AsyncIterable<Uint8Array>): Promise<void> {
