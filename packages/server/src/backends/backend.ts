@@ -50,9 +50,9 @@ export interface SandboxBackend {
 
   /**
    * Removes what a snapshot of this backend refers to outside of its members; the members are not there. Absent: there is
-   * nothing. What is gone already is fine.
+   * nothing. What is gone already is fine; an error says what stays.
    */
-  forgetSnapshot?(snapshot: SnapshotPayload, options?: CallOptions): Promise<void>;
+  forgetSnapshot?(snapshot: SnapshotPayload, options?: ForgetOptions): Promise<void>;
 
   /** What a sandbox as requested would cost, without making it. Absent, or undefined: it does not say. */
   estimateCost?(request: AcquireRequest): Promise<CostEstimate | undefined>;
@@ -115,6 +115,11 @@ export interface SandboxIdentity {
   readonly owner: string;
   /** One that was stopped for longer than this counts as gone. */
   readonly idleTtlMs: number;
+}
+
+export interface ForgetOptions extends CallOptions {
+  /** Where the captured sandbox lived, as its profile said. */
+  readonly placement?: Readonly<Record<string, string>>;
 }
 
 /** What a sandbox is made of; stored with it, so that a restore asks for the same. */

@@ -3,6 +3,7 @@ import type {
   Capabilities,
   CostEstimate,
   FileExtras,
+  ForgetOptions,
   Health,
   SandboxBackend,
   SandboxHandle,
@@ -19,6 +20,8 @@ export interface BackendProvider {
   readonly loads?: readonly SnapshotKind[];
   readonly capturesWorkspace?: boolean;
   readonly keeps?: FileExtras;
+  /** Its snapshots refer to something that `forgetSnapshot` removes. */
+  readonly refersOutside?: boolean;
   open(): Promise<SandboxBackend>;
 }
 
@@ -72,6 +75,11 @@ export class LazyBackend implements SandboxBackend {
     options?: CallOptions,
   ): Promise<SandboxHandle> {
     return (await this.#open()).acquireFromSnapshot(request, snapshot, options);
+  }
+
+  /** Opened for what is only there because it was once used. */
+  async forgetSnapshot(snapshot: SnapshotPayload, options?: ForgetOptions): Promise<void> {
+    if (this.#provider.refersOutside === true) await (await this.#open()).forgetSnapshot?.(snapshot, options);
   }
 
   async estimateCost(request: AcquireRequest): Promise<CostEstimate | undefined> {

@@ -44,6 +44,7 @@ export function daytonaProvider(config: ServerConfig, secrets: SecretResolver): 
     },
     loads: ["daytona-snapshot"],
     keeps: { hardLinks: true, extendedAttributes: false },
+    refersOutside: true,
     open: async () => {
       await recover(config, secrets, () => {});
       return (await open(config, secrets, randomUUID())).backend;

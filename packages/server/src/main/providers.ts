@@ -40,6 +40,7 @@ function builtIn(config: ServerConfig, secrets: SecretResolver): readonly Backen
       },
       capturesWorkspace: true,
       keeps: { hardLinks: true, extendedAttributes: false },
+      refersOutside: true,
       open: async () => {
         const { ComposeSshExtension } = await import("../backends/compose-ssh/compose-ssh-extension.ts");
         const { ExtensionBackend } = await import("../backends/extension/extension-backend.ts");

@@ -1,9 +1,12 @@
-import { SandboxerError } from "@sandboxer/protocol";
+import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotKind } from "../backends/backend.ts";
 import type { StoredSnapshot } from "../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "./context.ts";
 import { readDescendants } from "./lineage.ts";
 import { findSnapshot } from "./snapshot-source.ts";
+import { parseStoredSpec } from "./stored-facts.ts";
+
+const FORGET_TIMEOUT_MS = 60_000;
 
 /** Removes a snapshot and its data; refused while a sandbox that lives, or has no other state, began with it. */
 export async function removeSnapshot(context: ManagerContext, idOrName: string): Promise<void> {
@@ -17,12 +20,25 @@ export async function removeSnapshot(context: ManagerContext, idOrName: string):
       details: { dependants: dependants.map((each) => ({ sandbox_id: each.sandboxId, reason: each.needs })) },
     });
   });
-  await context.reported("removal of what a snapshot refers to", forget(context, snapshot));
-  context.events.append({ type: "snapshot.deleted", sandboxId, data: { snapshot_id: id, name } });
+  const left = await forget(context, snapshot);
+  context.events.append({ type: "snapshot.deleted", sandboxId, data: { snapshot_id: id, name, left } });
 }
 
-/** After the record: what a backend keeps for a record that is there must not be gone. */
-async function forget({ options }: ManagerContext, { backend, kind, requirements }: StoredSnapshot): Promise<void> {
+/**
+ * Removes what the snapshot's backend keeps for it. After the record: what belongs to a record that is there must not be
+ * gone. A provider that is away does not hold a deletion up; what stays there is told, and null when nothing does.
+ */
+async function forget(context: ManagerContext, snapshot: StoredSnapshot): Promise<string | null> {
+  const { backend, kind, requirements, id } = snapshot;
   const payload = { kind: kind as SnapshotKind, members: [], requirements: requirements ?? {} };
-  await options.backends.get(backend)?.forgetSnapshot?.(payload);
+  try {
+    const { spec } = parseStoredSpec(`snapshots/${id}/record.json`, snapshot.spec);
+    const signal = AbortSignal.timeout(FORGET_TIMEOUT_MS);
+    const { placement = {} } = spec;
+    await context.options.backends.get(backend)?.forgetSnapshot?.(payload, { placement, signal });
+    return null;
+  } catch (error) {
+    context.options.observer.problem("removal of what a snapshot refers to", { snapshotId: id, error });
+    return asSandboxerError(error).message;
+  }
 }

@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { SandboxBackend, SandboxHandle, SnapshotPayload } from "../../src/backends/backend.ts";
+import type { ForgetOptions, SandboxBackend, SandboxHandle, SnapshotPayload } from "../../src/backends/backend.ts";
 import type { FakeBackend } from "../../src/backends/fake/index.ts";
 import { collectGarbage } from "../../src/collection/collect-garbage.ts";
 import { openStore } from "../../src/store/open-store.ts";
@@ -173,6 +174,30 @@ describe("the record of snapshots on this machine", () => {
     await api.remove("base");
     expect((await api.list()).items).toEqual([]);
     expect(kept.size).toBe(0);
+  });
+
+  test("what a provider that is away keeps of a snapshot is told, and does not hold up its deletion", async () => {
+    const kept = new Map<string, SnapshotPayload>();
+    const asked: unknown[] = [];
+    const away = (fake: FakeBackend): SandboxBackend =>
+      new Proxy(keeping(fake, kept), {
+        get: (target, property) => {
+          if (property !== "forgetSnapshot") return bound(target, property);
+          return async (payload: SnapshotPayload, options: ForgetOptions) => {
+            asked.push(payload.requirements["reference"], options.placement);
+            throw new SandboxerError("backend_unavailable", "state-1 stays: nobody answers.");
+          };
+        },
+      });
+    const api = new SnapshotClient(await startTestServer({ store: null, wrapBackend: away }));
+    const box = await SandboxClient.create(api.server);
+    const { id } = await api.take(box.id, {});
+    await api.remove(id);
+    expect((await api.list()).items).toEqual([]);
+    expect(asked).toEqual([[...kept.keys()][0], {}]);
+    const { items } = (await api.call<{ items: { type: string; data: object }[] }>("GET", "/v1/events")).body;
+    const data = { snapshot_id: id, name: null, left: "state-1 stays: nobody answers." };
+    expect(items.filter(({ type }) => type === "snapshot.deleted")).toMatchObject([{ data }]);
   });
 
   test("without a store a backend whose states are bytes cannot be captured, and says what is missing", async () => {

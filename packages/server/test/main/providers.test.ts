@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import type { SnapshotKind } from "../../src/backends/backend.ts";
 import { FakeBackend } from "../../src/backends/fake/index.ts";
 import { prepareBackend } from "../../src/main/backends.ts";
 import { parseConfig, type ServerConfig } from "../../src/main/config.ts";
@@ -27,6 +28,16 @@ test("what is not well says so and why, instead of failing", async () => {
   const backends = await assembleBackends(await config(), new FakeBackend(), secrets);
   const health = await backends.get("daytona")?.probe();
   expect(health).toMatchObject({ ok: false, summary: expect.stringContaining("daytona-api-key") });
+});
+
+test("one whose snapshots are elsewhere is opened to forget one; the others are not asked", async () => {
+  const backends = await assembleBackends(await config({ dockerHost: "unix:///nowhere" }), new FakeBackend(), secrets);
+  const requirements = { format: 1, snapshotName: "s", apiUrl: "https://app.daytona.io/api" };
+  const forget = (name: string, kind: SnapshotKind) =>
+    backends.get(name)?.forgetSnapshot?.({ kind, members: [], requirements });
+  await expect(forget("daytona", "daytona-snapshot")).rejects.toMatchObject({ code: "secret_unavailable" });
+  await expect(forget("compose-ssh", "workspace-tar")).rejects.toMatchObject({ code: "image_incompatible" });
+  await forget("docker", "docker-image-tar");
 });
 
 test("any of them can be the backend of sandboxes that do not say", async () => {

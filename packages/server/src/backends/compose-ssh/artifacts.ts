@@ -116,7 +116,8 @@ async function fetchArtifact(
 
 /**
  * Sees to it that the artifact is on the host: the one that is there where its digest is right, else the snapshot's
- * member, which makes a restore on another host possible. Says whether it was brought there now.
+ * member, which makes a restore on another host possible. One that was brought there is this sandbox's own, to be
+ * removed once it was unpacked.
  */
 export async function provideArtifact(
   connection: SshConnection,
@@ -145,9 +146,10 @@ export async function provideArtifact(
       yield chunk;
     }
   };
-  const script = scriptFor(target, RECEIVE_ARTIFACT, { artifact, sha256: record.sha256 });
+  const own = `${artifact}.${target.sandboxId}.part`;
+  const script = scriptFor(target, RECEIVE_ARTIFACT, { artifact: own, sha256: record.sha256 });
   await runRemote(connection, script, { signal, input: input() });
-  return { artifact, brought: true };
+  return { artifact: own, brought: true };
 }
 
 export async function removeArtifact(connection: SshConnection, target: ScriptTarget, artifact: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { AcquireRequest, Health, SandboxEnd } from "../backend.ts";
+import { stays } from "../stays.ts";
 import { fits, handleRecordSchema, recordText } from "../extension/handle-records.ts";
 import type {
   ExtensionCommand,
@@ -17,7 +18,7 @@ import { execInService } from "./exec.ts";
 import { type ComposeProject, fromHandle, toHandle } from "./handle.ts";
 import { parsePlacement } from "./placement.ts";
 import { refusedBy } from "./remote-errors.ts";
-import { remotePaths } from "./remote-paths.ts";
+import { artifactPath, remotePaths } from "./remote-paths.ts";
 import { openRepository, packFolder } from "./repository.ts";
 import { runRemote } from "./run-remote.ts";
 import * as scripts from "./scripts.ts";
@@ -67,17 +68,36 @@ export class ComposeSshExtension implements SandboxExtension {
     const placement = parsePlacement(request.spec.placement);
     const record = readArtifactRecord(snapshot.record);
     const { compose_file: composeFile = record.compose_file, service = record.service } = placement;
-    let undo = async (): Promise<void> => {};
-    try {
-      return await this.#make(request, tools, { composeFile, service }, async (project) => {
-        const connection = await this.#connections.get(placement);
-        const { artifact, brought } = await provideArtifact(connection, project, record, snapshot, tools);
-        if (brought) undo = () => removeArtifact(connection, project, artifact);
+    return this.#make(request, tools, { composeFile, service }, async (project) => {
+      const connection = await this.#connections.get(placement);
+      const { artifact, brought } = await provideArtifact(connection, project, record, snapshot, tools);
+      try {
         await this.#run(project, scripts.scriptFor(project, scripts.UNPACK_ARTIFACT, { artifact }), tools.signal);
-      });
+      } finally {
+        // Nothing says later that it is here; should this fail, the next sandbox that is made here removes it.
+        if (brought) await removeArtifact(connection, project, artifact).catch(() => {});
+      }
+    });
+  }
+
+  async forgetSnapshot(
+    given: ExtensionRecord,
+    place: Readonly<Record<string, string>>,
+    tools: ExtensionTools,
+  ): Promise<void> {
+    const record = readArtifactRecord(given);
+    try {
+      const placement = parsePlacement(place);
+      const artifact = artifactPath(placement.base_dir, record.snapshot_id);
+      if (placement.host !== record.host || artifact !== record.remote_path) {
+        throw new SandboxerError("wrong_state", "the profile that says how to get there is another now.");
+      }
+      // Of no sandbox: only the artifact is touched.
+      const sandboxId = record.snapshot_id;
+      const target = { ...remotePaths(placement.base_dir, sandboxId), sandboxId, placement };
+      await this.#run(target, scripts.scriptFor(target, scripts.REMOVE_ARTIFACT, { artifact }), tools.signal);
     } catch (thrown) {
-      await undo().catch(() => {});
-      throw thrown;
+      throw stays(`The artifact ${record.remote_path} on ${record.host}`, thrown);
     }
   }
 

@@ -152,16 +152,16 @@ sum=$(sha256sum < "$artifact") || exit 1
 printf '%s' "\${sum%% *}"
 `;
 
-/** Standard input is the artifact. It gets its name when all of it is there. */
+/** Standard input is the artifact. Nothing stays of one that does not come whole. */
 export const RECEIVE_ARTIFACT = `
 lock
-part="$artifact.$sandbox_id.part"
-trap 'rm -f -- "$part"' EXIT
+whole=
+trap '[ -n "$whole" ] || rm -f -- "$artifact"' EXIT
 trap 'exit 1' TERM HUP INT PIPE
-cat > "$part" || exit 1
-sum=$(sha256sum < "$part") || exit 1
+cat > "$artifact" || exit 1
+sum=$(sha256sum < "$artifact") || exit 1
 [ "\${sum%% *}" = "$sha256" ] || die artifact_damaged 'its digest is another'
-mv -f -- "$part" "$artifact"
+whole=yes
 `;
 
 export const UNPACK_ARTIFACT = `

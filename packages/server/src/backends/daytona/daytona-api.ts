@@ -91,6 +91,19 @@ export class DaytonaApi {
     }
   }
 
+  /**
+   * Read by its name, deleted by its id, as the API has it. One that is not there is what was wanted.
+   * https://www.daytona.io/docs/en/tools/api/#daytona/tag/snapshots
+   */
+  async removeSnapshot(name: string, call: Call = {}): Promise<void> {
+    try {
+      const { id } = await this.findSnapshot(name, call);
+      await this.#http.send({ method: "DELETE", path: `/snapshots/${encodeURIComponent(id)}`, ...call });
+    } catch (thrown) {
+      if (vendorStatus(thrown) !== 404 || isMissingEndpoint(thrown)) throw thrown;
+    }
+  }
+
   #change(id: string, verb: "start" | "stop", call: Call): Promise<DaytonaSandbox> {
     const path = `${pathOf(id)}/${verb}`;
     return this.#http.json(sandboxSchema, { method: "POST", path, idempotent: true, ...call });

@@ -21,6 +21,7 @@ import { LABELS, lookupLabels, type Maker } from "./labels.ts";
 import { phaseOf } from "./sandbox-state.ts";
 import { openPayload } from "./snapshot-manifest.ts";
 import { Toolbox } from "./toolbox/toolbox.ts";
+import { stays } from "../stays.ts";
 import { failed, type Waiter, waitForPhase } from "./wait-for-state.ts";
 
 /** Daytona stops what nobody uses, so a handle that is asked for later may find its sandbox stopped. */
@@ -102,6 +103,17 @@ export class DaytonaBackend implements SandboxBackend {
     }
     await Promise.all(unwanted.map(({ id }) => this.#api.destroy(id)));
     return resumed;
+  }
+
+  /** A captured workspace is all in the snapshot itself; of the other kind, only a name is. */
+  async forgetSnapshot(snapshot: SnapshotPayload, options: CallOptions = {}): Promise<void> {
+    if (snapshot.kind !== "daytona-snapshot") return;
+    try {
+      const { snapshotName } = openPayload(snapshot, this.#connection);
+      await this.#api.removeSnapshot(snapshotName, { signal: options.signal });
+    } catch (thrown) {
+      throw stays(`The snapshot ${String(snapshot.requirements["snapshotName"])} at Daytona`, thrown);
+    }
   }
 
   /** Stops, and never deletes: the next process finds what this one leaves. */

@@ -3,6 +3,7 @@ import type {
   AcquireRequest,
   Capabilities,
   CostEstimate,
+  ForgetOptions,
   Health,
   SandboxBackend,
   SandboxHandle,
@@ -80,6 +81,17 @@ export class ExtensionBackend implements SandboxBackend {
       return this.#open(request, handle);
     } catch (thrown) {
       throw asExtensionError(this.#extension, thrown);
+    }
+  }
+
+  async forgetSnapshot(payload: SnapshotPayload, options: ForgetOptions = {}): Promise<void> {
+    const extension = this.#extension;
+    if (extension.forgetSnapshot === undefined) return;
+    const { record } = openSnapshot(extension, payload);
+    try {
+      await extension.forgetSnapshot(record, options.placement ?? {}, toolsOf(options));
+    } catch (thrown) {
+      throw asExtensionError(extension, thrown);
     }
   }
 

@@ -39,6 +39,16 @@ export interface SandboxExtension {
     tools: ExtensionTools,
   ): Promise<ExtensionHandle>;
 
+  /**
+   * Removes what a snapshot left outside of its members, when the snapshot is deleted; the placement is that of the
+   * captured sandbox. What is gone already is fine. An error says what stays: nobody asks again.
+   */
+  forgetSnapshot?(
+    record: ExtensionRecord,
+    placement: Readonly<Record<string, string>>,
+    tools: ExtensionTools,
+  ): Promise<void>;
+
   /** What a sandbox as requested would cost; asked before it is made, so it has no effects. */
   estimateCost?(request: AcquireRequest): Promise<CostEstimate>;
 

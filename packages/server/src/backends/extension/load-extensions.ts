@@ -22,6 +22,7 @@ const extensionSchema = z.looseObject({
   supportsSnapshots: hook.optional(),
   snapshot: hook.optional(),
   restoreFromSnapshot: hook.optional(),
+  forgetSnapshot: hook.optional(),
   estimateCost: hook.optional(),
   exec: hook.optional(),
   shell: z.boolean().optional(),

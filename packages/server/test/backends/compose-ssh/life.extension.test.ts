@@ -1,6 +1,8 @@
 import { readFile, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { acquireWithState } from "../../../src/manager/portable/acquire-with-state.ts";
+import { captureWorkspace } from "../../../src/manager/portable/capture-workspace.ts";
 import { debianPrograms } from "../../services/debian-programs.ts";
 import { startSshServer } from "../../services/ssh-server.ts";
 import { bash, finish, run, start, eventually, readText, errorCode } from "../contract/programs.ts";
@@ -153,6 +155,39 @@ describeServices("a compose-ssh sandbox", (services) => {
 
       await Promise.all([handle.destroy(), here.destroy(), there.destroy()]);
       expect(await hostState(services, base)).toEqual([`snapshots/${record["snapshot_id"]}.tar.gz`]);
+      // The copy that was sent there would be nobody's.
+      expect(await hostState(services, otherBase)).toEqual([]);
+
+      const away = { ...placement, port: "1" };
+      const failure = await backend.forgetSnapshot(snapshot, { placement: away }).then(
+        () => "no error",
+        (error: unknown) => String(error),
+      );
+      expect(failure).toContain(`The artifact ${artifact} on ${placement["host"]} stays: `);
+      expect(await errorCode(backend.forgetSnapshot(snapshot, { placement: other }))).toBe("wrong_state");
+      expect(await hostState(services, base)).toHaveLength(1);
+      await backend.forgetSnapshot(snapshot, { placement });
+      await backend.forgetSnapshot(snapshot, { placement });
+      expect(await hostState(services, base)).toEqual([]);
+    });
+
+    test("of other backends are unpacked into the service, and its own hold hard links", async () => {
+      const { placement } = await place();
+      const backend = lab.backend();
+      const handle = await backend.acquire(requestFor(await lab.repository(), placement));
+      await run(handle, bash("mkdir d; echo x > d/f; ln d/f twin; chmod 2750 d; chmod 4755 d/f; ln -s nowhere link"));
+      const capture = { backend, handle, diskBytes: undefined };
+      const own = await captureWorkspace(capture, await lab.folder(), {});
+      expect(own.requirements).toMatchObject({ extension: "compose-ssh" });
+      const foreign = { ...own, requirements: { portable: {} } };
+      const lost: object[] = [];
+      const request = requestFor(await lab.repository(), placement);
+      const there = await acquireWithState(backend, request, foreign, {}, (told) => lost.push(told));
+      expect(lost).toMatchObject([{ copiedLinks: 0, lostAttributes: 0 }]);
+      const show = bash("stat -c '%n %a %h' d d/f; readlink link; [ d/f -ef twin ] && cat twin");
+      expect((await run(there, show)).stdout).toBe("d 2750 2\nd/f 4755 2\nnowhere\nx\n");
+      await Promise.all([handle.destroy(), there.destroy()]);
+      await backend.forgetSnapshot(own, { placement });
     });
 
     test("that are gone or damaged are refused, and the host is as before", async () => {

@@ -57,6 +57,30 @@ describe("failures of Daytona", () => {
     expect(odd.message).toContain("a shape that is not known at id");
   });
 
+  test("a snapshot is forgotten by name, also twice; what stays is said; other kinds are nothing to Daytona", async () => {
+    const handle = await backend.acquire(requestFor());
+    const take = () => handle.snapshot(tmpdir(), { mode: "filesystem", leaveRunning: true });
+    const [first, second] = [await take(), await take()];
+    await backend.forgetSnapshot(first);
+    const [left] = [...server.plane.snapshots.keys()];
+    expect([left, server.plane.snapshots.size]).toEqual([second.requirements["snapshotName"], 1]);
+    await backend.forgetSnapshot(first);
+    server.interfere = ({ method }) =>
+      method === "DELETE" ? { status: 403, json: { message: "Forbidden" } } : undefined;
+    const failure = await failureOf(backend.forgetSnapshot(second));
+    expect(failure).toMatchObject({
+      code: "permission_denied",
+      message: expect.stringContaining(`${left} at Daytona stays`),
+    });
+    const before = server.requests.length;
+    await backend.forgetSnapshot({ kind: "workspace-tar", members: [], requirements: { portable: {} } });
+    const elsewhere = { ...first, requirements: { ...first.requirements, apiUrl: "https://elsewhere.test/api" } };
+    expect((await failureOf(backend.forgetSnapshot(elsewhere))).message).toContain(
+      "stays: The snapshot is at https://elsewhere",
+    );
+    expect(server.requests).toHaveLength(before);
+  });
+
   test("a snapshot endpoint that is not deployed is told from a sandbox that is not there", async () => {
     const handle = await backend.acquire(requestFor());
     const save = () => failureOf(handle.snapshot(tmpdir(), { mode: "filesystem", leaveRunning: true }));

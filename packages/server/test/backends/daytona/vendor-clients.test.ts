@@ -93,6 +93,15 @@ describe("the vendor's clients on the test server", () => {
     await expect(wrong).rejects.toMatchObject({ response: { status: 400 } });
   });
 
+  test("a snapshot is removed by its id, not by its name", async () => {
+    const name = `snapshot-${randomUUID()}`;
+    await control.sandboxes.createSandboxSnapshot(made.id, { name });
+    const { data } = await control.snapshots.getSnapshot(name);
+    await expect(control.snapshots.removeSnapshot(name)).rejects.toMatchObject({ response: { status: 404 } });
+    await control.snapshots.removeSnapshot(data.id);
+    await expect(control.snapshots.getSnapshot(name)).rejects.toMatchObject({ response: { status: 404 } });
+  });
+
   test("files go in and come out, are described, moved and deleted", async () => {
     const { files } = inside;
     await files.createFolder("/workspace/folder", "0755");

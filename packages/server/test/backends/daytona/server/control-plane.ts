@@ -50,7 +50,8 @@ export class ControlPlane {
       ["POST", /^\/sandbox\/([^/]+)\/stop$/, (_, id) => this.#stop(id)],
       ["PUT", /^\/sandbox\/([^/]+)\/labels$/, (request, id) => this.#replaceLabels(request, id)],
       ["POST", /^\/sandbox\/([^/]+)\/snapshot$/, (request, id) => this.#snapshot(request, id)],
-      ["GET", /^\/snapshots\/([^/]+)$/, (_, id) => this.#describeSnapshot(id)],
+      ["GET", /^\/snapshots\/([^/]+)$/, (_, id) => ok(this.#findSnapshot(id, "name").described)],
+      ["DELETE", /^\/snapshots\/([^/]+)$/, (_, id) => this.#removeSnapshot(id)],
     ];
   }
 
@@ -150,12 +151,18 @@ export class ControlPlane {
     return ok(sandbox.record);
   }
 
-  #describeSnapshot(idOrName: string): Answer {
+  /** By its id, and for reading by its name too. */
+  #findSnapshot(given: string, also?: "name"): StoredSnapshot {
     const found = [...this.snapshots.values()].find(
-      ({ described }) => described.id === idOrName || described.name === idOrName,
+      ({ described }) => described.id === given || (also !== undefined && described[also] === given),
     );
-    if (found === undefined) throw new Refusal(404, `Snapshot with ID ${idOrName} not found`);
-    return ok(found.described);
+    if (found === undefined) throw new Refusal(404, `Snapshot with ID ${given} not found`);
+    return found;
+  }
+
+  #removeSnapshot(id: string): Answer {
+    this.snapshots.delete(this.#findSnapshot(id).described.name);
+    return { status: 200 };
   }
 }
 

@@ -1,0 +1,11 @@
+import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
+
+/** Says what is left behind where a snapshot was to be forgotten, and why. */
+export function stays(what: string, thrown: unknown): SandboxerError {
+  const { code, message, hint, details } = asSandboxerError(thrown);
+  return new SandboxerError(code, `${what} stays: ${message}`, {
+    cause: thrown,
+    hint: `Nothing here refers to it any more; remove it there by hand. ${hint}`,
+    details,
+  });
+}
