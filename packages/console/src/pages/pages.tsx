@@ -21,6 +21,8 @@ interface Route {
 
 const LineagePage = lazy(async () => (await import("./lineage/lineage-page.tsx")).LineagePage);
 
+const InstancesPage = lazy(async () => (await import("./instances/instances-page.tsx")).InstancesPage);
+
 const ROUTES: readonly Route[] = [
   { pattern: "", section: "sandboxes", title: "Sandboxes", show: () => <SandboxesPage /> },
   ...["/sandboxes/:id", "/sandboxes/:id/:tab"].map((pattern): Route => ({
@@ -30,6 +32,7 @@ const ROUTES: readonly Route[] = [
     show: ({ id = "", tab = "" }) => <SandboxPage key={id} id={id} tab={tab} />,
   })),
   { pattern: "/lineage", section: "lineage", title: "Lineage", show: () => <LineagePage /> },
+  { pattern: "/instances", section: "instances", title: "Instances", show: () => <InstancesPage /> },
 ];
 
 /** The page of an address. */

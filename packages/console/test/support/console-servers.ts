@@ -31,6 +31,8 @@ export interface ServersOptions {
   readonly instances: number;
   readonly keys: boolean;
   readonly leaseTtlMs?: number | undefined;
+  /** False: the fake backend's servers have none. */
+  readonly store?: boolean | undefined;
 }
 
 /** Servers on one store, which know the same keys. */
@@ -53,10 +55,10 @@ export async function startServers(
 async function fake(
   store: string,
   keys: ConsoleKeys | undefined,
-  { leaseTtlMs }: ServersOptions,
+  { leaseTtlMs, store: stored = true }: ServersOptions,
 ): Promise<Omit<ConsoleServer, "client">> {
   const parts = await startTestServer({
-    store,
+    store: stored ? store : null,
     consoleFolder: inject("consoleBrowser").folder,
     ...(leaseTtlMs === undefined ? {} : { leaseTtlMs }),
     ...(keys === undefined ? {} : { access: { keyFile: keys.file.path } }),

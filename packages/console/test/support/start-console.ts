@@ -17,6 +17,8 @@ export interface ConsoleOptions {
   /** Of the browser: viewport, colorScheme, reducedMotion … */
   readonly browser?: BrowserContextOptions;
   readonly leaseTtlMs?: number;
+  /** False: without a store. */
+  readonly store?: boolean;
 }
 
 /** A page of the console at a real server. All of it ends with the test, which fails when the page did something wrong. */
@@ -46,6 +48,7 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<TestCo
     instances: options.instances ?? 1,
     keys: options.keys !== undefined,
     leaseTtlMs: options.leaseTtlMs,
+    store: options.store,
   });
   const [server] = servers;
   if (server === undefined) throw new Error("There is a first server.");

@@ -20,12 +20,19 @@ export interface SandboxTab {
 const Terminals = lazy(async () => (await import("./terminal/terminals.tsx")).Terminals);
 const RunCode = lazy(async () => (await import("./run/run-code.tsx")).RunCode);
 const ProcessesTab = lazy(async () => (await import("./processes/processes-tab.tsx")).ProcessesTab);
+const TimelineTab = lazy(async () => (await import("./timeline/timeline-tab.tsx")).TimelineTab);
+
+const MetricsTab = lazy(async () => (await import("./metrics/metrics-tab.tsx")).MetricsTab);
+const FactsTab = lazy(async () => (await import("./facts/facts-tab.tsx")).FactsTab);
 
 /** What a sandbox's page is made of: one line for each. */
 export const SANDBOX_TABS: readonly SandboxTab[] = [
   { path: "", title: "Terminal", needsRunning: true, keep: true, Content: Terminals },
   { path: "run", title: "Run code", needsRunning: true, keep: true, Content: RunCode },
   { path: "processes", title: "Processes", needsRunning: true, Content: ProcessesTab },
+  { path: "timeline", title: "Timeline", needsRunning: false, Content: TimelineTab },
+  { path: "metrics", title: "Metrics", needsRunning: true, Content: MetricsTab },
+  { path: "facts", title: "Facts", needsRunning: false, Content: FactsTab },
 ];
 
 export function sandboxPath(id: string, tab = ""): string {

@@ -1,0 +1,48 @@
+import type { JSX } from "preact";
+import { usePolled } from "../../live/use-polled.ts";
+import { client, server } from "../../session.ts";
+import { CopyAs } from "../../ui/copy-as.tsx";
+import { ErrorBox } from "../../ui/error-box.tsx";
+import { Backends } from "./backends.tsx";
+import { InstanceCard } from "./instance-card.tsx";
+import { readSpellings } from "./read-spellings.ts";
+import { ThisServer } from "./this-server.tsx";
+import "./instances.css";
+
+const EVERY_MS = 3_000;
+
+/** Every server on the store: who has what, what is on its way, who stands still and why. */
+export function InstancesPage(): JSX.Element {
+  const { value, error } = usePolled((signal) => client.instances({ signal }), [], EVERY_MS);
+  const stored = server.value?.store != null;
+  return (
+    <section class="page">
+      <header class="row">
+        <h1>Instances</h1>
+        <CopyAs what="Instances" spellings={() => readSpellings(["instances"], "instances()", "/v1/instances")} />
+      </header>
+      {error === undefined ? null : <ErrorBox error={error} />}
+      {stored ? null : <WithoutStore />}
+      <div class="instances">
+        {(value ?? []).map((instance) => (
+          <InstanceCard key={instance.id} instance={instance} />
+        ))}
+      </div>
+      <ThisServer />
+      <Backends />
+    </section>
+  );
+}
+
+function WithoutStore(): JSX.Element {
+  return (
+    <div class="card">
+      <h2>This server has no store</h2>
+      <p>
+        Its sandboxes live and die with it. With a store they are saved, outlive the server, and move between servers
+        that share it:
+      </p>
+      <pre tabIndex={0}>sandboxer serve --store /path/or/s3://bucket/prefix</pre>
+    </div>
+  );
+}

@@ -1,0 +1,30 @@
+import type { JSX } from "preact";
+import { usePolled } from "../../live/use-polled.ts";
+import { client } from "../../session.ts";
+import { ErrorBox } from "../../ui/error-box.tsx";
+import { Facts } from "../../ui/facts.tsx";
+
+const EVERY_MS = 5_000;
+
+export function ThisServer(): JSX.Element {
+  const { value, error } = usePolled((signal) => client.info({ signal }), [], EVERY_MS);
+  return (
+    <section class="card" aria-labelledby="this-server">
+      <h2 id="this-server">This server</h2>
+      {error === undefined ? null : <ErrorBox error={error} />}
+      {value === undefined ? null : (
+        <Facts
+          facts={[
+            ["Version", value.version],
+            ["Instance", value.instanceId ?? "none: it has no store"],
+            ["Store", value.store ?? "none"],
+            ["Default backend", value.defaultBackend],
+            ["Sandboxes", `${value.sandboxes} of at most ${value.maxSandboxes}`],
+            ["Condition", value.draining ? "draining: it takes nothing new" : "takes sandboxes"],
+            ["Your key allows", value.scope],
+          ]}
+        />
+      )}
+    </section>
+  );
+}

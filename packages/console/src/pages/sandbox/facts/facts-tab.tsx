@@ -1,0 +1,163 @@
+import type { SandboxRecord } from "@sandboxer/client";
+import type { ComponentChildren, JSX } from "preact";
+import { labelsDialog, renameDialog } from "../../../dialogs/sandbox-dialogs.ts";
+import { formatBytes } from "../../../format/bytes.ts";
+import { formatSeconds } from "../../../format/duration.ts";
+import { shortId } from "../../../format/names.ts";
+import { Link } from "../../../router.tsx";
+import { may } from "../../../session.ts";
+import { Age } from "../../../ui/age.tsx";
+import { Button } from "../../../ui/button.tsx";
+import { Facts } from "../../../ui/facts.tsx";
+import { sandboxPath } from "../tabs.tsx";
+import { Addresses } from "./addresses.tsx";
+import { Reachable } from "./reachable.tsx";
+import { Times } from "./times.tsx";
+import { TokenOnce } from "./token-once.tsx";
+import "./facts.css";
+
+/** What the sandbox is made of, who has it, and until when. */
+export function FactsTab({ record }: { readonly record: SandboxRecord }): JSX.Element {
+  return (
+    <div class="facts-tab">
+      <TokenOnce sandboxId={record.id} />
+      <Card title="What it is">
+        <Facts
+          facts={[
+            ["Id", <code>{record.id}</code>],
+            [
+              "Name",
+              <Changeable value={record.name ?? "none"} what="name" onChange={() => renameDialog.open(record)} />,
+            ],
+            [
+              "Labels",
+              <Changeable
+                value={<Labels record={record} />}
+                what="labels"
+                onChange={() => labelsDialog.open(record)}
+              />,
+            ],
+            ["Key", record.key ?? "none"],
+            ["Made", <Age time={record.createdAt} />],
+            ["Began with", <Origin record={record} />],
+            ["Spec hash", record.specHash === null ? "none" : <code>{record.specHash}</code>],
+          ]}
+        />
+      </Card>
+      <Card title="What it is made of">
+        <Facts
+          facts={[
+            ["Backend", record.backend],
+            ["Why there", record.placement?.reason ?? "not told"],
+            ...(record.placement?.passedOver ?? []).map(
+              ({ backend, reason }) => [`Not on ${backend}`, reason] as const,
+            ),
+            ["Image", record.image ?? "the backend's default"],
+            ["Profile", record.profile ?? "none"],
+            ["Network", record.network === "none" ? "none" : "its own"],
+            ...limits(record),
+            ["Can be saved", yesNo(record.flags.enableCheckpoint)],
+            ["Saved when idle", yesNo(record.flags.enableIdleTimeoutAutoCheckpoint)],
+            ["Can be handed off", yesNo(record.flags.enableSandboxHandoff)],
+            ["When its last client goes", record.flags.onDisconnect === "keep" ? "it goes on" : "it is saved"],
+            ...Object.entries(record.details),
+          ]}
+        />
+      </Card>
+      <Card title="Lease">
+        <Facts
+          facts={[
+            ["Owner", record.owner === null ? "nobody" : <code>{record.owner.instanceId}</code>],
+            ["Where", record.owner === null ? "in the store" : record.owner.here ? "this server" : "another server"],
+            ["Its address", record.owner?.url ?? "not told"],
+            ["Epoch", record.epoch ?? "none: it is not stored"],
+            ["Frozen", record.frozen ? "yes: its server cannot prove to be alive" : "no"],
+            ["Last checkpoint", <Checkpoint record={record} />],
+          ]}
+        />
+        <Reachable record={record} />
+      </Card>
+      <Card title="Time">
+        <Times record={record} />
+      </Card>
+      <Card title="From programs">
+        <Addresses record={record} />
+      </Card>
+    </div>
+  );
+}
+
+function Card({ title, children }: { readonly title: string; readonly children: ComponentChildren }): JSX.Element {
+  return (
+    <section class="card" aria-label={title}>
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+interface ChangeableProperties {
+  readonly value: ComponentChildren;
+  readonly what: string;
+  readonly onChange: () => void;
+}
+
+function Changeable({ value, what, onChange }: ChangeableProperties): JSX.Element {
+  return (
+    <span class="row">
+      {value}
+      {may("use") ? (
+        <Button label={`Change the ${what}`} onClick={onChange}>
+          Change
+        </Button>
+      ) : null}
+    </span>
+  );
+}
+
+function Labels({ record: { labels } }: { readonly record: SandboxRecord }): JSX.Element {
+  const entries = Object.entries(labels);
+  return <span>{entries.length === 0 ? "none" : entries.map(([key, value]) => `${key}=${value}`).join(", ")}</span>;
+}
+
+function Origin({ record: { origin } }: { readonly record: SandboxRecord }): JSX.Element {
+  const { sandboxId, snapshotId } = origin;
+  if (sandboxId === null && snapshotId === null) return <>nothing: it was made fresh</>;
+  return (
+    <>
+      {snapshotId === null ? (
+        "the state of "
+      ) : (
+        <Link to={`/lineage?focus=${encodeURIComponent(snapshotId)}`}>a snapshot</Link>
+      )}
+      {snapshotId === null || sandboxId === null ? "" : " of "}
+      {sandboxId === null ? null : <Link to={sandboxPath(sandboxId)}>{shortId(sandboxId)}</Link>}
+    </>
+  );
+}
+
+function Checkpoint({ record: { checkpoint } }: { readonly record: SandboxRecord }): JSX.Element {
+  if (checkpoint === null) return <>none</>;
+  return (
+    <>
+      <code>{checkpoint.name}</code>, {formatBytes(checkpoint.sizeBytes)}, <Age time={checkpoint.createdAt} /> ago
+    </>
+  );
+}
+
+function limits({ resources, idleTimeout }: SandboxRecord): [string, string][] {
+  const { cpus, memoryMb, diskMb, processes } = resources;
+  const shown = (value: number | undefined, unit = ""): string =>
+    value === undefined ? "the backend's default" : `${value}${unit}`;
+  return [
+    ["CPUs", shown(cpus)],
+    ["Memory", shown(memoryMb, " MB")],
+    ["Disk", shown(diskMb, " MB")],
+    ["Processes", shown(processes)],
+    ["May be idle for", idleTimeout === 0 ? "ever" : formatSeconds(idleTimeout)],
+  ];
+}
+
+function yesNo(value: boolean): string {
+  return value ? "yes" : "no";
+}

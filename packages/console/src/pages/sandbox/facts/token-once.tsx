@@ -1,0 +1,24 @@
+import type { JSX } from "preact";
+import { createdToken } from "../../../live/created-token.ts";
+import { Button } from "../../../ui/button.tsx";
+import { copyText } from "../../../ui/copy-text.ts";
+
+/** The token of a sandbox that was just made here. It is in the memory of this page, and nowhere else. */
+export function TokenOnce({ sandboxId }: { readonly sandboxId: string }): JSX.Element | null {
+  const { value } = createdToken;
+  if (value?.sandboxId !== sandboxId) return null;
+  return (
+    <section class="card token" aria-label="Token">
+      <h2>Its token</h2>
+      <p>
+        Programs attach with it over WebSocket. It is shown now and not again: <code>{value.token}</code>
+      </p>
+      <div class="row">
+        <Button kind="primary" onClick={() => void copyText(value.token, "the token")}>
+          Copy
+        </Button>
+        <Button onClick={() => (createdToken.value = undefined)}>I have it: forget it</Button>
+      </div>
+    </section>
+  );
+}
