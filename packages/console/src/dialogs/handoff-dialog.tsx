@@ -43,10 +43,10 @@ export function HandoffDialog({
       call={call}
       onSubmit={submit}
       spellings={to === undefined ? undefined : () => handoffSpellings(sandbox.id, to)}
-      done={({ from, to: at, elapsedMs }) => (
+      done={({ from, to: at, elapsedMs, pausedMs }) => (
         <p>
-          It moved {from === null ? "" : `from ${from} `}to <strong>{at}</strong>. Nobody ran it for{" "}
-          {formatMilliseconds(elapsedMs)}.
+          It moved {from === null ? "" : `from ${from} `}to <strong>{at}</strong> in {formatMilliseconds(elapsedMs)}.
+          {pausedMs === null ? "" : ` Nobody ran it for ${formatMilliseconds(pausedMs)}.`}
         </p>
       )}
     >

@@ -19,12 +19,6 @@ export function operationTitle(kind: string): string {
   return TITLES[kind as OperationRecord["kind"]] ?? kind;
 }
 
-/** For how long the workload stood still for it; undefined where nobody measured. */
-export function pausedMsOf(operation: OperationRecord): number | undefined {
-  const { pausedMs } = operation as OperationRecord & { readonly pausedMs?: number | null };
-  return pausedMs ?? undefined;
-}
-
 interface Transfer {
   readonly doneBytes: number;
   readonly totalBytes: number | undefined;

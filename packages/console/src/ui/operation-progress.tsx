@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { formatBytes } from "../format/bytes.ts";
 import { formatMilliseconds, formatSeconds } from "../format/duration.ts";
-import { operationTitle, pausedMsOf, transferOf } from "../format/operation.ts";
+import { operationTitle, transferOf } from "../format/operation.ts";
 import { nowMs } from "../live/clock.ts";
 import "./operation-progress.css";
 
@@ -86,9 +86,8 @@ function Phases({ operation: { phases, phase } }: { readonly operation: Operatio
   );
 }
 
-function Pause({ operation }: { readonly operation: OperationRecord }): JSX.Element | null {
-  const pausedMs = pausedMsOf(operation);
-  if (pausedMs === undefined) return null;
+function Pause({ operation: { pausedMs } }: { readonly operation: OperationRecord }): JSX.Element | null {
+  if (pausedMs === null) return null;
   return (
     <p class="operation-pause">
       What runs inside stood still for <strong>{formatMilliseconds(pausedMs)}</strong>.

@@ -2,7 +2,9 @@ import type { ComponentChildren, JSX, RefObject } from "preact";
 import { openDialog } from "../../dialogs/dialog-request.ts";
 import { forkDialog, renameDialog, rewindDialog, snapshotDialog } from "../../dialogs/sandbox-dialogs.ts";
 import { formatBytes } from "../../format/bytes.ts";
+import { shortId } from "../../format/names.ts";
 import { sandboxes } from "../../live/sandboxes.ts";
+import { snapshots } from "../../live/snapshots.ts";
 import { Link } from "../../router.tsx";
 import { may } from "../../session.ts";
 import { Age } from "../../ui/age.tsx";
@@ -77,19 +79,33 @@ type SandboxItem = LineageItem & { readonly kind: "sandbox" };
 type SnapshotItem = LineageItem & { readonly kind: "snapshot" };
 
 function SandboxFields({ item: { record } }: { readonly item: SandboxItem }): JSX.Element {
-  const { owner, checkpoint } = record;
+  const { owner, checkpoint, origin } = record;
   return (
     <>
+      {origin.snapshotId === null ? null : (
+        <Field name="State of">
+          <LineageLink id={origin.snapshotId} />
+        </Field>
+      )}
       <Field name="Owner">{owner === null ? "nobody runs it" : owner.instanceId}</Field>
       <Field name="Checkpoint">{checkpoint === null ? "none" : formatBytes(checkpoint.sizeBytes)}</Field>
     </>
   );
 }
 
+/** To another node of the drawing. What it was rewound to may be gone, or known by a name. */
+function LineageLink({ id }: { readonly id: string }): JSX.Element {
+  const name = snapshots.value.get(id)?.name ?? sandboxes.value.get(id)?.name ?? shortId(id);
+  return <Link to={`/lineage?focus=${encodeURIComponent(id)}`}>{name}</Link>;
+}
+
 function SnapshotFields({ item: { record } }: { readonly item: SnapshotItem }): JSX.Element {
   const { problem, sizeBytes, reason, sandboxes: began } = record;
   return (
     <>
+      <Field name="Of">
+        {sandboxes.value.has(record.sandboxId) ? <LineageLink id={record.sandboxId} /> : "a sandbox that is gone"}
+      </Field>
       <Field name="Size">{formatBytes(sizeBytes)}</Field>
       <Field name="Taken">{REASONS[reason]}</Field>
       <Field name="Sandboxes that began with it">{String(began.length)}</Field>

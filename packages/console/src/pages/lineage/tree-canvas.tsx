@@ -1,11 +1,11 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Button } from "../../ui/button.tsx";
+import { useSize } from "../../ui/use-size.ts";
 import type { LineageNode } from "./forest.ts";
 import { CARD_HEIGHT, CARD_WIDTH, layOut, type Layout, type PlacedNode } from "./layout.ts";
 import { TreeCard } from "./tree-card.tsx";
 import { moveOf } from "./tree-keys.ts";
-import { useSize } from "./use-size.ts";
 import { useView } from "./use-view.ts";
 import { fit, reveal, zoomAt } from "./view.ts";
 

@@ -51,16 +51,18 @@ function Entry({ node, properties }: { readonly node: LineageNode; readonly prop
             {open ? "▾" : "▸"}
           </button>
         )}
-        <Button
-          kind="quiet"
-          pressed={selected}
-          label={`${kind} ${title}, ${itemFacts(item, properties.nowMs)}`}
-          onClick={() => properties.onShow(key)}
-        >
-          <span class={`chip${isLive(item) ? " chip-running" : ""}`}>{kind}</span>
-          <span class={properties.isFound(node) ? "lineage-name lineage-name-found" : "lineage-name"}>{title}</span>
-        </Button>
-        <span class="hint">{itemFacts(item, properties.nowMs)}</span>
+        <span>
+          <Button
+            kind="quiet"
+            pressed={selected}
+            label={`${kind} ${title}, ${itemFacts(item, properties.nowMs)}`}
+            onClick={() => properties.onShow(key)}
+          >
+            <span class={`chip${isLive(item) ? " chip-running" : ""}`}>{kind}</span>
+            <span class={properties.isFound(node) ? "lineage-name lineage-name-found" : "lineage-name"}>{title}</span>
+          </Button>
+          <span class="hint">{itemFacts(item, properties.nowMs)}</span>
+        </span>
       </div>
       {open && children.length > 0 ? <Level nodes={children} properties={properties} /> : null}
     </li>

@@ -8,7 +8,7 @@ export interface View {
   readonly scale: number;
 }
 
-export interface Size {
+interface Size {
   readonly width: number;
   readonly height: number;
 }

@@ -1,6 +1,10 @@
 import type { RefObject } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Size } from "./view.ts";
+
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
 
 /** How large an element is, as it changes. */
 export function useSize(element: RefObject<Element | null>): Size {
