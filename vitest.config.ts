@@ -78,6 +78,17 @@ export default defineConfig({
       },
       {
         test: {
+          // Not a test of anything: `npm run console-pictures`.
+          name: "console-pictures",
+          include: ["packages/console/test/pictures/*.pictures.ts"],
+          globalSetup: ["packages/console/test/support/global-setup.ts"],
+          fileParallelism: false,
+          testTimeout: 180_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
           name: "gvisor",
           include: ["packages/*/test/**/*.gvisor.test.ts"],
           testTimeout: 120_000,

@@ -1,13 +1,92 @@
-import { expect, test } from "vitest";
 import { Sandbox } from "@sandboxer/client";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { everyPage, untilShown } from "./support/every-page.ts";
+import { furnish } from "./support/furnished.ts";
 import { startConsole } from "./support/start-console.ts";
 
-test("the list shows a sandbox, and one that is made meanwhile", async () => {
-  const { page, client, screenshot } = await startConsole();
-  await Sandbox.create({ client, name: "first" });
-  await page.getByText("first").waitFor();
-  await Sandbox.create({ client, name: "second" });
-  await page.getByText("second").waitFor();
-  expect(await page.title()).toContain("sandboxer");
-  await screenshot("shell");
+test("every page has an address: opened directly and reloaded, it shows the same", async () => {
+  const { page, client, open } = await startConsole({ path: false });
+  const { sandbox } = await furnish(client);
+  const headings = new Set<string>();
+  for (const { path, name } of everyPage(sandbox.id)) {
+    await open(path);
+    await untilShown(page);
+    const heading = await page.locator("main h1").first().textContent();
+    const title = await page.title();
+    const tab = await page
+      .locator("main [aria-current=page], main [aria-selected=true]")
+      .first()
+      .textContent({ timeout: 100 })
+      .catch(() => "");
+    headings.add(`${heading} ${tab}`);
+    await page.reload();
+    await untilShown(page);
+    expect(await page.locator("main h1").first().textContent(), `${name} after a reload`).toBe(heading);
+    expect(await page.title(), `${name} after a reload`).toBe(title);
+    expect(new URL(page.url()).pathname).toBe(path);
+  }
+  // Each shows something of its own.
+  expect(headings.size).toBe(everyPage(sandbox.id).length);
+});
+
+test("back and forward lead through what was looked at", async () => {
+  const { page, client, open } = await startConsole({ path: false });
+  const sandbox = await Sandbox.create({ client, name: "looked-at" });
+  await open("/");
+  await page.getByRole("link", { name: "looked-at" }).click();
+  await page.getByRole("heading", { name: "looked-at" }).waitFor();
+  await page.getByRole("navigation", { name: "Sections" }).getByRole("link", { name: "Instances" }).click();
+  await page.getByRole("heading", { name: "Instances" }).waitFor();
+  await page.goBack();
+  await page.getByRole("heading", { name: "looked-at" }).waitFor();
+  expect(new URL(page.url()).pathname).toBe(`/sandboxes/${sandbox.id}`);
+  await page.goForward();
+  await page.getByRole("heading", { name: "Instances" }).waitFor();
+});
+
+test("a page whose connections break goes on by itself, with nothing missed", async () => {
+  const { page, client, server, guard } = await startConsole();
+  await page.getByText("live", { exact: true }).waitFor();
+  guard.expectProblem(/^failed: GET .*ERR_(INCOMPLETE_CHUNKED_ENCODING|CONNECTION|EMPTY)/);
+  for (const socket of server.parts?.sockets ?? []) socket.destroy();
+  await Sandbox.create({ client, name: "made-meanwhile" });
+  await page.getByText("made-meanwhile").first().waitFor();
+});
+
+/** What can be pressed on a page, by its name. */
+async function buttonNames(page: Page): Promise<string[]> {
+  const buttons = await page.locator("main").getByRole("button").all();
+  return Promise.all(
+    buttons.map(async (button) => (await button.getAttribute("aria-label")) ?? (await button.innerText())),
+  );
+}
+
+test("a key that may only read sees no button that it may not press: pressing all of them changes nothing", async () => {
+  const { page, client, open } = await startConsole({ path: false, keys: "read" });
+  const { sandbox, stored } = await furnish(client);
+  const changing: string[] = [];
+  page.on("request", (request) => {
+    if (request.method() !== "GET") changing.push(`${request.method()} ${request.url()}`);
+  });
+  const pages = [...everyPage(sandbox.id), { name: "asleep", path: `/sandboxes/${stored.id}` }];
+  const seen = new Set<string>();
+  for (const { path } of pages) {
+    await open(path);
+    await untilShown(page);
+    for (const name of await buttonNames(page)) seen.add(name);
+    const count = await page.locator("main").getByRole("button").count();
+    for (let at = 0; at < count; at += 1) {
+      const button = page.locator("main").getByRole("button").nth(at);
+      if (!(await button.isVisible()) || (await button.isDisabled())) continue;
+      await button.click();
+      const dialog = page.getByRole("dialog");
+      if (await dialog.isVisible()) await page.keyboard.press("Escape");
+      if (new URL(page.url()).pathname !== path) await open(path);
+    }
+  }
+  expect(changing).toEqual([]);
+  const forbidden =
+    /^(new|make|wake|checkpoint|destroy|fork|snapshot|restore|rewind|hand|move|delete|rename|save|upload|run|stop|kill|signal)/i;
+  expect([...seen].filter((name) => forbidden.test(name.trim()))).toEqual([]);
 });

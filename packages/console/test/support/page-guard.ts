@@ -6,6 +6,9 @@ export interface ExpectedAnswer {
   readonly path: RegExp;
 }
 
+/** Chromium gives up what it loads when the machine gets another network interface, which tests beside this one make. */
+const NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED";
+
 declare global {
   interface Window {
     /** Set by hostile data that was executed. */
@@ -59,8 +62,8 @@ export class PageGuard {
   #watchPage(page: Page): void {
     page.on("pageerror", (error) => this.#note(`uncaught: ${error.stack ?? error.message}`));
     page.on("console", (message) => {
-      // What the server refused is judged by its answer.
-      const ofAnswer = message.text().startsWith("Failed to load resource: the server responded");
+      // What the server refused is judged by its answer, and what did not arrive by its failure.
+      const ofAnswer = message.text().startsWith("Failed to load resource:");
       if (message.type() === "error" && !ofAnswer) this.#note(`console: ${message.text()} (${message.location().url})`);
     });
     page.on("dialog", (dialog) => {
@@ -83,7 +86,7 @@ export class PageGuard {
   #judgeFailure(request: Request): void {
     const why = request.failure()?.errorText ?? "";
     // A page that is left, or a component that is gone, gives up what it has asked for.
-    if (why === "net::ERR_ABORTED") return;
+    if (why === "net::ERR_ABORTED" || why === NETWORK_CHANGED) return;
     this.#note(`failed: ${request.method()} ${request.url()}: ${why}`);
   }
 
