@@ -56,6 +56,7 @@ describeDocker("what a container is made of", (service) => {
       "sandboxer.owner": lab.directory,
       "sandboxer.sandbox-id": request.sandboxId,
       "sandboxer.idle-ttl-ms": "5",
+      "sandboxer.generation": "0",
     });
     await labelled.destroy();
   });

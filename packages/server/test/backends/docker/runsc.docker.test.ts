@@ -1,4 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
+import { recoverDocker } from "../../../src/backends/docker/index.ts";
+import { newContainerName } from "../../../src/backends/docker/labels.ts";
 import { newRequest } from "../contract/context.ts";
 import { bash, Follower, python, readText, run, start } from "../contract/programs.ts";
 import { describeDocker } from "./support/describe-docker.ts";
@@ -48,6 +51,21 @@ describeDocker("the runtime runsc", (service) => {
     const joined = await second.tryResume(request);
     expect((await joined!.processes()).map(({ key }) => key)).toEqual(["sleeper"]);
     await joined!.destroy();
+  });
+
+  test("one that stands still, and takes no signal, is ended all the same, by its server and by the next", async (context) => {
+    if (service.runsc === undefined) return context.skip(missing);
+    const backend = await lab.open({ runtime: service.runsc.keeping });
+    const [destroyed, left] = [await backend.acquire(newRequest()), await backend.acquire(newRequest())];
+    const [container = ""] = await lab.containers(`label=sandboxer.sandbox-id=${left.sandboxId}`);
+    await Promise.all([destroyed.pause(), left.pause()]);
+    await destroyed.destroy();
+    expect(await lab.containers()).toEqual([container]);
+    // Its server is dead.
+    await lab.docker("rename", container, newContainerName(randomUUID()));
+    await recoverDocker({ host: service.host, directory: lab.directory, owner: lab.directory });
+    expect(await lab.state(container)).toBe("exited");
+    await lab.docker("rm", container);
   });
 
   test("a runtime that keeps files to itself is refused with the setting that it lacks, and nothing is left", async (context) => {
