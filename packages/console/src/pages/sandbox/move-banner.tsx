@@ -1,9 +1,14 @@
 import type { SandboxRecord } from "@sandboxer/client";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { shortId } from "../../format/names.ts";
 import { onEvent } from "../../live/events.ts";
+import { refreshSandbox } from "../../live/sandboxes.ts";
 import { tell } from "../../ui/toasts.tsx";
 import { moves, noteMove, settleMove } from "./moves.ts";
+
+/** The server that it goes to tells this one nothing. */
+const LOOK_MS = 500;
 
 /** Says that the sandbox is on its way to another server, and then that it has arrived. */
 export function MoveBanner({ record }: { readonly record: SandboxRecord }): JSX.Element {
@@ -13,17 +18,22 @@ export function MoveBanner({ record }: { readonly record: SandboxRecord }): JSX.
   useEffect(() => {
     settleMove(record);
     if (instance === undefined || instance === last.current) return;
-    if (last.current !== undefined) tell(`It runs at ${instance} now.`);
+    if (last.current !== undefined) tell(`It runs at ${shortId(instance)} now.`);
     last.current = instance;
   }, [record]);
-  const move = moves.value.get(record.id);
+  const to = moves.value.get(record.id);
+  useEffect(() => {
+    if (to === undefined) return;
+    const timer = setInterval(() => void refreshSandbox(record.id), LOOK_MS);
+    return () => clearInterval(timer);
+  }, [to, record.id]);
   return (
     <div role="status" aria-live="polite">
-      {move === undefined ? null : <p class="banner banner-info">{movingText(move.to)}</p>}
+      {to === undefined ? null : <p class="banner banner-info">{movingText(to)}</p>}
     </div>
   );
 }
 
-export function movingText(to: string | undefined): string {
-  return to === undefined ? "It is moving to another instance …" : `Moving to instance ${to} …`;
+export function movingText(to: string): string {
+  return `Moving to instance ${to} …`;
 }

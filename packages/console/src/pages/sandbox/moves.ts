@@ -1,37 +1,42 @@
 import { signal, type ReadonlySignal } from "@preact/signals";
 import type { EventRecord, SandboxRecord } from "@sandboxer/client";
+import { client } from "../../session.ts";
 
-interface Move {
-  /** The instance that it goes to, where that is known. */
-  readonly to: string | undefined;
-}
+const known = signal<ReadonlyMap<string, string>>(new Map());
 
-const known = signal<ReadonlyMap<string, Move>>(new Map());
+/** The sandboxes that are on their way to another server, with the instance that they go to. */
+export const moves: ReadonlySignal<ReadonlyMap<string, string>> = known;
 
-/** The sandboxes that are on their way to another server. */
-export const moves: ReadonlySignal<ReadonlyMap<string, Move>> = known;
-
-/** Hears that this server has given one up to another, and that this one has it now. */
+/** Hears of a handoff that begins, and of one that has ended. */
 export function noteMove({ type, sandboxId, data }: EventRecord): void {
   if (sandboxId === null) return;
-  if (type === "sandbox.handed_over") setMove(sandboxId, { to: text(data["to"]) });
+  const { to } = data;
+  if (type === "sandbox.handed_over" && typeof to === "string") setMove(sandboxId, to);
   if (type === "sandbox.taken_over") setMove(sandboxId, undefined);
+  if (type !== "sandbox.state") return;
+  // Why it is saved is not told; whether somebody has asked for it can be looked up.
+  if (to === "saving") void lookUp(sandboxId);
+  if (to === "running") setMove(sandboxId, undefined);
 }
 
 /** One that runs where it was to go has arrived, whoever tells of it. */
 export function settleMove({ id, state, owner }: SandboxRecord): void {
-  const move = known.peek().get(id);
-  if (move === undefined || state !== "running") return;
-  if (move.to === undefined || owner?.instanceId === move.to) setMove(id, undefined);
+  if (state === "running" && owner?.instanceId === known.peek().get(id)) setMove(id, undefined);
 }
 
-function setMove(id: string, move: Move | undefined): void {
+async function lookUp(sandboxId: string): Promise<void> {
+  try {
+    const handoffs = (await client.instances()).flatMap((instance) => instance.handoffs);
+    const wanted = handoffs.find((handoff) => handoff.sandboxId === sandboxId && handoff.refused === null);
+    if (wanted !== undefined) setMove(sandboxId, wanted.to);
+  } catch {
+    // It is told once more when it has been saved.
+  }
+}
+
+function setMove(id: string, to: string | undefined): void {
   const next = new Map(known.peek());
-  if (move === undefined) next.delete(id);
-  else next.set(id, move);
+  if (to === undefined) next.delete(id);
+  else next.set(id, to);
   known.value = next;
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
 }

@@ -2,37 +2,67 @@ import type { SandboxRecord } from "@sandboxer/client";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { destroyAction, SANDBOX_ACTIONS, type SandboxAction } from "../../actions/sandbox-actions.ts";
+import { SANDBOX_DIALOGS, type SandboxDialog } from "../../dialogs/sandbox-dialogs.ts";
 import { navigate } from "../../router.tsx";
 import { may } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { SpellingList } from "../../ui/copy-as.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
+import { Menu } from "../../ui/menu.tsx";
 import { tell } from "../../ui/toasts.tsx";
 import { useAction } from "./use-action.ts";
+
+/** The dialogs that have a button of their own; the others are in a menu. */
+const IN_SIGHT: readonly SandboxDialog[] = SANDBOX_DIALOGS.filter(({ name }) => /^(Snapshot|Fork|Hand off)/.test(name));
 
 /** What can be done to it as a whole. */
 export function SandboxActions({ record }: { readonly record: SandboxRecord }): JSX.Element {
   const [spelled, setSpelled] = useState(false);
-  const offered = SANDBOX_ACTIONS.filter((action) => may(action.scope) && action.applies(record));
+  const offered = (each: SandboxAction | SandboxDialog): boolean => may(each.scope) && each.applies(record);
+  const more = SANDBOX_DIALOGS.filter((dialog) => offered(dialog) && !IN_SIGHT.includes(dialog));
+  const actions = SANDBOX_ACTIONS.filter(offered);
   return (
     <div class="sandbox-actions" role="group" aria-label="Actions">
-      {offered.map((action) => (
-        <ActionButton key={action.name} action={action} record={record} />
+      {actions
+        .filter((action) => action !== destroyAction)
+        .map((action) => (
+          <ActionButton key={action.name} action={action} record={record} />
+        ))}
+      {IN_SIGHT.filter(offered).map((dialog) => (
+        <Button key={dialog.name} onClick={() => dialog.open(record)}>
+          {dialog.name}
+        </Button>
       ))}
+      {actions.includes(destroyAction) ? <ActionButton action={destroyAction} record={record} /> : null}
+      {more.length === 0 ? null : (
+        <Menu
+          label="More actions"
+          items={() => more.map((dialog) => ({ text: dialog.name, choose: () => dialog.open(record) }))}
+        >
+          More ▾
+        </Menu>
+      )}
       <Button kind="quiet" label="Copy the actions as CLI, SDK or curl" onClick={() => setSpelled(true)}>
         {"</>"}
       </Button>
-      {spelled ? (
-        <Dialog title="The same from elsewhere" onClose={() => setSpelled(false)} wide>
-          {SANDBOX_ACTIONS.filter((action) => action.applies(record)).map((action) => (
-            <details key={action.name}>
-              <summary>{action.name}</summary>
-              <SpellingList spellings={action.spell(record)} />
-            </details>
-          ))}
-        </Dialog>
-      ) : null}
+      {spelled ? <Spelled record={record} onClose={() => setSpelled(false)} /> : null}
     </div>
+  );
+}
+
+function Spelled({ record, onClose }: { readonly record: SandboxRecord; readonly onClose: () => void }): JSX.Element {
+  return (
+    <Dialog title="The same from elsewhere" onClose={onClose} wide>
+      <div class="stack">
+        {SANDBOX_ACTIONS.filter((action) => action.applies(record)).map((action) => (
+          <details key={action.name}>
+            <summary>{action.name}</summary>
+            <SpellingList spellings={action.spell(record)} />
+          </details>
+        ))}
+        <p class="hint">Actions that ask something first have theirs in the dialog, with what you have chosen there.</p>
+      </div>
+    </Dialog>
   );
 }
 
@@ -63,14 +93,19 @@ function ActionButton({
       </Button>
       {asking ? (
         <Dialog title={`${action.name}?`} onClose={() => setAsking(false)}>
-          <p>{action.confirm}</p>
-          <p class="row">
-            <Button kind="danger" busy={busy} onClick={() => void perform()}>
-              {action.name}
-            </Button>
-            <Button onClick={() => setAsking(false)}>Cancel</Button>
-          </p>
-          <SpellingList spellings={action.spell(record)} />
+          <div class="stack">
+            <p>{action.confirm}</p>
+            <div class="row">
+              <Button kind="danger" busy={busy} onClick={() => void perform()}>
+                {action.name}
+              </Button>
+              <Button onClick={() => setAsking(false)}>Cancel</Button>
+            </div>
+            <details>
+              <summary>Copy as command, program or curl</summary>
+              <SpellingList spellings={action.spell(record)} />
+            </details>
+          </div>
         </Dialog>
       ) : null}
     </>

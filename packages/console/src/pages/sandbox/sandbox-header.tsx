@@ -1,6 +1,6 @@
 import type { SandboxRecord } from "@sandboxer/client";
 import type { JSX } from "preact";
-import { sandboxTitle } from "../../format/names.ts";
+import { sandboxTitle, shortId } from "../../format/names.ts";
 import { runningOperations } from "../../live/operations.ts";
 import { Link } from "../../router.tsx";
 import { copyText } from "../../ui/copy-text.ts";
@@ -28,7 +28,7 @@ export function SandboxHeader({ record }: { readonly record: SandboxRecord }): J
           {id}
         </button>
         <span>{record.backend}</span>
-        <span>{ownerText(owner)}</span>
+        <span title={owner?.instanceId}>{ownerText(owner)}</span>
         {epoch === null ? null : <span title="Grows with every change of owner">epoch {epoch}</span>}
         {frozen ? <span class="sandbox-frozen">held still, because its server cannot prove to be alive</span> : null}
       </p>
@@ -45,5 +45,5 @@ export function SandboxHeader({ record }: { readonly record: SandboxRecord }): J
 
 function ownerText(owner: SandboxRecord["owner"]): string {
   if (owner === null) return "run by nobody";
-  return owner.here ? `runs here (${owner.instanceId})` : `runs at ${owner.instanceId}`;
+  return `runs ${owner.here ? "here, at" : "at"} ${shortId(owner.instanceId)}`;
 }

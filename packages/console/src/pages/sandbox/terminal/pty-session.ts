@@ -11,7 +11,7 @@ export type PtyState =
 
 /** Where the output of a terminal goes. */
 export interface PtyScreen {
-  /** Resolves when it was taken in. `seenBefore`: another page has shown it, and has answered what it asks. */
+  /** Resolves when there is room for more. `seenBefore`: another page has shown it, and has answered what it asks. */
   show(data: Uint8Array, seenBefore: boolean): Promise<void>;
   /** What was shown is not true any more. */
   clear(): void;
@@ -111,7 +111,7 @@ export class PtySession {
     for await (const { data, offset } of process.chunks()) {
       if (this.#process !== process || this.#shown === undefined) break;
       onProgress();
-      // Asking for the next chunk acknowledges this one, so the screen must have it before.
+      // Asking for the next chunk acknowledges this one, so that a flood is no faster than the screen.
       const seen = Math.min(Math.max(0, (replay?.until ?? 0) - (offset - data.length)), data.length);
       if (seen > 0) await screen.show(data.subarray(0, seen), true);
       if (seen < data.length) await screen.show(data.subarray(seen), false);

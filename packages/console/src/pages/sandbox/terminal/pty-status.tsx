@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { sandboxes } from "../../../live/sandboxes.ts";
 import { Button } from "../../../ui/button.tsx";
 import { moves } from "../moves.ts";
 import { movingText } from "../move-banner.tsx";
@@ -32,21 +33,20 @@ interface Said {
 }
 
 function say(state: PtyState, sandboxId: string): Said | undefined {
-  const move = moves.value.get(sandboxId);
+  const to = moves.value.get(sandboxId);
+  const asleep = to === undefined && sandboxes.value.get(sandboxId)?.state === "stored";
   switch (state.is) {
     case "attached":
       return undefined;
     case "connecting":
       return { kind: "info", text: "Connecting …" };
     case "moving":
+    case "asleep":
+      if (asleep) return { kind: "info", text: "The terminal goes on when the sandbox is woken." };
       return {
         kind: "info",
-        text: `${move === undefined ? "It is being saved or moved …" : movingText(move.to)} What you type is kept until it is back.`,
+        text: `${to === undefined ? "It is being saved or moved …" : movingText(to)} What you type is kept until it is back.`,
       };
-    case "asleep":
-      return move === undefined
-        ? { kind: "info", text: "The sandbox sleeps. The terminal goes on when it is woken." }
-        : { kind: "info", text: movingText(move.to) };
     case "lost":
       return { kind: "warn", text: "The connection is lost. Reconnecting …" };
     case "elsewhere":

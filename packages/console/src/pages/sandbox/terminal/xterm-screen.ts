@@ -10,6 +10,8 @@ import { isReport } from "./terminal-reports.ts";
 import { terminalTheme } from "./terminal-theme.ts";
 
 const RESIZE_SETTLE_MS = 80;
+/** What the terminal has and has not taken in. More would make a person wait for the effect of a key. */
+const MAX_WAITING_BYTES = 128 * 1024;
 
 /** A terminal on the page that shows one of a sandbox. */
 export class XtermScreen implements PtyScreen {
@@ -20,6 +22,7 @@ export class XtermScreen implements PtyScreen {
   /** Old output is being taken in. */
   #replaying = false;
   #skipToLine = false;
+  #waiting = 0;
   #resizing: ReturnType<typeof setTimeout> | undefined;
 
   constructor(session: PtySession, options: { fontSize: number; screenReader: boolean; onLeave: () => void }) {
@@ -54,7 +57,15 @@ export class XtermScreen implements PtyScreen {
     this.#replaying = seenBefore;
     const whole = this.#skipToLine ? afterFirstLine(data) : data;
     this.#skipToLine = false;
-    await new Promise<void>((resolve) => this.#terminal.write(whole, resolve));
+    this.#waiting += whole.length;
+    const taken = new Promise<void>((resolve) =>
+      this.#terminal.write(whole, () => {
+        this.#waiting -= whole.length;
+        resolve();
+      }),
+    );
+    // A terminal takes in what it has between two drawings: one that is given a little at a time idles.
+    if (seenBefore || this.#waiting > MAX_WAITING_BYTES) await taken;
     this.#replaying = false;
   }
 
