@@ -17,7 +17,8 @@ import type { DaytonaServer } from "./server/daytona-server.ts";
 const DOOMED = new URL("doomed-process.ts", import.meta.url).pathname;
 const HOUR_MS = 3_600_000;
 
-describe("what dead servers leave at Daytona", () => {
+/** Servers and others here are processes of their own. */
+describe("what dead servers leave at Daytona", { timeout: 60_000 }, () => {
   let server: DaytonaServer;
   let directory: string;
   beforeEach(async () => {
