@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Carried, CreatedSandboxRecord } from "@sandboxer/protocol";
 import { SandboxerError } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
-import type { SnapshotPayload } from "../../src/backends/backend.ts";
+import type { RawFiles, SnapshotPayload } from "../../src/backends/backend.ts";
 import { FakeBackend, type FakeBackendOptions } from "../../src/backends/fake/index.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../websocket/support/test-server.ts";
 import { describeTree, makeOddTree } from "./portable-tree.ts";
@@ -130,6 +130,13 @@ test("explain says what is carried, and does nothing", async () => {
     memory: "lost",
     processes: "lost",
     files: { scope: "workspace", count: 2, bytes: 5, truncated: false },
+    // The fake backend cannot say.
+    hard_links: null,
+    xattrs: null,
+    notes: expect.arrayContaining([
+      "Hard links are carried as files of their own: fake did not say which there are.",
+      "Extended attributes are not carried: fake did not say which there are.",
+    ]) as string[],
     env: "kept",
     secrets: [],
     network: "none",
@@ -138,6 +145,28 @@ test("explain says what is carried, and does nothing", async () => {
   expect(other.runningCount).toBe(0);
   const restored = (await api.restore(workspace.id, { backend: "other" })) as Restored;
   expect(restored).toMatchObject({ resources: {}, carried: await explain(api, workspace.id, "other") });
+});
+
+test("links and attributes that the other backend has no place for are said to be lost, before and after", async () => {
+  const { api } = await startPair();
+  const box = await SandboxClient.create(api.server);
+  const { handle } = await api.server.manager.running(box.id);
+  await handle.files.write("/workspace/a", Buffer.from("1"));
+  await handle.files.write("/workspace/b", Buffer.from("1"));
+  const one = { device: 1n, inode: 2n, links: 2, modifiedMs: 0 };
+  const files = Object.assign(Object.create(handle.files) as RawFiles, {
+    stat: async (path: string) => ({ ...(await handle.files.stat(path)), links: 2 }),
+    list: async (path: string) => (await handle.files.list(path)).map((entry) => ({ ...entry, ...one })),
+    read: (path: string) => handle.files.read(path),
+    attributes: async (path: string) => (path === "/workspace/a" ? new Map([["user.a", Buffer.from("1")]]) : new Map()),
+  });
+  Object.defineProperty(handle, "rawFiles", { value: files });
+  const { id } = await api.take(box.id, { mode: "workspace" });
+  const lost = { hard_links: { kept: 0, lost: 1 }, xattrs: { kept: 0, lost: 1 } };
+  expect(await explain(api, id, "other")).toMatchObject({ ...lost, files: { count: 2, bytes: 1 } });
+  const restored = (await api.restore(id, { backend: "other" })) as Restored;
+  expect(restored.carried).toMatchObject(lost);
+  expect((await api.sandbox(restored.id).exec({ shell: "cat a b" })).stdout).toBe("11");
 });
 
 test("another image is for a captured workspace only", async () => {
