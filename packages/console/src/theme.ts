@@ -1,10 +1,17 @@
-import { effect, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 
 const THEMES = ["system", "light", "dark"] as const;
 type Theme = (typeof THEMES)[number];
 const KEY = "sandboxer.theme";
 
 export const theme = signal<Theme>(stored());
+
+const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+const dark = signal(systemIsDark.matches);
+systemIsDark.addEventListener("change", () => (dark.value = systemIsDark.matches));
+
+/** The one that is seen, for what is drawn by hand. */
+export const shownTheme = computed(() => (theme.value === "system" ? (dark.value ? "dark" : "light") : theme.value));
 
 export function nextTheme(): void {
   theme.value = THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? "system";

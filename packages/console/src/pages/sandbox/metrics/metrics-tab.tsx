@@ -38,13 +38,13 @@ export function MetricsTab({ record }: { readonly record: SandboxRecord }): JSX.
         <p class="hint">The first point comes in a moment.</p>
       ) : null}
       {measures.map((measure) => (
-        <MeasureCard key={measure.title} measure={measure} />
+        <MeasureCard key={measure.title} measure={measure} minutes={minutes} />
       ))}
     </div>
   );
 }
 
-function MeasureCard({ measure }: { readonly measure: Measure }): JSX.Element {
+function MeasureCard({ measure, minutes }: { readonly measure: Measure; readonly minutes: number }): JSX.Element {
   const { title, values, limit, format } = measure;
   const known = values.filter((value) => value !== null);
   const [now, most] = [known.at(-1), Math.max(0, ...known)];
@@ -57,7 +57,7 @@ function MeasureCard({ measure }: { readonly measure: Measure }): JSX.Element {
           {limit === null ? "" : ` of ${format(limit)}`}
         </span>
       </header>
-      <Plot measure={measure} />
+      <Plot measure={measure} minutes={minutes} />
       <p class="visually-hidden">
         {known.length} points; now {now === undefined ? "not known" : format(now)}, at most {format(most)}.
       </p>
