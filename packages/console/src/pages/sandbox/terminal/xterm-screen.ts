@@ -161,7 +161,9 @@ export function measureTerminal(container: HTMLElement, fontSize: number): PtySi
   try {
     withNonce(() => terminal.open(place));
     const size = fit.proposeDimensions();
-    return size === undefined ? undefined : { rows: size.rows, columns: size.cols };
+    // One that is not shown has no size.
+    if (size === undefined || !(size.rows >= 1 && size.cols >= 1)) return undefined;
+    return { rows: size.rows, columns: size.cols };
   } finally {
     terminal.dispose();
     place.remove();
