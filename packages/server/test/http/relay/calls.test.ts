@@ -3,7 +3,9 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
+import { FakeBackend } from "../../../src/backends/fake/index.ts";
 import { eventually } from "../../websocket/support/eventually.ts";
+import { temporaryFolder } from "../../websocket/support/temporary-folder.ts";
 import { startTestServer } from "../../websocket/support/test-server.ts";
 import { lines, ticking } from "../processes/support.ts";
 import { call, pair, RELAY } from "./support.ts";
@@ -100,6 +102,21 @@ test("a stored sandbox, one that is here and one that there never was are answer
   expect(stored.body.error).toMatchObject({ code: "wrong_state", details: { state: "stored" } });
   await call("POST", `${url}/resume`);
   expect((await call("GET", `${url}/stats`, undefined, RELAY)).status).toBe(200);
+});
+
+test("a sandbox that its provider keeps is passed on to the server that runs it", async () => {
+  const backend = new FakeBackend({ capabilities: { snapshot: "none", outlivesServer: true } });
+  const dataFolder = await temporaryFolder();
+  const owner = await startTestServer({ backend, dataFolder });
+  const store = owner.storeFolder ?? null;
+  const asked = await startTestServer({ store, dataFolder });
+  const { id } = (await call("POST", `${owner.httpUrl}/v1/sandboxes`, {})).body;
+  const url = `${asked.httpUrl}/v1/sandboxes/${id}/exec`;
+  expect((await call("POST", url, { shell: "echo ran" }, RELAY)).body["stdout"]).toBe("ran\n");
+  // Not to an address that no server of the store has.
+  const stranger = await startTestServer({ dataFolder });
+  const elsewhere = `${stranger.httpUrl}/v1/sandboxes/${id}/exec`;
+  expect((await call("POST", elsewhere, { shell: "true" }, RELAY)).body.error.code).toBe("lease_held");
 });
 
 test("an operation that was begun through a server is found there", async () => {
