@@ -71,7 +71,7 @@ export default defineConfig({
           name: "console",
           include: ["packages/console/test/**/*.browser.test.ts"],
           globalSetup: ["packages/console/test/support/global-setup.ts"],
-          testTimeout: 60_000,
+          testTimeout: 90_000,
           hookTimeout: 60_000,
           maxWorkers: 2,
         },

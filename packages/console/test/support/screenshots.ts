@@ -8,12 +8,16 @@ const FOLDER = fileURLToPath(new URL("../../../../build/console-screenshots", im
 
 /** What the page looks like now, light and dark: `NAME-light.png`, `NAME-dark.png`. */
 export async function takeScreenshots(page: Page, name: string): Promise<void> {
-  await mkdir(FOLDER, { recursive: true });
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
-    await page.screenshot({ path: join(FOLDER, `${name}-${colorScheme}.png`), animations: "disabled" });
+    await takeScreenshot(page, `${name}-${colorScheme}`);
   }
   await page.emulateMedia({ colorScheme: null });
+}
+
+export async function takeScreenshot(page: Page, name: string): Promise<void> {
+  await mkdir(FOLDER, { recursive: true });
+  await page.screenshot({ path: join(FOLDER, `${name}.png`), animations: "disabled" });
 }
 
 /** What the pages of a test looked like when it failed. */
