@@ -55,7 +55,9 @@ export function NodePanel(properties: PanelProperties): JSX.Element {
           <Age time={item.record.createdAt} />
         </Field>
         {item.kind === "snapshot" ? <SnapshotFields item={item} /> : <SandboxFields item={item} />}
-        <Field name="Labels">{labelText(item.record.labels)}</Field>
+        <Field name="Labels">
+          <Labels labels={item.record.labels} />
+        </Field>
         <Field name="Came from it">{children.length === 0 ? "nothing" : String(children.length)}</Field>
       </dl>
       <div class="row" role="group" aria-label="Actions">
@@ -121,9 +123,19 @@ const REASONS = {
   move: "for a move to another backend",
 } as const;
 
-function labelText(labels: Readonly<Record<string, string>>): string {
-  const shown = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
-  return shown.length === 0 ? "none" : shown.join(", ");
+/** Each by itself, so that letters that are read from right to left turn nothing else around. */
+function Labels({ labels }: { readonly labels: Readonly<Record<string, string>> }): JSX.Element {
+  const shown = Object.entries(labels);
+  if (shown.length === 0) return <>none</>;
+  return (
+    <ul class="lineage-labels">
+      {shown.map(([key, value]) => (
+        <li key={key}>
+          <bdi>{key}</bdi>=<bdi>{value}</bdi>
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 function SandboxButtons({ item: { record } }: { readonly item: SandboxItem }): JSX.Element {

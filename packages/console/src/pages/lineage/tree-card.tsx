@@ -37,30 +37,32 @@ export function TreeCard(properties: CardProperties): JSX.Element {
       aria-label={`${item.kind} ${title}, ${facts}`}
       onClick={properties.onSelect}
     >
-      <title>{`${title} (${item.record.id})`}</title>
-      <rect width={CARD_WIDTH} height={CARD_HEIGHT} rx={item.kind === "sandbox" ? 10 : 3} />
-      <Sign kind={item.kind} />
-      <text x={28} y={19} class="lineage-title">
-        {cutText(title, 22)}
-      </text>
-      <text x={28} y={36} class="lineage-facts">
-        {cutText(facts, 30)}
-      </text>
-      {children.length === 0 ? null : (
-        <g
-          class="lineage-toggle"
-          transform={`translate(${CARD_WIDTH} ${CARD_HEIGHT / 2})`}
-          onClick={(event) => {
-            event.stopPropagation();
-            properties.onToggle();
-          }}
-        >
-          <circle r={11} />
-          <text text-anchor="middle" y={4}>
-            {open ? "–" : children.length > 99 ? "99+" : children.length}
-          </text>
-        </g>
-      )}
+      <g aria-hidden="true">
+        <title>{`${title} (${item.record.id})`}</title>
+        <rect width={CARD_WIDTH} height={CARD_HEIGHT} rx={item.kind === "sandbox" ? 10 : 3} />
+        <Sign kind={item.kind} />
+        <text x={28} y={19} class="lineage-title">
+          {cutText(title, 22)}
+        </text>
+        <text x={28} y={36} class="lineage-facts">
+          {cutText(facts, 30)}
+        </text>
+        {children.length === 0 ? null : (
+          <g
+            class="lineage-toggle"
+            transform={`translate(${CARD_WIDTH} ${CARD_HEIGHT / 2})`}
+            onClick={(event) => {
+              event.stopPropagation();
+              properties.onToggle();
+            }}
+          >
+            <circle r={11} />
+            <text text-anchor="middle" y={4}>
+              {open ? "–" : children.length > 99 ? "99+" : children.length}
+            </text>
+          </g>
+        )}
+      </g>
     </g>
   );
 }

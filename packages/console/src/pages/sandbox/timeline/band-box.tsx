@@ -1,0 +1,37 @@
+import type { JSX } from "preact";
+import { formatMilliseconds } from "../../../format/duration.ts";
+import type { Band } from "./bands.ts";
+import { place, type Range } from "./scale.ts";
+
+export const BAND_HEIGHT = 26;
+
+/** One state of the drawing, with as much of its name as fits. */
+export function BandBox({
+  band,
+  range,
+  width,
+  top,
+}: {
+  readonly band: Band;
+  readonly range: Range;
+  readonly width: number;
+  readonly top: number;
+}): JSX.Element | null {
+  const left = Math.max(0, place(band.startMs, range, width));
+  const right = Math.min(width, place(band.endMs, range, width));
+  if (right <= 0 || left >= width) return null;
+  const length = Math.max(2, right - left);
+  const name = band.state.startsWith("at ") ? "elsewhere" : band.state;
+  const text = `${band.state}, ${formatMilliseconds(band.endMs - band.startMs)}`;
+  return (
+    <g class={`timeline-band timeline-band-${name}`}>
+      <title>{`${text}${band.now ? " so far" : ""}`}</title>
+      <rect x={left} y={top} width={length} height={BAND_HEIGHT} />
+      {length > 60 ? (
+        <text x={left + 6} y={top + 17}>
+          {length > text.length * 7 ? text : length > band.state.length * 7.5 ? band.state : ""}
+        </text>
+      ) : null}
+    </g>
+  );
+}
