@@ -56,9 +56,11 @@ export function Shell({
           <Button kind="quiet" label={`Theme: ${theme.value}`} onClick={nextTheme}>
             ◐
           </Button>
-          <Button kind="quiet" onClick={() => void logOut()}>
-            Log out
-          </Button>
+          {info?.hasKey === true ? (
+            <Button kind="quiet" onClick={() => void logOut()}>
+              Log out
+            </Button>
+          ) : null}
         </div>
       </header>
       <main id="content" tabIndex={-1}>

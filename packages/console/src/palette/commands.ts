@@ -4,7 +4,7 @@ import { sandboxTitle } from "../format/names.ts";
 import { sandboxes } from "../live/sandboxes.ts";
 import { askForSandbox } from "../pages/sandboxes/new/ask-for-sandbox.ts";
 import { match, navigate, path } from "../router.tsx";
-import { logOut, may } from "../session.ts";
+import { logOut, may, server } from "../session.ts";
 import { nextTheme } from "../theme.ts";
 import { showShortcuts } from "./open.ts";
 
@@ -15,23 +15,31 @@ export interface Command {
   readonly more?: string;
   readonly group: string;
   readonly run: () => void;
+  /** Absent: to everybody. */
+  readonly offered?: () => boolean;
 }
 
 const TABS = ["terminal", "run", "processes", "files", "metrics", "facts", "timeline"] as const;
 
 /** Everything that the palette can do from here: what concerns the sandbox in sight comes first. */
 export function commands(): readonly Command[] {
-  return [...commandsHere(), ...COMMANDS.filter(({ id }) => id !== "new" || may("use")), ...jumps()];
+  return [...commandsHere(), ...COMMANDS.filter(({ offered }) => offered?.() !== false), ...jumps()];
 }
 
 const COMMANDS: readonly Command[] = [
-  { id: "new", text: "New sandbox", group: "Do", run: askForSandbox },
+  { id: "new", text: "New sandbox", group: "Do", run: askForSandbox, offered: () => may("use") },
   { id: "sandboxes", text: "Go to the sandboxes", group: "Go", run: () => navigate("/") },
   { id: "lineage", text: "Go to the lineage", group: "Go", run: () => navigate("/lineage") },
   { id: "instances", text: "Go to the instances", group: "Go", run: () => navigate("/instances") },
   { id: "theme", text: "Change the theme", group: "Do", run: nextTheme },
   { id: "shortcuts", text: "Show the keyboard shortcuts", group: "Do", run: showShortcuts },
-  { id: "log-out", text: "Log out", group: "Do", run: () => void logOut() },
+  {
+    id: "log-out",
+    text: "Log out",
+    group: "Do",
+    run: () => void logOut(),
+    offered: () => server.value?.hasKey === true,
+  },
 ];
 
 function commandsHere(): readonly Command[] {

@@ -51,6 +51,9 @@ export const serverRecordSchema = z
     sandboxes: z.number().int(),
     max_sandboxes: z.number().int(),
     scope: z.enum(["read", "use", "admin"]).meta({ description: "What the caller's key allows." }),
+    has_key: z
+      .boolean()
+      .meta({ description: "Whether the caller came with a key; a server without keys asks for none." }),
   })
   .meta({ id: "Server" });
 

@@ -33,6 +33,7 @@ export function systemHandlers(manager: SandboxManager, facts: ServerFacts): Sys
       version: facts.version,
       store: facts.store ?? null,
       scope: caller.scope,
+      has_key: caller.principal.kind === "key",
     }),
     listProfiles: async () => wholeList([...manager.profiles.list()]),
     getProfile: async ({ params }) => manager.profiles.get(params.name),
