@@ -35,13 +35,14 @@ static bool parse_stat(pid_t pid, struct proc *proc) {
     if (open_name == NULL || close_name == NULL || close_name < open_name) return false;
     unsigned long long user = 0, system = 0;
     long long resident = 0;
-    int parent = 0, group = 0;
-    int fields = sscanf(close_name + 1, " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %*u %*u %lld",
-                        &proc->state, &parent, &group, &user, &system, &resident);
-    if (fields < 3) return false;
+    int parent = 0, group = 0, session = 0;
+    int fields = sscanf(close_name + 1, " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %*u %*u %lld",
+                        &proc->state, &parent, &group, &session, &user, &system, &resident);
+    if (fields < 4) return false;
     proc->pid = pid;
     proc->parent = parent;
     proc->group = group;
+    proc->session = session;
     proc->cpu_ticks = user + system;
     proc->resident_pages = resident > 0 ? (uint64_t)resident : 0;
     *close_name = 0;

@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 struct proc {
-    pid_t pid, parent, group;
+    pid_t pid, parent, group, session;
     int depth; /* how many known ancestors it has */
     char state;
     uint64_t cpu_ticks, resident_pages;

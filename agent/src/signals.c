@@ -41,6 +41,16 @@ int handle_signal(uint32_t request, struct cursor *payload) {
     return 0;
 }
 
+/* gVisor changes the size without a word, and does not say which group is in front. Who does not care about SIGWINCH
+   does not notice it; who gets it twice, because the kernel has told too, finds the same size. */
+static void tell_session(pid_t leader) {
+    struct proc_list list = proc_scan();
+    for (size_t index = 0; index < list.count; index++) {
+        if (list.entries[index].session == leader) kill(list.entries[index].pid, SIGWINCH);
+    }
+    proc_free(&list);
+}
+
 int handle_resize(uint32_t request, struct cursor *payload) {
     (void)request;
     const struct process *process = process_find(take_u32(payload));
@@ -48,5 +58,7 @@ int handle_resize(uint32_t request, struct cursor *payload) {
     if (!cursor_done(payload)) return EBADMSG;
     if (process == NULL || process->state != RUNNING) return ESRCH;
     if (!process->terminal) return ENOTTY;
-    return terminal_resize(process->slave, rows, columns);
+    int error = terminal_resize(process->slave, rows, columns);
+    if (error == 0) tell_session(process->pid);
+    return error;
 }
