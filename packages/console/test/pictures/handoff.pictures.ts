@@ -9,7 +9,7 @@ import { record } from "./recorder.ts";
 const MOST_BYTES = 1_500_000;
 
 test("a handoff under a running terminal", async () => {
-  const { page, client, servers, open, guard } = await startConsole({
+  const { page, client, open, guard } = await startConsole({
     backend: "gvisor",
     instances: 2,
     path: false,
@@ -21,11 +21,16 @@ test("a handoff under a running terminal", async () => {
   await untilTerminalShows(page, "$");
   await page.locator(".xterm-helper-textarea").first().focus();
   const film = record(page);
-  await page.keyboard.type(`for i in $(seq 1 40); do echo "counting: $i"; sleep 0.25; done`, { delay: 15 });
+  await page.keyboard.type(`for i in $(seq 1 60); do echo "counting: $i"; sleep 0.25; done`, { delay: 15 });
   await page.keyboard.press("Enter");
-  await untilTerminalShows(page, "counting: 8");
-  await sandbox.handoff(servers[1]?.url ?? "");
-  await untilTerminalShows(page, "counting: 24");
+  await untilTerminalShows(page, "counting: 5");
+  await page.getByRole("button", { name: "Hand off …" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Hand it off" }).click();
+  await dialog.getByText("It moved").waitFor();
+  await page.waitForTimeout(1_500);
+  await dialog.locator(".dialog-buttons").getByRole("button", { name: "Close" }).click();
+  await untilTerminalShows(page, "counting: 38");
   const animation = await film.stop(2_000);
   expect(animation.length).toBeLessThan(MOST_BYTES);
   await writeFile(await pictureFile("handoff.png"), animation);
