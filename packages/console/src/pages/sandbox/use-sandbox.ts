@@ -1,4 +1,4 @@
-import { Sandbox, type SandboxRecord, type SandboxerError } from "@sandboxer/client";
+import { Sandbox, SandboxerError, type SandboxRecord } from "@sandboxer/client";
 import { useEffect, useState } from "preact/hooks";
 import { noteSandbox, sandboxes, sandboxesState } from "../../live/sandboxes.ts";
 import { asError, client } from "../../session.ts";
@@ -9,6 +9,9 @@ interface SandboxLook {
   /** Why there is none. */
   readonly error: SandboxerError | undefined;
 }
+
+/** The server remembers one that is gone for a while. */
+const DESTROYED = new SandboxerError("sandbox_destroyed", "The sandbox was destroyed.");
 
 /** The sandbox of a page, kept true; one that is not in the list is asked for, so that it is known why it is not. */
 export function useSandbox(id: string): SandboxLook {
@@ -30,12 +33,15 @@ export function useSandbox(id: string): SandboxLook {
   async function ask(signal: AbortSignal): Promise<void> {
     try {
       const { record } = await Sandbox.attach(id, { client, signal });
-      if (!signal.aborted) noteSandbox(record);
+      if (signal.aborted) return;
+      if (record.state === "destroyed") setLast(record);
+      else noteSandbox(record);
     } catch (thrown) {
       if (!signal.aborted) setError(asError(thrown));
     }
   }
 
-  if (listed !== undefined) return { record: listed, error: undefined };
-  return { record: last?.id === id ? last : undefined, error };
+  const record = listed ?? (last?.id === id ? last : undefined);
+  if (record?.state === "destroyed") return { record, error: DESTROYED };
+  return { record, error: listed === undefined ? error : undefined };
 }

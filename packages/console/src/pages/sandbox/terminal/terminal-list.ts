@@ -68,9 +68,8 @@ export class TerminalList {
   }
 
   #add(sessions: readonly PtySession[]): void {
-    const names = terminalNames.peek();
-    for (const { id } of sessions) if (!(id in names)) nameTerminal(id, this.#freeName());
     this.#open.value = [...this.#open.peek(), ...sessions];
+    for (const { id } of sessions) if (!(id in terminalNames.peek())) nameTerminal(id, this.#freeName());
   }
 
   #remove(session: PtySession): void {

@@ -1,0 +1,156 @@
+import { Sandbox } from "@sandboxer/client";
+import { expect, test } from "vitest";
+import { startConsole } from "./support/start-console.ts";
+import { terminalText, untilTerminalShows } from "./support/terminal-text.ts";
+
+test("a sandbox that is saved says that it sleeps; woken, its terminal goes on", async () => {
+  const { page, client, open, guard, screenshot } = await startConsole({ path: false });
+  const sandbox = await Sandbox.create({ client, name: "sleeper" });
+  guard.expectAnswer(409, new RegExp(`^/v1/sandboxes/${sandbox.id}/`));
+  (await sandbox.pty({ command: "echo before; read x; echo got $x; sleep 1000" })).detach();
+  await open(`/sandboxes/${sandbox.id}`);
+  await untilTerminalShows(page, "before");
+  await page.getByRole("button", { name: "Checkpoint and stop" }).click();
+  await page.getByRole("heading", { name: "It sleeps." }).waitFor();
+  await screenshot("sandbox-asleep");
+  expect((await sandbox.refresh()).state).toBe("stored");
+
+  await page.getByRole("button", { name: "Wake it", exact: true }).click();
+  await page.getByRole("textbox", { name: "Terminal input" }).focus();
+  await page.keyboard.type("after\n");
+  await untilTerminalShows(page, "got after");
+  expect((await terminalText(page)).split("before")).toHaveLength(2);
+
+  // A page that comes while it sleeps has no terminal to show, and wakes nothing.
+  await sandbox.checkpoint();
+  await open(`/sandboxes/${sandbox.id}`);
+  await page.getByRole("heading", { name: "It sleeps." }).waitFor();
+  expect(await page.locator(".xterm").count()).toBe(0);
+  expect((await sandbox.refresh()).state).toBe("stored");
+});
+
+test("one that is destroyed under the page, and one that never was, are told apart", async () => {
+  const { page, client, open, guard } = await startConsole({ path: false });
+  guard.expectAnswer(404, /^\/v1\/sandboxes\//);
+  guard.expectAnswer(410, /^\/v1\/sandboxes\//);
+  const sandbox = await Sandbox.create({ client, name: "victim" });
+  await open(`/sandboxes/${sandbox.id}/run`);
+  await page.getByRole("heading", { name: "victim" }).waitFor();
+  await sandbox.destroy();
+  await page.getByText("This sandbox was destroyed").waitFor();
+  await open("/sandboxes/00000000-0000-4000-8000-000000000000");
+  await page.getByText("There is no sandbox with this id").waitFor();
+});
+
+test("the page destroys it after asking, and goes to the list", async () => {
+  const { page, client, open, guard } = await startConsole({ path: false });
+  guard.expectAnswer(404, /^\/v1\/sandboxes\//);
+  guard.expectAnswer(410, /^\/v1\/sandboxes\//);
+  const sandbox = await Sandbox.create({ client, name: "doomed" });
+  await open(`/sandboxes/${sandbox.id}/run`);
+  await page.getByRole("button", { name: "Destroy" }).click();
+  await page.getByRole("dialog").getByText("sandboxer rm").waitFor({ state: "attached" });
+  await page.getByRole("dialog").getByRole("button", { name: "Destroy" }).click();
+  await page.waitForURL((url) => url.pathname === "/");
+  await expect.poll(async () => (await Sandbox.list({}, { client }).next()).done).toBe(true);
+});
+
+test("code runs in each language, with both streams, its exit code and a way to stop it", async () => {
+  const { page, client, open, screenshot } = await startConsole({ path: false });
+  const sandbox = await Sandbox.create({ client });
+  await open(`/sandboxes/${sandbox.id}/run`);
+  const code = page.getByLabel(/^Code in/);
+  await code.fill("print('<img src=x onerror=alert(1)>')");
+  await code.press("Control+Enter");
+  const first = page.getByRole("article", { name: "Run 1" });
+  await first.getByText("exit code 0").waitFor();
+  expect(await first.getByRole("log").innerText()).toContain("<img src=x onerror=alert(1)>");
+
+  await page.getByLabel("Language").selectOption("bash");
+  await code.fill("echo out; echo err >&2; exit 3");
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  const second = page.getByRole("article", { name: "Run 2" });
+  await second.getByText("exit code 3").waitFor();
+  expect(await second.locator(".output-stderr").innerText()).toContain("err");
+  await screenshot("run-code");
+
+  await code.fill("echo begun; sleep 1000");
+  await code.press("Control+Enter");
+  const third = page.getByRole("article", { name: "Run 3" });
+  await third.getByRole("log").getByText("begun").waitFor();
+  await page.getByRole("button", { name: "Stop", exact: true }).click();
+  await third.getByText("ended by SIGTERM").waitFor();
+
+  await first.getByRole("button", { name: "Edit again" }).click();
+  expect(await code.inputValue()).toContain("onerror");
+  // Tab indents; after Escape it leaves.
+  await code.press("End");
+  await code.press("Tab");
+  expect(await code.inputValue()).toMatch(/ {4}$/);
+  await code.press("Escape");
+  await code.press("Tab");
+  expect(await code.evaluate((element) => element === document.activeElement)).toBe(false);
+  // What was run leaves nothing behind.
+  await expect.poll(async () => (await sandbox.processes()).length).toBe(0);
+});
+
+test("a process shows its output from an offset, takes input and signals, and is removed", async () => {
+  const { page, client, open, screenshot } = await startConsole({ path: false });
+  const sandbox = await Sandbox.create({ client });
+  const process = await sandbox.spawn("echo 0123456789; while read x; do echo got $x; done", { detach: true });
+  await open(`/sandboxes/${sandbox.id}/processes`);
+  await page.getByRole("button", { name: /^Show .*0123456789/ }).click();
+  const output = page.getByRole("log");
+  await output.getByText("0123456789").waitFor();
+  await page.getByLabel("From offset").fill("5");
+  await page.getByLabel("From offset").press("Tab");
+  await expect.poll(() => output.innerText()).toBe("56789\n");
+
+  await page.getByLabel("Input").fill("$(hello)");
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await output.getByText("got $(hello)").waitFor();
+  await screenshot("processes");
+  // A link shows the same.
+  await page.reload();
+  await expect.poll(() => output.innerText()).toContain("56789\ngot");
+
+  await page.getByLabel("Signal", { exact: true }).selectOption("SIGKILL");
+  await page.getByRole("button", { name: "Send signal" }).click();
+  await page
+    .getByRole("region", { name: /^Process/ })
+    .getByText("ended by SIGKILL")
+    .waitFor();
+  await page.getByRole("button", { name: "Remove", exact: true }).click();
+  await page.getByText("Nothing was started over HTTP").waitFor();
+  await expect(process.info()).rejects.toMatchObject({ code: "process_not_found" });
+
+  await page.getByRole("button", { name: "Everything inside" }).click();
+  await page.getByRole("columnheader", { name: "Parent" }).waitFor();
+});
+
+test("looking at the output of a terminal does not take it away from whoever types in it", async () => {
+  const { page, context, client, open, url } = await startConsole({ path: false });
+  const sandbox = await Sandbox.create({ client });
+  const { id } = (await sandbox.pty({ command: "echo ready; while read x; do echo got $x; done" })).detach();
+  await open(`/sandboxes/${sandbox.id}`);
+  await untilTerminalShows(page, "ready");
+  const other = await context.newPage();
+  await other.goto(`${url}/sandboxes/${sandbox.id}/processes?process=${id}`);
+  await other.getByRole("log").getByText("ready").waitFor();
+  await page.getByRole("textbox", { name: "Terminal input" }).focus();
+  await page.keyboard.type("hello\n");
+  await untilTerminalShows(page, "got hello");
+  await other.getByRole("log").getByText("got hello").waitFor();
+});
+
+test("who may only look sees the output, and nothing to press", async () => {
+  const { page, client, open } = await startConsole({ path: false, keys: "read" });
+  const sandbox = await Sandbox.create({ client, name: "glass" });
+  const { id } = (await sandbox.spawn("echo visible; sleep 1000")).detach();
+  await open(`/sandboxes/${sandbox.id}`);
+  await page.getByText("Your key may only look").waitFor();
+  expect(await page.getByRole("group", { name: "Actions" }).getByRole("button").allInnerTexts()).toEqual(["</>"]);
+  await open(`/sandboxes/${sandbox.id}/processes?process=${id}`);
+  await page.getByRole("log").getByText("visible").waitFor();
+  expect(await page.getByRole("button", { name: /signal|Remove|Send/ }).count()).toBe(0);
+});

@@ -1,0 +1,59 @@
+import { Sandbox } from "@sandboxer/client";
+import { expect, test } from "vitest";
+import { whyNoEngine } from "../../server/test/websocket/support/server-process.ts";
+import { startConsole } from "./support/start-console.ts";
+import { untilTerminalShows } from "./support/terminal-text.ts";
+
+test.skipIf(whyNoEngine() !== undefined)(
+  "a real shell opens by itself: colours, its size, copy and paste, a flood and its end",
+  async () => {
+    const { page, client, open, screenshot } = await startConsole({ backend: "gvisor", path: false });
+    const sandbox = await Sandbox.create({ client, name: "shell" });
+    await open(`/sandboxes/${sandbox.id}`);
+    await untilTerminalShows(page, "$");
+    // Colours that no class of the theme has need style attributes, which the policy forbids as text.
+    await page.keyboard.type(String.raw`printf '\033[38;2;200;10;50mred\033[0m\n'; echo do''ne` + "\n");
+    await untilTerminalShows(page, "done");
+    await screenshot("terminal");
+
+    // A program in front, in a group of its own, hears of a new size.
+    await page.keyboard.type('bash -c \'trap "stty size" WINCH; echo rea""dy; while :; do sleep 0.1; done\'\n');
+    await untilTerminalShows(page, "ready");
+    await page.setViewportSize({ width: 700, height: 620 });
+    const size = /(\d+) (\d+)$/;
+    await expect.poll(() => page.locator(".xterm-rows").innerText()).toMatch(/ready\s+\d+ \d+/);
+    await page.keyboard.press("Control+c");
+    await page.keyboard.type("clear; stty size\n");
+    await expect.poll(async () => (await page.locator(".xterm-rows").innerText()).split("\n")[0]).toMatch(size);
+
+    // What is pasted is no command before Enter, whatever it holds.
+    await page.evaluate(() => navigator.clipboard.writeText("echo pa''sted\necho tw''ice"));
+    await page.keyboard.press("Control+Shift+v");
+    await untilTerminalShows(page, "echo tw''ice");
+    expect(await page.locator(".xterm-rows").innerText()).not.toContain("pasted");
+    await page.keyboard.press("Enter");
+    await untilTerminalShows(page, "twice");
+
+    await page.locator(".xterm-rows > div", { hasText: /^twice/ }).dblclick({ position: { x: 12, y: 6 }, force: true });
+    await page.keyboard.press("Control+Shift+c");
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe("twice");
+
+    await page.keyboard.type("yes\n");
+    await untilTerminalShows(page, "y");
+    await page.keyboard.press("Control+c");
+    await page.keyboard.type("echo en''ded\n");
+    await untilTerminalShows(page, "ended");
+
+    // The keyboard is not caught in it.
+    await page.keyboard.press("Control+Shift+ArrowUp");
+    expect(await page.getByRole("tab", { selected: true }).evaluate((tab) => tab === document.activeElement)).toBe(
+      true,
+    );
+
+    await page.getByRole("button", { name: "New terminal" }).click();
+    await page.getByRole("tab", { name: "Terminal 2" }).waitFor();
+    await untilTerminalShows(page, "$");
+    await page.keyboard.type("exit 3\n");
+    await page.getByText("Ended with exit code 3").waitFor();
+  },
+);

@@ -1,0 +1,119 @@
+import { Sandbox } from "@sandboxer/client";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { startConsole } from "./support/start-console.ts";
+import { terminalText, untilTerminalShows } from "./support/terminal-text.ts";
+
+const ECHO = "echo ready; while read line; do echo got $line; done";
+
+/** A terminal that another program has started: the page takes it up, and starts none of its own. */
+async function startTerminal(sandbox: Sandbox, command: string): Promise<void> {
+  (await sandbox.pty({ command })).detach();
+}
+
+async function typeInto(page: Page, text: string): Promise<void> {
+  await page.getByRole("textbox", { name: "Terminal input" }).first().focus();
+  await page.keyboard.type(text);
+}
+
+test("a reload finds the terminal again with all that it showed, once, and it goes on", async () => {
+  const { page, client, open } = await startConsole({ path: false });
+  const sandbox = await Sandbox.create({ client });
+  await startTerminal(sandbox, ECHO);
+  await open(`/sandboxes/${sandbox.id}`);
+  await untilTerminalShows(page, "ready");
+  await typeInto(page, "one\n");
+  await untilTerminalShows(page, "got one");
+  const before = await terminalText(page);
+
+  await page.reload();
+  await untilTerminalShows(page, "got one");
+  expect(await terminalText(page)).toBe(before);
+  await typeInto(page, "two\n");
+  await untilTerminalShows(page, "got two");
+  expect((await terminalText(page)).split("got one")).toHaveLength(2);
+  expect(await page.getByRole("tab").count()).toBe(1);
+});
+
+test("a connection that breaks comes back: it is said, and every number is there once", async () => {
+  const { page, client, open } = await startConsole({ path: false });
+  const cuts: (() => Promise<void>)[] = [];
+  await page.routeWebSocket(/\/attach/, (socket) => {
+    socket.connectToServer();
+    cuts.push(() => socket.close({ code: 1006 }).catch(() => socket.close()));
+  });
+  const sandbox = await Sandbox.create({ client });
+  await startTerminal(sandbox, "for i in $(seq 1 60); do printf '%d,' $i; sleep 0.05; done; sleep 1000");
+  await open(`/sandboxes/${sandbox.id}`);
+  await untilTerminalShows(page, "5,");
+  await cuts[0]?.();
+  await page.getByText("Reconnecting").waitFor();
+  await untilTerminalShows(page, "60,");
+  expect(await terminalText(page)).toBe(Array.from({ length: 60 }, (_, at) => `${at + 1},`).join(""));
+  await expect.poll(() => page.getByText("Reconnecting").count()).toBe(0);
+});
+
+test("what is typed while the sandbox moves arrives once and in order", async () => {
+  const { page, client, servers, open, guard } = await startConsole({ path: false, instances: 2 });
+  const sandbox = await Sandbox.create({ client });
+  guard.expectAnswer(409, new RegExp(`^/v1/sandboxes/${sandbox.id}/`));
+  await startTerminal(sandbox, ECHO);
+  await open(`/sandboxes/${sandbox.id}`);
+  await untilTerminalShows(page, "ready");
+  const moved = sandbox.handoff(servers[1]?.url ?? "");
+  for (let number = 1; number <= 8; number += 1) await typeInto(page, `n${number}\n`);
+  await moved;
+  await typeInto(page, "last\n");
+  await untilTerminalShows(page, "got last");
+  const got = [...(await terminalText(page)).matchAll(/got (n\d|last)/g)].map(([, what]) => what);
+  expect(got).toEqual(["n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "last"]);
+});
+
+test("a terminal that is opened elsewhere says so, and comes back when it is wanted here", async () => {
+  const { page, context, client, open, url } = await startConsole({ path: false });
+  const sandbox = await Sandbox.create({ client });
+  await startTerminal(sandbox, ECHO);
+  await open(`/sandboxes/${sandbox.id}`);
+  await untilTerminalShows(page, "ready");
+  const other = await context.newPage();
+  await other.goto(`${url}/sandboxes/${sandbox.id}`);
+  await untilTerminalShows(other, "ready");
+  await page.getByText("opened in another place").waitFor();
+  await typeInto(other, "there\n");
+  await untilTerminalShows(other, "got there");
+
+  await page.getByRole("button", { name: "Use it here" }).click();
+  await untilTerminalShows(page, "got there");
+  await other.getByText("opened in another place").waitFor();
+  await typeInto(page, "here\n");
+  await untilTerminalShows(page, "got here");
+  expect((await terminalText(page)).split("got there")).toHaveLength(2);
+});
+
+test("tabs can be renamed, left running and shown again, and ended", async () => {
+  const { page, client, open } = await startConsole({ path: false });
+  const sandbox = await Sandbox.create({ client });
+  await startTerminal(sandbox, ECHO);
+  await startTerminal(sandbox, "echo second; sleep 1000");
+  await open(`/sandboxes/${sandbox.id}`);
+  await page.getByRole("tab", { name: "Terminal 1" }).click();
+  await untilTerminalShows(page, "ready");
+  await page.getByRole("tab", { name: "Terminal 1" }).press("ArrowRight");
+  await untilTerminalShows(page, "second");
+
+  await page.getByRole("button", { name: "Rename", exact: true }).click();
+  await page.getByRole("textbox", { name: "Name" }).fill("<b>build</b>");
+  await page.getByRole("dialog").getByRole("button", { name: "Rename" }).click();
+  await page.getByRole("tab", { name: "<b>build</b>" }).waitFor();
+
+  await page.getByRole("toolbar").getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "Leave it running" }).click();
+  expect(await page.getByRole("tab").count()).toBe(1);
+  await page.getByRole("button", { name: "Show <b>build</b>" }).click();
+  await untilTerminalShows(page, "second");
+
+  await page.getByRole("toolbar").getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "End it" }).click();
+  await expect.poll(() => page.getByRole("tab").count()).toBe(1);
+  await expect.poll(async () => (await sandbox.processes()).length).toBe(1);
+});
