@@ -27,10 +27,13 @@ test("a handoff under a running terminal", async () => {
   await page.getByRole("button", { name: "Hand off …" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("button", { name: "Hand it off" }).click();
-  await dialog.getByText("It moved").waitFor();
-  await page.waitForTimeout(1_500);
-  await dialog.locator(".dialog-buttons").getByRole("button", { name: "Close" }).click();
-  await untilTerminalShows(page, "counting: 38");
+  // It goes on without the dialog, and the terminal can be seen.
+  await page.keyboard.press("Escape");
+  await page
+    .getByText(/It runs at|It moved/)
+    .first()
+    .waitFor();
+  await untilTerminalShows(page, "counting: 30");
   const animation = await film.stop(2_000);
   expect(animation.length).toBeLessThan(MOST_BYTES);
   await writeFile(await pictureFile("handoff.png"), animation);
