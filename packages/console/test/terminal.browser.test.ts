@@ -117,3 +117,22 @@ test("tabs can be renamed, left running and shown again, and ended", async () =>
   await expect.poll(() => page.getByRole("tab").count()).toBe(1);
   await expect.poll(async () => (await sandbox.processes()).length).toBe(1);
 });
+
+test("a sandbox that goes back in time shows its terminal as it was then, and that goes on", async () => {
+  const { page, client, open, guard } = await startConsole({ path: false });
+  const sandbox = await Sandbox.create({ client });
+  guard.expectAnswer(409, new RegExp(`^/v1/sandboxes/${sandbox.id}/`));
+  await startTerminal(sandbox, ECHO);
+  await open(`/sandboxes/${sandbox.id}`);
+  await untilTerminalShows(page, "ready");
+  await typeInto(page, "early\n");
+  await untilTerminalShows(page, "got early");
+  const snapshot = await sandbox.snapshot({ mode: "full" });
+  await typeInto(page, "undone\n");
+  await untilTerminalShows(page, "got undone");
+  await sandbox.rewind(snapshot.id);
+  await expect.poll(() => terminalText(page)).not.toContain("undone");
+  await typeInto(page, "again\n");
+  await untilTerminalShows(page, "got again");
+  expect(await terminalText(page)).toContain("got early");
+});

@@ -1,5 +1,5 @@
 import { spell } from "./sandbox-actions.ts";
-import { literal, type Spellings } from "./spellings.ts";
+import { literal, sdkOnSandbox, shellLine, shellWord, type Spellings } from "./spellings.ts";
 
 const onProcess = (process: string, ...lines: readonly string[]): readonly string[] => [
   `const process = await sandbox.process(${literal(process)});`,
@@ -18,6 +18,21 @@ export const processSpellings = {
       id,
       { method: "GET", path: pathOf(process, "/output?follow=true&offset=0") },
     ),
+  shell: (id: string): Spellings =>
+    spell(["shell", id], ["const terminal = await sandbox.pty({ rows: 24, columns: 80 });"], id, {
+      method: "POST",
+      path: "/exec",
+      body: { command: ["bash"], pty: { rows: 24, columns: 80 }, wait: false },
+    }),
+  stdin: (id: string, process: string, text: string): Spellings => {
+    const url = `${location.origin}/v1/sandboxes/${encodeURIComponent(id)}${pathOf(process, "/stdin")}`;
+    const typed = `printf %s ${shellWord(text)}`;
+    return {
+      cli: `${typed} | ${shellLine("sandboxer", "attach", id, process)}`,
+      sdk: sdkOnSandbox(id, ...onProcess(process, `await process.write(${literal(text)});`)),
+      curl: `${typed} | curl -fsS -X POST -H "authorization: Bearer $SANDBOXER_API_KEY" -H 'content-type: application/octet-stream' --data-binary @- ${shellWord(url)}`,
+    };
+  },
   output: (id: string, process: string, offset: number): Spellings =>
     spell(
       ["logs", "-f", id, process, "--from", String(offset)],

@@ -1,6 +1,8 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { processSpellings } from "../../../actions/process-actions.ts";
 import { Button } from "../../../ui/button.tsx";
+import { CopyAs } from "../../../ui/copy-as.tsx";
 import { tell, tellError } from "../../../ui/toasts.tsx";
 import { writeStdin } from "./process-calls.ts";
 
@@ -21,12 +23,13 @@ export function ProcessStdin(properties: { readonly sandboxId: string; readonly 
       setBusy(false);
     }
   };
+  const typed = newline ? `${text}\n` : text;
   return (
     <form
       class="row"
       onSubmit={(event) => {
         event.preventDefault();
-        void send(newline ? `${text}\n` : text, false);
+        void send(typed, false);
       }}
     >
       <label for="process-stdin">Input</label>
@@ -48,6 +51,7 @@ export function ProcessStdin(properties: { readonly sandboxId: string; readonly 
       <Button busy={busy} onClick={() => void send("", true)} title="Closes its stdin">
         End of input
       </Button>
+      <CopyAs what="Send input" spellings={() => processSpellings.stdin(sandboxId, processId, typed)} />
     </form>
   );
 }

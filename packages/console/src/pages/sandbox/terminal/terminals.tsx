@@ -3,7 +3,9 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { SandboxerError } from "@sandboxer/client";
 import { Link, query, setQuery } from "../../../router.tsx";
 import { asError, may } from "../../../session.ts";
+import { processSpellings } from "../../../actions/process-actions.ts";
 import { Button } from "../../../ui/button.tsx";
+import { CopyAs } from "../../../ui/copy-as.tsx";
 import { ErrorBox } from "../../../ui/error-box.tsx";
 import { tellError } from "../../../ui/toasts.tsx";
 import { sandboxPath, type SandboxTabProperties } from "../tabs.tsx";
@@ -91,6 +93,7 @@ function OwnTerminals({ record }: SandboxTabProperties): JSX.Element {
         <Button label="New terminal" kind="quiet" busy={busy} disabled={!running} onClick={() => void add()}>
           +
         </Button>
+        <CopyAs what="New terminal" spellings={() => processSpellings.shell(record.id)} />
         {list.left.value.map((id) => (
           <Button
             key={id}
