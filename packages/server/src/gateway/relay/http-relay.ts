@@ -6,7 +6,7 @@ import type { OtherServer } from "../../manager/owner-elsewhere.ts";
 import type { AuditLog } from "../access/audit-log.ts";
 import type { Service } from "../http/handler.ts";
 import { readText } from "./read-text.ts";
-import { allowsRelay, passedAnswerHeaders, passedRequestHeaders } from "./relay-headers.ts";
+import { allowsRelay, passedAnswerHeaders, passedQuery, passedRequestHeaders } from "./relay-headers.ts";
 import { RelayedOperations } from "./relayed-operations.ts";
 import { requestOtherServer, type OpenRequest } from "./other-server-request.ts";
 import { ServerWatch, type IsAlive } from "./server-watch.ts";
@@ -43,7 +43,7 @@ export class HttpRelay {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<RelayedAnswer | undefined> {
-    if (!allowsRelay(request.headers)) return undefined;
+    if (!allowsRelay(request.raw)) return undefined;
     const server = await this.#target(service, name, request);
     if (server === undefined) return undefined;
     try {
@@ -92,7 +92,7 @@ export class HttpRelay {
   ): Promise<Answered> {
     const { request, failure } = requestOtherServer(server, {
       method: ROUTES[name].method,
-      path: pathOf(name, params as Readonly<Record<string, string>>) + queryOf(raw.url),
+      path: pathOf(name, params as Readonly<Record<string, string>>) + passedQuery(raw.url),
       headers: passedRequestHeaders(raw.headers, caller.authorization),
     });
     reply.raw.once("close", () => request.destroy());
@@ -125,11 +125,6 @@ function pathOf(name: RouteName, params: Readonly<Record<string, string>>): stri
   return ROUTES[name].path.replaceAll(/\{(\w+)\}/g, (_, parameter: string) =>
     encodeURIComponent(params[parameter] ?? ""),
   );
-}
-
-function queryOf(url = ""): string {
-  const start = url.indexOf("?");
-  return start === -1 ? "" : url.slice(start);
 }
 
 /** To the caller, whose key this server takes, a 401 would say that it is not logged in. */

@@ -1,10 +1,27 @@
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
 
 /** By this a client allows that a server which does not have a sandbox passes its call on to the one that has it. */
 const RELAY_HEADER = "sandboxer-relay";
+/** The same in the address of something that is read: a link in a page, by which a browser saves a file, has no headers. */
+const RELAY_PARAMETER = "relay";
 
-export function allowsRelay(headers: IncomingHttpHeaders): boolean {
-  return headers[RELAY_HEADER] === "allow";
+export function allowsRelay({ method, headers, url = "" }: IncomingMessage): boolean {
+  if (headers[RELAY_HEADER] === "allow") return true;
+  return method === "GET" && new URLSearchParams(queryOf(url)).get(RELAY_PARAMETER) === "allow";
+}
+
+/** The query of a call as it is passed on. That it may be passed on is not in it, so that it is no second time. */
+export function passedQuery(url = ""): string {
+  const query = queryOf(url);
+  const parameters = new URLSearchParams(query);
+  if (!parameters.has(RELAY_PARAMETER)) return query;
+  parameters.delete(RELAY_PARAMETER);
+  return parameters.size === 0 ? "" : `?${parameters.toString()}`;
+}
+
+function queryOf(url: string): string {
+  const start = url.indexOf("?");
+  return start === -1 ? "" : url.slice(start);
 }
 
 /** What a call means. Who sends it, from which page and with which cookie, and how it came here, stays here. */
