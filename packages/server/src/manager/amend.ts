@@ -1,9 +1,10 @@
-import type { About, Head, SandboxRecord } from "@sandboxer/protocol";
+import { type About, type Head, SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
 import type { OutlivingRecord } from "../records/sandbox-records.ts";
 import type { ManagerContext } from "./context.ts";
 import { describeLive, describeOutliving, describeStored } from "./describe.ts";
 import { expiresAt, ttlWithin } from "./expiry.ts";
 import type { LiveSandbox, SandboxFacts } from "./live-sandbox.ts";
+import { heldElsewhere } from "./outliving.ts";
 import { noteOutliving } from "./outliving-records.ts";
 import { checkEpoch, runningSandbox } from "./running.ts";
 import { inStore, storedFacts } from "./stored-facts.ts";
@@ -30,7 +31,9 @@ export function amendSandbox(
       const head = await context.storedHead(sandboxId);
       if (head?.state === "parked") return amendStored(context, sandboxId, head, epoch, amendments);
       const record = head === undefined ? await context.options.records.get(sandboxId) : undefined;
-      if (record !== undefined) return amendRecord(context, sandboxId, record, amendments);
+      // What another server runs is changed there: it would write over it, and knows nothing of it.
+      if (record !== undefined && (await heldElsewhere(context, record)) === undefined)
+        return amendRecord(context, sandboxId, record, amendments);
     }
     const sandbox = await runningSandbox(context, sandboxId, epoch);
     await sandbox.queue.run(() => amendLive(context, sandbox, amendments));
@@ -66,8 +69,11 @@ async function amendRecord(
     ...record,
     ...changedBy(amended(context, storedFacts(sandboxId, record), amendments)),
   };
-  await context.options.records.put(sandboxId, next);
-  return describeOutliving(sandboxId, next);
+  const { records } = context.options;
+  if (await records.swap(sandboxId, record, next)) return describeOutliving(sandboxId, next);
+  throw new SandboxerError("wrong_state", "The sandbox was changed or taken up at the same moment.", {
+    hint: "Try again.",
+  });
 }
 
 /** In the head first: what is not stored would be forgotten by the next server. */

@@ -21,7 +21,9 @@ async function noteStopped(context: ManagerContext, sandboxId: string): Promise<
   const { records, clock } = context.options;
   const record = await records.get(sandboxId);
   if (record === undefined || !isOrphan(context, record) || context.sandboxes.has(sandboxId)) return;
-  await records.put(sandboxId, { ...record, stopped_at: new Date(clock.wallMs()).toISOString(), holder: null });
+  const stopped = { ...record, stopped_at: new Date(clock.wallMs()).toISOString(), holder: null };
+  // Another process may be faster, which takes it up: then it is not stopped.
+  await records.swap(sandboxId, record, stopped);
 }
 
 function isOrphan({ options }: ManagerContext, { stopped_at, holder }: OutlivingRecord): boolean {

@@ -5,12 +5,17 @@ import { acquireRequest } from "./acquire-request.ts";
 import type { ManagerContext } from "./context.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 import { LiveSandbox, type SandboxFacts } from "./live-sandbox.ts";
+import { notFound } from "./not-found.ts";
 import { noteOutliving } from "./outliving-records.ts";
 import type { SandboxPlan } from "./plan.ts";
 import { storedFacts } from "./stored-facts.ts";
 import { tracked, type VerbOptions } from "./tracked.ts";
 
-/** Takes up a sandbox that an earlier server has left with its provider: it is found again by its id, and started. */
+/**
+ * Takes up a sandbox that an earlier server has left with its provider: it is found again by its id, and started. Before
+ * that its record says so, in one swap, because of several servers that want it only one may have it. Afterwards, if it
+ * could not be had, the record is as it was.
+ */
 export async function reviveSandbox(
   context: ManagerContext,
   sandboxId: string,
@@ -18,6 +23,27 @@ export async function reviveSandbox(
   options: VerbOptions,
 ): Promise<LiveSandbox> {
   await refuseHeld(context, record);
+  const { records, holder } = context.options;
+  const claimed: OutlivingRecord = { ...record, stopped_at: null, holder };
+  if (!(await records.swap(sandboxId, record, claimed))) {
+    const present = await records.get(sandboxId);
+    if (present === undefined) throw notFound(sandboxId);
+    return reviveSandbox(context, sandboxId, present, options);
+  }
+  try {
+    return await revive(context, sandboxId, record, options);
+  } catch (error) {
+    await context.reported("record of a sandbox that was not taken up", records.swap(sandboxId, claimed, record));
+    throw error;
+  }
+}
+
+async function revive(
+  context: ManagerContext,
+  sandboxId: string,
+  record: OutlivingRecord,
+  options: VerbOptions,
+): Promise<LiveSandbox> {
   const facts = storedFacts(sandboxId, record);
   const sandbox = new LiveSandbox(facts, "restoring", context.nowMs, context.onMove(sandboxId));
   context.admit(sandbox);

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { LockedJsonFile } from "../support/locked-json-file.ts";
 import { sandboxRecordSchema, type OutlivingRecord, type SandboxRecords } from "./sandbox-records.ts";
@@ -29,6 +30,15 @@ export class FileSandboxRecords implements SandboxRecords {
       ...content,
       sandboxes: { ...content.sandboxes, [sandboxId]: record },
     }));
+  }
+
+  async swap(sandboxId: string, expected: OutlivingRecord, record: OutlivingRecord): Promise<boolean> {
+    let swapped = false;
+    await this.#file.change((content) => {
+      swapped = isDeepStrictEqual(content.sandboxes[sandboxId], expected);
+      return swapped ? { ...content, sandboxes: { ...content.sandboxes, [sandboxId]: record } } : content;
+    });
+    return swapped;
   }
 
   async remove(sandboxId: string): Promise<void> {

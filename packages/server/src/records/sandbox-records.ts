@@ -32,5 +32,7 @@ export interface SandboxRecords {
   get(sandboxId: string): Promise<OutlivingRecord | undefined>;
   list(): Promise<ReadonlyMap<string, OutlivingRecord>>;
   put(sandboxId: string, record: OutlivingRecord): Promise<void>;
+  /** Puts a record in the place of one that was read, if that is still there as it was. Says whether it did. */
+  swap(sandboxId: string, expected: OutlivingRecord, record: OutlivingRecord): Promise<boolean>;
   remove(sandboxId: string): Promise<void>;
 }

@@ -109,6 +109,30 @@ test("while one server runs it no other does, and another's DELETE does not orph
   expect((await b.call("GET", `/v1/sandboxes/${id}`)).status).toBe(404);
 });
 
+test("of two servers that wake it at once one has it, and the other says which", async () => {
+  const { serve } = await startProvider();
+  const first = await serve();
+  const { id } = await new HttpClient(first).create();
+  await first.manager.drain();
+  const servers = [await serve(), await serve()];
+  const wake = (server: TestServer) => new HttpClient(server).call<ErrorAnswer>("POST", `/v1/sandboxes/${id}/resume`);
+  const answers = await Promise.all(servers.map(wake));
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409]);
+  const winner = servers[answers.findIndex(({ status }) => status === 200)];
+  expect(servers.map((server) => server.manager.states())).toContainEqual({});
+  const refused = answers.find(({ status }) => status === 409)?.body.error;
+  expect(refused).toMatchObject({ code: "lease_held", details: { url: winner?.httpUrl } });
+});
+
+test("what is changed of it where another server runs it is refused: that one would never know", async () => {
+  const { serve } = await startProvider();
+  const [one, two] = [await serve(), await serve()];
+  const { id } = await new HttpClient(one).create({ name: "first" });
+  const refused = await new HttpClient(two).call<ErrorAnswer>("PATCH", `/v1/sandboxes/${id}`, { name: "second" });
+  expect([refused.status, refused.body.error.details["url"]]).toEqual([409, one.httpUrl]);
+  expect((await new HttpClient(two).get(id)).name).toBe("first");
+});
+
 test("its name, its labels and its time are changed for good, running or stopped", async () => {
   const { serve } = await startProvider();
   const first = await serve();

@@ -56,3 +56,19 @@ test("what is not known in the file stays; what cannot be read is refused and no
   await expect(records.put("x", RECORD)).rejects.toMatchObject({ code: "store_unavailable" });
   expect(await readFile(path, "utf8")).toBe('{"format":99}');
 });
+
+test("of several that swap what they have read one succeeds, and what is gone is not brought back", async () => {
+  const records = new FileSandboxRecords(await temporaryFolder());
+  await records.put("one", RECORD);
+  const read = await records.get("one");
+  if (read === undefined) throw new Error("it was put");
+  const claims = ["a", "b", "c"].map((host) => ({ ...read, holder: { url: null, host, pid: 1 } }));
+  const outcomes = await Promise.all(claims.map((claim) => records.swap("one", read, claim)));
+  expect(outcomes.filter(Boolean)).toHaveLength(1);
+  const won = claims[outcomes.indexOf(true)] ?? read;
+  expect(await records.get("one")).toEqual(won);
+  expect(await records.swap("one", won, read)).toBe(true);
+  await records.remove("one");
+  expect(await records.swap("one", read, won)).toBe(false);
+  expect((await records.list()).size).toBe(0);
+});
