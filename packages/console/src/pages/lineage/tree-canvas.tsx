@@ -62,7 +62,7 @@ export function TreeCanvas(properties: TreeProperties): JSX.Element {
         role="tree"
         aria-label="Sandboxes and snapshots, by who came from whom"
         aria-activedescendant={selected === undefined ? undefined : cardId(selected)}
-        tabIndex={0}
+        tabindex={0}
         onKeyDown={onKeyDown}
       >
         <g transform={`translate(${view.x} ${view.y}) scale(${view.scale})`}>{drawing}</g>

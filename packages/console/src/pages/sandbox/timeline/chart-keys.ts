@@ -1,11 +1,11 @@
 import type { Drawn } from "./rows.ts";
 import { pan, zoom, type Range } from "./scale.ts";
 
-/** What a key changes of the range that is looked at. */
-export function changeOf(event: KeyboardEvent, whole: Range): ((range: Range) => Range) | undefined {
+/** What a key changes of the range that is looked at; `at` is the part of the width, 0 to 1, that stays where it is. */
+export function changeOf(event: KeyboardEvent, at: number, whole: Range): ((range: Range) => Range) | undefined {
   if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
-  if (event.key === "+" || event.key === "=") return (range) => zoom(range, 1.5, 0.5, whole);
-  if (event.key === "-") return (range) => zoom(range, 1 / 1.5, 0.5, whole);
+  if (event.key === "+" || event.key === "=") return (range) => zoom(range, 1.5, at, whole);
+  if (event.key === "-") return (range) => zoom(range, 1 / 1.5, at, whole);
   if (event.shiftKey && event.key === "ArrowLeft") return (range) => pan(range, -0.25, whole);
   if (event.shiftKey && event.key === "ArrowRight") return (range) => pan(range, 0.25, whole);
   return undefined;
@@ -17,7 +17,8 @@ export function moveFocus(event: KeyboardEvent, lanes: readonly (readonly Drawn[
   const laneIndex = lanes.findIndex((drawn) => drawn.some(({ marks }) => marks[0].id === at));
   const lane = lanes[laneIndex] ?? [];
   const index = lane.findIndex(({ marks }) => marks[0].id === at);
-  const current = lane[index];
+  // Where the focus was may be out of sight: it begins anew.
+  const current = lane[index] ?? lanes.find((drawn) => drawn.length > 0)?.[0];
   if (current === undefined) return false;
   const nearest = (others: readonly Drawn[] = []): Drawn | undefined =>
     others.toSorted((a, b) => Math.abs(a.x - current.x) - Math.abs(b.x - current.x))[0];
@@ -30,7 +31,7 @@ export function moveFocus(event: KeyboardEvent, lanes: readonly (readonly Drawn[
     End: () => lane.at(-1),
   }[event.key];
   if (target === undefined) return false;
-  const id = target()?.marks[0].id;
+  const id = (index === -1 ? current : target())?.marks[0].id;
   const svg = (event.target as Element).closest("svg");
   if (id !== undefined) svg?.querySelector<SVGGElement>(`[data-mark="${CSS.escape(id)}"]`)?.focus();
   return true;

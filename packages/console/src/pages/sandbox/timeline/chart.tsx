@@ -50,15 +50,21 @@ export function Chart(properties: ChartProperties): JSX.Element {
   const height = lanes.at(-1)?.bottom ?? 0;
   const all = lanes.flatMap(({ drawn }) => drawn);
   const onKeyDown = (event: KeyboardEvent): void => {
-    const change = changeOf(event, whole);
-    if (change !== undefined) onRange(change);
-    else if (
+    const focused = all.find(({ marks: [first] }) => first.id === (event.target as Element).getAttribute("data-mark"));
+    const at = focused === undefined ? 0.5 : Math.min(1, Math.max(0, focused.x / Math.max(1, width)));
+    const change = changeOf(event, at, whole);
+    if (change !== undefined) {
+      onRange(change);
+      // A mark that is out of sight then takes the focus with it; the keys stay here.
+      requestAnimationFrame(() => svg.current?.contains(document.activeElement) === true || svg.current?.focus());
+    } else if (
       !moveFocus(
         event,
         lanes.map(({ drawn }) => drawn),
       )
-    )
+    ) {
       return;
+    }
     event.preventDefault();
   };
   return (
@@ -67,6 +73,7 @@ export function Chart(properties: ChartProperties): JSX.Element {
       class="timeline-chart"
       height={height}
       role="group"
+      tabindex={-1}
       aria-label="What happened, over time. Arrow keys go from mark to mark; plus and minus zoom."
       onKeyDown={onKeyDown}
     >

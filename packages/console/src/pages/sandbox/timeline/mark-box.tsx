@@ -25,7 +25,7 @@ export function MarkBox(properties: {
     <g
       class={names.join(" ")}
       role="button"
-      tabIndex={properties.first || selected ? 0 : -1}
+      tabindex={properties.first || selected ? 0 : -1}
       aria-label={`${laneTitle(mark.kind)}: ${label}`}
       aria-pressed={selected}
       data-mark={mark.id}
