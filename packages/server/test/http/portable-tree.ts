@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { posix } from "node:path";
 import type { SandboxFiles } from "../../src/backends/backend.ts";
+import type { SandboxClient } from "./processes/support.ts";
 
 const MIB = 1024 * 1024;
 const SIZES = [0, 1, 64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 20 * MIB];
@@ -16,6 +17,7 @@ const NAMES = [
   "n".repeat(255),
   `d${"é".repeat(127)}`,
 ];
+const FOLDER_MODES = [0o000, 0o1777, 0o2750];
 const MODES = [0o000, 0o400, 0o755, 0o1777, 0o4755, 0o2750];
 
 /** Everything that is odd about a tree and that files of this interface can be. */
@@ -24,7 +26,7 @@ export async function makeOddTree(files: SandboxFiles, root = "/workspace"): Pro
   for (const size of SIZES) await files.write(at(`size-${size}`), randomBytes(size));
   for (const name of NAMES) await files.write(at(name), Buffer.from(name));
   await files.makeFolder(at("empty"));
-  await files.makeFolder(at(...Array.from({ length: 12 }, (_, depth) => `${depth}`.repeat(40))), { parents: true });
+  await files.makeFolder(at(...Array.from({ length: 4 }, (_, depth) => `${depth}`.repeat(120))), { parents: true });
   await files.makeFolder(at("-folder"));
   await files.write(at("-folder", "inside"), Buffer.from("in"));
   await files.makeSymlink("nowhere", at("dangling"));
@@ -34,13 +36,11 @@ export async function makeOddTree(files: SandboxFiles, root = "/workspace"): Pro
   for (const mode of MODES) {
     await files.write(at(`mode-${mode.toString(8)}`), Buffer.from("m"));
     await files.set(at(`mode-${mode.toString(8)}`), { mode, modifiedNs: 1_600_000_000_000_000_000n });
-    await files.makeFolder(at(`folder-${mode.toString(8)}`));
   }
-  await files.set(at("folder-1777"), { mode: 0o1777 });
-  await files.set(at("folder-2750"), { mode: 0o2750 });
+  for (const mode of FOLDER_MODES) await files.makeFolder(at(`folder-${mode.toString(8)}`));
   await files.set(at("dangling"), { modifiedNs: 1_500_000_000_000_000_000n });
   await files.set(at("empty"), { mode: 0o700, modifiedNs: 1_400_000_000_000_000_000n });
-  await files.set(at("folder-0"), { mode: 0 });
+  for (const mode of FOLDER_MODES) await files.set(at(`folder-${mode.toString(8)}`), { mode });
   await files.set(root, { mode: 0o775, modifiedNs: 1_700_000_000_000_000_000n });
 }
 
@@ -66,6 +66,18 @@ import os
 for path in ("size-1", "empty", ".", "mode-400", "size-0"):
     print(path, sorted((os.fsencode(name), os.getxattr(path, name)) for name in os.listxattr(path)))
 '`;
+
+/**
+ * The same of the workspace through one shell inside, which is much quicker where each look is a command: a line for each
+ * entry, and one for the content of each file that can be read; as base64, because of the names.
+ */
+export async function describeInside(box: SandboxClient): Promise<string[]> {
+  const script = String.raw`cd /workspace
+    { find . ! -type p \( -type f -printf 'f %s %n ' -o -printf '%y ' \) -printf '%m %U:%G %Ts %l %p\0' 2>/dev/null
+      find . -type f -readable -exec sha256sum -z {} + 2>/dev/null; } | LC_ALL=C sort -z | base64 -w0`;
+  const { stdout } = await box.exec({ shell: script });
+  return Buffer.from(stdout, "base64").toString("latin1").split("\0").toSorted();
+}
 
 /** Every entry of a tree by path, with all that a capture is to keep. Times in whole seconds. */
 export async function describeTree(files: SandboxFiles, root = "/workspace"): Promise<Record<string, string>> {
