@@ -10,6 +10,8 @@ export interface HttpCall {
   /** With everything in it percent-encoded that needs to be. */
   readonly path: string;
   readonly body?: object;
+  /** More words for curl, such as where the bytes come from or go to. */
+  readonly flags?: readonly string[];
 }
 
 /** An argument of a shell line: quoted unless it is plain. Names come from others and may hold anything. */
@@ -22,10 +24,11 @@ export function shellLine(...words: readonly string[]): string {
 }
 
 /** The key is named, never shown: it stays in the reader's environment. */
-export function curlLine({ method, path, body }: HttpCall, origin: string): string {
+export function curlLine({ method, path, body, flags = [] }: HttpCall, origin: string): string {
   const verb = method === "GET" ? "" : ` -X ${method}`;
   const data = body === undefined ? "" : ` -H 'content-type: application/json' -d ${shellWord(JSON.stringify(body))}`;
-  return `curl -fsS${verb} -H "authorization: Bearer $SANDBOXER_API_KEY"${data} ${shellWord(origin + path)}`;
+  const more = flags.map((word) => ` ${shellWord(word)}`).join("");
+  return `curl -fsS${verb} -H "authorization: Bearer $SANDBOXER_API_KEY"${data}${more} ${shellWord(origin + path)}`;
 }
 
 /** A string of TypeScript. */

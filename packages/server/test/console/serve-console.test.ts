@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { startTestServer, type TestServer, type TestServerOptions } from "../websocket/support/test-server.ts";
 
 const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 function builtConsole(): string {
   const base = mkdtempSync(join(tmpdir(), "console-"));

@@ -20,6 +20,7 @@ export interface SandboxTab {
 const Terminals = lazy(async () => (await import("./terminal/terminals.tsx")).Terminals);
 const RunCode = lazy(async () => (await import("./run/run-code.tsx")).RunCode);
 const ProcessesTab = lazy(async () => (await import("./processes/processes-tab.tsx")).ProcessesTab);
+const FilesTab = lazy(async () => (await import("./files/files-tab.tsx")).FilesTab);
 const TimelineTab = lazy(async () => (await import("./timeline/timeline-tab.tsx")).TimelineTab);
 
 const MetricsTab = lazy(async () => (await import("./metrics/metrics-tab.tsx")).MetricsTab);
@@ -30,6 +31,7 @@ export const SANDBOX_TABS: readonly SandboxTab[] = [
   { path: "", title: "Terminal", needsRunning: true, keep: true, Content: Terminals },
   { path: "run", title: "Run code", needsRunning: true, keep: true, Content: RunCode },
   { path: "processes", title: "Processes", needsRunning: true, Content: ProcessesTab },
+  { path: "files", title: "Files", needsRunning: true, Content: FilesTab },
   { path: "timeline", title: "Timeline", needsRunning: false, Content: TimelineTab },
   { path: "metrics", title: "Metrics", needsRunning: true, Content: MetricsTab },
   { path: "facts", title: "Facts", needsRunning: false, Content: FactsTab },

@@ -5,7 +5,7 @@ export function consoleHeaders(nonce?: string): Readonly<Record<string, string>>
     "default-src 'none'",
     "script-src 'self'",
     `style-src ${styles}`,
-    "img-src 'self' data:",
+    "img-src 'self' data: blob:",
     "font-src 'self'",
     "connect-src 'self'",
     "form-action 'self'",

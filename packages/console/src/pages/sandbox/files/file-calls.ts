@@ -1,0 +1,83 @@
+import type { FileEntry } from "@sandboxer/client";
+import { SandboxerError } from "@sandboxer/client";
+import { fromWire } from "@sandboxer/client/transport";
+import { signal } from "@preact/signals";
+import { client } from "../../../session.ts";
+import { parentOf } from "./paths.ts";
+
+/** Counts what was changed from here, so that what is shown is looked at again. */
+export const changes = signal(0);
+
+export function noteChange(): void {
+  changes.value += 1;
+}
+
+export async function stat(id: string, path: string, signal_?: AbortSignal): Promise<FileEntry> {
+  return fromWire(await client.call("statFile", { params: { id }, query: { path } }, { signal: signal_ }));
+}
+
+export async function list(id: string, path: string, signal_?: AbortSignal): Promise<readonly FileEntry[]> {
+  const { items } = await client.call("listFiles", { params: { id }, query: { path } }, { signal: signal_ });
+  return fromWire(items);
+}
+
+export async function readPart(
+  id: string,
+  path: string,
+  range: { readonly offset: number; readonly length: number },
+  signal_?: AbortSignal,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const input = { params: { id }, query: { path, ...range } };
+  return client.transport.read(
+    "readFile",
+    input,
+    { signal: signal_ },
+    async (response) => new Uint8Array(await response.arrayBuffer()),
+  );
+}
+
+export async function write(id: string, path: string, text: string): Promise<void> {
+  await client.call("writeFile", { params: { id }, query: { path }, body: new Blob([text]) });
+}
+
+export async function makeFolder(id: string, path: string): Promise<void> {
+  await client.call("makeFolder", { params: { id }, body: { path, parents: true } });
+}
+
+export async function rename(id: string, from: string, to: string): Promise<void> {
+  await client.call("renameFile", { params: { id }, body: { from, to } });
+}
+
+export async function remove(id: string, path: string, recursive: boolean): Promise<void> {
+  await client.call("removeFile", { params: { id }, query: { path, recursive } });
+}
+
+/** What is in a folder under a name; undefined: nothing. Asking for it alone would be an error where there is nothing. */
+export async function entryIn(id: string, folder: string, name: string): Promise<FileEntry | undefined> {
+  return (await list(id, folder)).find((entry) => entry.name === name);
+}
+
+export interface Found {
+  /** What is there, behind all links. */
+  readonly entry: FileEntry;
+  /** Where that is. The links in the middle of it are left to the sandbox. */
+  readonly path: string;
+  /** The link that was asked for, if it was one. */
+  readonly link: FileEntry | undefined;
+}
+
+const MAX_LINKS = 40;
+
+/** What a path leads to. */
+export async function find(id: string, path: string, signal_?: AbortSignal): Promise<Found> {
+  const first = await stat(id, path, signal_);
+  let entry = first;
+  let at = path;
+  for (let links = 0; entry.kind === "symlink"; links += 1) {
+    if (links === MAX_LINKS) throw new SandboxerError("bad_request", "This link leads to links without an end.");
+    const target = entry.linkTarget ?? "";
+    at = target.startsWith("/") ? target : `${parentOf(at)}/${target}`;
+    entry = await stat(id, at, signal_);
+  }
+  return { entry, path: at, link: first.kind === "symlink" ? first : undefined };
+}

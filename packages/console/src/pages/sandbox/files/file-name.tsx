@@ -1,0 +1,19 @@
+import type { JSX } from "preact";
+import { visibleName } from "./visible-name.ts";
+
+/** A name that somebody else gave: as text, within its own direction of writing. */
+export function FileName({ name }: { readonly name: string }): JSX.Element {
+  return (
+    <bdi>
+      {visibleName(name).map(({ text, code }) =>
+        code === undefined ? (
+          text
+        ) : (
+          <span class="name-sign" title={code}>
+            {text}
+          </span>
+        ),
+      )}
+    </bdi>
+  );
+}

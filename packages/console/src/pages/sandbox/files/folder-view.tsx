@@ -1,0 +1,129 @@
+import type { FileEntry } from "@sandboxer/client";
+import type { JSX, TargetedDragEvent } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { fileSpellings } from "../../../actions/file-actions.ts";
+import { query, setQuery } from "../../../router.tsx";
+import { may } from "../../../session.ts";
+import { Button } from "../../../ui/button.tsx";
+import { CopyAs } from "../../../ui/copy-as.tsx";
+import { tellError } from "../../../ui/toasts.tsx";
+import { downloadAddress } from "./addresses.ts";
+import { EntryTable } from "./entry-table.tsx";
+import { NewEntryDialog } from "./new-entry-dialog.tsx";
+import { asOrder, sortEntries } from "./sort-entries.ts";
+import { AskReplace, type ReplaceQuestion } from "./upload/ask-replace.tsx";
+import { findExisting } from "./upload/find-existing.ts";
+import { itemsOfDrop, type UploadItem } from "./upload/gather.ts";
+import { UploadButtons } from "./upload/upload-buttons.tsx";
+import { startUpload } from "./upload/upload-batch.ts";
+
+interface FolderViewProperties {
+  readonly sandboxId: string;
+  readonly path: string;
+  readonly entries: readonly FileEntry[];
+}
+
+/** What a folder holds, and what can be put into it. */
+export function FolderView({ sandboxId, path, entries }: FolderViewProperties): JSX.Element {
+  const by = asOrder(query.value.get("sort"));
+  const descending = query.value.get("order") === "descending";
+  const hidden = query.value.get("hidden") === "shown";
+  const shown = useMemo(() => sortEntries(entries, { by, descending, hidden }), [entries, by, descending, hidden]);
+  const [making, setMaking] = useState<"file" | "folder">();
+  const [question, setQuestion] = useState<ReplaceQuestion>();
+  const upload = async (gathered: Promise<readonly UploadItem[]>): Promise<void> => {
+    try {
+      const items = await gathered;
+      const existing = await findExisting(sandboxId, path, items);
+      if (existing.size === 0) startUpload(sandboxId, path, items);
+      else setQuestion({ target: path, items, existing });
+    } catch (thrown) {
+      tellError("Nothing was uploaded", thrown);
+    }
+  };
+  const acting = may("use");
+  const drop = useDrop(acting, (transfer) => void upload(itemsOfDrop(transfer)));
+  return (
+    <div class={drop.over ? "folder folder-drop" : "folder"} {...drop.handlers}>
+      <div class="row" role="toolbar" aria-label="Folder">
+        {acting ? (
+          <>
+            <Button onClick={() => setMaking("file")}>New file</Button>
+            <Button onClick={() => setMaking("folder")}>New folder</Button>
+            <UploadButtons onChosen={(items) => void upload(Promise.resolve(items))} />
+            <CopyAs what="Upload a folder" spellings={() => fileSpellings.upload(sandboxId, path)} />
+          </>
+        ) : null}
+        <a class="button button-plain" href={downloadAddress(sandboxId, path, "folder")} download="">
+          Download as tar
+        </a>
+        <CopyAs what="Download the folder" spellings={() => fileSpellings.download(sandboxId, path)} />
+        <label class="files-check">
+          <input
+            type="checkbox"
+            checked={hidden}
+            onChange={(event) => setQuery({ hidden: event.currentTarget.checked ? "shown" : undefined })}
+          />{" "}
+          Hidden files
+        </label>
+        <span class="hint" role="status">
+          {shown.length === entries.length ? `${entries.length}` : `${shown.length} of ${entries.length}`} entries
+        </span>
+      </div>
+      {shown.length === 0 ? (
+        <p class="card">
+          {entries.length > 0 ? "Everything in it is hidden." : "The folder is empty."}
+          {acting ? " Drop files or folders here, or use the buttons above." : ""}
+        </p>
+      ) : (
+        <EntryTable sandboxId={sandboxId} folder={path} entries={shown} by={by} descending={descending} />
+      )}
+      {drop.over ? (
+        <p class="drop-note" role="status">
+          Drop to upload here
+        </p>
+      ) : null}
+      {making === undefined ? null : (
+        <NewEntryDialog sandboxId={sandboxId} folder={path} what={making} onClose={() => setMaking(undefined)} />
+      )}
+      {question === undefined ? null : (
+        <AskReplace sandboxId={sandboxId} question={question} onClose={() => setQuestion(undefined)} />
+      )}
+    </div>
+  );
+}
+
+type DragListener = (event: TargetedDragEvent<HTMLDivElement>) => void;
+
+interface Drop {
+  readonly over: boolean;
+  readonly handlers: {
+    readonly onDragOver?: DragListener;
+    readonly onDragLeave?: DragListener;
+    readonly onDrop?: DragListener;
+  };
+}
+
+function useDrop(allowed: boolean, onDropped: (transfer: DataTransfer) => void): Drop {
+  const [over, setOver] = useState(false);
+  if (!allowed) return { over: false, handlers: {} };
+  return {
+    over,
+    handlers: {
+      onDragOver: (event) => {
+        if (event.dataTransfer?.types.includes("Files") !== true) return;
+        event.preventDefault();
+        setOver(true);
+      },
+      onDragLeave: ({ currentTarget, relatedTarget }) => {
+        if (!(relatedTarget instanceof Node) || !currentTarget.contains(relatedTarget)) setOver(false);
+      },
+      onDrop: (event) => {
+        if (event.dataTransfer?.types.includes("Files") !== true) return;
+        event.preventDefault();
+        setOver(false);
+        onDropped(event.dataTransfer);
+      },
+    },
+  };
+}

@@ -1,0 +1,53 @@
+/** Paths inside a sandbox: absolute, with anything between the slashes. */
+
+/** Where people work, and where looking begins. */
+export const HOME = "/workspace";
+
+/** As a person may have typed it; what does not begin with a slash is meant from `from`. */
+export function normalizePath(text: string, from = "/"): string {
+  const parts: string[] = [];
+  for (const part of (text.startsWith("/") ? text : `${from}/${text}`).split("/")) {
+    if (part === "..") parts.pop();
+    else if (part !== "" && part !== ".") parts.push(part);
+  }
+  return `/${parts.join("/")}`;
+}
+
+export function joinPath(folder: string, name: string): string {
+  return folder === "/" ? `/${name}` : `${folder}/${name}`;
+}
+
+export function parentOf(path: string): string {
+  return path.slice(0, Math.max(1, path.lastIndexOf("/")));
+}
+
+/** The root has no name but its slash. */
+export function nameOf(path: string): string {
+  return path === "/" ? "/" : path.slice(path.lastIndexOf("/") + 1);
+}
+
+interface Crumb {
+  readonly name: string;
+  readonly path: string;
+}
+
+/** Every folder on the way, from the root on, and what is at the end. */
+export function crumbsOf(path: string): readonly Crumb[] {
+  const crumbs: Crumb[] = [{ name: "/", path: "/" }];
+  for (const name of path.split("/").filter((part) => part !== "")) {
+    crumbs.push({ name, path: joinPath(crumbs.at(-1)?.path ?? "/", name) });
+  }
+  return crumbs;
+}
+
+const NAME_BYTES = 255;
+
+/** Why something cannot be a name in a folder; undefined: it can. */
+export function nameProblem(name: string): string | undefined {
+  if (name === "") return "A name is missing.";
+  if (name === "." || name === "..") return `“${name}” is a folder that is there already.`;
+  if (name.includes("/")) return "A name has no slash.";
+  if (name.includes("\0")) return "A name has no zero byte.";
+  if (new TextEncoder().encode(name).length > NAME_BYTES) return `A name has up to ${NAME_BYTES} bytes.`;
+  return undefined;
+}
