@@ -44,9 +44,13 @@ export async function makeOddTree(files: SandboxFiles, root = "/workspace"): Pro
   await files.set(root, { mode: 0o775, modifiedNs: 1_700_000_000_000_000_000n });
 }
 
-/** For a shell inside the workspace: names of one file, also of one that acts as its group, in other folders too. */
+/**
+ * For a shell inside the workspace: names of one file, also of one that acts as its group, in other folders too. In runsc
+ * of 2024 linking clears those bits.
+ */
 export const MAKE_HARD_LINKS = `
 ln mode-4755 second; ln mode-4755 ./-folder/third; ln mode-2750 "$(printf 'l%.0s' $(seq 200))"; ln size-0 empty-twin
+chmod 4755 mode-4755; chmod 2750 mode-2750
 touch -d @1400000000 ./-folder .`;
 /** Says whether the names still are one file, and no others. */
 export const SHOW_HARD_LINKS = `

@@ -36,6 +36,7 @@ for mode in 000 400 755 1777 4755 2750; do printf $mode > mode-$mode; chmod $mod
 chmod 1777 sticky; chmod 000 closed; chmod 711 .
 mkdir ours; chmod 2770 ours; printf group > ours/file
 ln mode-4755 second; ln mode-2750 ours/third; ln $'bytes-\xff\xfe-\x80' $'twin-\xff'
+chmod 4755 mode-4755; chmod 2750 mode-2750
 python3 -c 'import os; [os.setxattr(p, "user.odd", bytes(range(256))) for p in ("size-1", "empty", ".")]'
 find . -depth -exec touch -h -d @1600000000 {} + 2>/dev/null || true
 touch -d @1500000000 .
