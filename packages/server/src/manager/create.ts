@@ -74,6 +74,8 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
   try {
     return await tracked(context, work, { ...options, signal }, async (track) => {
       let lost: LostExtras | undefined;
+      // Before it is there: another server that is asked for its key would find it at the provider, and take it.
+      if (facts.about.key !== null) await noteOutliving(context, facts, false);
       const handle = await acquire(context, facts, source, track, (unpacked) => (lost = unpacked));
       await orDestroy(handle, async () => {
         if (source === undefined) await runSetup(handle, facts.spec.setup ?? [], track.options);

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { SandboxRecord } from "@sandboxer/protocol";
+import { SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { SandboxBackend } from "../../src/backends/backend.ts";
 import { FakeBackend } from "../../src/backends/fake/index.ts";
@@ -122,6 +122,26 @@ test("of two servers that wake it at once one has it, and the other says which",
   expect(servers.map((server) => server.manager.states())).toContainEqual({});
   const refused = answers.find(({ status }) => status === 409)?.body.error;
   expect(refused).toMatchObject({ code: "lease_held", details: { url: winner?.httpUrl } });
+});
+
+test("its key is another server's from before it is made, and nobody's when it could not be made", async () => {
+  const { serve, backend } = await startProvider();
+  const [one, two] = [await serve(), await serve()];
+  const acquire = (server: TestServer) =>
+    new HttpClient(server).call<ErrorAnswer & { tier: string }>("POST", "/v1/sandboxes/acquire", { key: "k" });
+  const [made, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  vi.spyOn(backend, "acquire").mockImplementationOnce(async () => {
+    begun.resolve();
+    await made.promise;
+    throw new SandboxerError("backend_unavailable", "there is none");
+  });
+  const first = acquire(one);
+  await begun.promise;
+  const second = await acquire(two);
+  expect([second.status, second.body.error?.details["url"]]).toEqual([409, one.httpUrl]);
+  made.resolve();
+  expect((await first).body.error.code).toBe("backend_unavailable");
+  expect(await acquire(two)).toMatchObject({ status: 200, body: { tier: "fresh" } });
 });
 
 test("what is changed of it where another server runs it is refused: that one would never know", async () => {
