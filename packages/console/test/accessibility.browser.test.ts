@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import type { AxeResults } from "axe-core";
+import type { AxeResults, RunOptions } from "axe-core";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { everyPage, isTooWide, untilShown } from "./support/every-page.ts";
+import { everyPage, isTooWide, visit } from "./support/every-page.ts";
 import { furnish } from "./support/furnished.ts";
 import { takeScreenshot } from "./support/screenshots.ts";
 import { startConsole } from "./support/start-console.ts";
@@ -12,15 +12,15 @@ const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.
 
 declare global {
   interface Window {
-    axe: { run(): Promise<AxeResults> };
+    axe: { run(options?: RunOptions): Promise<AxeResults> };
   }
 }
 
 /** What axe finds wrong, one line for each element. Evaluated by the debugger, so that the page's policy stays as it is. */
-async function axeFindings(page: Page): Promise<string[]> {
+async function axeFindings(page: Page, options: RunOptions): Promise<string[]> {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(AXE);
-  const { violations } = await page.evaluate(() => window.axe.run());
-  return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html.slice(0, 160)}`));
+  const { violations } = await page.evaluate((chosen) => window.axe.run(chosen), options);
+  return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.length} of ${nodes[0]?.html.slice(0, 160)}`);
 }
 
 const NARROW = { width: 360, height: 740 };
@@ -31,19 +31,19 @@ test("axe finds nothing on any page, light and dark, and at 360 px, where nothin
   const { sandbox, stored } = await furnish(client);
   const pages = [...everyPage(sandbox.id), { name: "sandbox-asleep", path: `/sandboxes/${stored.id}` }];
   const findings: string[] = [];
-  const look = async (what: string): Promise<void> => {
-    for (const finding of await axeFindings(page)) findings.push(`${what}: ${finding}`);
+  const look = async (what: string, rules: RunOptions = {}): Promise<void> => {
+    for (const finding of await axeFindings(page, rules)) findings.push(`${what}: ${finding}`);
     if (await isTooWide(page)) findings.push(`${what}: wider than the window`);
   };
+  await open("/");
   for (const { name, path } of pages) {
     await page.emulateMedia({ colorScheme: "light" });
-    await open(path);
-    await untilShown(page);
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      await look(`${name}, ${colorScheme}`);
-      await takeScreenshot(page, `${name}-${colorScheme}`);
-    }
+    await visit(page, path);
+    await look(`${name}, light`);
+    await takeScreenshot(page, `${name}-light`);
+    await page.emulateMedia({ colorScheme: "dark" });
+    await look(`${name}, dark`, { runOnly: ["color-contrast"] });
+    await takeScreenshot(page, `${name}-dark`);
     await page.setViewportSize(NARROW);
     await look(`${name}, 360 px`);
     await takeScreenshot(page, `${name}-360`);
@@ -62,18 +62,23 @@ async function walkByKeyboard(page: Page): Promise<{ reached: Set<string>; invis
       element.dataset["walk"] = String((next += 1));
     }
   });
+  await page.locator("[data-walk='1']").focus();
+  reached.add("1");
+  let inEditor = false;
   for (let presses = 0; presses < 200; presses += 1) {
     // An editor takes Tab for itself, until Escape.
-    if (await page.evaluate(() => document.activeElement?.tagName === "TEXTAREA")) await page.keyboard.press("Escape");
+    if (inEditor) await page.keyboard.press("Escape");
     await page.keyboard.press("Tab");
     const at = await page.evaluate(() => {
       const element = document.activeElement;
-      if (!(element instanceof HTMLElement) || element === document.body) return undefined;
+      const focusable = element instanceof HTMLElement || element instanceof SVGElement;
+      if (!focusable || element === document.body) return undefined;
       const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(element);
       const ring = (outlineStyle !== "none" && outlineWidth !== "0px") || boxShadow !== "none";
-      return { walk: element.dataset["walk"] ?? "", ring, html: element.outerHTML.slice(0, 120) };
+      return { walk: element.dataset["walk"] ?? "", ring, tag: element.tagName, html: element.outerHTML.slice(0, 120) };
     });
     if (at === undefined) break;
+    inEditor = at.tag === "TEXTAREA";
     if (at.walk !== "" && reached.has(at.walk)) break;
     reached.add(at.walk);
     if (!at.ring && at.walk !== "") invisible.push(at.html);
@@ -84,10 +89,10 @@ async function walkByKeyboard(page: Page): Promise<{ reached: Set<string>; invis
 test("the keyboard reaches every link, button and field of every page, and the focus is seen", async () => {
   const { page, client, open } = await startConsole({ path: false });
   const { sandbox } = await furnish(client);
+  await open("/");
   // A terminal takes the Tab key for the program in it: its page has a test of its own.
   for (const { name, path } of everyPage(sandbox.id).filter((each) => each.name !== "sandbox-terminal")) {
-    await open(path);
-    await untilShown(page);
+    await visit(page, path);
     const { reached, invisible } = await walkByKeyboard(page);
     expect(invisible, `${name}: focus without a ring`).toEqual([]);
     const missed = await page.evaluate(

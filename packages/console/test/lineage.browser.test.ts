@@ -28,7 +28,7 @@ test("the drawing shows who came from whom, and the keyboard goes along it", asy
   expect(await levels(/snapshot before/)).toBe("2");
   expect(await levels(/sandbox copy/)).toBe("3");
 
-  const selected = (name: string) => page.locator(`[role="treeitem"][aria-selected="true"][aria-label^="${name}"]`);
+  const selected = (name: string) => page.getByRole("treeitem", { name, selected: true });
   await page.getByRole("tree").focus();
   await page.keyboard.press("ArrowRight");
   await selected("snapshot before").waitFor();
@@ -40,7 +40,7 @@ test("the drawing shows who came from whom, and the keyboard goes along it", asy
   await selected("sandbox web").waitFor();
   await page.keyboard.press("Space");
   await node(page, /sandbox copy/).waitFor({ state: "detached" });
-  await page.locator('[role="treeitem"][aria-expanded="false"][aria-selected="true"]').waitFor();
+  await page.getByRole("treeitem", { name: "sandbox web", selected: true, expanded: false }).waitFor();
   await page.keyboard.press("Space");
   await node(page, /sandbox copy/).waitFor();
   await page.keyboard.press("Enter");

@@ -25,7 +25,7 @@ test("what happens to a sandbox is drawn as it happens, and can be looked at", a
   await mark.focus();
   await page.keyboard.press("ArrowUp");
   await page.keyboard.press("ArrowUp");
-  const focused = await page.evaluate(() => document.activeElement?.getAttribute("aria-label"));
+  const focused = await page.evaluate(() => document.activeElement?.querySelector("title")?.textContent);
   expect(focused).toContain("Executions: ");
   await page.keyboard.press("Enter");
   await page

@@ -34,11 +34,10 @@ export function TreeCard(properties: CardProperties): JSX.Element {
       aria-level={placed.level}
       aria-selected={selected}
       aria-expanded={children.length === 0 ? undefined : open}
-      aria-label={`${item.kind} ${title}, ${facts}`}
       onClick={properties.onSelect}
     >
+      <title>{`${item.kind} ${title}, ${facts}`}</title>
       <g aria-hidden="true">
-        <title>{`${title} (${item.record.id})`}</title>
         <rect width={CARD_WIDTH} height={CARD_HEIGHT} rx={item.kind === "sandbox" ? 10 : 3} />
         <Sign kind={item.kind} />
         <text x={28} y={19} class="lineage-title">

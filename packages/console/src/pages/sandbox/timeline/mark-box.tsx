@@ -26,7 +26,6 @@ export function MarkBox(properties: {
       class={names.join(" ")}
       role="button"
       tabindex={properties.first || selected ? 0 : -1}
-      aria-label={`${laneTitle(mark.kind)}: ${label}`}
       aria-pressed={selected}
       data-mark={mark.id}
       onClick={onPress}
@@ -37,8 +36,8 @@ export function MarkBox(properties: {
         onPress();
       }}
     >
+      <title>{`${laneTitle(mark.kind)}: ${label}`}</title>
       <g aria-hidden="true">
-        <title>{label}</title>
         <rect x={x} y={top + 1} width={width} height={ROW_HEIGHT - 4} rx={3} />
         {width > 54 ? (
           <text x={Math.max(0, x) + 5} y={top + 12}>
