@@ -106,7 +106,7 @@ test("a process shows its output from an offset, takes input and signals, and is
   await page.getByLabel("From offset").press("Tab");
   await expect.poll(() => output.innerText()).toBe("56789\n");
 
-  await page.getByLabel("Input").fill("$(hello)");
+  await page.getByLabel("Input", { exact: true }).fill("$(hello)");
   await page.getByRole("button", { name: "Send", exact: true }).click();
   await output.getByText("got $(hello)").waitFor();
   await screenshot("processes");

@@ -50,7 +50,7 @@ test.skipIf(whyNoEngine() !== undefined)(
       true,
     );
 
-    await page.getByRole("button", { name: "New terminal" }).click();
+    await page.getByRole("button", { name: "New terminal", exact: true }).click();
     await page.getByRole("tab", { name: "Terminal 2" }).waitFor();
     await untilTerminalShows(page, "$");
     await page.keyboard.type("exit 3\n");

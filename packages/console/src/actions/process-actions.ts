@@ -14,7 +14,7 @@ export const processSpellings = {
   attach: (id: string, process: string): Spellings =>
     spell(
       ["attach", id, process],
-      onProcess(process, "for await (const { data } of process.chunks()) console.log(data);"),
+      onProcess(process, "for await (const line of process.lines()) console.log(line);"),
       id,
       { method: "GET", path: pathOf(process, "/output?follow=true&offset=0") },
     ),

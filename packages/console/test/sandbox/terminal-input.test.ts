@@ -8,7 +8,7 @@ const decode = (data: Uint8Array): string => new TextDecoder().decode(data);
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
 test("what is typed without a connection waits for one, in order", async () => {
-  const input = new PtyInput();
+  const input = new PtyInput(() => {});
   const sent: string[] = [];
   input.write(encode("a"));
   input.write(encode("b"));
@@ -20,7 +20,8 @@ test("what is typed without a connection waits for one, in order", async () => {
 });
 
 test("what a connection did not take goes to the next one; what may have arrived is not repeated", async () => {
-  const input = new PtyInput();
+  let doubts = 0;
+  const input = new PtyInput(() => (doubts += 1));
   const sent: string[] = [];
   input.connected(() => Promise.reject(new SandboxerError("wrong_state", "The process was detached.")));
   input.write(encode("kept"));
@@ -33,6 +34,7 @@ test("what a connection did not take goes to the next one; what may have arrived
   input.connected(async (data) => void sent.push(decode(data)));
   await settled();
   expect(sent).toEqual(["next"]);
+  expect(doubts).toBe(1);
 });
 
 test("answers of a terminal are told from keys", () => {

@@ -8,6 +8,12 @@ export class PtyInput {
   #pending: Uint8Array[] = [];
   #send: ((data: Uint8Array) => Promise<void>) | undefined;
   #sending = false;
+  readonly #onDoubt: () => void;
+
+  /** `onDoubt`: something was on its way when a connection broke. */
+  constructor(onDoubt: () => void) {
+    this.#onDoubt = onDoubt;
+  }
 
   write(data: Uint8Array): void {
     this.#pending.push(data);
@@ -33,9 +39,9 @@ export class PtyInput {
         try {
           await this.#send(data);
         } catch (thrown) {
-          if (thrown instanceof SandboxerError && thrown.code === "server_unreachable") continue;
-          this.#pending.unshift(data);
-          return;
+          const doubtful = thrown instanceof SandboxerError && thrown.code === "server_unreachable";
+          if (!doubtful) return void this.#pending.unshift(data);
+          this.#onDoubt();
         }
       }
     } finally {

@@ -1,6 +1,7 @@
 import { signal, type ReadonlySignal } from "@preact/signals";
 import { SandboxerError, type ExitStatus, type PtySize, type Sandbox, type SandboxProcess } from "@sandboxer/client";
 import { asError } from "../../../session.ts";
+import { tell } from "../../../ui/toasts.tsx";
 import { PtyInput } from "./pty-input.ts";
 import { pauseMs, whenRunning } from "./waiting.ts";
 
@@ -28,7 +29,9 @@ export class PtySession {
   readonly #sandbox: Sandbox;
   readonly #state = signal<PtyState>({ is: "connecting" });
   readonly #end = new AbortController();
-  readonly #input = new PtyInput();
+  readonly #input = new PtyInput(() =>
+    tell("The connection broke while something was typed: it may not have arrived."),
+  );
   #process: SandboxProcess | undefined;
   #size: PtySize | undefined;
   /** The end of what was shown; undefined before the beginning. */

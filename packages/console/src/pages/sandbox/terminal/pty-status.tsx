@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { connected } from "../../../live/events.ts";
 import { sandboxes } from "../../../live/sandboxes.ts";
 import { Button } from "../../../ui/button.tsx";
 import { moves } from "../moves.ts";
@@ -32,6 +33,8 @@ interface Said {
   readonly retry?: string;
 }
 
+const LOST: Said = { kind: "warn", text: "The connection is lost. Reconnecting …" };
+
 function say(state: PtyState, sandboxId: string): Said | undefined {
   const to = moves.value.get(sandboxId);
   const asleep = to === undefined && sandboxes.value.get(sandboxId)?.state === "stored";
@@ -42,13 +45,14 @@ function say(state: PtyState, sandboxId: string): Said | undefined {
       return { kind: "info", text: "Connecting …" };
     case "moving":
     case "asleep":
+      if (!connected.value) return LOST;
       if (asleep) return { kind: "info", text: "The terminal goes on when the sandbox is woken." };
       return {
         kind: "info",
         text: `${to === undefined ? "It is being saved or moved …" : movingText(to)} What you type is kept until it is back.`,
       };
     case "lost":
-      return { kind: "warn", text: "The connection is lost. Reconnecting …" };
+      return LOST;
     case "elsewhere":
       return { kind: "warn", text: "This terminal was opened in another place.", retry: "Use it here" };
     case "gone":

@@ -5,11 +5,18 @@ export const fontSize = kept("sandboxer.terminal.font-size", 13, (value) => clam
 export const screenReader = kept("sandboxer.terminal.screen-reader", false, (value) => value === true);
 /** What people call their terminals, by the id of the process. */
 export const terminalNames = kept<Readonly<Record<string, string>>>("sandboxer.terminal.names", {}, texts);
-/** The terminals that go on without this window looking. */
-export const leftTerminals = kept<Readonly<Record<string, string>>>("sandboxer.terminal.left", {}, texts);
+/** The terminals that this browser has left running, newest last. */
+export const leftTerminals = kept<readonly string[]>("sandboxer.terminal.left", [], (value) =>
+  Array.isArray(value) ? value.filter((id) => typeof id === "string") : [],
+);
 
-/** Older names are forgotten. */
+/** Older ones are forgotten. */
 const MAX_NAMES = 200;
+
+export function setLeft(id: string, left: boolean): void {
+  const others = leftTerminals.peek().filter((other) => other !== id);
+  leftTerminals.value = left ? [...others.slice(1 - MAX_NAMES), id] : others;
+}
 
 export function nameTerminal(id: string, name: string): void {
   const { [id]: _, ...others } = terminalNames.peek();

@@ -2,7 +2,7 @@ import { signal, type ReadonlySignal } from "@preact/signals";
 import { Sandbox, type ProcessRecord, type PtySize } from "@sandboxer/client";
 import { client } from "../../../session.ts";
 import { PtySession } from "./pty-session.ts";
-import { leftTerminals, nameTerminal, terminalNames } from "./settings.ts";
+import { leftTerminals, nameTerminal, setLeft, terminalNames } from "./settings.ts";
 
 /** As `sandboxer shell` starts it. */
 const SHELL = "command -v bash >/dev/null 2>&1 && exec bash -i || exec sh -i";
@@ -32,9 +32,9 @@ export class TerminalList {
     const sandbox = await this.#handle();
     const running = (await sandbox.processes()).filter(isTerminal).map(({ id }) => id);
     const left = leftTerminals.peek();
-    this.#left.value = running.filter((id) => id in left);
+    this.#left.value = running.filter((id) => left.includes(id));
     const shown = new Set(this.#open.peek().map(({ id }) => id));
-    const found = running.filter((id) => !(id in left) && !shown.has(id));
+    const found = running.filter((id) => !left.includes(id) && !shown.has(id));
     this.#add(found.map((id) => new PtySession(sandbox, id)));
     return running.length > 0;
   }
@@ -51,13 +51,12 @@ export class TerminalList {
   leave(session: PtySession): void {
     this.#remove(session);
     if (session.state.peek().is === "ended" || session.state.peek().is === "gone") return;
-    leftTerminals.value = { ...leftTerminals.peek(), [session.id]: terminalNames.peek()[session.id] ?? "" };
+    setLeft(session.id, true);
     this.#left.value = [...this.#left.peek(), session.id];
   }
 
   async show(id: string): Promise<void> {
-    const { [id]: _, ...others } = leftTerminals.peek();
-    leftTerminals.value = others;
+    setLeft(id, false);
     this.#left.value = this.#left.peek().filter((left) => left !== id);
     this.#add([new PtySession(await this.#handle(), id)]);
   }

@@ -25,10 +25,10 @@ export function TerminalTools({ sandboxId, session, screen, onRename, onClose }:
       <Button kind="quiet" title="Paste (Ctrl-Shift-V)" onClick={() => void screen()?.paste()}>
         Paste
       </Button>
-      <Button kind="quiet" label="Smaller text" onClick={() => size(-1)}>
+      <Button kind="quiet" label="A−: smaller text" onClick={() => size(-1)}>
         A−
       </Button>
-      <Button kind="quiet" label="Larger text" onClick={() => size(1)}>
+      <Button kind="quiet" label="A+: larger text" onClick={() => size(1)}>
         A+
       </Button>
       <Button

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { SandboxerError } from "@sandboxer/client";
-import { Link, query, setQuery } from "../../../router.tsx";
+import { Link, path, query, setQuery } from "../../../router.tsx";
 import { asError, may } from "../../../session.ts";
 import { processSpellings } from "../../../actions/process-actions.ts";
 import { Button } from "../../../ui/button.tsx";
@@ -39,7 +39,13 @@ function OwnTerminals({ record }: SandboxTabProperties): JSX.Element {
   const [asked, setAsked] = useState<{ readonly what: "close" | "rename"; readonly session: PtySession }>();
   const running = record.state === "running";
   const open = list.open.value;
-  const active = open.find(({ id }) => id === query.value.get("pty")) ?? open.at(-1);
+  const [chosen, setChosen] = useState(query.peek().get("pty"));
+  const active = open.find(({ id }) => id === chosen) ?? open.at(-1);
+  /** The address says which one is in front, so that a reload shows the same. It may be another tab's by now. */
+  const choose = (id: string | undefined): void => {
+    setChosen(id ?? null);
+    if (path.peek() === sandboxPath(record.id)) setQuery({ pty: id });
+  };
 
   const attempt = async (work: () => Promise<void>): Promise<void> => {
     setBusy(true);
@@ -55,7 +61,7 @@ function OwnTerminals({ record }: SandboxTabProperties): JSX.Element {
   const start = async (): Promise<void> => {
     const { current } = place;
     const size = current === null ? undefined : measureTerminal(current, fontSize.peek());
-    setQuery({ pty: await list.start(size) });
+    choose(await list.start(size));
   };
   const add = (): Promise<void> => attempt(start);
   const load = (): Promise<void> =>
@@ -70,7 +76,7 @@ function OwnTerminals({ record }: SandboxTabProperties): JSX.Element {
   const close = (session: PtySession, how: "leave" | "end"): void => {
     setAsked(undefined);
     screens.current.delete(session.id);
-    setQuery({ pty: undefined });
+    choose(undefined);
     if (how === "leave") list.leave(session);
     else list.end(session).catch((thrown: unknown) => tellError("The terminal was not ended", thrown));
   };
@@ -84,12 +90,7 @@ function OwnTerminals({ record }: SandboxTabProperties): JSX.Element {
   return (
     <div class="terminals" ref={place}>
       <div class="terminal-bar">
-        <TerminalTabs
-          sessions={open}
-          active={active}
-          onChoose={({ id }) => setQuery({ pty: id })}
-          onClose={askToClose}
-        />
+        <TerminalTabs sessions={open} active={active} onChoose={({ id }) => choose(id)} onClose={askToClose} />
         <Button label="New terminal" kind="quiet" busy={busy} disabled={!running} onClick={() => void add()}>
           +
         </Button>
@@ -99,7 +100,7 @@ function OwnTerminals({ record }: SandboxTabProperties): JSX.Element {
             key={id}
             kind="quiet"
             title="It runs, and is not shown"
-            onClick={() => void attempt(async () => list.show(id).then(() => setQuery({ pty: id })))}
+            onClick={() => void attempt(async () => list.show(id).then(() => choose(id)))}
           >
             Show {terminalNames.value[id] ?? "another"}
           </Button>
