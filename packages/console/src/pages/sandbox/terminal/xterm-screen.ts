@@ -33,6 +33,8 @@ export class XtermScreen implements PtyScreen {
       ...fontOf(options.fontSize),
       screenReaderMode: options.screenReader,
       scrollback: 10_000,
+      // What a program prints, and be it nonsense, does not belong in the browser's console.
+      logLevel: "off",
       minimumContrastRatio: 4.5,
       theme: terminalTheme(),
       // Where a link leads is chosen by what runs inside: it is said, not followed.
