@@ -1,7 +1,7 @@
 import { Sandbox } from "@sandboxer/client";
 import type { Page, Route } from "playwright-core";
 import { expect, test } from "vitest";
-import { everyPage, isTooWide, untilShown } from "./support/every-page.ts";
+import { everyPage, isTooWide, visit } from "./support/every-page.ts";
 import { HOSTILE, HOSTILE_FILE_NAMES } from "./support/hostile.ts";
 import { startConsole } from "./support/start-console.ts";
 
@@ -57,10 +57,9 @@ test("hostile names, labels, commands, file names and output are text on every p
   const { page, context, client, open } = await startConsole({ path: false });
   const sandbox = await furnishHostile({ client });
   await context.route(/\/v1\/(sandboxes|snapshots|instances|operations)([/?][^/]*)?$/, spoilRecords);
-  await page.goto("about:blank");
+  await open("/");
   for (const { name, path } of everyPage(sandbox.id)) {
-    await open(path);
-    await untilShown(page);
+    await visit(page, path);
     expect(await findInjected(page), `${name}: something was taken for markup`).toEqual([]);
     expect(await isTooWide(page), `${name} is too wide`).toBe(false);
     expect(await page.getByRole("navigation", { name: "Sections" }).isVisible(), `${name} is whole`).toBe(true);

@@ -20,6 +20,15 @@ export function everyPage(sandboxId: string): readonly ConsolePage[] {
   ];
 }
 
+/** Goes there within the console, as its links do; the page must be open. */
+export async function visit(page: Page, path: string): Promise<void> {
+  await page.evaluate((to) => {
+    history.pushState(null, "", to);
+    dispatchEvent(new PopStateEvent("popstate"));
+  }, path);
+  await untilShown(page);
+}
+
 /** Until the page shows what it has: a heading, and nothing that is still loading. */
 export async function untilShown(page: Page): Promise<void> {
   await page.locator("main h1, main h2").first().waitFor();
