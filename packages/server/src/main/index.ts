@@ -11,6 +11,7 @@ import type { SandboxBackend } from "../backends/backend.ts";
 import { createHttpServer } from "../gateway/http-server.ts";
 import { Metrics } from "../gateway/metrics.ts";
 import { WebSocketGateway } from "../gateway/websocket/upgrade.ts";
+import { FileKeyClaims } from "../records/file-key-claims.ts";
 import { FileSandboxRecords } from "../records/file-sandbox-records.ts";
 import { SandboxManager } from "../manager/sandbox-manager.ts";
 import type { ReportStep } from "../setup/index.ts";
@@ -130,7 +131,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       isHolderGone,
       installation: await installationId(config.dataDirectory),
       resumeTtlMs: config.resumeTtlMs,
-      claims: parts.durability?.claims,
+      claims: parts.durability?.claims ?? new FileKeyClaims(config.dataDirectory),
       secrets,
       durable: parts.durability?.durable,
       localSnapshots: localSnapshots(config),

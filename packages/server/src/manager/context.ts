@@ -36,8 +36,8 @@ export interface ManagerOptions {
   readonly isHolderAlive: (holder: Holder) => Promise<boolean>;
   /** Whether it was a process of this machine and has ended, for certain. Absent: nobody can say. */
   readonly isHolderGone?: (holder: Holder) => boolean;
-  /** Which sandbox a key stands for, among all servers of a store; absent without one. */
-  readonly claims?: KeyClaims | undefined;
+  /** Which sandbox a key stands for, among all servers of a store, or of this machine. Absent: this server is alone. */
+  readonly claims?: Pick<KeyClaims, "get" | "take"> | undefined;
   /** Where this server can be reached. */
   readonly url?: string;
   /** The other servers of the store; absent: none can be called. */

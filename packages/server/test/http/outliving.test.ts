@@ -144,6 +144,26 @@ test("its key is another server's from before it is made, and nobody's when it c
   expect(await acquire(two)).toMatchObject({ status: 200, body: { tier: "fresh" } });
 });
 
+test("of two servers without a store that are asked for a new key at once one makes it, and the other says which", async () => {
+  const { serve, backend } = await startProvider();
+  const servers = [await serve(), await serve()];
+  const acquire = (server: TestServer) =>
+    new HttpClient(server).call<ErrorAnswer>("POST", "/v1/sandboxes/acquire", { key: "k" });
+  // Both have looked, and found nothing.
+  const [both, looks] = [Promise.withResolvers<void>(), vi.spyOn(backend, "tryResume")];
+  looks.mockImplementation(async () => {
+    if (looks.mock.calls.length === 2) both.resolve();
+    await both.promise;
+    return undefined;
+  });
+  const answers = await Promise.all(servers.map(acquire));
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409]);
+  expect(backend.runningCount).toBe(1);
+  const winner = servers[answers.findIndex(({ status }) => status === 200)];
+  const refused = answers.find(({ status }) => status === 409)?.body.error;
+  expect(refused).toMatchObject({ code: "lease_held", details: { url: winner?.httpUrl } });
+});
+
 test("what is changed of it where another server runs it is refused: that one would never know", async () => {
   const { serve } = await startProvider();
   const [one, two] = [await serve(), await serve()];

@@ -26,6 +26,7 @@ import type { OperationRecord } from "../../../src/manager/observer.ts";
 import { SandboxManager } from "../../../src/manager/sandbox-manager.ts";
 import { httpPeers, isServerAlive, ringOver } from "../../../src/main/peers.ts";
 import { ProfileCatalog } from "../../../src/profiles/profile-catalog.ts";
+import { FileKeyClaims } from "../../../src/records/file-key-claims.ts";
 import { KeyClaims } from "../../../src/records/key-claims.ts";
 import { FileSandboxRecords } from "../../../src/records/file-sandbox-records.ts";
 import type { SecretResolver } from "../../../src/secrets/secret.ts";
@@ -167,7 +168,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     isHolderAlive: async ({ url }) => url !== null && (await isServerAlive(url)),
     installation: "test",
     resumeTtlMs: 86_400_000,
-    claims: durability?.claims,
+    claims: durability?.claims ?? new FileKeyClaims(options.dataFolder ?? folder),
     secrets: options.secrets ?? new SecretSources({ definitions: {}, environment: {}, warn: () => {} }),
     durable: durability?.durable,
     localSnapshots: new LocalSnapshots(snapshotFile),
