@@ -52,13 +52,8 @@ function Entry({ node, properties }: { readonly node: LineageNode; readonly prop
           </button>
         )}
         <span>
-          <Button
-            kind="quiet"
-            pressed={selected}
-            label={`${kind} ${title}, ${itemFacts(item, properties.nowMs)}`}
-            onClick={() => properties.onShow(key)}
-          >
-            <span class={`chip${isLive(item) ? " chip-running" : ""}`}>{kind}</span>
+          <Button kind="quiet" pressed={selected} onClick={() => properties.onShow(key)}>
+            <span class={`chip${isLive(item) ? " chip-running" : ""}`}>{kind}</span>{" "}
             <span class={properties.isFound(node) ? "lineage-name lineage-name-found" : "lineage-name"}>{title}</span>
           </Button>
           <span class="hint">{itemFacts(item, properties.nowMs)}</span>

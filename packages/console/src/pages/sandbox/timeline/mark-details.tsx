@@ -21,7 +21,7 @@ export function MarkDetails({
   return (
     <section class="card stack timeline-details" aria-label={`Details: ${mark.title}`}>
       <header class="row">
-        <h3>{mark.title}</h3>
+        <h2>{mark.title}</h2>
         {mark.outcome === "" ? null : <span class={mark.failed ? "chip chip-failed" : "chip"}>{mark.outcome}</span>}
         <Button kind="quiet" label="Close the details" onClick={onClose}>
           ✕
