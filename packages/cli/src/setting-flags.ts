@@ -1,11 +1,12 @@
 import { Option, type Command } from "commander";
-import { SETTINGS, type ConfigFlags, type SettingName } from "@sandboxer/server/config";
+import { SETTINGS, type ConfigFlags, type Setting, type SettingName } from "@sandboxer/server/config";
 
 /** Declares the flags of some settings, and reads them back under the settings' names. */
 export function addSettingFlags(command: Command, names: readonly SettingName[]): Command {
   for (const name of names) {
-    const { flag, environment, description } = SETTINGS[name];
+    const { flag, otherFlag, environment, description }: Setting = SETTINGS[name];
     if (flag !== undefined) command.addOption(new Option(flag, `${description} [$${environment}]`));
+    if (otherFlag !== undefined) command.addOption(new Option(otherFlag).hideHelp());
   }
   return command.option(
     "--config <PATH>",
@@ -16,10 +17,11 @@ export function addSettingFlags(command: Command, names: readonly SettingName[])
 export function readSettingFlags(options: Readonly<Record<string, unknown>>): ConfigFlags {
   const flags: Partial<Record<SettingName, string>> = {};
   for (const name of Object.keys(SETTINGS) as SettingName[]) {
-    const { flag } = SETTINGS[name];
+    const { flag, otherFlag }: Setting = SETTINGS[name];
     if (flag === undefined) continue;
     const option = new Option(flag);
-    const value = options[option.attributeName()];
+    const other = otherFlag === undefined ? undefined : options[new Option(otherFlag).attributeName()];
+    const value = options[option.attributeName()] ?? other;
     if (option.negate) {
       // Without the flag it is true, which says nothing.
       if (value === false) flags[name] = "off";

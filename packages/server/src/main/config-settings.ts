@@ -18,6 +18,7 @@ export const SETTINGS = {
   ),
   backend: setting("--backend <NAME>", "SANDBOXER_SANDBOX_BACKEND", "what makes sandboxes (default gvisor)", {
     ownEnvironment: "SANDBOXER_BACKEND",
+    otherFlag: "--sandbox-backend <NAME>",
   }),
   platform: setting("--platform <P>", "SANDBOXER_PLATFORM", "gVisor platform: auto, systrap, ptrace, kvm"),
   runscPath: setting("--runsc <PATH>", "SANDBOXER_RUNSC", "use this runsc and no other", { path: true }),
@@ -138,6 +139,8 @@ export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
 export interface Setting {
   /** As commander declares it. Secrets have none: a command line is visible to every process. */
   readonly flag: string | undefined;
+  /** Another name of the flag, which `--help` does not show. */
+  readonly otherFlag?: string;
   readonly environment: string;
   readonly description: string;
   /** Wins over `environment`, where that is a name of others'. */

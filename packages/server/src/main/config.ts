@@ -10,7 +10,7 @@ import { configSchema, type ConfigValues } from "./config-schema.ts";
 import { flagName, SETTING_NAMES, SETTINGS, variablesOf, type SettingName } from "./config-settings.ts";
 
 export { describeConfig, describeSecrets, type DescribedSetting } from "./config-description.ts";
-export { SETTINGS, type SettingName } from "./config-settings.ts";
+export { SETTINGS, type Setting, type SettingName } from "./config-settings.ts";
 export type { ConfigValues } from "./config-schema.ts";
 
 /** Everything that the server is told. Nothing below `main` reads the environment. */
