@@ -9,7 +9,8 @@ export function itemTitle({ record }: LineageItem): string {
 
 /** What it is and how it is, in a few words. */
 export function itemFacts(item: LineageItem, nowMs: number): string {
-  const age = formatSeconds((nowMs - Date.parse(item.record.createdAt)) / 1_000);
+  // One unit is enough here, and changes seldom.
+  const [age] = formatSeconds((nowMs - Date.parse(item.record.createdAt)) / 1_000).split(" ");
   if (item.kind === "sandbox") return `${itemState(item)} · ${item.record.backend} · ${age}`;
   const { mode, sizeBytes, backend } = item.record;
   const state = itemState(item);

@@ -11,7 +11,7 @@ import { DiffDialog } from "./diff-dialog.tsx";
 import { growForest, sandboxKey, snapshotKey, type LineageItem } from "./forest.ts";
 import { LineageToolbar } from "./lineage-toolbar.tsx";
 import { NodePanel } from "./node-panel.tsx";
-import { opennessOf, type Unfolding } from "./openness.ts";
+import { openKeys, type Unfolding } from "./openness.ts";
 import { countNodes, findPath, matches, matchingFamilies } from "./select.ts";
 import { TreeCanvas, type TreeProperties } from "./tree-canvas.tsx";
 import { TreeList } from "./tree-list.tsx";
@@ -61,9 +61,17 @@ export function LineagePage(): JSX.Element {
         text !== "" && matches(item, text),
     [text],
   );
-  const isOpen = useMemo(
-    () => opennessOf(forest, unfolding, byHand, (node) => isFound(node) || node.item.key === selectedKey),
-    [forest, unfolding, byHand, isFound, selectedKey],
+  const open = useSameSet(
+    useMemo(
+      () => openKeys(forest, unfolding, byHand, (node) => isFound(node) || node.item.key === selectedKey),
+      [forest, unfolding, byHand, isFound, selectedKey],
+    ),
+  );
+  const isOpen = useMemo<TreeProperties["isOpen"]>(
+    () =>
+      ({ item }) =>
+        open.has(item.key),
+    [open],
   );
   const marked = markedKey === undefined ? undefined : findPath(whole, markedKey)?.at(-1)?.item;
 
@@ -90,7 +98,7 @@ export function LineagePage(): JSX.Element {
     comparedKey: markedKey,
     nowMs,
     onSelect: select,
-    onToggle: (key, open) => setByHand(new Map(byHand).set(key, open)),
+    onToggle: (key, toOpen) => setByHand((before) => new Map(before).set(key, toOpen)),
     onShow: show,
   };
   return (
@@ -146,6 +154,13 @@ export function LineagePage(): JSX.Element {
       {compared === undefined ? null : <DiffDialog {...compared} onClose={() => setCompared(undefined)} />}
     </section>
   );
+}
+
+/** The one before, if it has the same in it: what depends on it need not be made anew. */
+function useSameSet(set: ReadonlySet<string>): ReadonlySet<string> {
+  const kept = useRef(set);
+  if (kept.current.size !== set.size || !set.isSubsetOf(kept.current)) kept.current = set;
+  return kept.current;
 }
 
 /** An id is a sandbox's or a snapshot's. */

@@ -13,12 +13,12 @@ export type Unfolding = "auto" | "all" | "none";
  * Which nodes show what came from them. Small forests are open; of large ones only the ways to what is looked at and to
  * what was searched for. What a person has opened or closed by hand stays so.
  */
-export function opennessOf(
+export function openKeys(
   forest: readonly LineageNode[],
   unfolding: Unfolding,
   byHand: ReadonlyMap<string, boolean>,
   wanted: (node: LineageNode) => boolean,
-): (node: LineageNode) => boolean {
+): ReadonlySet<string> {
   const nodes = [...walk(forest)];
   const open = new Set<string>();
   if (unfolding !== "none" && (unfolding === "all" || nodes.length <= MANY)) {
@@ -35,5 +35,9 @@ export function opennessOf(
     }
     above.push(node.item.key);
   }
-  return ({ item }) => byHand.get(item.key) ?? open.has(item.key);
+  for (const [key, isOpen] of byHand) {
+    if (isOpen) open.add(key);
+    else open.delete(key);
+  }
+  return open;
 }

@@ -4,7 +4,7 @@ import { Button } from "../../ui/button.tsx";
 import { useSize } from "../../ui/use-size.ts";
 import type { LineageNode } from "./forest.ts";
 import { CARD_HEIGHT, CARD_WIDTH, layOut, type Layout, type PlacedNode } from "./layout.ts";
-import { TreeCard } from "./tree-card.tsx";
+import { lookOf, TreeCard } from "./tree-card.tsx";
 import { moveOf } from "./tree-keys.ts";
 import { useView } from "./use-view.ts";
 import { fit, reveal, zoomAt } from "./view.ts";
@@ -90,33 +90,43 @@ function Drawing({
   readonly properties: TreeProperties;
 }): JSX.Element {
   const { isOpen, isFound, selectedKey, comparedKey, nowMs } = properties;
+  // A card that looks the same is the same: with a thousand of them only what has changed is compared.
+  const before = useRef<ReadonlyMap<string, CachedCard>>(new Map());
+  const cards = new Map<string, CachedCard>();
+  for (const placed of layout.nodes) {
+    const { node } = placed;
+    const { key } = node.item;
+    const open = isOpen(node);
+    const look = {
+      ...lookOf(node, nowMs),
+      id: cardId(placed),
+      x: placed.x,
+      y: placed.y,
+      level: placed.level,
+      open,
+      selected: key === selectedKey,
+      compared: key === comparedKey,
+      found: isFound(node),
+    };
+    const looks = JSON.stringify(look);
+    const known = before.current.get(key);
+    const onSelect = (): void => properties.onSelect(key);
+    const onToggle = (): void => properties.onToggle(key, !open);
+    const card = <TreeCard key={key} look={look} onSelect={onSelect} onToggle={onToggle} />;
+    cards.set(key, known?.looks === looks ? known : { looks, card });
+  }
+  before.current = cards;
   return (
     <>
-      <g aria-hidden="true">
-        {layout.edges.map(({ from, to }) => (
-          <path key={to.node.item.key} class="lineage-edge" d={curve(from, to)} />
-        ))}
-      </g>
-      {layout.nodes.map((placed) => {
-        const { node } = placed;
-        const { key } = node.item;
-        return (
-          <TreeCard
-            key={key}
-            id={cardId(placed)}
-            placed={placed}
-            nowMs={nowMs}
-            selected={key === selectedKey}
-            compared={key === comparedKey}
-            found={isFound(node)}
-            open={isOpen(node)}
-            onSelect={() => properties.onSelect(key)}
-            onToggle={() => properties.onToggle(key, !isOpen(node))}
-          />
-        );
-      })}
+      <path class="lineage-edge" aria-hidden="true" d={layout.edges.map(({ from, to }) => curve(from, to)).join("")} />
+      {Array.from(cards.values(), ({ card }) => card)}
     </>
   );
+}
+
+interface CachedCard {
+  readonly looks: string;
+  readonly card: JSX.Element;
 }
 
 function cardId({ node }: PlacedNode): string {

@@ -1,63 +1,89 @@
 import type { JSX } from "preact";
 import { cutText, isLive, itemFacts, itemState, itemTitle } from "./describe-item.ts";
-import { CARD_HEIGHT, CARD_WIDTH, type PlacedNode } from "./layout.ts";
+import type { LineageNode } from "./forest.ts";
+import { CARD_HEIGHT, CARD_WIDTH } from "./layout.ts";
 
-interface CardProperties {
-  readonly placed: PlacedNode;
+/** Everything that can be seen of a card. */
+interface CardLook extends NodeLook {
   readonly id: string;
-  readonly nowMs: number;
+  readonly x: number;
+  readonly y: number;
+  readonly level: number;
+  readonly open: boolean;
   readonly selected: boolean;
   readonly compared: boolean;
   readonly found: boolean;
-  readonly open: boolean;
-  readonly onSelect: () => void;
-  readonly onToggle: () => void;
+}
+
+interface NodeLook {
+  readonly kind: "sandbox" | "snapshot";
+  readonly state: string;
+  readonly live: boolean;
+  readonly title: string;
+  readonly facts: string;
+  readonly children: number;
+}
+
+export function lookOf({ item, children }: LineageNode, nowMs: number): NodeLook {
+  return {
+    kind: item.kind,
+    state: itemState(item),
+    live: isLive(item),
+    title: itemTitle(item),
+    facts: itemFacts(item, nowMs),
+    children: children.length,
+  };
 }
 
 /** One sandbox or snapshot in the drawing. */
-export function TreeCard(properties: CardProperties): JSX.Element {
-  const { placed, selected, open, nowMs } = properties;
-  const { item, children } = placed.node;
-  const title = itemTitle(item);
-  const facts = itemFacts(item, nowMs);
-  const names = ["lineage-card", `lineage-${item.kind}`, `lineage-state-${itemState(item)}`];
-  if (isLive(item)) names.push("lineage-live");
+export function TreeCard({
+  look,
+  onSelect,
+  onToggle,
+}: {
+  readonly look: CardLook;
+  readonly onSelect: () => void;
+  readonly onToggle: () => void;
+}): JSX.Element {
+  const { kind, title, facts, children, open, selected } = look;
+  const names = ["lineage-card", `lineage-${kind}`, `lineage-state-${look.state}`];
+  if (look.live) names.push("lineage-live");
   if (selected) names.push("lineage-selected");
-  if (properties.compared) names.push("lineage-compared");
-  if (properties.found) names.push("lineage-found");
+  if (look.compared) names.push("lineage-compared");
+  if (look.found) names.push("lineage-found");
   return (
     <g
-      id={properties.id}
+      id={look.id}
       class={names.join(" ")}
-      transform={`translate(${placed.x} ${placed.y})`}
+      transform={`translate(${look.x} ${look.y})`}
       role="treeitem"
-      aria-level={placed.level}
+      aria-level={look.level}
       aria-selected={selected}
-      aria-expanded={children.length === 0 ? undefined : open}
-      onClick={properties.onSelect}
+      aria-expanded={children === 0 ? undefined : open}
+      onClick={onSelect}
     >
-      <title>{`${item.kind} ${title}, ${facts}`}</title>
+      <title>{`${kind} ${title}, ${facts}`}</title>
       <g aria-hidden="true">
-        <rect width={CARD_WIDTH} height={CARD_HEIGHT} rx={item.kind === "sandbox" ? 10 : 3} />
-        <Sign kind={item.kind} />
+        <rect width={CARD_WIDTH} height={CARD_HEIGHT} rx={kind === "sandbox" ? 10 : 3} />
+        <Sign kind={kind} />
         <text x={28} y={19} class="lineage-title">
           {cutText(title, 22)}
         </text>
         <text x={28} y={36} class="lineage-facts">
           {cutText(facts, 30)}
         </text>
-        {children.length === 0 ? null : (
+        {children === 0 ? null : (
           <g
             class="lineage-toggle"
             transform={`translate(${CARD_WIDTH} ${CARD_HEIGHT / 2})`}
             onClick={(event) => {
               event.stopPropagation();
-              properties.onToggle();
+              onToggle();
             }}
           >
             <circle r={11} />
             <text text-anchor="middle" y={4}>
-              {open ? "–" : children.length > 99 ? "99+" : children.length}
+              {open ? "–" : children > 99 ? "99+" : children}
             </text>
           </g>
         )}
