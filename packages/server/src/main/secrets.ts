@@ -1,3 +1,4 @@
+import { SandboxerError } from "@sandboxer/protocol";
 import type { SecretResolver } from "../secrets/secret.ts";
 import { SecretSources } from "../secrets/secret-sources.ts";
 import type { ServerConfig } from "./config.ts";
@@ -13,9 +14,15 @@ export function openSecrets(
 ): SecretResolver {
   const sources = new SecretSources({ definitions: config.secrets, environment: process.env, warn });
   const { daytonaApiKey } = config;
-  if (daytonaApiKey === undefined || Object.hasOwn(config.secrets, DAYTONA_API_KEY_SECRET)) return sources;
+  if (Object.hasOwn(config.secrets, DAYTONA_API_KEY_SECRET)) return sources;
   return {
-    resolve: (name, options) =>
-      name === DAYTONA_API_KEY_SECRET ? Promise.resolve(daytonaApiKey) : sources.resolve(name, options),
+    resolve: async (name, options) => {
+      if (name !== DAYTONA_API_KEY_SECRET) return sources.resolve(name, options);
+      if (daytonaApiKey !== undefined) return daytonaApiKey;
+      throw new SandboxerError("secret_unavailable", "This server has no key for Daytona.", {
+        hint: `Start it with DAYTONA_API_KEY in its environment, or say where ${name} comes from under "secrets" in its config file.`,
+        details: { secret: name },
+      });
+    },
   };
 }

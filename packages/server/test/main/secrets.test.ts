@@ -38,6 +38,13 @@ test("what the config file names reaches the variables of a sandbox, and nothing
   );
 });
 
+test("without a key for Daytona it is said where to put one", async () => {
+  const secrets = openSecrets(parseConfig({ flags: {}, env: {}, homeDirectory: folder }), () => {});
+  await expect(secrets.resolve("daytona-api-key")).rejects.toThrow(
+    expect.objectContaining({ code: "secret_unavailable", hint: expect.stringContaining("DAYTONA_API_KEY") as string }),
+  );
+});
+
 test("Daytona's key is a secret of that name, and the config file's counts", async () => {
   const env = { DAYTONA_API_KEY: "dtn_from-the-environment" };
   const read = (flags: { config?: string } = {}) => parseConfig({ flags, env, homeDirectory: folder });
