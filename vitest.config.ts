@@ -30,6 +30,8 @@ export default defineConfig({
           name: "crash",
           include: ["packages/server/test/crash/**/*.test.ts"],
           exclude: ["**/*.gvisor.test.ts"],
+          // Loading the server's sources once for all files of a worker saves a third of the time.
+          isolate: false,
           testTimeout: 90_000,
           hookTimeout: 60_000,
         },
@@ -71,6 +73,8 @@ export default defineConfig({
           name: "console",
           include: ["packages/console/test/**/*.browser.test.ts"],
           globalSetup: ["packages/console/test/support/global-setup.ts"],
+          // Loading the server's sources once for all files of a worker saves a third of the time.
+          isolate: false,
           testTimeout: 90_000,
           hookTimeout: 60_000,
           maxWorkers: 2,

@@ -44,8 +44,8 @@ test.skipIf(whyNoEngine() !== undefined)(
     await untilTerminalShows(page, "=44=");
 
     await page.getByRole("link", { name: "Files" }).click();
-    await page.getByText("note.txt").first().click();
-    await page.getByText("from the shell").first().waitFor();
+    await page.getByRole("link", { name: "note.txt" }).click();
+    await page.getByText("from the shell").filter({ visible: true }).first().waitFor();
   },
   120_000,
 );

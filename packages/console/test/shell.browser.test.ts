@@ -68,7 +68,7 @@ async function pressEverything(page: Page, path: string): Promise<string[]> {
       const doing = "dialog :is(.button-primary, .button-danger, [type=submit]), [role=menuitem]";
       return [...document.querySelectorAll<HTMLElement>(doing)].map((element) => element.innerText);
     }, at);
-    offered.push(...found.filter((text) => !/copy|open|show|close/i.test(text)));
+    offered.push(...found.filter((text) => !/copy|open|show|close|download/i.test(text)));
     if ((await page.locator("dialog, [role=menu]").count()) > 0) await page.keyboard.press("Escape");
     if (new URL(page.url()).pathname !== path) await visit(page, path);
   }
