@@ -29,7 +29,7 @@ export async function whyNot(): Promise<string | undefined> {
 }
 
 /** Goes through every state of the model with these switches, in a folder of its own; or until a promise is broken. */
-export async function check(folder: string, switches: readonly string[], optimise: "-O0" | "-O2"): Promise<Verdict> {
+export async function check(folder: string, switches: readonly string[], optimise: "-O0" | "-O1"): Promise<Verdict> {
   const options = { cwd: folder, maxBuffer: 16 * 1024 * 1024 };
   await copyFile(MODEL, join(folder, "lease.pml"));
   await run("spin", ["-a", ...switches.map((name) => `-D${name}`), "lease.pml"], options);
