@@ -24,6 +24,14 @@ export function dropDraft(sandboxId: string, path: string): void {
   guard();
 }
 
+/** A file that has another name now has its draft there. */
+export function moveDraft(sandboxId: string, from: string, to: string): void {
+  const draft = draftOf(sandboxId, from);
+  if (draft === undefined) return;
+  keepDraft(sandboxId, to, draft);
+  dropDraft(sandboxId, from);
+}
+
 const ask = (event: Event): void => event.preventDefault();
 
 /** The browser asks before the page goes that holds them. */

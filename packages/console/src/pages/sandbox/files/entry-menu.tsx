@@ -30,7 +30,8 @@ export function EntryMenu({ sandboxId, folder, entry, onRequest }: EntryMenuProp
   const path = joinPath(folder, entry.name);
   const items = (): readonly MenuItem[] => [
     { text: "Open", choose: () => navigate(filesAddress(sandboxId, path)) },
-    ...(entry.kind === "other"
+    // What a link leads to is known when it is opened.
+    ...(entry.kind === "other" || entry.kind === "symlink"
       ? []
       : [
           {

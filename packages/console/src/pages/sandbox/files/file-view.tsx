@@ -10,7 +10,7 @@ import { Button } from "../../../ui/button.tsx";
 import { CopyAs } from "../../../ui/copy-as.tsx";
 import { ErrorBox } from "../../../ui/error-box.tsx";
 import { downloadAddress, filesAddress } from "./addresses.ts";
-import { draftOf } from "./drafts.ts";
+import { draftOf, dropDraft, moveDraft } from "./drafts.ts";
 import { EntryDialog, type EntryRequest } from "./entry-menu.tsx";
 import type { Found } from "./file-calls.ts";
 import { FileName } from "./file-name.tsx";
@@ -23,6 +23,7 @@ import { RenameEntryDialog } from "./rename-entry-dialog.tsx";
 import { modeText } from "./sort-entries.ts";
 import { TextEditor } from "./text-editor.tsx";
 import { TextView } from "./text-view.tsx";
+import { plainName } from "./visible-name.ts";
 
 interface FileViewProperties {
   readonly sandboxId: string;
@@ -39,7 +40,7 @@ export function FileView({ sandboxId, path, found }: FileViewProperties): JSX.El
   const close = (): void => setRequest(undefined);
   const common = { sandboxId, folder: parentOf(path), entry: named, onClose: close };
   return (
-    <article class="card file stack" aria-label={`File ${named.name.toWellFormed()}`}>
+    <article class="card file stack" aria-label={`File ${plainName(named.name)}`}>
       <header class="row">
         <h3 class="file-path">
           <FileName name={named.name} />
@@ -80,12 +81,21 @@ export function FileView({ sandboxId, path, found }: FileViewProperties): JSX.El
         <p>It is no file but a socket, a pipe or a device: there is nothing to show of it.</p>
       )}
       {request?.what === "rename" ? (
-        <RenameEntryDialog {...common} onRenamed={(to) => navigate(filesAddress(sandboxId, to), { replace: true })} />
+        <RenameEntryDialog
+          {...common}
+          onRenamed={(to) => {
+            if (link === undefined) moveDraft(sandboxId, path, to);
+            navigate(filesAddress(sandboxId, to), { replace: true });
+          }}
+        />
       ) : null}
       {request?.what === "remove" ? (
         <RemoveEntryDialog
           {...common}
-          onRemoved={() => navigate(filesAddress(sandboxId, parentOf(path)), { replace: true })}
+          onRemoved={() => {
+            if (link === undefined) dropDraft(sandboxId, path);
+            navigate(filesAddress(sandboxId, parentOf(path)), { replace: true });
+          }}
         />
       ) : null}
       {request?.what === "copy as" ? <EntryDialog {...common} request={request} /> : null}

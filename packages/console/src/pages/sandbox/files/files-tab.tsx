@@ -34,7 +34,14 @@ export function FilesTab({ record }: SandboxTabProperties): JSX.Element {
   return (
     <div class="files">
       <h2 class="visually-hidden">Files</h2>
-      <PathBar key={path} sandboxId={id} path={path} loading={look.loading} onReload={look.reload} />
+      <PathBar
+        key={path}
+        sandboxId={id}
+        path={path}
+        isFolder={value?.entries !== undefined}
+        loading={look.loading}
+        onReload={look.reload}
+      />
       <UploadList sandboxId={id} />
       {error === undefined ? null : (
         <ErrorBox error={error}>
@@ -55,7 +62,7 @@ export function FilesTab({ record }: SandboxTabProperties): JSX.Element {
       {value === undefined ? null : value.entries === undefined ? (
         <FileView key={path} sandboxId={id} path={path} found={value.found} />
       ) : (
-        <FolderView key={path} sandboxId={id} path={path} entries={value.entries} />
+        <FolderView key={path} sandboxId={id} path={path} realPath={value.found.path} entries={value.entries} />
       )}
     </div>
   );

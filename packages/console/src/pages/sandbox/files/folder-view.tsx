@@ -20,11 +20,13 @@ import { startUpload } from "./upload/upload-batch.ts";
 interface FolderViewProperties {
   readonly sandboxId: string;
   readonly path: string;
+  /** Where it is, behind links. */
+  readonly realPath: string;
   readonly entries: readonly FileEntry[];
 }
 
 /** What a folder holds, and what can be put into it. */
-export function FolderView({ sandboxId, path, entries }: FolderViewProperties): JSX.Element {
+export function FolderView({ sandboxId, path, realPath, entries }: FolderViewProperties): JSX.Element {
   const by = asOrder(query.value.get("sort"));
   const descending = query.value.get("order") === "descending";
   const hidden = query.value.get("hidden") === "shown";
@@ -54,10 +56,10 @@ export function FolderView({ sandboxId, path, entries }: FolderViewProperties): 
             <CopyAs what="Upload a folder" spellings={() => fileSpellings.upload(sandboxId, path)} />
           </>
         ) : null}
-        <a class="button button-plain" href={downloadAddress(sandboxId, path, "folder")} download="">
+        <a class="button button-plain" href={downloadAddress(sandboxId, realPath, "folder")} download="">
           Download as tar
         </a>
-        <CopyAs what="Download the folder" spellings={() => fileSpellings.download(sandboxId, path)} />
+        <CopyAs what="Download the folder" spellings={() => fileSpellings.download(sandboxId, realPath)} />
         <label class="files-check">
           <input
             type="checkbox"

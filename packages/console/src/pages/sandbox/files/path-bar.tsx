@@ -12,12 +12,14 @@ import { crumbsOf, normalizePath } from "./paths.ts";
 interface PathBarProperties {
   readonly sandboxId: string;
   readonly path: string;
+  /** Whether a folder is there. */
+  readonly isFolder: boolean;
   readonly loading: boolean;
   readonly onReload: () => void;
 }
 
 /** Where one is: every folder on the way, and a field for any other place. */
-export function PathBar({ sandboxId, path, loading, onReload }: PathBarProperties): JSX.Element {
+export function PathBar({ sandboxId, path, isFolder, loading, onReload }: PathBarProperties): JSX.Element {
   const [text, setText] = useState(path);
   const crumbs = crumbsOf(path);
   return (
@@ -53,7 +55,7 @@ export function PathBar({ sandboxId, path, loading, onReload }: PathBarPropertie
         <Button busy={loading} onClick={onReload} title="Look again">
           Reload
         </Button>
-        <CopyAs what="List the folder" spellings={() => fileSpellings.list(sandboxId, path)} />
+        {isFolder ? <CopyAs what="List the folder" spellings={() => fileSpellings.list(sandboxId, path)} /> : null}
       </form>
     </div>
   );
