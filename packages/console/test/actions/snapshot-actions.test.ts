@@ -1,0 +1,57 @@
+import { describe, expect, test, vi } from "vitest";
+import {
+  amendSnapshotSpellings,
+  diffSpellings,
+  labelSpellings,
+  renameSpellings,
+  restoreSpellings,
+  rewindSpellings,
+  snapshotSpellings,
+} from "../../src/actions/snapshot-actions.ts";
+
+// What the modules of the page take for granted: they were served from somewhere.
+vi.hoisted(() => {
+  vi.stubGlobal("location", new URL("http://127.0.0.1:8080/"));
+  vi.stubGlobal("document", { visibilityState: "hidden" });
+});
+
+describe("how saved states are handled elsewhere", () => {
+  test("what was left to the server is not said", () => {
+    const { cli, sdk, curl } = snapshotSpellings("a", {});
+    expect(cli).toBe("sandboxer snapshot a");
+    expect(sdk).toContain("await sandbox.snapshot();");
+    expect(curl).toContain("-d '{}' http://127.0.0.1:8080/v1/sandboxes/a/snapshot");
+  });
+
+  test("what people have typed is quoted", () => {
+    const { cli, sdk, curl } = snapshotSpellings("a", { labels: { "it's": '"; rm -rf /' } });
+    expect(cli).toBe(String.raw`sandboxer snapshot a --label 'it'\''s="; rm -rf /'`);
+    expect(sdk).toContain(String.raw`"\"; rm -rf /"`);
+    expect(curl).toContain(String.raw`-d '{"labels":{"it'\''s":"\"; rm -rf /"}}'`);
+    expect(rewindSpellings("a", "$(reboot)").cli).toBe("sandboxer rewind '$(reboot)' --sandbox a");
+    expect(diffSpellings("a b", "sandbox:c&d").curl).toContain("/v1/snapshots/a%20b/diff?to=sandbox%3Ac%26d");
+  });
+
+  test("a restore names what it shall be", () => {
+    const { cli, sdk } = restoreSpellings("s", { name: "web", backend: "docker" });
+    expect(cli).toBe("sandboxer restore s --name web --backend docker");
+    expect(sdk).toMatch(/Sandbox\.restore\("s", .*"web".*"docker"/);
+  });
+
+  test("names and labels are given and taken away", () => {
+    expect(renameSpellings("a", null).cli).toBe("sandboxer update a --no-name");
+    expect(labelSpellings("a", { old: "1", same: "1" }, { same: "1", fresh: "2" }).cli).toBe(
+      "sandboxer update a --label fresh=2 --remove-label old",
+    );
+    const before = { id: "s", name: "one", labels: { old: "1" } };
+    expect(amendSnapshotSpellings(before, { name: "two", labels: { old: "1", fresh: "2" } }).cli).toBe(
+      "sandboxer snapshots name s two --label fresh=2",
+    );
+    expect(amendSnapshotSpellings(before, { name: null, labels: { old: "1" } }).cli).toBe(
+      "sandboxer snapshots name s --none",
+    );
+    expect(amendSnapshotSpellings(before, { name: "one", labels: {} }).cli).toBe(
+      `sandboxer api PATCH /v1/snapshots/s --body '{"labels":{}}'`,
+    );
+  });
+});
