@@ -52,6 +52,8 @@ async function unpackEntry(
     case "folder":
       await realFolder(folder, parts);
       return async () => {
+        // A later entry may have put a link in its place.
+        if (!(await isRealFolder(folder, parts))) return;
         await chmod(path, entry.mode & 0o777);
         await utimes(path, modified, modified);
       };
@@ -91,6 +93,16 @@ async function realFolder(root: string, parts: readonly string[]): Promise<void>
       await mkdir(path);
     }
   }
+}
+
+async function isRealFolder(root: string, parts: readonly string[]): Promise<boolean> {
+  let path = root;
+  for (const part of parts) {
+    path = join(path, part);
+    const facts = await lstat(path).catch(() => undefined);
+    if (facts?.isDirectory() !== true) return false;
+  }
+  return true;
 }
 
 function safeParts({ name }: TarEntry | UnknownEntry): string[] {

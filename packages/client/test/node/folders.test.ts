@@ -135,3 +135,19 @@ describe("a hostile tar writes nothing outside the folder", () => {
     expect((await lstat(join(root, "target", "x"))).mode & 0o7777).toBe(0o755);
   });
 });
+
+test.each([
+  { folder: "d", link: "d", to: "../outside" },
+  { folder: "a/outside", link: "a", to: ".." },
+])("a folder $folder that a hostile tar replaces by a link gives nothing its mode", async ({ folder, link, to }) => {
+  const root = await temporaryFolder();
+  await mkdir(join(root, "outside"), { mode: 0o700 });
+  const before = await lstat(join(root, "outside"));
+  const pack = tarStream.pack();
+  pack.entry({ name: `${folder}/`, type: "directory", mode: 0o777, mtime: new Date(0) });
+  pack.entry({ name: link, type: "symlink", linkname: to });
+  pack.finalize();
+  await unpackFolder(pack as AsyncIterable<Uint8Array>, join(root, "target"));
+  const { mode, mtimeMs } = await lstat(join(root, "outside"));
+  expect([mode, mtimeMs]).toEqual([before.mode, before.mtimeMs]);
+});
