@@ -70,8 +70,12 @@ export class PtySession {
 
   resize(size: PtySize): void {
     this.#size = size;
-    // It is told again with every connection.
-    this.#process?.resize(size).catch(() => {});
+    // It is told again with every connection; one that sleeps or moves would only refuse it.
+    if (this.#state.peek().is === "attached") this.#tellSize();
+  }
+
+  #tellSize(): void {
+    if (this.#size !== undefined) this.#process?.resize(this.#size).catch(() => {});
   }
 
   /** Takes it back from another page, or tries again. */
@@ -104,13 +108,17 @@ export class PtySession {
     const process: SandboxProcess = await this.#sandbox.process(this.id, {
       offset: replay?.from ?? this.#shown,
       signal: this.#end.signal,
-      onConnection: (is) => this.#process === process && this.#set({ is }),
+      onConnection: (is) => {
+        if (this.#process !== process) return;
+        this.#set({ is });
+        if (is === "attached") this.#tellSize();
+      },
     });
     if (this.#end.signal.aborted) return undefined;
     this.#process = process;
     this.#shown ??= replay?.from ?? 0;
     this.#input.connected((data) => process.write(data));
-    if (this.#size !== undefined) process.resize(this.#size).catch(() => {});
+    this.#tellSize();
     for await (const { data, offset } of process.chunks()) {
       if (this.#process !== process || this.#shown === undefined) break;
       onProgress();
