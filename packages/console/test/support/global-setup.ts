@@ -7,6 +7,7 @@ import { chromium } from "playwright-core";
 import type { TestProject } from "vitest/node";
 import { bootstrap } from "../../../../scripts/bootstrap.mjs";
 import { findChromium } from "../../../server/test/services/chromium.ts";
+import { SCREENSHOTS } from "./screenshots.ts";
 
 export interface BrowserOfRun {
   /** Where the one browser listens. */
@@ -26,6 +27,7 @@ const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const found = await findChromium();
   if ("missing" in found) throw new Error(found.missing);
+  await rm(SCREENSHOTS, { recursive: true, force: true });
   const folder = join(await mkdtemp(join(tmpdir(), "sandboxer-console-")), "dist");
   await build(folder);
   const browser = await chromium.launchServer({

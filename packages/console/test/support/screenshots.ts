@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
 
-/** Not kept by git; looked at by people. */
-const FOLDER = fileURLToPath(new URL("../../../../build/console-screenshots", import.meta.url));
+/** Not kept by git; looked at by people. Those of the last run. */
+export const SCREENSHOTS = fileURLToPath(new URL("../../../../build/console-screenshots", import.meta.url));
 
 /** What the page looks like now, light and dark: `NAME-light.png`, `NAME-dark.png`. */
 export async function takeScreenshots(page: Page, name: string): Promise<void> {
@@ -16,14 +16,16 @@ export async function takeScreenshots(page: Page, name: string): Promise<void> {
 }
 
 export async function takeScreenshot(page: Page, name: string): Promise<void> {
-  await mkdir(FOLDER, { recursive: true });
-  await page.screenshot({ path: join(FOLDER, `${name}.png`), animations: "disabled" });
+  await mkdir(SCREENSHOTS, { recursive: true });
+  await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), animations: "disabled" });
 }
 
 /** What the pages of a test looked like when it failed. */
 export async function keepFailures(pages: readonly Page[], test: string): Promise<void> {
   const name = test.replaceAll(/[^\w-]+/g, "-").slice(0, 80);
   for (const [at, page] of pages.entries()) {
-    await page.screenshot({ path: join(FOLDER, `failed-${name}-${at}.png`), timeout: 5_000 }).catch(() => undefined);
+    await page
+      .screenshot({ path: join(SCREENSHOTS, `failed-${name}-${at}.png`), timeout: 5_000 })
+      .catch(() => undefined);
   }
 }
