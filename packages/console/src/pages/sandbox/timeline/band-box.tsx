@@ -27,11 +27,9 @@ export function BandBox({
     <g class={`timeline-band timeline-band-${name}`}>
       <title>{`${text}${band.now ? " so far" : ""}`}</title>
       <rect x={left} y={top} width={length} height={BAND_HEIGHT} />
-      {length > 60 ? (
-        <text x={left + 6} y={top + 17}>
-          {length > text.length * 7 ? text : length > band.state.length * 7.5 ? band.state : ""}
-        </text>
-      ) : null}
+      <text x={left + 6} y={top + 17}>
+        {[text, band.state, name].find((words) => words.length * 7.5 + 12 <= length) ?? ""}
+      </text>
     </g>
   );
 }
