@@ -112,7 +112,9 @@ test("files and folders are made, renamed and removed; nothing that is there is 
     .waitFor();
   await dialog.getByLabel("Name").fill("docs");
   await dialog.getByText("Copy as command, program or curl").click();
-  expect(await dialog.locator("pre").first().textContent()).toContain(`sandboxer files mkdir ${sandbox.id}:/workspace/docs`);
+  expect(await dialog.locator("pre").first().textContent()).toContain(
+    `sandboxer files mkdir ${sandbox.id}:/workspace/docs`,
+  );
   await dialog.getByRole("button", { name: "Make the folder" }).click();
   await link(page, "docs").click();
   await page.getByText("The folder is empty.").waitFor();
@@ -164,6 +166,11 @@ test("files go up by button and by drop, replacing only what may be replaced, an
     data.items.add(new File(["dropped\n".repeat(100_000)], "dropped <b>.txt"));
     return data;
   });
+  const beside = await page.evaluate((dataTransfer) => {
+    const event = new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true });
+    return document.body.dispatchEvent(event);
+  }, transfer);
+  expect(beside, "the browser would show what is dropped beside the folder").toBe(false);
   await page.locator(".folder").dispatchEvent("dragover", { dataTransfer: transfer });
   await page.getByText("Drop to upload here").waitFor();
   await page.locator(".folder").dispatchEvent("drop", { dataTransfer: transfer });

@@ -28,7 +28,7 @@ export function FilesTab({ record }: SandboxTabProperties): JSX.Element {
     [id, path, changes.value],
   );
   useEffect(() => scrollTo(0, 0), [path]);
-  const { error } = look;
+  const error = look.loading ? undefined : look.error;
   // What is there is shown while it is looked at again, but not in the place of something else.
   const value = look.value?.of === path ? look.value : undefined;
   return (

@@ -1,5 +1,5 @@
 import type { FileEntry } from "@sandboxer/client";
-import type { JSX, TargetedDragEvent } from "preact";
+import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { fileSpellings } from "../../../actions/file-actions.ts";
 import { query, setQuery } from "../../../router.tsx";
@@ -16,6 +16,7 @@ import { findExisting } from "./upload/find-existing.ts";
 import { itemsOfDrop, type UploadItem } from "./upload/gather.ts";
 import { UploadButtons } from "./upload/upload-buttons.tsx";
 import { startUpload } from "./upload/upload-batch.ts";
+import { useDrop } from "./upload/use-drop.ts";
 
 interface FolderViewProperties {
   readonly sandboxId: string;
@@ -93,39 +94,4 @@ export function FolderView({ sandboxId, path, realPath, entries }: FolderViewPro
       )}
     </div>
   );
-}
-
-type DragListener = (event: TargetedDragEvent<HTMLDivElement>) => void;
-
-interface Drop {
-  readonly over: boolean;
-  readonly handlers: {
-    readonly onDragOver?: DragListener;
-    readonly onDragLeave?: DragListener;
-    readonly onDrop?: DragListener;
-  };
-}
-
-function useDrop(allowed: boolean, onDropped: (transfer: DataTransfer) => void): Drop {
-  const [over, setOver] = useState(false);
-  if (!allowed) return { over: false, handlers: {} };
-  return {
-    over,
-    handlers: {
-      onDragOver: (event) => {
-        if (event.dataTransfer?.types.includes("Files") !== true) return;
-        event.preventDefault();
-        setOver(true);
-      },
-      onDragLeave: ({ currentTarget, relatedTarget }) => {
-        if (!(relatedTarget instanceof Node) || !currentTarget.contains(relatedTarget)) setOver(false);
-      },
-      onDrop: (event) => {
-        if (event.dataTransfer?.types.includes("Files") !== true) return;
-        event.preventDefault();
-        setOver(false);
-        onDropped(event.dataTransfer);
-      },
-    },
-  };
 }

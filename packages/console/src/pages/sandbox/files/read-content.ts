@@ -4,7 +4,8 @@ import { readPart } from "./file-calls.ts";
 /** What a file holds, by its bytes: its name is not believed. */
 export async function readContent(id: string, path: string, sizeBytes: number, signal: AbortSignal): Promise<Content> {
   const bytes = await readPart(id, path, { offset: 0, length: TEXT_BYTES }, signal);
-  const whole = bytes.length < TEXT_BYTES || sizeBytes <= TEXT_BYTES;
+  // Some files of the system say that they are empty, and are not.
+  const whole = bytes.length < TEXT_BYTES || sizeBytes === TEXT_BYTES;
   const type = imageType(bytes);
   if (type !== undefined) {
     if (whole) return { kind: "image", type, bytes };
