@@ -18,7 +18,7 @@ export const MEMBERS = "checkpoint";
 export const LOADED = "loaded";
 /** Where the folder of checkpoints is mounted. */
 const MOUNTED = "/checkpoints";
-const FILE_NAME = /^[A-Za-z0-9_.-]{1,128}$/;
+const FILE_NAME = /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,128}$/;
 
 export interface CheckpointShelf {
   readonly engine: DockerEngine;

@@ -7,6 +7,12 @@ import { tarEnd, tarHeader, tarPadding } from "./tar-header.ts";
 import type { WorkspaceTally } from "./workspace-archive.ts";
 
 const ZEROS = Buffer.alloc(64 * 1024);
+/** Of the system inside: nothing below a longer path can be asked for. */
+const MAX_PATH_CHARACTERS = 4096;
+/** For names and all else that is said of files, beside their content: half a million files, and more where more fits. */
+const HEAD_BYTES = 256 * 1024 ** 2;
+/** What is listed comes from inside, where somebody may have replaced the programs that list it. */
+const NO_NAME = /^\.{0,2}$|[/\0]/;
 
 export interface PackSource {
   readonly files: RawFiles;
@@ -23,6 +29,8 @@ interface Packing extends PackSource {
   readonly linked: LinkedFiles;
   /** Whether anybody can say which extended attributes there are. */
   knowsAttributes: boolean;
+  /** All but content. */
+  headBytes: number;
 }
 
 interface Level {
@@ -38,7 +46,7 @@ interface Level {
  */
 export async function* packWorkspace(given: PackSource, tally: WorkspaceTally): AsyncGenerator<Uint8Array> {
   const { files, folder } = given;
-  const source: Packing = { ...given, tally, linked: new LinkedFiles(), knowsAttributes: true };
+  const source: Packing = { ...given, tally, linked: new LinkedFiles(), knowsAttributes: true, headBytes: 0 };
   const root = await files.stat(folder);
   if (root.kind !== "folder") throw new SandboxerError("bad_request", `${folder} is no folder.`);
   if (root.links !== undefined) tally.hardLinks = 0;
@@ -50,7 +58,7 @@ export async function* packWorkspace(given: PackSource, tally: WorkspaceTally): 
       levels.pop();
       continue;
     }
-    const path = posix.join(level.path, entry.name);
+    const path = pathOf(level, entry);
     const name = level.name + entry.name;
     if (entry.kind === "folder") {
       const below = await unlessGone(source, path, () => listed(files, path));
@@ -68,6 +76,18 @@ export async function* packWorkspace(given: PackSource, tally: WorkspaceTally): 
     } else tally.leftOut += 1;
   }
   yield tarEnd();
+}
+
+function pathOf({ path }: Level, { name }: FileEntry): string {
+  if (NO_NAME.test(name)) {
+    const text = `The sandbox says that ${path} holds ${JSON.stringify(name.slice(0, 200))}, which is no name of a file.`;
+    throw new SandboxerError("sandbox_failed", text, { hint: "Do not trust what is inside.", details: { path } });
+  }
+  const below = posix.join(path, name);
+  if (below.length <= MAX_PATH_CHARACTERS) return below;
+  throw new SandboxerError("too_large", `The path ${below.slice(0, 200)}… is too long to be read.`, {
+    hint: "Remove folders that are so deep, or move them up.",
+  });
 }
 
 /** The last one first, because they are taken from the end. */
@@ -113,7 +133,10 @@ function hardLink(source: Packing, name: string, entry: FileEntry, first: string
   const { names } = source;
   const { mode, uid, gid, modifiedMs } = entry;
   const [own, linkTarget] = [Buffer.from(name, names), Buffer.from(first, names)];
-  return tarHeader({ kind: "hardlink", name: own, linkTarget, mode, uid, gid, sizeBytes: 0, modifiedMs });
+  return counted(
+    source,
+    tarHeader({ kind: "hardlink", name: own, linkTarget, mode, uid, gid, sizeBytes: 0, modifiedMs }),
+  );
 }
 
 async function attributesOf(source: Packing, path: string): Promise<Attributes | undefined> {
@@ -133,9 +156,10 @@ async function attributesOf(source: Packing, path: string): Promise<Attributes |
   }
 }
 
-function header({ names }: PackSource, name: string, entry: FileEntry, attributes?: Attributes): Buffer {
+function header(source: Packing, name: string, entry: FileEntry, attributes?: Attributes): Buffer {
+  const { names } = source;
   const { kind, mode, uid, gid, modifiedMs, linkTarget } = entry;
-  return tarHeader({
+  const head = tarHeader({
     kind: kind === "other" ? "file" : kind,
     name: Buffer.from(name, names),
     ...(linkTarget === undefined ? {} : { linkTarget: Buffer.from(linkTarget, names) }),
@@ -145,6 +169,15 @@ function header({ names }: PackSource, name: string, entry: FileEntry, attribute
     sizeBytes: kind === "file" ? entry.sizeBytes : 0,
     modifiedMs,
     attributes,
+  });
+  return counted(source, head);
+}
+
+function counted(source: Packing, head: Buffer): Buffer {
+  source.headBytes += head.length;
+  if (source.headBytes <= Math.max(source.maxBytes, HEAD_BYTES)) return head;
+  throw new SandboxerError("too_large", "The workspace has more files than can be captured.", {
+    hint: "Remove what is not needed.",
   });
 }
 

@@ -216,3 +216,41 @@ test("a file that is being read is closed when whoever packs gives up", async ()
   }
   expect([tally.files, closed]).toEqual([1, true]);
 });
+
+test.each([".", "..", "", "a/b", "a\0b"])("a folder that says it holds %j is not packed", async (name) => {
+  const files = filesOf({ "/w": { kind: "folder" } });
+  let lists = 0;
+  files.list = async () => {
+    lists += 1;
+    if (lists > 10) throw new Error("it goes round in circles");
+    return [{ ...(await files.stat("/w")), name }];
+  };
+  await expect(pack(files)).rejects.toMatchObject({ code: "sandbox_failed" });
+});
+
+test("a tree without an end is given up", async () => {
+  const files = filesOf({ "/w": { kind: "folder" } });
+  let lists = 0;
+  files.list = async () => {
+    lists += 1;
+    if (lists > 5000) throw new Error("it has no end");
+    return [{ ...(await files.stat("/w")), name: "a" }];
+  };
+  await expect(pack(files)).rejects.toMatchObject({
+    code: "too_large",
+    message: expect.stringContaining("/a/a") as string,
+  });
+});
+
+test("folders of more than anybody could keep are given up", async () => {
+  const files = filesOf({ "/w": { kind: "folder" } });
+  const link: FileEntry = { ...(await files.stat("/w")), kind: "symlink", linkTarget: "x".repeat(60_000) };
+  files.list = async () => Array.from({ length: 5000 }, (_, number) => ({ ...link, name: String(number) }));
+  let bytes = 0;
+  const source: PackSource = { files, names: "latin1", folder: "/w", maxBytes: 1 << 20 };
+  const packing = (async () => {
+    for await (const piece of packWorkspace(source, emptyTally())) bytes += piece.length;
+  })();
+  await expect(packing).rejects.toMatchObject({ code: "too_large" });
+  expect(bytes).toBeLessThanOrEqual(256 * 1024 ** 2);
+});
