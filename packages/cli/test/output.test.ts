@@ -123,7 +123,7 @@ describe("detach keys", () => {
   });
 });
 
-test("lineage is drawn as a tree, oldest first", () => {
+describe("lineage", () => {
   const created_at = (minute: number): string => new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOString();
   const sandbox = (id: string, minute: number, from: string | null): SandboxRecord =>
     ({
@@ -144,13 +144,20 @@ test("lineage is drawn as a tree, oldest first", () => {
       sandbox_id: of,
       parent: null,
     }) as unknown as SnapshotInfo;
-  const drawn = formatLineage(
-    [sandbox("fork-2", 3, "snap"), sandbox("web", 0, null), sandbox("fork-1", 2, "snap"), sandbox("other", 9, "gone")],
-    [snapshot("snap", 1, "web"), snapshot("late", 5, "web")],
-    (text) => text,
-  );
-  expect(drawn.replaceAll(/ (full|running).*/g, "")).toBe(
-    [
+  const shape = (drawn: string): string[] => drawn.replaceAll(/ (full|running).*/g, "").split("\n");
+
+  test("is drawn as a tree, oldest first", () => {
+    const drawn = formatLineage(
+      [
+        sandbox("fork-2", 3, "snap"),
+        sandbox("web", 0, null),
+        sandbox("fork-1", 2, "snap"),
+        sandbox("other", 9, "gone"),
+      ],
+      [snapshot("snap", 1, "web"), snapshot("late", 5, "web")],
+      (text) => text,
+    );
+    expect(shape(drawn)).toEqual([
       "web (web)",
       "├─ snapshot snap (snap)",
       "│  ├─ fork-1 (fork-1)",
@@ -158,6 +165,11 @@ test("lineage is drawn as a tree, oldest first", () => {
       "└─ snapshot late (late)",
       "other (other)",
       "",
-    ].join("\n"),
-  );
+    ]);
+  });
+
+  test("keeps a sandbox that was rewound to a snapshot of its own", () => {
+    const drawn = formatLineage([sandbox("web", 0, "snap")], [snapshot("snap", 1, "web")], (text) => text);
+    expect(shape(drawn)).toEqual(["web (web)", "└─ snapshot snap (snap)", ""]);
+  });
 });

@@ -28,30 +28,40 @@ export function formatLineage(
   for (const snapshot of snapshots) {
     nodes.set(snapshot.id, { line: snapshotLine(snapshot, paint), createdAt: snapshot.created_at, children: [] });
   }
-  const tops: [string, Node][] = [];
+  const parents = new Map<string, string>();
+  const tops: Node[] = [];
+  // Snapshots first: a sandbox that was rewound to a snapshot of its own stands above it all the same.
   for (const [id, parentIds] of [
-    ...sandboxes.map(({ id, origin }) => [id, [origin.snapshot_id, origin.sandbox_id]] as const),
     ...snapshots.map(({ id, sandbox_id, parent }) => [id, [sandbox_id, parent]] as const),
+    ...sandboxes.map(({ id, origin }) => [id, [origin.snapshot_id, origin.sandbox_id]] as const),
   ]) {
     const node = nodes.get(id);
-    const parent = parentIds
-      .map((parentId) => (parentId === null || parentId === id ? undefined : nodes.get(parentId)))
-      .find(Boolean);
+    const parentId = parentIds.find((each) => each !== null && nodes.has(each) && !isBelow(parents, each, id));
     if (node === undefined) continue;
-    if (parent === undefined) tops.push([id, node]);
-    else parent.children.push(node);
+    if (parentId == null) tops.push(node);
+    else {
+      parents.set(id, parentId);
+      nodes.get(parentId)?.children.push(node);
+    }
   }
   const rootNode = root === undefined ? undefined : nodes.get(root);
-  const drawn = rootNode === undefined ? sorted(tops.map(([, node]) => node)) : [rootNode];
-  return drawn.map((node) => draw(node, "", new Set())).join("");
+  const drawn = rootNode === undefined ? sorted(tops) : [rootNode];
+  return drawn.map((node) => draw(node, "")).join("");
 }
 
-function draw(node: Node, indent: string, above: ReadonlySet<Node>): string {
-  const children = sorted(node.children.filter((child) => !above.has(child)));
-  const path = new Set([...above, node]);
+/** Whether an id is another one, or came from it. */
+function isBelow(parents: ReadonlyMap<string, string>, id: string, other: string): boolean {
+  for (let at: string | undefined = id; at !== undefined; at = parents.get(at)) {
+    if (at === other) return true;
+  }
+  return false;
+}
+
+function draw(node: Node, indent: string): string {
+  const children = sorted(node.children);
   const lines = children.map((child, index) => {
     const last = index === children.length - 1;
-    const rest = draw(child, `${indent}${last ? "   " : "│  "}`, path);
+    const rest = draw(child, `${indent}${last ? "   " : "│  "}`);
     return `${indent}${last ? "└─ " : "├─ "}${rest}`;
   });
   return `${node.line}\n${lines.join("")}`;
