@@ -6,7 +6,7 @@ import { startConsole } from "./support/start-console.ts";
 
 test("what is loaded before a terminal is under 150 KB, gzipped", async () => {
   const { page, url } = await startConsole();
-  await page.getByRole("heading", { name: "Sandboxes" }).waitFor();
+  await page.getByRole("heading", { name: "Sandboxes", exact: true }).waitFor();
   const loaded = await page.evaluate(() =>
     performance.getEntriesByType("resource").map(({ name }) => new URL(name).pathname),
   );
