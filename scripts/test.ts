@@ -2,12 +2,13 @@
  * `npm test`: static checks, unit tests, the lease protocol's simulation, servers that
  * are killed at every step, the agent's tests, the stores' tests on real
  * servers, extensions on a real Docker and sshd, the Docker backend on a real engine, the console in a real browser, and the
- * gVisor suite once for each engine.
+ * gVisor suite once for each engine. They go side by side as far as the machine has room.
  * `npm test -- lint unit` runs only the suites with those names. What they saw of the backends' contract must be what
  * the table of `docs/backends.md` says.
  *
  * A suite whose needs are missing is skipped with the reason; with CI=true that is a failure.
  */
+import { availableParallelism } from "node:os";
 import { findCompiler } from "@sandboxer/server/setup";
 import { prepareChromium } from "../packages/server/test/services/chromium.ts";
 import { prepareDebianPrograms, whyNoServices } from "../packages/server/test/services/debian-programs.ts";
@@ -16,6 +17,7 @@ import { checkBackendTable } from "./testing/backend-table/check.ts";
 import { planConsoleSuite } from "./testing/console.ts";
 import { planDockerSuite } from "./testing/docker.ts";
 import { context, planGvisorSuites, type Planned } from "./testing/engines.ts";
+import { Room } from "./testing/room.ts";
 import { runSuite } from "./testing/run-suite.ts";
 import { SIMULATION, STATIC_SUITES, titleOf, vitestSuite, type SuiteResult } from "./testing/suite.ts";
 import { printSummary } from "./testing/summary.ts";
@@ -26,27 +28,41 @@ const selected = process.argv.slice(2);
 const wanted = (name: string): boolean => selected.length === 0 || selected.includes(name);
 
 const results: SuiteResult[] = [];
-// Building an engine waits for the network and for Go; the static checks need neither.
-const gvisorSuites = ["gvisor", "docker", "console"].some(wanted) ? planGvisorSuites() : Promise.resolve([]);
-for (const suite of STATIC_SUITES) await runPlanned(suite);
-const enginesReady = await gvisorSuites;
-const storesReady = wanted("stores") ? prepareStoreServers((line) => process.stdout.write(`${line}\n`)) : undefined;
-const servicesReady =
-  wanted("extensions") || wanted("docker")
-    ? prepareDebianPrograms((line) => process.stdout.write(`${line}\n`))
-    : undefined;
-const browserReady = wanted("console") ? prepareChromium((line) => process.stdout.write(`${line}\n`)) : undefined;
-await runPlanned(vitestSuite("unit", QUICK_TIMEOUT_MS));
-await runPlanned(SIMULATION);
-await browserReady;
-const consoleSuite = wanted("console") ? [await planConsoleSuite(enginesReady)] : [];
-// These wait more than they work, for servers that come back, leases that end and pages that change.
-await runTogether(vitestSuite("crash", QUICK_TIMEOUT_MS), [planAgent(), ...consoleSuite]);
-await Promise.all([storesReady, servicesReady]);
-const dockerSuite = wanted("docker") ? [await planDockerSuite(enginesReady)] : [];
-await runTogether(vitestSuite("stores", QUICK_TIMEOUT_MS), [planExtensions(), ...dockerSuite]);
-// Each waits for its engine about half of the time.
-await runTogether(...enginesReady);
+const room = new Room(Math.max(4, 2 * availableParallelism()));
+const report = (line: string): void => void process.stdout.write(`${line}\n`);
+// What is built and downloaded waits for the network and for Go; the first suites need none of it.
+const engines = ["gvisor", "docker", "console"].some(wanted) ? planGvisorSuites() : Promise.resolve([]);
+const stores = engines.then(() => (wanted("stores") ? prepareStoreServers(report) : undefined));
+const services = engines.then(() =>
+  ["extensions", "docker"].some(wanted) ? prepareDebianPrograms(report) : undefined,
+);
+const browser = engines.then(() => (wanted("console") ? prepareChromium(report) : undefined));
+
+/** By rank: the longest first. A weight says how many workers it keeps busy, of which about half wait for something. */
+const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>][] = [
+  [1, async () => STATIC_SUITES],
+  [3, async () => [vitestSuite("unit", QUICK_TIMEOUT_MS)]],
+  [2, async () => (await engines).slice(1)],
+  [2, async () => (await engines).slice(0, 1)],
+  [2, async () => (await services, wanted("docker") ? [await planDockerSuite(await engines)] : [])],
+  [2, async () => (await browser, wanted("console") ? [await planConsoleSuite(await engines)] : [])],
+  [2, async () => [vitestSuite("crash", QUICK_TIMEOUT_MS)]],
+  [1, async () => (await stores, [vitestSuite("stores", QUICK_TIMEOUT_MS)])],
+  [1, async () => (await services, [planExtensions()])],
+  [2, async () => [planAgent()]],
+  [2, async () => [SIMULATION]],
+];
+// Each that runs listens for the end of this process.
+process.setMaxListeners(lanes.length + 10);
+await Promise.all(
+  lanes.map(async ([weight, suites], rank) => {
+    const planned = (await suites()).filter(({ name }) => wanted(name));
+    if (planned.length === 0) return;
+    await room.use(rank, weight, async () => {
+      for (const each of planned) await runPlanned(each);
+    });
+  }),
+);
 
 const backendTable = checkBackendTable(results);
 if (backendTable !== undefined) results.push(backendTable);
@@ -64,17 +80,10 @@ function planExtensions(): Planned {
   return { name: "extensions", on: "Docker and sshd", skippedBecause: missing };
 }
 
-/** Side by side; those of a list one after the other. */
-async function runTogether(...all: readonly (Planned | readonly Planned[])[]): Promise<void> {
-  const inTurn = async (some: readonly Planned[]): Promise<void> => {
-    for (const planned of some) await runPlanned(planned, "at the end");
-  };
-  await Promise.all(all.map((each) => inTurn([each].flat())));
-}
-
-async function runPlanned(planned: Planned, output: "as it comes" | "at the end" = "as it comes"): Promise<void> {
-  if (!wanted(planned.name)) return;
-  const result = "skippedBecause" in planned ? skipped(planned) : await runSuite(planned, output);
+async function runPlanned(planned: Planned): Promise<void> {
+  const alone = selected.length === 1 && planned.name !== "gvisor";
+  const result =
+    "skippedBecause" in planned ? skipped(planned) : await runSuite(planned, alone ? "as it comes" : "at the end");
   const empty = "skippedBecause" in planned || result.passed + result.failed > 0 ? undefined : "It has no tests.";
   results.push(empty === undefined ? result : skipped({ ...planned, skippedBecause: empty }));
 }

@@ -18,7 +18,7 @@ export async function runSuite(
 ): Promise<SuiteResult> {
   const title = titleOf(suite);
   const heading = `\n== ${title}\n`;
-  if (output === "as it comes") process.stdout.write(heading);
+  process.stdout.write(output === "as it comes" ? heading : `${title}: begun\n`);
   const directory = mkdtempSync(join(tmpdir(), "sandboxer-test-"));
   const reportPath = join(directory, "report.json");
   const outputPath = join(directory, "output");

@@ -1,0 +1,36 @@
+/** Lets work go side by side while all of it together is not too much for the machine. */
+export class Room {
+  readonly #width: number;
+  #used = 0;
+  #waiting: { readonly rank: number; readonly weight: number; readonly enter: () => void }[] = [];
+
+  constructor(width: number) {
+    this.#width = width;
+  }
+
+  /** Of those that wait, the one with the lowest rank goes first; one that does not fit yet lets smaller ones pass. */
+  async use<Result>(rank: number, weight: number, work: () => Promise<Result>): Promise<Result> {
+    await new Promise<void>((enter) => {
+      this.#waiting.push({ rank, weight, enter });
+      this.#waiting.sort((one, other) => one.rank - other.rank);
+      // All that come in the same moment are there before one of them is chosen.
+      queueMicrotask(() => this.#admit());
+    });
+    try {
+      return await work();
+    } finally {
+      this.#used -= weight;
+      this.#admit();
+    }
+  }
+
+  #admit(): void {
+    this.#waiting = this.#waiting.filter(({ weight, enter }) => {
+      // What is wider than the room has it alone.
+      if (this.#used > 0 && this.#used + weight > this.#width) return true;
+      this.#used += weight;
+      enter();
+      return false;
+    });
+  }
+}
