@@ -16,6 +16,7 @@ import { destroyById } from "./destroy-by-id.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { findSandbox, listSandboxes } from "./look-up.ts";
 import { adoptOutliving } from "./outliving.ts";
+import { outlives } from "./outliving-records.ts";
 import { planSandbox, type SandboxPlan } from "./plan.ts";
 import { resumeSandbox } from "./resume.ts";
 import { newestSnapshotOf } from "./snapshots-of-key.ts";
@@ -182,15 +183,17 @@ const MAY_COME_BACK: ReadonlySet<string> = new Set<ErrorCode>([
   "secret_unavailable",
 ]);
 
-/** One that its provider has and no record here tells of: another machine has made it. */
+/**
+ * One that its provider has and no record here tells of. What is saved to the store is not looked for there: nobody would
+ * own it, and its first save would be its end.
+ */
 async function adoptByKey(
   context: ManagerContext,
   plan: SandboxPlan,
   options: VerbOptions,
 ): Promise<LiveSandbox | undefined> {
-  const backend = context.backend(plan.backend);
-  if (!backend.capabilities.outlivesServer) return undefined;
+  if (!outlives(context, plan)) return undefined;
   const request = await acquireRequest(context, { sandboxId: "", ...plan }, options);
-  const handle = await backend.tryResume(request, options);
+  const handle = await context.backend(plan.backend).tryResume(request, options);
   return handle === undefined ? undefined : adoptOutliving(context, plan, handle);
 }

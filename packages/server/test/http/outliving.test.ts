@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -248,4 +249,18 @@ test("one that is saved to the store is found there and not at its provider; unl
   expect(await http.get(id)).toMatchObject({ state: "stored" });
   expect((await http.call<SandboxRecord>("POST", `/v1/sandboxes/${id}/resume`)).body.state).toBe("running");
   expect((await (await files(server, id)).stat("/workspace/mark")).sizeBytes).toBe(1);
+});
+
+test("what its provider has of a key is not taken for one that is to be saved: nobody would own that", async () => {
+  const backend = new FakeBackend({ capabilities: { outlivesServer: true } });
+  const http = new HttpClient(await startTestServer({ backend }));
+  // As a server leaves it that died before its first save.
+  vi.spyOn(backend, "tryResume").mockImplementation((request) =>
+    backend.acquire({ ...request, sandboxId: randomUUID() }),
+  );
+  const body = { key: "k", enable_checkpoint: true };
+  const { id, tier } = (await http.call<SandboxRecord & { tier: string }>("POST", "/v1/sandboxes/acquire", body)).body;
+  expect(tier).toBe("fresh");
+  expect((await http.call("POST", `/v1/sandboxes/${id}/checkpoint`)).status).toBe(200);
+  expect(await http.get(id)).toMatchObject({ state: "stored" });
 });
