@@ -153,7 +153,7 @@ export class DaytonaBackend implements SandboxBackend {
     known?.letGo("Daytona has stopped it.");
     let handle: DaytonaHandle | undefined;
     try {
-      await this.#hold(sandbox, options);
+      await this.#hold(request, sandbox, options);
       handle = this.#open(request, await this.#started(sandbox, options));
       await handle.prepare(options);
       await handle.adoptProcesses();
@@ -166,11 +166,15 @@ export class DaytonaBackend implements SandboxBackend {
     }
   }
 
-  /** From here on it is this process's: another that looks for what the dead have left leaves it alone. */
-  async #hold({ id, labels }: DaytonaSandbox, { signal }: CallOptions): Promise<void> {
+  /**
+   * From here on it is this process's, and its installation's: others that look for what the dead have left leave it
+   * alone.
+   */
+  async #hold({ identity }: AcquireRequest, { id, labels }: DaytonaSandbox, { signal }: CallOptions): Promise<void> {
     const maker = this.#maker;
     if (maker === undefined || labels?.[LABELS.instance] === maker.instanceId) return;
-    const marks = { [LABELS.owner]: maker.owner, ...labels, [LABELS.instance]: maker.instanceId };
+    const owner = identity?.owner ?? maker.owner;
+    const marks = { ...labels, [LABELS.owner]: owner, [LABELS.instance]: maker.instanceId };
     await this.#api.replaceLabels(id, marks, { signal });
   }
 

@@ -82,6 +82,20 @@ describe("what dead servers leave at Daytona", { timeout: 60_000 }, () => {
     expect(state(vendorId)).toBe("started");
   });
 
+  test("what another installation has taken up is that one's, and the first leaves it alone", async () => {
+    const { vendorId } = await leave(false);
+    const place = { directory: await temporaryFolder(), owner: "there", instanceId: randomUUID() };
+    const { backend } = await openDaytonaBackend(options(), place);
+    onTestFinished(() => backend.close());
+    const { identity: _, ...request } = requestFor();
+    const sandboxId = record(vendorId).labels["sandboxer.sandbox-id"] ?? "";
+    expect(await vendorIdOf(backend.tryResume({ ...request, sandboxId }))).toBe(vendorId);
+    await recover();
+    expect(state(vendorId)).toBe("started");
+    expect(server.seen("POST", /\/stop$/)).toEqual([]);
+    expect(record(vendorId).labels["sandboxer.owner"]).toBe("there");
+  });
+
   test("a process that died and was forgotten before Daytona had finished is dead all the same", async () => {
     const { vendorId } = await leave(true);
     await recover();
