@@ -67,6 +67,6 @@ test("the pages that the README shows", async () => {
   await untilShown(page);
   await page.getByText("agent-web").first().waitFor();
   // The memory of the last seconds is drawn.
-  await page.locator("main svg polyline").first().waitFor();
+  await page.locator("main svg polyline[points*=' '][points*='64.0']").first().waitFor({ state: "attached" });
   await take(page, "sandboxes");
 });
