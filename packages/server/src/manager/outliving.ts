@@ -53,7 +53,8 @@ async function revive(
       { operation: "restore", sandboxId, backend: facts.backend },
       options,
       async (track) => {
-        const request = await acquireRequest(context, facts, track.options);
+        // By its id, not by its key: the machine that has made it may have been another installation's.
+        const { identity: _, ...request } = await acquireRequest(context, facts, track.options);
         const handle = await context.backend(facts.backend).tryResume(request, track.options);
         if (handle === undefined) {
           throw new SandboxerError(

@@ -165,6 +165,21 @@ test("of two servers without a store that are asked for a new key at once one ma
   expect(refused).toMatchObject({ code: "lease_held", details: { url: winner?.httpUrl } });
 });
 
+test("one with a key that a record tells of is asked of its provider by its id, whichever installation made it", async () => {
+  const { serve, backend } = await startProvider();
+  const first = await serve();
+  const { id } = await new HttpClient(first).create({ key: "k" });
+  await first.manager.drain();
+  const asked = vi.spyOn(backend, "tryResume");
+  const acquired = await new HttpClient(await serve()).call<SandboxRecord & { tier: string }>(
+    "POST",
+    "/v1/sandboxes/acquire",
+    { key: "k" },
+  );
+  expect(acquired.body).toMatchObject({ id, tier: "reattached" });
+  expect(asked.mock.calls.map(([request]) => [request.sandboxId, request.identity])).toEqual([[id, undefined]]);
+});
+
 test("what is changed of it where another server runs it is refused: that one would never know", async () => {
   const { serve } = await startProvider();
   const [one, two] = [await serve(), await serve()];
