@@ -1,8 +1,8 @@
 import { spell } from "./sandbox-actions.ts";
-import { literal, sdkOnSandbox, shellLine, shellWord, type Spellings } from "./spellings.ts";
+import { commandLine, literal, sdkOnSandbox, shellWord, type Spellings } from "./spellings.ts";
 
 const onProcess = (process: string, ...lines: readonly string[]): readonly string[] => [
-  `const process = await sandbox.process(${literal(process)});`,
+  `const started = await sandbox.process(${literal(process)});`,
   ...lines,
 ];
 
@@ -14,7 +14,7 @@ export const processSpellings = {
   attach: (id: string, process: string): Spellings =>
     spell(
       ["attach", id, process],
-      onProcess(process, "for await (const line of process.lines()) console.log(line);"),
+      onProcess(process, "for await (const line of started.lines()) console.log(line);"),
       id,
       { method: "GET", path: pathOf(process, "/output?follow=true&offset=0") },
     ),
@@ -28,8 +28,8 @@ export const processSpellings = {
     const url = `${location.origin}/v1/sandboxes/${encodeURIComponent(id)}${pathOf(process, "/stdin")}`;
     const typed = `printf %s ${shellWord(text)}`;
     return {
-      cli: `${typed} | ${shellLine("sandboxer", "attach", id, process)}`,
-      sdk: sdkOnSandbox(id, ...onProcess(process, `await process.write(${literal(text)});`)),
+      cli: `${typed} | ${commandLine("attach", id, process)}`,
+      sdk: sdkOnSandbox(id, ...onProcess(process, `await started.write(${literal(text)});`)),
       curl: `${typed} | curl -fsS -X POST -H "authorization: Bearer $SANDBOXER_API_KEY" -H 'content-type: application/octet-stream' --data-binary @- ${shellWord(url)}`,
     };
   },
@@ -37,8 +37,8 @@ export const processSpellings = {
     spell(
       ["logs", "-f", id, process, "--from", String(offset)],
       [
-        `const process = await sandbox.process(${literal(process)}, { offset: ${offset} });`,
-        "for await (const line of process.lines()) console.log(line);",
+        `const started = await sandbox.process(${literal(process)}, { offset: ${offset} });`,
+        "for await (const line of started.lines()) console.log(line);",
       ],
       id,
       { method: "GET", path: pathOf(process, `/output?offset=${offset}`) },
@@ -46,7 +46,7 @@ export const processSpellings = {
   signal: (id: string, process: string, signal: string): Spellings =>
     spell(
       ["kill", id, process, "--signal", signal],
-      onProcess(process, `await process.kill(${literal(signal)});`),
+      onProcess(process, `await started.kill(${literal(signal)});`),
       id,
       {
         method: "POST",
@@ -57,7 +57,7 @@ export const processSpellings = {
   remove: (id: string, process: string): Spellings =>
     spell(
       ["kill", id, process, "--signal", "SIGKILL", "--release"],
-      onProcess(process, "await process.release();"),
+      onProcess(process, "await started.release();"),
       id,
       { method: "DELETE", path: pathOf(process, "") },
     ),

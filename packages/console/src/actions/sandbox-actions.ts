@@ -1,7 +1,7 @@
 import { Sandbox, type OperationRecord, type SandboxRecord } from "@sandboxer/client";
 import { forgetSandbox } from "../live/sandboxes.ts";
 import { client, type Scope } from "../session.ts";
-import { curlLine, sdkOnSandbox, shellLine, type HttpCall, type Spellings } from "./spellings.ts";
+import { commandLine, curlLine, sdkOnSandbox, type HttpCall, type Spellings } from "./spellings.ts";
 
 /** Something that can be done to a sandbox: offered by buttons, menus and the palette alike, with how it is written elsewhere. */
 export interface SandboxAction {
@@ -31,7 +31,7 @@ export const resumeAction: SandboxAction = {
   scope: "use",
   applies: ({ state, owner }) => state === "stored" || (state === "running" && owner?.here === false),
   spell: ({ id }) => ({
-    cli: shellLine("sandboxer", "api", "POST", `/v1/sandboxes/${id}/resume`),
+    cli: commandLine("api", "POST", `/v1/sandboxes/${id}/resume`),
     sdk: sdkOnSandbox(id, "await sandbox.resume();"),
     curl: curlLine({ method: "POST", path: pathOf(id, "/resume") }, location.origin),
   }),
@@ -56,7 +56,7 @@ export const SANDBOX_ACTIONS: readonly SandboxAction[] = [checkpointAction, resu
 /** The same call as a command line, a program and a request. */
 export function spell(cli: readonly string[], sdk: readonly string[], id: string, call: HttpCall): Spellings {
   return {
-    cli: shellLine("sandboxer", ...cli),
+    cli: commandLine(...cli),
     sdk: sdkOnSandbox(id, ...sdk),
     curl: curlLine({ ...call, path: pathOf(id, call.path) }, location.origin),
   };

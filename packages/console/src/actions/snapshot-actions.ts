@@ -1,6 +1,6 @@
 import type { SnapshotRecord } from "@sandboxer/client";
 import { spell } from "./sandbox-actions.ts";
-import { curlLine, literal, shellLine, type HttpCall, type Spellings } from "./spellings.ts";
+import { commandLine, connection, curlLine, literal, type HttpCall, type Spellings } from "./spellings.ts";
 
 /** How what has to do with saved states is written elsewhere. What is undefined was left to the server. */
 
@@ -98,17 +98,11 @@ export interface RestoreChoice {
 export function restoreSpellings(snapshotId: string, choice: RestoreChoice): Spellings {
   const body = given({ ...choice });
   return {
-    cli: shellLine(
-      "sandboxer",
-      "restore",
-      snapshotId,
-      ...option("--name", choice.name),
-      ...option("--backend", choice.backend),
-    ),
+    cli: commandLine("restore", snapshotId, ...option("--name", choice.name), ...option("--backend", choice.backend)),
     sdk: [
       'import { Sandbox } from "@sandboxer/client";',
       "",
-      `const sandbox = await Sandbox.restore(${literal(snapshotId)}, ${settings({ ...body, url: location.origin })});`,
+      `const sandbox = await Sandbox.restore(${literal(snapshotId)}, { ${[connection(), ...fields(body)].join(", ")} });`,
     ].join("\n"),
     curl: curlLine({ method: "POST", path: `${snapshotPath(snapshotId)}/restore`, body }, location.origin),
   };
@@ -157,11 +151,11 @@ export function diffSpellings(from: string, to: string): Spellings {
 
 function onSnapshots(cli: readonly string[], sdk: string, call: HttpCall): Spellings {
   return {
-    cli: shellLine("sandboxer", ...cli),
+    cli: commandLine(...cli),
     sdk: [
       'import { Sandboxer } from "@sandboxer/client";',
       "",
-      `const client = new Sandboxer({ url: ${literal(location.origin)} });`,
+      `const client = new Sandboxer({ ${connection()} });`,
       sdk,
     ].join("\n"),
     curl: curlLine(call, location.origin),
@@ -182,6 +176,11 @@ function labelOptions(labels: Labels = {}): string[] {
 
 function given(choice: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(choice).filter(([, value]) => value !== undefined));
+}
+
+/** The fields of an object of TypeScript. */
+function fields(values: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(values).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
 }
 
 /** An object of TypeScript; nothing at all when there is nothing in it. */

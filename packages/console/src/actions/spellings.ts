@@ -1,3 +1,6 @@
+import { DEFAULT_URL } from "@sandboxer/client/transport";
+import { server } from "../session.ts";
+
 /** How a person would do the same without the console. */
 export interface Spellings {
   readonly cli: string;
@@ -14,13 +17,26 @@ export interface HttpCall {
   readonly flags?: readonly string[];
 }
 
+/** What a shell that reads from a terminal acts upon even between quotes (Ctrl-C, Tab), and what turns text around. */
+// oxlint-disable-next-line no-control-regex
+const UNSEEN = /[\0-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
 /** An argument of a shell line: quoted unless it is plain. Names come from others and may hold anything. */
 export function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  if (/^[\w@%+=:,./-]+$/.test(text)) return text;
+  if (text.search(UNSEEN) === -1) return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  return `$'${text.replace(/[\\']/g, String.raw`\$&`).replace(UNSEEN, escaped)}'`;
 }
 
-export function shellLine(...words: readonly string[]): string {
-  return words.map(shellWord).join(" ");
+function escaped(letter: string): string {
+  if (letter === "\t") return String.raw`\t`;
+  return [...new TextEncoder().encode(letter)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("");
+}
+
+/** A command for this server, wherever the reader's own is. */
+export function commandLine(...words: readonly string[]): string {
+  const line = ["sandboxer", ...words].map(shellWord).join(" ");
+  return location.origin === DEFAULT_URL ? line : `SANDBOXER_URL=${shellWord(location.origin)} ${line}`;
 }
 
 /** The key is named, never shown: it stays in the reader's environment. */
@@ -36,12 +52,18 @@ export function literal(text: string): string {
   return JSON.stringify(text);
 }
 
+/** How a program reaches this server. The key is named, never shown. */
+export function connection(): string {
+  const key = server.value?.hasKey === true ? ", apiKey: process.env.SANDBOXER_API_KEY" : "";
+  return `url: ${literal(location.origin)}${key}`;
+}
+
 /** The lines of a program that uses the SDK on one sandbox. */
 export function sdkOnSandbox(id: string, ...lines: readonly string[]): string {
   return [
     'import { Sandbox } from "@sandboxer/client";',
     "",
-    `const sandbox = await Sandbox.attach(${literal(id)}, { url: ${literal(location.origin)} });`,
+    `const sandbox = await Sandbox.attach(${literal(id)}, { ${connection()} });`,
     ...lines,
   ].join("\n");
 }

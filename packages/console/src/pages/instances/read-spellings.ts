@@ -1,13 +1,13 @@
-import { curlLine, literal, shellLine, type Spellings } from "../../actions/spellings.ts";
+import { commandLine, connection, curlLine, type Spellings } from "../../actions/spellings.ts";
 
 /** How something that is only looked at is asked for elsewhere. */
 export function readSpellings(command: readonly string[], sdkCall: string, path: string): Spellings {
   return {
-    cli: shellLine("sandboxer", ...command),
+    cli: commandLine(...command),
     sdk: [
       'import { Sandboxer } from "@sandboxer/client";',
       "",
-      `const client = new Sandboxer({ url: ${literal(location.origin)} });`,
+      `const client = new Sandboxer({ ${connection()} });`,
       `console.log(await client.${sdkCall});`,
     ].join("\n"),
     curl: curlLine({ method: "GET", path }, location.origin),

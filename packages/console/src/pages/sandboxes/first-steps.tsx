@@ -1,10 +1,11 @@
 import type { JSX } from "preact";
+import { commandLine } from "../../actions/spellings.ts";
 import { Button } from "../../ui/button.tsx";
 import { copyText } from "../../ui/copy-text.ts";
 import { may } from "../../session.ts";
 
-const FIRST = "sandboxer run -- echo hello";
-const KEPT = "sandboxer run --key my-work -- sh -c 'date >> log; cat log'";
+const FIRST = commandLine("run", "--", "echo", "hello");
+const KEPT = commandLine("run", "--key", "my-work", "--", "sh", "-c", "date >> log; cat log");
 
 /** A list without anything in it teaches how to get something into it. */
 export function FirstSteps({ onNew }: { readonly onNew: () => void }): JSX.Element {

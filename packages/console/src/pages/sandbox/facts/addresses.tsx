@@ -1,5 +1,6 @@
 import type { SandboxRecord } from "@sandboxer/client";
 import type { JSX } from "preact";
+import { commandLine } from "../../../actions/spellings.ts";
 import { Button } from "../../../ui/button.tsx";
 import { copyText } from "../../../ui/copy-text.ts";
 import { Facts } from "../../../ui/facts.tsx";
@@ -14,7 +15,7 @@ export function Addresses({ record }: { readonly record: SandboxRecord }): JSX.E
       facts={[
         ["HTTP", <Address text={http} what="HTTP address" />],
         ["WebSocket", <Address text={socket} what="WebSocket address" />],
-        ["Shell", <Address text={`sandboxer shell ${record.id}`} what="command" />],
+        ["Shell", <Address text={commandLine("shell", record.id)} what="command" />],
       ]}
     />
   );

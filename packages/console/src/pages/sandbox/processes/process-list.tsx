@@ -1,5 +1,6 @@
 import type { ProcessRecord } from "@sandboxer/client";
 import type { JSX } from "preact";
+import { commandLine } from "../../../actions/spellings.ts";
 import { formatBytes } from "../../../format/bytes.ts";
 import { shortId } from "../../../format/names.ts";
 import { Link } from "../../../router.tsx";
@@ -18,7 +19,7 @@ export function ProcessList({ sandboxId, processes, selected, onSelect }: Proces
     return (
       <p class="card">
         Nothing was started over HTTP. <Link to={sandboxPath(sandboxId)}>A terminal</Link> would be here, or{" "}
-        <code>sandboxer exec -d {sandboxId} -- sleep 60</code>.
+        <code>{commandLine("exec", "-d", sandboxId, "--", "sleep", "60")}</code>.
       </p>
     );
   }

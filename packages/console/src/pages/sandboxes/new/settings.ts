@@ -1,5 +1,5 @@
 import type { SandboxSettings } from "@sandboxer/client";
-import { curlLine, shellLine, type Spellings } from "../../../actions/spellings.ts";
+import { commandLine, connection, curlLine, type Spellings } from "../../../actions/spellings.ts";
 
 /** The form, as it is typed: everything is text, and empty means that the profile or the server decides. */
 export interface Draft {
@@ -64,13 +64,13 @@ export function creationSpellings(draft: Draft): Spellings {
     ...Object.entries(labels).flatMap(([label, value]) => ["--label", `${label}=${value}`]),
   ];
   const [verb, path] = key === undefined ? ["create", "/v1/sandboxes"] : ["acquire", "/v1/sandboxes/acquire"];
-  const options = JSON.stringify({ url: location.origin, ...settings }, null, 2);
+  const options = Object.entries(settings).map(([field, value]) => `  ${field}: ${JSON.stringify(value)},\n`);
   return {
-    cli: shellLine("sandboxer", "create", ...words),
+    cli: commandLine("create", ...words),
     sdk: [
       'import { Sandbox } from "@sandboxer/client";',
       "",
-      `const sandbox = await Sandbox.${verb}(${options});`,
+      `const sandbox = await Sandbox.${verb}({\n  ${connection()},\n${options.join("")}});`,
     ].join("\n"),
     curl: curlLine({ method: "POST", path, body: snakeCase(settings) }, location.origin),
   };
