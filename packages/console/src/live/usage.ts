@@ -21,15 +21,19 @@ export function useUsage(): void {
       const items = await client.usage({ points: POINTS, signal: end.signal });
       memory.value = new Map(items.map(({ sandboxId, used }) => [sandboxId, used.memoryBytes]));
     };
-    const tick = (): void => {
-      look().catch((thrown: unknown) => {
+    // One question at a time, so that those to a slow server do not pile up.
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const again = async (): Promise<void> => {
+      try {
+        await look();
+      } catch (thrown) {
         if (!end.signal.aborted) asError(thrown);
-      });
+      }
+      if (!end.signal.aborted) timer = setTimeout(() => void again(), EVERY_MS);
     };
-    tick();
-    const timer = setInterval(tick, EVERY_MS);
+    void again();
     return () => {
-      clearInterval(timer);
+      clearTimeout(timer);
       end.abort();
     };
   }, []);

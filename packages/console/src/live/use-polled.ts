@@ -1,16 +1,48 @@
-import { useEffect } from "preact/hooks";
-import { useLoaded } from "./use-loaded.ts";
+import type { SandboxerError } from "@sandboxer/client";
+import { useEffect, useState } from "preact/hooks";
+import { asError } from "../session.ts";
 
-/** What a call answers, asked again and again for as long as somebody looks. The last answer stays while the next is awaited. */
+interface Polled<Value> {
+  readonly value: Value | undefined;
+  readonly error: SandboxerError | undefined;
+  readonly again: () => void;
+}
+
+/**
+ * What a call answers, asked again and again for as long as somebody looks: one question at a time, so that a slow
+ * server can answer. The last answer stays while the next is awaited. `key` says what is asked for.
+ */
 export function usePolled<Value>(
-  load: (signal: AbortSignal) => Promise<Value>,
-  inputs: readonly unknown[],
+  key: string,
   everyMs: number,
-): ReturnType<typeof useLoaded<Value>> {
-  const loaded = useLoaded(load, inputs);
+  ask: (signal: AbortSignal) => Promise<Value>,
+): Polled<Value> {
+  const [answer, setAnswer] = useState<{ key: string; value: Value }>();
+  const [error, setError] = useState<SandboxerError>();
+  const [count, setCount] = useState(0);
   useEffect(() => {
-    const timer = setInterval(() => document.visibilityState === "visible" && loaded.reload(), everyMs);
-    return () => clearInterval(timer);
-  }, [everyMs]);
-  return loaded;
+    const end = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const look = async (): Promise<void> => {
+      try {
+        if (document.visibilityState === "visible") {
+          const value = await ask(end.signal);
+          if (end.signal.aborted) return;
+          setAnswer({ key, value });
+          setError(undefined);
+        }
+      } catch (thrown) {
+        if (end.signal.aborted) return;
+        setError(asError(thrown));
+      }
+      timer = setTimeout(() => void look(), everyMs);
+    };
+    void look();
+    return () => {
+      end.abort();
+      clearTimeout(timer);
+    };
+  }, [key, everyMs, count]);
+  const value = answer?.key === key ? answer.value : undefined;
+  return { value, error, again: () => setCount((last) => last + 1) };
 }

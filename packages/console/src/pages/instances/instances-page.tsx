@@ -13,7 +13,7 @@ const EVERY_MS = 3_000;
 
 /** Every server on the store: who has what, what is on its way, who stands still and why. */
 export function InstancesPage(): JSX.Element {
-  const { value, error } = usePolled((signal) => client.instances({ signal }), [], EVERY_MS);
+  const { value, error } = usePolled("instances", EVERY_MS, (signal) => client.instances({ signal }));
   const stored = server.value?.store != null;
   return (
     <section class="page">

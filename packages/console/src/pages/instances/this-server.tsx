@@ -7,7 +7,7 @@ import { Facts } from "../../ui/facts.tsx";
 const EVERY_MS = 5_000;
 
 export function ThisServer(): JSX.Element {
-  const { value, error } = usePolled((signal) => client.info({ signal }), [], EVERY_MS);
+  const { value, error } = usePolled("server", EVERY_MS, (signal) => client.info({ signal }));
   return (
     <section class="card" aria-labelledby="this-server">
       <h2 id="this-server">This server</h2>

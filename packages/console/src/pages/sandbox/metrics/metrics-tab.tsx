@@ -17,10 +17,8 @@ const RANGES = [5, 30] as const;
 /** What the sandbox uses: processor, memory and disk over time, with its limits. */
 export function MetricsTab({ record }: { readonly record: SandboxRecord }): JSX.Element {
   const [minutes, setMinutes] = useState<number>(RANGES[0]);
-  const { value, error } = usePolled(
-    async (signal) => (await Sandbox.attach(record.id, { client, autoResume: false, signal })).usage({ signal }),
-    [record.id],
-    EVERY_MS,
+  const { value, error } = usePolled(record.id, EVERY_MS, async (signal) =>
+    (await Sandbox.attach(record.id, { client, autoResume: false, signal })).usage({ signal }),
   );
   const measures = value === undefined ? [] : measuresOf(sinceMinutes(value, minutes));
   return (

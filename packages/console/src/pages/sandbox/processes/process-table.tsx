@@ -3,9 +3,9 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { formatBytes } from "../../../format/bytes.ts";
 import { formatMilliseconds } from "../../../format/duration.ts";
+import { usePolled } from "../../../live/use-polled.ts";
 import { client } from "../../../session.ts";
 import { ErrorBox } from "../../../ui/error-box.tsx";
-import { usePolled } from "./use-polled.ts";
 
 const EVERY_MS = 2_000;
 /** A sandbox may hold thousands; the page shows the first. */

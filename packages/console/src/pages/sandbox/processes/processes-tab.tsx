@@ -2,6 +2,7 @@ import { Sandbox } from "@sandboxer/client";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { query, setQuery } from "../../../router.tsx";
+import { usePolled } from "../../../live/use-polled.ts";
 import { client } from "../../../session.ts";
 import { Button } from "../../../ui/button.tsx";
 import { ErrorBox } from "../../../ui/error-box.tsx";
@@ -9,7 +10,6 @@ import type { SandboxTabProperties } from "../tabs.tsx";
 import { ProcessDetail } from "./process-detail.tsx";
 import { ProcessList } from "./process-list.tsx";
 import { ProcessTable } from "./process-table.tsx";
-import { usePolled } from "./use-polled.ts";
 import "./processes.css";
 
 const EVERY_MS = 1_500;
