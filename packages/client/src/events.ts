@@ -13,12 +13,14 @@ export interface EventOptions {
   /** Where to go on: `cursor` of the last event that was seen. Default: with what happens from now on. */
   readonly cursor?: string | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Told when the connection is there, and when it is not any more, with the cursor to go on from. */
+  readonly onConnection?: ((connected: boolean, cursor: string | undefined) => void) | undefined;
 }
 
 /** Events as they happen. A connection that breaks is made again from the last cursor: none is missed, none comes twice. */
 export async function* followEvents(
   transport: Transport,
-  { sandboxId, type, cursor: from, signal: given }: EventOptions,
+  { sandboxId, type, cursor: from, signal: given, onConnection }: EventOptions,
 ): AsyncGenerator<EventRecord, void, undefined> {
   const signal = anySignal(given, transport.signal);
   const waits = backoff();
@@ -38,6 +40,7 @@ export async function* followEvents(
         { signal: anySignal(signal, end.signal) },
       );
       if (response.body === null) return;
+      onConnection?.(true, cursor);
       for await (const { id, data } of readServerSentEvents(response.body)) {
         if (id !== undefined) cursor = id;
         if (data === undefined) continue;
@@ -51,6 +54,7 @@ export async function* followEvents(
       if (isSandboxerError(error) && failures >= waits.attempts) throw error;
     } finally {
       end.abort();
+      onConnection?.(false, cursor);
     }
     await pause(waits.delayMs(Math.max(1, failures)), signal);
   }

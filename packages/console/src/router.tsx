@@ -4,7 +4,12 @@ import type { ComponentChildren, JSX, TargetedMouseEvent } from "preact";
 /** Where the person is. Everything that can be looked at has an address of its own. */
 const address = signal(new URL(location.href));
 
-addEventListener("popstate", () => (address.value = new URL(location.href)));
+addEventListener("popstate", ({ state }: PopStateEvent) => {
+  address.value = new URL(location.href);
+  // The browser tries it before the page is drawn, when it may be too short.
+  const { scrollTop = 0 } = (state ?? {}) as { readonly scrollTop?: number };
+  requestAnimationFrame(() => requestAnimationFrame(() => scrollTo(0, scrollTop)));
+});
 
 export const path = computed(() => address.value.pathname);
 export const query = computed(() => address.value.searchParams);
@@ -12,9 +17,14 @@ export const query = computed(() => address.value.searchParams);
 export function navigate(to: string, { replace = false }: { readonly replace?: boolean } = {}): void {
   const target = new URL(to, location.href);
   if (target.href === location.href) return;
+  const isOtherPage = target.pathname !== location.pathname;
   if (replace) history.replaceState(null, "", target);
-  else history.pushState(null, "", target);
+  else {
+    history.replaceState({ scrollTop: scrollY }, "");
+    history.pushState(null, "", target);
+  }
   address.value = target;
+  if (isOtherPage) scrollTo(0, 0);
 }
 
 /** Changes the query only: filters, the chosen tab. It is no step of the history. */

@@ -16,22 +16,47 @@ export function onEvent(listener: Listener): () => void {
   return () => listeners.delete(listener);
 }
 
-/** One stream for the whole page. It comes back by itself with nothing missed; `resync` is called when that cannot be promised. */
-export async function followEvents(signal_: AbortSignal, resync: () => void): Promise<void> {
+/**
+ * One stream for the whole page, while the page is seen: a browser has six connections to a server for all of its tabs.
+ * It comes back by itself with nothing missed; `resync` is called when that cannot be promised.
+ */
+export async function followEvents(ended: AbortSignal, resync: () => void): Promise<void> {
   let cursor: string | undefined;
-  while (!signal_.aborted) {
+  const onConnection = (is: boolean, at: string | undefined): void => {
+    connected.value = is;
+    cursor = at;
+  };
+  let stream = new AbortController();
+  const look = (): void => {
+    if (document.visibilityState === "hidden") stream.abort();
+  };
+  document.addEventListener("visibilitychange", look, { signal: ended });
+  while (!ended.aborted) {
+    await seen(ended);
+    stream = new AbortController();
     try {
-      connected.value = true;
-      for await (const event of client.events({ signal: signal_, cursor })) {
-        cursor = event.cursor;
+      const stop = AbortSignal.any([stream.signal, ended]);
+      for await (const event of client.events({ signal: stop, cursor, onConnection })) {
         for (const listener of listeners) listener(event);
       }
     } catch (thrown) {
-      if (signal_.aborted) return;
-      connected.value = false;
-      if (asError(thrown).code === "unauthorized") return;
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      if (ended.aborted) return;
+      if (!stream.signal.aborted) {
+        if (asError(thrown).code === "unauthorized") return;
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
       resync();
     }
   }
+}
+
+/** Resolves when the page is seen, or not needed any more. */
+async function seen(ended: AbortSignal): Promise<void> {
+  if (document.visibilityState === "visible" || ended.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const heard = new AbortController();
+  document.addEventListener("visibilitychange", () => resolve(), { signal: heard.signal });
+  ended.addEventListener("abort", () => resolve(), { signal: heard.signal });
+  await promise;
+  heard.abort();
 }

@@ -1,7 +1,7 @@
-import { signal, type ReadonlySignal } from "@preact/signals";
+import { effect, signal, untracked, type ReadonlySignal } from "@preact/signals";
 import type { SandboxerError, SnapshotRecord } from "@sandboxer/client";
 import { asError, client } from "../session.ts";
-import { onEvent } from "./events.ts";
+import { connected, onEvent } from "./events.ts";
 
 /** Other servers of the store take snapshots too, and tell this one nothing. */
 const REFRESH_MS = 15_000;
@@ -33,12 +33,16 @@ export function keepSnapshots(signal_: AbortSignal): void {
   const interval = setInterval(() => {
     if (document.visibilityState === "visible") load();
   }, REFRESH_MS);
+  // At first, and whenever a connection is back: what was told meanwhile was told to nobody.
+  const stopLoading = effect(() => {
+    if (connected.value || !state.peek().loaded) untracked(load);
+  });
   signal_.addEventListener("abort", () => {
     stop();
+    stopLoading();
     clearTimeout(timer);
     clearInterval(interval);
   });
-  load();
 }
 
 export async function loadSnapshots(signal_?: AbortSignal): Promise<void> {
