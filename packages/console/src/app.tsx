@@ -25,7 +25,6 @@ export function App(): JSX.Element {
   return (
     <>
       <Content />
-      <Dialogs />
       <Toasts />
     </>
   );
@@ -63,6 +62,7 @@ function Live(): JSX.Element {
       <Shell section={page.section}>{page.show()}</Shell>
       <Overlays />
       <ConfirmAction />
+      <Dialogs />
       {askedForSandbox.value ? <NewSandboxDialog onClose={() => (askedForSandbox.value = false)} /> : null}
     </>
   );

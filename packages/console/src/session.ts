@@ -1,6 +1,6 @@
 import { computed, signal } from "@preact/signals";
 import { Sandboxer, SandboxerError, type ServerRecord } from "@sandboxer/client";
-import { errorOfResponse } from "@sandboxer/client/transport";
+import { errorOfResponse, unreachable } from "@sandboxer/client/transport";
 
 /** The server that served this page. Calls about sandboxes of other servers are passed on by it. */
 export const client = new Sandboxer({ url: location.origin, relay: true });
@@ -42,15 +42,25 @@ export async function logIn(key: string): Promise<void> {
   }
 }
 
+/** Whoever comes next finds nothing of the one before: the page begins anew. */
 export async function logOut(): Promise<void> {
   await post("/v1/logout", {});
   session.value = { state: "logged out" };
+  location.reload();
 }
 
 async function post(path: string, headers: Readonly<Record<string, string>>): Promise<void> {
-  const response = await fetch(path, { method: "POST", headers, credentials: "same-origin" });
+  const response = await fetch(path, { method: "POST", headers, credentials: "same-origin" }).catch(
+    (thrown: unknown) => {
+      throw unreachable(location.origin, thrown);
+    },
+  );
   if (!response.ok) throw await errorOfResponse(response);
 }
+
+const OVER = new SandboxerError("unauthorized", "The session is over.", {
+  hint: "Log in again: the page goes on where it was.",
+});
 
 /** Whatever was thrown, as something that has a code, a message and a hint. One that says that the session is over ends it. */
 export function asError(thrown: unknown): SandboxerError {
@@ -60,6 +70,7 @@ export function asError(thrown: unknown): SandboxerError {
       : new SandboxerError("internal", thrown instanceof Error ? thrown.message : String(thrown), {
           hint: "Reload the page; if it comes again, look at the browser's console.",
         });
-  if (error.code === "unauthorized" && session.peek().state === "ready") session.value = { state: "logged out" };
+  if (error.code === "unauthorized" && session.peek().state === "ready")
+    session.value = { state: "logged out", error: OVER };
   return error;
 }

@@ -1,10 +1,12 @@
 import type { ComponentChildren, JSX } from "preact";
 import { shortId } from "./format/names.ts";
+import { logOutOrTell } from "./log-out.ts";
 import { connected } from "./live/events.ts";
+import { sandboxesState } from "./live/sandboxes.ts";
 import type { Section } from "./pages/pages.tsx";
 import { showPalette } from "./palette/open.ts";
 import { Link } from "./router.tsx";
-import { logOut, server } from "./session.ts";
+import { server } from "./session.ts";
 import { nextTheme, theme } from "./theme.ts";
 import { Button } from "./ui/button.tsx";
 import { OperationTray } from "./ui/operation-tray.tsx";
@@ -24,6 +26,8 @@ export function Shell({
   readonly children: ComponentChildren;
 }): JSX.Element {
   const info = server.value;
+  // A connection that is cut somewhere on its way may look open for long; then the list is not answered.
+  const isLive = connected.value && sandboxesState.value.error === undefined;
   return (
     <div class="shell">
       <a class="skip-link" href="#content">
@@ -42,8 +46,8 @@ export function Shell({
           ))}
         </nav>
         <div class="shell-facts">
-          <span class={connected.value ? "live live-on" : "live"} role="status">
-            {connected.value ? "live" : "reconnecting …"}
+          <span class={isLive ? "live live-on" : "live"} role="status">
+            {isLive ? "live" : "reconnecting …"}
           </span>
           <OperationTray />
           {info?.instanceId == null ? null : (
@@ -57,7 +61,7 @@ export function Shell({
             ◐
           </Button>
           {info?.hasKey === true ? (
-            <Button kind="quiet" onClick={() => void logOut()}>
+            <Button kind="quiet" onClick={logOutOrTell}>
               Log out
             </Button>
           ) : null}

@@ -1,3 +1,4 @@
+import { Sandbox } from "@sandboxer/client";
 import { expect, test } from "vitest";
 import type { Page } from "playwright-core";
 import { startConsole } from "./support/start-console.ts";
@@ -69,6 +70,32 @@ test("a revoked key ends the sessions that were opened with it, in a page that i
   const record = keys?.file.list().find(({ scope }) => scope === "use");
   await keys?.file.revoke(record?.id ?? "");
   await page.getByLabel("Key of this server").waitFor();
+});
+
+test("a session that ends behind a dialog leaves nothing in front of the login, which goes on at the same place", async () => {
+  const { page, client, keys, guard, open } = await startConsole({ keys: "use", path: false });
+  const sandbox = await Sandbox.create({ client, name: "still-here" });
+  await open(`/sandboxes/${sandbox.id}/facts`);
+  await page.getByRole("button", { name: "Fork …" }).click();
+  await page.getByRole("dialog", { name: "Fork still-here" }).waitFor();
+  guard.expectAnswer(401, /^\/v1\//);
+  guard.expectProblem(/v1\/events.*ERR_INCOMPLETE_CHUNKED_ENCODING/);
+  const record = keys?.file.list().find(({ scope }) => scope === "use");
+  await keys?.file.revoke(record?.id ?? "");
+  await page.getByText("The session is over.").waitFor();
+  expect(await page.locator("dialog[open]").count()).toBe(0);
+  await typeKey(page, keys?.texts.read ?? "");
+  await page.getByRole("heading", { name: "What it is", exact: true }).waitFor();
+  // This key may only look.
+  expect(await page.getByRole("button", { name: "Fork …" }).count()).toBe(0);
+});
+
+test("who cannot be logged out is told so", async () => {
+  const { page, guard } = await startConsole({ keys: "use" });
+  guard.expectProblem(/^failed: POST .*logout/);
+  await page.route("**/v1/logout", (route) => route.abort("connectionrefused"));
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByText("You are still logged in").waitFor();
 });
 
 test("a server without keys asks for none", async () => {

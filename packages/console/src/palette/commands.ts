@@ -2,9 +2,10 @@ import type { SandboxRecord } from "@sandboxer/client";
 import { offersFor } from "../actions/offered.ts";
 import { sandboxTitle } from "../format/names.ts";
 import { sandboxes } from "../live/sandboxes.ts";
+import { logOutOrTell } from "../log-out.ts";
 import { askForSandbox } from "../pages/sandboxes/new/ask-for-sandbox.ts";
 import { match, navigate, path } from "../router.tsx";
-import { logOut, may, server } from "../session.ts";
+import { may, server } from "../session.ts";
 import { nextTheme } from "../theme.ts";
 import { showShortcuts } from "./open.ts";
 
@@ -37,7 +38,7 @@ const COMMANDS: readonly Command[] = [
     id: "log-out",
     text: "Log out",
     group: "Do",
-    run: () => void logOut(),
+    run: logOutOrTell,
     offered: () => server.value?.hasKey === true,
   },
 ];

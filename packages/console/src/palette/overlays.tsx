@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { Dialog } from "../ui/dialog.tsx";
 import { closeOverlay, overlay } from "./open.ts";
 import { Palette } from "./palette.tsx";
-import { listenForShortcuts, SHORTCUTS } from "./shortcuts.ts";
+import { listenForShortcuts, shortcuts } from "./shortcuts.ts";
 import "./palette.css";
 
 /** What the keyboard can call up on every page. */
@@ -25,7 +25,7 @@ function ShortcutList(): JSX.Element {
           </tr>
         </thead>
         <tbody>
-          {SHORTCUTS.map(({ keys, does }) => (
+          {shortcuts().map(({ keys, does }) => (
             <tr key={keys}>
               <td>
                 {keys.split(" ").map((key) => (

@@ -8,17 +8,24 @@ interface Shortcut {
   readonly keys: string;
   readonly does: string;
   readonly run: () => void;
+  /** Absent: to everybody. */
+  readonly offered?: () => boolean;
 }
 
-export const SHORTCUTS: readonly Shortcut[] = [
+const SHORTCUTS: readonly Shortcut[] = [
   { keys: "Ctrl K", does: "The palette: everything by its name", run: showPalette },
   { keys: "/", does: "Search the sandboxes", run: focusSearch },
-  { keys: "n", does: "New sandbox", run: () => may("use") && askForSandbox() },
+  { keys: "n", does: "New sandbox", run: askForSandbox, offered: () => may("use") },
   { keys: "g s", does: "Go to the sandboxes", run: () => navigate("/") },
   { keys: "g l", does: "Go to the lineage", run: () => navigate("/lineage") },
   { keys: "g i", does: "Go to the instances", run: () => navigate("/instances") },
   { keys: "?", does: "These shortcuts", run: showShortcuts },
 ];
+
+/** Those that the person may use. */
+export function shortcuts(): readonly Shortcut[] {
+  return SHORTCUTS.filter(({ offered }) => offered?.() !== false);
+}
 
 /** The second key of two has to come soon. */
 const SEQUENCE_MS = 1_000;
@@ -35,7 +42,8 @@ export function listenForShortcuts(): () => void {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || hasDialog()) return;
     const pair = performance.now() - before.atMs < SEQUENCE_MS ? `${before.key} ${event.key}` : "";
     before = { key: event.key, atMs: performance.now() };
-    const shortcut = SHORTCUTS.find(({ keys }) => keys === pair) ?? SHORTCUTS.find(({ keys }) => keys === event.key);
+    const known = shortcuts();
+    const shortcut = known.find(({ keys }) => keys === pair) ?? known.find(({ keys }) => keys === event.key);
     if (shortcut === undefined) return;
     event.preventDefault();
     shortcut.run();

@@ -1,12 +1,14 @@
 import type { JSX } from "preact";
 import { createdToken } from "../../../live/created-token.ts";
+import { may } from "../../../session.ts";
 import { Button } from "../../../ui/button.tsx";
 import { copyText } from "../../../ui/copy-text.ts";
 
 /** The token of a sandbox that was just made here. It is in the memory of this page, and nowhere else. */
 export function TokenOnce({ sandboxId }: { readonly sandboxId: string }): JSX.Element | null {
   const { value } = createdToken;
-  if (value?.sandboxId !== sandboxId) return null;
+  // Another person may have logged in meanwhile, with a key that may only look.
+  if (value?.sandboxId !== sandboxId || !may("use")) return null;
   return (
     <section class="card token" aria-label="Token">
       <h2>Its token</h2>
