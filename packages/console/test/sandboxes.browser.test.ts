@@ -3,10 +3,12 @@ import { expect, test } from "vitest";
 import { startConsole } from "./support/start-console.ts";
 
 test("an empty list teaches the first command; a new sandbox opens on its page", async () => {
-  const { page, client } = await startConsole();
+  const { page, client, url } = await startConsole();
   await page.getByRole("heading", { name: "No sandboxes yet" }).waitFor();
-  await page.getByRole("button", { name: /^Copy: sandboxer run -- echo hello/ }).click();
-  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("sandboxer run -- echo hello");
+  await page.getByRole("button", { name: /^Copy: .*sandboxer run -- echo hello/ }).click();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(
+    `SANDBOXER_URL=${url} sandboxer run -- echo hello`,
+  );
   await page.getByRole("button", { name: "New sandbox" }).first().click();
   const form = page.getByRole("dialog", { name: "New sandbox" });
   await form.getByLabel("Name").fill("built-here");
@@ -18,7 +20,7 @@ test("an empty list teaches the first command; a new sandbox opens on its page",
   await form.getByText("Copy as command, program or curl").click();
   await expect
     .poll(() => form.locator("pre").first().textContent())
-    .toBe(String.raw`sandboxer create --name built-here --ttl 2h --label 'team=it'\''s ours'`);
+    .toBe(String.raw`SANDBOXER_URL=${url} sandboxer create --name built-here --ttl 2h --label 'team=it'\''s ours'`);
   await form.getByRole("button", { name: "Make it" }).click();
   await page.waitForURL(/\/sandboxes\/[^/]+$/);
   const [made] = await Array.fromAsync(Sandbox.list({ name: "built-here" }, { client }));
@@ -162,3 +164,24 @@ function pretend(index: number): object {
     details: {},
   };
 }
+
+test("what is done to many goes on when its dialog is closed, and a note says how it ended", async () => {
+  const { page, client } = await startConsole({ path: false });
+  for (const name of ["first", "second"]) await Sandbox.create({ client, name });
+  let goOn = (): void => {};
+  const asked = new Promise<void>((resolve) => (goOn = resolve));
+  await page.route("**/checkpoint*", async (route) => {
+    await asked;
+    await route.continue();
+  });
+  await page.goto(client.transport.url);
+  await page.getByRole("checkbox", { name: "Choose all 2 that are listed" }).click();
+  const bar = page.getByRole("toolbar", { name: "For all that are chosen" });
+  await bar.getByRole("button", { name: "Checkpoint and stop" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Checkpoint and stop 2" }).click();
+  await page.getByText("0 of 2 done").waitFor();
+  await page.keyboard.press("Escape");
+  expect(await bar.count()).toBe(0);
+  goOn();
+  await page.getByText("Checkpoint and stop: 2 of 2 done").waitFor();
+});

@@ -1,6 +1,6 @@
 import type { SandboxerError, SandboxRecord } from "@sandboxer/client";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { checkpointAction, destroyAction, resumeAction, type SandboxAction } from "../../actions/sandbox-actions.ts";
 import { sandboxTitle } from "../../format/names.ts";
 import { refreshSandbox } from "../../live/sandboxes.ts";
@@ -9,6 +9,7 @@ import { asError, may } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { SpellingList } from "../../ui/copy-as.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
+import { tell, tellError } from "../../ui/toasts.tsx";
 import { clearSelection } from "./selection.ts";
 
 const ACTIONS: readonly SandboxAction[] = [checkpointAction, resumeAction, destroyAction];
@@ -58,20 +59,27 @@ function BulkDialog({ action, chosen, onClose }: BulkDialogProperties): JSX.Elem
   const [done, setDone] = useState<number>();
   const [failures, setFailures] = useState<readonly Failure[]>([]);
   const running = done !== undefined && done < targets.length;
+  const shown = useRef(true);
+  useEffect(() => () => void (shown.current = false), []);
   const run = async (): Promise<void> => {
     setDone(0);
     const waiting = [...targets];
+    let failed = 0;
     const work = async (): Promise<void> => {
       for (let record = waiting.shift(); record !== undefined; record = waiting.shift()) {
         const failure = await attempt(action, record);
-        if (failure !== undefined) setFailures((known) => [...known, failure]);
+        if (failure !== undefined) {
+          failed += 1;
+          if (shown.current) setFailures((known) => [...known, failure]);
+          else tellError(`${action.name}: ${sandboxTitle(record)}`, failure.error);
+        }
         setDone((count = 0) => count + 1);
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
+    if (!shown.current) tell(`${action.name}: ${targets.length - failed} of ${targets.length} done`);
   };
   const close = (): void => {
-    if (running) return;
     onClose();
     // It is done to them: what is chosen next is another matter.
     if (done !== undefined) clearSelection();
@@ -102,15 +110,14 @@ function BulkDialog({ action, chosen, onClose }: BulkDialogProperties): JSX.Elem
             ))}
           </ul>
         )}
+        {running ? <p class="hint">It goes on when this is closed; a note says how it ended.</p> : null}
         <div class="row">
           {done === undefined ? (
             <Button kind={action.danger === true ? "danger" : "primary"} onClick={() => void run()}>
               {action.name} {targets.length}
             </Button>
           ) : null}
-          <Button onClick={close} disabled={running}>
-            {done === undefined ? "Cancel" : "Close"}
-          </Button>
+          <Button onClick={close}>{done === undefined ? "Cancel" : "Close"}</Button>
         </div>
         <details>
           <summary>Copy as command, program or curl</summary>
