@@ -5,6 +5,8 @@ import { tell } from "../../../ui/toasts.tsx";
 import { PtyInput } from "./pty-input.ts";
 import { pauseMs, whenRunning } from "./waiting.ts";
 
+const SIZE_SETTLE_MS = 250;
+
 export type PtyState =
   | { readonly is: "connecting" | "attached" | "moving" | "lost" | "asleep" | "elsewhere" | "gone" }
   | { readonly is: "ended"; readonly exit: ExitStatus }
@@ -34,6 +36,9 @@ export class PtySession {
   );
   #process: SandboxProcess | undefined;
   #size: PtySize | undefined;
+  /** The size that the process has been told. */
+  #told: PtySize | undefined;
+  #telling: ReturnType<typeof setTimeout> | undefined;
   /** The end of what was shown; undefined before the beginning. */
   #shown: number | undefined;
   #again: (() => void) | undefined;
@@ -70,12 +75,21 @@ export class PtySession {
 
   resize(size: PtySize): void {
     this.#size = size;
-    // It is told again with every connection; one that sleeps or moves would only refuse it.
-    if (this.#state.peek().is === "attached") this.#tellSize();
+    this.#tellSizeSoon();
+  }
+
+  /** After a while: notes that come and go while it moves change the size and give it back. One that moves or sleeps would only refuse it. */
+  #tellSizeSoon(): void {
+    clearTimeout(this.#telling);
+    this.#telling = setTimeout(() => {
+      const same = this.#told?.rows === this.#size?.rows && this.#told?.columns === this.#size?.columns;
+      if (!same && this.#state.peek().is === "attached") this.#tellSize();
+    }, SIZE_SETTLE_MS);
   }
 
   #tellSize(): void {
-    if (this.#size !== undefined) this.#process?.resize(this.#size).catch(() => {});
+    this.#told = this.#size;
+    if (this.#size !== undefined) this.#process?.resize(this.#size).catch(() => (this.#told = undefined));
   }
 
   /** Takes it back from another page, or tries again. */
@@ -111,7 +125,7 @@ export class PtySession {
       onConnection: (is) => {
         if (this.#process !== process) return;
         this.#set({ is });
-        if (is === "attached") this.#tellSize();
+        if (is === "attached") this.#tellSizeSoon();
       },
     });
     if (this.#end.signal.aborted) return undefined;
