@@ -46,6 +46,8 @@ export class HttpRelay {
     if (!allowsRelay(request.raw)) return undefined;
     const server = await this.#target(service, name, request);
     if (server === undefined) return undefined;
+    // Nothing would end a request whose client has gone before it began.
+    if (reply.raw.destroyed) throw new SandboxerError("timeout", "The client has gone away.");
     try {
       const relayed = await this.#answer(await this.#passOn(name, request, reply, server), server);
       this.#record(name, request, relayed.status);

@@ -46,6 +46,8 @@ export class SocketRelays {
     const server = await manager.ownerElsewhere(sandboxId, credentials).catch(() => undefined);
     if (server === undefined) return false;
     const { request, socket: client, head } = upgrade;
+    // Nobody would hear of its end any more.
+    if (client.destroyed) return true;
     const gone = new AbortController();
     this.#clients.add(client);
     try {
