@@ -139,7 +139,7 @@ describe("while others publish", () => {
   const bugs = Object.keys(PLANTED_BUGS) as (keyof typeof PLANTED_BUGS)[];
   it.each(bugs)("a collector that %s is caught", { timeout: 60_000 }, async (bug) => {
     const planted = property(PLANTED_BUGS[bug], [SHOWS_WHEN[bug]]);
-    const { failed, errorInstance } = await fc.check(planted, { numRuns: 3_000, endOnFailure: true, seed: 8 });
+    const { failed, errorInstance } = await fc.check(planted, { numRuns: 3_000, endOnFailure: true, seed: 9 });
     expect(failed).toBe(true);
     expect(String(errorInstance)).toMatch(/which is gone|is not in the store/);
   });
