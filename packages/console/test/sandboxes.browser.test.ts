@@ -1,5 +1,6 @@
 import { Sandbox } from "@sandboxer/client";
 import { expect, test } from "vitest";
+import { isTooWide } from "./support/every-page.ts";
 import { startConsole } from "./support/start-console.ts";
 
 test("an empty list teaches the first command; a new sandbox opens on its page", async () => {
@@ -184,4 +185,31 @@ test("what is done to many goes on when its dialog is closed, and a note says ho
   expect(await bar.count()).toBe(0);
   goOn();
   await page.getByText("Checkpoint and stop: 2 of 2 done").waitFor();
+});
+
+test("the list has room for everything in it, however wide the window is", async () => {
+  const { page, client } = await startConsole({ path: false });
+  const sandbox = await Sandbox.create({
+    client,
+    name: "of-some-length-as-names-are",
+    labels: { team: "machine-learning" },
+  });
+  await sandbox.checkpoint();
+  await page.goto(client.transport.url);
+  const menu = page.getByRole("button", { name: "Actions for of-some-length-as-names-are" });
+  for (const width of [360, 600, 768, 899, 905, 1_000, 1_055, 1_065, 1_280]) {
+    await page.setViewportSize({ width, height: 700 });
+    await menu.waitFor();
+    expect(await isTooWide(page), `${width} px`).toBe(false);
+    const box = await menu.boundingBox();
+    expect((box?.x ?? width) + (box?.width ?? 0), `${width} px`).toBeLessThanOrEqual(width);
+  }
+});
+
+test("what runs at a server without a store is not said to be run by nobody", async () => {
+  const { page, client, open } = await startConsole({ path: false, store: false });
+  const sandbox = await Sandbox.create({ client, name: "storeless" });
+  await open(`/sandboxes/${sandbox.id}/facts`);
+  await page.getByText("runs here", { exact: true }).waitFor();
+  await page.getByText("this server, which has no store").waitFor();
 });

@@ -28,7 +28,7 @@ export function SandboxHeader({ record }: { readonly record: SandboxRecord }): J
           {id}
         </button>
         <span>{record.backend}</span>
-        <span title={owner?.instanceId}>{ownerText(owner)}</span>
+        <span title={owner?.instanceId}>{ownerText(record)}</span>
         {epoch === null ? null : <span title="Grows with every change of owner">epoch {epoch}</span>}
         {frozen ? <span class="sandbox-frozen">held still, because its server cannot prove to be alive</span> : null}
       </p>
@@ -43,7 +43,8 @@ export function SandboxHeader({ record }: { readonly record: SandboxRecord }): J
   );
 }
 
-function ownerText(owner: SandboxRecord["owner"]): string {
-  if (owner === null) return "run by nobody";
+function ownerText({ owner, state }: SandboxRecord): string {
+  // Without a store there is one server only, and no lease that names it.
+  if (owner === null) return state === "stored" || state === "unreachable" ? "run by nobody" : "runs here";
   return `runs ${owner.here ? "here, at" : "at"} ${shortId(owner.instanceId)}`;
 }

@@ -16,12 +16,19 @@ export function SandboxPage({ id, tab }: { readonly id: string; readonly tab: st
   useEffect(() => {
     if (record !== undefined) document.title = `${sandboxTitle(record)} · sandboxer`;
   }, [record?.name, id, tab]);
+  const tabs = useRef<HTMLElement>(null);
+  const isShown = record !== undefined;
+  // A narrow window has no room for all of them.
+  useEffect(() => {
+    const current = tabs.current?.querySelector("[aria-current=page]");
+    current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [tab, isShown]);
   if (error !== undefined) return <Gone id={id} record={record} error={error} />;
   if (record === undefined) return <p class="page-note">Looking for it …</p>;
   return (
     <section class="page sandbox-page">
       <SandboxHeader record={record} />
-      <nav class="tabs" aria-label="Sandbox">
+      <nav class="tabs" aria-label="Sandbox" ref={tabs}>
         {SANDBOX_TABS.map(({ path, title }) => (
           <Link key={path} to={sandboxPath(id, path)} current={path === tab}>
             {title}

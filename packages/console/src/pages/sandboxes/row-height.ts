@@ -5,5 +5,5 @@ const ROW_HEIGHT = 44;
 const CARD_HEIGHT = 116;
 
 export function useRowHeight(): number {
-  return useMedia("(max-width: 760px)") ? CARD_HEIGHT : ROW_HEIGHT;
+  return useMedia("(max-width: 900px)") ? CARD_HEIGHT : ROW_HEIGHT;
 }

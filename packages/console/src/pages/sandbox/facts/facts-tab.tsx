@@ -67,8 +67,8 @@ export function FactsTab({ record }: { readonly record: SandboxRecord }): JSX.El
       <Card title="Lease">
         <Facts
           facts={[
-            ["Owner", record.owner === null ? "nobody" : <code>{record.owner.instanceId}</code>],
-            ["Where", record.owner === null ? "in the store" : record.owner.here ? "this server" : "another server"],
+            ["Owner", record.owner === null ? "none" : <code>{record.owner.instanceId}</code>],
+            ["Where", whereOf(record)],
             ["Its address", record.owner?.url ?? "not told"],
             ["Epoch", record.epoch ?? "none: it is not stored"],
             ["Frozen", record.frozen ? "yes: its server cannot prove to be alive" : "no"],
@@ -156,6 +156,12 @@ function limits({ resources, idleTimeout }: SandboxRecord): [string, string][] {
     ["Processes", shown(processes)],
     ["May be idle for", idleTimeout === 0 ? "ever" : formatSeconds(idleTimeout)],
   ];
+}
+
+function whereOf({ owner, epoch, state }: SandboxRecord): string {
+  if (owner !== null) return owner.here ? "this server" : "another server";
+  if (state === "unreachable") return "not known";
+  return epoch === null && state !== "stored" ? "this server, which has no store" : "in the store";
 }
 
 function yesNo(value: boolean): string {
