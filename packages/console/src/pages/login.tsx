@@ -35,8 +35,8 @@ export function LoginPage({ error }: { readonly error: SandboxerError | undefine
       </form>
       {error === undefined ? null : <ErrorBox error={error} />}
       <p class="hint">
-        Whoever runs the server makes one with <code>sandboxer keys create NAME --scope read|use|admin</code>. The page
-        keeps no key: it is exchanged for a cookie that ends after 12 hours.
+        Whoever runs the server makes one with <code>sandboxer keys create --name NAME --scope read|use|admin</code>.
+        The page keeps no key: it is exchanged for a cookie that ends after 12 hours.
       </p>
     </main>
   );
