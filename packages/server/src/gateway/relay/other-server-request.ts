@@ -26,7 +26,7 @@ const KEEP_ALIVE_MS = 10_000;
  * the other side at the moment it is used again, and then nobody knows what became of the request.
  */
 export function requestOtherServer(server: OtherServer, { method, path, headers }: PassedRequest): OpenRequest {
-  const base = new URL(server.url);
+  const base = addressOf(server);
   const secure = base.protocol === "https:";
   const request = (secure ? httpsRequest : httpRequest)(base, {
     method,
@@ -47,6 +47,13 @@ export function requestOtherServer(server: OtherServer, { method, path, headers 
   // It may also fail when nobody waits for it any more.
   request.on("error", () => {});
   return { request, failure: (cause) => unreachable(server, reached, cause) };
+}
+
+/** It is what somebody has written into the store. */
+function addressOf(server: OtherServer): URL {
+  const base = URL.canParse(server.url) ? new URL(server.url) : undefined;
+  if (base?.protocol === "http:" || base?.protocol === "https:") return base;
+  throw unreachable(server, false, new Error("that is no address of a server"));
 }
 
 function unreachable({ url, instanceId }: OtherServer, reached: boolean, cause: unknown): SandboxerError {
