@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { ConfirmAction } from "./dialogs/confirm-action.tsx";
 import { Dialogs } from "./dialogs/dialogs.tsx";
+import { connected } from "./live/events.ts";
 import { keepOperations } from "./live/operations.ts";
 import { keepSandboxes } from "./live/sandboxes.ts";
 import { LoginPage } from "./pages/login.tsx";
@@ -10,7 +11,7 @@ import { pageAt } from "./pages/pages.tsx";
 import { askedForSandbox } from "./pages/sandboxes/new/ask-for-sandbox.ts";
 import { Overlays } from "./palette/overlays.tsx";
 import { path } from "./router.tsx";
-import { server, session, start } from "./session.ts";
+import { refreshServer, server, session, start } from "./session.ts";
 import { Shell } from "./shell.tsx";
 import { Button } from "./ui/button.tsx";
 import { ErrorBox } from "./ui/error-box.tsx";
@@ -54,7 +55,13 @@ function Live(): JSX.Element {
     const end = new AbortController();
     keepSandboxes(end.signal);
     keepOperations(end.signal);
-    return () => end.abort();
+    const stop = effect(() => {
+      if (connected.value) void refreshServer();
+    });
+    return () => {
+      stop();
+      end.abort();
+    };
   }, []);
   const page = pageAt(path.value);
   return (

@@ -32,6 +32,16 @@ export async function start(): Promise<void> {
   }
 }
 
+/** Who answers may be another one than before, or say something else of itself: it was started anew. */
+export async function refreshServer(): Promise<void> {
+  try {
+    const answer = await client.info();
+    if (session.peek().state === "ready") session.value = { state: "ready", server: answer };
+  } catch (thrown) {
+    asError(thrown);
+  }
+}
+
 /** The key is exchanged for a cookie that scripts cannot read; the page does not keep it. */
 export async function logIn(key: string): Promise<void> {
   try {

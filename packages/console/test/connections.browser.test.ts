@@ -33,15 +33,14 @@ test("more tabs than a browser has connections: those that are not seen hold non
 test("a server that takes longer for an answer than the page waits until it asks again is heard", async () => {
   const { page, client, open } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client, name: "slow" });
-  await page.route(/\/v1\/(instances|server|sandboxes\/[^/]+\/usage)$/, async (route) => {
-    await new Promise((resolve) => setTimeout(resolve, 5_500));
+  await page.route(/\/v1\/(instances|sandboxes\/[^/]+\/usage)$/, async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 3_500));
     await route.continue().catch(() => {});
   });
   await open(`/sandboxes/${sandbox.id}/metrics`);
   await page.getByRole("heading", { name: "Memory" }).waitFor();
   await open("/instances");
   await page.getByText("this server", { exact: true }).waitFor();
-  await page.getByText("Your key allows").waitFor();
 });
 
 test("a page says that it is not live for as long as it is not", async () => {
@@ -85,4 +84,20 @@ test("who comes back to a long list finds the place; another page begins at its 
   expect(await page.evaluate(() => scrollY)).toBe(0);
   await page.goBack();
   await expect.poll(() => page.evaluate(() => scrollY)).toBe(2_500);
+});
+
+test("a server that was started anew is known by what it says of itself now", async () => {
+  const { page, client, server, guard, open } = await startConsole({ path: false });
+  const sandbox = await Sandbox.create({ client, name: "there-before" });
+  await open(`/sandboxes/${sandbox.id}/facts`);
+  await page.getByText("live", { exact: true }).waitFor();
+  guard.expectProblem(/^failed: GET .*ERR_(INCOMPLETE_CHUNKED_ENCODING|CONNECTION|EMPTY)/);
+  await page.route("**/v1/server", async (route) => {
+    const response = await route.fetch();
+    const answer = (await response.json()) as object;
+    await route.fulfill({ response, json: { ...answer, instance_id: "another0-started-anew" } });
+  });
+  for (const socket of server.parts?.sockets ?? []) socket.destroy();
+  await page.getByText("another0", { exact: true }).waitFor();
+  expect(await page.title()).toBe("there-before · sandboxer");
 });

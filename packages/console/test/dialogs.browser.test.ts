@@ -103,3 +103,18 @@ test("a server that is alone has nobody to hand a sandbox to", async () => {
   await page.getByText("No other server is on this store.").waitFor();
   expect(await page.getByRole("button", { name: "Hand it off" }).isDisabled()).toBe(true);
 });
+
+test("a dialog begins with what it asks for; one that only warns begins with the way out", async () => {
+  const { page, client, open } = await startConsole({ path: false });
+  const sandbox = await Sandbox.create({ client, name: "asked-about" });
+  await open(`/sandboxes/${sandbox.id}/facts`);
+  await page.getByRole("button", { name: "Fork …" }).click();
+  await page.getByRole("spinbutton", { name: "How many" }).waitFor();
+  const focused = (): Promise<string> =>
+    page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.tagName ?? "");
+  await expect.poll(focused).toBe("INPUT");
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Destroy" }).click();
+  await page.getByRole("dialog", { name: "Destroy?" }).waitFor();
+  await expect.poll(focused).toBe("Close");
+});

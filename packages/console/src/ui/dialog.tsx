@@ -16,6 +16,9 @@ export function Dialog({ title, onClose, children, wide = false }: DialogPropert
   useEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
+    // What is asked for comes first, not the way out; what cannot be taken back is not a key away.
+    const isChosen = dialog?.querySelector("[autofocus]") != null;
+    if (!isChosen) dialog?.querySelector<HTMLElement>(".dialog-body :is(input, select, textarea):enabled")?.focus();
     return () => dialog?.close();
   }, []);
   return (

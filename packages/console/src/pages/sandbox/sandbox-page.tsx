@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { sandboxTitle } from "../../format/names.ts";
 import { Link } from "../../router.tsx";
+import { server } from "../../session.ts";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { Asleep } from "./asleep.tsx";
 import { SandboxHeader } from "./sandbox-header.tsx";
@@ -15,7 +16,8 @@ export function SandboxPage({ id, tab }: { readonly id: string; readonly tab: st
   const { record, error } = useSandbox(id);
   useEffect(() => {
     if (record !== undefined) document.title = `${sandboxTitle(record)} · sandboxer`;
-  }, [record?.name, id, tab]);
+    // What the page is called by its address comes again when the server says something else of itself.
+  }, [record?.name, id, tab, server.value]);
   const tabs = useRef<HTMLElement>(null);
   const isShown = record !== undefined;
   // A narrow window has no room for all of them.
