@@ -2,12 +2,7 @@ import { defineCommand } from "../define-command.ts";
 import { formatTable, visible } from "../output/table.ts";
 
 export const backendsCommand = defineCommand({
-  examples: [
-    "sandboxer backends",
-    "sandboxer backends --capabilities",
-    "sandboxer backends --json | jq -r '.items[] | select(.ok) | .name'",
-  ],
-  options: (command) => command.option("-c, --capabilities", "say what each can do"),
+  examples: ["sandboxer backends", "sandboxer backends --json | jq -r '.items[] | select(.ok) | .name'"],
   async run(run) {
     const backends = await (await run.client()).call("listBackends", {});
     run.print(backends, ({ items }) => {
@@ -16,8 +11,7 @@ export const backendsCommand = defineCommand({
         ok ? "ok" : "not usable",
         visible(summary) + (ok || remedy === null ? "" : ` To mend it: ${visible(remedy)}`),
       ]);
-      const table = formatTable([["NAME", "STATE", "SUMMARY"], ...rows]);
-      return run.flag("capabilities") ? `${table}\n${matrix(items)}` : table;
+      return `${formatTable([["NAME", "STATE", "SUMMARY"], ...rows])}\n${matrix(items)}`;
     });
   },
 });

@@ -99,12 +99,22 @@ async function reattach(
       found = await healthy(context, id, options);
       if (found !== undefined) continue;
     }
-    await context.reported(
-      "end of a sandbox that its key does not stand for any more",
-      destroyById(context, id, undefined).then(() => options.operation?.destroyed.push(id)),
-    );
+    const ending = endOf(context, id, options);
+    // Its provider would find and remove what another server runs.
+    if (found === undefined) await ending.catch(throwIfInUse);
+    await context.reported("end of a sandbox that its key does not stand for any more", ending);
   }
   return found;
+}
+
+async function endOf(context: ManagerContext, id: string, options: VerbOptions): Promise<void> {
+  await destroyById(context, id, undefined);
+  options.operation?.destroyed.push(id);
+}
+
+function throwIfInUse(thrown: unknown): void {
+  const error = asSandboxerError(thrown);
+  if (error.code === "lease_held" || error.code === "sandbox_in_use") throw error;
 }
 
 async function claimedSandbox(

@@ -253,6 +253,20 @@ test("the key of one that another server runs is refused with that one's address
   expect((await acquire(one)).body.id).toBe(id);
 });
 
+test("nor is it replaced by one of another spec that is asked of another server: the provider is not even asked", async () => {
+  const { serve, backend } = await startProvider();
+  const [one, two] = [await serve(), await serve()];
+  const acquire = (server: TestServer, body: object) =>
+    new HttpClient(server).call<SandboxRecord & ErrorAnswer>("POST", "/v1/sandboxes/acquire", { key: "k", ...body });
+  const { id } = (await acquire(one, {})).body;
+  const found = vi.spyOn(backend, "tryResume");
+  const refused = await acquire(two, { env: { ANOTHER: "spec" } });
+  expect([refused.status, refused.body.error.code]).toEqual([409, "lease_held"]);
+  expect(found).not.toHaveBeenCalled();
+  expect(await new HttpClient(one).get(id)).toMatchObject({ state: "running" });
+  expect((await acquire(one, { env: { ANOTHER: "spec" } })).body.id).not.toBe(id);
+});
+
 test("one that is saved to the store is found there and not at its provider; unless asked for, none is", async () => {
   const backend = new FakeBackend({ capabilities: { outlivesServer: true } });
   const server = await startTestServer({ backend });
