@@ -2,7 +2,11 @@ import { defineCommand } from "../define-command.ts";
 import { formatTable, visible } from "../output/table.ts";
 
 export const backendsCommand = defineCommand({
-  examples: ["sandboxer backends", "sandboxer backends --json | jq -r '.items[] | select(.ok) | .name'"],
+  examples: [
+    "sandboxer backends",
+    "sandboxer backends --json | jq '.items[0].capabilities'",
+    "sandboxer backends --json | jq -r '.items[] | select(.ok) | .name'",
+  ],
   async run(run) {
     const backends = await (await run.client()).call("listBackends", {});
     run.print(backends, ({ items }) => {
