@@ -149,7 +149,7 @@ test("who may only look sees the output, and nothing to press", async () => {
   const { id } = (await sandbox.spawn("echo visible; sleep 1000")).detach();
   await open(`/sandboxes/${sandbox.id}`);
   await page.getByText("Your key may only look").waitFor();
-  expect(await page.getByRole("group", { name: "Actions" }).getByRole("button").allInnerTexts()).toEqual(["</>"]);
+  expect(await page.getByRole("group", { name: "Actions" }).getByRole("button").count()).toBe(0);
   await open(`/sandboxes/${sandbox.id}/processes?process=${id}`);
   await page.getByRole("log").getByText("visible").waitFor();
   expect(await page.getByRole("button", { name: /signal|Remove|Send/ }).count()).toBe(0);

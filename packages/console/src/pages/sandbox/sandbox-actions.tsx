@@ -42,19 +42,27 @@ export function SandboxActions({ record }: { readonly record: SandboxRecord }): 
           More ▾
         </Menu>
       )}
-      <Button kind="quiet" label="Copy the actions as CLI, SDK or curl" onClick={() => setSpelled(true)}>
-        {"</>"}
-      </Button>
-      {spelled ? <Spelled record={record} onClose={() => setSpelled(false)} /> : null}
+      {actions.length === 0 ? null : (
+        <Button kind="quiet" label="Copy the actions as CLI, SDK or curl" onClick={() => setSpelled(true)}>
+          {"</>"}
+        </Button>
+      )}
+      {spelled ? <Spelled record={record} actions={actions} onClose={() => setSpelled(false)} /> : null}
     </div>
   );
 }
 
-function Spelled({ record, onClose }: { readonly record: SandboxRecord; readonly onClose: () => void }): JSX.Element {
+interface SpelledProperties {
+  readonly record: SandboxRecord;
+  readonly actions: readonly SandboxAction[];
+  readonly onClose: () => void;
+}
+
+function Spelled({ record, actions, onClose }: SpelledProperties): JSX.Element {
   return (
     <Dialog title="The same from elsewhere" onClose={onClose} wide>
       <div class="stack">
-        {SANDBOX_ACTIONS.filter((action) => action.applies(record)).map((action) => (
+        {actions.map((action) => (
           <details key={action.name}>
             <summary>{action.name}</summary>
             <SpellingList spellings={action.spell(record)} />
