@@ -24,3 +24,23 @@ test("a server whose address leads back here has not taken the sandbox, and the 
   expect(answer.body.error.hint).toContain("--advertise-url");
   expect(await http.get(id)).toMatchObject({ state: "running", epoch: 1, owner: { here: true } });
 });
+
+test("a call that is under way when its sandbox is put down is told where that is, not that it failed", async () => {
+  const server = await startTestServer();
+  const http = new HttpClient(server);
+  const { id } = await http.create();
+  const { handle } = await server.manager.running(id);
+  const [asked, saved] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const { processTable } = handle;
+  handle.processTable = async () => {
+    asked.resolve();
+    await saved.promise;
+    return processTable.call(handle);
+  };
+  const underWay = http.call<ErrorAnswer>("GET", `/v1/sandboxes/${id}/process-table`);
+  await asked.promise;
+  expect((await http.call("POST", `/v1/sandboxes/${id}/checkpoint`)).status).toBe(200);
+  saved.resolve();
+  const { status, body } = await underWay;
+  expect([status, body.error.code, body.error.details["state"]]).toEqual([409, "wrong_state", "stored"]);
+});

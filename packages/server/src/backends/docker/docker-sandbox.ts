@@ -3,6 +3,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { AgentSandbox, DESTROYED, OUT_OF_MEMORY } from "../agent/agent-sandbox.ts";
 import type { SandboxEnd, SandboxHandle, SandboxStats, SnapshotOptions, SnapshotPayload } from "../backend.ts";
+import { sandboxEnded } from "../sandbox-ended.ts";
 import type { CheckpointShelf } from "./checkpoint-files.ts";
 import { exportCheckpoint, saveContainer } from "./checkpoint-snapshot.ts";
 import type { Container } from "./engine/answers.ts";
@@ -222,7 +223,7 @@ export class DockerSandbox extends AgentSandbox implements SandboxHandle {
     this.#over = true;
     this.#watch.abort();
     this.#ended.resolve(end);
-    this.#parts.agent.fail(new SandboxerError("sandbox_failed", end.message));
+    this.#parts.agent.fail(sandboxEnded(end));
     this.#parts.onEnded(this);
   }
 }

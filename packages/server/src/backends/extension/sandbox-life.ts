@@ -1,6 +1,7 @@
-import { SandboxerError } from "@sandboxer/protocol";
+import type { SandboxerError } from "@sandboxer/protocol";
 import type { SandboxEnd } from "../backend.ts";
 import { SerialQueue } from "../../support/serial-queue.ts";
+import { sandboxEnded } from "../sandbox-ended.ts";
 import { PauseGate } from "./pause-gate.ts";
 
 /** How the provider makes everything inside stand still, and go on. */
@@ -36,11 +37,11 @@ export class SandboxLife {
 
   /** What calls on one that has ended fail with. */
   failure(): SandboxerError | undefined {
-    return this.#end === undefined ? undefined : failureOf(this.#end);
+    return this.#end === undefined ? undefined : sandboxEnded(this.#end);
   }
 
   refuseEnded(): void {
-    if (this.#end !== undefined) throw failureOf(this.#end);
+    if (this.#end !== undefined) throw sandboxEnded(this.#end);
   }
 
   /** Something inside can be asked. */
@@ -83,7 +84,7 @@ export class SandboxLife {
     this.#end = end;
     this.#gate.open();
     this.#ending.resolve(end);
-    return failureOf(end);
+    return sandboxEnded(end);
   }
 
   async #pause(): Promise<void> {
@@ -104,8 +105,4 @@ export class SandboxLife {
     await this.#standstill.resume();
     this.#gate.open();
   }
-}
-
-function failureOf({ message }: SandboxEnd): SandboxerError {
-  return new SandboxerError("sandbox_failed", `The sandbox has ended: ${message}`);
 }

@@ -1,7 +1,6 @@
 import { rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { SandboxerError } from "@sandboxer/protocol";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { AgentSandbox, DESTROYED, OUT_OF_MEMORY } from "../agent/agent-sandbox.ts";
 import { saveFilesystem } from "../agent/filesystem-snapshot.ts";
@@ -13,6 +12,7 @@ import type {
   SnapshotOptions,
   SnapshotPayload,
 } from "../backend.ts";
+import { sandboxEnded } from "../sandbox-ended.ts";
 import type { SandboxCgroup } from "./cgroups.ts";
 import { watchDiskLimit } from "./disk-limit.ts";
 import type { ImageRequirements } from "./image-requirements.ts";
@@ -227,7 +227,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
   /** The first reason wins. */
   #settle(end: SandboxEnd): void {
     this.#ended.resolve(end);
-    this.#parts.agent.fail(new SandboxerError("sandbox_failed", end.message));
+    this.#parts.agent.fail(sandboxEnded(end));
   }
 
   async #cleanUp(): Promise<void> {

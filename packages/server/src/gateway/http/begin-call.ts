@@ -1,4 +1,4 @@
-import { type Route, type RouteName, ROUTES } from "@sandboxer/protocol";
+import { type Route, type RouteName, ROUTES, SandboxerError } from "@sandboxer/protocol";
 import type { Operation } from "../../manager/operations/operation.ts";
 import type { Call, Handler, Service } from "./handler.ts";
 import { IdempotentCalls } from "./idempotency.ts";
@@ -62,13 +62,27 @@ export function callBeginner(onMutation: OnMutation): BeginCall {
 function perform(service: Service, name: RouteName, call: Call<Route>): Begun {
   const route: Route = ROUTES[name];
   const handler = service.handlers[name] as Handler<Route>;
-  if (route.operation === undefined) return { operation: undefined, result: carryOut(handler, call) };
-  const operation = service.openOperation(route.operation, routeSubject(route, call.params), call.caller.id);
-  return { operation, result: carryOut(handler, { ...call, options: { operation } }) };
+  const subject = routeSubject(route, call.params);
+  const begin = async (begun: Call<Route>): Promise<unknown> => {
+    try {
+      return await handler(begun);
+    } catch (error) {
+      throw await nowSaidOf(service, subject.sandboxId, error);
+    }
+  };
+  if (route.operation === undefined) return { operation: undefined, result: begin(call) };
+  const operation = service.openOperation(route.operation, subject, call.caller.id);
+  return { operation, result: carryOut(begin, { ...call, options: { operation } }) };
+}
+
+/** A call that was under way when its sandbox was put down or given up is told what one that comes now would be told. */
+async function nowSaidOf(service: Service, sandboxId: string | undefined, error: unknown): Promise<unknown> {
+  const putDown = error instanceof SandboxerError && error.details["ended"] === "destroyed";
+  return putDown && sandboxId !== undefined ? ((await service.whyNotHere(sandboxId)) ?? error) : error;
 }
 
 /** The operation ends with the handler. */
-async function carryOut(handler: Handler<Route>, call: Call<Route>): Promise<unknown> {
+async function carryOut(handler: (call: Call<Route>) => Promise<unknown>, call: Call<Route>): Promise<unknown> {
   const { operation } = call.options;
   try {
     const result = await handler(call);

@@ -69,6 +69,8 @@ export interface Service {
   openOperation(kind: OperationKind, subject: OperationSubject, callerId: string): Operation;
   /** Of this server's ownership of a sandbox; undefined: it has none. */
   epochOf(sandboxId: string): number | undefined;
+  /** Why a sandbox cannot be worked with here now; undefined: it can. */
+  whyNotHere(sandboxId: string): Promise<unknown>;
   /** The server that has a sandbox which is not here; undefined: there is none that could be asked. */
   ownerElsewhere(sandboxId: string): Promise<OtherServer | undefined>;
   /** Another server that lives; undefined: it does not, or nobody knows where it is. */

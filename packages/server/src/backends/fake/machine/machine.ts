@@ -1,4 +1,5 @@
 import { SandboxerError } from "@sandboxer/protocol";
+import { sandboxEnded } from "../../sandbox-ended.ts";
 import type { ProcessExit, Resources, SandboxEnd } from "../../backend.ts";
 import type { Clock } from "../../../support/clock.ts";
 import type { Program } from "../programs/instruction.ts";
@@ -129,7 +130,7 @@ export class Machine {
   }
 
   failure(): SandboxerError {
-    return new SandboxerError("sandbox_failed", `The sandbox has ended: ${this.#end?.message ?? "unknown"}`);
+    return sandboxEnded(this.#end ?? { reason: "crashed", message: "unknown" });
   }
 
   capture(): MachineState {

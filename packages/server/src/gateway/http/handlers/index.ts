@@ -20,6 +20,11 @@ export function createService(manager: SandboxManager, facts: ServerFacts): Serv
   return {
     handlers,
     epochOf: (sandboxId) => manager.epochOf(sandboxId),
+    whyNotHere: (sandboxId) =>
+      manager.running(sandboxId).then(
+        () => undefined,
+        (error: unknown) => error,
+      ),
     ownerElsewhere: (sandboxId) => manager.ownerElsewhere(sandboxId),
     otherServer: (instanceId) => manager.otherServer(instanceId),
     openOperation: (kind, subject, callerId) => manager.operations.open(kind, subject, callerId),
