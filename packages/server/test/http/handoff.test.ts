@@ -31,11 +31,11 @@ test("a call that is under way when its sandbox is put down is told where that i
   const { id } = await http.create();
   const { handle } = await server.manager.running(id);
   const [asked, saved] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const { processTable } = handle;
+  const processTable = handle.processTable.bind(handle);
   handle.processTable = async () => {
     asked.resolve();
     await saved.promise;
-    return processTable.call(handle);
+    return processTable();
   };
   const underWay = http.call<ErrorAnswer>("GET", `/v1/sandboxes/${id}/process-table`);
   await asked.promise;
