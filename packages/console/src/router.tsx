@@ -51,6 +51,11 @@ export function match(pattern: string, at: string): Readonly<Record<string, stri
   return found;
 }
 
+/** The id of the sandbox whose page is shown. */
+export function sandboxInSight(): string | undefined {
+  return (match("/sandboxes/:id", path.value) ?? match("/sandboxes/:id/:tab", path.value))?.["id"];
+}
+
 function decodePart(part: string): string {
   try {
     return decodeURIComponent(part);

@@ -115,6 +115,6 @@ test("a dialog begins with what it asks for; one that only warns begins with the
   await expect.poll(focused).toBe("INPUT");
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Destroy" }).click();
-  await page.getByRole("dialog", { name: "Destroy?" }).waitFor();
+  await page.getByRole("dialog", { name: /^Destroy .*\?$/ }).waitFor();
   await expect.poll(focused).toBe("Close");
 });

@@ -7,7 +7,7 @@ import { commandLine, curlLine, sdkOnSandbox, type HttpCall, type Spellings } fr
 export interface SandboxAction {
   readonly name: string;
   readonly scope: Scope;
-  /** Asked for before it is done, because it cannot be taken back. */
+  /** What is asked before it is done, because it cannot be taken back, or touches others. */
   readonly confirm?: string;
   readonly danger?: boolean;
   applies(record: SandboxRecord): boolean;
@@ -29,13 +29,18 @@ export const checkpointAction: SandboxAction = {
 export const resumeAction: SandboxAction = {
   name: "Wake here",
   scope: "use",
-  applies: ({ state, owner }) => state === "stored" || (state === "running" && owner?.here === false),
-  spell: ({ id }) => ({
-    cli: commandLine("api", "POST", `/v1/sandboxes/${id}/resume`),
-    sdk: sdkOnSandbox(id, "await sandbox.resume();"),
-    curl: curlLine({ method: "POST", path: pathOf(id, "/resume") }, location.origin),
-  }),
-  run: async (record, onProgress) => void (await (await here(record)).resume({ onProgress })),
+  applies: ({ state }) => state === "stored",
+  spell: spellResume,
+  run: resume,
+};
+
+export const bringAction: SandboxAction = {
+  name: "Bring here",
+  scope: "use",
+  confirm: "The server that runs it saves it and gives it up. What runs in it goes on here.",
+  applies: ({ state, owner }) => state === "running" && owner?.here === false,
+  spell: spellResume,
+  run: resume,
 };
 
 export const destroyAction: SandboxAction = {
@@ -51,7 +56,19 @@ export const destroyAction: SandboxAction = {
   },
 };
 
-export const SANDBOX_ACTIONS: readonly SandboxAction[] = [checkpointAction, resumeAction, destroyAction];
+export const SANDBOX_ACTIONS: readonly SandboxAction[] = [checkpointAction, resumeAction, bringAction, destroyAction];
+
+function spellResume({ id }: SandboxRecord): Spellings {
+  return {
+    cli: commandLine("api", "POST", `/v1/sandboxes/${id}/resume`),
+    sdk: sdkOnSandbox(id, "await sandbox.resume();"),
+    curl: curlLine({ method: "POST", path: pathOf(id, "/resume") }, location.origin),
+  };
+}
+
+async function resume(record: SandboxRecord, onProgress: (operation: OperationRecord) => void): Promise<void> {
+  await (await here(record)).resume({ onProgress });
+}
 
 /** The same call as a command line, a program and a request. */
 export function spell(cli: readonly string[], sdk: readonly string[], id: string, call: HttpCall): Spellings {

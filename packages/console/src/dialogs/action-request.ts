@@ -1,8 +1,9 @@
 import { signal } from "@preact/signals";
 import type { SandboxRecord } from "@sandboxer/client";
-import type { SandboxAction } from "../actions/sandbox-actions.ts";
+import { destroyAction, type SandboxAction } from "../actions/sandbox-actions.ts";
 import { refreshSandbox } from "../live/sandboxes.ts";
 import { sandboxTitle } from "../format/names.ts";
+import { navigate, sandboxInSight } from "../router.tsx";
 import { tell, tellError } from "../ui/toasts.tsx";
 
 export interface ActionRequest {
@@ -19,14 +20,13 @@ export function requestAction(action: SandboxAction, record: SandboxRecord): voi
   else actionRequest.value = { action, record };
 }
 
-export async function performAction({ action, record }: ActionRequest): Promise<boolean> {
+export async function performAction({ action, record }: ActionRequest): Promise<void> {
   try {
     await action.run(record, () => {});
     tell(`${action.name}: ${sandboxTitle(record)}: done`);
-    return true;
+    if (action === destroyAction && sandboxInSight() === record.id) navigate("/");
   } catch (thrown) {
     tellError(`${action.name}: ${sandboxTitle(record)}`, thrown);
-    return false;
   } finally {
     void refreshSandbox(record.id);
   }

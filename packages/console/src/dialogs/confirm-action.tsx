@@ -6,7 +6,7 @@ import { SpellingList } from "../ui/copy-as.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { actionRequest, performAction, type ActionRequest } from "./action-request.ts";
 
-/** Asks before something is done that cannot be taken back. */
+/** Asks before something is done that cannot be taken back, or touches others. */
 export function ConfirmAction(): JSX.Element | null {
   const { value } = actionRequest;
   return value === undefined ? null : <Confirmation key={value.record.id} request={value} />;
@@ -28,7 +28,7 @@ function Confirmation({ request }: { readonly request: ActionRequest }): JSX.Ele
       <div class="stack">
         <p>{action.confirm}</p>
         <div class="row">
-          <Button kind="danger" busy={busy} onClick={() => void perform()}>
+          <Button kind={action.danger === true ? "danger" : "primary"} busy={busy} onClick={() => void perform()}>
             {action.name}
           </Button>
           <Button onClick={close}>Cancel</Button>

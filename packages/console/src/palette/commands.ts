@@ -1,10 +1,10 @@
-import type { SandboxRecord } from "@sandboxer/client";
 import { offersFor } from "../actions/offered.ts";
 import { sandboxTitle } from "../format/names.ts";
 import { sandboxes } from "../live/sandboxes.ts";
 import { logOutOrTell } from "../log-out.ts";
+import { SANDBOX_TABS, sandboxPath } from "../pages/sandbox/tabs.tsx";
 import { askForSandbox } from "../pages/sandboxes/new/ask-for-sandbox.ts";
-import { match, navigate, path } from "../router.tsx";
+import { navigate, sandboxInSight } from "../router.tsx";
 import { may, server } from "../session.ts";
 import { nextTheme } from "../theme.ts";
 import { showShortcuts } from "./open.ts";
@@ -19,8 +19,6 @@ export interface Command {
   /** Absent: to everybody. */
   readonly offered?: () => boolean;
 }
-
-const TABS = ["terminal", "run", "processes", "files", "metrics", "facts", "timeline"] as const;
 
 /** Everything that the palette can do from here: what concerns the sandbox in sight comes first. */
 export function commands(): readonly Command[] {
@@ -44,17 +42,16 @@ const COMMANDS: readonly Command[] = [
 ];
 
 function commandsHere(): readonly Command[] {
-  const found = match("/sandboxes/:id", path.value) ?? match("/sandboxes/:id/:tab", path.value);
-  const record = found?.["id"] === undefined ? undefined : sandboxes.value.get(found["id"]);
+  const record = sandboxes.value.get(sandboxInSight() ?? "");
   if (record === undefined) return [];
   const group = sandboxTitle(record);
   return [
     ...offersFor(record).map(({ text, choose }) => ({ id: `offer ${text}`, text, group, run: choose })),
-    ...TABS.map((tab) => ({
-      id: `tab ${tab}`,
-      text: `Show ${tab}`,
+    ...SANDBOX_TABS.map(({ path, title }) => ({
+      id: `tab ${path}`,
+      text: `Show ${title.toLowerCase()}`,
       group,
-      run: () => navigate(addressOf(record, tab)),
+      run: () => navigate(sandboxPath(record.id, path)),
     })),
   ];
 }
@@ -65,11 +62,6 @@ function jumps(): readonly Command[] {
     text: sandboxTitle(record),
     more: `${record.id} ${record.key ?? ""} ${record.state}`,
     group: "Sandboxes",
-    run: () => navigate(addressOf(record)),
+    run: () => navigate(sandboxPath(record.id)),
   }));
-}
-
-function addressOf({ id }: SandboxRecord, tab: (typeof TABS)[number] = "terminal"): string {
-  const base = `/sandboxes/${encodeURIComponent(id)}`;
-  return tab === "terminal" ? base : `${base}/${tab}`;
 }

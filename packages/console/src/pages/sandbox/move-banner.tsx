@@ -5,10 +5,12 @@ import { shortId } from "../../format/names.ts";
 import { onEvent } from "../../live/events.ts";
 import { refreshSandbox } from "../../live/sandboxes.ts";
 import { tell } from "../../ui/toasts.tsx";
-import { moves, noteMove, settleMove } from "./moves.ts";
+import { forgetMove, moves, noteMove, settleMove } from "./moves.ts";
 
 /** The server that it goes to tells this one nothing. */
 const LOOK_MS = 500;
+/** A move that takes longer has gone wrong: the page shows what the record says again. */
+const PATIENCE_MS = 60_000;
 
 /** Says that the sandbox is on its way to another server, and then that it has arrived. */
 export function MoveBanner({ record }: { readonly record: SandboxRecord }): JSX.Element {
@@ -24,8 +26,12 @@ export function MoveBanner({ record }: { readonly record: SandboxRecord }): JSX.
   const to = moves.value.get(record.id);
   useEffect(() => {
     if (to === undefined) return;
-    const timer = setInterval(() => void refreshSandbox(record.id), LOOK_MS);
-    return () => clearInterval(timer);
+    const looking = setInterval(() => void refreshSandbox(record.id), LOOK_MS);
+    const patience = setTimeout(() => forgetMove(record.id), PATIENCE_MS);
+    return () => {
+      clearInterval(looking);
+      clearTimeout(patience);
+    };
   }, [to, record.id]);
   return (
     <div role="status" aria-live="polite">

@@ -24,6 +24,11 @@ export function settleMove({ id, state, owner }: SandboxRecord): void {
   if (state === "running" && owner?.instanceId === known.peek().get(id)) setMove(id, undefined);
 }
 
+/** The server that it was to go to may die on the way; then it is where its record says. */
+export function forgetMove(id: string): void {
+  setMove(id, undefined);
+}
+
 async function lookUp(sandboxId: string): Promise<void> {
   try {
     const handoffs = (await client.instances()).flatMap((instance) => instance.handoffs);

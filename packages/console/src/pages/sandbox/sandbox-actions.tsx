@@ -2,14 +2,13 @@ import type { SandboxRecord } from "@sandboxer/client";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { destroyAction, SANDBOX_ACTIONS, type SandboxAction } from "../../actions/sandbox-actions.ts";
+import { requestAction } from "../../dialogs/action-request.ts";
 import { SANDBOX_DIALOGS, type SandboxDialog } from "../../dialogs/sandbox-dialogs.ts";
-import { navigate } from "../../router.tsx";
 import { may } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { SpellingList } from "../../ui/copy-as.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Menu } from "../../ui/menu.tsx";
-import { tell } from "../../ui/toasts.tsx";
 import { useAction } from "./use-action.ts";
 
 /** The dialogs that have a button of their own; the others are in a menu. */
@@ -74,48 +73,20 @@ function Spelled({ record, actions, onClose }: SpelledProperties): JSX.Element {
   );
 }
 
-function ActionButton({
-  action,
-  record,
-}: {
+interface ActionButtonProperties {
   readonly action: SandboxAction;
   readonly record: SandboxRecord;
-}): JSX.Element {
-  const [asking, setAsking] = useState(false);
+}
+
+function ActionButton({ action, record }: ActionButtonProperties): JSX.Element {
   const { busy, run } = useAction(action, record);
-  const perform = async (): Promise<void> => {
-    const done = await run();
-    setAsking(false);
-    if (!done) return;
-    tell(`${action.name}: done`);
-    if (action === destroyAction) navigate("/");
+  const press = (): void => {
+    if (action.confirm === undefined) void run();
+    else requestAction(action, record);
   };
   return (
-    <>
-      <Button
-        kind={action.danger === true ? "danger" : "plain"}
-        busy={busy}
-        onClick={() => (action.confirm === undefined ? void perform() : setAsking(true))}
-      >
-        {action.name}
-      </Button>
-      {asking ? (
-        <Dialog title={`${action.name}?`} onClose={() => setAsking(false)}>
-          <div class="stack">
-            <p>{action.confirm}</p>
-            <div class="row">
-              <Button kind="danger" busy={busy} onClick={() => void perform()}>
-                {action.name}
-              </Button>
-              <Button onClick={() => setAsking(false)}>Cancel</Button>
-            </div>
-            <details>
-              <summary>Copy as command, program or curl</summary>
-              <SpellingList spellings={action.spell(record)} />
-            </details>
-          </div>
-        </Dialog>
-      ) : null}
-    </>
+    <Button kind={action.danger === true ? "danger" : "plain"} busy={busy} onClick={press}>
+      {action.name}
+    </Button>
   );
 }

@@ -1,27 +1,18 @@
 import type { SandboxRecord } from "@sandboxer/client";
 import { useState } from "preact/hooks";
 import type { SandboxAction } from "../../actions/sandbox-actions.ts";
-import { refreshSandbox } from "../../live/sandboxes.ts";
-import { tellError } from "../../ui/toasts.tsx";
+import { performAction } from "../../dialogs/action-request.ts";
 
-/** Does an action once at a time, and looks at the sandbox again afterwards. */
+/** Does an action once at a time. */
 export function useAction(
   action: SandboxAction,
   record: SandboxRecord,
-): { readonly busy: boolean; readonly run: () => Promise<boolean> } {
+): { readonly busy: boolean; readonly run: () => Promise<void> } {
   const [busy, setBusy] = useState(false);
-  const run = async (): Promise<boolean> => {
+  const run = async (): Promise<void> => {
     setBusy(true);
-    try {
-      await action.run(record, () => {});
-      return true;
-    } catch (thrown) {
-      tellError(`${action.name}: not done`, thrown);
-      return false;
-    } finally {
-      setBusy(false);
-      void refreshSandbox(record.id);
-    }
+    await performAction({ action, record });
+    setBusy(false);
   };
   return { busy, run };
 }

@@ -7,6 +7,7 @@ import { may } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { BulkActions } from "./bulk-actions.tsx";
+import { RequestedBulk } from "./bulk-dialog.tsx";
 import { ordered } from "./columns.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { filterOf, isFiltered, matches } from "./filter.ts";
@@ -57,6 +58,7 @@ export function SandboxesPage(): JSX.Element {
           <SandboxTable records={shown} by={by} descending={descending} />
         </>
       )}
+      <RequestedBulk />
     </section>
   );
 }
