@@ -1,7 +1,7 @@
 import { arch } from "node:os";
 import { expect, test } from "vitest";
 import { SandboxerError } from "@sandboxer/protocol";
-import { cpuMsOf, memoryKillsOf } from "../../src/backends/gvisor/cgroups.ts";
+import { cpuMsOf, memoryKillsOf, wasFull } from "../../src/backends/gvisor/cgroups.ts";
 import { lookAgainAfterMs } from "../../src/backends/gvisor/disk-limit.ts";
 import {
   checkRequirements,
@@ -81,6 +81,8 @@ test("the CPU features of this machine are read", async () => {
 
 test("cgroup files of both versions are understood, and so is their absence", () => {
   expect(memoryKillsOf("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n")).toBe(3);
+  expect([wasFull("234881024\n", "234881024\n"), wasFull("84008960\n", "234881024\n")]).toEqual([true, false]);
+  expect([wasFull("84008960\n", "max\n"), wasFull("", "")]).toEqual([false, false]);
   expect(memoryKillsOf("low 0\nhigh 0\nmax 12\noom 2\noom_kill 1\noom_group_kill 0\n")).toBe(1);
   expect(memoryKillsOf("")).toBe(0);
   expect(cpuMsOf("usage_usec 12500\nuser_usec 1\n")).toBe(12.5);

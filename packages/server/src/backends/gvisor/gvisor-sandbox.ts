@@ -34,6 +34,8 @@ const SAVE_TIMEOUT_MS = 600_000;
 /** How long runsc may take to say why its sandbox has ended. */
 const LEAVING_MS = 2_000;
 const REASON_MS = 200;
+/** What runsc exits with when SIGKILL has ended gVisor's kernel. */
+const KILLED = 137;
 
 export interface GvisorSandboxParts {
   readonly sandboxId: string;
@@ -218,7 +220,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
   async #onExit(code: number): Promise<void> {
     this.#stopWatching();
     const { cgroup, agent, attached, onEnded } = this.#parts;
-    if ((await cgroup?.ranOutOfMemory()) === true) this.#settle(OUT_OF_MEMORY);
+    if ((await cgroup?.ranOutOfMemory(code === KILLED)) === true) this.#settle(OUT_OF_MEMORY);
     const reason = agent.failure?.message ?? firstReason(attached.lastWords());
     this.#settle({ reason: "crashed", message: `The sandbox ended unexpectedly (${code}): ${reason}` });
     onEnded(this.#cleanUp());
