@@ -6,12 +6,16 @@ import { LongestFirst } from "./scripts/testing/longest-first.ts";
  * `extensions` and `docker` root and the programs of packages/server/test/services; `console` a chromium;
  * `gvisor` root and runsc (see scripts/test.ts).
  */
+/** How long something that is awaited may take: a guard against hanging, on machines that have much else to do. */
+const patience = { expect: { poll: { timeout: 20_000 } } };
+
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
+          ...patience,
           name: "unit",
           // Much of their time is waiting.
           maxWorkers: 4,
@@ -24,11 +28,12 @@ export default defineConfig({
             "packages/server/test/store/bucket-*.test.ts",
             "packages/server/test/crash/**",
           ],
-          testTimeout: 20_000,
+          testTimeout: 60_000,
         },
       },
       {
         test: {
+          ...patience,
           name: "crash",
           include: ["packages/server/test/crash/**/*.test.ts"],
           exclude: ["**/*.gvisor.test.ts"],
@@ -40,6 +45,7 @@ export default defineConfig({
       },
       {
         test: {
+          ...patience,
           name: "stores",
           include: ["packages/server/test/store/bucket-*.test.ts"],
           maxWorkers: 3,
@@ -48,10 +54,11 @@ export default defineConfig({
         },
       },
       {
-        test: { name: "agent", include: ["agent/test/**/*.test.ts"], testTimeout: 60_000 },
+        test: { ...patience, name: "agent", include: ["agent/test/**/*.test.ts"], testTimeout: 60_000 },
       },
       {
         test: {
+          ...patience,
           name: "extensions",
           include: ["packages/server/test/**/*.extension.test.ts"],
           globalSetup: ["packages/server/test/services/extension-services.ts"],
@@ -62,6 +69,7 @@ export default defineConfig({
       },
       {
         test: {
+          ...patience,
           name: "docker",
           include: ["packages/server/test/**/*.docker.test.ts"],
           globalSetup: ["packages/server/test/backends/docker/support/docker-service.ts"],
@@ -72,6 +80,7 @@ export default defineConfig({
       },
       {
         test: {
+          ...patience,
           name: "console",
           include: ["packages/console/test/**/*.browser.test.ts"],
           globalSetup: ["packages/console/test/support/global-setup.ts"],
@@ -95,6 +104,7 @@ export default defineConfig({
       },
       {
         test: {
+          ...patience,
           name: "gvisor",
           include: ["packages/*/test/**/*.gvisor.test.ts"],
           testTimeout: 120_000,

@@ -28,7 +28,7 @@ const selected = process.argv.slice(2);
 const wanted = (name: string): boolean => selected.length === 0 || selected.includes(name);
 
 const results: SuiteResult[] = [];
-const room = new Room(Math.max(4, 2 * availableParallelism()));
+const room = new Room(Math.max(5, 2 * availableParallelism()));
 const report = (line: string): void => void process.stdout.write(`${line}\n`);
 // What is built and downloaded waits for the network and for Go; the first suites need none of it.
 const engines = ["gvisor", "docker", "console"].some(wanted) ? planGvisorSuites() : Promise.resolve([]);

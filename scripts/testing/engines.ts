@@ -44,9 +44,16 @@ export async function planGvisorSuites(): Promise<Planned[]> {
   return "skippedBecause" in pinned || "skippedBecause" in newest ? [pinned, newest] : [onceOnly(pinned), newest];
 }
 
-/** What needs a real shell, and is not about the engine, runs on one of them. */
+/** What needs a real engine or a real shell, and is about the server, runs on one of them. */
 function onceOnly(suite: Suite): Suite {
-  const elsewhere = ["**/backends/daytona/**", "**/http/portable.gvisor.test.ts", "**/test/resume/**"];
+  const elsewhere = [
+    "**/backends/daytona/**",
+    "**/http/portable.gvisor.test.ts",
+    "**/test/resume/**",
+    "**/test/crash/**",
+    "**/websocket/server-life.gvisor.test.ts",
+    "**/http/processes/**",
+  ];
   return { ...suite, argv: [...suite.argv, ...elsewhere.map((pattern) => `--exclude=${pattern}`)] };
 }
 
