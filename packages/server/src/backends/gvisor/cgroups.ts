@@ -5,6 +5,7 @@ export const CGROUP_MOUNT = "/sys/fs/cgroup";
 /** The controllers of cgroup v1 that hold a sandbox's limits or count what it uses. */
 const V1_CONTROLLERS = ["memory", "cpu", "cpuacct", "pids"];
 const REMOVAL_ATTEMPTS = 50;
+const CREATION_ATTEMPTS = 5;
 
 export type CgroupVersion = "v1" | "v2" | "none";
 
@@ -56,8 +57,14 @@ export class SandboxCgroup {
   }
 
   async create(limits: CgroupLimits): Promise<void> {
-    if (this.#version === "v2") await this.#createV2(limits);
-    else await this.#createV1(limits);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await (this.#version === "v2" ? this.#createV2(limits) : this.#createV1(limits));
+      } catch (error) {
+        // Another server may have taken the folder above it for a forgotten one, and removed it.
+        if ((error as NodeJS.ErrnoException).code !== "ENOENT" || attempt === CREATION_ATTEMPTS) throw error;
+      }
+    }
   }
 
   async #createV1(limits: CgroupLimits): Promise<void> {

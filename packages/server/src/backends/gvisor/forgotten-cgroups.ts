@@ -1,4 +1,4 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { CGROUP_MOUNT, removeCgroups } from "./cgroups.ts";
@@ -8,21 +8,27 @@ const BEING_STARTED_MS = 1_000;
 
 /**
  * Removes the cgroups of servers whose run directory was deleted by hand: nothing else names them any more. Servers with
- * another data directory have theirs in the same place, so that one goes only if it stays empty. A living server makes
- * its own anew when it needs it.
+ * another data directory have theirs in the same place, so that one goes only if it stays empty, and with it only what was
+ * seen in it: a living server may be making a sandbox's. It makes its own anew when it needs it.
  */
 export async function removeForgottenCgroups(parent: string, known: ReadonlySet<string>): Promise<void> {
-  const unknown = [...(await serversIn(parent))].filter((name) => !known.has(name)).map((name) => `${parent}/${name}`);
+  const unknown = [...(await foldersOf(parent))].filter((name) => !known.has(name)).map((name) => `${parent}/${name}`);
   const empty = await asyncFilter(unknown, async (path) => await isEmpty(path));
-  if (empty.length === 0) return;
-  const beingStarted = await asyncFilter(empty, async (path) => await hasSandboxes(path));
-  if (beingStarted.length > 0) await delay(BEING_STARTED_MS);
-  const forgotten = await asyncFilter(empty, async (path) => await isEmpty(path));
-  await Promise.all(forgotten.map(async (path) => await removeCgroups(path)));
+  const seen = await Promise.all(empty.map(async (path) => ({ path, sandboxes: await foldersOf(path) })));
+  if (seen.some(({ sandboxes }) => sandboxes.size > 0)) await delay(BEING_STARTED_MS);
+  const forgotten = await asyncFilter(seen, async ({ path }) => await isEmpty(path));
+  await Promise.all(
+    forgotten.map(async ({ path, sandboxes }) => {
+      for (const sandbox of sandboxes) await removeCgroups(`${path}/${sandbox}`);
+      // With something new in it, it stays.
+      for (const place of await placesOf(path)) await rmdir(place).catch(() => {});
+    }),
+  );
 }
 
-async function serversIn(parent: string): Promise<ReadonlySet<string>> {
-  const names = (await placesOf(parent)).map(async (place) => await foldersIn(place));
+/** The names of what is in a cgroup, in any hierarchy. */
+async function foldersOf(path: string): Promise<ReadonlySet<string>> {
+  const names = (await placesOf(path)).map(async (place) => await foldersIn(place));
   return new Set((await Promise.all(names)).flat());
 }
 
@@ -37,11 +43,6 @@ async function isTreeEmpty(folder: string): Promise<boolean> {
   if (processes.trim() !== "") return false;
   const below = (await foldersIn(folder)).map(async (name) => await isTreeEmpty(join(folder, name)));
   return (await Promise.all(below)).every(Boolean);
-}
-
-async function hasSandboxes(path: string): Promise<boolean> {
-  const below = (await placesOf(path)).map(async (place) => await foldersIn(place));
-  return (await Promise.all(below)).flat().length > 0;
 }
 
 /** Where a cgroup may be: version 2 has one hierarchy, version 1 one for each controller. */
