@@ -15,7 +15,7 @@ import {
 } from "@sandboxer/server/setup";
 import { vitestSuite, type Suite } from "./suite.ts";
 
-const GVISOR_TIMEOUT_MS = 10 * 60_000;
+const GVISOR_TIMEOUT_MS = 12 * 60_000;
 
 const config = parseConfig({ flags: {}, env: process.env, homeDirectory: homedir() });
 export const context: SetupContext = {
