@@ -51,9 +51,10 @@ const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>
   [2, async () => (await services, wanted("docker") ? [await planDockerSuite(await engines)] : [])],
   [1, async () => (await services, [planExtensions()])],
   [1, async () => (await stores, [vitestSuite("stores", QUICK_TIMEOUT_MS)])],
-  [1, async () => [vitestSuite("crash", QUICK_TIMEOUT_MS)]],
-  [1, async () => [planAgent()]],
-  [2, async () => [SIMULATION]],
+  // These could begin at once, and would keep the longest ones waiting.
+  [1, async () => (await engines, [vitestSuite("crash", QUICK_TIMEOUT_MS)])],
+  [1, async () => (await engines, [planAgent()])],
+  [2, async () => (await engines, [SIMULATION])],
 ];
 // Each that runs listens for the end of this process.
 process.setMaxListeners(lanes.length + 10);
