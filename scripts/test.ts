@@ -28,7 +28,7 @@ const selected = process.argv.slice(2);
 const wanted = (name: string): boolean => selected.length === 0 || selected.includes(name);
 
 const results: SuiteResult[] = [];
-const room = new Room(Math.max(6, 2 * availableParallelism()));
+const room = new Room(Math.max(4, 2 * availableParallelism()));
 const report = (line: string): void => void process.stdout.write(`${line}\n`);
 // What is built and downloaded waits for the network and for Go; the first suites need none of it.
 const engines = ["gvisor", "docker", "console"].some(wanted) ? planGvisorSuites() : Promise.resolve([]);
@@ -38,23 +38,19 @@ const services = engines.then(() =>
 );
 const browser = engines.then(() => (wanted("console") ? prepareChromium(report) : undefined));
 
-/**
- * By rank: the longest first. A weight says how many workers it keeps busy, of which about half wait for something; the
- * static checks are over soon, and nobody waits for them.
- */
+/** By rank: the longest first. A weight says how many workers it keeps busy, of which about half wait for something. */
 const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>][] = [
-  [0, async () => STATIC_SUITES],
+  [1, async () => STATIC_SUITES],
   [3, async () => [vitestSuite("unit", QUICK_TIMEOUT_MS)]],
-  [3, async () => (await engines).slice(1)],
-  [3, async () => (await engines).slice(0, 1)],
-  [2, async () => (await browser, wanted("console") ? [await planConsoleSuite(await engines)] : [])],
+  [2, async () => (await engines).slice(1)],
+  [2, async () => (await engines).slice(0, 1)],
   [2, async () => (await services, wanted("docker") ? [await planDockerSuite(await engines)] : [])],
-  [1, async () => (await services, [planExtensions()])],
+  [2, async () => (await browser, wanted("console") ? [await planConsoleSuite(await engines)] : [])],
+  [2, async () => [vitestSuite("crash", QUICK_TIMEOUT_MS)]],
   [1, async () => (await stores, [vitestSuite("stores", QUICK_TIMEOUT_MS)])],
-  // These could begin at once, and would keep the longest ones waiting.
-  [1, async () => (await engines, [vitestSuite("crash", QUICK_TIMEOUT_MS)])],
-  [1, async () => (await engines, [planAgent()])],
-  [2, async () => (await engines, [SIMULATION])],
+  [1, async () => (await services, [planExtensions()])],
+  [2, async () => [planAgent()]],
+  [2, async () => [SIMULATION]],
 ];
 // Each that runs listens for the end of this process.
 process.setMaxListeners(lanes.length + 10);
