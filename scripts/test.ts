@@ -38,17 +38,21 @@ const services = engines.then(() =>
 );
 const browser = engines.then(() => (wanted("console") ? prepareChromium(report) : undefined));
 
+/** Two private Docker engines on one machine were seen to get in each other's way: one goes after the other. */
+const extensionsOver = Promise.withResolvers<void>();
+const extensions = async (): Promise<readonly Planned[]> => (await services, [planExtensions()]);
+
 /** By rank: the longest first. A weight says how many workers it keeps busy, of which about half wait for something. */
 const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>][] = [
   [1, async () => STATIC_SUITES],
   [3, async () => [vitestSuite("unit", QUICK_TIMEOUT_MS)]],
   [2, async () => (await engines).slice(1)],
   [2, async () => (await engines).slice(0, 1)],
-  [2, async () => (await services, wanted("docker") ? [await planDockerSuite(await engines)] : [])],
+  [2, async () => (await extensionsOver.promise, wanted("docker") ? [await planDockerSuite(await engines)] : [])],
   [2, async () => (await browser, wanted("console") ? [await planConsoleSuite(await engines)] : [])],
   [2, async () => [vitestSuite("crash", QUICK_TIMEOUT_MS)]],
   [1, async () => (await stores, [vitestSuite("stores", QUICK_TIMEOUT_MS)])],
-  [1, async () => (await services, [planExtensions()])],
+  [1, extensions],
   [2, async () => [planAgent()]],
   [2, async () => [SIMULATION]],
 ];
@@ -57,10 +61,10 @@ process.setMaxListeners(lanes.length + 10);
 await Promise.all(
   lanes.map(async ([weight, suites], rank) => {
     const planned = (await suites()).filter(({ name }) => wanted(name));
-    if (planned.length === 0) return;
-    await room.use(rank, weight, async () => {
+    await room.use(rank, planned.length === 0 ? 0 : weight, async () => {
       for (const each of planned) await runPlanned(each);
     });
+    if (suites === extensions) extensionsOver.resolve();
   }),
 );
 
