@@ -10,7 +10,7 @@ const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 const dark = signal(systemIsDark.matches);
 systemIsDark.addEventListener("change", () => (dark.value = systemIsDark.matches));
 
-/** The one that is seen, for what is drawn by hand. */
+/** The one that is seen. */
 export const shownTheme = computed(() => (theme.value === "system" ? (dark.value ? "dark" : "light") : theme.value));
 
 export function nextTheme(): void {
@@ -18,9 +18,11 @@ export function nextTheme(): void {
 }
 
 effect(() => {
+  document.documentElement.dataset["theme"] = shownTheme.value;
+});
+
+effect(() => {
   const { value } = theme;
-  if (value === "system") delete document.documentElement.dataset["theme"];
-  else document.documentElement.dataset["theme"] = value;
   try {
     localStorage.setItem(KEY, value);
   } catch {

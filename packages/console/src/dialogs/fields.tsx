@@ -9,65 +9,57 @@ interface FieldProperties {
   readonly hint?: ComponentChildren;
 }
 
-export function NameField({
+/** What an input is called, and what helps to fill it in; the input has the id, and is described by the hint. */
+function Field({
   label,
   hint,
-  value,
-  onChange,
-  placeholder,
+  children,
 }: FieldProperties & {
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-  readonly placeholder?: string;
+  readonly children: (input: { readonly id: string; readonly "aria-describedby": string | undefined }) => JSX.Element;
 }): JSX.Element {
   const id = useId();
+  const hintId = hint === undefined ? undefined : `${id}-hint`;
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <input
-        id={id}
-        value={value}
-        autoComplete="off"
-        spellcheck={false}
-        pattern={NAME_PATTERN}
-        placeholder={placeholder}
-        title="Letters, digits, dots, dashes and underscores; it begins with a letter or a digit"
-        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
-        onInput={(event) => onChange(event.currentTarget.value)}
-      />
-      <Hint id={id}>{hint}</Hint>
+      {children({ id, "aria-describedby": hintId })}
+      {hintId === undefined ? null : (
+        <span class="hint" id={hintId}>
+          {hint}
+        </span>
+      )}
     </div>
   );
 }
 
-export function TextField({
-  label,
-  hint,
-  value,
-  onChange,
-  ...rest
-}: FieldProperties & {
+interface TextProperties extends FieldProperties {
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly placeholder?: string;
   readonly inputMode?: "decimal" | "numeric";
-}): JSX.Element {
-  const id = useId();
+  readonly pattern?: string;
+  readonly title?: string;
+}
+
+export function TextField({ label, hint, onChange, ...rest }: TextProperties): JSX.Element {
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <input
-        id={id}
-        value={value}
-        autoComplete="off"
-        spellcheck={false}
-        {...rest}
-        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
-        onInput={(event) => onChange(event.currentTarget.value)}
-      />
-      <Hint id={id}>{hint}</Hint>
-    </div>
+    <Field label={label} hint={hint}>
+      {(input) => (
+        <input
+          {...input}
+          autoComplete="off"
+          spellcheck={false}
+          {...rest}
+          onInput={(event) => onChange(event.currentTarget.value)}
+        />
+      )}
+    </Field>
   );
+}
+
+export function NameField(properties: Omit<TextProperties, "pattern" | "title" | "inputMode">): JSX.Element {
+  const title = "Letters, digits, dots, dashes and underscores; it begins with a letter or a digit";
+  return <TextField {...properties} pattern={NAME_PATTERN} title={title} />;
 }
 
 export interface Choice {
@@ -89,28 +81,22 @@ export function SelectField({
   readonly choices: readonly Choice[];
   readonly onChange: (value: string) => void;
 }): JSX.Element {
-  const id = useId();
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <select
-        id={id}
-        value={value}
-        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
-        onChange={(event) => onChange(event.currentTarget.value)}
-      >
-        {[...Map.groupBy(choices, ({ group }) => group)].map(([group, members]) =>
-          group === undefined ? (
-            <Options choices={members} />
-          ) : (
-            <optgroup key={group} label={group}>
+    <Field label={label} hint={hint}>
+      {(input) => (
+        <select {...input} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+          {[...Map.groupBy(choices, ({ group }) => group)].map(([group, members]) =>
+            group === undefined ? (
               <Options choices={members} />
-            </optgroup>
-          ),
-        )}
-      </select>
-      <Hint id={id}>{hint}</Hint>
-    </div>
+            ) : (
+              <optgroup key={group} label={group}>
+                <Options choices={members} />
+              </optgroup>
+            ),
+          )}
+        </select>
+      )}
+    </Field>
   );
 }
 
@@ -123,15 +109,6 @@ function Options({ choices }: { readonly choices: readonly Choice[] }): JSX.Elem
         </option>
       ))}
     </>
-  );
-}
-
-function Hint({ id, children }: { readonly id: string; readonly children: ComponentChildren }): JSX.Element | null {
-  if (children === undefined) return null;
-  return (
-    <span class="hint" id={`${id}-hint`}>
-      {children}
-    </span>
   );
 }
 
@@ -148,23 +125,21 @@ export function NumberField({
   readonly max: number;
   readonly onChange: (value: number) => void;
 }): JSX.Element {
-  const id = useId();
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <input
-        id={id}
-        type="number"
-        inputMode="numeric"
-        required
-        min={min}
-        max={max}
-        step={1}
-        value={Number.isNaN(value) ? "" : value}
-        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
-        onInput={(event) => onChange(event.currentTarget.valueAsNumber)}
-      />
-      <Hint id={id}>{hint}</Hint>
-    </div>
+    <Field label={label} hint={hint}>
+      {(input) => (
+        <input
+          {...input}
+          type="number"
+          inputMode="numeric"
+          required
+          min={min}
+          max={max}
+          step={1}
+          value={Number.isNaN(value) ? "" : value}
+          onInput={(event) => onChange(event.currentTarget.valueAsNumber)}
+        />
+      )}
+    </Field>
   );
 }

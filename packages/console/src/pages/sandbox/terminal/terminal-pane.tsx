@@ -2,7 +2,7 @@ import { effect } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { onEvent } from "../../../live/events.ts";
-import { theme } from "../../../theme.ts";
+import { shownTheme } from "../../../theme.ts";
 import type { PtySession } from "./pty-session.ts";
 import { PtyStatus } from "./pty-status.tsx";
 import { fontSize, screenReader } from "./settings.ts";
@@ -36,15 +36,9 @@ export function TerminalPane(properties: TerminalPaneProperties): JSX.Element {
     onScreen(made);
     const observer = new ResizeObserver(() => made.fitSoon());
     observer.observe(element);
-    const system = matchMedia("(prefers-color-scheme: dark)");
-    const follow = (): void => made.followTheme();
-    system.addEventListener("change", follow);
     const stops = [
       effect(() => made.set({ fontSize: fontSize.value, screenReader: screenReader.value })),
-      // The page's own attribute changes in an effect of the same signal.
-      effect(() => {
-        if (theme.value !== undefined) queueMicrotask(follow);
-      }),
+      effect(() => made.paint(shownTheme.value)),
       onEvent((event) => {
         if (event.sandboxId === sandboxId && event.type === "sandbox.rewound") session.restart();
       }),
@@ -53,7 +47,6 @@ export function TerminalPane(properties: TerminalPaneProperties): JSX.Element {
     return () => {
       for (const stop of stops) stop();
       observer.disconnect();
-      system.removeEventListener("change", follow);
       session.leave();
       made.dispose();
     };

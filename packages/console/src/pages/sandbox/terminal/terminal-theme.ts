@@ -48,7 +48,4 @@ const LIGHT: ITheme = {
   brightWhite: "#16202a",
 };
 
-/** The page's own theme decides, whether it is chosen or the system's. */
-export function terminalTheme(): ITheme {
-  return getComputedStyle(document.documentElement).colorScheme === "dark" ? DARK : LIGHT;
-}
+export const TERMINAL_THEMES = { light: LIGHT, dark: DARK } as const;

@@ -7,7 +7,8 @@ import { tell, tellError } from "../../../ui/toasts.tsx";
 import { withNonce } from "./content-policy.ts";
 import type { PtyScreen, PtySession } from "./pty-session.ts";
 import { isReport } from "./terminal-reports.ts";
-import { terminalTheme } from "./terminal-theme.ts";
+import { shownTheme } from "../../../theme.ts";
+import { TERMINAL_THEMES } from "./terminal-theme.ts";
 
 const RESIZE_SETTLE_MS = 80;
 /** What the terminal has and has not taken in. More would make a person wait for the effect of a key. */
@@ -36,7 +37,7 @@ export class XtermScreen implements PtyScreen {
       // What a program prints, and be it nonsense, does not belong in the browser's console.
       logLevel: "off",
       minimumContrastRatio: 4.5,
-      theme: terminalTheme(),
+      theme: TERMINAL_THEMES[shownTheme.peek()],
       // Where a link leads is chosen by what runs inside: it is said, not followed.
       linkHandler: { activate: (_event, text) => tell(`The link leads to ${text}`) },
     });
@@ -105,8 +106,8 @@ export class XtermScreen implements PtyScreen {
     this.fit();
   }
 
-  followTheme(): void {
-    this.#terminal.options.theme = terminalTheme();
+  paint(theme: keyof typeof TERMINAL_THEMES): void {
+    this.#terminal.options.theme = TERMINAL_THEMES[theme];
   }
 
   copy(): void {
