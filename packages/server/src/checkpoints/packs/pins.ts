@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { ObjectStore } from "../../store/store.ts";
-import { parseOrUndefined, readCondemned, readSmallText } from "./condemned.ts";
+import { ObjectNotFoundError, type ObjectStore } from "../../store/store.ts";
 
 export const PINS_FOLDER = "pins";
 
@@ -25,7 +24,7 @@ export interface PinRequest {
 
 /** Held from before the first pack is written until the image is there, or until its packs were removed again. */
 export interface PackPin {
-  /** True for a pack of the base that may go, or is gone: its blocks must be written anew. */
+  /** True for a pack that is not the base's, and for all when the base is gone: its blocks must be written anew. */
   readonly isCondemned: (packId: string) => boolean;
   /** Never fails: a pin that stays costs room only, and goes with the next one or with this server. */
   readonly release: () => Promise<void>;
@@ -34,10 +33,10 @@ export interface PackPin {
 /**
  * Keeps packs from collection while an image is written that will name them.
  *
- * The order is what makes it hold. A collection condemns packs in an object, then looks at pins, then at images, and then
- * removes. A writer pins, then looks at what is condemned, then whether its base is still there, and removes the pin only
- * when its image is there. So of a collection that condemned too late for the writer to see, the last look is later than
- * the pin. And one that had ended before the writer looked had seen the base, which names the packs.
+ * The order is what makes it hold. A writer pins, then looks whether its base is there, and removes the pin only when its
+ * own image is there. A collection takes packs for unneeded that no image names, then looks at the pins, then at the
+ * images once more. If it did not see the base, the writer did not either, or had pinned before: then the collection sees
+ * the pin or, when that has gone, the image. So a pack that is unneeded once stays so for ever, and nobody has to hurry.
  */
 export class PackPins {
   readonly #store: ObjectStore;
@@ -56,20 +55,13 @@ export class PackPins {
     const release = async (): Promise<void> => await this.#remove(key);
     try {
       await this.#store.writeText(key, `${JSON.stringify(pin)}\n`);
-      return { isCondemned: await this.#judge(base), release };
+      const isThere = base !== undefined && (await this.#store.stat(base.imageKey)) !== undefined;
+      const usable = new Set(isThere ? base.packs : []);
+      return { isCondemned: (packId) => !usable.has(packId), release };
     } catch (error) {
       await release();
       throw error;
     }
-  }
-
-  async #judge(base: PinRequest["base"]): Promise<(packId: string) => boolean> {
-    if (base === undefined) return () => true;
-    const condemned = await readCondemned(this.#store);
-    const isThere = (await this.#store.stat(base.imageKey)) !== undefined;
-    if (!isThere || condemned.some(({ packs }) => packs === undefined)) return () => true;
-    const usable = new Set(base.packs).difference(new Set(condemned.flatMap(({ packs }) => packs ?? [])));
-    return (packId) => !usable.has(packId);
   }
 
   async #remove(key: string): Promise<void> {
@@ -91,6 +83,13 @@ export function pinKey(uuid: string): string {
 
 /** Undefined when it has gone meanwhile, and "unreadable" when it may pin anything. */
 export async function readPin(store: ObjectStore, key: string): Promise<StoredPin | "unreadable" | undefined> {
-  const text = await readSmallText(store, key);
-  return text === undefined ? undefined : (parseOrUndefined(pinSchema, text) ?? "unreadable");
+  const chunks: Uint8Array[] = [];
+  try {
+    for await (const chunk of store.read(key)) chunks.push(chunk);
+    return pinSchema.safeParse(JSON.parse(Buffer.concat(chunks).toString("utf8"))).data ?? "unreadable";
+  } catch (error) {
+    if (error instanceof ObjectNotFoundError) return undefined;
+    if (error instanceof SyntaxError) return "unreadable";
+    throw error;
+  }
 }

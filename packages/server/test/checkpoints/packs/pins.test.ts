@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
-import { CONDEMNED_FOLDER, writeCondemned } from "../../../src/checkpoints/packs/condemned.ts";
 import { PackPins, pinKey, PINS_FOLDER, readPin } from "../../../src/checkpoints/packs/pins.ts";
 import type { ObjectStore } from "../../../src/store/store.ts";
 import { MemoryStore } from "../../collection/memory-store.ts";
@@ -34,21 +33,6 @@ it("pins what an image uses until it is released", async () => {
   expect(await readPin(store, pinKey(uuid))).toBeUndefined();
 });
 
-it("gives no pack that any collection has condemned", async () => {
-  const { store, uuid, pins } = await aStore();
-  await writeCondemned(store, randomUUID(), ["other-0"]);
-  await writeCondemned(store, randomUUID(), ["a-1"]);
-  const pin = await pins.hold({ uuid, base: BASE });
-  expect(BASE.packs.map(pin.isCondemned)).toEqual([false, true]);
-});
-
-it("gives no pack when it cannot read what is condemned", async () => {
-  const { store, uuid, pins } = await aStore();
-  await store.writeText(`${CONDEMNED_FOLDER}/${randomUUID()}.json`, '{"format":2}');
-  const pin = await pins.hold({ uuid, base: BASE });
-  expect(BASE.packs.map(pin.isCondemned)).toEqual([true, true]);
-});
-
 it("gives no pack of an image that has been removed", async () => {
   const { store, uuid, pins } = await aStore();
   await store.delete(BASE.imageKey);
@@ -56,10 +40,18 @@ it("gives no pack of an image that has been removed", async () => {
   expect(BASE.packs.map(pin.isCondemned)).toEqual([true, true]);
 });
 
-it("leaves no pin when it cannot look at what is condemned", async () => {
+it("says of a pin that it cannot read that it cannot", async () => {
+  const { store, uuid } = await aStore();
+  await store.writeText(pinKey(uuid), '{"format":2}');
+  expect(await readPin(store, pinKey(uuid))).toBe("unreadable");
+  await store.writeText(pinKey(uuid), "{");
+  expect(await readPin(store, pinKey(uuid))).toBe("unreadable");
+});
+
+it("leaves no pin when it cannot look at its base", async () => {
   const { store, uuid } = await aStore();
   const pins = new PackPins(
-    withFailing(store, "list", () => true),
+    withFailing(store, "stat", () => true),
     () => "server",
   );
   await expect(pins.hold({ uuid, base: BASE })).rejects.toThrow("away");
