@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { boundedRecord, labelsSchema } from "./http/common.ts";
+import { maxLossSchema } from "./max-loss.ts";
 
 const seconds = z
   .number()
@@ -30,6 +31,7 @@ export const creationMessageSchema = z.object({
   enable_idle_timeout_auto_checkpoint: z.boolean().optional(),
   enable_sandbox_handoff: z.boolean().optional(),
   on_disconnect: z.enum(["keep", "checkpoint"]).optional(),
+  max_loss: maxLossSchema.nullable().optional(),
   filesystem_snapshot_name: z.string().optional(),
   backend: z.string().optional(),
   profile: z.string().optional(),

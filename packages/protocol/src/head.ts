@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { placementSchema } from "./http/sandbox-record.ts";
+import { maxLossSchema } from "./max-loss.ts";
 
 /**
  * The head of a sandbox: the one object that says who owns it and which checkpoint is its state. It is stored as
@@ -51,7 +52,7 @@ const lineageSchema = z.looseObject({
   snapshot: z.string().nullable().optional(),
 });
 
-/** What people and programs know a sandbox by. None of it changes what it does. */
+/** What people and programs know a sandbox by, and what was promised of it. None of it changes what runs inside. */
 export const aboutSchema = z.looseObject({
   name: z.string().nullable().default(null),
   profile: z.string().nullable().default(null),
@@ -61,6 +62,8 @@ export const aboutSchema = z.looseObject({
   /** After this it may be destroyed by `expire`. */
   expires_at: z.string().nullable().default(null),
   placement: placementSchema.nullable().default(null),
+  /** How much of its work may be lost; what cannot be read promises nothing. */
+  max_loss: maxLossSchema.nullable().default(null).catch(null),
 });
 
 const headTimesSchema = z.looseObject({

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { environmentSchema, resourcesSchema } from "./creation-message.ts";
 import { tryParseDurationMs } from "./duration.ts";
 import { durationSchema, labelsSchema } from "./http/common.ts";
+import { maxLossSchema } from "./max-loss.ts";
 
 /** How a profile that names several backends picks one. */
 export const STRATEGIES = ["explicit", "prefer-self-hosted", "lowest-cost"] as const;
@@ -80,6 +81,8 @@ export const profileSchema = z
     enable_idle_timeout_auto_checkpoint: z.boolean().optional(),
     enable_sandbox_handoff: z.boolean().optional(),
     on_disconnect: z.enum(["keep", "checkpoint"]).optional(),
+    /** For requests that say nothing of it. */
+    max_loss: maxLossSchema.optional(),
   })
   .refine(({ extension, backends }) => (extension === undefined) !== (backends === undefined), {
     path: ["backends"],
@@ -104,6 +107,7 @@ export const profileSchema = z
       enable_sandbox_handoff: profile.enable_sandbox_handoff === true,
       enable_idle_timeout_auto_checkpoint: profile.enable_idle_timeout_auto_checkpoint === true,
       on_disconnect: profile.on_disconnect === "checkpoint",
+      max_loss: profile.max_loss !== undefined,
     };
     for (const [key, needs] of Object.entries(dependent)) {
       if (needs) context.addIssue({ code: "custom", path: [key], message: "needs enable_checkpoint: true." });

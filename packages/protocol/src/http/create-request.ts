@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { environmentSchema, resourcesSchema } from "../creation-message.ts";
+import { maxLossSchema } from "../max-loss.ts";
 import { durationSchema, inputsSchema, labelsSchema, nameSchema } from "./common.ts";
 
 /** Seconds, as over WebSocket, or a duration such as `15m`. */
@@ -30,6 +31,7 @@ export const createRequestSchema = z
     enable_idle_timeout_auto_checkpoint: z.boolean().optional(),
     enable_sandbox_handoff: z.boolean().optional(),
     on_disconnect: z.enum(["keep", "checkpoint"]).optional(),
+    max_loss: maxLossSchema.nullable().optional().meta({ description: "null: nothing is promised." }),
     filesystem_snapshot_name: z.string().min(1).max(128).optional(),
   })
   .meta({ id: "CreateSandbox" });
@@ -42,6 +44,7 @@ export const restoreRequestSchema = z
     labels: labelsSchema.optional(),
     ttl: durationSchema.optional(),
     idle_timeout: idleTimeoutSchema.optional(),
+    max_loss: maxLossSchema.nullable().optional().meta({ description: "null: nothing is promised." }),
     env: environmentSchema.optional(),
     inputs: inputsSchema.optional(),
     profile: z.string().min(1).max(128).optional().meta({

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { resourcesSchema } from "../creation-message.ts";
+import { maxLossSchema } from "../max-loss.ts";
 import { carriedSchema } from "./carried.ts";
 import { shownLabelsSchema, timestampSchema } from "./common.ts";
 
@@ -40,6 +41,17 @@ export const placementSchema = z.object({
   passed_over: z.array(z.object({ backend: z.string(), reason: z.string() })),
 });
 
+/** What was promised of a sandbox's state, and whether that is kept. */
+export const durabilitySchema = z.object({
+  max_loss: maxLossSchema.nullable(),
+  /** When the state was captured that the sandbox would go on with if its server died. */
+  last_saved_at: timestampSchema.nullable(),
+  at_risk: z
+    .object({ since: timestampSchema, reason: z.string() })
+    .nullable()
+    .meta({ description: "Since when and why max_loss cannot be kept; only the server that runs it knows." }),
+});
+
 export const originSchema = z.object({
   /** The sandbox whose state this one began with. */
   sandbox_id: z.string().nullable(),
@@ -73,6 +85,7 @@ export const sandboxRecordSchema = z
     executing: z.boolean(),
     clients: z.number().int(),
     checkpoint: z.object({ name: z.string(), size_bytes: z.number().int(), created_at: timestampSchema }).nullable(),
+    durability: durabilitySchema,
     origin: originSchema,
     placement: placementSchema.nullable(),
     /** What the backend tells about it, such as an endpoint or a folder. */

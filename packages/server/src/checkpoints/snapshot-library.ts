@@ -22,6 +22,7 @@ export type NewSnapshot = Pick<
   | "spec_hash"
   | "flags"
   | "idle_timeout"
+  | "max_loss"
 >;
 
 export interface CapturedState {

@@ -1,4 +1,4 @@
-import { SandboxerError } from "@sandboxer/protocol";
+import { maxLossSchema, SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
 
 export const SNAPSHOTS_FOLDER = "snapshots";
@@ -59,6 +59,8 @@ const storedSnapshotSchema = z.looseObject({
     on_disconnect: z.enum(["keep", "checkpoint"]),
   }),
   idle_timeout: z.number().nonnegative(),
+  /** What was promised of the captured sandbox; absent in older records. */
+  max_loss: maxLossSchema.nullable().optional().catch(undefined),
   nonce: z.string(),
   /** The nonces of the versions before, newest first. */
   history: z.array(z.string()),

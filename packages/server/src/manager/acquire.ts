@@ -51,7 +51,10 @@ export async function acquireSandbox(
 async function acquire(context: ManagerContext, body: KeyedRequest, options: VerbOptions): Promise<AcquiredSandbox> {
   const plan = await planSandbox(context, body, "durable");
   const there = (await reattach(context, plan, body.key, options)) ?? (await adoptByKey(context, plan, options));
-  if (there !== undefined) return { sandbox: there, tier: "reattached", token: null };
+  if (there !== undefined) {
+    await renewPromise(context, there, body);
+    return { sandbox: there, tier: "reattached", token: null };
+  }
   const made = (await restoreNewest(context, plan, body.key, options)) ?? {
     ...(await createSandbox(context, { plan }, options)),
     tier: "fresh" as const,
@@ -146,6 +149,13 @@ async function renewTime(context: ManagerContext, { id, expires_at }: SandboxRec
   if (expires_at === wanted) return;
   const renewed = amendSandbox(context, id, undefined, { expires_at: wanted });
   await context.reported("new time of a sandbox", renewed);
+}
+
+/** A promise that was asked for holds from now on; one that could not be noted would not be kept. */
+async function renewPromise(context: ManagerContext, { id, facts }: LiveSandbox, body: KeyedRequest): Promise<void> {
+  const { max_loss } = body;
+  if (max_loss !== undefined && max_loss !== facts.about.max_loss)
+    await amendSandbox(context, id, undefined, { max_loss });
 }
 
 /** One that cannot be had now, because another server uses it, is not replaced: its state would be lost. */

@@ -1,4 +1,4 @@
-import { type About, type Head, SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
+import { type About, type Head, type MaxLoss, SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
 import type { OutlivingRecord } from "../records/sandbox-records.ts";
 import type { ManagerContext } from "./context.ts";
 import { describeLive, describeOutliving, describeStored } from "./describe.ts";
@@ -6,6 +6,7 @@ import { expiresAt, ttlWithin } from "./expiry.ts";
 import type { LiveSandbox, SandboxFacts } from "./live-sandbox.ts";
 import { heldElsewhere } from "./outliving.ts";
 import { noteOutliving } from "./outliving-records.ts";
+import { promiseNeedsCheckpoints } from "./plan.ts";
 import { checkEpoch, runningSandbox } from "./running.ts";
 import { inStore, storedFacts } from "./stored-facts.ts";
 
@@ -17,6 +18,8 @@ export interface Amendments {
   readonly ttl?: string | undefined;
   /** The end itself, or null for none; not together with `ttl`. */
   readonly expires_at?: string | null | undefined;
+  /** Null: nothing is promised any more. */
+  readonly max_loss?: MaxLoss | null | undefined;
 }
 
 /** Changes what people know a sandbox by, and how long it may live; one that nobody runs is left where it is. */
@@ -88,12 +91,14 @@ async function amendLive(context: ManagerContext, sandbox: LiveSandbox, amendmen
 }
 
 function amended(context: ManagerContext, facts: SandboxFacts, amendments: Amendments): SandboxFacts {
-  const { name, labels, idleTimeoutMs, ttl, expires_at } = amendments;
+  const { name, labels, idleTimeoutMs, ttl, expires_at, max_loss } = amendments;
+  if (max_loss != null && !facts.flags.enable_checkpoint) throw promiseNeedsCheckpoints();
   const about: About = {
     ...facts.about,
     ...(name === undefined ? {} : { name }),
     ...(ttl === undefined ? {} : { expires_at: expiresAt(context, ttlWithin(context, facts.about.profile, ttl)) }),
     ...(expires_at === undefined ? {} : { expires_at }),
+    ...(max_loss === undefined ? {} : { max_loss }),
   };
   return { ...facts, about, labels: labels ?? facts.labels, idleTimeoutMs: idleTimeoutMs ?? facts.idleTimeoutMs };
 }

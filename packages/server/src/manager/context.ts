@@ -1,4 +1,4 @@
-import { isSandboxId, SandboxerError, type Head, type SandboxState } from "@sandboxer/protocol";
+import { isSandboxId, SandboxerError, type Head, type MaxLoss, type SandboxState } from "@sandboxer/protocol";
 import type { SandboxBackend } from "../backends/backend.ts";
 import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
 import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
@@ -8,6 +8,7 @@ import type { SecretResolver } from "../secrets/secret.ts";
 import type { Clock } from "../support/clock.ts";
 import { KeyedQueue } from "../support/keyed-queue.ts";
 import { Departures } from "./departures.ts";
+import type { AtRisk } from "./durability/risk.ts";
 import type { DurableStore } from "./durable-store.ts";
 import { EventLog } from "./events/event-log.ts";
 import { ExecutionEvents } from "./events/execution-events.ts";
@@ -48,6 +49,8 @@ export interface ManagerOptions {
   readonly workDirectory: string;
   readonly maxSandboxes: number;
   readonly defaultIdleTimeoutMs: number;
+  /** For sandboxes that can be saved and do not say; absent: nothing is promised. */
+  readonly defaultMaxLoss?: MaxLoss | undefined;
   /** How long a newcomer waits for the server that has a sandbox to give it up. */
   readonly handoffTimeoutMs: number;
 }
@@ -60,6 +63,8 @@ export class ManagerContext {
   readonly restoring = new Set<string>();
   /** Sandboxes that are held still until this server can prove again that it is alive. */
   readonly frozen = new WeakMap<LiveSandbox, { readonly sinceMs: number }>();
+  /** Sandboxes of which more could be lost than was promised. */
+  readonly atRisk = new WeakMap<LiveSandbox, AtRisk>();
   /** Sandboxes that other servers have asked for and were given. */
   readonly departures: Departures;
   /** Work that goes on behind the answers: what is told apart, but must end before the server does. */

@@ -2,6 +2,7 @@ import type { Head, SandboxRecord } from "@sandboxer/protocol";
 import type { Resources } from "../backends/backend.ts";
 import type { OutlivingRecord } from "../records/sandbox-records.ts";
 import type { ManagerContext } from "./context.ts";
+import type { AtRisk } from "./durability/risk.ts";
 import { isFrozen } from "./freeze.ts";
 import type { LiveSandbox, SandboxFacts } from "./live-sandbox.ts";
 import { storedFacts } from "./stored-facts.ts";
@@ -23,6 +24,7 @@ export function describeLive(context: ManagerContext, sandbox: LiveSandbox): San
     executing: sandbox.executing,
     clients: sandbox.client === undefined ? 0 : 1,
     checkpoint: checkpointOf(head),
+    durability: durabilityOf(sandbox.facts, head, context.atRisk.get(sandbox)),
   };
 }
 
@@ -35,8 +37,9 @@ export async function describeStored(context: ManagerContext, sandboxId: string,
 /** As {@link describeStored}, where the address of the owner is known. */
 export function describeHead(sandboxId: string, head: Head, url: string | undefined): SandboxRecord {
   const { owner } = head;
+  const facts = storedFacts(sandboxId, head);
   return {
-    ...ofFacts(storedFacts(sandboxId, head)),
+    ...ofFacts(facts),
     state: head.state === "deleted" ? "destroyed" : owner === null ? "stored" : "running",
     frozen: false,
     owner: owner === null ? null : { instance_id: owner, url: url ?? null, here: false },
@@ -45,13 +48,15 @@ export function describeHead(sandboxId: string, head: Head, url: string | undefi
     executing: false,
     clients: 0,
     checkpoint: checkpointOf(head),
+    durability: durabilityOf(facts, head),
   };
 }
 
 /** The record of a sandbox that waits at its provider for a server to take it up. */
 export function describeOutliving(sandboxId: string, record: OutlivingRecord): SandboxRecord {
+  const facts = storedFacts(sandboxId, record);
   return {
-    ...ofFacts(storedFacts(sandboxId, record)),
+    ...ofFacts(facts),
     state: record.stopped_at === null && record.holder !== null ? "running" : "stored",
     frozen: false,
     owner: null,
@@ -60,12 +65,13 @@ export function describeOutliving(sandboxId: string, record: OutlivingRecord): S
     executing: false,
     clients: 0,
     checkpoint: null,
+    durability: durabilityOf(facts, undefined),
   };
 }
 
 type Told = Omit<
   SandboxRecord,
-  "state" | "frozen" | "owner" | "epoch" | "idle_seconds" | "executing" | "clients" | "checkpoint"
+  "state" | "frozen" | "owner" | "epoch" | "idle_seconds" | "executing" | "clients" | "checkpoint" | "durability"
 >;
 
 function ofFacts(facts: SandboxFacts): Told {
@@ -88,6 +94,18 @@ function ofFacts(facts: SandboxFacts): Told {
     origin: { sandbox_id: lineage.sandbox_id, snapshot_id: lineage.snapshot ?? lineage.filesystem_snapshot },
     placement: about.placement,
     details: {},
+  };
+}
+
+function durabilityOf(
+  { about }: SandboxFacts,
+  head: Head | undefined,
+  risk?: Readonly<AtRisk>,
+): SandboxRecord["durability"] {
+  return {
+    max_loss: about.max_loss,
+    last_saved_at: head?.checkpoint?.created_at ?? null,
+    at_risk: risk === undefined ? null : { since: risk.since, reason: risk.reason },
   };
 }
 

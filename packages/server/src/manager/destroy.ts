@@ -15,6 +15,7 @@ export async function destroySandbox(
     tracked(context, work, options, async () => {
       // What was saved or handed over meanwhile is not this server's to destroy.
       if (sandbox.state === "gone") throw new SandboxerError("wrong_state", "The sandbox is gone.");
+      await sandbox.liveSaves.callOff();
       if (sandbox.durable) await context.durable.ownership.destroy(sandbox.id);
       await end(sandbox);
       await forgetOutliving(context, sandbox.facts);

@@ -39,6 +39,7 @@ async function start(
   const started = { processId: id, kind: "execution", command: code, language } as const;
   tellEndOf(execution, context.executions.started(sandbox, started));
   const onExit = (outcome: "ok" | "error"): void => {
+    sandbox.unsaved.noteTurn(context.nowMs);
     sandbox.touch(context.nowMs);
     const { elapsedMs } = stopwatch;
     const { id: sandboxId, facts } = sandbox;

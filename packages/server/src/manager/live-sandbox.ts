@@ -9,6 +9,8 @@ import {
 import type { SandboxHandle, SandboxSpec } from "../backends/backend.ts";
 import { SerialQueue } from "../support/serial-queue.ts";
 import type { SandboxClient } from "./client.ts";
+import { LiveSaves } from "./durability/live-saves.ts";
+import { UnsavedChanges } from "./durability/unsaved-changes.ts";
 import type { Execution } from "./execution.ts";
 import { SandboxProcesses } from "./processes/sandbox-processes.ts";
 
@@ -34,6 +36,10 @@ export class LiveSandbox {
   readonly queue = new SerialQueue();
   /** Those that were started over HTTP. */
   readonly processes = new SandboxProcesses();
+  /** Saves that it goes on after. */
+  readonly liveSaves = new LiveSaves();
+  /** What its newest checkpoint does not have. */
+  readonly unsaved: UnsavedChanges;
   readonly #creation = new AbortController();
   readonly #begun = Promise.withResolvers<void>();
   #holds = 0;
@@ -59,6 +65,7 @@ export class LiveSandbox {
     this.#facts = facts;
     this.#state = state;
     this.#activeMs = nowMs;
+    this.unsaved = new UnsavedChanges(nowMs);
     this.#onMove = onMove;
   }
 
@@ -164,6 +171,7 @@ export class LiveSandbox {
 
   touch(nowMs: number): void {
     this.#activeMs = nowMs;
+    this.unsaved.noteUse(nowMs);
   }
 
   idleMs(nowMs: number): number {

@@ -8,6 +8,7 @@ export interface SandboxFilter {
   readonly backend?: string | undefined;
   readonly name?: string | undefined;
   readonly key?: string | undefined;
+  readonly at_risk?: boolean | undefined;
   /** `KEY` or `KEY=VALUE`; all must match. */
   readonly label?: readonly string[] | undefined;
 }
@@ -52,6 +53,7 @@ function matches(record: SandboxRecord, filter: SandboxFilter): boolean {
   if (filter.backend !== undefined && record.backend !== filter.backend) return false;
   if (filter.name !== undefined && record.name !== filter.name) return false;
   if (filter.key !== undefined && record.key !== filter.key) return false;
+  if (filter.at_risk !== undefined && (record.durability.at_risk !== null) !== filter.at_risk) return false;
   return hasLabels(record.labels, filter.label);
 }
 

@@ -6,6 +6,7 @@ export type OperationName =
   | "restore"
   | "execute"
   | "checkpoint"
+  | "live_checkpoint"
   | "filesystem_snapshot"
   | "snapshot"
   | "fork"

@@ -6,6 +6,7 @@ import {
   type About,
   type CreateRequestBody,
   type HeadFlags,
+  type MaxLoss,
 } from "@sandboxer/protocol";
 import type { SandboxSpec } from "../backends/backend.ts";
 import { specHash } from "../backends/spec-hash.ts";
@@ -42,11 +43,12 @@ export async function planSandbox(
   const request = applied?.request ?? body;
   const spec = specOf(request, applied);
   const placement = await placeSandbox(context, applied, request, spec);
+  const flags = flagsOf(context, request, placement.backend, manner);
   return {
     backend: placement.backend,
     spec,
     labels: request.labels ?? {},
-    flags: flagsOf(context, request, placement.backend, manner),
+    flags,
     idleTimeoutMs: idleTimeoutMs(request.idle_timeout) ?? defaultIdleTimeoutMs,
     about: aboutSchema.parse({
       name: request.name,
@@ -55,9 +57,26 @@ export async function planSandbox(
       spec_hash: request.key === undefined ? null : specHash(placement.backend, spec),
       expires_at: expiresAt(context, request.ttl),
       placement: applied === undefined ? null : placement,
+      max_loss: maxLossOf(context, request.max_loss, flags),
     }),
     filesystemSnapshot: request.filesystem_snapshot_name,
   };
+}
+
+/** The server's own promise is for sandboxes that can be saved; one that was asked for, and cannot be kept, is refused. */
+export function maxLossOf(
+  { options }: ManagerContext,
+  asked: MaxLoss | null | undefined,
+  { enable_checkpoint }: HeadFlags,
+): MaxLoss | null {
+  if (asked !== undefined) return asked;
+  return enable_checkpoint ? (options.defaultMaxLoss ?? null) : null;
+}
+
+export function promiseNeedsCheckpoints(): SandboxerError {
+  return new SandboxerError("checkpoint_disabled", "max_loss requires checkpointing to be enabled.", {
+    hint: "Create the sandbox with enable_checkpoint: true, on a server with a store; or leave max_loss out.",
+  });
 }
 
 function specOf(request: CreateRequestBody, applied: AppliedProfile | undefined): SandboxSpec {
@@ -88,7 +107,7 @@ function flagsOf(context: ManagerContext, request: CreateRequestBody, backend: s
 }
 
 /** The flags that need another thing, and what is missing, in words that clients know. */
-export function checkNeeds(context: ManagerContext, { flags, backend, filesystemSnapshot }: SandboxPlan): void {
+export function checkNeeds(context: ManagerContext, { flags, about, backend, filesystemSnapshot }: SandboxPlan): void {
   const stored = context.options.durable !== undefined;
   const refuse = (text: string): never => {
     throw new SandboxerError("checkpoint_disabled", text);
@@ -103,6 +122,7 @@ export function checkNeeds(context: ManagerContext, { flags, backend, filesystem
   if (flags.on_disconnect === "checkpoint" && !flags.enable_checkpoint) {
     refuse("Checkpointing on disconnect requires checkpointing to be enabled.");
   }
+  if (about.max_loss !== null && !flags.enable_checkpoint) throw promiseNeedsCheckpoints();
   if (filesystemSnapshot !== undefined && !stored) refuse("Filesystem snapshot is not enabled on the server.");
   const { capabilities, name } = context.backend(backend);
   if (flags.enable_checkpoint && capabilities.snapshot !== "full") {

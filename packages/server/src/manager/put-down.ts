@@ -39,6 +39,7 @@ export async function dropFor(
   lastLook?: () => void,
 ): Promise<void> {
   await sandbox.queue.run(async () => {
+    await sandbox.liveSaves.callOff();
     lastLook?.();
     if (sandbox.state === "gone") return;
     const { client } = sandbox;

@@ -28,6 +28,7 @@ export async function recreateSandbox(
   const work = { operation: "recreate", sandboxId: sandbox.id, backend } as const;
   await sandbox.queue.run(() =>
     tracked(context, work, options, async (track) => {
+      await sandbox.liveSaves.callOff();
       checkFree(sandbox);
       const fresh = await makeCopy(context, sandbox, track);
       track.lap("backend");

@@ -9,6 +9,7 @@ import { freezeIfDue } from "./freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { acquireWithState } from "./portable/acquire-with-state.ts";
 import { checkLoadable } from "./portable/loadable.ts";
+import { followHead } from "./save.ts";
 import { findSnapshot, labelOf } from "./snapshot-source.ts";
 import { tracked, type Track, type VerbOptions } from "./tracked.ts";
 import { withWorkFolder } from "./work-folder.ts";
@@ -38,8 +39,11 @@ export async function rewindSandbox(
   await sandbox.queue.run(() =>
     tracked(context, work, options, async (track) => {
       checkRunning(sandbox);
+      await sandbox.liveSaves.callOff();
+      const mark = sandbox.unsaved.mark(context.nowMs);
       const copy = await makeCopy(context, sandbox, snapshot.id, track);
       const lineage = { ...sandbox.facts.lineage, snapshot: snapshot.id };
+      if (copy.checkpoint !== undefined) sandbox.unsaved.published({ ...mark, quiet: false });
       const old = switchTo(context, sandbox, copy, lineage);
       await context.reported("end of the copy before a rewind", old.destroy());
       if (copy.checkpoint !== undefined) await tellStore(context, sandbox, copy.checkpoint, lineage);
@@ -138,8 +142,6 @@ async function tellStore(
   { name }: CheckpointReference,
   lineage: LiveSandbox["facts"]["lineage"],
 ): Promise<void> {
-  const { checkpoints, ownership, keepCheckpoints } = context.durable;
-  await context.reported("lineage after a rewind", ownership.update(sandbox.id, { lineage }));
-  await context.reported("latest after a rewind", checkpoints.writeLatest(sandbox.id, name));
-  context.behind("removal of old checkpoints", checkpoints.prune(sandbox.id, keepCheckpoints, [name]));
+  await context.reported("lineage after a rewind", context.durable.ownership.update(sandbox.id, { lineage }));
+  await followHead(context, sandbox.id, name);
 }

@@ -18,6 +18,7 @@ import { amendSandbox, type Amendments } from "./amend.ts";
 import { createFromRequest } from "./create-from-request.ts";
 import { describeLive } from "./describe.ts";
 import { destroyById } from "./destroy-by-id.ts";
+import { checkpointLive } from "./durability/live-checkpoint.ts";
 import type { EventLog } from "./events/event-log.ts";
 import { expireSandboxes, type Expiry } from "./expire.ts";
 import { handOver, type HandedOver, type HandOver } from "./hand-over.ts";
@@ -222,6 +223,11 @@ export class SandboxManager {
   /** Saves everything, with what executes, and ends the copy here; a client that is attached is told. */
   putDown(sandbox: LiveSandbox, options?: VerbOptions): Promise<void> {
     return saveFor(this.#context, sandbox, "request", undefined, options);
+  }
+
+  /** Saves everything; the sandbox goes on here, and begins with that if this server dies. */
+  async checkpointLive(sandbox: LiveSandbox, options?: VerbOptions): Promise<void> {
+    await checkpointLive(this.#context, sandbox, { ...options, reason: "request" });
   }
 
   destroyById(sandboxId: string, epoch: number | undefined, options?: VerbOptions): Promise<void> {

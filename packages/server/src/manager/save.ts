@@ -25,12 +25,9 @@ export async function saveAndRelease(
   sandbox: LiveSandbox,
   options: SaveOptions,
 ): Promise<CheckpointReference> {
-  if (!sandbox.durable) {
-    throw new SandboxerError("checkpoint_disabled", "Checkpointing is not enabled for this sandbox.", {
-      hint: "Create the sandbox with enable_checkpoint: true.",
-    });
-  }
+  checkDurable(sandbox);
   return sandbox.queue.run(async () => {
+    await sandbox.liveSaves.callOff();
     options.lastLook?.();
     sandbox.moveTo("saving");
     // Before anything of the sandbox rests: what these readers have not acknowledged is in the image.
@@ -52,13 +49,20 @@ export async function saveAndRelease(
   });
 }
 
+export function checkDurable(sandbox: LiveSandbox): void {
+  if (sandbox.durable) return;
+  throw new SandboxerError("checkpoint_disabled", "Checkpointing is not enabled for this sandbox.", {
+    hint: "Create the sandbox with enable_checkpoint: true.",
+  });
+}
+
 async function save(
   context: ManagerContext,
   sandbox: LiveSandbox,
   reason: string,
   track: Track,
 ): Promise<CheckpointReference> {
-  const { checkpoints, ownership, keepCheckpoints } = context.durable;
+  const { checkpoints, ownership } = context.durable;
   const { handle } = sandbox;
   await forgetDeliveredExecution(sandbox);
   const stoppedMs = context.nowMs;
@@ -74,12 +78,7 @@ async function save(
   // When this fails the image stays: the head may name it all the same. If not, collection finds it.
   await ownership.publishAndRelease(sandbox.id, checkpoint);
   // The head has moved: from here on there is no way back, and the views only follow.
-  await bringLatestToHead(context.durable, sandbox.id, checkpoint.name).catch((error: unknown) => {
-    context.options.observer.problem("latest could not be written; the next owner repairs it", {
-      sandboxId: sandbox.id,
-      error,
-    });
-  });
+  await followHead(context, sandbox.id, checkpoint.name);
   track.lap("publish");
   track.paused(context.nowMs - stoppedMs);
   const { name, size_bytes, parent } = checkpoint;
@@ -88,8 +87,16 @@ async function save(
   // Its end while it was published changes nothing: it is saved.
   if (sandbox.state !== "gone") sandbox.moveTo("gone");
   context.behind("end of a saved sandbox", handle.destroy());
-  context.behind("removal of old checkpoints", checkpoints.prune(sandbox.id, keepCheckpoints, [checkpoint.name]));
   return checkpoint;
+}
+
+/** What comes after the head has moved to a checkpoint and before anyone is told: views, and what it has made old. */
+export async function followHead(context: ManagerContext, sandboxId: string, name: string): Promise<void> {
+  const { checkpoints, keepCheckpoints } = context.durable;
+  await bringLatestToHead(context.durable, sandboxId, name).catch((error: unknown) => {
+    context.options.observer.problem("latest could not be written; the next owner repairs it", { sandboxId, error });
+  });
+  context.behind("removal of old checkpoints", checkpoints.prune(sandboxId, keepCheckpoints, [name]));
 }
 
 /** Somebody may have published more while this server stalled: then `latest` must not go back, and the head says to what. */

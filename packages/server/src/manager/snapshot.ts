@@ -4,6 +4,7 @@ import type { Capabilities } from "../backends/backend.ts";
 import type { CapturedState, NewSnapshot, SavedSnapshot } from "../checkpoints/snapshot-library.ts";
 import { needsStore } from "../checkpoints/snapshot-local.ts";
 import type { ManagerContext } from "./context.ts";
+import { inTurnUntil } from "./in-turn-until.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { captureWorkspace } from "./portable/capture-workspace.ts";
 import { encodeFileList } from "./snapshot-file-list.ts";
@@ -70,28 +71,6 @@ export function checkCapture(
   return mode;
 }
 
-/** Holds the sandbox's queue until the work says so: what a capture writes behind that holds nobody up. */
-async function inTurnUntil<Result>(
-  context: ManagerContext,
-  sandbox: LiveSandbox,
-  work: (release: () => void) => Promise<Result>,
-): Promise<Result> {
-  const { promise, resolve, reject } = Promise.withResolvers<Result>();
-  await sandbox.queue.run(async () => {
-    const released = Promise.withResolvers<void>();
-    work(released.resolve).then(resolve, reject);
-    const ended = promise.then(
-      () => {},
-      () => {},
-    );
-    // A server that ends waits for it.
-    context.background.add(ended);
-    void ended.finally(() => context.background.delete(ended));
-    await Promise.race([released.promise, ended]);
-  });
-  return await promise;
-}
-
 function modeOf(
   { snapshot, filesystemSnapshot, files }: Capabilities,
   wanted: CaptureRequest["mode"],
@@ -131,6 +110,7 @@ function describe(
     spec_hash: facts.about.spec_hash,
     flags: { ...facts.flags },
     idle_timeout: inStore(facts).idle_timeout,
+    max_loss: facts.about.max_loss,
   };
 }
 

@@ -32,6 +32,7 @@ const KINDS: Readonly<Partial<Record<OperationName, OperationKind>>> = {
   create: "create",
   restore: "resume",
   checkpoint: "checkpoint",
+  live_checkpoint: "checkpoint",
   filesystem_snapshot: "snapshot",
   snapshot: "snapshot",
   rewind: "rewind",

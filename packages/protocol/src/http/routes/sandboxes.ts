@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { maxLossSchema } from "../../max-loss.ts";
 import { createRequestSchema, keySchema, restoreRequestSchema } from "../create-request.ts";
 import {
   durationSchema,
@@ -80,6 +81,7 @@ export const SANDBOX_ROUTES = {
       backend: z.string().optional(),
       name: z.string().optional(),
       key: z.string().optional(),
+      at_risk: flagSchema.optional().meta({ description: "Only those whose max_loss cannot be kept, or only others." }),
       label: labelFilterSchema,
     }),
     status: 200,
@@ -98,7 +100,7 @@ export const SANDBOX_ROUTES = {
   updateSandbox: route({
     method: "PATCH",
     path: "/v1/sandboxes/{id}",
-    summary: "Change name, labels or idle timeout.",
+    summary: "Change name, labels, idle timeout or max_loss.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -106,6 +108,7 @@ export const SANDBOX_ROUTES = {
       name: nameSchema.nullable().optional(),
       labels: labelsSchema.optional(),
       idle_timeout: z.number().finite().nonnegative().max(315_360_000).optional(),
+      max_loss: maxLossSchema.nullable().optional().meta({ description: "null: nothing is promised." }),
     }),
     status: 200,
     response: sandboxRecordSchema,
@@ -124,10 +127,18 @@ export const SANDBOX_ROUTES = {
   checkpointSandbox: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/checkpoint",
-    summary: "Save everything and stop; any server of the store can take it up.",
+    summary: "Save everything and stop, or go on; any server of the store can take it up from there.",
     tag,
     scope: "use",
     params: sandboxParams,
+    body: z
+      .strictObject({
+        leave_running: z
+          .boolean()
+          .optional()
+          .meta({ description: "It goes on here, and begins with this state if its server dies." }),
+      })
+      .optional(),
     status: 200,
     response: sandboxRecordSchema,
     fenced: true,

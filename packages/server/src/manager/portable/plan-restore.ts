@@ -1,6 +1,7 @@
 import {
   aboutSchema,
   type HeadFlags,
+  type MaxLoss,
   type Profile,
   type RestoreRequestBody,
   SandboxerError,
@@ -10,7 +11,7 @@ import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import { backendsOf } from "../../profiles/profile-backends.ts";
 import type { ManagerContext } from "../context.ts";
 import { expiresAt } from "../expiry.ts";
-import { idleTimeoutMs, type SandboxPlan } from "../plan.ts";
+import { idleTimeoutMs, maxLossOf, type SandboxPlan } from "../plan.ts";
 import { labelOf } from "../snapshot-source.ts";
 import { parseStoredSpec } from "../stored-facts.ts";
 import { loadWay } from "./loadable.ts";
@@ -32,6 +33,7 @@ export function planOfSnapshot(
   const profile = body.profile === undefined ? undefined : context.options.profiles.get(body.profile);
   const backend = body.backend ?? backendFor(snapshot.backend, profile);
   if (body.image !== undefined) checkImage(context, snapshot, backend);
+  const flags = flagsFor(context, snapshot, backend);
   return {
     backend,
     spec: {
@@ -41,15 +43,27 @@ export function planOfSnapshot(
       ...(profile === undefined ? {} : { placement: { ...profile.placement }, secretRefs: { ...profile.secret_refs } }),
     },
     labels: body.labels ?? labels,
-    flags: flagsFor(context, snapshot, backend),
+    flags,
     idleTimeoutMs: idleTimeoutMs(body.idle_timeout) ?? snapshot.idle_timeout * 1000,
     about: aboutSchema.parse({
       name: body.name,
       profile: profile?.name ?? snapshot.profile,
       expires_at: expiresAt(context, body.ttl),
+      max_loss: body.max_loss === undefined ? promised(context, snapshot, profile, flags) : body.max_loss,
     }),
     filesystemSnapshot: undefined,
   };
+}
+
+/** As the captured one was promised, or as the profile that is named now says; nothing where it cannot be saved. */
+function promised(
+  context: ManagerContext,
+  snapshot: StoredSnapshot,
+  profile: Profile | undefined,
+  flags: HeadFlags,
+): MaxLoss | null {
+  if (!flags.enable_checkpoint) return null;
+  return maxLossOf(context, profile?.max_loss ?? snapshot.max_loss, flags);
 }
 
 /** A state that a backend loads by itself brings its root filesystem along. */

@@ -18,6 +18,7 @@ export function hooksFor(context: ManagerContext, sandbox: LiveSandbox): (traits
       hold: () => untilThawed(context, sandbox),
       sleep: (ms, signal) => clock.sleep(ms, signal),
       onExit: (outcome) => {
+        sandbox.unsaved.noteTurn(context.nowMs);
         sandbox.touch(context.nowMs);
         const { id: sandboxId, facts } = sandbox;
         const { elapsedMs } = stopwatch;

@@ -33,17 +33,19 @@ export function sandboxesHandlers(manager: SandboxManager): SandboxHandlers {
     listSandboxes: async ({ query }) => pageOfList(await manager.list(query), query),
     getSandbox: ({ params }) => manager.find(params.id),
     updateSandbox: ({ params, body, epoch }) => {
-      const { name, labels, idle_timeout: seconds } = body;
+      const { name, labels, idle_timeout: seconds, max_loss } = body;
       const idleTimeoutMs = seconds === undefined ? undefined : seconds * 1000;
-      return manager.amend(params.id, epoch, { name, labels, idleTimeoutMs });
+      return manager.amend(params.id, epoch, { name, labels, idleTimeoutMs, max_loss });
     },
     destroySandbox: async ({ params, epoch, options }) => {
       await manager.destroyById(params.id, epoch, options);
       return undefined;
     },
-    checkpointSandbox: async ({ params, epoch, options }) => {
+    checkpointSandbox: async ({ params, body, epoch, options }) => {
       const sandbox = await manager.running(params.id, epoch);
-      await manager.putDown(sandbox, options);
+      await (body?.leave_running === true
+        ? manager.checkpointLive(sandbox, options)
+        : manager.putDown(sandbox, options));
       return manager.find(params.id);
     },
     resumeSandbox: async ({ params, body, epoch, options }) => {

@@ -1,0 +1,56 @@
+/** What was known of a sandbox right before it was captured. */
+export interface CaptureMark {
+  readonly atMs: number;
+  readonly activity: number;
+  readonly turns: number;
+  /** Nothing lives inside that could change it by itself. */
+  readonly quiet: boolean;
+}
+
+/**
+ * Since when a sandbox may differ from its newest published checkpoint, and how many executions have ended since. It may
+ * as soon as somebody uses it, and always while something lives inside; what is not known counts as a change.
+ */
+export class UnsavedChanges {
+  #activity = 0;
+  #turns = 0;
+  #savedTurns = 0;
+  #sinceMs: number | undefined;
+
+  constructor(nowMs: number) {
+    this.#sinceMs = nowMs;
+  }
+
+  /** By the monotonic clock; undefined: nothing can have changed. */
+  get sinceMs(): number | undefined {
+    return this.#sinceMs;
+  }
+
+  /** Executions that have ended since. */
+  get turns(): number {
+    return this.#turns - this.#savedTurns;
+  }
+
+  /** Somebody uses it. */
+  noteUse(nowMs: number): void {
+    this.#activity += 1;
+    this.#sinceMs ??= nowMs;
+  }
+
+  /** An execution has ended. */
+  noteTurn(nowMs: number): void {
+    this.#turns += 1;
+    this.noteUse(nowMs);
+  }
+
+  /** To be taken before it is looked whether the sandbox is quiet, and that before the capture. */
+  mark(nowMs: number): Omit<CaptureMark, "quiet"> {
+    return { atMs: nowMs, activity: this.#activity, turns: this.#turns };
+  }
+
+  /** The state that was captured after the mark is published. */
+  published({ atMs, activity, turns, quiet }: CaptureMark): void {
+    this.#savedTurns = turns;
+    this.#sinceMs = quiet && activity === this.#activity ? undefined : atMs;
+  }
+}
