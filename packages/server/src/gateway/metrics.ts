@@ -7,6 +7,7 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60
 export interface MetricsSources {
   readonly states: () => Readonly<Partial<Record<SandboxState, number>>>;
   readonly clients: () => number;
+  readonly atRisk: () => number;
 }
 
 /** Numbers for Prometheus: counts, states, durations, bytes. */
@@ -14,7 +15,7 @@ export class Metrics implements Pick<Observer, "operation" | "output"> {
   readonly registry = new Registry();
   readonly #durations = new Histogram({
     name: "sandboxer_operation_seconds",
-    help: "Duration of create, restore, execute, checkpoint, filesystem_snapshot and destroy.",
+    help: "Duration of create, restore, execute, checkpoint, live_checkpoint, filesystem_snapshot and destroy.",
     labelNames: ["operation", "outcome"],
     buckets: SECONDS,
     registers: [this.registry],
@@ -55,6 +56,12 @@ export class Metrics implements Pick<Observer, "operation" | "output"> {
       help: "Clients connected over WebSocket.",
       registers: [this.registry],
       collect: () => clients.set(sources.clients()),
+    });
+    const atRisk: Gauge = new Gauge({
+      name: "sandboxer_sandboxes_at_risk",
+      help: "Sandboxes on this server whose max_loss cannot be kept.",
+      registers: [this.registry],
+      collect: () => atRisk.set(sources.atRisk()),
     });
   }
 

@@ -1,4 +1,4 @@
-import { DURATION_HINT, tryParseDurationMs } from "@sandboxer/protocol";
+import { DURATION_HINT, parseMaxLoss, tryParseDurationMs } from "@sandboxer/protocol";
 import { isAbsolute, resolve } from "node:path";
 import { z } from "zod";
 import { Secret } from "../secrets/secret.ts";
@@ -32,6 +32,7 @@ export const configSchema = z.object({
   resumeTtlMs: durationMs(),
   defaultIdleTimeoutSeconds: durationMs().transform((ms) => ms / 1000),
   keepCheckpoints: integer(1, 1_000_000),
+  maxLoss: maxLoss().optional(),
   maxSandboxes: integer(1, 1_000_000),
   maxClients: integer(1, 1_000_000),
   maxMessageBytes: integer(1024, 1_073_741_824),
@@ -97,6 +98,16 @@ function durationMs() {
     const parsed = tryParseDurationMs(text);
     if (parsed !== undefined) return parsed;
     context.addIssue({ code: "custom", message: `is not a duration. ${DURATION_HINT}` });
+    return z.NEVER;
+  });
+}
+
+function maxLoss() {
+  return z.string().transform((text, context) => {
+    const parsed = parseMaxLoss(text);
+    if (parsed !== undefined) return parsed;
+    const message = "must be a duration such as 5m, or a number of executions from 1 to 1000000";
+    context.addIssue({ code: "custom", message });
     return z.NEVER;
   });
 }

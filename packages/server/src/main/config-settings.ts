@@ -83,6 +83,11 @@ export const SETTINGS = {
     "SANDBOXER_KEEP_CHECKPOINTS",
     "newest checkpoints kept of each sandbox (default 3)",
   ),
+  maxLoss: setting(
+    "--max-loss <LOSS>",
+    "SANDBOXER_MAX_LOSS",
+    "save live sandboxes so often that no more is lost: 5m, or 10 executions (default: only when asked)",
+  ),
   maxSandboxes: setting("--max-sandboxes <N>", "SANDBOXER_MAX_SANDBOXES", "live sandboxes at once (default 100)"),
   maxClients: setting("--max-clients <N>", "SANDBOXER_MAX_CLIENTS", "connected clients at once (default 1000)"),
   maxMessageBytes: setting(

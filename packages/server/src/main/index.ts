@@ -92,6 +92,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
   const metrics: Metrics = new Metrics({
     states: () => parts.manager?.states() ?? {},
     clients: () => gateway.clients,
+    atRisk: () => parts.manager?.atRisk ?? 0,
   });
   const url = await listen(app, config);
   const advertised = advertisedUrl(config, url);
@@ -142,6 +143,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       workDirectory,
       maxSandboxes: config.maxSandboxes,
       defaultIdleTimeoutMs: config.defaultIdleTimeoutSeconds * 1000,
+      defaultMaxLoss: config.maxLoss,
       handoffTimeoutMs: config.handoffTimeoutMs,
     });
     parts.manager.settleOrphans();

@@ -43,7 +43,7 @@ export async function rewindSandbox(
       const mark = sandbox.unsaved.mark(context.nowMs);
       const copy = await makeCopy(context, sandbox, snapshot.id, track);
       const lineage = { ...sandbox.facts.lineage, snapshot: snapshot.id };
-      if (copy.checkpoint !== undefined) sandbox.unsaved.published({ ...mark, quiet: false });
+      if (copy.checkpoint !== undefined) sandbox.unsaved.published({ ...mark, quiet: false }, context.nowMs);
       const old = switchTo(context, sandbox, copy, lineage);
       await context.reported("end of the copy before a rewind", old.destroy());
       if (copy.checkpoint !== undefined) await tellStore(context, sandbox, copy.checkpoint, lineage);

@@ -19,6 +19,7 @@ import { createFromRequest } from "./create-from-request.ts";
 import { describeLive } from "./describe.ts";
 import { destroyById } from "./destroy-by-id.ts";
 import { checkpointLive } from "./durability/live-checkpoint.ts";
+import { keepPromises } from "./durability/promise-keeper.ts";
 import type { EventLog } from "./events/event-log.ts";
 import { expireSandboxes, type Expiry } from "./expire.ts";
 import { handOver, type HandedOver, type HandOver } from "./hand-over.ts";
@@ -81,6 +82,7 @@ export class SandboxManager {
   /** What they use, sampled. */
   readonly usage: Usage;
   readonly #stopReaping: () => void;
+  readonly #stopKeeping: () => void;
   readonly #stopListening: () => void;
 
   constructor(options: ManagerOptions) {
@@ -88,6 +90,7 @@ export class SandboxManager {
     this.processes = new ProcessVerbs(this.#context);
     this.usage = new Usage(this.#context);
     this.#stopReaping = reapIdleSandboxes(this.#context);
+    this.#stopKeeping = keepPromises(this.#context);
     this.#stopListening = this.#listen() ?? (() => {});
   }
 
@@ -109,6 +112,12 @@ export class SandboxManager {
     const counts: Partial<Record<SandboxState, number>> = {};
     for (const { state } of this.#context.sandboxes.values()) counts[state] = (counts[state] ?? 0) + 1;
     return counts;
+  }
+
+  /** How many sandboxes there are of which more could be lost than was promised. */
+  get atRisk(): number {
+    const { sandboxes, atRisk } = this.#context;
+    return [...sandboxes.values()].filter((sandbox) => atRisk.has(sandbox)).length;
   }
 
   /** What is under way, and what was. */
@@ -359,6 +368,7 @@ export class SandboxManager {
 
   async drain(): Promise<void> {
     this.#stopReaping();
+    this.#stopKeeping();
     this.usage.stop();
     await drainSandboxes(this.#context);
     this.#stopListening();

@@ -1,5 +1,6 @@
 import { asSandboxerError, SandboxerError, type CheckpointReference } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
+import { endRisk } from "./durability/risk.ts";
 import type { DurableStore } from "./durable-store.ts";
 import { discardLostSandbox } from "./end-of-sandbox.ts";
 import { freezeIfDue } from "./freeze.ts";
@@ -84,6 +85,7 @@ async function save(
   const { name, size_bytes, parent } = checkpoint;
   const data = { name, size_bytes, parent, reason };
   context.events.append({ type: "checkpoint.created", sandboxId: sandbox.id, data });
+  endRisk(context, sandbox);
   // Its end while it was published changes nothing: it is saved.
   if (sandbox.state !== "gone") sandbox.moveTo("gone");
   context.behind("end of a saved sandbox", handle.destroy());

@@ -31,22 +31,22 @@ export async function checkpointLive(
   const work = { operation: "live_checkpoint", sandboxId, backend: facts.backend, reason } as const;
   return await liveSaves.run(async () => {
     const mark = await markBeforeCapture(context, sandbox);
-    return await inTurnUntil(context, sandbox, (onCaptured) =>
-      tracked(context, work, options, async (track) => {
-        sandbox.checkRunning();
-        options.lastLook?.();
+    return await inTurnUntil(context, sandbox, async (onCaptured) => {
+      sandbox.checkRunning();
+      options.lastLook?.();
+      return await tracked(context, work, options, async (track) => {
         const writing = liveSaves.begin();
         try {
           return await save(context, sandbox, { mark, reason, track, signal: writing.signal, onCaptured });
         } catch (thrown) {
-          const error = asSandboxerError(thrown);
+          const error = asSandboxerError(writing.signal.aborted ? writing.signal.reason : thrown);
           if (error.code === "lease_lost") await discardLostSandbox(context, sandbox, error);
           throw error;
         } finally {
           writing.end();
         }
-      }),
-    );
+      });
+    });
   });
 }
 
@@ -86,7 +86,7 @@ async function save(
   sandbox.checkRunning();
   await ownership.publish(sandbox.id, checkpoint);
   sandbox.parentCheckpoint = checkpoint.name;
-  sandbox.unsaved.published(mark);
+  sandbox.unsaved.published(mark, context.nowMs);
   await followHead(context, sandbox.id, checkpoint.name);
   track.lap("publish");
   const { name, size_bytes, parent } = checkpoint;

@@ -1,6 +1,13 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { SerialQueue } from "../../support/serial-queue.ts";
 
+const CALLED_OFF = "called_off";
+
+/** Whether a save has ended because of {@link LiveSaves.callOff}. */
+export function wasCalledOff({ details }: SandboxerError): boolean {
+  return details[CALLED_OFF] === true;
+}
+
 /** What is being written of a captured state. */
 interface Writing {
   readonly controller: AbortController;
@@ -54,6 +61,7 @@ export class LiveSaves {
         "The checkpoint was called off: the sandbox is put down, replaced or ended now.",
         {
           hint: "Look at the sandbox: if it was put down, that has saved it.",
+          details: { [CALLED_OFF]: true },
         },
       ),
     );

@@ -16,6 +16,7 @@ export class UnsavedChanges {
   #turns = 0;
   #savedTurns = 0;
   #sinceMs: number | undefined;
+  #publishedMs = -Infinity;
 
   constructor(nowMs: number) {
     this.#sinceMs = nowMs;
@@ -24,6 +25,11 @@ export class UnsavedChanges {
   /** By the monotonic clock; undefined: nothing can have changed. */
   get sinceMs(): number | undefined {
     return this.#sinceMs;
+  }
+
+  /** When a state was last published, by the monotonic clock. */
+  get publishedMs(): number {
+    return this.#publishedMs;
   }
 
   /** Executions that have ended since. */
@@ -49,7 +55,8 @@ export class UnsavedChanges {
   }
 
   /** The state that was captured after the mark is published. */
-  published({ atMs, activity, turns, quiet }: CaptureMark): void {
+  published({ atMs, activity, turns, quiet }: CaptureMark, nowMs: number): void {
+    this.#publishedMs = nowMs;
     this.#savedTurns = turns;
     this.#sinceMs = quiet && activity === this.#activity ? undefined : atMs;
   }

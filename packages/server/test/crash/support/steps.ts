@@ -22,6 +22,7 @@ const creates = swaps((head) => head.epoch === 1 && head.owner !== null && head.
 const claims = swaps((head) => head.epoch > 1 && head.owner !== null && head.want === null);
 const releases = swaps((head) => head.state === "parked");
 const asks = swaps((head) => head.want !== null && head.want.refused === undefined);
+const publishesAlive = swaps((head) => head.epoch === 1 && head.owner !== null && head.checkpoint !== null);
 const deletes = swaps((head) => head.state === "deleted");
 const isImage = ({ key }: StoreCall): boolean => /\/checkpoint_\d+\.img$/.test(key);
 const writesImage = (call: StoreCall): boolean => call.operation === "write" && isImage(call);
@@ -48,6 +49,8 @@ export const STEPS = {
   "the head is about to be released": { moment: "before", isAt: releases },
   "the head is released": { moment: "after", isAt: releases },
   "latest is written": { moment: "after", isAt: ({ operation }) => operation === "writeText" },
+  "the head is about to name a live checkpoint": { moment: "before", isAt: publishesAlive },
+  "the head names a live checkpoint": { moment: "after", isAt: publishesAlive },
   "the head is claimed": { moment: "after", isAt: claims },
   "the image is read": { moment: "after", isAt: (call) => call.operation === "read" && isImage(call) },
   "the owner is asked": { moment: "after", isAt: asks },

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SandboxerError } from "@sandboxer/protocol";
+import { type MaxLoss, SandboxerError } from "@sandboxer/protocol";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import type { SandboxBackend } from "../../../src/backends/backend.ts";
@@ -50,6 +50,7 @@ export interface TestServerOptions {
   readonly maxSandboxes?: number;
   readonly firstMessageMs?: number;
   readonly keepCheckpoints?: number;
+  readonly defaultMaxLoss?: MaxLoss;
   readonly leaseTtlMs?: number;
   readonly handoffTimeoutMs?: number;
   /** Where others are told to reach it; absent: where it is. */
@@ -137,7 +138,11 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     manager: () => manager,
     log,
   });
-  const metrics: Metrics = new Metrics({ states: () => manager.states(), clients: () => gateway.clients });
+  const metrics: Metrics = new Metrics({
+    states: () => manager.states(),
+    clients: () => gateway.clients,
+    atRisk: () => manager.atRisk,
+  });
   app.server.on("connection", (socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
@@ -187,6 +192,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     workDirectory: folder,
     maxSandboxes: options.maxSandboxes ?? 5000,
     defaultIdleTimeoutMs: 300_000,
+    defaultMaxLoss: options.defaultMaxLoss,
     handoffTimeoutMs: options.handoffTimeoutMs ?? 10_000,
   });
 
