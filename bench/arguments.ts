@@ -1,52 +1,61 @@
 import { parseArgs } from "node:util";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Effort } from "./lab.ts";
 
 export interface BenchArguments {
   readonly runscPath: string | undefined;
-  readonly quick: boolean;
+  readonly effort: Effort;
   readonly outDirectory: string;
   readonly writeDocs: boolean;
-  /** Names of measurements to run; empty: all. */
+  /** Names of groups to measure; empty: all. */
   readonly only: readonly string[];
 }
 
 export const BENCH_DIRECTORY: string = fileURLToPath(new URL(".", import.meta.url));
 export const REPOSITORY: string = fileURLToPath(new URL("..", import.meta.url));
 
-export const USAGE = `npm run bench [-- OPTIONS]
+export function usage(groups: readonly string[]): string {
+  return `npm run bench [-- OPTIONS]
   --runsc PATH   measure this engine (default: the one that the server finds)
-  --quick        fewer rounds and smaller heaps; for a first look, not for the record
-  --only NAMES   comma-separated: create, exec, output, checkpoint, memory, handoff, requests
+  --quick        fewer repeats and shorter curves, some minutes; for a first look, not for the record
+  --smoke        as little as possible of everything: says only whether it works
+  --only NAMES   comma-separated, of: ${groups.join(", ")}
   --out DIR      where results go (default bench/out)
-  --write-docs   also write docs/benchmarks.md and docs/benchmarks.svg; sections that were not measured stay
+  --write-docs   also into docs/benchmarks; groups that were not measured stay there as they are
 `;
+}
 
-export function parseArguments(argv: readonly string[]): BenchArguments {
+/** Throws what to tell the user. */
+export function parseArguments(argv: readonly string[], groups: readonly string[]): BenchArguments {
   const { values } = parseArgs({
     args: [...argv],
     options: {
       runsc: { type: "string" },
       quick: { type: "boolean", default: false },
+      smoke: { type: "boolean", default: false },
       only: { type: "string", default: "" },
       out: { type: "string", default: join(BENCH_DIRECTORY, "out") },
       "write-docs": { type: "boolean", default: false },
     },
   });
+  const only = values.only.split(",").filter((name) => name !== "");
+  const unknown = only.find((name) => !groups.includes(name));
+  if (unknown !== undefined) throw new Error(`There is no group ${unknown}. There are: ${groups.join(", ")}.`);
   return {
     runscPath: values.runsc === undefined ? undefined : resolve(values.runsc),
-    quick: values.quick,
+    effort: values.smoke ? "smoke" : values.quick ? "quick" : "full",
     outDirectory: resolve(values.out),
     writeDocs: values["write-docs"],
-    only: values.only.split(",").filter((name) => name !== ""),
+    only,
   };
 }
 
 /** The command that measures the same; where results go is nobody's business. */
-export function describeArguments({ runscPath, quick, only }: BenchArguments): string {
+export function describeArguments({ runscPath, effort, only }: BenchArguments): string {
   const options = [
     ...(runscPath === undefined ? [] : [`--runsc ${basename(runscPath)}`]),
-    ...(quick ? ["--quick"] : []),
+    ...(effort === "full" ? [] : [`--${effort}`]),
     ...(only.length === 0 ? [] : [`--only ${only.join(",")}`]),
   ];
   return ["npm run bench", ...(options.length === 0 ? [] : ["--", ...options])].join(" ");

@@ -2,14 +2,25 @@ import type { CleanUp } from "./clean-up.ts";
 import type { RawEngine } from "./raw/raw-engine.ts";
 import type { EngineFacts, ServerProcess } from "./server/server-process.ts";
 
+/** How much is done: for the record, for a first look in some minutes, or only to see that it works. */
+export type Effort = "full" | "quick" | "smoke";
+
 /** What a measurement works with. */
 export interface Lab {
   readonly server: ServerProcess;
   readonly engine: EngineFacts;
   readonly raw: RawEngine;
+  /** Fewer repeats and smaller sizes; see {@link Lab.effort}. */
   readonly quick: boolean;
+  readonly effort: Effort;
   /** A folder on the disk that the store is on. */
   readonly scratch: string;
   readonly cleanUp: CleanUp;
-  progress(line: string): void;
+  /** Of the others that take part; whoever starts one notes it. */
+  readonly versions: Record<string, string>;
+  readonly progress: (line: string) => void;
+}
+
+export function byEffort<T>({ effort }: Lab, choices: Readonly<Record<Effort, T>>): T {
+  return choices[effort];
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { cpus, loadavg, release, totalmem } from "node:os";
+import { cpus, loadavg, release, tmpdir, totalmem } from "node:os";
 import { REPOSITORY } from "./arguments.ts";
 
 export interface Machine {
@@ -7,6 +7,8 @@ export interface Machine {
   readonly cores: number;
   readonly memoryGiB: number;
   readonly kernel: string;
+  /** Of the folder that stores and images are in. */
+  readonly fileSystem: string;
   readonly node: string;
   readonly commit: string;
   /** Over one minute, at the start and at the end: work of others makes both sides slower, not equally. */
@@ -23,15 +25,16 @@ export function describeMachine(loadAtStart: number): Machine {
     cores: cpus().length,
     memoryGiB: Math.round(totalmem() / 1024 ** 3),
     kernel: release(),
+    fileSystem: said("stat", "-f", "-c", "%T", tmpdir()),
     node: process.version,
-    commit: commit(),
+    commit: said("git", "-C", REPOSITORY, "rev-parse", "--short", "HEAD"),
     loadAverage: [loadAtStart, loadNow()],
   };
 }
 
-function commit(): string {
+function said(program: string, ...args: readonly string[]): string {
   try {
-    return execFileSync("git", ["-C", REPOSITORY, "rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim();
+    return execFileSync(program, args, { encoding: "utf8" }).trim();
   } catch {
     return "unknown";
   }

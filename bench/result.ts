@@ -1,11 +1,20 @@
-import type { Summary } from "./statistics.ts";
+import { ratiosOf, type Summary } from "./statistics.ts";
 
-export type Unit = "ms" | "MB/s" | "MiB";
+export type Unit = "ms" | "MB/s" | "MiB" | "MB" | "%" | "/s";
 
-/** What the issue asks for, as a bound on `ours / raw`. */
+/** Of these, more is better. */
+const MORE_IS_BETTER: ReadonlySet<Unit> = new Set<Unit>(["MB/s", "/s"]);
+
+/** What the issue asks for, as a bound on a ratio. */
 export interface Aim {
   readonly bound: "at most" | "at least";
   readonly ratio: number;
+}
+
+interface Measured {
+  /** How it was measured, in a few words. */
+  readonly what: string;
+  readonly summary: Summary;
 }
 
 /** The same work done by the server and by raw runsc, in the same rounds. */
@@ -13,23 +22,46 @@ export interface Comparison {
   readonly id: string;
   readonly title: string;
   readonly unit: Unit;
-  /** How each side was measured, in a few words. */
-  readonly ours: { readonly what: string; readonly summary: Summary };
-  readonly raw: { readonly what: string; readonly summary: Summary };
+  readonly ours: Measured;
+  readonly raw: Measured;
   readonly aim?: Aim;
   /** Medians in ms. */
   readonly phases?: { readonly ours: Record<string, number>; readonly raw: Record<string, number> };
 }
 
-export function ratioOf({ ours, raw }: Comparison): number {
-  return ours.summary.median / raw.summary.median;
+/** The same work done by several, in the same rounds. The first side is the one that is judged. */
+export interface Contest {
+  readonly id: string;
+  readonly title: string;
+  readonly unit: Unit;
+  readonly sides: readonly Side[];
+  /** Of the first side to the second. */
+  readonly aim?: Aim;
 }
 
-export function meetsAim(comparison: Comparison): boolean | undefined {
-  const { aim } = comparison;
-  if (aim === undefined) return undefined;
-  const ratio = ratioOf(comparison);
-  return aim.bound === "at most" ? ratio <= aim.ratio : ratio >= aim.ratio;
+export interface Side extends Measured {
+  readonly name: string;
+}
+
+/** How something grows; both axes are logarithmic. */
+export interface Curve {
+  readonly id: string;
+  readonly title: string;
+  readonly x: string;
+  readonly y: Unit;
+  readonly series: readonly Series[];
+  /** What the reader has to know: how it was measured, where it was stopped and why. */
+  readonly notes: readonly string[];
+}
+
+export interface Series {
+  readonly name: string;
+  readonly points: readonly Point[];
+}
+
+export interface Point {
+  readonly x: number;
+  readonly summary: Summary;
 }
 
 /** How many requests of each kind an operation makes to a store. */
@@ -39,19 +71,71 @@ export interface RequestCount {
   readonly byKind: Readonly<Record<string, number>>;
 }
 
-/** What a run has found out, by the section of the page that it goes to. */
+/** What could not be measured, and why. */
+export interface Skipped {
+  readonly what: string;
+  readonly why: string;
+}
+
+/** What a group of measurements has found out. */
 export interface Findings {
   readonly comparisons: readonly Comparison[];
-  readonly handoffs: readonly Comparison[];
+  readonly contests: readonly Contest[];
+  readonly curves: readonly Curve[];
   readonly requests: readonly RequestCount[];
+  readonly skipped: readonly Skipped[];
+  readonly notes: readonly string[];
 }
 
-export const NO_FINDINGS: Findings = { comparisons: [], handoffs: [], requests: [] };
+const NO_FINDINGS: Findings = { comparisons: [], contests: [], curves: [], requests: [], skipped: [], notes: [] };
 
-export function mergeFindings(before: Findings, more: Partial<Findings>): Findings {
+export function findingsOf(some: Partial<Findings>): Findings {
+  return { ...NO_FINDINGS, ...some };
+}
+
+export function joinFindings(all: readonly Partial<Findings>[]): Findings {
   return {
-    comparisons: [...before.comparisons, ...(more.comparisons ?? [])],
-    handoffs: [...before.handoffs, ...(more.handoffs ?? [])],
-    requests: [...before.requests, ...(more.requests ?? [])],
+    comparisons: all.flatMap(({ comparisons }) => comparisons ?? []),
+    contests: all.flatMap(({ contests }) => contests ?? []),
+    curves: all.flatMap(({ curves }) => curves ?? []),
+    requests: all.flatMap(({ requests }) => requests ?? []),
+    skipped: all.flatMap(({ skipped }) => skipped ?? []),
+    notes: all.flatMap(({ notes }) => notes ?? []),
   };
 }
+
+/** Comparisons are contests of two. */
+export function allContests({ comparisons, contests }: Findings): Contest[] {
+  return [...comparisons.map(contestOf), ...contests];
+}
+
+function contestOf({ id, title, unit, ours, raw, aim }: Comparison): Contest {
+  const sides = [
+    { name: "sandboxer", ...ours },
+    { name: "raw runsc", ...raw },
+  ];
+  return { id, title, unit, sides, ...(aim === undefined ? {} : { aim }) };
+}
+
+/** Of the first side to another one. */
+export function ratioTo({ sides }: Contest, other: Side): Summary | undefined {
+  const [first] = sides;
+  return first === undefined || first === other ? undefined : ratiosOf(first.summary, other.summary);
+}
+
+export function meetsAim(contest: Contest): boolean | undefined {
+  const [, second] = contest.sides;
+  const ratio = second === undefined ? undefined : ratioTo(contest, second)?.median;
+  const { aim } = contest;
+  if (aim === undefined || ratio === undefined) return undefined;
+  return aim.bound === "at most" ? ratio <= aim.ratio : ratio >= aim.ratio;
+}
+
+/** Whether the first side is worse than another one by more than what a measurement on a shared machine can tell. */
+export function losesTo(contest: Contest, other: Side): boolean {
+  const ratio = ratioTo(contest, other)?.median;
+  if (ratio === undefined) return false;
+  return MORE_IS_BETTER.has(contest.unit) ? ratio < 1 / NOTICEABLE : ratio > NOTICEABLE;
+}
+
+const NOTICEABLE = 1.05;

@@ -1,66 +1,60 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { describeArguments, parseArguments, USAGE, type BenchArguments } from "./arguments.ts";
+import { describeArguments, parseArguments, usage, type BenchArguments } from "./arguments.ts";
 import { CleanUp } from "./clean-up.ts";
-import type { Lab } from "./lab.ts";
+import { openLab } from "./open-lab.ts";
 import { describeMachine, loadNow } from "./machine.ts";
-import { MEASUREMENTS } from "./measurements/index.ts";
-import { readServerSpec } from "./raw/bundle.ts";
-import { RawEngine } from "./raw/raw-engine.ts";
-import type { Results } from "./report/results.ts";
-import { renderTable } from "./report/table.ts";
+import { GROUPS } from "./measurements/index.ts";
+import type { GroupResult } from "./report/results.ts";
+import { renderForTerminal } from "./report/terminal.ts";
 import { writeReports } from "./report/write-reports.ts";
-import { mergeFindings, NO_FINDINGS } from "./result.ts";
-import { ClientSession } from "./server/client-session.ts";
-import { engineOf, startServer } from "./server/server-process.ts";
+import { findingsOf, type Findings } from "./result.ts";
 
 const argv = process.argv.slice(2);
+const names = Object.keys(GROUPS);
 if (argv.includes("--help")) {
-  process.stdout.write(USAGE);
+  process.stdout.write(usage(names));
 } else {
   const cleanUp = new CleanUp();
   cleanUp.onSignals();
   try {
-    await bench(parseArguments(argv), cleanUp);
+    await bench(parseArguments(argv, names), cleanUp);
   } finally {
     await cleanUp.run();
   }
 }
 
+/** Reports are written after each group, so that what was measured stays when a later one is stopped. */
 async function bench(options: BenchArguments, cleanUp: CleanUp): Promise<void> {
   const loadAtStart = loadNow();
+  const date = new Date().toISOString();
   const lab = await openLab(options, cleanUp);
-  let findings = NO_FINDINGS;
-  for (const [name, measure] of Object.entries(MEASUREMENTS)) {
+  const measured: Record<string, GroupResult> = {};
+  for (const [name, measure] of Object.entries(GROUPS)) {
     if (options.only.length > 0 && !options.only.includes(name)) continue;
-    findings = mergeFindings(findings, await measure(lab));
+    lab.progress(`\n== ${name}`);
+    const startMs = performance.now();
+    const findings = await measure(lab).catch((error: unknown) => failed(name, error));
+    const { path: _, ...engine } = lab.engine;
+    const run = {
+      date,
+      command: describeArguments(options),
+      quick: options.effort !== "full",
+      machine: describeMachine(loadAtStart),
+      engine,
+      versions: { ...lab.versions },
+    };
+    const seconds = Math.round((performance.now() - startMs) / 1000);
+    for (const each of Object.keys(measured)) measured[each] = { ...(measured[each] as GroupResult), run };
+    measured[name] = { ...findingsOf(findings), run, seconds };
+    await writeReports(measured, options);
+    process.stdout.write(renderForTerminal(findingsOf(findings)));
+    lab.progress(`== ${name}: ${seconds} s`);
   }
-  const results: Results = {
-    date: new Date().toISOString(),
-    command: describeArguments(options),
-    quick: options.quick,
-    machine: describeMachine(loadAtStart),
-    engine: lab.engine,
-    ...findings,
-    serverResidentMiB: await lab.server.residentMiB(),
-  };
-  await writeReports(results, options);
-  process.stdout.write(renderTable(results));
 }
 
-async function openLab(options: BenchArguments, cleanUp: CleanUp): Promise<Lab> {
-  const scratch = await mkdtemp(join(tmpdir(), "sandboxer-bench-"));
-  cleanUp.add(() => rm(scratch, { recursive: true, force: true }));
-  const progress = (line: string): void => void process.stderr.write(`${line}\n`);
-  progress("Starting the server");
-  const flags = options.runscPath === undefined ? [] : [`--runsc=${options.runscPath}`];
-  const places = { store: join(scratch, "store"), dataHome: join(scratch, "data") };
-  const server = await startServer({ ...places, flags }, cleanUp);
-  const engine = await engineOf(server);
-  const sample = await ClientSession.create(server.url);
-  const raw = new RawEngine(engine, await readServerSpec(server.runDirectory), join(scratch, "raw"), cleanUp);
-  await raw.open();
-  await sample.destroy();
-  return { server, engine, raw, quick: options.quick, scratch, cleanUp, progress };
+/** One group that cannot be measured does not take the others along. */
+function failed(name: string, error: unknown): Partial<Findings> {
+  process.exitCode = 1;
+  const why = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`${name} failed: ${error instanceof Error ? (error.stack ?? why) : why}\n`);
+  return { skipped: [{ what: `The whole group \`${name}\``, why: `failed: ${why}` }] };
 }

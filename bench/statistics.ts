@@ -3,15 +3,34 @@ export interface Summary {
   readonly minimum: number;
   readonly maximum: number;
   readonly count: number;
+  /** In the order of the rounds. */
+  readonly values: readonly number[];
 }
 
 export function summarize(values: readonly number[]): Summary {
   const sorted = values.toSorted((left, right) => left - right);
   return {
-    median: median(sorted),
+    median: quantile(sorted, 0.5),
     minimum: sorted[0] ?? Number.NaN,
     maximum: sorted.at(-1) ?? Number.NaN,
     count: sorted.length,
+    values,
+  };
+}
+
+/**
+ * How many times the other one, with its spread. Both sides do their work in the same rounds, so the ratio of each round
+ * counts; where the rounds do not match, the medians do, and the spread is what the extremes allow.
+ */
+export function ratiosOf(one: Summary, other: Summary): Summary {
+  if (one.count === other.count) return summarize(one.values.map((value, at) => value / (other.values[at] ?? NaN)));
+  const median = one.median / other.median;
+  return {
+    median,
+    minimum: one.minimum / other.maximum,
+    maximum: one.maximum / other.minimum,
+    count: Math.min(one.count, other.count),
+    values: [median],
   };
 }
 
@@ -26,8 +45,10 @@ export function summarizePhases(records: readonly Readonly<Record<string, number
   );
 }
 
-function median(sorted: readonly number[]): number {
-  const middle = Math.floor(sorted.length / 2);
-  const upper = sorted[middle] ?? Number.NaN;
-  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2;
+/** Of values in order; between two of them, as far as the share says. */
+export function quantile(sorted: readonly number[], share: number): number {
+  const at = share * (sorted.length - 1);
+  const lower = sorted[Math.floor(at)] ?? Number.NaN;
+  const upper = sorted[Math.ceil(at)] ?? Number.NaN;
+  return lower + (upper - lower) * (at - Math.floor(at));
 }

@@ -6,20 +6,23 @@ import { measureExec } from "./exec.ts";
 import { measureHandoff } from "./handoff.ts";
 import { measureMemory } from "./memory.ts";
 import { measureOutput } from "./output.ts";
+import { measurePeers } from "./peers.ts";
 import { countRequests } from "./requests.ts";
 
-type Measurement = (lab: Lab) => Promise<Partial<Findings>>;
+type Group = (lab: Lab) => Promise<Partial<Findings>>;
 
 const besideRaw =
-  (measure: (lab: Lab) => Promise<Comparison[]>): Measurement =>
+  (measure: (lab: Lab) => Promise<Comparison[]>): Group =>
   async (lab) => ({ comparisons: await measure(lab) });
 
-export const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
+/** In the order in which they are measured; the page shows them in that of `report/sections.ts`. */
+export const GROUPS: Readonly<Record<string, Group>> = {
   create: besideRaw(measureCreate),
   exec: besideRaw(measureExec),
   output: besideRaw(measureOutput),
   checkpoint: besideRaw(measureCheckpoint),
   memory: besideRaw(measureMemory),
-  handoff: async (lab) => ({ handoffs: await measureHandoff(lab) }),
+  peers: measurePeers,
+  handoff: besideRaw(measureHandoff),
   requests: async (lab) => ({ requests: await countRequests(lab) }),
 };

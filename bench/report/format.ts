@@ -1,31 +1,31 @@
-import { meetsAim, ratioOf, type Comparison, type Unit } from "../result.ts";
+import { meetsAim, type Aim, type Contest, type Unit } from "../result.ts";
 import type { Summary } from "../statistics.ts";
 
-export function formatSummary(summary: Summary, unit: Unit): string {
-  const { median, minimum, maximum, count } = summary;
-  return `${number(median)} ${unit} (${number(minimum)}–${number(maximum)}, n=${count})`;
+/** `34.0 ms (21.6–57.2)`. */
+export function formatSummary({ median, minimum, maximum, count }: Summary, unit: Unit): string {
+  const spread = count > 1 ? ` (${formatNumber(minimum)}–${formatNumber(maximum)})` : "";
+  return `${formatNumber(median)} ${unit}${spread}`;
 }
 
-/** `1.08×`, or `44× faster` where a plain ratio would be hard to read. */
-export function formatRatio(comparison: Comparison): string {
-  const ratio = ratioOf(comparison);
-  return comparison.unit === "ms" && ratio < 0.2 ? `${number(1 / ratio)}× faster` : `${ratio.toFixed(2)}×`;
+/** `1.08× (0.97–1.21)`. */
+export function formatRatio({ median, minimum, maximum, count }: Summary): string {
+  const spread = count > 1 ? ` (${formatNumber(minimum)}–${formatNumber(maximum)})` : "";
+  return `${formatNumber(median)}×${spread}`;
 }
 
-export function formatAim({ aim }: Comparison): string {
+export function formatAim(aim: Aim | undefined): string {
   if (aim === undefined) return "–";
-  if (aim.ratio < 0.2) return `${Math.round(1 / aim.ratio)}× faster`;
-  return `${aim.bound === "at most" ? "≤" : "≥"} ${aim.ratio}×`;
+  return `${aim.bound === "at most" ? "≤" : "≥"} ${formatNumber(aim.ratio)}×`;
 }
 
-export function formatVerdict(comparison: Comparison): string {
-  const met = meetsAim(comparison);
-  return met === undefined ? "–" : met ? "met" : "not met";
+export function formatVerdict(contest: Contest): string {
+  const met = meetsAim(contest);
+  return met === undefined ? "–" : met ? "met" : "**not met**";
 }
 
 export function formatPhases(phases: Readonly<Record<string, number>>): string {
   return Object.entries(phases)
-    .map(([name, ms]) => `${name} ${number(ms)}`)
+    .map(([name, ms]) => `${name} ${formatNumber(ms)}`)
     .join(", ");
 }
 
@@ -36,7 +36,11 @@ export function formatKinds(byKind: Readonly<Record<string, number>>): string {
   return `${total}: ${sorted.map(([kind, count]) => `${count} ${kind}`).join(", ")}`;
 }
 
-function number(value: number): string {
-  if (value >= 100) return value.toFixed(0);
-  return value >= 10 ? value.toFixed(1) : value.toFixed(2);
+/** Three digits that count. */
+export function formatNumber(value: number): string {
+  const size = Math.abs(value);
+  if (!Number.isFinite(value) || size === 0) return String(value);
+  if (size >= 100) return Math.round(value).toLocaleString("en-US");
+  if (size >= 10) return value.toFixed(1);
+  return size >= 0.1 ? value.toFixed(2) : value.toPrecision(2);
 }

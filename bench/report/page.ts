@@ -1,23 +1,95 @@
-const TITLE = "# Benchmarks";
-const MARK = /^<!-- measured: (\w+) -->$/m;
+import { allContests, joinFindings, type Comparison, type Contest, type Curve, type Findings } from "../result.ts";
+import { formatPhases } from "./format.ts";
+import type { Results } from "./results.ts";
+import { runsSection } from "./runs-section.ts";
+import { SECTIONS, type Section } from "./sections.ts";
+import { summarySection } from "./summary-section.ts";
+import { contestTable, curveTable, requestTable, table } from "./tables.ts";
 
-export const SECTIONS = ["engine", "handoff", "requests"] as const;
-export type SectionName = (typeof SECTIONS)[number];
-
-/** The page with the sections that were measured now; of the others what the page had. */
-export function mergePage(present: string, measured: Readonly<Partial<Record<SectionName, string>>>): string {
-  const sections = { ...sectionsOf(present), ...measured };
-  const parts = SECTIONS.flatMap((name) => {
-    const text = sections[name]?.trim();
-    return text === undefined || text === "" ? [] : [`<!-- measured: ${name} -->\n${text}\n`];
-  });
-  return [`${TITLE}\n`, ...parts].join("\n");
+/** The whole page, of everything that was measured. */
+export function renderPage(results: Results): string {
+  const findings = joinFindings(Object.values(results.groups));
+  const lines = [
+    "# Benchmarks",
+    "",
+    "Written by `npm run bench -- --write-docs`; [results.json](results.json) has every single value. Times and sizes are medians with",
+    "the range over the repeats, `n` is their number. A ratio (×) is the first column divided by the one that it stands in, of each",
+    "round, again with its range: below 1× the first column needs less.",
+    "",
+    ...runsSection(results),
+    ...summarySection(findings),
+    ...SECTIONS.flatMap((section) => renderSection(section, results)),
+    ...skippedSection(findings),
+    ...whatWasDone(allContests(findings)),
+  ];
+  return `${lines.join("\n").trimEnd()}\n`;
 }
 
-/** What stands before the first mark belongs to the first section. */
-function sectionsOf(page: string): Partial<Record<SectionName, string>> {
-  const [before = "", ...marked] = page.split(MARK);
-  const sections: Record<string, string> = { engine: before.replace(TITLE, "") };
-  for (let index = 0; index + 1 < marked.length; index += 2) sections[marked[index] ?? ""] = marked[index + 1] ?? "";
-  return sections;
+/** The file of a curve's plot. */
+export function plotName({ id }: Curve): string {
+  return `curve-${id}.svg`;
+}
+
+/** The file of a section's plot of ratios. */
+export function ratiosName({ title }: Section): string {
+  return `ratios-${title.toLowerCase().replaceAll(/\W+/g, "-")}.svg`;
+}
+
+export function findingsOfSection({ groups }: Section, results: Results): Findings {
+  return joinFindings(groups.map((name) => results.groups[name] ?? {}));
+}
+
+function renderSection(section: Section, results: Results): string[] {
+  const findings = findingsOfSection(section, results);
+  const { curves, requests, notes, comparisons } = findings;
+  const contests = allContests(findings);
+  if (contests.length + curves.length + requests.length === 0) return [];
+  return [
+    `## ${section.title}`,
+    "",
+    ...section.about,
+    "",
+    ...notes.flatMap((note) => [note, ""]),
+    ...(contests.length === 0
+      ? []
+      : [`![Ratios: ${section.title}](${ratiosName(section)})`, "", ...contestTable(contests)]),
+    ...phasesTable(comparisons),
+    ...curves.flatMap((curve) => [
+      `### ${curve.title}`,
+      "",
+      `![${curve.title}](${plotName(curve)})`,
+      "",
+      ...curveTable(curve),
+      ...curve.notes.flatMap((note) => [note, ""]),
+    ]),
+    ...(requests.length === 0 ? [] : requestTable(requests)),
+  ];
+}
+
+function phasesTable(comparisons: readonly Comparison[]): string[] {
+  const rows = comparisons.flatMap(({ title, phases }) =>
+    phases === undefined ? [] : [[title, formatPhases(phases.ours), formatPhases(phases.raw)]],
+  );
+  return rows.length === 0 ? [] : ["Where the time goes, in ms:", "", ...table(["", "sandboxer", "raw runsc"], rows)];
+}
+
+function skippedSection({ skipped }: Findings): string[] {
+  if (skipped.length === 0) return [];
+  return [
+    "## Not measured",
+    "",
+    ...table(
+      ["what", "why"],
+      skipped.map(({ what, why }) => [what, oneLine(why)]),
+    ),
+  ];
+}
+
+function whatWasDone(contests: readonly Contest[]): string[] {
+  const rows = contests.flatMap(({ title, sides }) => sides.map(({ name, what }) => [title, name, oneLine(what)]));
+  return ["## What was done", "", ...table(["", "by", "what"], rows)];
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ").replaceAll("|", "\\|");
 }

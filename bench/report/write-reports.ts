@@ -1,25 +1,50 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { REPOSITORY, type BenchArguments } from "../arguments.ts";
-import { renderHandoffs } from "./handoff-section.ts";
-import { renderComparisons } from "./markdown.ts";
-import { mergePage, type SectionName } from "./page.ts";
-import { renderPlot } from "./plot.ts";
-import { renderRequests } from "./requests-section.ts";
-import type { Results } from "./results.ts";
+import { allContests } from "../result.ts";
+import { renderCurvePlot } from "./curve-plot.ts";
+import { findingsOfSection, plotName, ratiosName, renderPage } from "./page.ts";
+import { renderRatioPlot } from "./ratio-plot.ts";
+import type { GroupResult, Results } from "./results.ts";
+import { SECTIONS } from "./sections.ts";
 
-export async function writeReports(results: Results, options: BenchArguments): Promise<void> {
-  const measured: Partial<Record<SectionName, string>> = {
-    ...(results.comparisons.length === 0 ? {} : { engine: renderComparisons(results) }),
-    ...(results.handoffs.length === 0 ? {} : { handoff: renderHandoffs(results) }),
-    ...(results.requests.length === 0 ? {} : { requests: renderRequests(results) }),
-  };
-  const folders = [options.outDirectory, ...(options.writeDocs ? [join(REPOSITORY, "docs")] : [])];
+/** Into the folder for results and, if asked for, into the documentation: groups that were not measured now stay. */
+export async function writeReports(
+  measured: Readonly<Record<string, GroupResult>>,
+  { outDirectory, writeDocs }: BenchArguments,
+): Promise<void> {
+  const folders = [outDirectory, ...(writeDocs ? [join(REPOSITORY, "docs/benchmarks")] : [])];
   for (const folder of folders) {
     await mkdir(folder, { recursive: true });
-    const page = join(folder, "benchmarks.md");
-    await writeFile(page, mergePage(await readFile(page, "utf8").catch(() => ""), measured));
-    if (results.comparisons.length > 0) await writeFile(join(folder, "benchmarks.svg"), renderPlot(results));
+    const before = await readResults(join(folder, "results.json"));
+    await writeFolder(folder, { format: 1, groups: { ...before.groups, ...measured } });
   }
-  await writeFile(join(options.outDirectory, "results.json"), `${JSON.stringify(results, undefined, 2)}\n`);
+}
+
+async function writeFolder(folder: string, results: Results): Promise<void> {
+  await writeFile(join(folder, "results.json"), `${JSON.stringify(results, undefined, 1)}\n`);
+  await writeFile(join(folder, "README.md"), renderPage(results));
+  const plots = renderPlots(results);
+  for (const [name, plot] of plots) await writeFile(join(folder, name), plot);
+  const old = (await readdir(folder)).filter((name) => name.endsWith(".svg") && !plots.has(name));
+  for (const name of old) await rm(join(folder, name));
+}
+
+/** By the names of their files. */
+function renderPlots(results: Results): Map<string, string> {
+  const plots = new Map<string, string>();
+  for (const section of SECTIONS) {
+    const findings = findingsOfSection(section, results);
+    const contests = allContests(findings);
+    if (contests.length > 0) plots.set(ratiosName(section), renderRatioPlot(section.title, contests));
+    for (const curve of findings.curves) plots.set(plotName(curve), renderCurvePlot(curve));
+  }
+  return plots;
+}
+
+/** What an earlier run has left; nothing of what another release has written. */
+async function readResults(path: string): Promise<Results> {
+  const text = await readFile(path, "utf8").catch(() => "{}");
+  const value = JSON.parse(text) as Partial<Results>;
+  return value.format === 1 ? (value as Results) : { format: 1, groups: {} };
 }

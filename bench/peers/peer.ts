@@ -1,0 +1,61 @@
+/** What each peer is asked to do, and the rows of the report that a task gives. */
+export const TASKS = {
+  run: ["run"],
+  exec: ["exec"],
+  files: ["commit", "from-commit"],
+  memory: ["save", "restore"],
+} as const;
+
+export type TaskName = keyof typeof TASKS;
+export type RowName = (typeof TASKS)[TaskName][number];
+
+export const ROW_TITLES: Readonly<Record<RowName, string>> = {
+  run: "From nothing to the first output of `echo hello`",
+  exec: "`/bin/true` in one that runs",
+  commit: "Save its files (100 MB are new)",
+  "from-commit": "A new one from those files, to its first output",
+  save: "Save it with its memory (100 MB)",
+  restore: "Go on from that, to the first sign of life",
+};
+
+/** How a peer does a task: each row's work in words, and doing it once, in milliseconds by row. */
+export interface Work {
+  readonly what: Readonly<Partial<Record<RowName, string>>>;
+  once(): Promise<Partial<Record<RowName, number>>>;
+}
+
+/** One that does the same work as sandboxer. */
+export interface Peer {
+  readonly name: string;
+  /** A text says why it cannot. */
+  readonly work: Readonly<Record<TaskName, Work | string>>;
+}
+
+export const SAY_HELLO: readonly string[] = ["bash", "-c", "echo hello"];
+
+/** How much is written and held. */
+export const FILE_MEGABYTES = 100;
+export const HEAP_MEGABYTES = 100;
+
+/** Leaves so many new bytes in a file that commits keep. */
+export const WRITE_FILE: readonly string[] = [
+  "sh",
+  "-c",
+  `head -c ${FILE_MEGABYTES}000000 /dev/urandom > /workspace/data && sync /workspace/data 2> /dev/null; true`,
+];
+
+/** Says how large that file is. */
+export const SAY_FILE: readonly string[] = ["stat", "-c", "%s", "/workspace/data"];
+export const FILE_SAID = `${FILE_MEGABYTES}000000`;
+
+/** Holds the memory, and says a line every 5 ms from then on. */
+export const HOLD_AND_TICK: readonly string[] = [
+  "python3",
+  "-u",
+  "-c",
+  `import os, time
+heap = [os.urandom(1000000) for _ in range(${HEAP_MEGABYTES})]
+while True:
+  print("tick")
+  time.sleep(0.005)`,
+];

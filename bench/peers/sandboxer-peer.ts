@@ -1,0 +1,79 @@
+import type { Lab } from "../lab.ts";
+import { leaveHeap } from "../measurements/heap.ts";
+import { timed } from "../rounds.ts";
+import { ClientSession } from "../server/client-session.ts";
+import { callServer, createSandbox, destroySandbox, execIn } from "../server/http-call.ts";
+import { FILE_SAID, HEAP_MEGABYTES, SAY_FILE, WRITE_FILE, type Peer } from "./peer.ts";
+
+export async function openSandboxer(lab: Lab): Promise<Peer> {
+  const { server } = lab;
+  const box = await createSandbox(server);
+  return {
+    name: "sandboxer",
+    work: {
+      run: {
+        what: { run: "WebSocket connect, create, `echo hello` in bash, first stdout event" },
+        once: async () => ({ run: await run(lab) }),
+      },
+      exec: {
+        what: { exec: "POST …/exec to its answer, which has the output and the exit code" },
+        once: async () => ({ exec: await timed(() => execIn(server, box, ["/bin/true"])) }),
+      },
+      files: {
+        what: {
+          commit: "POST …/snapshot with mode filesystem: durable in the store, the sandbox goes on",
+          "from-commit": "POST …/restore of the snapshot, then exec of `stat`",
+        },
+        once: () => files(lab),
+      },
+      memory: {
+        what: {
+          save: "checkpoint action to CHECKPOINTED: durable in the store, files too, the sandbox is gone here",
+          restore: "attach to RUNNING",
+        },
+        once: () => memory(lab),
+      },
+    },
+  };
+}
+
+async function run({ server }: Lab): Promise<number> {
+  const startMs = performance.now();
+  const session = await ClientSession.create(server.url);
+  session.start("bash", "echo hello");
+  await session.firstOutput;
+  const elapsedMs = performance.now() - startMs;
+  await session.status("EXECUTION_DONE");
+  await session.destroy();
+  return elapsedMs;
+}
+
+async function files({ server }: Lab): Promise<{ commit: number; "from-commit": number }> {
+  const box = await createSandbox(server);
+  await execIn(server, box, WRITE_FILE);
+  let snapshot = "";
+  const commit = await timed(async () => {
+    const record = await callServer(server, "POST", `/v1/sandboxes/${box}/snapshot`, { mode: "filesystem" });
+    snapshot = String(record["id"]);
+  });
+  let copy = "";
+  const fromCommit = await timed(async () => {
+    copy = String((await callServer(server, "POST", `/v1/snapshots/${snapshot}/restore`, {}))["id"]);
+    const said = await execIn(server, copy, SAY_FILE);
+    if (said.trim() !== FILE_SAID) throw new Error(`The file of the copy has ${said.trim()} bytes.`);
+  });
+  for (const each of [box, copy]) await destroySandbox(server, each);
+  await callServer(server, "DELETE", `/v1/snapshots/${snapshot}`);
+  return { commit, "from-commit": fromCommit };
+}
+
+async function memory({ server }: Lab): Promise<{ save: number; restore: number }> {
+  const session = await ClientSession.create(server.url, { enable_checkpoint: true });
+  await session.execute("python", leaveHeap(HEAP_MEGABYTES));
+  const save = await timed(() => session.checkpoint());
+  const startMs = performance.now();
+  const attached = await ClientSession.attach(server.url, session.sandboxId);
+  const restore = performance.now() - startMs;
+  await attached.destroy();
+  return { save, restore };
+}

@@ -1,0 +1,39 @@
+import type { ServerProcess } from "./server-process.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** A call of the HTTP interface; throws what the server says is wrong. */
+export async function callServer(
+  { url }: Pick<ServerProcess, "url">,
+  method: "GET" | "POST" | "DELETE",
+  path: string,
+  body?: Json,
+): Promise<Json> {
+  const answer = await fetch(`${url.replace(/^ws/, "http")}${path}`, {
+    method,
+    ...(body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text.slice(0, 500)}`);
+  return text === "" ? {} : (JSON.parse(text) as Json);
+}
+
+/** Runs a program in a sandbox to its end; throws when it fails. */
+export async function execIn(
+  server: Pick<ServerProcess, "url">,
+  sandboxId: string,
+  command: readonly string[],
+): Promise<string> {
+  const result = await callServer(server, "POST", `/v1/sandboxes/${sandboxId}/exec`, { command });
+  if (result["exit_code"] !== 0) throw new Error(`${command.join(" ")} failed: ${String(result["stderr"])}`);
+  return String(result["stdout"]);
+}
+
+/** Makes a sandbox that can be saved, and gives its id. */
+export async function createSandbox(server: Pick<ServerProcess, "url">, body: Json = {}): Promise<string> {
+  return String((await callServer(server, "POST", "/v1/sandboxes", body))["id"]);
+}
+
+export async function destroySandbox(server: Pick<ServerProcess, "url">, sandboxId: string): Promise<void> {
+  await callServer(server, "DELETE", `/v1/sandboxes/${sandboxId}`);
+}
