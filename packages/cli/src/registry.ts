@@ -37,7 +37,7 @@ const SANDBOXES: readonly Row[] = [
   },
   {
     name: "update",
-    summary: "Change the name, the labels or the idle timeout of a sandbox.",
+    summary: "Change the name, the labels, the idle timeout or the promise of a sandbox.",
     load: async () => (await import("./commands/update.ts")).updateCommand,
   },
   {
@@ -139,7 +139,7 @@ const SAVED: readonly Row[] = [
   },
   {
     name: "checkpoint",
-    summary: "Save a sandbox and stop it; any server of the store can wake it.",
+    summary: "Save a sandbox and stop it, or let it go on; any server of the store can wake it.",
     load: async () => (await import("./commands/checkpoint.ts")).checkpointCommand,
   },
   {

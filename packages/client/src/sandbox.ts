@@ -213,9 +213,16 @@ export class Sandbox {
     return this.#note(fromWire(await this.#calls.call("rewindSandbox", input, longCall(options).call)));
   }
 
-  /** Saves everything and stops it. It can be taken up anywhere; using this handle wakes it again. */
-  async checkpoint(options: LongCallOptions = {}): Promise<SandboxRecord> {
+  /**
+   * Saves everything and stops it. It can be taken up anywhere; using this handle wakes it again. With `leaveRunning` it
+   * goes on where it is, and begins with this state if its server dies.
+   */
+  async checkpoint(options: LongCallOptions & { readonly leaveRunning?: boolean } = {}): Promise<SandboxRecord> {
     const { call } = longCall(options);
+    if (options.leaveRunning === true) {
+      const input = { ...this.#target, body: { leave_running: true } };
+      return this.#note(fromWire(await this.#calls.call("checkpointSandbox", input, call)));
+    }
     return this.#calls.puttingDown(async () => {
       try {
         return this.#note(fromWire(await this.#calls.call("checkpointSandbox", this.#target, call)));
@@ -249,7 +256,7 @@ export class Sandbox {
     return this.#note(fromWire(await this.#calls.call("recreateSandbox", this.#target, call)));
   }
 
-  /** Changes name, labels or idle timeout. */
+  /** Changes name, labels, idle timeout or what may be lost of it. */
   async update(change: SandboxChange, options: CallOptions = {}): Promise<SandboxRecord> {
     const input = { ...this.#target, body: toWire(change) };
     return this.#note(fromWire(await this.#calls.call("updateSandbox", input, options)));

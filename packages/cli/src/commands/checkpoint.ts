@@ -9,15 +9,21 @@ export const checkpointCommand = defineCommand({
   examples: [
     "sandboxer checkpoint web",
     "sandboxer checkpoint web && sandboxer attach web --url http://10.0.0.2:8080",
+    "sandboxer checkpoint web --leave-running",
     "sandboxer checkpoint web --json | jq .checkpoint.size_bytes",
   ],
-  details: "Files, memory and running programs are saved. `sandboxer attach` wakes it, here or elsewhere.",
+  details:
+    "Files, memory and running programs are saved. `sandboxer attach` wakes it, here or elsewhere. With --leave-running it\n" +
+    "goes on at once, and begins with this state should its server die; --max-loss of create and update does that by itself.",
+  options: (command) => command.option("--leave-running", "let it go on"),
   async run(run) {
     const id = await sandboxId(await run.client(), run.argument(0));
-    const saved = await operate(run, "checkpointSandbox", { params: { id } });
+    const goesOn = run.flag("leaveRunning");
+    const body = goesOn ? { body: { leave_running: true } } : {};
+    const saved = await operate(run, "checkpointSandbox", { params: { id }, ...body });
     run.print(saved, (record) => `${record.id}\n`);
     const size =
       saved.checkpoint === null ? "" : ` (${saved.checkpoint.name}, ${formatBytes(saved.checkpoint.size_bytes)})`;
-    run.say(`${nameOf(saved)} is saved${size}.`);
+    run.say(`${nameOf(saved)} is saved${size}${goesOn ? ", and goes on" : ""}.`);
   },
 });

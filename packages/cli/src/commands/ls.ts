@@ -19,6 +19,7 @@ export const lsCommand = defineCommand({
       .option("-b, --backend <BACKEND>", "only those of this backend")
       .option("-n, --name <NAME>", "only those with this name")
       .option("-k, --key <KEY>", "only those with this key")
+      .option("--at-risk", "only those of which more could be lost than was promised")
       .addOption(
         new Option("-l, --label <KEY[=VALUE]>", "only those with this label (several times)").argParser(several),
       )
@@ -30,6 +31,7 @@ export const lsCommand = defineCommand({
       backend: run.text("backend"),
       name: run.text("name"),
       key: run.text("key"),
+      at_risk: run.flag("atRisk") ? "true" : undefined,
       label: run.value<string[]>("label"),
     });
     const sandboxes = await allItems(await run.client(), "listSandboxes", filters, run.number("limit"));

@@ -2,7 +2,7 @@ import { Option } from "commander";
 import { SandboxerError } from "@sandboxer/protocol/errors";
 import { defineCommand } from "../define-command.ts";
 import { durationMs, pairOption, several } from "../options/parse.ts";
-import { defined } from "../options/sandbox.ts";
+import { defined, maxLossOption, readMaxLoss } from "../options/sandbox.ts";
 import { findSandbox } from "../targets/sandbox.ts";
 
 export const updateCommand = defineCommand({
@@ -11,6 +11,7 @@ export const updateCommand = defineCommand({
     "sandboxer update web --name web-old",
     "sandboxer update web --label team=ml --remove-label temporary",
     "sandboxer update web --idle-timeout 30m",
+    "sandboxer update web --max-loss 5m",
   ],
   options: (command) =>
     command
@@ -18,7 +19,9 @@ export const updateCommand = defineCommand({
       .addOption(new Option("--no-name", "no name"))
       .addOption(pairOption("-l, --label <KEY=VALUE>", "add or change a label"))
       .addOption(new Option("--remove-label <KEY>", "remove a label (several times)").argParser(several))
-      .addOption(new Option("--idle-timeout <DURATION>", "how long it may do nothing").argParser(durationMs)),
+      .addOption(new Option("--idle-timeout <DURATION>", "how long it may do nothing").argParser(durationMs))
+      .addOption(maxLossOption())
+      .addOption(new Option("--no-max-loss", "promise nothing any more")),
   async run(run) {
     const client = await run.client();
     const { id, labels: before } = await findSandbox(client, run.argument(0));
@@ -29,6 +32,7 @@ export const updateCommand = defineCommand({
       name: run.value<boolean | string>("name") === false ? null : run.text("name"),
       labels: added === undefined && removed === undefined ? undefined : changed(before, added, removed),
       idle_timeout: idleTimeoutMs === undefined ? undefined : idleTimeoutMs / 1000,
+      max_loss: readMaxLoss(run),
     });
     if (Object.keys(body).length === 0) throw new SandboxerError("bad_request", "There is nothing to change.");
     const updated = await client.call("updateSandbox", { params: { id }, body });

@@ -14,6 +14,14 @@ export function durationMs(text: string): number {
   return parsed;
 }
 
+/** `5m`, or a number of executions. */
+export function maxLoss(text: string): string | number {
+  if (tryParseDurationMs(text) !== undefined) return text;
+  const turns = /^[0-9]{1,7}$/.test(text) ? Number(text) : 0;
+  if (turns >= 1 && turns <= 1_000_000) return turns;
+  throw new InvalidArgumentError(`Write a number of executions from 1 to 1000000, or a duration. ${DURATION_HINT}`);
+}
+
 export function integer(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = /^-?\d{1,15}$/.test(text) ? Number(text) : Number.NaN;

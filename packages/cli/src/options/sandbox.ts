@@ -1,7 +1,7 @@
 import { Option, type Command } from "commander";
 import type { BodyInputOf, Routes } from "@sandboxer/protocol";
 import type { Run } from "../run.ts";
-import { duration, integer, pairOption, positiveNumber } from "./parse.ts";
+import { duration, integer, maxLoss, pairOption, positiveNumber } from "./parse.ts";
 
 export type CreateBody = BodyInputOf<Routes["createSandbox"]>;
 export type RestoreBody = Omit<NonNullable<BodyInputOf<Routes["restoreSnapshot"]>>, "backend" | "image">;
@@ -14,7 +14,20 @@ export function addRestoreOptions(command: Command): Command {
     .addOption(pairOption("-e, --env <KEY=VALUE>", "a variable of its environment"))
     .addOption(pairOption("--input <KEY=VALUE>", "what its profile asks for"))
     .addOption(new Option("--ttl <DURATION>", "destroy it after this long, such as 90s or 4h").argParser(duration))
-    .addOption(new Option("--idle-timeout <DURATION>", "how long it may do nothing").argParser(duration));
+    .addOption(new Option("--idle-timeout <DURATION>", "how long it may do nothing").argParser(duration))
+    .addOption(maxLossOption())
+    .addOption(new Option("--no-max-loss", "promise nothing, whatever the profile and the server say"));
+}
+
+export function maxLossOption(): Option {
+  const description = "save it so often, while it runs, that no more is lost: 5m, or 10 executions";
+  return new Option("--max-loss <LOSS>", description).argParser(maxLoss);
+}
+
+/** Null: nothing is to be promised; undefined: nothing was said. */
+export function readMaxLoss(run: Run): string | number | null | undefined {
+  const given = run.value<boolean | string | number>("maxLoss");
+  return given === false ? null : given === true ? undefined : given;
 }
 
 export function readRestoreOptions(run: Run): RestoreBody {
@@ -25,6 +38,7 @@ export function readRestoreOptions(run: Run): RestoreBody {
     inputs: run.value<Record<string, string>>("input"),
     ttl: run.text("ttl"),
     idle_timeout: run.text("idleTimeout"),
+    max_loss: readMaxLoss(run),
   });
 }
 

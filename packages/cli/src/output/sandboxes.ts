@@ -18,7 +18,7 @@ export function formatSandboxes(sandboxes: readonly SandboxRecord[], paint: Pain
   const rows = sandboxes.map((sandbox) => [
     shortId(sandbox.id),
     visible(sandbox.name ?? "-"),
-    paintState(paint, sandbox.state) + (sandbox.frozen ? " (frozen)" : ""),
+    paintState(paint, sandbox.state) + notes(sandbox),
     sandbox.backend,
     formatAge(sandbox.created_at),
     formatAge(sandbox.expires_at) || "-",
@@ -28,11 +28,11 @@ export function formatSandboxes(sandboxes: readonly SandboxRecord[], paint: Pain
 }
 
 export function formatSandbox(sandbox: SandboxRecord): string {
-  const { checkpoint, origin, placement, flags, resources } = sandbox;
+  const { checkpoint, durability, origin, placement, flags, resources } = sandbox;
   return formatFields({
     id: sandbox.id,
     name: sandbox.name,
-    state: sandbox.state + (sandbox.frozen ? " (frozen)" : ""),
+    state: sandbox.state + notes(sandbox),
     backend: sandbox.backend,
     profile: sandbox.profile,
     image: sandbox.image,
@@ -50,10 +50,20 @@ export function formatSandbox(sandbox: SandboxRecord): string {
     clients: sandbox.clients,
     checkpoint:
       checkpoint && `${checkpoint.name}, ${formatBytes(checkpoint.size_bytes)}, ${formatAge(checkpoint.created_at)}`,
+    "max loss": durability.max_loss === null ? null : lossText(durability.max_loss),
+    "at risk": durability.at_risk && `since ${durability.at_risk.since}: ${durability.at_risk.reason}`,
     "made from": origin.snapshot_id === null ? origin.sandbox_id : `snapshot ${origin.snapshot_id}`,
     placement: placement && `${placement.backend} (${placement.strategy}): ${placement.reason}`,
     ...sandbox.details,
   });
+}
+
+function notes({ frozen, durability }: SandboxRecord): string {
+  return (frozen ? " (frozen)" : "") + (durability.at_risk === null ? "" : " (at risk)");
+}
+
+function lossText(maxLoss: string | number): string {
+  return typeof maxLoss === "string" ? maxLoss : `${maxLoss} execution${maxLoss === 1 ? "" : "s"}`;
 }
 
 function ownerOf({ owner }: SandboxRecord): string {

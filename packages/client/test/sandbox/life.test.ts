@@ -73,6 +73,14 @@ describe("putting down and picking up", () => {
     expect(await box.resume()).toMatchObject({ state: "running" });
   });
 
+  test("a checkpoint that leaves it running", async () => {
+    const box = await sandbox();
+    const saved = await box.checkpoint({ leaveRunning: true });
+    expect(saved).toMatchObject({ state: "running", epoch: 1, durability: { maxLoss: null, atRisk: null } });
+    expect(saved.durability.lastSavedAt).toBe(saved.checkpoint?.createdAt);
+    expect(await box.update({ maxLoss: "5m" })).toMatchObject({ durability: { maxLoss: "5m" } });
+  });
+
   test("a stale epoch is refused", async () => {
     const box = await sandbox();
     const { epoch } = box.record;

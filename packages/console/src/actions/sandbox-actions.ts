@@ -26,6 +26,19 @@ export const checkpointAction: SandboxAction = {
   run: async (record, onProgress) => void (await (await here(record)).checkpoint({ onProgress })),
 };
 
+const liveCheckpointAction: SandboxAction = {
+  name: "Checkpoint and go on",
+  scope: "use",
+  applies: checkpointAction.applies,
+  spell: ({ id }) =>
+    spell(["checkpoint", id, "--leave-running"], ["await sandbox.checkpoint({ leaveRunning: true });"], id, {
+      method: "POST",
+      path: "/checkpoint",
+      body: { leave_running: true },
+    }),
+  run: async (record, onProgress) => void (await (await here(record)).checkpoint({ leaveRunning: true, onProgress })),
+};
+
 export const resumeAction: SandboxAction = {
   name: "Wake here",
   scope: "use",
@@ -56,7 +69,13 @@ export const destroyAction: SandboxAction = {
   },
 };
 
-export const SANDBOX_ACTIONS: readonly SandboxAction[] = [checkpointAction, resumeAction, bringAction, destroyAction];
+export const SANDBOX_ACTIONS: readonly SandboxAction[] = [
+  checkpointAction,
+  liveCheckpointAction,
+  resumeAction,
+  bringAction,
+  destroyAction,
+];
 
 function spellResume({ id }: SandboxRecord): Spellings {
   return {

@@ -73,6 +73,8 @@ export function FactsTab({ record }: { readonly record: SandboxRecord }): JSX.El
             ["Epoch", record.epoch ?? "none: it is not stored"],
             ["Frozen", record.frozen ? "yes: its server cannot prove to be alive" : "no"],
             ["Last checkpoint", <Checkpoint record={record} />],
+            ["May be lost", lossText(record)],
+            ["At risk", record.durability.atRisk === null ? "no" : <AtRisk record={record} />],
           ]}
         />
         <Reachable record={record} />
@@ -132,6 +134,20 @@ function Origin({ record: { origin } }: { readonly record: SandboxRecord }): JSX
       )}
       {snapshotId === null || sandboxId === null ? "" : " of "}
       {sandboxId === null ? null : <Link to={sandboxPath(sandboxId)}>{shortId(sandboxId)}</Link>}
+    </>
+  );
+}
+
+/** What was promised of what is lost if its server dies. */
+function lossText({ flags, durability: { maxLoss } }: SandboxRecord): string {
+  if (maxLoss === null) return flags.enableCheckpoint ? "what was done since its last checkpoint" : "everything";
+  return typeof maxLoss === "string" ? `the last ${maxLoss}` : `the last ${maxLoss} executions`;
+}
+
+function AtRisk({ record: { durability } }: { readonly record: SandboxRecord }): JSX.Element {
+  return (
+    <>
+      since <Age time={durability.atRisk?.since ?? ""} /> more could be lost: {durability.atRisk?.reason}
     </>
   );
 }

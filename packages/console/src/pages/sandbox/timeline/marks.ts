@@ -109,7 +109,11 @@ function eventMark(event: EventRecord): Mark {
   const name = text(data["name"]) || shortId(text(data["snapshot_id"]));
   switch (type) {
     case "checkpoint.created":
-      return { ...momentMark(event, "saved", "Checkpoint"), outcome: size };
+      return checkpointMark(event, size);
+    case "durability.at_risk":
+      return { ...momentMark(event, "saved", "More could be lost"), outcome: text(data["reason"]), failed: true };
+    case "durability.restored":
+      return momentMark(event, "saved", "No more could be lost than promised");
     case "snapshot.created":
       return { ...momentMark(event, "saved", `Snapshot ${name}`), outcome: size };
     case "snapshot.changed":
@@ -133,6 +137,13 @@ function eventMark(event: EventRecord): Mark {
     default:
       return momentMark(event, "other", type);
   }
+}
+
+function checkpointMark(event: EventRecord, size: string): Mark {
+  const { left_running, paused_ms } = event.data;
+  if (left_running !== true) return { ...momentMark(event, "saved", "Checkpoint"), outcome: size };
+  const paused = typeof paused_ms === "number" ? `, stood still for ${formatMilliseconds(paused_ms)}` : "";
+  return { ...momentMark(event, "saved", "Checkpoint, and went on"), outcome: size + paused };
 }
 
 /** The pause ended with the first run here. */

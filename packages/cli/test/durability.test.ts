@@ -1,0 +1,29 @@
+import type { SandboxRecord } from "@sandboxer/protocol";
+import { expect, test } from "vitest";
+import { startCli } from "./support/run-cli.ts";
+
+test("checkpoint --leave-running saves a sandbox that goes on", async () => {
+  const cli = await startCli();
+  await cli.id(["create", "--name", "web"]);
+  const { code, err } = await cli(["checkpoint", "web", "--leave-running"]);
+  expect([code, err]).toEqual([0, expect.stringMatching(/web is saved \(checkpoint_\d+\.img, .*\), and goes on\.\n$/)]);
+  const record = await cli.json<SandboxRecord>(["get", "web"]);
+  expect(record).toMatchObject({ state: "running", checkpoint: { name: expect.stringMatching(/^checkpoint_/) } });
+  expect(record.durability.last_saved_at).toBe(record.checkpoint?.created_at);
+});
+
+test("what may be lost is said at creation, changed later and shown", async () => {
+  const cli = await startCli();
+  const web = await cli.id(["create", "--name", "web", "--max-loss", "5m"]);
+  expect((await cli(["get", "web"])).out).toMatch(/^max loss +5m$/m);
+  await cli.id(["update", "web", "--max-loss", "10"]);
+  expect((await cli(["get", "web"])).out).toMatch(/^max loss +10 executions$/m);
+  expect(await cli.json(["get", "web"])).toMatchObject({ durability: { max_loss: 10, at_risk: null } });
+  expect((await cli(["ls", "--at-risk", "-q"])).out).toBe("");
+  await cli.id(["update", "web", "--no-max-loss"]);
+  expect(await cli.json(["get", web])).toMatchObject({ durability: { max_loss: null } });
+  for (const given of ["soon", "0", "2000000"]) {
+    const wrong = await cli(["update", "web", "--max-loss", given]);
+    expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("Write a number of executions") });
+  }
+});
