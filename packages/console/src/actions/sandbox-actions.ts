@@ -29,7 +29,7 @@ export const checkpointAction: SandboxAction = {
 const liveCheckpointAction: SandboxAction = {
   name: "Checkpoint and go on",
   scope: "use",
-  applies: checkpointAction.applies,
+  applies: (record) => checkpointAction.applies(record),
   spell: ({ id }) =>
     spell(["checkpoint", id, "--leave-running"], ["await sandbox.checkpoint({ leaveRunning: true });"], id, {
       method: "POST",
