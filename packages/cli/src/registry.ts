@@ -211,6 +211,11 @@ const SERVERS: readonly Row[] = [
     load: async () => (await import("./commands/profiles.ts")).profilesCommand,
   },
   {
+    name: "server",
+    summary: "Show what a server is and has, and the sandboxes that it has started ahead of the need.",
+    load: async () => (await import("./commands/server.ts")).serverCommand,
+  },
+  {
     name: "backends",
     summary: "Show what can make sandboxes, what each can do, and whether it works now.",
     load: async () => (await import("./commands/backends.ts")).backendsCommand,

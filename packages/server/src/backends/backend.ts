@@ -57,8 +57,28 @@ export interface SandboxBackend {
   /** What a sandbox as requested would cost, without making it. Absent, or undefined: it does not say. */
   estimateCost?(request: AcquireRequest): Promise<CostEstimate | undefined>;
 
+  /** The sandboxes that are started ahead of the need; absent: there are never any. They are nobody's, and not counted. */
+  readonly warm?: WarmFigures | undefined;
+
+  /** Starts no more sandboxes ahead of the need, and ends those that are there: the server shuts down. */
+  stopPreparing?(): Promise<void>;
+
   /** Ends what this process started and still runs. */
   close(): Promise<void>;
+}
+
+export interface WarmFigures {
+  /** How many there may be at most; 0: none are wanted. */
+  readonly max: number;
+  readonly ready: number;
+  readonly preparing: number;
+  /** Requests that got one, and those that found none, since the start. */
+  readonly handedOut: number;
+  readonly missed: number;
+  /** Those that could not be made, or were of no use. */
+  readonly failed: number;
+  /** Those that nobody wanted in time. */
+  readonly expired: number;
 }
 
 export interface Capabilities {
@@ -104,6 +124,8 @@ export interface AcquireRequest {
   readonly spec: SandboxSpec;
   /** By what others find it again; a backend whose sandboxes outlive the server marks them with it. */
   readonly identity?: SandboxIdentity;
+  /** Who asks. What is prepared because of one who asked is never given to another. Absent: nobody says. */
+  readonly tenant?: string;
 }
 
 export interface SandboxIdentity {

@@ -1,12 +1,14 @@
 import type { SandboxState } from "@sandboxer/protocol";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Observer, OperationRecord } from "../manager/observer.ts";
+import type { WarmPoolRecord } from "../manager/warm-pool.ts";
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 export interface MetricsSources {
   readonly states: () => Readonly<Partial<Record<SandboxState, number>>>;
   readonly clients: () => number;
+  readonly warm?: () => WarmPoolRecord | undefined;
   readonly atRisk: () => number;
 }
 
@@ -57,11 +59,39 @@ export class Metrics implements Pick<Observer, "operation" | "output"> {
       registers: [this.registry],
       collect: () => clients.set(sources.clients()),
     });
+    this.#showWarm(sources.warm ?? (() => undefined));
     const atRisk: Gauge = new Gauge({
       name: "sandboxer_sandboxes_at_risk",
       help: "Sandboxes on this server whose max_loss cannot be kept.",
       registers: [this.registry],
       collect: () => atRisk.set(sources.atRisk()),
+    });
+  }
+
+  #showWarm(figures: () => WarmPoolRecord | undefined): void {
+    const warm: Gauge<"state"> = new Gauge({
+      name: "sandboxer_warm_sandboxes",
+      help: "Sandboxes that were started ahead of the need and are nobody's yet.",
+      labelNames: ["state"],
+      registers: [this.registry],
+      collect: () => {
+        const { ready = 0, preparing = 0 } = figures() ?? {};
+        warm.set({ state: "ready" }, ready);
+        warm.set({ state: "preparing" }, preparing);
+      },
+    });
+    const outcomes: Counter<"outcome"> = new Counter({
+      name: "sandboxer_warm_sandboxes_total",
+      help: "What became of sandboxes that were started ahead of the need, and requests that found none (missed).",
+      labelNames: ["outcome"],
+      registers: [this.registry],
+      collect: () => {
+        const { handed_out = 0, missed = 0, failed = 0, expired = 0 } = figures() ?? {};
+        outcomes.reset();
+        for (const [outcome, count] of Object.entries({ handed_out, missed, failed, expired })) {
+          outcomes.inc({ outcome }, count);
+        }
+      },
     });
   }
 

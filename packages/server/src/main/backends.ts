@@ -4,6 +4,7 @@ import type { SandboxBackend } from "../backends/backend.ts";
 import type { NetworkSupport } from "../backends/gvisor/network/network-support.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import { prepareGvisor, type ReportStep } from "../setup/index.ts";
+import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
 import type { DockerDefaults } from "./docker.ts";
 
@@ -39,14 +40,18 @@ export interface OpenBackend {
   close(): Promise<void>;
 }
 
+/** Something that nobody waits for has gone wrong. */
+type OnProblem = (message: string, error: unknown) => void;
+
 export async function prepareBackend(
   config: ServerConfig,
   secrets: SecretResolver,
   report: ReportStep,
+  onProblem: OnProblem = () => {},
 ): Promise<PreparedBackend> {
   switch (config.backend) {
     case "gvisor":
-      return prepareGvisorBackend(config, report);
+      return prepareGvisorBackend(config, report, onProblem);
     case "docker": {
       const { prepareDockerBackend } = await import("./docker.ts");
       return prepareDockerBackend(config, dockerDefaults(config), report);
@@ -74,7 +79,11 @@ export function dockerDefaults(config: ServerConfig): DockerDefaults {
   return { resources, heartbeatMs: heartbeatMs(config) };
 }
 
-async function prepareGvisorBackend(config: ServerConfig, report: ReportStep): Promise<PreparedBackend> {
+async function prepareGvisorBackend(
+  config: ServerConfig,
+  report: ReportStep,
+  onProblem: OnProblem,
+): Promise<PreparedBackend> {
   const { cacheDirectory, searchPath, runscPath, platform: wanted, dataDirectory } = config;
   const { engine, agentPath, platform } = await prepareGvisor({
     cacheDirectory,
@@ -105,6 +114,7 @@ async function prepareGvisorBackend(config: ServerConfig, report: ReportStep): P
         network,
         // A server that cannot act any more freezes nothing; the agents then do, before others may take over.
         heartbeatMs: heartbeatMs(config),
+        warm: { max: config.warmPoolMax, maxSandboxes: config.maxSandboxes, clock: systemClock, onProblem },
       });
       return {
         backend,

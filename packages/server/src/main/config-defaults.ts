@@ -25,6 +25,7 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     defaultIdleTimeoutSeconds: "5m",
     keepCheckpoints: "3",
     maxSandboxes: "100",
+    warmPoolMax: "4",
     maxClients: "1000",
     maxMessageBytes: "1048576",
     rateLimit: "1000",

@@ -34,6 +34,7 @@ export const configSchema = z.object({
   keepCheckpoints: integer(1, 1_000_000),
   maxLoss: maxLoss().optional(),
   maxSandboxes: integer(1, 1_000_000),
+  warmPoolMax: integer(0, 1_000),
   maxClients: integer(1, 1_000_000),
   maxMessageBytes: integer(1024, 1_073_741_824),
   rateLimit: integer(0, 1_000_000),

@@ -89,6 +89,11 @@ export const SETTINGS = {
     "save live sandboxes so often that no more is lost: 5m, or 10 executions (default: only when asked)",
   ),
   maxSandboxes: setting("--max-sandboxes <N>", "SANDBOXER_MAX_SANDBOXES", "live sandboxes at once (default 100)"),
+  warmPoolMax: setting(
+    "--warm-pool-max <N>",
+    "SANDBOXER_WARM_POOL_MAX",
+    "gVisor sandboxes started ahead of the need, at most; 0: none (default 4)",
+  ),
   maxClients: setting("--max-clients <N>", "SANDBOXER_MAX_CLIENTS", "connected clients at once (default 1000)"),
   maxMessageBytes: setting(
     "--max-message-bytes <N>",

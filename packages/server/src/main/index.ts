@@ -59,7 +59,9 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
   log.info({ configFile: config.configFile, profiles: profiles.list().length }, "configured");
   const { gate, audit } = openServerAccess(config, log);
   const secrets = openSecrets(config, (message) => log.warn(message));
-  const prepared = await prepareBackend(config, secrets, hooks.report);
+  const prepared = await prepareBackend(config, secrets, hooks.report, (message, error) =>
+    log.warn({ error: error instanceof Error ? error.message : String(error) }, message),
+  );
   const parts: {
     manager?: SandboxManager;
     service?: Service;
@@ -92,6 +94,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
   const metrics: Metrics = new Metrics({
     states: () => parts.manager?.states() ?? {},
     clients: () => gateway.clients,
+    warm: () => parts.manager?.warmPool,
     atRisk: () => parts.manager?.atRisk ?? 0,
   });
   const url = await listen(app, config);

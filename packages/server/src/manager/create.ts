@@ -76,7 +76,8 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
       let lost: LostExtras | undefined;
       // Before it is there: another server that is asked for its key would find it at the provider, and take it.
       if (facts.about.key !== null) await noteOutliving(context, facts, false);
-      const handle = await acquire(context, facts, source, track, (unpacked) => (lost = unpacked));
+      const asked = options.tenant === undefined ? {} : { tenant: options.tenant };
+      const handle = await acquire(context, facts, asked, source, track, (unpacked) => (lost = unpacked));
       await orDestroy(handle, async () => {
         if (source === undefined) await runSetup(handle, facts.spec.setup ?? [], track.options);
         else sandbox.execution = await adoptExecution(handle);
@@ -122,12 +123,13 @@ function factsOf(
 async function acquire(
   context: ManagerContext,
   facts: SandboxFacts,
+  asked: Pick<VerbOptions, "tenant">,
   source: SandboxSource | undefined,
   track: Track,
   onUnpacked: (lost: LostExtras) => void,
 ): Promise<SandboxHandle> {
   const backend = context.backend(facts.backend);
-  const request = await acquireRequest(context, facts, track.options);
+  const request = { ...(await acquireRequest(context, facts, track.options)), ...asked };
   const handle =
     source === undefined
       ? await backend.acquire(request, track.options)

@@ -51,6 +51,7 @@ import { reapIdleSandboxes } from "./idle.ts";
 import { ProcessVerbs } from "./processes/process-verbs.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import type { Credentials } from "./token.ts";
+import { stopPreparing, warmPoolRecord, type WarmPoolRecord } from "./warm-pool.ts";
 import { runningSandbox } from "./running.ts";
 import { saveAndRelease } from "./save.ts";
 import { Usage } from "./usage/usage-records.ts";
@@ -72,6 +73,7 @@ export interface ServerSummary {
   readonly draining: boolean;
   readonly sandboxes: number;
   readonly max_sandboxes: number;
+  readonly warm_pool: WarmPoolRecord | null;
 }
 
 /** The only writer of sandbox state on a server. Each verb is a file of its own; this is the list of them. */
@@ -120,6 +122,11 @@ export class SandboxManager {
     return [...sandboxes.values()].filter((sandbox) => atRisk.has(sandbox)).length;
   }
 
+  /** The sandboxes that the default backend has started ahead of the need; undefined: it never does. */
+  get warmPool(): WarmPoolRecord | undefined {
+    return warmPoolRecord(this.#context);
+  }
+
   /** What is under way, and what was. */
   get operations(): Operations {
     return this.#context.operations;
@@ -141,6 +148,7 @@ export class SandboxManager {
       draining: this.draining,
       sandboxes: this.#context.sandboxes.size,
       max_sandboxes: maxSandboxes,
+      warm_pool: this.warmPool ?? null,
     };
   }
 
@@ -191,7 +199,7 @@ export class SandboxManager {
   createFromMessage(
     message: CreationMessage,
     request: Pick<CreateRequest, "client" | "onOwnership">,
-    options?: CallOptions,
+    options?: VerbOptions,
   ): Promise<CreatedSandbox> {
     return createFromRequest(this.#context, message, "as asked", request, options);
   }
@@ -370,7 +378,7 @@ export class SandboxManager {
     this.#stopReaping();
     this.#stopKeeping();
     this.usage.stop();
-    await drainSandboxes(this.#context);
+    await Promise.all([drainSandboxes(this.#context), stopPreparing(this.#context)]);
     this.#stopListening();
   }
 

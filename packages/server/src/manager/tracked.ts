@@ -8,6 +8,8 @@ import { Stopwatch } from "./stopwatch.ts";
 /** What a verb is called with. The operation, if the caller has opened one, is a record of the whole call. */
 export interface VerbOptions extends CallOptions {
   readonly operation?: Operation;
+  /** Who asks; see `AcquireRequest`. */
+  readonly tenant?: string;
 }
 
 /** What is known of the work, for logs, metrics and the operation's record. */

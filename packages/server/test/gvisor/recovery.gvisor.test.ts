@@ -44,6 +44,8 @@ describeGvisor("after a server was killed", (engine) => {
   test.each([
     ["create", 20],
     ["create", 120],
+    ["warm", 20],
+    ["warm", 300],
     ["save", 15],
     ["save", 60],
     ["restore", 30],

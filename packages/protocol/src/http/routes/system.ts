@@ -41,6 +41,21 @@ export const instanceRecordSchema = z
   })
   .meta({ id: "Instance" });
 
+const count = z.number().int().nonnegative();
+
+/** Sandboxes that are started ahead of the need. They are nobody's, and not among `sandboxes`. */
+const warmPoolSchema = z
+  .object({
+    max: count.meta({ description: "How many there may be at most; 0: none are wanted." }),
+    ready: count,
+    preparing: count,
+    handed_out: count.meta({ description: "Requests that got one, since the start." }),
+    missed: count.meta({ description: "Requests that found none, and waited for a new one." }),
+    failed: count.meta({ description: "Those that could not be made, or were of no use." }),
+    expired: count.meta({ description: "Those that nobody wanted in time." }),
+  })
+  .meta({ id: "WarmPool" });
+
 export const serverRecordSchema = z
   .object({
     version: z.string(),
@@ -50,6 +65,9 @@ export const serverRecordSchema = z
     draining: z.boolean(),
     sandboxes: z.number().int(),
     max_sandboxes: z.number().int(),
+    warm_pool: warmPoolSchema.nullable().meta({
+      description: "Null where the default backend starts no sandboxes ahead of the need.",
+    }),
     scope: z.enum(["read", "use", "admin"]).meta({ description: "What the caller's key allows." }),
     has_key: z
       .boolean()

@@ -33,12 +33,14 @@ export class AgentClient {
   readonly rawFiles: AgentFiles;
   readonly #connection: AgentConnection;
   readonly #options: AgentClientOptions;
+  #env: Readonly<Record<string, string>>;
   readonly #processes = new Map<number, AgentProcess>();
   readonly #connections = new Map<number, AgentTcp>();
   #heart: NodeJS.Timeout | undefined;
 
   constructor(input: Writable, output: Readable, options: AgentClientOptions) {
     this.#options = options;
+    this.#env = options.env;
     this.#connection = new AgentConnection(
       input,
       output,
@@ -72,6 +74,14 @@ export class AgentClient {
     await Promise.all([restored, this.#hello(options), this.#listProcesses(options)]);
   }
 
+  /** A fresh one that was started before anybody asked for it becomes somebody's. */
+  async become(hostname: string, env: Readonly<Record<string, string>>, options: RequestOptions = {}): Promise<void> {
+    this.#env = env;
+    // As one that was started for them: it has come out of no image, and nobody has given it a machine id.
+    const payload = new PayloadWriter().u64(0).string(hostname).string("").bytes(randomBytes(64));
+    await this.#connection.request(Request.restored, payload, options);
+  }
+
   /** First words with an agent that another host has left, once it follows this one (`resync.ts`). */
   async rejoined(options: RequestOptions = {}): Promise<void> {
     await Promise.all([this.#hello(options), this.#listProcesses(options)]);
@@ -87,7 +97,7 @@ export class AgentClient {
 
   async exec(command: ExecCommand, options: CallOptions = {}): Promise<AgentProcess> {
     if (command.argv.length === 0) throw new SandboxerError("bad_request", "There is no command to run.");
-    const environment = Object.entries({ ...this.#options.env, ...command.env });
+    const environment = Object.entries({ ...this.#env, ...command.env });
     const { user } = this.#options;
     const payload = new PayloadWriter()
       .u8(command.pty === undefined ? 0 : SpawnFlag.pty)

@@ -93,6 +93,13 @@ export class SandboxCgroup {
     await writeFile(this.#file("", "cpu.max"), `${quota} ${CPU_PERIOD_US}`);
   }
 
+  /** What it gets of processors that others want too. */
+  async setPrecedence(precedence: "usual" | "after others"): Promise<void> {
+    const last = precedence === "after others";
+    if (this.#version === "v2") await writeFile(this.#file("", "cpu.weight"), last ? "1" : "100");
+    else await writeFile(this.#file("cpu", "cpu.shares"), last ? "2" : "1024");
+  }
+
   async memoryBytes(): Promise<number> {
     const file =
       this.#version === "v2" ? this.#file("", "memory.current") : this.#file("memory", "memory.usage_in_bytes");

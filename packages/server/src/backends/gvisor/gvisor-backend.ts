@@ -12,12 +12,13 @@ import type {
   SandboxBackend,
   SandboxHandle,
   SnapshotPayload,
+  WarmFigures,
 } from "../backend.ts";
 import { placeAgent, placeSavedAgent, type PlacedAgent } from "./agent-placement.ts";
 import { detectCgroups, type CgroupVersion } from "./cgroups.ts";
 import { AGENT_MEMBER, CONFIG_MEMBER, ENGINE_MEMBERS, FILES_MEMBER, type GvisorSandbox } from "./gvisor-sandbox.ts";
 import { checkRequirements, ImageRequirements, OVERLAY, readCpuFeatures } from "./image-requirements.ts";
-import { hostnameOf, launch, type Launch } from "./launch.ts";
+import { launch, type Launch } from "./launch.ts";
 import { NETWORK_NOT_ALLOWED, notSupported, type NetworkSupport } from "./network/network-support.ts";
 import { ServerNetwork } from "./network/server-network.ts";
 import { buildSpec, cgroupLimits, relocateSpec, type CompleteResources } from "./oci-spec.ts";
@@ -25,8 +26,11 @@ import { ImageResolver } from "./root-filesystem/resolve-image.ts";
 import type { RootFilesystem } from "./root-filesystem/root-filesystem.ts";
 import type { RunDirectory } from "./run-directory.ts";
 import type { Platform } from "./runsc.ts";
+import { hostnameOf } from "./sandbox-hostname.ts";
 import { parseSavedSpec } from "./saved-spec.ts";
 import { PipeSupply } from "./stdio-pipes.ts";
+import { refuseHook } from "./warm/restored-hook.ts";
+import { WarmSandboxes, type WarmOptions, type WarmSource } from "./warm/warm-sandboxes.ts";
 
 const LOADS = ["gvisor-checkpoint", "workspace-tar"] as const;
 
@@ -43,6 +47,8 @@ export interface GvisorBackendOptions {
   readonly heartbeatMs: number;
   /** Absent: it is not allowed. */
   readonly network?: NetworkSupport;
+  /** Absent: no sandbox is started ahead of the need. */
+  readonly warm?: WarmOptions;
 }
 
 interface Machine {
@@ -65,6 +71,7 @@ export class GvisorBackend implements SandboxBackend {
   readonly #pipes: PipeSupply;
   readonly #networkSupport: NetworkSupport;
   readonly #network: ServerNetwork | undefined;
+  readonly #warm: WarmSandboxes | undefined;
 
   private constructor(options: GvisorBackendOptions, machine: Machine) {
     this.#options = options;
@@ -79,6 +86,7 @@ export class GvisorBackend implements SandboxBackend {
     const support = options.network ?? NETWORK_NOT_ALLOWED;
     this.#networkSupport = support;
     this.#network = support.ok ? new ServerNetwork(support.tools, options.runDirectory) : undefined;
+    this.#warm = options.warm === undefined ? undefined : new WarmSandboxes(options.warm, this.#warmSource());
     this.capabilities = {
       snapshot: "full",
       filesystemSnapshot: true,
@@ -94,6 +102,10 @@ export class GvisorBackend implements SandboxBackend {
 
   get defaultResources(): CompleteResources {
     return this.#options.defaultResources;
+  }
+
+  get warm(): WarmFigures | undefined {
+    return this.#warm?.figures;
   }
 
   static async open(options: GvisorBackendOptions): Promise<GvisorBackend> {
@@ -131,16 +143,28 @@ export class GvisorBackend implements SandboxBackend {
     throw new SandboxerError("image_incompatible", `A snapshot of kind ${snapshot.kind} cannot be loaded by gVisor.`);
   }
 
+  async stopPreparing(): Promise<void> {
+    await this.#warm?.close();
+  }
+
   async close(): Promise<void> {
+    await this.stopPreparing();
     await Promise.all([...this.#live].map((sandbox) => sandbox.destroy()));
     await Promise.all([...this.#cleanUps, this.#pipes.close()]);
   }
 
   async #acquireFresh(request: AcquireRequest, options: CallOptions): Promise<GvisorSandbox> {
     this.#checkRequest(request);
+    // What has a wrong image fails here, and is not tried again behind anybody's back.
+    await this.#images.resolve(request.spec.image ?? this.#options.defaultImage);
+    return this.#own((await this.#warm?.take(request, options)) ?? (await this.#startFresh(request, options)));
+  }
+
+  async #startFresh(request: AcquireRequest, options: CallOptions, hurry?: AbortSignal): Promise<GvisorSandbox> {
     const rootFilesystem = await this.#images.resolve(request.spec.image ?? this.#options.defaultImage);
     const { agent } = this.#machine;
     return this.#launch(request, rootFilesystem, agent, 0, options, {
+      ...(hurry === undefined ? {} : { hurry }),
       spec: (cgroupsPath) =>
         buildSpec({
           rootFilesystem,
@@ -150,6 +174,25 @@ export class GvisorBackend implements SandboxBackend {
           cgroupsPath,
         }),
     });
+  }
+
+  #warmSource(): WarmSource {
+    const { defaultImage, defaultResources } = this.#options;
+    return {
+      defaults: { image: defaultImage, resources: defaultResources },
+      live: () => this.#live.size,
+      start: async (request, { signal, hurry }) => {
+        const sandbox = await this.#startFresh(request, { signal }, hurry);
+        await refuseHook(sandbox);
+        return sandbox;
+      },
+    };
+  }
+
+  /** From here on somebody has it. */
+  #own(sandbox: GvisorSandbox): GvisorSandbox {
+    this.#live.add(sandbox);
+    return sandbox;
   }
 
   async #restore(request: AcquireRequest, snapshot: SnapshotPayload, options: CallOptions): Promise<SandboxHandle> {
@@ -173,11 +216,12 @@ export class GvisorBackend implements SandboxBackend {
     const agent = await placeSavedAgent(paths[AGENT_MEMBER]!, wanted.agent_sha256, cacheDirectory);
     const saved = parseSavedSpec(await readFile(paths[CONFIG_MEMBER]!, "utf8"));
     const hostname = hostnameOf(request.sandboxId);
-    return this.#launch(request, rootFilesystem, agent, wanted.generation + 1, options, {
+    const restored = await this.#launch(request, rootFilesystem, agent, wanted.generation + 1, options, {
       spec: (cgroupsPath) =>
         relocateSpec(saved, { rootFilesystem, agentDirectory: agent.directory, hostname, cgroupsPath }),
       imageDirectory: dirname(paths[ENGINE_MEMBERS[0]!]!),
     });
+    return this.#own(restored);
   }
 
   async #acquireWithFiles(
@@ -202,7 +246,7 @@ export class GvisorBackend implements SandboxBackend {
     agent: PlacedAgent,
     generation: number,
     options: CallOptions,
-    how: Pick<Launch, "spec" | "imageDirectory">,
+    how: Pick<Launch, "spec" | "imageDirectory" | "hurry">,
   ): Promise<GvisorSandbox> {
     const { engine, platform, runDirectory, heartbeatMs } = this.#options;
     const { cgroups } = this.#machine;
@@ -233,9 +277,7 @@ export class GvisorBackend implements SandboxBackend {
       },
       ...how,
     };
-    const sandbox = await launch(pad, plan, options);
-    this.#live.add(sandbox);
-    return sandbox;
+    return launch(pad, plan, options);
   }
 
   #checkRequest(request: AcquireRequest): void {

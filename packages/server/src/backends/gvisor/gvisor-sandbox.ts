@@ -4,7 +4,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { AgentSandbox, DESTROYED, OUT_OF_MEMORY } from "../agent/agent-sandbox.ts";
 import { saveFilesystem } from "../agent/filesystem-snapshot.ts";
+import { DEFAULT_ENVIRONMENT } from "../agent/user-space.ts";
+import type { CallOptions } from "../../support/call-options.ts";
 import type {
+  AcquireRequest,
   SandboxEnd,
   SandboxHandle,
   SandboxStats,
@@ -22,6 +25,7 @@ import { firstReason, RunscError, type AttachedRunsc, type Runsc } from "./runsc
 import type { OciSpec } from "./saved-spec.ts";
 import { removeEngineState } from "./engine-state.ts";
 import { endSandboxProcesses, Filestore, findKernelPid } from "./sandbox-process-tree.ts";
+import { hostnameOf } from "./sandbox-hostname.ts";
 import { Stillness } from "./stillness.ts";
 
 export const CONFIG_MEMBER = "config.json";
@@ -30,6 +34,8 @@ export const FILES_MEMBER = "files.tar";
 /** What runsc writes with `--compression=none`; the object graph, and the memory with its index. */
 export const ENGINE_MEMBERS = ["checkpoint.img", "pages_meta.img", "pages.img"];
 
+/** How long one that was started ahead of the need may take to answer; then a new one is the faster way. */
+const ADOPTION_MS = 2_000;
 const SAVE_TIMEOUT_MS = 600_000;
 /** How long runsc may take to say why its sandbox has ended. */
 const LEAVING_MS = 2_000;
@@ -59,7 +65,6 @@ export interface GvisorSandboxParts {
 
 /** One running gVisor sandbox: the attached runsc process, and the agent inside. */
 export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
-  readonly sandboxId: string;
   readonly ended: Promise<SandboxEnd>;
   readonly #parts: GvisorSandboxParts;
   readonly #ended = Promise.withResolvers<SandboxEnd>();
@@ -70,14 +75,26 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
   #leaving = false;
   #destroying: Promise<void> | undefined;
   readonly #stillness: Stillness;
+  #sandboxId: string;
 
   constructor(parts: GvisorSandboxParts) {
     super(parts.agent);
-    this.sandboxId = parts.sandboxId;
+    this.#sandboxId = parts.sandboxId;
     this.#parts = parts;
     this.#stillness = new Stillness(parts.agent, parts.runsc, parts.containerId);
     this.ended = this.#ended.promise;
     this.#over = parts.attached.exited.then((code) => this.#onExit(code));
+  }
+
+  get sandboxId(): string {
+    return this.#sandboxId;
+  }
+
+  /** One that was started before anybody asked for it becomes the sandbox that is asked for, before anybody has it. */
+  async become({ sandboxId, spec }: AcquireRequest, options: CallOptions): Promise<void> {
+    this.#sandboxId = sandboxId;
+    const env = { ...DEFAULT_ENVIRONMENT, ...spec.env };
+    await this.#parts.agent.become(hostnameOf(sandboxId), env, { timeoutMs: ADOPTION_MS, signal: options.signal });
   }
 
   /** Begins to hold the limits that the engine does not. */

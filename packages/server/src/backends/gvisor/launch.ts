@@ -15,6 +15,7 @@ import type { ServerNetwork } from "./network/server-network.ts";
 import { withNetworkNamespace } from "./oci-spec.ts";
 import type { RunDirectory } from "./run-directory.ts";
 import { firstReason, Runsc, type AttachedRunsc, type Platform } from "./runsc.ts";
+import { hostnameOf } from "./sandbox-hostname.ts";
 import { endSandboxProcesses } from "./sandbox-process-tree.ts";
 import type { OciSpec } from "./saved-spec.ts";
 import type { PipeSupply } from "./stdio-pipes.ts";
@@ -43,6 +44,8 @@ export interface Launch {
   readonly spec: (cgroupsPath: string | undefined) => OciSpec;
   /** The folder of the image to restore; absent: a fresh start. */
   readonly imageDirectory?: string;
+  /** Nobody waits for it until this aborts: others that want the processors come first. Absent: somebody does. */
+  readonly hurry?: AbortSignal;
   readonly onEnded: (sandbox: GvisorSandbox, cleanUp: Promise<void>) => void;
 }
 
@@ -75,6 +78,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       cgroup?.create(plan.limits),
       network?.create(),
     ]);
+    const asUsual = await standBack(cgroup, plan.hurry);
     const pipes = await pad.pipes.take();
     const stdio = [pipes.childInput, pipes.childOutput, "pipe" as const];
     const attached = runsc.attached([...command, `--bundle=${directory}`, containerId], stdio);
@@ -106,12 +110,27 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       onEnded: (cleanUp) => plan.onEnded(sandbox, cleanUp),
     });
     await firstWords(sandbox, agent, attached, plan, options);
+    await asUsual();
     pad.pipes.prepare();
     return sandbox;
   } catch (error) {
     await Promise.all([rm(directory, { recursive: true, force: true }), cgroup?.remove(), network?.remove()]);
     throw error;
   }
+}
+
+/** Lets others go first until somebody is in a hurry, or what this gives is called. */
+async function standBack(
+  cgroup: SandboxCgroup | undefined,
+  hurry: AbortSignal | undefined,
+): Promise<() => Promise<void>> {
+  if (cgroup === undefined || hurry === undefined || hurry.aborted) return async () => {};
+  await cgroup.setPrecedence("after others");
+  let usual: Promise<void> | undefined;
+  const asUsual = (): Promise<void> => (usual ??= cgroup.setPrecedence("usual"));
+  // One that has ended meanwhile needs none.
+  hurry.addEventListener("abort", () => void asUsual().catch(() => {}), { once: true });
+  return asUsual;
 }
 
 async function firstWords(
@@ -138,8 +157,4 @@ async function firstWords(
     const [code, what] = fresh ? (["backend_unavailable", "start"] as const) : (["image_damaged", "restore"] as const);
     throw new SandboxerError(code, `gVisor could not ${what} the sandbox: ${firstReason(words)}`, { cause: error });
   }
-}
-
-export function hostnameOf(sandboxId: string): string {
-  return `sandbox-${sandboxId.slice(0, 8)}`;
 }

@@ -29,7 +29,10 @@ export async function serveCreate(connection: Connection, firstMessageMs: number
     created = await connection.actor.does(
       "create",
       {},
-      async () => connection.manager.createFromMessage(message, { client: connection, onOwnership }),
+      async () => {
+        const tenant = connection.actor.who.id;
+        return connection.manager.createFromMessage(message, { client: connection, onOwnership }, { tenant });
+      },
       ({ sandbox: { id } }) => ({ sandboxId: id, epoch: connection.manager.epochOf(id) }),
     );
   } catch (error) {

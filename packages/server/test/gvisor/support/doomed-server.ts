@@ -2,7 +2,8 @@
  * A server process for tests that kill it: it creates, saves or restores sandboxes for ever, and says on stdout, as
  * JSON, what it is and each time when it begins.
  *
- * Arguments: the run folder, the cache folder, and `create`, `save`, `restore`, or `network`, which creates with a network.
+ * Arguments: the run folder, the cache folder, and `create`, `warm`, which creates and has others started ahead, `save`,
+ * `restore`, or `network`, which creates with a network.
  */
 import { randomUUID } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
@@ -14,6 +15,7 @@ import { newRequest } from "../../backends/contract/context.ts";
 import { bash, run } from "../../backends/contract/programs.ts";
 import { testEngine } from "./engine.ts";
 import { openGvisor } from "./open-backend.ts";
+import { warmOptions } from "./warm-options.ts";
 
 const [runParent = "", cacheDirectory = "", work = "create"] = process.argv.slice(2);
 const engine = testEngine();
@@ -21,7 +23,8 @@ if ("missing" in engine) throw new Error(engine.missing);
 const runDirectory = await RunDirectory.open(runParent, randomUUID());
 const network = work === "network" ? await probeNetwork(engine.version, process.env["PATH"] ?? "") : undefined;
 const support = network === undefined ? {} : { network };
-const { backend } = await openGvisor(engine, { runDirectory, cacheDirectory, ...support });
+const ahead = work === "warm" ? { warm: warmOptions() } : {};
+const { backend } = await openGvisor(engine, { runDirectory, cacheDirectory, ...support, ...ahead });
 const spec = { network: network === undefined ? ("none" as const) : ("sandbox" as const) };
 const say = (event: object): void => void process.stdout.write(`${JSON.stringify(event)}\n`);
 

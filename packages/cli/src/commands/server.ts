@@ -1,0 +1,29 @@
+import { defineCommand } from "../define-command.ts";
+import { formatFields } from "../output/table.ts";
+
+export const serverCommand = defineCommand({
+  examples: [
+    "sandboxer server",
+    "sandboxer server --json | jq .warm_pool",
+    "sandboxer server --url http://10.0.0.2:8080",
+  ],
+  async run(run) {
+    const client = await run.client();
+    const server = await client.call("serverInfo", {});
+    run.print(server, () => {
+      const { warm_pool: warm } = server;
+      return formatFields({
+        url: client.url.replace(/\/$/, ""),
+        version: server.version,
+        instance: server.instance_id,
+        store: server.store,
+        backend: server.default_backend,
+        state: server.draining ? "draining" : "open",
+        sandboxes: `${server.sandboxes} of ${server.max_sandboxes}`,
+        "started ahead": warm && `${warm.ready} of ${warm.max} ready, ${warm.preparing} being made`,
+        "of those": warm && `${warm.handed_out} handed out, ${warm.expired} expired, ${warm.failed} failed`,
+        "found none": warm && `${warm.missed} creates`,
+      });
+    });
+  },
+});

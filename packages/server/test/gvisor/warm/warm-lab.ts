@@ -1,0 +1,78 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import type { AcquireRequest, SandboxHandle, SandboxSpec, WarmFigures } from "../../../src/backends/backend.ts";
+import type { GvisorBackend } from "../../../src/backends/gvisor/gvisor-backend.ts";
+import type { RunDirectory } from "../../../src/backends/gvisor/run-directory.ts";
+import { newRequest } from "../../backends/contract/context.ts";
+import { eventually } from "../../backends/contract/programs.ts";
+import type { TestEngine } from "../support/engine.ts";
+import { NOTHING, sandboxLeftovers } from "../support/leftovers.ts";
+import { openGvisor, type OpenedBackend } from "../support/open-backend.ts";
+import { warmOptions } from "../support/warm-options.ts";
+
+/** A backend for one test. At its end nothing may be left of its sandboxes, whether somebody had them or not. */
+export class WarmLab {
+  readonly #opened: OpenedBackend;
+
+  private constructor(opened: OpenedBackend) {
+    this.#opened = opened;
+  }
+
+  static async open(engine: TestEngine): Promise<WarmLab> {
+    const opened = await openGvisor(engine, { warm: warmOptions() });
+    onTestFinished(async () => {
+      await opened.backend.close();
+      const left = JSON.stringify(sandboxLeftovers(opened.runDirectory), null, 2);
+      if (left !== JSON.stringify(NOTHING, null, 2)) throw new Error(`Sandboxes have left behind: ${left}`);
+      await opened.close();
+    });
+    return new WarmLab(opened);
+  }
+
+  get backend(): GvisorBackend {
+    return this.#opened.backend;
+  }
+
+  get runDirectory(): RunDirectory {
+    return this.#opened.runDirectory;
+  }
+
+  get figures(): WarmFigures {
+    return this.backend.warm!;
+  }
+
+  /** So many, and none that is still on its way. */
+  untilReady(count: number): Promise<void> {
+    const { preparing, ready } = this.figures;
+    const what = `${count} that are ready, not ${ready} and ${preparing} on their way`;
+    return eventually(() => this.figures.ready >= count && this.figures.preparing === 0, what);
+  }
+
+  take(request: AcquireRequest): Promise<SandboxHandle> {
+    return this.backend.acquire(request);
+  }
+
+  acquire(spec: Partial<SandboxSpec> = {}, tenant?: string): Promise<SandboxHandle> {
+    return this.take({ ...newRequest(spec), ...(tenant === undefined ? {} : { tenant }) });
+  }
+
+  /** One that was started ahead. */
+  async warm(spec: Partial<SandboxSpec> = {}, tenant?: string): Promise<SandboxHandle> {
+    await (await this.acquire(spec, tenant)).destroy();
+    await this.untilReady(1);
+    const before = this.figures.handedOut;
+    const handle = await this.acquire(spec, tenant);
+    if (this.figures.handedOut !== before + 1) throw new Error("It was not started ahead.");
+    return handle;
+  }
+
+  /** A copy of a sandbox, which goes on. */
+  async restore(handle: SandboxHandle, spec: Partial<SandboxSpec>): Promise<SandboxHandle> {
+    const folder = await mkdtemp(join(tmpdir(), "sandboxer-warm-test-"));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const snapshot = await handle.snapshot(folder, { mode: "full", leaveRunning: true });
+    return this.backend.acquireFromSnapshot(newRequest(spec), snapshot);
+  }
+}
