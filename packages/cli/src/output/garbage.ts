@@ -8,6 +8,8 @@ const NAMES: Readonly<Record<GarbageKind, string>> = {
   "past-retention": "checkpoints past --keep",
   "removal-mark": "marks of removed checkpoints",
   snapshot: "snapshots that were never finished, or have lost their name",
+  pack: "packs of blocks that nothing needs",
+  pin: "what dead servers were about to save",
   "server-record": "records of dead servers",
   bell: "bells of dead servers",
   probe: "leftovers of servers that tried the store",

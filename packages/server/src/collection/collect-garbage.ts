@@ -1,9 +1,12 @@
+import { packsOfImage } from "../checkpoints/packs/image-packs.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
+import { collectPacks } from "./collect-packs.ts";
 import { collectProbes, sightProbes } from "./collect-probes.ts";
 import { collectSandbox } from "./collect-sandbox.ts";
 import { collectServers } from "./collect-servers.ts";
 import { collectSnapshots, sightSnapshots } from "./collect-snapshots.ts";
 import { type CollectionContext, type Findings, together } from "./garbage.ts";
+import { PackSurveyor } from "./pack-survey.ts";
 import { readServers } from "./servers.ts";
 import { surveyHeads } from "./survey.ts";
 
@@ -21,9 +24,14 @@ export async function collectGarbage(context: CollectionContext): Promise<Findin
   const survey = await surveyHeads(context.store);
   const known = { servers, survey };
   const collectOne = async (sandboxId: string): Promise<Findings> => await collectSandbox(context, sandboxId, known);
-  return together([
+  const images = together([
     ...(await mapAtOnce(survey.sandboxIds, SANDBOXES_AT_ONCE, collectOne, context.signal)),
     await collectSnapshots(context, snapshots, known),
+  ]);
+  const going = new Set(context.apply ? [] : images.garbage.map(({ key }) => key));
+  return together([
+    images,
+    await collectPacks(context, context.packs ?? new PackSurveyor(packsOfImage), going),
     await collectServers(context, known),
     await collectProbes(context, probes),
   ]);

@@ -1,5 +1,6 @@
 import type { ObjectStore } from "../store/store.ts";
 import type { Clock } from "../support/clock.ts";
+import type { PackSurveyor } from "./pack-survey.ts";
 
 export type GarbageKind =
   /** Everything below `checkpoints/` of a sandbox that has a tombstone. */
@@ -11,6 +12,10 @@ export type GarbageKind =
   | "removal-mark"
   /** A snapshot that was never finished, is half removed, or has lost its name to a later one. */
   | "snapshot"
+  /** A pack that no image names and nobody is about to. */
+  | "pack"
+  /** What a writer that is gone had pinned. */
+  | "pin"
   /** The record of a dead server that no head names. */
   | "server-record"
   | "bell"
@@ -40,6 +45,7 @@ export type LeftReason =
   | "a save may be under way"
   | "a removal may be under way"
   | "a head that cannot be read may name it"
+  | "its packs cannot be told"
   | "in use";
 
 export interface Findings {
@@ -56,6 +62,8 @@ export interface CollectionContext {
   readonly apply: boolean;
   /** How many images of a sandbox stay, counted from its head's checkpoint back; undefined: all. */
   readonly keepNewest: number | undefined;
+  /** What knows which packs images need; absent: one that has seen none yet. */
+  readonly packs?: PackSurveyor;
   readonly signal?: AbortSignal;
 }
 

@@ -7,6 +7,8 @@ export interface Survey {
   readonly sandboxIds: readonly string[];
   /** Servers that own or want a sandbox. */
   readonly namedServers: ReadonlySet<string>;
+  /** The sandboxes of each server. */
+  readonly ownedBy: ReadonlyMap<string, readonly string[]>;
   /** Images that another sandbox came from, by {@link imageOf}. */
   readonly referencedImages: ReadonlySet<string>;
   /** Snapshots whose removal would take a sandbox its state, or that a live one began with. */
@@ -22,6 +24,7 @@ export function imageOf(sandboxId: string, name: string): string {
 export async function surveyHeads(store: ObjectStore): Promise<Survey> {
   const sandboxIds: string[] = [];
   const namedServers = new Set<string>();
+  const ownedBy = new Map<string, string[]>();
   const referencedImages = new Set<string>();
   const neededSnapshots = new Set<string>();
   let complete = true;
@@ -29,12 +32,17 @@ export async function surveyHeads(store: ObjectStore): Promise<Survey> {
     sandboxIds.push(sandboxId);
     if (error !== undefined) complete = false;
     if (head === undefined || head.state === "deleted") continue;
-    if (head.owner !== null) namedServers.add(head.owner);
+    if (head.owner !== null) {
+      namedServers.add(head.owner);
+      const owned = ownedBy.get(head.owner);
+      if (owned === undefined) ownedBy.set(head.owner, [sandboxId]);
+      else owned.push(sandboxId);
+    }
     // Without its record nobody would know that the one who asks is dead, and its question would stand in the way.
     if (head.want !== null) namedServers.add(head.want.instance_id);
     const { sandbox_id, checkpoint, snapshot } = head.lineage;
     if (snapshot != null && needsItsSnapshot(head)) neededSnapshots.add(snapshot);
     if (sandbox_id !== null && checkpoint !== null) referencedImages.add(imageOf(sandbox_id, checkpoint));
   }
-  return { sandboxIds, namedServers, referencedImages, neededSnapshots, complete };
+  return { sandboxIds, namedServers, ownedBy, referencedImages, neededSnapshots, complete };
 }

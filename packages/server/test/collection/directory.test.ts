@@ -49,6 +49,8 @@ it("leaves a store in use with what is referenced, and says what it freed", asyn
     "past-retention": 1,
     "removal-mark": 0,
     snapshot: 0,
+    pack: 0,
+    pin: 0,
     "server-record": 1,
     bell: 1,
     probe: 1,

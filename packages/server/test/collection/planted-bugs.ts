@@ -62,7 +62,7 @@ export function withoutLookingAgain(store: ObjectStore): ObjectStore {
   });
 }
 
-function replaced(store: ObjectStore, methods: Partial<ObjectStore>): ObjectStore {
+export function replaced(store: ObjectStore, methods: Partial<ObjectStore>): ObjectStore {
   return new Proxy<ObjectStore>(store, {
     get: (target, property) => Reflect.get(methods, property) ?? Reflect.get(target, property),
   });

@@ -7,7 +7,7 @@ export const PINS_FOLDER = "pins";
 const pinSchema = z.looseObject({
   format: z.literal(1),
   /** The server that writes it. */
-  publisher: z.string(),
+  publisher: z.string().regex(/^[A-Za-z0-9-]{0,64}$/),
   /** What the ids of its own packs begin with. */
   uuid: z.string(),
   /** Packs of others that it may use. */

@@ -1,0 +1,90 @@
+import type { ListedObject, ObjectStore } from "../../src/store/store.ts";
+import { replaced } from "./planted-bugs.ts";
+
+export interface PlantedBug {
+  readonly writer?: (store: ObjectStore) => ObjectStore;
+  readonly collector?: (store: ObjectStore) => ObjectStore;
+}
+
+/** Ways to share packs or to sweep them that are wrong, each as a store that makes the right code do it. */
+export const PACK_BUGS = {
+  "a writer that does not pin": {
+    writer: (store) =>
+      replaced(store, {
+        writeText: async (key, text) => (isPin(key) ? undefined : await store.writeText(key, text)),
+      }),
+  },
+  "a writer that pins after it has looked": {
+    writer: (store) => {
+      const late = new Map<string, string>();
+      return replaced(store, {
+        writeText: async (key, text) => {
+          if (isPin(key)) late.set(key, text);
+          else await store.writeText(key, text);
+        },
+        write: async (...given) => {
+          for (const [key, text] of late) await store.writeText(key, text);
+          late.clear();
+          return await store.write(...given);
+        },
+      });
+    },
+  },
+  "a writer that does not look whether its base is there": {
+    writer: (store) => replaced(store, { stat: async () => ({ sizeBytes: 1 }) }),
+  },
+  "a writer that removes its pin before its image is there": {
+    writer: (store) =>
+      replaced(store, {
+        write: async (key, ...rest) => {
+          if (key.endsWith(".img")) for await (const pin of store.list("pins")) await store.delete(pin.key);
+          return await store.write(key, ...rest);
+        },
+      }),
+  },
+  "a collector that looks at images before pins only": {
+    collector: (store) => {
+      let images: ListedObject[] | undefined;
+      return replaced(store, {
+        list: async function* (folder) {
+          if (folder !== "") return yield* store.list(folder);
+          images ??= await Array.fromAsync(store.list(""));
+          yield* images;
+        },
+      });
+    },
+  },
+  "a collector that looks at pins before images only": {
+    collector: (store) => {
+      let pins: ListedObject[] | undefined;
+      return replaced(store, {
+        list: async function* (folder) {
+          if (folder === "packs") pins = await Array.fromAsync(store.list("pins"));
+          yield* folder === "pins" ? (pins ?? []) : store.list(folder);
+        },
+      });
+    },
+  },
+  "a collector that sweeps what is not published": {
+    collector: (store) =>
+      replaced(store, {
+        read: async function* (key, options) {
+          if (!isPin(key)) return yield* store.read(key, options);
+          const text = Buffer.concat(await Array.fromAsync(store.read(key))).toString();
+          yield Buffer.from(JSON.stringify({ ...(JSON.parse(text) as object), uuid: "nobody" }));
+        },
+      }),
+  },
+  "a collector that does not look whether who is dead may publish": {
+    collector: (store) =>
+      replaced(store, {
+        listFolders: async function* (folder) {
+          if (folder !== "") yield* store.listFolders(folder);
+        },
+      }),
+  },
+} as const satisfies Record<string, PlantedBug>;
+
+function isPin(key: string): boolean {
+  return key.startsWith("pins/");
+}
