@@ -8,6 +8,7 @@ import { readServerSpec } from "./raw/bundle.ts";
 import { RawEngine } from "./raw/raw-engine.ts";
 import { ClientSession } from "./server/client-session.ts";
 import { engineOf, startServer } from "./server/server-process.ts";
+import { NOTHING_AHEAD } from "./server/warm-server.ts";
 
 /** A server, and the same engine without one. */
 export async function openLab(options: BenchArguments, cleanUp: CleanUp): Promise<Lab> {
@@ -15,7 +16,7 @@ export async function openLab(options: BenchArguments, cleanUp: CleanUp): Promis
   cleanUp.add(() => rm(scratch, { recursive: true, force: true }));
   const progress = (line: string): void => void process.stderr.write(`${line}\n`);
   progress("Starting the server");
-  const flags = options.runscPath === undefined ? [] : [`--runsc=${options.runscPath}`];
+  const flags = [NOTHING_AHEAD, ...(options.runscPath === undefined ? [] : [`--runsc=${options.runscPath}`])];
   const places = { store: join(scratch, "store"), dataHome: join(scratch, "data") };
   const server = await startServer({ ...places, flags }, cleanUp);
   const engine = await engineOf(server);

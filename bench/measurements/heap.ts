@@ -1,6 +1,56 @@
 /** Python code that leaves a process behind which holds that many random bytes, and ends when it has them. */
 export function leaveHeap(megabytes: number): string {
-  const holder = `import os, time; heap = [os.urandom(1000000) for _ in range(${megabytes})]; open("/tmp/held", "w"); time.sleep(1e6)`;
+  return leaveBehind(`import os, time
+heap = [os.urandom(1000000) for _ in range(${megabytes})]
+open("/tmp/held", "w")
+time.sleep(1e6)`);
+}
+
+/** What a heap that changes is full of. */
+export type HeapKind = "random bytes" | "Python objects";
+
+/** As {@link leaveHeap}; the process changes one percent of what it holds each time it is told to. */
+export function leaveChangingHeap(kind: HeapKind, megabytes: number): string {
+  return leaveBehind(`import gc, os, random, time
+gc.disable()
+${HEAPS[kind](megabytes)}
+open("/tmp/held", "w")
+while True:
+  time.sleep(0.02)
+  if os.path.exists("/tmp/change"):
+    os.remove("/tmp/change")
+    change()
+    open("/tmp/changed", "w")`);
+}
+
+/** Python code that tells that process, and ends when it has changed its heap. */
+export const CHANGE_HEAP = `import os, time
+if os.path.exists("/tmp/changed"): os.remove("/tmp/changed")
+open("/tmp/change", "w")
+while not os.path.exists("/tmp/changed"): time.sleep(0.02)`;
+
+const OBJECT_BYTES = 570;
+
+/**
+ * Changes are spread over the whole heap, which is the hardest case for blocks: single pages of random bytes, single
+ * objects among many. Python's collector is off, because it would write to every object by itself.
+ */
+const HEAPS: Readonly<Record<HeapKind, (megabytes: number) => string>> = {
+  "random bytes": (megabytes) => `heap = [bytearray(os.urandom(1 << 20)) for _ in range(${megabytes})]
+def change():
+  for page in random.sample(range(len(heap) * 256), len(heap) * 256 // 100):
+    at = page % 256 * 4096
+    heap[page // 256][at:at + 4096] = os.urandom(4096)`,
+  "Python objects": (megabytes) => `def made(number):
+  return {"id": number, "name": f"user {number}", "mail": f"user-{number * 7919 % 1000003}@example.org", "score": random.random(), "tags": [f"t{number % 97}", f"u{number % 89}"]}
+heap = [made(number) for number in range(${Math.round((megabytes * 1_000_000) / OBJECT_BYTES)})]
+def change():
+  for number in random.sample(range(len(heap)), len(heap) // 100):
+    heap[number]["score"] = random.random()
+    heap[number]["name"] = f"changed {number}"`,
+};
+
+function leaveBehind(holder: string): string {
   return [
     "import os, subprocess, sys, time",
     `subprocess.Popen([sys.executable, "-c", ${JSON.stringify(holder)}], start_new_session=True,`,

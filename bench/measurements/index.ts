@@ -1,13 +1,19 @@
+import { measureClients } from "../curves/clients.ts";
+import { measureImageSizes } from "../curves/image-size.ts";
+import { measureLive } from "../curves/live.ts";
+import { measureStored } from "../curves/stored.ts";
 import type { Lab } from "../lab.ts";
 import type { Comparison, Findings } from "../result.ts";
 import { measureCheckpoint } from "./checkpoint.ts";
 import { measureCreate } from "./create.ts";
 import { measureExec } from "./exec.ts";
+import { measureForks } from "./forks.ts";
 import { measureHandoff } from "./handoff.ts";
 import { measureMemory } from "./memory.ts";
 import { measureOutput } from "./output.ts";
 import { measurePeers } from "./peers.ts";
 import { countRequests } from "./requests.ts";
+import { measureSavings } from "./savings.ts";
 
 type Group = (lab: Lab) => Promise<Partial<Findings>>;
 
@@ -23,6 +29,12 @@ export const GROUPS: Readonly<Record<string, Group>> = {
   checkpoint: besideRaw(measureCheckpoint),
   memory: besideRaw(measureMemory),
   peers: measurePeers,
+  savings: measureSavings,
+  forks: measureForks,
+  "image-size": measureImageSizes,
+  live: measureLive,
+  stored: measureStored,
+  clients: measureClients,
   handoff: besideRaw(measureHandoff),
   requests: async (lab) => ({ requests: await countRequests(lab) }),
 };

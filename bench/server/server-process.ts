@@ -22,6 +22,8 @@ export interface ServerProcess {
   /** `ws://127.0.0.1:PORT` */
   readonly url: string;
   readonly log: ServerLog;
+  /** The address of its store. */
+  readonly store: string;
   readonly runDirectory: string;
   readonly residentMiB: () => Promise<number>;
   readonly stop: () => Promise<void>;
@@ -64,6 +66,7 @@ export async function startServer(options: ServerOptions, cleanUp: CleanUp): Pro
     pid: child.pid ?? 0,
     url: url.replace(/^http/, "ws"),
     log,
+    store: options.store,
     runDirectory: join(options.dataHome, "sandboxer", "run"),
     residentMiB: () => residentMiB(child.pid ?? 0),
     stop,

@@ -1,0 +1,101 @@
+import { mkdtemp } from "node:fs/promises";
+import { join } from "node:path";
+import { byEffort, type Lab } from "../lab.ts";
+import type { LoadRequest } from "../load/client-load.ts";
+import { runLoad } from "../load/run-load.ts";
+import type { Findings } from "../result.ts";
+import { createSandbox } from "../server/http-call.ts";
+import { startServer, type ServerProcess } from "../server/server-process.ts";
+import { Points } from "./points.ts";
+
+/** What the clients ask for, and of whom. */
+interface Kind {
+  readonly name: string;
+  readonly kind: LoadRequest["kind"];
+  readonly flags: readonly string[];
+  path(server: ServerProcess): Promise<string>;
+}
+
+/** How a server answers many clients, each of which asks again as soon as it has its answer. */
+export async function measureClients(lab: Lab): Promise<Partial<Findings>> {
+  const counts = byEffort(lab, { full: [1, 10, 100, 500, 1000, 2000], quick: [1, 10, 100, 500], smoke: [1, 10] });
+  const kinds: readonly Kind[] = [
+    {
+      name: "HTTP: stats of a sandbox (gVisor)",
+      kind: "http",
+      flags: [`--runsc=${lab.engine.path}`],
+      path: async (server) => `/v1/sandboxes/${await createSandbox(server)}/stats`,
+    },
+    { name: "WebSocket: exec (fake backend)", kind: "websocket", flags: ["--backend=fake"], path: async () => "/" },
+  ];
+  const [times, rates, memory] = [new Points(), new Points(), new Points()];
+  const notes: string[] = [];
+  for (const kind of kinds) notes.push(...(await measureKind(lab, kind, counts, { times, rates, memory })));
+  const x = "clients at once";
+  const how =
+    "The clients are one other process on the same cores. Each asks again as soon as it has its answer, so that with many of them the time is their number divided by the rate. On WebSocket each has a sandbox of its own.";
+  return {
+    curves: [
+      {
+        id: "clients-times",
+        title: "Time of an answer with many clients",
+        x,
+        y: "ms",
+        series: times.series(),
+        notes: [how, ...notes],
+      },
+      {
+        id: "clients-rate",
+        title: "Answers in a second with many clients",
+        x,
+        y: "/s",
+        series: rates.series(),
+        notes: [],
+      },
+      {
+        id: "clients-memory",
+        title: "Memory of the server with many clients (RSS)",
+        x,
+        y: "MiB",
+        series: memory.series(),
+        notes: [],
+      },
+    ],
+  };
+}
+
+async function measureKind(
+  lab: Lab,
+  { name, kind, flags, path }: Kind,
+  counts: readonly number[],
+  { times, rates, memory }: Readonly<Record<"times" | "rates" | "memory", Points>>,
+): Promise<string[]> {
+  const errors: string[] = [];
+  const dataHome = await mkdtemp(join(lab.scratch, "data-"));
+  const store = await mkdtemp(join(lab.scratch, "store-"));
+  const most = 2 * Math.max(...counts) + 100;
+  const limits = [`--max-clients=${most}`, `--max-sandboxes=${most}`, "--rate-limit=0"];
+  const server = await startServer({ store, dataHome, flags: [...flags, ...limits] }, lab.cleanUp);
+  const asked = await path(server);
+  let failures = 0;
+  for (const clients of counts) {
+    lab.progress(`${name}: ${clients} clients`);
+    const order = {
+      kind,
+      url: server.url,
+      path: asked,
+      clients,
+      windows: 3,
+      windowMs: byEffort(lab, { full: 2000, quick: 1000, smoke: 300 }),
+    };
+    const { p50, p99, perSecond, errors: failed, error } = await runLoad(order);
+    times.add(`${name}, median`, clients, ...p50);
+    times.add(`${name}, 99 %`, clients, ...p99);
+    rates.add(name, clients, ...perSecond);
+    memory.add(name, clients, await server.residentMiB());
+    failures += failed;
+    if (failed > 0) errors.push(`${name}: ${failed} errors with ${clients} clients: ${error}`);
+  }
+  await server.stop();
+  return failures === 0 ? [`${name}: no errors with any number of clients.`] : errors;
+}

@@ -1,0 +1,34 @@
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Lab } from "../lab.ts";
+import { ClientSession } from "./client-session.ts";
+import { startServer, type ServerProcess } from "./server-process.ts";
+
+const PATIENCE_MS = 60_000;
+
+/** The lab's own server starts nothing ahead, so that others are not measured with what it does meanwhile. */
+export const NOTHING_AHEAD = "--warm-pool-max=0";
+
+/** A server with sandboxes that were started ahead of the need, as it comes. */
+export interface WarmServer extends ServerProcess {
+  /** Resolves when one is ready and none is being made. */
+  readonly ready: () => Promise<void>;
+}
+
+export async function startWarmServer(lab: Lab): Promise<WarmServer> {
+  const places = { store: join(lab.scratch, "warm-store"), dataHome: join(lab.scratch, "warm-data") };
+  const server = await startServer({ ...places, flags: [`--runsc=${lab.engine.path}`] }, lab.cleanUp);
+  await (await ClientSession.create(server.url)).destroy();
+  return { ...server, ready: () => untilReady(server.url) };
+}
+
+async function untilReady(url: string): Promise<void> {
+  const deadlineMs = performance.now() + PATIENCE_MS;
+  while (performance.now() < deadlineMs) {
+    const response = await fetch(`${url.replace(/^ws/, "http")}/v1/server`);
+    const { warm_pool: pool } = (await response.json()) as { warm_pool: { ready: number; preparing: number } };
+    if (pool.ready > 0 && pool.preparing === 0) return;
+    await sleep(50);
+  }
+  throw new Error("The server starts no sandbox ahead: the machine has too much to do, or too little memory.");
+}

@@ -1,0 +1,9 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+
+/** What a folder takes up on the disk, once everything is there. */
+export async function diskMegabytes(folder: string): Promise<number> {
+  await promisify(execFile)("sync", ["-f", folder]);
+  const { stdout } = await promisify(execFile)("du", ["--summarize", "--block-size=1", folder]);
+  return Number(stdout.split("\t")[0]) / 1_000_000;
+}
