@@ -13,7 +13,7 @@ interface Kind {
   readonly name: string;
   readonly kind: LoadRequest["kind"];
   readonly flags: readonly string[];
-  path(server: ServerProcess): Promise<string>;
+  readonly path: (server: ServerProcess) => Promise<string>;
 }
 
 /** How a server answers many clients, each of which asks again as soon as it has its answer. */

@@ -30,9 +30,9 @@ async function load(order: LoadRequest): Promise<LoadResult> {
   const result = { p50: [] as number[], p99: [] as number[], perSecond: [] as number[], errors: 0, error: "" };
   const clients = await openClients(order);
   let latencies: number[] = [];
-  let ends = false;
+  const ending = new AbortController();
   const loops = clients.map(async (client) => {
-    while (!ends) {
+    while (!ending.signal.aborted) {
       const startMs = performance.now();
       try {
         await client();
@@ -54,7 +54,7 @@ async function load(order: LoadRequest): Promise<LoadResult> {
     result.p99.push(quantile(sorted, 0.99));
     result.perSecond.push((sorted.length * 1000) / (performance.now() - startMs));
   }
-  ends = true;
+  ending.abort();
   await Promise.race([Promise.all(loops), sleep(5_000)]);
   return result;
 }
