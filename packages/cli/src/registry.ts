@@ -138,6 +138,11 @@ const SAVED: readonly Row[] = [
     load: async () => (await import("./commands/snapshots.ts")).snapshotsCommand,
   },
   {
+    name: "prove",
+    summary: "Restore a snapshot once, out of reach, to prove that it can be.",
+    load: async () => (await import("./commands/prove.ts")).proveCommand,
+  },
+  {
     name: "checkpoint",
     summary: "Save a sandbox and stop it, or let it go on; any server of the store can wake it.",
     load: async () => (await import("./commands/checkpoint.ts")).checkpointCommand,

@@ -1,3 +1,4 @@
+import { longCall, type LongCallOptions } from "./long-call.ts";
 import { everyItem } from "./pages.ts";
 import type { Carried, SnapshotChange, SnapshotDiff, SnapshotFilter, SnapshotRecord } from "./records.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -36,6 +37,11 @@ export class Snapshots {
   /** Refused while something live depends on it. */
   async delete(id: string, options: CallOptions = {}): Promise<void> {
     await this.#client.call("deleteSnapshot", { params: { id } }, options);
+  }
+
+  /** Restores it where nobody can reach it and hears whether it answers; `proven` and `unproven` say how that went. */
+  async prove(id: string, options: LongCallOptions = {}): Promise<SnapshotRecord> {
+    return fromWire(await this.#client.call("proveSnapshot", { params: { id } }, longCall(options).call));
   }
 
   /** What a restore would carry and what not, without doing it. */

@@ -9,13 +9,17 @@ export function formatSnapshots(snapshots: readonly SnapshotInfo[], paint: Paint
   const rows = snapshots.map((snapshot) => [
     shortId(snapshot.id),
     visible(snapshot.name ?? "-"),
-    paintState(paint, snapshot.state),
+    paintState(paint, snapshot.state) + proof(snapshot),
     snapshot.mode,
     formatBytes(snapshot.size_bytes),
     formatAge(snapshot.created_at),
     visible(snapshot.sandbox_name ?? shortId(snapshot.sandbox_id)),
   ]);
   return formatTable([["ID", "NAME", "STATE", "MODE", "SIZE", "CREATED", "OF"], ...rows]);
+}
+
+function proof({ proven, unproven }: SnapshotInfo): string {
+  return proven !== null ? " (proven)" : unproven !== null ? " (not proven)" : "";
 }
 
 export function formatSnapshot(snapshot: SnapshotInfo): string {
@@ -30,6 +34,8 @@ export function formatSnapshot(snapshot: SnapshotInfo): string {
     profile: snapshot.profile,
     size: formatBytes(snapshot.size_bytes),
     created: `${snapshot.created_at} (${formatAge(snapshot.created_at)})`,
+    proven: snapshot.proven && `${snapshot.proven.at}, on ${snapshot.proven.engine}`,
+    "not proven": snapshot.unproven && `${snapshot.unproven.at}: ${snapshot.unproven.reason}`,
     "taken of":
       snapshot.sandbox_name === null ? snapshot.sandbox_id : `${snapshot.sandbox_name} (${snapshot.sandbox_id})`,
     reason: snapshot.reason,

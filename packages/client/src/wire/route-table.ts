@@ -70,6 +70,7 @@ export const ROUTE_TABLE = {
   updateSnapshot: { method: "PATCH", path: "/v1/snapshots/{id}" },
   deleteSnapshot: { method: "DELETE", path: "/v1/snapshots/{id}" },
   restoreSnapshot: { method: "POST", path: "/v1/snapshots/{id}/restore", idempotent: true },
+  proveSnapshot: { method: "POST", path: "/v1/snapshots/{id}/prove" },
   explainSnapshot: { method: "GET", path: "/v1/snapshots/{id}/explain" },
   diffSnapshots: { method: "GET", path: "/v1/snapshots/{id}/diff" },
   serverInfo: { method: "GET", path: "/v1/server" },

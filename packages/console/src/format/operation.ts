@@ -6,6 +6,7 @@ const TITLES: Readonly<Record<OperationRecord["kind"], string>> = {
   checkpoint: "Checkpoint",
   resume: "Wake",
   snapshot: "Snapshot",
+  prove: "Test restore",
   restore: "Restore",
   fork: "Fork",
   rewind: "Rewind",

@@ -7,6 +7,7 @@ export const OPERATION_KINDS = [
   "checkpoint",
   "resume",
   "snapshot",
+  "prove",
   "restore",
   "fork",
   "rewind",

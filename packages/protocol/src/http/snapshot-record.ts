@@ -30,6 +30,14 @@ export const snapshotRecordSchema = z
     reason: z.enum(["request", "fork", "named", "move"]),
     size_bytes: z.number().int(),
     created_at: timestampSchema,
+    proven: z
+      .object({ at: timestampSchema, engine: z.string() })
+      .nullable()
+      .meta({ description: "When a test restore has answered, and on which engine; null: none has, or the last did not." }),
+    unproven: z
+      .object({ at: timestampSchema, reason: z.string() })
+      .nullable()
+      .meta({ description: "When and why the last test restore has failed." }),
     details: z.record(z.string(), z.string()),
   })
   .meta({ id: "Snapshot" });

@@ -45,6 +45,8 @@ export interface SavedSnapshot {
 export interface SnapshotChanges {
   readonly name?: string | null | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** How a test restore went. */
+  readonly proof?: Pick<StoredSnapshot, "proven" | "unproven"> | undefined;
 }
 
 /**

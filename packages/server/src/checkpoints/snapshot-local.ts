@@ -82,14 +82,14 @@ export class LocalSnapshots implements SnapshotLibrary {
     await this.verify(id);
   }
 
-  async amend(id: string, { name, labels }: SnapshotChanges): Promise<StoredSnapshot> {
+  async amend(id: string, { name, labels, proof }: SnapshotChanges): Promise<StoredSnapshot> {
     if (typeof name === "string") checkSnapshotName(name);
     await this.#file.change((present) => {
       if (typeof name === "string") checkFree(present, name, id);
       return present.map((each) => {
         if (each.id !== id) return each;
         const changed = { ...each, ...(name === undefined ? {} : { name }) };
-        const next = { ...changed, ...(labels === undefined ? {} : { labels: { ...labels } }) };
+        const next = { ...changed, ...(labels === undefined ? {} : { labels: { ...labels } }), ...proof };
         return successor(each, next, randomUUID());
       });
     });

@@ -61,6 +61,9 @@ const storedSnapshotSchema = z.looseObject({
   idle_timeout: z.number().nonnegative(),
   /** What was promised of the captured sandbox; absent in older records. */
   max_loss: maxLossSchema.nullable().optional().catch(undefined),
+  /** The last test restore, which engine did it, or why it could not; absent or null: that is not how it went. */
+  proven: z.looseObject({ at: z.string(), engine: z.string() }).nullable().optional(),
+  unproven: z.looseObject({ at: z.string(), reason: z.string() }).nullable().optional(),
   nonce: z.string(),
   /** The nonces of the versions before, newest first. */
   history: z.array(z.string()),

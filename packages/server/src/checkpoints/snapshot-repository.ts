@@ -120,7 +120,7 @@ export class SnapshotRepository implements SnapshotLibrary {
     }
   }
 
-  async amend(id: string, { name, labels }: SnapshotChanges): Promise<StoredSnapshot> {
+  async amend(id: string, { name, labels, proof }: SnapshotChanges): Promise<StoredSnapshot> {
     const present = await this.get(id);
     if (present === undefined) throw snapshotNotFound(id);
     if (typeof name === "string") await this.#names.take(name, id, (other) => this.#isThere(other));
@@ -128,6 +128,7 @@ export class SnapshotRepository implements SnapshotLibrary {
       ...record,
       ...(name === undefined ? {} : { name }),
       ...(labels === undefined ? {} : { labels: { ...labels } }),
+      ...proof,
     }));
     if (name !== undefined && present.name !== null && present.name !== name) {
       await this.#names.release(present.name, id);

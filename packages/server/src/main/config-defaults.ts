@@ -24,6 +24,7 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     resumeTtlMs: "7d",
     defaultIdleTimeoutSeconds: "5m",
     keepCheckpoints: "3",
+    proveSnapshots: "off",
     maxSandboxes: "100",
     warmPoolMax: "4",
     maxClients: "1000",

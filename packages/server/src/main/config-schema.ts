@@ -33,6 +33,7 @@ export const configSchema = z.object({
   defaultIdleTimeoutSeconds: durationMs().transform((ms) => ms / 1000),
   keepCheckpoints: integer(1, 1_000_000),
   maxLoss: maxLoss().optional(),
+  proveSnapshots: yesOrNo(),
   maxSandboxes: integer(1, 1_000_000),
   warmPoolMax: integer(0, 1_000),
   maxClients: integer(1, 1_000_000),

@@ -88,6 +88,11 @@ export const SETTINGS = {
     "SANDBOXER_MAX_LOSS",
     "save live sandboxes so often that no more is lost: 5m, or 10 executions (default: only when asked)",
   ),
+  proveSnapshots: setting(
+    "--prove-snapshots",
+    "SANDBOXER_PROVE_SNAPSHOTS",
+    "restore each new snapshot once, out of reach, to prove that it can be (default off)",
+  ),
   maxSandboxes: setting("--max-sandboxes <N>", "SANDBOXER_MAX_SANDBOXES", "live sandboxes at once (default 100)"),
   warmPoolMax: setting(
     "--warm-pool-max <N>",

@@ -147,6 +147,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       maxSandboxes: config.maxSandboxes,
       defaultIdleTimeoutMs: config.defaultIdleTimeoutSeconds * 1000,
       defaultMaxLoss: config.maxLoss,
+      proveSnapshots: config.proveSnapshots,
       handoffTimeoutMs: config.handoffTimeoutMs,
     });
     parts.manager.settleOrphans();

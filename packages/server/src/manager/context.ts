@@ -8,6 +8,7 @@ import type { SecretResolver } from "../secrets/secret.ts";
 import type { Clock } from "../support/clock.ts";
 import { KeyedQueue } from "../support/keyed-queue.ts";
 import { Departures } from "./departures.ts";
+import { Proofs } from "./durability/proofs.ts";
 import type { AtRisk } from "./durability/risk.ts";
 import type { DurableStore } from "./durable-store.ts";
 import { EventLog } from "./events/event-log.ts";
@@ -51,6 +52,8 @@ export interface ManagerOptions {
   readonly defaultIdleTimeoutMs: number;
   /** For sandboxes that can be saved and do not say; absent: nothing is promised. */
   readonly defaultMaxLoss?: MaxLoss | undefined;
+  /** Whether each snapshot that is taken here is restored once, by way of trial; absent: no. */
+  readonly proveSnapshots?: boolean;
   /** How long a newcomer waits for the server that has a sandbox to give it up. */
   readonly handoffTimeoutMs: number;
 }
@@ -65,6 +68,8 @@ export class ManagerContext {
   readonly frozen = new WeakMap<LiveSandbox, { readonly sinceMs: number }>();
   /** Sandboxes of which more could be lost than was promised. */
   readonly atRisk = new WeakMap<LiveSandbox, AtRisk>();
+  /** Test restores of snapshots. */
+  readonly proofs = new Proofs();
   /** Sandboxes that other servers have asked for and were given. */
   readonly departures: Departures;
   /** Work that goes on behind the answers: what is told apart, but must end before the server does. */
@@ -127,6 +132,7 @@ export class ManagerContext {
   /** Takes a place among the sandboxes of this server, or says that there is none. */
   admit(sandbox: LiveSandbox): void {
     if (this.draining) throw new SandboxerError("draining", "The server is shutting down.");
+    if (this.sandboxes.size + this.proofs.size >= this.options.maxSandboxes) this.proofs.giveWay();
     if (this.sandboxes.size >= this.options.maxSandboxes) {
       throw new SandboxerError(
         "limit_reached",

@@ -9,6 +9,7 @@ export type OperationName =
   | "live_checkpoint"
   | "filesystem_snapshot"
   | "snapshot"
+  | "prove"
   | "fork"
   | "rewind"
   | "destroy"

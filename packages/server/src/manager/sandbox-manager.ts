@@ -20,6 +20,7 @@ import { describeLive } from "./describe.ts";
 import { destroyById } from "./destroy-by-id.ts";
 import { checkpointLive } from "./durability/live-checkpoint.ts";
 import { keepPromises } from "./durability/promise-keeper.ts";
+import { proveSnapshot } from "./durability/prove-snapshot.ts";
 import type { EventLog } from "./events/event-log.ts";
 import { expireSandboxes, type Expiry } from "./expire.ts";
 import { handOver, type HandedOver, type HandOver } from "./hand-over.ts";
@@ -300,6 +301,11 @@ export class SandboxManager {
     return removeSnapshot(this.#context, idOrName);
   }
 
+  /** Restores a snapshot where nobody can reach it, and says whether it answers. */
+  proveSnapshot(idOrName: string, options?: VerbOptions): Promise<SnapshotInfo> {
+    return proveSnapshot(this.#context, idOrName, options);
+  }
+
   /** A new sandbox with the state of a snapshot. */
   restoreSnapshot(idOrName: string, body: RestoreRequestBody, options?: VerbOptions): Promise<RestoredSandbox> {
     return restoreSnapshot(this.#context, idOrName, body, options);
@@ -377,6 +383,7 @@ export class SandboxManager {
   async drain(): Promise<void> {
     this.#stopReaping();
     this.#stopKeeping();
+    this.#context.proofs.stop();
     this.usage.stop();
     await Promise.all([drainSandboxes(this.#context), stopPreparing(this.#context)]);
     this.#stopListening();

@@ -4,6 +4,7 @@ import type { Capabilities } from "../backends/backend.ts";
 import type { CapturedState, NewSnapshot, SavedSnapshot } from "../checkpoints/snapshot-library.ts";
 import { needsStore } from "../checkpoints/snapshot-local.ts";
 import type { ManagerContext } from "./context.ts";
+import { proveBehind } from "./durability/prove-behind.ts";
 import { inTurnUntil } from "./in-turn-until.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { captureWorkspace } from "./portable/capture-workspace.ts";
@@ -54,6 +55,7 @@ export async function captureSnapshot(
       track.lap("pack");
       track.sizeBytes = saved.snapshot.size_bytes;
       tell(context, sandbox, saved);
+      proveBehind(context, saved.snapshot);
       return saved;
     });
   return await inTurnUntil(context, sandbox, save);

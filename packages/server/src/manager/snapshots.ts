@@ -80,6 +80,8 @@ function describeSnapshot(snapshot: StoredSnapshot, { children, descendants }: R
     reason: snapshot.reason,
     size_bytes: snapshot.size_bytes,
     created_at: snapshot.created_at,
+    proven: snapshot.proven ?? null,
+    unproven: snapshot.unproven ?? null,
     details: snapshot.details,
   };
 }

@@ -37,6 +37,7 @@ const KINDS: Readonly<Partial<Record<OperationName, OperationKind>>> = {
   live_checkpoint: "checkpoint",
   filesystem_snapshot: "snapshot",
   snapshot: "snapshot",
+  prove: "prove",
   rewind: "rewind",
   destroy: "destroy",
   recreate: "recreate",

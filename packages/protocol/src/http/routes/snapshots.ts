@@ -95,6 +95,17 @@ export const SNAPSHOT_ROUTES = {
     idempotent: true,
     operation: "restore",
   }),
+  proveSnapshot: route({
+    method: "POST",
+    path: "/v1/snapshots/{id}/prove",
+    summary: "Restore it where nobody can reach it, hear whether it answers, and end that; the record says how it went.",
+    tag,
+    scope: "use",
+    params: snapshotParams,
+    status: 200,
+    response: snapshotRecordSchema,
+    operation: "prove",
+  }),
   explainSnapshot: route({
     method: "GET",
     path: "/v1/snapshots/{id}/explain",

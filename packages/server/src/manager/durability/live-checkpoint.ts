@@ -3,6 +3,7 @@ import type { ManagerContext } from "../context.ts";
 import { discardLostSandbox } from "../end-of-sandbox.ts";
 import { inTurnUntil } from "../in-turn-until.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
+import { nearestImage } from "../nearest-image.ts";
 import { checkDurable, followHead } from "../save.ts";
 import { tracked, type Track, type VerbOptions } from "../tracked.ts";
 import { withWorkFolder } from "../work-folder.ts";
@@ -77,7 +78,8 @@ async function save(
     const state = await handle.snapshot(folder, { ...options, mode: "full", leaveRunning: true, onStill });
     track.lap("save");
     onCaptured();
-    return await checkpoints.save(sandbox.id, state, { ...options, wallMs, parent: sandbox.parentCheckpoint });
+    const relatives = { parent: sandbox.parentCheckpoint, base: nearestImage(sandbox) };
+    return await checkpoints.save(sandbox.id, state, { ...options, wallMs, ...relatives });
   });
   track.lap("pack");
   track.sizeBytes = checkpoint.size_bytes;
@@ -86,6 +88,7 @@ async function save(
   sandbox.checkRunning();
   await ownership.publish(sandbox.id, checkpoint);
   sandbox.parentCheckpoint = checkpoint.name;
+  sandbox.newestImage = undefined;
   sandbox.unsaved.published(mark, context.nowMs);
   await followHead(context, sandbox.id, checkpoint.name);
   track.lap("publish");

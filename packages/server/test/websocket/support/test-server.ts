@@ -51,6 +51,7 @@ export interface TestServerOptions {
   readonly firstMessageMs?: number;
   readonly keepCheckpoints?: number;
   readonly defaultMaxLoss?: MaxLoss;
+  readonly proveSnapshots?: boolean;
   readonly leaseTtlMs?: number;
   readonly handoffTimeoutMs?: number;
   /** Where others are told to reach it; absent: where it is. */
@@ -193,6 +194,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     maxSandboxes: options.maxSandboxes ?? 5000,
     defaultIdleTimeoutMs: 300_000,
     defaultMaxLoss: options.defaultMaxLoss,
+    proveSnapshots: options.proveSnapshots ?? false,
     handoffTimeoutMs: options.handoffTimeoutMs ?? 10_000,
   });
 

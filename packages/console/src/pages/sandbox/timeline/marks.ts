@@ -116,6 +116,10 @@ function eventMark(event: EventRecord): Mark {
       return momentMark(event, "saved", "No more could be lost than promised");
     case "snapshot.created":
       return { ...momentMark(event, "saved", `Snapshot ${name}`), outcome: size };
+    case "snapshot.proven":
+      return { ...momentMark(event, "saved", `Snapshot ${name} proven`), outcome: text(data["engine"]) };
+    case "snapshot.unproven":
+      return { ...momentMark(event, "saved", `Snapshot ${name} not proven`), outcome: text(data["reason"]), failed: true };
     case "snapshot.changed":
       return momentMark(event, "saved", `Snapshot ${name} named or labelled`);
     case "snapshot.deleted":

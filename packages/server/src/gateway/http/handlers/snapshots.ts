@@ -9,6 +9,7 @@ type SnapshotHandlers = Pick<
   | "getSnapshot"
   | "updateSnapshot"
   | "deleteSnapshot"
+  | "proveSnapshot"
   | "restoreSnapshot"
   | "explainSnapshot"
   | "moveSandbox"
@@ -29,6 +30,7 @@ export function snapshotsHandlers(manager: SandboxManager): SnapshotHandlers {
       await manager.removeSnapshot(params.id);
       return undefined;
     },
+    proveSnapshot: ({ params, options }) => manager.proveSnapshot(params.id, options),
     restoreSnapshot: async ({ params, body, options }) => {
       const { sandbox, token, carried } = await manager.restoreSnapshot(params.id, body ?? {}, options);
       return { ...manager.describe(sandbox), token, carried };

@@ -1,0 +1,57 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { SerialQueue } from "../../support/serial-queue.ts";
+
+/** More would only wait; those that are left out can still be proven on request. */
+const MOST_WAITING = 100;
+
+/**
+ * The test restores of a server: one after the other. The sandbox of one takes a place on this machine as long as nobody
+ * else wants it: it gives way to sandboxes of users, and to the end of the server.
+ */
+export class Proofs {
+  readonly #queue = new SerialQueue();
+  #waiting = 0;
+  #running: AbortController | undefined;
+  #over: SandboxerError | undefined;
+
+  /** How many sandboxes there are for proofs now. */
+  get size(): number {
+    return this.#running === undefined ? 0 : 1;
+  }
+
+  get full(): boolean {
+    return this.#waiting >= MOST_WAITING;
+  }
+
+  async run<Result>(prove: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    this.#waiting += 1;
+    try {
+      return await this.#queue.run(async () => {
+        if (this.#over !== undefined) throw this.#over;
+        this.#running = new AbortController();
+        try {
+          return await prove(this.#running.signal);
+        } finally {
+          this.#running = undefined;
+        }
+      });
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  /** Somebody needs its place. */
+  giveWay(): void {
+    this.#running?.abort(
+      new SandboxerError("limit_reached", "The test restore gave way: the server is at its limit of sandboxes.", {
+        hint: "Try again later, or start the server with more --max-sandboxes.",
+      }),
+    );
+  }
+
+  /** For good: the server ends. */
+  stop(): void {
+    this.#over = new SandboxerError("draining", "The server is shutting down.");
+    this.#running?.abort(this.#over);
+  }
+}
