@@ -27,6 +27,9 @@ export const configSchema = z.object({
   profilesDirectory: path(),
   extensions: path().optional(),
   repositories: paths(),
+  sleepAfterMs: z.union([z.literal("off").transform(() => 0), durationMs()], {
+    error: `must be a duration, or off. ${DURATION_HINT}`,
+  }),
   leaseTtlMs: durationMs(),
   handoffTimeoutMs: durationMs(),
   resumeTtlMs: durationMs(),

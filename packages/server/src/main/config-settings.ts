@@ -58,6 +58,11 @@ export const SETTINGS = {
   profilesDirectory: setting("--profiles-directory <PATH>", "SANDBOXER_PROFILES_DIRECTORY", "your profiles, *.yaml", {
     path: true,
   }),
+  sleepAfterMs: setting(
+    "--sleep-after <DURATION>",
+    "SANDBOXER_SLEEP_AFTER",
+    "a gVisor sandbox in which nothing runs is put to sleep, until the next request; off: never (default 5s)",
+  ),
   leaseTtlMs: setting(
     "--lease-ttl <DURATION>",
     "SANDBOXER_LEASE_TTL",

@@ -73,6 +73,7 @@ export interface ServerSummary {
   readonly default_backend: string;
   readonly draining: boolean;
   readonly sandboxes: number;
+  readonly asleep: number;
   readonly max_sandboxes: number;
   readonly warm_pool: WarmPoolRecord | null;
 }
@@ -128,6 +129,14 @@ export class SandboxManager {
     return warmPoolRecord(this.#context);
   }
 
+  /** Those that run and take no processor. */
+  get asleepCount(): number {
+    let count = 0;
+    for (const sandbox of this.#context.sandboxes.values())
+      if (sandbox.state === "running" && sandbox.handle.asleep === true) count += 1;
+    return count;
+  }
+
   /** What is under way, and what was. */
   get operations(): Operations {
     return this.#context.operations;
@@ -148,6 +157,7 @@ export class SandboxManager {
       default_backend: defaultBackend,
       draining: this.draining,
       sandboxes: this.#context.sandboxes.size,
+      asleep: this.asleepCount,
       max_sandboxes: maxSandboxes,
       warm_pool: this.warmPool ?? null,
     };

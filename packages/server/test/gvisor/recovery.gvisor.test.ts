@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, test } from "vitest";
 import { recoverRunDirectories, RunDirectory } from "../../src/backends/gvisor/run-directory.ts";
-import { bash, countAbove, counter, delay, run, start } from "../backends/contract/programs.ts";
+import { bash, countAbove, counter, delay, eventually, run, start } from "../backends/contract/programs.ts";
 import { describeGvisor } from "./support/describe-gvisor.ts";
 import { GvisorFixture } from "./support/fixture.ts";
 import { NOTHING, serverLeftovers } from "./support/leftovers.ts";
@@ -71,6 +71,16 @@ describeGvisor("after a server was killed", (engine) => {
       await living.destroy();
     },
   );
+
+  test("a sandbox that is asleep ends with its server, before anybody cleans up", async () => {
+    const server = await doomed("sleep");
+    await server.next();
+    server.child.kill("SIGKILL");
+    await once(server.child, "exit");
+    await eventually(() => serverLeftovers(server).processes.length === 0, "the end of what slept");
+    expect(await recoverRunDirectories(runParent)).toEqual([server.instanceId]);
+    expect(serverLeftovers(server)).toEqual(NOTHING);
+  });
 
   test("servers that look at the same time clean up once, and none of the living", async () => {
     const living = await fixture.acquire();

@@ -64,6 +64,10 @@ export const serverRecordSchema = z
     default_backend: z.string(),
     draining: z.boolean(),
     sandboxes: z.number().int(),
+    asleep: z
+      .number()
+      .int()
+      .meta({ description: "Of the sandboxes, those that take no processor: nothing runs in them." }),
     max_sandboxes: z.number().int(),
     warm_pool: warmPoolSchema.nullable().meta({
       description: "Null where the default backend starts no sandboxes ahead of the need.",

@@ -23,6 +23,8 @@ export interface AgentClientOptions {
   readonly onFailure: (error: SandboxerError) => void;
   /** The agent is gone. Whoever knows why then calls {@link AgentClient.fail}. */
   readonly onEnd: () => void;
+  /** Called right before each frame that is sent. */
+  readonly beforeFrame?: () => void;
 }
 
 /** Everything that a backend asks of the agent inside its sandbox. The same for every backend that runs the agent. */
@@ -50,7 +52,11 @@ export class AgentClient {
         connectionData: (connection, data) => this.#connections.get(connection)?.onData(data),
         connectionClosed: (connection, errno) => this.#connections.get(connection)?.onClosed(errno),
       },
-      { onFailure: (error) => this.#onFailure(error), onEnd: () => options.onEnd() },
+      {
+        onFailure: (error) => this.#onFailure(error),
+        onEnd: () => options.onEnd(),
+        beforeFrame: options.beforeFrame,
+      },
     );
     this.files = new AgentFiles(this.#connection, "user");
     this.rootFiles = new AgentFiles(this.#connection, "root");
@@ -142,8 +148,8 @@ export class AgentClient {
     return [...this.#processes.values()].toSorted((left, right) => left.process - right.process);
   }
 
-  async processTable(): Promise<readonly ProcessTableEntry[]> {
-    return this.#connection.ask(Request.processTable, new PayloadWriter(), (reply) =>
+  async processTable(options: RequestOptions = {}): Promise<readonly ProcessTableEntry[]> {
+    const read = (reply: PayloadReader): ProcessTableEntry[] =>
       reply.list(() => ({
         pid: reply.u32(),
         parentPid: reply.u32(),
@@ -152,8 +158,20 @@ export class AgentClient {
         residentBytes: reply.u64(),
         cpuMs: reply.u64(),
         command: reply.string(),
-      })),
-    );
+      }));
+    return this.#connection.ask(Request.processTable, new PayloadWriter(), read, options);
+  }
+
+  /** When somebody last wanted something of the sandbox, or it said something; monotonic. */
+  get usedMs(): number {
+    return this.#connection.usedMs;
+  }
+
+  /** Whether something goes on, as far as is known here; what was left behind by those that exited is not. */
+  get busy(): boolean {
+    if (this.#connection.busy || this.#connections.size > 0) return true;
+    for (const process of this.#processes.values()) if (process.exit === undefined) return true;
+    return false;
   }
 
   async connect(port: number): Promise<SandboxConnection> {
@@ -173,13 +191,13 @@ export class AgentClient {
   /** After this the agent is silent and its pipes are empty, as a save needs them. */
   async quiesce(): Promise<void> {
     // A silent agent counts no time, and what is in its pipe would be in the image.
-    this.#stopBeating();
+    this.stopBeating();
     await this.#connection.request(Request.quiesce, new PayloadWriter());
   }
 
   async resume(): Promise<void> {
     await this.#connection.request(Request.resume, new PayloadWriter());
-    this.#beat();
+    this.beat();
   }
 
   /** Stops everything inside but the agent, which goes on answering; gives how many processes that were. */
@@ -205,7 +223,7 @@ export class AgentClient {
   }
 
   async #hello(options: RequestOptions): Promise<void> {
-    this.#beat();
+    this.beat();
     const payload = new PayloadWriter().u32(PROTOCOL_VERSION).u32(this.#options.heartbeatMs);
     const readVersion = (reply: PayloadReader): number => {
       const version = reply.u32();
@@ -219,14 +237,15 @@ export class AgentClient {
   }
 
   /** Keeps the agent from believing that nobody is there. */
-  #beat(): void {
+  beat(): void {
     const { heartbeatMs } = this.#options;
     if (heartbeatMs === 0 || this.#heart !== undefined) return;
-    this.#heart = setInterval(() => this.#connection.send(Request.ping, new PayloadWriter()), heartbeatMs / BEATS);
+    const send = (): void => this.#connection.send(Request.ping, new PayloadWriter(), { unasked: true });
+    this.#heart = setInterval(send, heartbeatMs / BEATS);
     this.#heart.unref();
   }
 
-  #stopBeating(): void {
+  stopBeating(): void {
     clearInterval(this.#heart);
     this.#heart = undefined;
   }
@@ -264,7 +283,7 @@ export class AgentClient {
   }
 
   #onFailure(error: SandboxerError): void {
-    this.#stopBeating();
+    this.stopBeating();
     for (const process of this.#processes.values()) process.onConnectionFailed(error);
     for (const connection of this.#connections.values()) connection.onClosed(0);
     this.#options.onFailure(error);

@@ -16,6 +16,16 @@ export interface AgentEvents {
 export interface RequestOptions {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
+  /** Not a use of the sandbox: nobody has asked for it. */
+  readonly unasked?: boolean;
+}
+
+export interface AgentConnectionOptions {
+  readonly onFailure: (error: SandboxerError) => void;
+  /** The agent is gone; whoever knows why then fails the connection. */
+  readonly onEnd: () => void;
+  /** Called right before each frame that is sent. */
+  readonly beforeFrame?: (() => void) | undefined;
 }
 
 /**
@@ -30,6 +40,7 @@ interface Waiting {
   readonly settle: (reply: PayloadReader) => void;
   readonly reject: (error: Error) => void;
   readonly cleanUp: () => void;
+  readonly unasked: boolean;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -46,20 +57,15 @@ export class AgentConnection {
   readonly #waiting = new Map<number, Waiting>();
   #nextRequest = 1;
   #failure: SandboxerError | undefined;
-  readonly #onFailure: (error: SandboxerError) => void;
+  #usedMs = performance.now();
+  readonly #options: AgentConnectionOptions;
   readonly #ready = Promise.withResolvers<void>();
 
-  /** `onEnd` is called when the agent is gone; whoever knows why then fails the connection. */
-  constructor(
-    input: Writable,
-    output: Readable,
-    events: AgentEvents,
-    { onFailure, onEnd }: { readonly onFailure: (error: SandboxerError) => void; readonly onEnd: () => void },
-  ) {
+  constructor(input: Writable, output: Readable, events: AgentEvents, options: AgentConnectionOptions) {
     this.#input = input;
     this.#output = output;
     this.#events = events;
-    this.#onFailure = onFailure;
+    this.#options = options;
     this.#ready.promise.catch(() => {});
     const decoder = new FrameDecoder();
     output.on("data", (chunk: Buffer) => {
@@ -74,8 +80,8 @@ export class AgentConnection {
         this.fail(new SandboxerError("sandbox_failed", `The sandbox's agent broke its protocol: ${reason}.`));
       }
     });
-    output.on("end", onEnd);
-    output.on("error", onEnd);
+    output.on("end", () => options.onEnd());
+    output.on("error", () => options.onEnd());
     // A write to an agent that is gone; its end is seen on the other pipe.
     input.on("error", () => {});
   }
@@ -87,6 +93,16 @@ export class AgentConnection {
 
   get failure(): SandboxerError | undefined {
     return this.#failure;
+  }
+
+  /** When the last frame came or went, but for those that nobody has asked for; monotonic. */
+  get usedMs(): number {
+    return this.#usedMs;
+  }
+
+  /** Whether an answer is awaited, or something is still on its way to the agent. */
+  get busy(): boolean {
+    return this.#waiting.size > 0 || this.#input.writableLength > 0;
   }
 
   request(type: RequestType, payload: PayloadWriter, options?: RequestOptions): Promise<void> {
@@ -127,14 +143,21 @@ export class AgentConnection {
         reply.end();
         resolve(result);
       };
-      this.#waiting.set(request, { settle, reject, cleanUp });
-      this.#input.write(frame);
+      const unasked = options.unasked === true;
+      this.#waiting.set(request, { settle, reject, cleanUp, unasked });
+      this.#write(frame, unasked);
     });
   }
 
   /** A request that wants no reply. */
-  send(type: RequestType, payload: PayloadWriter): void {
-    if (this.#failure === undefined) this.#input.write(encodeFrame(type, 0, payload.finish()));
+  send(type: RequestType, payload: PayloadWriter, { unasked = false }: { readonly unasked?: boolean } = {}): void {
+    if (this.#failure === undefined) this.#write(encodeFrame(type, 0, payload.finish()), unasked);
+  }
+
+  #write(frame: Buffer, unasked: boolean): void {
+    if (!unasked) this.#usedMs = performance.now();
+    this.#options.beforeFrame?.();
+    this.#input.write(frame);
   }
 
   /** Ends the connection and closes its pipes: what waits fails with this error. The first failure wins. */
@@ -149,11 +172,12 @@ export class AgentConnection {
     this.#waiting.clear();
     this.#input.destroy();
     this.#output.destroy();
-    this.#onFailure(error);
+    this.#options.onFailure(error);
   }
 
   #dispatch(frame: Frame): void {
     const payload = new PayloadReader(frame.payload);
+    if (this.#waiting.get(frame.request)?.unasked !== true) this.#usedMs = performance.now();
     switch (frame.type) {
       case Reply.ok:
       case Reply.error:

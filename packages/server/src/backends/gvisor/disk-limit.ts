@@ -14,31 +14,57 @@ const TOLERATED_BYTES = 1024 * 1024;
  * the limit, everything inside is killed, and again each time that it grows further; what only reads or removes goes
  * on. The nearer the limit, the more often it is looked at, so that a fast writer is stopped soon after it.
  */
-export function watchDiskLimit(filestore: Filestore, limitBytes: number, onExceeded: () => Promise<void>): () => void {
-  let allowedBytes = limitBytes;
-  let stopped = false;
-  let timer: NodeJS.Timeout | undefined;
-  const look = async (): Promise<void> => {
-    let usedBytes = await filestore.usedBytes();
-    if (usedBytes > allowedBytes + TOLERATED_BYTES) {
-      await onExceeded().catch(() => {});
+export class DiskWatch {
+  readonly #filestore: Pick<Filestore, "usedBytes">;
+  readonly #limitBytes: number;
+  readonly #onExceeded: () => Promise<void>;
+  #allowedBytes: number;
+  #usedBytes = 0;
+  #resting = true;
+  #looking = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(filestore: Pick<Filestore, "usedBytes">, limitBytes: number, onExceeded: () => Promise<void>) {
+    this.#filestore = filestore;
+    this.#limitBytes = limitBytes;
+    this.#allowedBytes = limitBytes;
+    this.#onExceeded = onExceeded;
+  }
+
+  /** Begins, or goes on after a rest. */
+  start(): void {
+    if (!this.#resting) return;
+    this.#resting = false;
+    // A look that began before the rest goes on by itself.
+    if (!this.#looking) this.#lookAgain();
+  }
+
+  /** For as long as nothing can be written. */
+  rest(): void {
+    this.#resting = true;
+    clearTimeout(this.#timer);
+  }
+
+  #lookAgain(): void {
+    this.#timer = setTimeout(() => void this.#look(), lookAgainAfterMs(this.#usedBytes, this.#limitBytes));
+    this.#timer.unref();
+  }
+
+  async #look(): Promise<void> {
+    this.#looking = true;
+    let usedBytes = await this.#filestore.usedBytes();
+    if (usedBytes > this.#allowedBytes + TOLERATED_BYTES) {
+      await this.#onExceeded().catch(() => {});
       // What was being written when the signal came is written to its end.
       await delay(SHORTEST_MS);
-      usedBytes = await filestore.usedBytes();
-      allowedBytes = usedBytes;
+      usedBytes = await this.#filestore.usedBytes();
+      this.#allowedBytes = usedBytes;
     }
-    allowedBytes = Math.max(limitBytes, Math.min(allowedBytes, usedBytes));
-    if (!stopped) schedule(lookAgainAfterMs(usedBytes, limitBytes));
-  };
-  const schedule = (ms: number): void => {
-    timer = setTimeout(() => void look(), ms);
-    timer.unref();
-  };
-  schedule(lookAgainAfterMs(0, limitBytes));
-  return () => {
-    stopped = true;
-    clearTimeout(timer);
-  };
+    this.#allowedBytes = Math.max(this.#limitBytes, Math.min(this.#allowedBytes, usedBytes));
+    this.#usedBytes = usedBytes;
+    this.#looking = false;
+    if (!this.#resting) this.#lookAgain();
+  }
 }
 
 export function lookAgainAfterMs(usedBytes: number, limitBytes: number): number {

@@ -17,15 +17,17 @@ import type {
 } from "../backend.ts";
 import { sandboxEnded } from "../sandbox-ended.ts";
 import type { SandboxCgroup } from "./cgroups.ts";
-import { watchDiskLimit } from "./disk-limit.ts";
+import { DiskWatch } from "./disk-limit.ts";
 import type { ImageRequirements } from "./image-requirements.ts";
 import type { SandboxNetwork } from "./network/sandbox-network.ts";
+import { KernelProcess } from "./kernel-process.ts";
 import { hasNoSpace, noSpaceFor } from "./no-space.ts";
 import { firstReason, RunscError, type AttachedRunsc, type Runsc } from "./runsc.ts";
 import type { OciSpec } from "./saved-spec.ts";
 import { removeEngineState } from "./engine-state.ts";
-import { endSandboxProcesses, Filestore, findKernelPid } from "./sandbox-process-tree.ts";
+import { endSandboxProcesses, Filestore } from "./sandbox-process-tree.ts";
 import { hostnameOf } from "./sandbox-hostname.ts";
+import { Sleeper } from "./sleeper.ts";
 import { Stillness } from "./stillness.ts";
 
 export const CONFIG_MEMBER = "config.json";
@@ -58,6 +60,8 @@ export interface GvisorSandboxParts {
   readonly cgroup: SandboxCgroup | undefined;
   readonly network: SandboxNetwork | undefined;
   readonly diskLimitBytes: number;
+  /** See {@link Sleeper}; 0: never. */
+  readonly sleepAfterMs: number;
   readonly requirements: ImageRequirements;
   /** Nothing of it runs any more. runsc's own leftovers are removed behind that: it may wait seconds for a reaper. */
   readonly onEnded: (cleanUp: Promise<void>) => void;
@@ -69,11 +73,12 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
   readonly #parts: GvisorSandboxParts;
   readonly #ended = Promise.withResolvers<SandboxEnd>();
   #filestore: Filestore | undefined;
-  #stopWatching: () => void = () => {};
+  #diskWatch: DiskWatch | undefined;
   /** Settles when nothing of it runs any more and its clean-up has begun. */
   readonly #over: Promise<void>;
   #leaving = false;
   #destroying: Promise<void> | undefined;
+  readonly #sleeper: Sleeper;
   readonly #stillness: Stillness;
   #sandboxId: string;
 
@@ -81,7 +86,13 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     super(parts.agent);
     this.#sandboxId = parts.sandboxId;
     this.#parts = parts;
-    this.#stillness = new Stillness(parts.agent, parts.runsc, parts.containerId);
+    this.#sleeper = new Sleeper({
+      agent: parts.agent,
+      // What has a network may be spoken to by others than its agent.
+      afterMs: parts.network === undefined ? parts.sleepAfterMs : 0,
+      onChange: (asleep) => (asleep ? this.#diskWatch?.rest() : this.#diskWatch?.start()),
+    });
+    this.#stillness = new Stillness(parts.agent, parts.runsc, parts.containerId, this.#sleeper);
     this.ended = this.#ended.promise;
     this.#over = parts.attached.exited.then((code) => this.#onExit(code));
   }
@@ -97,13 +108,30 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     await this.#parts.agent.become(hostnameOf(sandboxId), env, { timeoutMs: ADOPTION_MS, signal: options.signal });
   }
 
-  /** Begins to hold the limits that the engine does not. */
+  /** Begins to hold the limits that the engine does not, and to put it to sleep when nothing goes on. */
   async watch(): Promise<void> {
-    const pid = this.#parts.attached.child.pid;
-    const kernelPid = pid === undefined ? undefined : await findKernelPid(pid);
-    if (kernelPid === undefined) return;
-    this.#filestore = new Filestore(kernelPid, this.#parts.filestoreDirectory);
-    this.#stopWatching = watchDiskLimit(this.#filestore, this.#parts.diskLimitBytes, () => this.#parts.agent.killAll());
+    const { attached, filestoreDirectory, diskLimitBytes, agent } = this.#parts;
+    const { pid } = attached.child;
+    const kernel = pid === undefined ? undefined : await KernelProcess.find(pid);
+    if (kernel === undefined) return;
+    this.#filestore = new Filestore(kernel.pid, filestoreDirectory);
+    this.#diskWatch = new DiskWatch(this.#filestore, diskLimitBytes, () => agent.killAll());
+    this.#diskWatch.start();
+    this.#sleeper.begin(kernel);
+  }
+
+  /** Something is about to be sent to the agent. */
+  wake(): void {
+    this.#sleeper.wake();
+  }
+
+  get asleep(): boolean {
+    return this.#sleeper.asleep;
+  }
+
+  #stopWatching(): void {
+    this.#sleeper.end();
+    this.#diskWatch?.rest();
   }
 
   async whileFrozen<Result>(work: () => Promise<Result>): Promise<Result> {

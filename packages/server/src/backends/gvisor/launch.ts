@@ -31,6 +31,7 @@ export interface LaunchPad {
   /** Absent where sandboxes have none. */
   readonly network: ServerNetwork | undefined;
   readonly heartbeatMs: number;
+  readonly sleepAfterMs: number;
 }
 
 export interface Launch {
@@ -90,6 +91,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       heartbeatMs: pad.heartbeatMs,
       onFailure: () => void endSandboxProcesses(attached),
       onEnd: () => void sandbox.expectEnd(),
+      beforeFrame: () => sandbox.wake(),
     });
     const sandbox: GvisorSandbox = new GvisorSandbox({
       sandboxId: plan.request.sandboxId,
@@ -106,6 +108,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       cgroup,
       network,
       diskLimitBytes: plan.diskLimitBytes,
+      sleepAfterMs: pad.sleepAfterMs,
       requirements: plan.requirements,
       onEnded: (cleanUp) => plan.onEnded(sandbox, cleanUp),
     });

@@ -1,31 +1,36 @@
 import { SerialQueue } from "../../support/serial-queue.ts";
 import type { AgentClient } from "../agent/agent-client.ts";
 import type { Runsc } from "./runsc.ts";
+import type { Sleeper } from "./sleeper.ts";
 
 /** The ways in which a sandbox is held still: its agent silent, its processes frozen, and everything inside paused. */
 export class Stillness {
   readonly #agent: AgentClient;
   readonly #runsc: Runsc;
   readonly #containerId: string;
+  readonly #sleeper: Sleeper;
   /** runsc refuses to pause what is paused and to resume what runs, so one step comes after the other. */
   readonly #steps = new SerialQueue();
   /** Its user wants it paused; the rest is what a save needs, and ends with it. */
   #held = false;
   #silent = false;
   #frozen = false;
-  #paused = false;
+  /** By runsc, or because it slept already and is kept asleep. */
+  #paused: "by runsc" | "asleep" | undefined;
 
-  constructor(agent: AgentClient, runsc: Runsc, containerId: string) {
+  constructor(agent: AgentClient, runsc: Runsc, containerId: string, sleeper: Sleeper) {
     this.#agent = agent;
     this.#runsc = runsc;
     this.#containerId = containerId;
+    this.#sleeper = sleeper;
   }
 
   /** After this nothing is in the agent's pipes and nobody hears of what goes on inside. */
   silence(): Promise<void> {
-    return this.#steps.run(async () => {
+    return this.#step(async () => {
+      this.#sleeper.keepAwake();
       // A paused agent cannot fall silent.
-      if (this.#paused) await this.#resume();
+      if (this.#paused !== undefined) await this.#resume();
       await this.#agent.quiesce();
       this.#silent = true;
     });
@@ -33,9 +38,10 @@ export class Stillness {
 
   /** After this nothing inside goes on but the agent, which still answers. */
   freeze(): Promise<void> {
-    return this.#steps.run(async () => {
+    return this.#step(async () => {
+      this.#sleeper.keepAwake();
       // Nor can a paused one freeze the others or read their files.
-      if (this.#paused) await this.#resume();
+      if (this.#paused !== undefined) await this.#resume();
       await this.#agent.freezeProcesses();
       this.#frozen = true;
     });
@@ -53,7 +59,7 @@ export class Stillness {
   }
 
   pause(): Promise<void> {
-    return this.#steps.run(() => this.#pause());
+    return this.#step(() => this.#pause());
   }
 
   /** Begins to pause without waiting for it. A sandbox that ends meanwhile needs no pause. */
@@ -68,9 +74,9 @@ export class Stillness {
 
   /** Ends what a save needed. A sandbox that is held stays paused. */
   release(): Promise<void> {
-    return this.#steps.run(async () => {
+    return this.#step(async () => {
       const needsAgent = this.#silent || this.#frozen;
-      if (this.#paused && (needsAgent || !this.#held)) await this.#resume();
+      if (this.#paused !== undefined && (needsAgent || !this.#held)) await this.#resume();
       if (this.#silent) await this.#agent.resume();
       this.#silent = false;
       if (this.#frozen) await this.#agent.thawProcesses();
@@ -79,15 +85,32 @@ export class Stillness {
     });
   }
 
+  /** One that is held still in any way must be neither woken nor put to sleep by what else goes on. */
+  #step(work: () => Promise<void>): Promise<void> {
+    return this.#steps.run(async () => {
+      try {
+        await work();
+      } finally {
+        if (!this.#silent && !this.#frozen && this.#paused === undefined) this.#sleeper.letBe();
+      }
+    });
+  }
+
   async #pause(): Promise<void> {
-    if (this.#paused) return;
+    if (this.#paused !== undefined) return;
+    if (this.#sleeper.keepAsleep()) {
+      this.#paused = "asleep";
+      return;
+    }
+    this.#sleeper.keepAwake();
     await this.#command("pause");
-    this.#paused = true;
+    this.#paused = "by runsc";
   }
 
   async #resume(): Promise<void> {
-    await this.#command("resume");
-    this.#paused = false;
+    this.#sleeper.keepAwake();
+    if (this.#paused === "by runsc") await this.#command("resume");
+    this.#paused = undefined;
   }
 
   /** What fails on a sandbox that has ended fails for that reason. */

@@ -3,7 +3,7 @@
  * JSON, what it is and each time when it begins.
  *
  * Arguments: the run folder, the cache folder, and `create`, `warm`, which creates and has others started ahead, `save`,
- * `restore`, or `network`, which creates with a network.
+ * `restore`, `network`, which creates with a network, or `sleep`, which begins when its sandbox is asleep.
  */
 import { randomUUID } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
@@ -12,7 +12,7 @@ import type { SandboxHandle } from "../../../src/backends/backend.ts";
 import { probeNetwork } from "../../../src/backends/gvisor/network/network-support.ts";
 import { RunDirectory } from "../../../src/backends/gvisor/run-directory.ts";
 import { newRequest } from "../../backends/contract/context.ts";
-import { bash, run } from "../../backends/contract/programs.ts";
+import { bash, delay, eventually, run } from "../../backends/contract/programs.ts";
 import { testEngine } from "./engine.ts";
 import { openGvisor } from "./open-backend.ts";
 import { warmOptions } from "./warm-options.ts";
@@ -24,7 +24,8 @@ const runDirectory = await RunDirectory.open(runParent, randomUUID());
 const network = work === "network" ? await probeNetwork(engine.version, process.env["PATH"] ?? "") : undefined;
 const support = network === undefined ? {} : { network };
 const ahead = work === "warm" ? { warm: warmOptions() } : {};
-const { backend } = await openGvisor(engine, { runDirectory, cacheDirectory, ...support, ...ahead });
+const sleep = { sleepAfterMs: work === "sleep" ? 1 : 0 };
+const { backend } = await openGvisor(engine, { runDirectory, cacheDirectory, ...support, ...ahead, ...sleep });
 const spec = { network: network === undefined ? ("none" as const) : ("sandbox" as const) };
 const say = (event: object): void => void process.stdout.write(`${JSON.stringify(event)}\n`);
 
@@ -38,9 +39,11 @@ const save = async (handle: SandboxHandle) => {
 const saved = await save(first);
 say({ path: runDirectory.path, cgroupPath: runDirectory.cgroupPath, instanceId: runDirectory.instanceId });
 
+if (work === "sleep") await eventually(() => first.asleep === true, "sleep");
 for (;;) {
   say({ event: "begin" });
   if (work === "save") await rm((await save(first)).into, { recursive: true });
+  else if (work === "sleep") await delay(60_000);
   else if (work !== "restore") await (await backend.acquire(newRequest(spec))).destroy();
   else await (await backend.acquireFromSnapshot(newRequest(), saved.snapshot)).destroy();
 }

@@ -141,6 +141,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   });
   const metrics: Metrics = new Metrics({
     states: () => manager.states(),
+    asleep: () => manager.asleepCount,
     clients: () => gateway.clients,
     atRisk: () => manager.atRisk,
   });

@@ -1,0 +1,119 @@
+import type { AgentClient } from "../agent/agent-client.ts";
+import type { KernelProcess } from "./kernel-process.ts";
+
+/** What runs unknown to the server, such as a daemon, is looked at ever more rarely. */
+const LONGEST_MS = 60_000;
+/** The agent of a busy machine may be slow to say what runs. */
+const PATIENCE_MS = 10_000;
+
+export interface SleeperOptions {
+  readonly agent: Pick<AgentClient, "usedMs" | "busy" | "processTable" | "beat" | "stopBeating">;
+  /** After so long without a request; 0: never. */
+  readonly afterMs: number;
+  readonly onChange: (asleep: boolean) => void;
+}
+
+/**
+ * Puts a sandbox to sleep in which nothing runs but the agent: the process of gVisor's kernel is stopped, because an idle
+ * one takes 2 to 5 % of a processor on runsc 20240729. The agent only ever answers, so nobody can tell, as long as it is
+ * woken before each frame. SIGSTOP and not a freezer: what is frozen by cgroup v1 cannot be killed, and a sandbox has to
+ * end with its server.
+ */
+export class Sleeper {
+  readonly #options: SleeperOptions;
+  #kernel: Pick<KernelProcess, "signal"> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #asleep = false;
+  /** By who holds the sandbox still or needs it awake; absent: it may fall asleep and be woken. */
+  #kept: "awake" | "asleep" | undefined;
+  #nextLookMs: number;
+
+  constructor(options: SleeperOptions) {
+    this.#options = options;
+    this.#nextLookMs = options.afterMs;
+  }
+
+  get asleep(): boolean {
+    return this.#asleep;
+  }
+
+  begin(kernel: Pick<KernelProcess, "signal">): void {
+    if (this.#options.afterMs === 0) return;
+    this.#kernel = kernel;
+    this.#lookAfter(this.#options.afterMs);
+  }
+
+  /** The sandbox has ended. */
+  end(): void {
+    this.#kernel = undefined;
+    clearTimeout(this.#timer);
+  }
+
+  /** To be called before each frame. One that is kept asleep gets the frame later. */
+  wake(): void {
+    if (!this.#asleep || this.#kept === "asleep") return;
+    this.#asleep = false;
+    this.#kernel?.signal("SIGCONT");
+    const { agent, afterMs, onChange } = this.#options;
+    agent.beat();
+    onChange(false);
+    this.#lookAfter(afterMs);
+  }
+
+  /** Wakes it, and lets it not fall asleep again before {@link letBe}. */
+  keepAwake(): void {
+    this.#kept = "awake";
+    this.wake();
+  }
+
+  /** One that sleeps does so until {@link keepAwake} or {@link letBe}, whatever is sent to it. False: it is awake. */
+  keepAsleep(): boolean {
+    if (this.#asleep) this.#kept = "asleep";
+    return this.#asleep;
+  }
+
+  letBe(): void {
+    // Something may have been sent to it meanwhile.
+    const wasAsleep = this.#kept === "asleep";
+    this.#kept = undefined;
+    if (wasAsleep) this.wake();
+    else if (!this.#asleep) this.#lookAfter(this.#options.afterMs);
+  }
+
+  #lookAfter(ms: number): void {
+    if (this.#kernel === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#look(), ms);
+    this.#timer.unref();
+  }
+
+  async #look(): Promise<void> {
+    const { agent, afterMs } = this.#options;
+    if (this.#kept !== undefined) return;
+    const { usedMs } = agent;
+    const leftMs = usedMs + afterMs - performance.now();
+    if (leftMs > 0 || agent.busy) {
+      this.#nextLookMs = afterMs;
+      return this.#lookAfter(leftMs > 0 ? leftMs : afterMs);
+    }
+    const empty = await agent.processTable({ unasked: true, timeoutMs: PATIENCE_MS }).then(
+      (table) => table.length === 0,
+      () => false,
+    );
+    if (this.#kept !== undefined) return;
+    // Nothing may have been sent since: what is on its way would find it asleep.
+    const unused = agent.usedMs === usedMs && !agent.busy;
+    if (unused && empty) return this.#fallAsleep();
+    this.#nextLookMs = unused ? Math.min(this.#nextLookMs * 2, LONGEST_MS) : afterMs;
+    this.#lookAfter(this.#nextLookMs);
+  }
+
+  #fallAsleep(): void {
+    if (this.#kernel?.signal("SIGSTOP") !== true) return;
+    this.#asleep = true;
+    this.#nextLookMs = this.#options.afterMs;
+    // Who sleeps does nothing that a dead server would have to be feared for.
+    this.#options.agent.stopBeating();
+    this.#options.onChange(true);
+  }
+}
