@@ -27,3 +27,16 @@ test("what may be lost is said at creation, changed later and shown", async () =
     expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("Write a number of executions") });
   }
 });
+
+test("prove restores a snapshot out of reach, and says so in its record, its list and its exit code", async () => {
+  const cli = await startCli();
+  await cli.id(["create", "--name", "web"]);
+  const id = await cli.id(["snapshot", "web", "--name", "before"]);
+  const { code, out, err } = await cli(["prove", "before"]);
+  expect([code, out, err]).toEqual([0, `${id}\n`, expect.stringMatching(/before can be restored \(fake \S+\)\.\n$/)]);
+  expect((await cli(["snapshots", "list"])).out).toMatch(/before +ready \(proven\)/);
+  expect((await cli(["snapshots", "get", "before"])).out).toMatch(/^proven +\d{4}-.*, on fake /m);
+  expect(await cli.json(["prove", "before"])).toMatchObject({ id, proven: { engine: expect.stringMatching(/^fake /) } });
+  expect((await cli(["ls", "-q"])).out.trim().split("\n")).toHaveLength(1);
+  expect((await cli(["prove", "after"])).code).toBe(4);
+});

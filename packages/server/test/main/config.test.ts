@@ -24,6 +24,7 @@ test("without flags and environment there is no store and the address is loopbac
     handoffTimeoutMs: 30_000,
     defaultIdleTimeoutSeconds: 300,
     keepCheckpoints: 3,
+    proveSnapshots: false,
     maxSandboxes: 100,
     maxClients: 1000,
     maxMessageBytes: 1_048_576,
