@@ -86,7 +86,7 @@ async function measureKind(
       path: asked,
       clients,
       windows: 3,
-      windowMs: byEffort(lab, { full: 2000, quick: 1000, smoke: 300 }),
+      windowMs: byEffort(lab, { full: 1500, quick: 1000, smoke: 300 }),
     };
     const { p50, p99, perSecond, errors: failed, error } = await runLoad(order);
     times.add(`${name}, median`, clients, ...p50);

@@ -131,6 +131,6 @@ async function settle(): Promise<void> {
 }
 
 function rounds(lab: Lab, megabytes: number): number {
-  if (lab.quick) return 3;
-  return megabytes >= 500 ? 7 : 11;
+  if (lab.quick) return 2;
+  return megabytes >= 500 ? 4 : 7;
 }

@@ -1,6 +1,6 @@
 import type { Lab } from "../lab.ts";
 import type { Program } from "../raw/bundle.ts";
-import type { Aim, Comparison } from "../result.ts";
+import type { Aim, Comparison, Findings } from "../result.ts";
 import { measurePair } from "../rounds.ts";
 import { ClientSession } from "../server/client-session.ts";
 import type { ServerProcess } from "../server/server-process.ts";
@@ -30,13 +30,19 @@ const LANGUAGES: readonly Language[] = [
 ];
 
 /** How long it takes from nothing to a sandbox, and to the first output of code in it. */
-export async function measureCreate(lab: Lab): Promise<Comparison[]> {
+export async function measureCreate(lab: Lab): Promise<Partial<Findings>> {
   const cold: Place = { server: lab.server, warm: false, ready: async () => {} };
-  const rows = await createsAt(lab, cold);
+  const comparisons = await createsAt(lab, cold);
   const server = await startWarmServer(lab);
-  rows.push(...(await createsAt(lab, { server, warm: true, ready: server.ready })));
-  await server.stop();
-  return rows;
+  try {
+    comparisons.push(...(await createsAt(lab, { server, warm: true, ready: server.ready })));
+    return { comparisons };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { comparisons, skipped: [{ what: "Creating when one was started ahead", why }] };
+  } finally {
+    await server.stop();
+  }
 }
 
 async function createsAt(lab: Lab, place: Place): Promise<Comparison[]> {

@@ -36,11 +36,11 @@ const OBJECT_BYTES = 570;
  * objects among many. Python's collector is off, because it would write to every object by itself.
  */
 const HEAPS: Readonly<Record<HeapKind, (megabytes: number) => string>> = {
-  "random bytes": (megabytes) => `heap = [bytearray(os.urandom(1 << 20)) for _ in range(${megabytes})]
+  "random bytes": (megabytes) => `heap = [bytearray(random.randbytes(1 << 20)) for _ in range(${megabytes})]
 def change():
   for page in random.sample(range(len(heap) * 256), len(heap) * 256 // 100):
     at = page % 256 * 4096
-    heap[page // 256][at:at + 4096] = os.urandom(4096)`,
+    heap[page // 256][at:at + 4096] = random.randbytes(4096)`,
   "Python objects": (megabytes) => `def made(number):
   return {"id": number, "name": f"user {number}", "mail": f"user-{number * 7919 % 1000003}@example.org", "score": random.random(), "tags": [f"t{number % 97}", f"u{number % 89}"]}
 heap = [made(number) for number in range(${Math.round((megabytes * 1_000_000) / OBJECT_BYTES)})]

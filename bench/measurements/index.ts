@@ -23,7 +23,7 @@ const besideRaw =
 
 /** In the order in which they are measured; the page shows them in that of `report/sections.ts`. */
 export const GROUPS: Readonly<Record<string, Group>> = {
-  create: besideRaw(measureCreate),
+  create: measureCreate,
   exec: besideRaw(measureExec),
   output: besideRaw(measureOutput),
   checkpoint: besideRaw(measureCheckpoint),

@@ -30,7 +30,7 @@ export async function measureMemory(lab: Lab): Promise<Comparison[]> {
     return (before[0] - after[0]) / count;
   };
   const machine = await measurePair(
-    lab.quick ? 1 : 3,
+    lab.quick ? 1 : 2,
     (counts) => measure(serverSide(lab), processes.ours, counts),
     (counts) => measure(rawSide(lab), processes.raw, counts),
   );

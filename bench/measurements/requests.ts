@@ -89,7 +89,7 @@ async function quiet(servers: readonly TracedServer[]) {
 }
 
 async function countIdle(lab: Lab, trace: StoreTrace): Promise<Record<string, number>> {
-  const lengthMs = lab.quick ? MINUTE_MS / 3 : MINUTE_MS;
+  const lengthMs = lab.quick ? MINUTE_MS / 6 : MINUTE_MS / 2;
   const from = trace.requests().length;
   await sleep(lengthMs);
   const counts = countByKind(trace.requests().slice(from));
