@@ -55,7 +55,7 @@ test("says what would go and changes nothing", async () => {
     [
       "what                                   count  size",
       "checkpoints that were never published  1      4.0 KiB",
-      "checkpoints past --keep                1      1.0 KiB",
+      "checkpoints past retention             1      1.0 KiB",
       "",
       "5.0 KiB can be freed; nothing was changed. Run it again with --apply to remove this.",
       "",
@@ -78,11 +78,11 @@ test("without --keep no published checkpoint goes; the environment may say it to
   const io = fakeIo();
   expect(await runProgram(["gc", "--store", store, "--json"], io)).toBe(0);
   const report = JSON.parse(io.out()) as { garbage: { key: string }[] };
-  expect(report).toMatchObject({ applied: false, keep: null, total: { count: 1, bytes: 4096 }, left: [] });
+  expect(report).toMatchObject({ applied: false, keep: {}, total: { count: 1, bytes: 4096 }, left: [] });
   expect(report.garbage.map(({ key }) => key.split("/").at(-1))).toEqual(["checkpoint_4.img"]);
   const told = fakeIo({ SANDBOXER_KEEP_CHECKPOINTS: "1" });
   expect(await runProgram(["gc", "--store", store, "--json"], told)).toBe(0);
-  expect(JSON.parse(told.out())).toMatchObject({ keep: 1, kinds: { "past-retention": { count: 2 } } });
+  expect(JSON.parse(told.out())).toMatchObject({ keep: { checkpoints: { keep_last: 1 } }, kinds: { "past-retention": { count: 2 } } });
 });
 
 test("a folder without a head is left alone, and said so", async () => {

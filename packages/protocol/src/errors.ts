@@ -27,6 +27,7 @@ export const ERRORS = {
   profile_not_found: row(404, false, 4, "List the profiles with `sandboxer profiles list`."),
   wrong_state: row(409, true, 5, "Wait until the sandbox is running, then try again."),
   snapshot_in_use: row(409, false, 5, "Destroy the sandboxes that the message names, or wait until each is saved."),
+  snapshot_pinned: row(409, false, 5, "Unpin it first: `sandboxer snapshots unpin SNAPSHOT`."),
   name_taken: row(409, false, 5, "Choose another name, or rename the one that has it."),
   sandbox_in_use: row(409, true, 5, "Another client is attached; detach it first."),
   execution_in_progress: row(409, true, 5, "Wait for the execution to end, or kill it."),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { placementSchema } from "./http/sandbox-record.ts";
 import { maxLossSchema } from "./max-loss.ts";
+import { storedRetentionSchema } from "./retention.ts";
 
 /**
  * The head of a sandbox: the one object that says who owns it and which checkpoint is its state. It is stored as
@@ -64,6 +65,8 @@ export const aboutSchema = z.looseObject({
   placement: placementSchema.nullable().default(null),
   /** How much of its work may be lost; what cannot be read promises nothing. */
   max_loss: maxLossSchema.nullable().default(null).catch(null),
+  /** Which of its saved states stay; null: as its server says. */
+  retention: storedRetentionSchema,
 });
 
 const headTimesSchema = z.looseObject({

@@ -6,6 +6,7 @@ export * from "./client-message.ts";
 export * from "./creation-message.ts";
 export * from "./max-loss.ts";
 export * from "./profile.ts";
+export * from "./retention.ts";
 export * from "./sandbox-id.ts";
 export * from "./sandbox-state.ts";
 export * from "./server-event.ts";

@@ -3,6 +3,7 @@ import { environmentSchema, resourcesSchema } from "./creation-message.ts";
 import { tryParseDurationMs } from "./duration.ts";
 import { durationSchema, labelsSchema } from "./http/common.ts";
 import { maxLossSchema } from "./max-loss.ts";
+import { retentionSchema } from "./retention.ts";
 
 /** How a profile that names several backends picks one. */
 export const STRATEGIES = ["explicit", "prefer-self-hosted", "lowest-cost"] as const;
@@ -83,6 +84,7 @@ export const profileSchema = z
     on_disconnect: z.enum(["keep", "checkpoint"]).optional(),
     /** For requests that say nothing of it. */
     max_loss: maxLossSchema.optional(),
+    retention: retentionSchema.optional(),
   })
   .refine(({ extension, backends }) => (extension === undefined) !== (backends === undefined), {
     path: ["backends"],

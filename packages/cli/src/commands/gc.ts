@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { SandboxerError } from "@sandboxer/protocol";
+import { type Keep, parseKeep, type Retention, SandboxerError } from "@sandboxer/protocol";
 import { parseConfig, type ServerConfig } from "@sandboxer/server/config";
 import { withExamples } from "../define-command.ts";
 import type { Io } from "../io.ts";
@@ -11,10 +11,15 @@ export function gcCommand(io: Io): Command {
   const command = withExamples(new Command(), [
     "sandboxer gc --default-store",
     "sandboxer gc --store /srv/store --keep 1 --apply",
+    "sandboxer gc --store /srv/store --keep last=3,hourly=24,daily=7 --keep-snapshots daily=30",
     "sandboxer gc --store s3://bucket/sandboxes --json",
   ])
     .option("--apply", "remove it; without this nothing is changed")
-    .option("--keep <N>", "also remove all but the newest N checkpoints of each sandbox [$SANDBOXER_KEEP_CHECKPOINTS]")
+    .option(
+      "--keep <RULE>",
+      "also remove checkpoints of sandboxes that do not say: all but the newest 5, or last=3,hourly=24,daily=7 [$SANDBOXER_KEEP_CHECKPOINTS]",
+    )
+    .option("--keep-snapshots <RULE>", "the same for snapshots without a name [$SANDBOXER_KEEP_SNAPSHOTS]")
     .option("--default-store", "look at the store that `npm start` uses")
     .option("--json", "for programs: every object by its key");
   addSettingFlags(command, ["store", "dataDirectory"]);
@@ -28,21 +33,34 @@ export function gcCommand(io: Io): Command {
       });
     }
     const apply = options["apply"] === true;
-    const keepNewest = keptCheckpoints(options["keep"], config);
+    const keep = keptOf(options, config);
     const stopInterrupting = exitOnSignal(io);
     const { collectGarbageAt } = await import("@sandboxer/server/garbage");
-    const findings = await collectGarbageAt({ store, apply, keepNewest });
+    const findings = await collectGarbageAt({ store, apply, keep });
     stopInterrupting();
     const summary = summarize(findings);
     if (options["json"] === true) {
-      io.stdout(`${JSON.stringify({ applied: apply, keep: keepNewest ?? null, ...summary, ...findings })}\n`);
+      io.stdout(`${JSON.stringify({ applied: apply, keep, ...summary, ...findings })}\n`);
     } else io.stdout(formatFindings(findings, summary, apply));
   });
 }
 
 /** Only what somebody said: the servers of this store may keep more than the default. */
-function keptCheckpoints(flag: unknown, { keepCheckpoints, origins }: ServerConfig): number | undefined {
-  if (typeof flag !== "string") return origins.keepCheckpoints === "default" ? undefined : keepCheckpoints;
-  if (/^[1-9]\d{0,8}$/.test(flag)) return Number(flag);
-  throw new SandboxerError("bad_request", `flag --keep: "${flag}" must be an integer of at least 1`);
+function keptOf(
+  options: Record<string, unknown>,
+  { keepCheckpoints, keepSnapshots, origins }: ServerConfig,
+): Retention {
+  const checkpoints =
+    ruleOf("--keep", options["keep"]) ?? (origins.keepCheckpoints === "default" ? undefined : keepCheckpoints);
+  const snapshots = ruleOf("--keep-snapshots", options["keepSnapshots"]) ?? keepSnapshots;
+  return { ...(checkpoints === undefined ? {} : { checkpoints }), ...(snapshots === undefined ? {} : { snapshots }) };
+}
+
+function ruleOf(flag: string, given: unknown): Keep | undefined {
+  if (typeof given !== "string") return undefined;
+  const rule = parseKeep(given);
+  if (rule !== undefined) return rule;
+  throw new SandboxerError("bad_request", `flag ${flag}: "${given}" is no rule of what stays`, {
+    hint: "Write a number of newest ones of at least 1, or last=N,hourly=N,daily=N.",
+  });
 }

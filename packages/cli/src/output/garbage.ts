@@ -5,9 +5,10 @@ import { formatTable } from "./table.ts";
 const NAMES: Readonly<Record<GarbageKind, string>> = {
   destroyed: "data of destroyed sandboxes",
   unpublished: "checkpoints that were never published",
-  "past-retention": "checkpoints past --keep",
+  "past-retention": "checkpoints past retention",
   "removal-mark": "marks of removed checkpoints",
   snapshot: "snapshots that were never finished, or have lost their name",
+  "old-snapshot": "snapshots past retention",
   pack: "packs of blocks that nothing needs",
   pin: "what dead servers were about to save",
   "server-record": "records of dead servers",

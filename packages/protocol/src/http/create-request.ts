@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { environmentSchema, resourcesSchema } from "../creation-message.ts";
 import { maxLossSchema } from "../max-loss.ts";
+import { retentionSchema } from "../retention.ts";
 import { durationSchema, inputsSchema, labelsSchema, nameSchema } from "./common.ts";
 
 /** Seconds, as over WebSocket, or a duration such as `15m`. */
@@ -32,6 +33,7 @@ export const createRequestSchema = z
     enable_sandbox_handoff: z.boolean().optional(),
     on_disconnect: z.enum(["keep", "checkpoint"]).optional(),
     max_loss: maxLossSchema.nullable().optional().meta({ description: "null: nothing is promised." }),
+    retention: retentionSchema.nullable().optional().meta({ description: "null: as the server says." }),
     filesystem_snapshot_name: z.string().min(1).max(128).optional(),
   })
   .meta({ id: "CreateSandbox" });
@@ -45,6 +47,7 @@ export const restoreRequestSchema = z
     ttl: durationSchema.optional(),
     idle_timeout: idleTimeoutSchema.optional(),
     max_loss: maxLossSchema.nullable().optional().meta({ description: "null: nothing is promised." }),
+    retention: retentionSchema.nullable().optional().meta({ description: "null: as the server says." }),
     env: environmentSchema.optional(),
     inputs: inputsSchema.optional(),
     profile: z.string().min(1).max(128).optional().meta({

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { resourcesSchema } from "../creation-message.ts";
 import { maxLossSchema } from "../max-loss.ts";
+import { retentionSchema } from "../retention.ts";
 import { carriedSchema } from "./carried.ts";
 import { shownLabelsSchema, timestampSchema } from "./common.ts";
 
@@ -86,6 +87,7 @@ export const sandboxRecordSchema = z
     clients: z.number().int(),
     checkpoint: z.object({ name: z.string(), size_bytes: z.number().int(), created_at: timestampSchema }).nullable(),
     durability: durabilitySchema,
+    retention: retentionSchema.nullable().meta({ description: "Its own; null: as the server says." }),
     origin: originSchema,
     placement: placementSchema.nullable(),
     /** What the backend tells about it, such as an endpoint or a folder. */

@@ -1,7 +1,8 @@
-import { type CheckpointReference, SandboxerError } from "@sandboxer/protocol";
+import { type CheckpointReference, type Keep, SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotPayload } from "../backends/backend.ts";
 import { ObjectNotFoundError, type ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
+import { keptBy } from "./retention.ts";
 import { checkpointKey, checkpointMs, checkpointName, checkpointsFolder, removalMarkMs } from "./checkpoint-names.ts";
 import { imageDamaged } from "./image-errors.ts";
 import { openImage, type OpenImage } from "./open-image.ts";
@@ -117,10 +118,14 @@ export class CheckpointRepository {
     await this.#store.writeText(latestKey(sandboxId), `${name}\n`);
   }
 
-  /** Removes all but the newest images and the protected ones; gives the names of those removed. */
-  async prune(sandboxId: string, keepNewest: number, protectedNames: readonly string[]): Promise<readonly string[]> {
-    const candidates = (await this.list(sandboxId)).slice(keepNewest);
-    const removed = candidates.map(({ name }) => name).filter((name) => !protectedNames.includes(name));
+  /** Removes the images before the newest published one that a rule does not keep; gives the names of those removed. */
+  async prune(sandboxId: string, newestName: string, keep: Keep): Promise<readonly string[]> {
+    const newestMs = checkpointMs(newestName) ?? -1;
+    const dated = (await this.list(sandboxId))
+      .map(({ name }) => ({ name, ms: checkpointMs(name) ?? Infinity }))
+      .filter(({ ms }) => ms <= newestMs);
+    const kept = keptBy(keep, dated);
+    const removed = dated.filter((each) => !kept.has(each) && each.name !== newestName).map(({ name }) => name);
     for (const name of removed) await this.#store.delete(checkpointKey(sandboxId, name));
     return removed;
   }

@@ -23,6 +23,7 @@ export type NewSnapshot = Pick<
   | "flags"
   | "idle_timeout"
   | "max_loss"
+  | "retention"
 >;
 
 export interface CapturedState {
@@ -45,6 +46,7 @@ export interface SavedSnapshot {
 export interface SnapshotChanges {
   readonly name?: string | null | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly pinned?: boolean | undefined;
   /** How a test restore went. */
   readonly proof?: Pick<StoredSnapshot, "proven" | "unproven"> | undefined;
 }
@@ -85,7 +87,7 @@ export interface SnapshotLibrary {
    * Removes a snapshot, unless `refuse` throws. It is asked twice: the second time nobody can begin with the snapshot any
    * more, so that whoever has begun is seen, and whoever has not finds out.
    */
-  remove(id: string, refuse: () => Promise<void>): Promise<void>;
+  remove(id: string, refuse: (present: StoredSnapshot) => Promise<void>): Promise<void>;
 }
 
 export function snapshotNotFound(idOrName: string): SandboxerError {

@@ -82,13 +82,14 @@ export class LocalSnapshots implements SnapshotLibrary {
     await this.verify(id);
   }
 
-  async amend(id: string, { name, labels, proof }: SnapshotChanges): Promise<StoredSnapshot> {
+  async amend(id: string, { name, labels, pinned, proof }: SnapshotChanges): Promise<StoredSnapshot> {
     if (typeof name === "string") checkSnapshotName(name);
     await this.#file.change((present) => {
       if (typeof name === "string") checkFree(present, name, id);
       return present.map((each) => {
         if (each.id !== id) return each;
-        const changed = { ...each, ...(name === undefined ? {} : { name }) };
+        const pin = pinned === undefined ? {} : { pinned };
+        const changed = { ...each, ...(name === undefined ? {} : { name }), ...pin };
         const next = { ...changed, ...(labels === undefined ? {} : { labels: { ...labels } }), ...proof };
         return successor(each, next, randomUUID());
       });
@@ -96,9 +97,8 @@ export class LocalSnapshots implements SnapshotLibrary {
     return await this.verify(id);
   }
 
-  async remove(id: string, refuse: () => Promise<void>): Promise<void> {
-    await this.verify(id);
-    await refuse();
+  async remove(id: string, refuse: (present: StoredSnapshot) => Promise<void>): Promise<void> {
+    await refuse(await this.verify(id));
     await this.#file.put(id, undefined);
   }
 }

@@ -1,4 +1,4 @@
-import { maxLossSchema, SandboxerError } from "@sandboxer/protocol";
+import { maxLossSchema, SandboxerError, storedRetentionSchema } from "@sandboxer/protocol";
 import { z } from "zod";
 
 export const SNAPSHOTS_FOLDER = "snapshots";
@@ -61,6 +61,10 @@ const storedSnapshotSchema = z.looseObject({
   idle_timeout: z.number().nonnegative(),
   /** What was promised of the captured sandbox; absent in older records. */
   max_loss: maxLossSchema.nullable().optional().catch(undefined),
+  /** Which saved states of the captured sandbox stay; absent in older records. */
+  retention: storedRetentionSchema.optional(),
+  /** Whether it stays until somebody unpins it; absent: it is not pinned. */
+  pinned: z.boolean().optional(),
   /** The last test restore, which engine did it, or why it could not; absent or null: that is not how it went. */
   proven: z.looseObject({ at: z.string(), engine: z.string() }).nullable().optional(),
   unproven: z.looseObject({ at: z.string(), reason: z.string() }).nullable().optional(),

@@ -120,7 +120,7 @@ export class SnapshotRepository implements SnapshotLibrary {
     }
   }
 
-  async amend(id: string, { name, labels, proof }: SnapshotChanges): Promise<StoredSnapshot> {
+  async amend(id: string, { name, labels, pinned, proof }: SnapshotChanges): Promise<StoredSnapshot> {
     const present = await this.get(id);
     if (present === undefined) throw snapshotNotFound(id);
     if (typeof name === "string") await this.#names.take(name, id, (other) => this.#isThere(other));
@@ -128,6 +128,7 @@ export class SnapshotRepository implements SnapshotLibrary {
       ...record,
       ...(name === undefined ? {} : { name }),
       ...(labels === undefined ? {} : { labels: { ...labels } }),
+      ...(pinned === undefined ? {} : { pinned }),
       ...proof,
     }));
     if (name !== undefined && present.name !== null && present.name !== name) {
@@ -138,15 +139,17 @@ export class SnapshotRepository implements SnapshotLibrary {
     return effective;
   }
 
-  async remove(id: string, refuse: () => Promise<void>): Promise<void> {
-    await refuse();
+  async remove(id: string, refuse: (present: StoredSnapshot) => Promise<void>): Promise<void> {
+    const present = await this.#readPresent(id);
+    if (present === undefined) throw snapshotNotFound(id);
+    await refuse(present);
     const { before } = await this.#swap(id, (record) => {
       if (record.state === "removing") throw snapshotNotFound(id);
       return { ...record, state: "removing", removed_by: this.#options.publisher() };
     });
     const state = before?.state ?? "ready";
     try {
-      await refuse();
+      await refuse(before === undefined ? present : await this.#withName(before));
     } catch (error) {
       await this.#swap(id, (record) => (record.state === "removing" ? { ...record, state } : undefined));
       throw error;
@@ -178,8 +181,12 @@ export class SnapshotRepository implements SnapshotLibrary {
   /** One that is neither on its way in nor on its way out, with the name that it has now. */
   async #readPresent(id: string): Promise<StoredSnapshot | undefined> {
     const record = await this.#readAny(id);
-    if (record === undefined || record.state === "removing") return undefined;
-    const { name } = record;
+    return record === undefined || record.state === "removing" ? undefined : await this.#withName(record);
+  }
+
+  /** The name that it has now, if any. */
+  async #withName(record: StoredSnapshot): Promise<StoredSnapshot> {
+    const { name, id } = record;
     return name === null || (await this.#names.holder(name)) === id ? record : { ...record, name: null };
   }
 

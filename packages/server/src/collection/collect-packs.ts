@@ -21,6 +21,7 @@ export async function collectPacks(
 ): Promise<Findings> {
   const { store, apply, signal } = context;
   const packs = await listPacks(store);
+  if (packs.size === 0) return await collectPins(context, (await surveyor.pins(store, signal)).pins);
   const first = await surveyor.images(store, going, signal);
   const unnamed = [...packs.keys()].filter((id) => !first.named.has(id));
   const { pins, isPinned, unreadable } = await surveyor.pins(store, signal);

@@ -29,7 +29,7 @@ export async function collectSandbox(
     return leftAlone(sandboxId, known ? "owned by a living server" : "owned by a server without a record");
   }
   const found = garbageOfSandbox(head, await filesOf(context, sandboxId), {
-    keepNewest: context.keepNewest,
+    keep: head.about?.retention?.checkpoints ?? context.keep.checkpoints,
     isReferenced: (name) => survey.referencedImages.has(imageOf(sandboxId, name)),
   });
   if (found === undefined) return leftAlone(sandboxId, "the image that its head names is missing");

@@ -14,9 +14,10 @@ import {
 import { removeSnapshot } from "../checkpoints/snapshot-save.ts";
 import { settleSwap } from "../lease/cell-swap.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
-import { type CollectionContext, type Findings, leftAlone, NOTHING, together } from "./garbage.ts";
+import { type CollectionContext, type Findings, type GarbageKind, leftAlone, NOTHING, together } from "./garbage.ts";
 import { isGone, type Servers } from "./servers.ts";
-import { judgeSnapshot } from "./snapshot-garbage.ts";
+import { oldSnapshots, whyOldStays } from "./old-snapshots.ts";
+import { judgeSnapshot, type SnapshotRules } from "./snapshot-garbage.ts";
 import { isStoreFailure } from "./store-failure.ts";
 import { type Survey, surveyHeads } from "./survey.ts";
 
@@ -54,7 +55,7 @@ export async function sightSnapshots({ store, signal }: CollectionContext): Prom
 }
 
 /**
- * Removes snapshots that were never finished, whose removal was cut short, or that have lost their name. The record says
+ * Removes snapshots that were never finished, whose removal was cut short, that have lost their name, or that are old. The record says
  * so before anything goes: whoever is about to publish it, or begins with it, finds out. Then the heads are looked at once
  * more, for those who had begun before.
  */
@@ -66,15 +67,27 @@ export async function collectSnapshots(
   const names = new SnapshotNames(context.store);
   const parts: Findings[] = [];
   const condemned: SightedSnapshot[] = [];
+  const kept: StoredSnapshot[] = [];
+  const standing: SnapshotRules["standing"] = async (name, id) => await names.standing(name, id);
   for (const snapshot of sighted) {
     const verdict = await judgeSnapshot(snapshot.record, {
       survey,
       lives: async (instanceId) => instanceId !== "" && !(await isGone(context.store, servers, instanceId)),
-      standing: async (name) => await names.standing(name, snapshot.id),
+      standing,
     });
     if (verdict === "garbage") condemned.push(snapshot);
     else if (verdict !== "keep") parts.push(leftAlone(recordKey(snapshot.id), verdict));
+    else if (typeof snapshot.record !== "string") kept.push(snapshot.record);
   }
+  const oldIds = new Set<string>();
+  for (const old of await oldSnapshots(kept, context.keep, { survey, standing })) {
+    const reason = whyOldStays(old, survey);
+    if (reason === undefined) oldIds.add(old.id);
+    else parts.push(leftAlone(recordKey(old.id), reason));
+  }
+  condemned.push(...sighted.filter(({ id }) => oldIds.has(id)));
+  const garbageOf = ({ id, sizeBytes }: SightedSnapshot): Findings =>
+    asGarbage(id, sizeBytes, oldIds.has(id) ? "old-snapshot" : "snapshot");
   if (!context.apply) return together([...parts, ...condemned.map(garbageOf)]);
   const marked: SightedSnapshot[] = [];
   for (const snapshot of condemned) {
@@ -94,8 +107,8 @@ export async function collectSnapshots(
   return together(parts);
 }
 
-function garbageOf({ id, sizeBytes }: SightedSnapshot): Findings {
-  return sizeBytes === 0 ? NOTHING : { garbage: [{ kind: "snapshot", key: imageKey(id), sizeBytes }], left: [] };
+function asGarbage(id: string, sizeBytes: number, kind: GarbageKind): Findings {
+  return sizeBytes === 0 ? NOTHING : { garbage: [{ kind, key: imageKey(id), sizeBytes }], left: [] };
 }
 
 /** False when the record has changed. What has no record was condemned before: an announcement comes before all else. */

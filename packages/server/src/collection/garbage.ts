@@ -1,3 +1,4 @@
+import type { Retention } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
 import type { Clock } from "../support/clock.ts";
 import type { PackSurveyor } from "./pack-survey.ts";
@@ -12,6 +13,8 @@ export type GarbageKind =
   | "removal-mark"
   /** A snapshot that was never finished, is half removed, or has lost its name to a later one. */
   | "snapshot"
+  /** A snapshot without a name that newer ones have made old. */
+  | "old-snapshot"
   /** A pack that no image names and nobody is about to. */
   | "pack"
   /** What a writer that is gone had pinned. */
@@ -46,6 +49,7 @@ export type LeftReason =
   | "a removal may be under way"
   | "a head that cannot be read may name it"
   | "its packs cannot be told"
+  | "past retention, and kept by its provider"
   | "in use";
 
 export interface Findings {
@@ -60,8 +64,8 @@ export interface CollectionContext {
   readonly clock: Clock;
   /** False: say what would go. */
   readonly apply: boolean;
-  /** How many images of a sandbox stay, counted from its head's checkpoint back; undefined: all. */
-  readonly keepNewest: number | undefined;
+  /** What stays of sandboxes that do not say; without a rule all of it. */
+  readonly keep: Retention;
   /** What knows which packs images need; absent: one that has seen none yet. */
   readonly packs?: PackSurveyor;
   readonly signal?: AbortSignal;

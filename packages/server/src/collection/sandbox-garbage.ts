@@ -1,5 +1,6 @@
-import type { Head } from "@sandboxer/protocol";
+import type { Head, Keep } from "@sandboxer/protocol";
 import { checkpointMs, removalMarkMs } from "../checkpoints/checkpoint-names.ts";
+import { keptBy } from "../checkpoints/retention.ts";
 import type { GarbageKind } from "./garbage.ts";
 
 /** A file below a sandbox's `checkpoints/`. */
@@ -18,13 +19,13 @@ export interface SandboxGarbage {
  * What of a sandbox nothing references, given that nobody can publish for it while this head stands. No I/O.
  *
  * Published names only grow, so that an image newer than the head's was never published. Of those up to the head's the
- * newest stay, published or not: nobody can tell. Undefined when the image that the head names is missing: whatever else
+ * rule says which stay, published or not: nobody can tell. Undefined when the image that the head names is missing: whatever else
  * is there may be what its user wants back.
  */
 export function garbageOfSandbox(
   head: Head,
   files: readonly CheckpointFile[],
-  rules: { readonly keepNewest: number | undefined; readonly isReferenced: (name: string) => boolean },
+  rules: { readonly keep: Keep | undefined; readonly isReferenced: (name: string) => boolean },
 ): SandboxGarbage | undefined {
   const free = files.filter(({ name }) => !rules.isReferenced(name));
   if (head.state === "deleted")
@@ -34,7 +35,7 @@ export function garbageOfSandbox(
   const headMs = headName === undefined ? -1 : checkpointMs(headName);
   if (headMs === undefined) return undefined;
 
-  const kept = keptNames(files, headMs, rules.keepNewest);
+  const kept = keptNames(files, headMs, rules.keep);
   const judged = free.flatMap((file) => {
     const kind = file.name === headName ? undefined : kindOf(file.name, headMs, kept);
     return kind === undefined ? [] : [{ ...file, kind }];
@@ -51,14 +52,10 @@ function kindOf(name: string, headMs: number, kept: ReadonlySet<string>): Garbag
   return imageMs > headMs ? "unpublished" : "past-retention";
 }
 
-function keptNames(
-  files: readonly CheckpointFile[],
-  headMs: number,
-  keepNewest: number | undefined,
-): ReadonlySet<string> {
+function keptNames(files: readonly CheckpointFile[], headMs: number, keep: Keep | undefined): ReadonlySet<string> {
   const upToHead = files
     .map(({ name }) => ({ name, ms: checkpointMs(name) ?? Infinity }))
-    .filter(({ ms }) => ms <= headMs)
-    .toSorted((a, b) => b.ms - a.ms);
-  return new Set(upToHead.slice(0, keepNewest).map(({ name }) => name));
+    .filter(({ ms }) => ms <= headMs);
+  const kept = keep === undefined ? upToHead : [...keptBy(keep, upToHead)];
+  return new Set(kept.map(({ name }) => name));
 }

@@ -7,7 +7,7 @@ export interface SnapshotRules {
   /** Whether a server may still act. */
   readonly lives: (instanceId: string) => Promise<boolean>;
   /** Whether it has a name, or had it. */
-  readonly standing: (name: string) => Promise<"has" | "had" | "never">;
+  readonly standing: (name: string, snapshotId: string) => Promise<"has" | "had" | "never">;
 }
 
 /**
@@ -31,10 +31,10 @@ export async function judgeSnapshot(
 
 /** Taken under a name, over WebSocket, that is another's now, or that it never got because its server died. */
 async function hasLostItsName(
-  { reason, name, publisher }: StoredSnapshot,
+  { id, reason, name, publisher, pinned }: StoredSnapshot,
   { lives, standing }: Pick<SnapshotRules, "lives" | "standing">,
 ): Promise<boolean> {
-  if (reason !== "named" || name === null) return false;
-  const stands = await standing(name);
+  if (reason !== "named" || name === null || pinned === true) return false;
+  const stands = await standing(name, id);
   return stands === "had" || (stands === "never" && !(await lives(publisher)));
 }

@@ -1,3 +1,4 @@
+import type { Retention } from "@sandboxer/protocol";
 import { listStoredSandboxes } from "../lease/stored-sandboxes.ts";
 import { needsItsSnapshot } from "../lease/stored-head.ts";
 import type { ObjectStore } from "../store/store.ts";
@@ -13,6 +14,8 @@ export interface Survey {
   readonly referencedImages: ReadonlySet<string>;
   /** Snapshots whose removal would take a sandbox its state, or that a live one began with. */
   readonly neededSnapshots: ReadonlySet<string>;
+  /** What sandboxes say of themselves, destroyed ones too. */
+  readonly retention: ReadonlyMap<string, Retention>;
   /** Whether there are heads that may say more. */
   readonly complete: boolean;
 }
@@ -27,10 +30,12 @@ export async function surveyHeads(store: ObjectStore): Promise<Survey> {
   const ownedBy = new Map<string, string[]>();
   const referencedImages = new Set<string>();
   const neededSnapshots = new Set<string>();
+  const retention = new Map<string, Retention>();
   let complete = true;
   for await (const { sandboxId, head, error } of listStoredSandboxes(store)) {
     sandboxIds.push(sandboxId);
     if (error !== undefined) complete = false;
+    if (head?.about?.retention != null) retention.set(sandboxId, head.about.retention);
     if (head === undefined || head.state === "deleted") continue;
     if (head.owner !== null) {
       namedServers.add(head.owner);
@@ -44,5 +49,5 @@ export async function surveyHeads(store: ObjectStore): Promise<Survey> {
     if (snapshot != null && needsItsSnapshot(head)) neededSnapshots.add(snapshot);
     if (sandbox_id !== null && checkpoint !== null) referencedImages.add(imageOf(sandbox_id, checkpoint));
   }
-  return { sandboxIds, namedServers, ownedBy, referencedImages, neededSnapshots, complete };
+  return { sandboxIds, namedServers, ownedBy, referencedImages, neededSnapshots, retention, complete };
 }

@@ -25,6 +25,8 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     resumeTtlMs: "7d",
     defaultIdleTimeoutSeconds: "5m",
     keepCheckpoints: "3",
+    keepSnapshots: "all",
+    collectEveryMs: "6h",
     proveSnapshots: "off",
     maxSandboxes: "100",
     warmPoolMax: "4",

@@ -1,4 +1,4 @@
-import { DURATION_HINT, parseMaxLoss, tryParseDurationMs } from "@sandboxer/protocol";
+import { DURATION_HINT, parseKeep, parseMaxLoss, tryParseDurationMs } from "@sandboxer/protocol";
 import { isAbsolute, resolve } from "node:path";
 import { z } from "zod";
 import { Secret } from "../secrets/secret.ts";
@@ -34,7 +34,9 @@ export const configSchema = z.object({
   handoffTimeoutMs: durationMs(),
   resumeTtlMs: durationMs(),
   defaultIdleTimeoutSeconds: durationMs().transform((ms) => ms / 1000),
-  keepCheckpoints: integer(1, 1_000_000),
+  keepCheckpoints: keep(),
+  keepSnapshots: keepOrAll(),
+  collectEveryMs: durationOrOff(),
   maxLoss: maxLoss().optional(),
   proveSnapshots: yesOrNo(),
   maxSandboxes: integer(1, 1_000_000),
@@ -113,6 +115,34 @@ function maxLoss() {
     if (parsed !== undefined) return parsed;
     const message = "must be a duration such as 5m, or a number of executions from 1 to 1000000";
     context.addIssue({ code: "custom", message });
+    return z.NEVER;
+  });
+}
+
+function keep() {
+  return z.string().transform((text, context) => parseKeep(text) ?? noKeep(context, ""));
+}
+
+/** Undefined: all. */
+function keepOrAll() {
+  return z.string().transform((text, context) => {
+    return text.trim() === "all" ? undefined : (parseKeep(text) ?? noKeep(context, " or all"));
+  });
+}
+
+function noKeep(context: z.RefinementCtx, other: string) {
+  const message = `must be a number of newest ones from 1 to 1000000, or last=N,hourly=N,daily=N${other}`;
+  context.addIssue({ code: "custom", message });
+  return z.NEVER;
+}
+
+/** Undefined: off. */
+function durationOrOff() {
+  return z.string().transform((text, context) => {
+    if (text.trim() === "off") return undefined;
+    const parsed = tryParseDurationMs(text);
+    if (parsed !== undefined && parsed >= 60_000) return parsed;
+    context.addIssue({ code: "custom", message: `must be off, or a duration of at least a minute. ${DURATION_HINT}` });
     return z.NEVER;
   });
 }

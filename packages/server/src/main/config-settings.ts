@@ -84,9 +84,19 @@ export const SETTINGS = {
     "for sandboxes that do not say (default 5m)",
   ),
   keepCheckpoints: setting(
-    "--keep-checkpoints <N>",
+    "--keep-checkpoints <RULE>",
     "SANDBOXER_KEEP_CHECKPOINTS",
-    "newest checkpoints kept of each sandbox (default 3)",
+    "checkpoints kept of each sandbox that does not say: 5, or last=3,hourly=24,daily=7 (default 3)",
+  ),
+  keepSnapshots: setting(
+    "--keep-snapshots <RULE>",
+    "SANDBOXER_KEEP_SNAPSHOTS",
+    "snapshots without a name kept of each sandbox that does not say: as above, or all (default all)",
+  ),
+  collectEveryMs: setting(
+    "--collect-every <DURATION>",
+    "SANDBOXER_COLLECT_EVERY",
+    "remove from the store what nothing needs, as `sandboxer gc` does; or off (default 6h)",
   ),
   maxLoss: setting(
     "--max-loss <LOSS>",

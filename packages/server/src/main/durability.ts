@@ -10,6 +10,7 @@ import { StoreSandboxRecords } from "../records/store-sandbox-records.ts";
 import { openStore } from "../store/open-store.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
+import { retentionOf } from "./retention.ts";
 import { storedSnapshots } from "./snapshots.ts";
 import { ringOver } from "./peers.ts";
 
@@ -44,7 +45,7 @@ export async function openDurability(
     ownership,
     checkpoints: new CheckpointRepository(store),
     snapshots: await storedSnapshots(config, store, instances, log),
-    keepCheckpoints: config.keepCheckpoints,
+    retention: retentionOf(config),
   };
   const records = isBucket(config.store) ? new StoreSandboxRecords(store) : undefined;
   return { durable, instances, records, claims: new KeyClaims(store) };

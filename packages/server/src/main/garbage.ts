@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { SandboxerError } from "@sandboxer/protocol";
+import { type Retention, SandboxerError } from "@sandboxer/protocol";
 import { collectGarbage } from "../collection/collect-garbage.ts";
 import type { Findings } from "../collection/garbage.ts";
 import { openStore } from "../store/open-store.ts";
@@ -10,7 +10,7 @@ export type { Findings, Garbage, GarbageKind, LeftAlone } from "../collection/ga
 export interface GarbageOptions {
   readonly store: string;
   readonly apply: boolean;
-  readonly keepNewest: number | undefined;
+  readonly keep: Retention;
 }
 
 export async function collectGarbageAt({ store, ...options }: GarbageOptions): Promise<Findings> {

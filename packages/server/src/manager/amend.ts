@@ -1,4 +1,4 @@
-import { type About, type Head, type MaxLoss, SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
+import { type About, type Head, type MaxLoss, type Retention, SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
 import type { OutlivingRecord } from "../records/sandbox-records.ts";
 import type { ManagerContext } from "./context.ts";
 import { describeLive, describeOutliving, describeStored } from "./describe.ts";
@@ -20,6 +20,8 @@ export interface Amendments {
   readonly expires_at?: string | null | undefined;
   /** Null: nothing is promised any more. */
   readonly max_loss?: MaxLoss | null | undefined;
+  /** Null: as the server says. */
+  readonly retention?: Retention | null | undefined;
 }
 
 /** Changes what people know a sandbox by, and how long it may live; one that nobody runs is left where it is. */
@@ -91,7 +93,7 @@ async function amendLive(context: ManagerContext, sandbox: LiveSandbox, amendmen
 }
 
 function amended(context: ManagerContext, facts: SandboxFacts, amendments: Amendments): SandboxFacts {
-  const { name, labels, idleTimeoutMs, ttl, expires_at, max_loss } = amendments;
+  const { name, labels, idleTimeoutMs, ttl, expires_at, max_loss, retention } = amendments;
   if (max_loss != null && !facts.flags.enable_checkpoint) throw promiseNeedsCheckpoints();
   const about: About = {
     ...facts.about,
@@ -99,6 +101,7 @@ function amended(context: ManagerContext, facts: SandboxFacts, amendments: Amend
     ...(ttl === undefined ? {} : { expires_at: expiresAt(context, ttlWithin(context, facts.about.profile, ttl)) }),
     ...(expires_at === undefined ? {} : { expires_at }),
     ...(max_loss === undefined ? {} : { max_loss }),
+    ...(retention === undefined ? {} : { retention }),
   };
   return { ...facts, about, labels: labels ?? facts.labels, idleTimeoutMs: idleTimeoutMs ?? facts.idleTimeoutMs };
 }

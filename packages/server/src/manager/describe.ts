@@ -92,6 +92,7 @@ function ofFacts(facts: SandboxFacts): Told {
     expires_at: about.expires_at,
     idle_timeout: facts.idleTimeoutMs / 1000,
     origin: { sandbox_id: lineage.sandbox_id, snapshot_id: lineage.snapshot ?? lineage.filesystem_snapshot },
+    retention: about.retention,
     placement: about.placement,
     details: {},
   };

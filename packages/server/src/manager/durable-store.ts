@@ -1,3 +1,4 @@
+import type { Keep, Retention } from "@sandboxer/protocol";
 import type { CheckpointRepository } from "../checkpoints/checkpoint-repository.ts";
 import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
 import type { Ownership } from "../lease/ownership.ts";
@@ -7,6 +8,6 @@ export interface DurableStore {
   readonly ownership: Ownership;
   readonly checkpoints: CheckpointRepository;
   readonly snapshots: SnapshotLibrary;
-  /** How many checkpoints of a sandbox stay. */
-  readonly keepCheckpoints: number;
+  /** What stays of sandboxes that do not say; without a rule for snapshots all of them do. */
+  readonly retention: Retention & { readonly checkpoints: Keep };
 }

@@ -58,6 +58,7 @@ export async function planSandbox(
       expires_at: expiresAt(context, request.ttl),
       placement: applied === undefined ? null : placement,
       max_loss: maxLossOf(context, request.max_loss, flags),
+      retention: request.retention ?? null,
     }),
     filesystemSnapshot: request.filesystem_snapshot_name,
   };

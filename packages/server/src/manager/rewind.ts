@@ -143,5 +143,5 @@ async function tellStore(
   lineage: LiveSandbox["facts"]["lineage"],
 ): Promise<void> {
   await context.reported("lineage after a rewind", context.durable.ownership.update(sandbox.id, { lineage }));
-  await followHead(context, sandbox.id, name);
+  await followHead(context, sandbox, name);
 }

@@ -5,6 +5,7 @@ import type { DurableStore } from "./durable-store.ts";
 import { discardLostSandbox } from "./end-of-sandbox.ts";
 import { freezeIfDue } from "./freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
+import { pruneCheckpoints } from "./retention.ts";
 import { tracked, type Track, type VerbOptions } from "./tracked.ts";
 import { withWorkFolder } from "./work-folder.ts";
 
@@ -79,7 +80,7 @@ async function save(
   // When this fails the image stays: the head may name it all the same. If not, collection finds it.
   await ownership.publishAndRelease(sandbox.id, checkpoint);
   // The head has moved: from here on there is no way back, and the views only follow.
-  await followHead(context, sandbox.id, checkpoint.name);
+  await followHead(context, sandbox, checkpoint.name);
   track.lap("publish");
   track.paused(context.nowMs - stoppedMs);
   const { name, size_bytes, parent } = checkpoint;
@@ -93,12 +94,16 @@ async function save(
 }
 
 /** What comes after the head has moved to a checkpoint and before anyone is told: views, and what it has made old. */
-export async function followHead(context: ManagerContext, sandboxId: string, name: string): Promise<void> {
-  const { checkpoints, keepCheckpoints } = context.durable;
+export async function followHead(
+  context: ManagerContext,
+  sandbox: Pick<LiveSandbox, "id" | "facts">,
+  name: string,
+): Promise<void> {
+  const { id: sandboxId } = sandbox;
   await bringLatestToHead(context.durable, sandboxId, name).catch((error: unknown) => {
     context.options.observer.problem("latest could not be written; the next owner repairs it", { sandboxId, error });
   });
-  context.behind("removal of old checkpoints", checkpoints.prune(sandboxId, keepCheckpoints, [name]));
+  context.behind("removal of old checkpoints", pruneCheckpoints(context, sandbox, name));
 }
 
 /** Somebody may have published more while this server stalled: then `latest` must not go back, and the head says to what. */

@@ -1,5 +1,6 @@
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotKind } from "../backends/backend.ts";
+import { nameTaken } from "../checkpoints/snapshot-names.ts";
 import type { StoredSnapshot } from "../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "./context.ts";
 import { readDescendants } from "./lineage.ts";
@@ -8,11 +9,25 @@ import { parseStoredSpec } from "./stored-facts.ts";
 
 const FORGET_TIMEOUT_MS = 60_000;
 
-/** Removes a snapshot and its data; refused while a sandbox that lives, or has no other state, began with it. */
-export async function removeSnapshot(context: ManagerContext, idOrName: string): Promise<void> {
+export interface RemoveOptions {
+  /** Whether one that has got a name meanwhile stays. */
+  readonly unlessNamed?: boolean;
+}
+
+/**
+ * Removes a snapshot and its data; refused while a sandbox that lives, or has no other state, began with it, and while it
+ * is pinned.
+ */
+export async function removeSnapshot(
+  context: ManagerContext,
+  idOrName: string,
+  { unlessNamed = false }: RemoveOptions = {},
+): Promise<void> {
   const snapshot = await findSnapshot(context, idOrName);
   const { id, name, sandbox_id: sandboxId } = snapshot;
-  await context.snapshots.remove(id, async () => {
+  await context.snapshots.remove(id, async (present) => {
+    if (present.pinned === true) throw new SandboxerError("snapshot_pinned", `The snapshot ${id} is pinned.`);
+    if (unlessNamed && present.name !== null) throw nameTaken(present.name, id);
     const dependants = ((await readDescendants(context)).get(id) ?? []).filter(({ needs }) => needs !== undefined);
     if (dependants.length === 0) return;
     const words = dependants.map((each) => `${each.name ?? each.sandboxId} (${each.needs})`);

@@ -8,6 +8,7 @@ import { proveBehind } from "./durability/prove-behind.ts";
 import { inTurnUntil } from "./in-turn-until.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { captureWorkspace } from "./portable/capture-workspace.ts";
+import { pruneSnapshots } from "./retention.ts";
 import { encodeFileList } from "./snapshot-file-list.ts";
 import { listFiles } from "./snapshot-walk.ts";
 import { tracked, type Track, type VerbOptions } from "./tracked.ts";
@@ -55,6 +56,7 @@ export async function captureSnapshot(
       track.lap("pack");
       track.sizeBytes = saved.snapshot.size_bytes;
       tell(context, sandbox, saved);
+      context.behind("removal of old snapshots", pruneSnapshots(context, sandbox));
       proveBehind(context, saved.snapshot);
       return saved;
     });
@@ -113,6 +115,7 @@ function describe(
     flags: { ...facts.flags },
     idle_timeout: inStore(facts).idle_timeout,
     max_loss: facts.about.max_loss,
+    retention: facts.about.retention,
   };
 }
 

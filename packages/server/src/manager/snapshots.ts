@@ -41,8 +41,8 @@ export async function amendSnapshot(
   changes: SnapshotChanges,
 ): Promise<SnapshotInfo> {
   const { id, sandbox_id: sandboxId } = await findSnapshot(context, idOrName);
-  const { name } = await context.snapshots.amend(id, changes);
-  context.events.append({ type: "snapshot.changed", sandboxId, data: { snapshot_id: id, name } });
+  const { name, pinned = false } = await context.snapshots.amend(id, changes);
+  context.events.append({ type: "snapshot.changed", sandboxId, data: { snapshot_id: id, name, pinned } });
   return await getSnapshot(context, id);
 }
 
@@ -78,6 +78,7 @@ function describeSnapshot(snapshot: StoredSnapshot, { children, descendants }: R
     children: (children.get(id) ?? []).toSorted(newestFirst).map((child) => child.id),
     sandboxes: (descendants.get(id) ?? []).map(({ sandboxId }) => sandboxId),
     reason: snapshot.reason,
+    pinned: snapshot.pinned === true,
     size_bytes: snapshot.size_bytes,
     created_at: snapshot.created_at,
     proven: snapshot.proven ?? null,

@@ -51,6 +51,7 @@ export function applyProfile(profile: Profile, request: CreateRequestBody): Appl
       resources: { ...profile.resources, ...request.resources },
       network: request.network ?? profile.network,
       ttl,
+      retention: request.retention === undefined ? profile.retention : request.retention,
       idle_timeout: request.idle_timeout ?? profile.ttl?.idle,
       ...checkpointFlags(profile, request),
     }),

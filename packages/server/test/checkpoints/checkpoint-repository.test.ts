@@ -66,14 +66,14 @@ it("gives two that save in the same millisecond a name each", async () => {
   for (const { name, sha256 } of saved) await repository.load(id, name, await temporaryFolder(), { sha256 });
 });
 
-it("prunes all but the newest and the protected", async () => {
+it("prunes what a rule does not keep, up to what was published", async () => {
   const { repository, id } = await openRepository();
   const state = await savedState({ a: 10 });
   for (let wallMs = 1; wallMs <= 6; wallMs++) await repository.save(id, state, { wallMs, parent: null });
-  const removed = await repository.prune(id, 2, ["checkpoint_1.img"]);
-  expect(removed).toEqual(["checkpoint_4.img", "checkpoint_3.img", "checkpoint_2.img"]);
+  const removed = await repository.prune(id, "checkpoint_5.img", { keep_last: 2 });
+  expect(removed).toEqual(["checkpoint_3.img", "checkpoint_2.img", "checkpoint_1.img"]);
   const names = (await repository.list(id)).map(({ name }) => name);
-  expect(names).toEqual(["checkpoint_6.img", "checkpoint_5.img", "checkpoint_1.img"]);
+  expect(names).toEqual(["checkpoint_6.img", "checkpoint_5.img", "checkpoint_4.img"]);
 });
 
 it("finds the newest usable one behind a damaged one, and says what is wrong with that", async () => {

@@ -35,7 +35,11 @@ it("removes exactly what nothing references, whatever is in the store", { timeou
       const store = new MemoryStore();
       const planted = await plantContents(store, contents);
       const before = await collect(store.list(""));
-      const context = { store, clock: new FakeClock(), keepNewest };
+      const context = {
+        store,
+        clock: new FakeClock(),
+        keep: keepNewest === undefined ? {} : { checkpoints: { keep_last: keepNewest } },
+      };
 
       const foreseen = await collectGarbage({ ...context, apply: false });
       expect(await collect(store.list(""))).toEqual(before);

@@ -41,7 +41,7 @@ it("leaves a store in use with what is referenced, and says what it freed", asyn
   await store.swapCell(`bells/${gone.name}.json`, undefined, bytes("{}"));
   await store.swapCell(`probe-${randomUUID()}/cell.json`, undefined, bytes("{}"));
 
-  const context = { store, clock: new ImpatientClock(), apply: true, keepNewest: 2 };
+  const context = { store, clock: new ImpatientClock(), apply: true, keep: { checkpoints: { keep_last: 2 } } };
   const { garbage, left } = await collectGarbage(context);
   const counts: Record<GarbageKind, number> = {
     destroyed: 1,
@@ -49,6 +49,7 @@ it("leaves a store in use with what is referenced, and says what it freed", asyn
     "past-retention": 1,
     "removal-mark": 0,
     snapshot: 0,
+    "old-snapshot": 0,
     pack: 0,
     pin: 0,
     "server-record": 1,

@@ -96,7 +96,7 @@ async function collectAll(store: ObjectStore, apply = true) {
     store,
     clock: new FakeClock(),
     apply,
-    keepNewest: 1,
+    keep: { checkpoints: { keep_last: 1 } },
     packs: new PackSurveyor(packsOfModel),
   });
 }

@@ -47,7 +47,7 @@ async function put({ ownership, checkpoints }: Server, id: string, parent: strin
     return undefined;
   }
   await checkpoints.writeLatest(id, checkpoint.name);
-  await checkpoints.prune(id, 2, [checkpoint.name]);
+  await checkpoints.prune(id, checkpoint.name, { keep_last: 2 });
   return checkpoint.name;
 }
 
@@ -85,7 +85,12 @@ async function play(bursts: readonly Burst[], start: Start, plant: (store: Objec
     acknowledged.push(...toList(await (ownerIsDead ? saving.catch(() => undefined) : saving)));
   };
   const collects = (actor: number) => async (): Promise<void> => {
-    await collectGarbage({ store: plant(turns.storeOf(actor, store)), clock, apply: true, keepNewest: 1 });
+    await collectGarbage({
+      store: plant(turns.storeOf(actor, store)),
+      clock,
+      apply: true,
+      keep: { checkpoints: { keep_last: 1 } },
+    });
   };
   const actors = [ownerSaves, heirTakes, collects(COLLECTOR), collects(OTHER_COLLECTOR)];
   await turns.run(actors, bursts, async () => {

@@ -48,7 +48,7 @@ async function aStore(serverRecord: Uint8Array) {
 }
 
 async function collectAll(store: ObjectStore) {
-  return await collectGarbage({ store, clock: new FakeClock(), apply: true, keepNewest: undefined });
+  return await collectGarbage({ store, clock: new FakeClock(), apply: true, keep: {} });
 }
 
 async function imagesIn(store: ObjectStore): Promise<string[]> {

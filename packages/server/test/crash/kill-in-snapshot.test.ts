@@ -14,7 +14,7 @@ async function collectAt(store: string) {
     store: await openStore(store),
     clock: systemClock,
     apply: true,
-    keepNewest: undefined,
+    keep: {},
   });
 }
 

@@ -23,7 +23,7 @@ async function heirOf(dead: TestServer): Promise<TestServer> {
 
 async function collectAt(server: TestServer) {
   const store = await openStore(server.storeFolder ?? "");
-  return await collectGarbage({ store, clock: systemClock, apply: true, keepNewest: 1 });
+  return await collectGarbage({ store, clock: systemClock, apply: true, keep: { checkpoints: { keep_last: 1 } } });
 }
 
 describe("a restored sandbox that was never saved itself", () => {

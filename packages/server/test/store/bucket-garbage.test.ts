@@ -30,7 +30,7 @@ for (const server of [minio, fakeGcsServer]) {
       await living.destroy(destroyed);
       await living.instances.markDead(dead.name);
 
-      const context = { store, clock: systemClock, apply: true, keepNewest: undefined };
+      const context = { store, clock: systemClock, apply: true, keep: {} };
       const { garbage } = await collectGarbage(context);
       expect(garbage.map(({ kind }) => kind).toSorted()).toEqual(["destroyed", "unpublished"]);
       expect(garbage.map(({ sizeBytes }) => sizeBytes)).toEqual([size_bytes, size_bytes]);

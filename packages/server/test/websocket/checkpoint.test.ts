@@ -187,7 +187,7 @@ test("the store is full while the image is written: alive, and nothing half-writ
 });
 
 test("only the newest are kept, and ten rounds lose nothing", async () => {
-  const server = await startTestServer({ keepCheckpoints: 2 });
+  const server = await startTestServer({ retention: { checkpoints: { keep_last: 2 } } });
   const { client, id } = await server.create(DURABLE);
   await client.run("bash", "echo 0 > rounds").until("EXECUTION_DONE");
   await client.send({ action: "checkpoint" }).untilClosed();

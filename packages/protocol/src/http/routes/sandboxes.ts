@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { maxLossSchema } from "../../max-loss.ts";
+import { retentionSchema } from "../../retention.ts";
 import { createRequestSchema, keySchema, restoreRequestSchema } from "../create-request.ts";
 import {
   durationSchema,
@@ -100,7 +101,7 @@ export const SANDBOX_ROUTES = {
   updateSandbox: route({
     method: "PATCH",
     path: "/v1/sandboxes/{id}",
-    summary: "Change name, labels, idle timeout or max_loss.",
+    summary: "Change name, labels, idle timeout, max_loss or retention.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -109,6 +110,7 @@ export const SANDBOX_ROUTES = {
       labels: labelsSchema.optional(),
       idle_timeout: z.number().finite().nonnegative().max(315_360_000).optional(),
       max_loss: maxLossSchema.nullable().optional().meta({ description: "null: nothing is promised." }),
+      retention: retentionSchema.nullable().optional().meta({ description: "null: as the server says." }),
     }),
     status: 200,
     response: sandboxRecordSchema,

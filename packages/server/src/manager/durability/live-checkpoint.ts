@@ -90,7 +90,7 @@ async function save(
   sandbox.parentCheckpoint = checkpoint.name;
   sandbox.newestImage = undefined;
   sandbox.unsaved.published(mark, context.nowMs);
-  await followHead(context, sandbox.id, checkpoint.name);
+  await followHead(context, sandbox, checkpoint.name);
   track.lap("publish");
   const { name, size_bytes, parent } = checkpoint;
   const data = { name, size_bytes, parent, reason, left_running: true, paused_ms };

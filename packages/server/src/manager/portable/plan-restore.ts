@@ -50,6 +50,7 @@ export function planOfSnapshot(
       profile: profile?.name ?? snapshot.profile,
       expires_at: expiresAt(context, body.ttl),
       max_loss: body.max_loss === undefined ? promised(context, snapshot, profile, flags) : body.max_loss,
+      retention: body.retention === undefined ? (profile?.retention ?? snapshot.retention) : body.retention,
     }),
     filesystemSnapshot: undefined,
   };

@@ -49,7 +49,7 @@ export interface TestServerOptions {
   readonly maxClients?: number;
   readonly maxSandboxes?: number;
   readonly firstMessageMs?: number;
-  readonly keepCheckpoints?: number;
+  readonly retention?: DurableStore["retention"];
   readonly defaultMaxLoss?: MaxLoss;
   readonly proveSnapshots?: boolean;
   readonly leaseTtlMs?: number;
@@ -278,6 +278,6 @@ async function openDurability(
   return {
     instances,
     claims: new KeyClaims(store),
-    durable: { ownership, checkpoints, snapshots, keepCheckpoints: options.keepCheckpoints ?? 3 },
+    durable: { ownership, checkpoints, snapshots, retention: options.retention ?? { checkpoints: { keep_last: 3 } } },
   };
 }

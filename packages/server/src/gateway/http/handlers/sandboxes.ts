@@ -33,9 +33,9 @@ export function sandboxesHandlers(manager: SandboxManager): SandboxHandlers {
     listSandboxes: async ({ query }) => pageOfList(await manager.list(query), query),
     getSandbox: ({ params }) => manager.find(params.id),
     updateSandbox: ({ params, body, epoch }) => {
-      const { name, labels, idle_timeout: seconds, max_loss } = body;
+      const { name, labels, idle_timeout: seconds, max_loss, retention } = body;
       const idleTimeoutMs = seconds === undefined ? undefined : seconds * 1000;
-      return manager.amend(params.id, epoch, { name, labels, idleTimeoutMs, max_loss });
+      return manager.amend(params.id, epoch, { name, labels, idleTimeoutMs, max_loss, retention });
     },
     destroySandbox: async ({ params, epoch, options }) => {
       await manager.destroyById(params.id, epoch, options);
