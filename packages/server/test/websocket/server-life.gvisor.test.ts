@@ -128,7 +128,8 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
   });
 
   test("an engine that is killed is told to its client, and others go on", async () => {
-    const server = await ServerProcess.start();
+    // Else the other one may be among the processes of before.
+    const server = await ServerProcess.start({ flags: ["--warm-pool-max", "0"] });
     const { client } = await server.create();
     const before = await server.engineProcesses();
     const { client: other } = await server.create();

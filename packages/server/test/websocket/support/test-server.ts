@@ -143,6 +143,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     states: () => manager.states(),
     asleep: () => manager.asleepCount,
     clients: () => gateway.clients,
+    warm: () => manager.warmPool,
     atRisk: () => manager.atRisk,
   });
   app.server.on("connection", (socket) => {
