@@ -28,12 +28,15 @@ export const snapshotRecordSchema = z
     sandboxes: z.array(z.string()),
     /** Why it was taken: asked for, for a fork, under a name over WebSocket, for a move to another backend. */
     reason: z.enum(["request", "fork", "named", "move"]),
+    pinned: z.boolean().meta({ description: "Neither removed nor past retention until it is unpinned." }),
     size_bytes: z.number().int(),
     created_at: timestampSchema,
     proven: z
       .object({ at: timestampSchema, engine: z.string() })
       .nullable()
-      .meta({ description: "When a test restore has answered, and on which engine; null: none has, or the last did not." }),
+      .meta({
+        description: "When a test restore has answered, and on which engine; null: none has, or the last did not.",
+      }),
     unproven: z
       .object({ at: timestampSchema, reason: z.string() })
       .nullable()

@@ -65,18 +65,22 @@ export const SNAPSHOT_ROUTES = {
   updateSnapshot: route({
     method: "PATCH",
     path: "/v1/snapshots/{id}",
-    summary: "Change its name or labels.",
+    summary: "Change its name or labels, or pin it.",
     tag,
     scope: "use",
     params: snapshotParams,
-    body: z.strictObject({ name: nameSchema.nullable().optional(), labels: labelsSchema.optional() }),
+    body: z.strictObject({
+      name: nameSchema.nullable().optional(),
+      labels: labelsSchema.optional(),
+      pinned: z.boolean().optional().meta({ description: "A pinned one is not removed, by whomever." }),
+    }),
     status: 200,
     response: snapshotRecordSchema,
   }),
   deleteSnapshot: route({
     method: "DELETE",
     path: "/v1/snapshots/{id}",
-    summary: "Remove a snapshot and its data; refused while something live depends on it.",
+    summary: "Remove a snapshot and its data; refused while something live depends on it, or it is pinned.",
     tag,
     scope: "use",
     params: snapshotParams,
@@ -98,7 +102,8 @@ export const SNAPSHOT_ROUTES = {
   proveSnapshot: route({
     method: "POST",
     path: "/v1/snapshots/{id}/prove",
-    summary: "Restore it where nobody can reach it, hear whether it answers, and end that; the record says how it went.",
+    summary:
+      "Restore it where nobody can reach it, hear whether it answers, and end that; the record says how it went.",
     tag,
     scope: "use",
     params: snapshotParams,
