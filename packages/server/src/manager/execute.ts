@@ -21,6 +21,7 @@ export function startExecution(
     sandbox.execution = undefined;
     const execution = await start(context, sandbox, language, code);
     sandbox.execution = execution;
+    sandbox.unsaved.noteUse(context.nowMs);
     return execution;
   });
 }

@@ -110,6 +110,7 @@ async function start(
   try {
     const process = processes.take(await startWhat(sandbox, what, traits.id, spawn), hooksFor(context, sandbox));
     if (process === undefined) throw new SandboxerError("internal", "The process has come back under another key.");
+    sandbox.unsaved.noteUse(context.nowMs);
     process.command = "argv" in what ? argv : shortened(argv, what);
     tellEndOf(process, context.executions.started(sandbox, startedFacts(request, traits)));
     if (stdin !== undefined) await giveStdin(process, stdin);

@@ -64,6 +64,22 @@ describe("a sandbox is saved, and goes on,", () => {
     await untilTold(server, idle.id, "checkpoint.created", 2);
   });
 
+  test("also when what lives inside was started between the look and the capture", async () => {
+    const server = await startTestServer();
+    const http = new HttpClient(server);
+    const { id } = await http.create({ max_loss: "1s" });
+    const { handle } = await server.manager.running(id);
+    const looked = vi.spyOn(handle, "processTable");
+    const held = Promise.withResolvers<void>();
+    server.backend.faults.set("exec", { until: held.promise, times: 1 });
+    const started = http.call("POST", `/v1/sandboxes/${id}/exec`, { shell: "read line", wait: false });
+    await vi.waitFor(() => expect(looked).toHaveBeenCalled(), PATIENCE);
+    await looked.mock.results[0]?.value;
+    held.resolve();
+    await started;
+    await untilTold(server, id, "checkpoint.created", 3);
+  });
+
   test("over WebSocket too, where nobody is told", async () => {
     const server = await startTestServer();
     const { client, id } = await server.create({ enable_checkpoint: true, max_loss: 1 });
