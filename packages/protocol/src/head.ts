@@ -21,7 +21,10 @@ const sha256Schema = z.string().regex(/^[0-9a-f]{64}$/);
 export const checkpointReferenceSchema = z.looseObject({
   name: z.string().min(1),
   sha256: sha256Schema,
+  /** What it takes up with all blocks that it is made of. */
   size_bytes: z.number().int().nonnegative(),
+  /** What of that was not in the store before; absent in checkpoints of before image format 2. */
+  added_bytes: z.number().int().nonnegative().optional(),
   created_at: z.string(),
   /** What kind of saved state it is: `gvisor-checkpoint` and so on. */
   kind: z.string(),

@@ -5,18 +5,20 @@ import type { CallOptions } from "../support/call-options.ts";
 import { keptBy } from "./retention.ts";
 import { checkpointKey, checkpointMs, checkpointName, checkpointsFolder, removalMarkMs } from "./checkpoint-names.ts";
 import { imageDamaged } from "./image-errors.ts";
-import { openImage, type OpenImage } from "./open-image.ts";
-import { saveImage } from "./save-image.ts";
-import { unpackImage } from "./unpack.ts";
+import { ImageStore } from "./image-store.ts";
+import type { OpenImage } from "./open-image.ts";
 
 export interface SaveOptions extends CallOptions {
   readonly wallMs: number;
   /** The checkpoint that the sandbox's present state came from. */
   readonly parent: string | null;
+  /** The image that its state resembles most; absent: the parent's. */
+  readonly base?: string | undefined;
 }
 
 export interface StoredCheckpoint {
   readonly name: string;
+  /** Of the image's own object, without the packs that it names. */
   readonly sizeBytes: number;
 }
 
@@ -28,9 +30,11 @@ export interface LoadOptions extends CallOptions {
 /** The images of a sandbox, and `latest`, which names the newest for those who do not read heads. */
 export class CheckpointRepository {
   readonly #store: ObjectStore;
+  readonly #images: ImageStore;
 
-  constructor(store: ObjectStore) {
+  constructor(store: ObjectStore, images: ImageStore = new ImageStore(store)) {
     this.#store = store;
+    this.#images = images;
   }
 
   /**
@@ -39,23 +43,20 @@ export class CheckpointRepository {
    * head, is up to the owner.
    */
   async save(sandboxId: string, state: SnapshotPayload, options: SaveOptions): Promise<CheckpointReference> {
-    const takenMs = await this.#greatestTakenMs(sandboxId);
-    for (let nameMs = Math.max(Math.trunc(options.wallMs), takenMs + 1); ; nameMs++) {
-      const name = checkpointName(nameMs);
-      const key = checkpointKey(sandboxId, name);
-      if ((await this.#store.stat(key)) !== undefined) continue;
-      const label = { sandboxId, createdAt: new Date(options.wallMs).toISOString(), parent: options.parent };
-      const saved = await saveImage(this.#store, key, state, label, options);
-      if (saved === "conflict") continue;
-      return {
-        name,
-        sha256: saved.manifestSha256,
-        size_bytes: saved.sizeBytes,
-        created_at: label.createdAt,
-        kind: state.kind,
-        parent: options.parent,
-      };
-    }
+    const { wallMs, parent, ...rest } = options;
+    const firstMs = Math.max(Math.trunc(wallMs), (await this.#greatestTakenMs(sandboxId)) + 1);
+    const label = { sandboxId, createdAt: new Date(wallMs).toISOString(), parent };
+    const base = options.base ?? (parent === null ? undefined : checkpointKey(sandboxId, parent));
+    const saved = await this.#images.save(keysFrom(sandboxId, firstMs), state, label, { ...rest, base });
+    return {
+      name: saved.key.slice(checkpointsFolder(sandboxId).length + 1),
+      sha256: saved.sha256,
+      size_bytes: saved.sizeBytes,
+      added_bytes: saved.addedBytes,
+      created_at: label.createdAt,
+      kind: state.kind,
+      parent,
+    };
   }
 
   /** Extracts an image into an existing, empty folder; `image_damaged` says what is wrong with one that cannot be used. */
@@ -64,7 +65,7 @@ export class CheckpointRepository {
     if (options.sha256 !== undefined && options.sha256 !== image.manifestSha256) {
       throw imageDamaged(image.key, "it is not the image that the sandbox's head names");
     }
-    return await unpackImage(this.#store, image, into, options);
+    return await this.#images.unpack(image, into, options);
   }
 
   /** Reads and checks an image's manifest: what it needs is known before its bytes are fetched. */
@@ -74,7 +75,7 @@ export class CheckpointRepository {
         hint: "Names look like checkpoint_1790000000000.img.",
       });
     }
-    return await openImage(this.#store, checkpointKey(sandboxId, name));
+    return await this.#images.open(checkpointKey(sandboxId, name));
   }
 
   /** Newest first. */
@@ -148,4 +149,8 @@ export class CheckpointRepository {
 
 function latestKey(sandboxId: string): string {
   return checkpointKey(sandboxId, "latest");
+}
+
+function* keysFrom(sandboxId: string, firstMs: number): Generator<string> {
+  for (let ms = firstMs; ; ms++) yield checkpointKey(sandboxId, checkpointName(ms));
 }

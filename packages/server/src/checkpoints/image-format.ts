@@ -13,6 +13,8 @@ export const IMAGE_FORMAT = 1;
 export const IMAGE_MAGIC: Uint8Array = Buffer.from("SBXIMAGE", "latin1");
 export const ALIGNMENT_BYTES = 4096;
 export const FOOTER_BYTES = 64;
+/** Magic, format and zeros, with which every format begins. */
+export const HEADER_START_BYTES = 16;
 
 /** Far more than any manifest needs; a footer that asks for more is damaged. */
 const LARGEST_MANIFEST_BYTES = 16 * 1024 * 1024;
@@ -39,15 +41,21 @@ export type Manifest = z.infer<typeof manifestSchema>;
 export type ManifestMember = z.infer<typeof memberSchema>;
 
 export interface Footer {
+  readonly format: 1 | 2;
+  /** The manifest's; in format 2 the envelope's. */
   readonly manifestOffset: number;
   readonly manifestBytes: number;
   readonly manifestSha256: string;
 }
 
 export function encodeHeader(): Uint8Array {
-  const header = Buffer.alloc(ALIGNMENT_BYTES);
+  return Buffer.concat([encodeHeaderStart(IMAGE_FORMAT)], ALIGNMENT_BYTES);
+}
+
+export function encodeHeaderStart(format: 1 | 2): Uint8Array {
+  const header = Buffer.alloc(HEADER_START_BYTES);
   header.set(IMAGE_MAGIC, 0);
-  header.writeUInt32LE(IMAGE_FORMAT, 8);
+  header.writeUInt32LE(format, 8);
   return header;
 }
 
@@ -56,7 +64,7 @@ export function encodeFooter(footer: Footer): Uint8Array {
   bytes.writeBigUInt64LE(BigInt(footer.manifestOffset), 0);
   bytes.writeBigUInt64LE(BigInt(footer.manifestBytes), 8);
   bytes.write(footer.manifestSha256, 16, "hex");
-  bytes.writeUInt32LE(IMAGE_FORMAT, 48);
+  bytes.writeUInt32LE(footer.format, 48);
   bytes.set(IMAGE_MAGIC, 56);
   return bytes;
 }
@@ -67,14 +75,15 @@ export function decodeFooter(bytes: Buffer, sizeBytes: number): Footer | { reado
     return { problem: `no footer at its end: truncated at byte ${sizeBytes}, or not an image` };
   }
   const format = bytes.readUInt32LE(48);
-  if (format !== IMAGE_FORMAT) return { problem: `unknown format version ${format}` };
+  if (format !== 1 && format !== 2) return { problem: `unknown format version ${format}` };
   const manifestOffset = Number(bytes.readBigUInt64LE(0));
   const manifestBytes = Number(bytes.readBigUInt64LE(8));
   const fits = manifestOffset + manifestBytes + FOOTER_BYTES === sizeBytes && manifestBytes <= LARGEST_MANIFEST_BYTES;
-  if (!fits || manifestOffset < ALIGNMENT_BYTES || bytes.readUInt32LE(52) !== 0) {
+  const smallestOffset = format === 1 ? ALIGNMENT_BYTES : HEADER_START_BYTES;
+  if (!fits || manifestOffset < smallestOffset || bytes.readUInt32LE(52) !== 0) {
     return { problem: "the footer does not fit the file" };
   }
-  return { manifestOffset, manifestBytes, manifestSha256: bytes.toString("hex", 16, 48) };
+  return { format, manifestOffset, manifestBytes, manifestSha256: bytes.toString("hex", 16, 48) };
 }
 
 export function paddingAfter(sizeBytes: number): number {

@@ -1,16 +1,16 @@
 import type { ObjectStore } from "../store/store.ts";
 import { imageDamaged } from "./image-errors.ts";
-import type { OpenImage } from "./open-image.ts";
+import type { OpenPlainImage } from "./open-image.ts";
 import { oneAhead } from "./read-ahead.ts";
 
 /** The bytes of an image from its start up to its manifest, handed out in the portions that the caller asks for. */
 export class ImageReader {
-  readonly #image: OpenImage;
+  readonly #image: OpenPlainImage;
   readonly #chunks: AsyncGenerator<Uint8Array>;
   #rest: Uint8Array = new Uint8Array();
   #position = 0;
 
-  constructor(store: ObjectStore, image: OpenImage, signal: AbortSignal | undefined) {
+  constructor(store: ObjectStore, image: OpenPlainImage, signal: AbortSignal | undefined) {
     this.#image = image;
     const options = {
       start: 0,

@@ -1,22 +1,27 @@
-import { ObjectNotFoundError, type ObjectStore } from "../store/store.ts";
+import type { ObjectStore } from "../store/store.ts";
+import { openBlockImage, type OpenBlockImage } from "./block-image/open-block-image.ts";
+import type { DataKeys } from "./data-keys.ts";
 import { imageDamaged, imageMissing } from "./image-errors.ts";
 import {
   ALIGNMENT_BYTES,
   decodeFooter,
   type Footer,
   FOOTER_BYTES,
+  HEADER_START_BYTES,
   type Manifest,
   manifestSchema,
   paddingAfter,
   sha256Of,
 } from "./image-format.ts";
 import { isMemberName } from "./member-names.ts";
+import { readRange } from "./read-range.ts";
 
 /** Holds the footer and nearly every manifest, so that one request gets both. */
 const TAIL_BYTES = 64 * 1024;
 
-/** An image whose manifest was read and holds; its members were not looked at. */
-export interface OpenImage {
+/** An image of format 1 whose manifest was read and holds; its members were not looked at. */
+export interface OpenPlainImage {
+  readonly format: 1;
   readonly key: string;
   readonly sizeBytes: number;
   readonly manifestOffset: number;
@@ -24,24 +29,32 @@ export interface OpenImage {
   readonly manifest: Manifest;
 }
 
-export async function openImage(store: ObjectStore, key: string): Promise<OpenImage> {
-  const sizeBytes = (await store.stat(key))?.sizeBytes;
-  if (sizeBytes === undefined) throw imageMissing(key);
-  if (sizeBytes < ALIGNMENT_BYTES + FOOTER_BYTES) throw imageDamaged(key, `truncated at byte ${sizeBytes}`);
-  const tail = await readRange(store, key, Math.max(0, sizeBytes - TAIL_BYTES), sizeBytes);
-  const footer = decodeFooter(tail.subarray(-FOOTER_BYTES), sizeBytes);
-  if ("problem" in footer) throw imageDamaged(key, footer.problem);
+export type OpenImage = OpenPlainImage | OpenBlockImage;
+
+/** Reads and checks what an image says of itself. */
+export async function openImage(store: ObjectStore, key: string, dataKeys?: DataKeys): Promise<OpenImage> {
+  const { sizeBytes, tail, footer } = await readFooter(store, key);
+  if (footer.format === 2) return await openBlockImage(store, key, footer, { sizeBytes, tail, dataKeys });
   const manifestBytes = await readManifest(store, key, tail, sizeBytes, footer);
   if (sha256Of(manifestBytes) !== footer.manifestSha256) throw imageDamaged(key, "the manifest's digest differs");
   const manifest = parseManifest(key, manifestBytes);
   checkLayout(key, manifest, footer);
-  return {
-    key,
-    sizeBytes,
-    manifestOffset: footer.manifestOffset,
-    manifestSha256: footer.manifestSha256,
-    manifest,
-  };
+  const { manifestOffset, manifestSha256 } = footer;
+  return { format: 1, key, sizeBytes, manifestOffset, manifestSha256, manifest };
+}
+
+/** Where the manifest or the envelope of an image is. */
+export async function readFooter(
+  store: ObjectStore,
+  key: string,
+): Promise<{ readonly sizeBytes: number; readonly tail: Buffer; readonly footer: Footer }> {
+  const sizeBytes = (await store.stat(key))?.sizeBytes;
+  if (sizeBytes === undefined) throw imageMissing(key);
+  if (sizeBytes < HEADER_START_BYTES + FOOTER_BYTES) throw imageDamaged(key, `truncated at byte ${sizeBytes}`);
+  const tail = await readRange(store, key, Math.max(0, sizeBytes - TAIL_BYTES), sizeBytes);
+  const footer = decodeFooter(tail.subarray(-FOOTER_BYTES), sizeBytes);
+  if ("problem" in footer) throw imageDamaged(key, footer.problem);
+  return { sizeBytes, tail, footer };
 }
 
 async function readManifest(
@@ -55,19 +68,6 @@ async function readManifest(
   const inTail = manifestOffset - (sizeBytes - tail.byteLength);
   if (inTail >= 0) return tail.subarray(inTail, inTail + manifestBytes);
   return await readRange(store, key, manifestOffset, manifestOffset + manifestBytes);
-}
-
-async function readRange(store: ObjectStore, key: string, start: number, end: number): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  try {
-    for await (const chunk of store.read(key, { start, end })) chunks.push(chunk);
-  } catch (error) {
-    if (error instanceof ObjectNotFoundError) throw imageMissing(key);
-    throw error;
-  }
-  const bytes = Buffer.concat(chunks);
-  if (bytes.byteLength !== end - start) throw imageDamaged(key, `truncated at byte ${start + bytes.byteLength}`);
-  return bytes;
 }
 
 function parseManifest(key: string, bytes: Buffer): Manifest {

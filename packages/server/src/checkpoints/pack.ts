@@ -12,15 +12,9 @@ import {
   paddingAfter,
   sha256Of,
 } from "./image-format.ts";
-import { isMemberName } from "./member-names.ts";
+import type { ImageLabel } from "./image-context.ts";
+import { checkMemberNames } from "./member-names.ts";
 import { oneAhead, readAhead, ReadRing } from "./read-ahead.ts";
-
-/** What the image says of itself besides its members. */
-export interface ImageLabel {
-  readonly sandboxId: string;
-  readonly createdAt: string;
-  readonly parent: string | null;
-}
 
 const ZEROS = Buffer.alloc(ALIGNMENT_BYTES);
 
@@ -41,7 +35,7 @@ export class ImagePacker {
     this.#label = label;
     this.#options = options;
     this.#totalBytes = state.members.reduce((sum, member) => sum + member.sizeBytes, 0);
-    checkNames(state.members);
+    checkMemberNames(state.members);
   }
 
   /** Known once {@link chunks} has come to its end. */
@@ -68,7 +62,12 @@ export class ImagePacker {
     }
     const manifest = Buffer.from(JSON.stringify(this.#manifest(members)));
     const manifestSha256 = sha256Of(manifest);
-    const footer = encodeFooter({ manifestOffset: offset, manifestBytes: manifest.byteLength, manifestSha256 });
+    const footer = encodeFooter({
+      format: 1,
+      manifestOffset: offset,
+      manifestBytes: manifest.byteLength,
+      manifestSha256,
+    });
     this.#packed = { manifestSha256, sizeBytes: offset + manifest.byteLength + footer.byteLength };
     yield manifest;
     yield footer;
@@ -102,14 +101,5 @@ export class ImagePacker {
       requirements: { ...this.#state.requirements },
       members,
     };
-  }
-}
-
-function checkNames(members: readonly SnapshotMember[]): void {
-  const seen = new Set<string>();
-  for (const { name } of members) {
-    if (!isMemberName(name)) throw new SandboxerError("internal", `"${name}" cannot be the name of an image's member.`);
-    if (seen.has(name)) throw new SandboxerError("internal", `The image would have two members "${name}".`);
-    seen.add(name);
   }
 }

@@ -11,7 +11,7 @@ import {
   paddingAfter,
 } from "./image-format.ts";
 import { ImageReader } from "./image-reader.ts";
-import type { OpenImage } from "./open-image.ts";
+import type { OpenPlainImage } from "./open-image.ts";
 
 /** Where the bytes of a member go. */
 export interface MemberSink {
@@ -24,7 +24,7 @@ export interface MemberSink {
 /** Reads every byte of an image, checking each digest on the way; throws `image_damaged` with the first that is wrong. */
 export async function readImage(
   store: ObjectStore,
-  image: OpenImage,
+  image: OpenPlainImage,
   sinkOf: (member: ManifestMember) => Promise<MemberSink>,
   options: CallOptions & { readonly phase: string },
 ): Promise<void> {
@@ -48,7 +48,7 @@ export async function readImage(
 }
 
 /** Reads an image for nothing but its digests. */
-export async function verifyImage(store: ObjectStore, image: OpenImage, options: CallOptions): Promise<void> {
+export async function verifyImage(store: ObjectStore, image: OpenPlainImage, options: CallOptions): Promise<void> {
   const nowhere: MemberSink = { write: async () => {}, close: async () => {} };
   await readImage(store, image, async () => nowhere, { ...options, phase: "verifying" });
 }

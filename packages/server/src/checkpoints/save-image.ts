@@ -3,24 +3,20 @@ import type { SnapshotPayload } from "../backends/backend.ts";
 import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { openImage } from "./open-image.ts";
-import { type ImageLabel, ImagePacker } from "./pack.ts";
-
-export interface SavedImage {
-  readonly manifestSha256: string;
-  readonly sizeBytes: number;
-}
+import type { ImageLabel } from "./image-context.ts";
+import { ImagePacker } from "./pack.ts";
 
 /**
- * Writes an image under a key that is free, and reads back its size, footer and manifest. The members' bytes are not
- * read again: they were hashed on their way out, and a load checks them.
+ * Writes an image of format 1 under a key that is free, and reads back its size, footer and manifest. The members' bytes
+ * are not read again: they were hashed on their way out, and a load checks them.
  */
-export async function saveImage(
+export async function savePlainImage(
   store: ObjectStore,
   key: string,
   state: SnapshotPayload,
   label: ImageLabel,
   options: CallOptions,
-): Promise<SavedImage | "conflict"> {
+): Promise<{ readonly sha256: string; readonly sizeBytes: number; readonly addedBytes: number } | "conflict"> {
   const packer = new ImagePacker(state, label, options);
   const written = await store.write(key, packer.chunks(), {
     ifAbsent: true,
@@ -32,5 +28,5 @@ export async function saveImage(
   if (stored.sizeBytes !== sizeBytes || stored.manifestSha256 !== manifestSha256) {
     throw new SandboxerError("checkpoint_failed", `The image ${key} reads back differently from what was written.`);
   }
-  return { manifestSha256, sizeBytes };
+  return { sha256: manifestSha256, sizeBytes, addedBytes: sizeBytes };
 }

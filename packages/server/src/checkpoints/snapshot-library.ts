@@ -35,6 +35,8 @@ export interface CapturedState {
 export interface SaveSnapshotOptions extends CallOptions {
   /** Whether a name that another snapshot has goes over; else that is `name_taken`. */
   readonly replaceName: boolean;
+  /** The key of the image that its state resembles most. */
+  readonly base?: string | undefined;
 }
 
 export interface SavedSnapshot {

@@ -39,6 +39,8 @@ const storedSnapshotSchema = z.looseObject({
   /** Of the image; null where there is none, because the backend keeps the state itself. */
   image_sha256: z.string().nullable(),
   size_bytes: z.number().int().nonnegative(),
+  /** What of that was not in the store before; absent in snapshots of before image format 2. */
+  added_bytes: z.number().int().nonnegative().optional(),
   /** What the backend needs to load it, as the image says too where there is one. */
   requirements: z.record(z.string(), z.unknown()).nullable(),
   /** Whether there is a list of files beside the image. */

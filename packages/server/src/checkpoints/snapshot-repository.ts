@@ -4,8 +4,8 @@ import { ObjectNotFoundError, type ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
 import { imageDamaged } from "./image-errors.ts";
-import { openImage, type OpenImage } from "./open-image.ts";
-import { verifyImage } from "./read-image.ts";
+import { ImageStore } from "./image-store.ts";
+import type { OpenImage } from "./open-image.ts";
 import { changeCell } from "./snapshot-cell.ts";
 import {
   type CapturedState,
@@ -29,13 +29,13 @@ import {
   type StoredSnapshot,
 } from "./snapshot-record.ts";
 import { removeSnapshot, SnapshotSave } from "./snapshot-save.ts";
-import { unpackImage } from "./unpack.ts";
 
 const READS_AT_ONCE = 16;
 
 export interface SnapshotRepositoryOptions {
   /** The id by which others see whether this server lives. */
   readonly publisher: () => string;
+  readonly images?: ImageStore;
   /** Told of each change, with what is there now; undefined: it is gone. For a view of them elsewhere. */
   readonly onChange?: (id: string, snapshot: StoredSnapshot | undefined) => Promise<void>;
 }
@@ -44,11 +44,13 @@ export interface SnapshotRepositoryOptions {
 export class SnapshotRepository implements SnapshotLibrary {
   readonly keepsBytes = true;
   readonly #store: ObjectStore;
+  readonly #images: ImageStore;
   readonly #names: SnapshotNames;
   readonly #options: SnapshotRepositoryOptions;
 
   constructor(store: ObjectStore, options: SnapshotRepositoryOptions) {
     this.#store = store;
+    this.#images = options.images ?? new ImageStore(store, { publisher: options.publisher });
     this.#names = new SnapshotNames(store);
     this.#options = options;
   }
@@ -61,7 +63,7 @@ export class SnapshotRepository implements SnapshotLibrary {
     const { id, name } = snapshot;
     if (name !== null) checkSnapshotName(name);
     if (name !== null && !options.replaceName) await this.#checkFree(name);
-    const save = new SnapshotSave(this.#store, snapshot, this.#options.publisher());
+    const save = new SnapshotSave(this.#store, this.#images, snapshot, this.#options.publisher());
     const saved = await save.run(capture, options);
     const replacedId = name === null ? undefined : await this.#giveName(name, id, options.replaceName);
     await this.#options.onChange?.(id, saved);
@@ -91,14 +93,12 @@ export class SnapshotRepository implements SnapshotLibrary {
   }
 
   async load(id: string, into: string, options: CallOptions = {}): Promise<SnapshotPayload> {
-    return await this.#marking(id, async (snapshot) =>
-      unpackImage(this.#store, await this.#open(snapshot), into, options),
-    );
+    return await this.#marking(id, async (snapshot) => this.#images.unpack(await this.#open(snapshot), into, options));
   }
 
   async verify(id: string, options: CallOptions = {}): Promise<StoredSnapshot> {
     try {
-      await this.#marking(id, async (snapshot) => verifyImage(this.#store, await this.#open(snapshot), options));
+      await this.#marking(id, async (snapshot) => this.#images.verify(await this.#open(snapshot), options));
       return await this.#mark(id, "ready", null);
     } catch (thrown) {
       const found = await this.get(id);
@@ -198,7 +198,7 @@ export class SnapshotRepository implements SnapshotLibrary {
   }
 
   async #open(snapshot: StoredSnapshot): Promise<OpenImage> {
-    const image = await openImage(this.#store, imageKey(snapshot.id));
+    const image = await this.#images.open(imageKey(snapshot.id));
     if (image.manifestSha256 === snapshot.image_sha256) return image;
     throw imageDamaged(image.key, "it is not the image that the snapshot's record names");
   }

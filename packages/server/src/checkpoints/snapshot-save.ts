@@ -1,7 +1,8 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
-import { saveImage } from "./save-image.ts";
+import type { WriteImageOptions } from "./image-context.ts";
+import type { ImageStore } from "./image-store.ts";
 import { changeCell } from "./snapshot-cell.ts";
 import type { CapturedState, NewSnapshot } from "./snapshot-library.ts";
 import { detailsOf } from "./snapshot-details.ts";
@@ -21,16 +22,18 @@ import {
  */
 export class SnapshotSave {
   readonly #store: ObjectStore;
+  readonly #images: ImageStore;
   readonly #snapshot: NewSnapshot;
   readonly #publisher: string;
 
-  constructor(store: ObjectStore, snapshot: NewSnapshot, publisher: string) {
+  constructor(store: ObjectStore, images: ImageStore, snapshot: NewSnapshot, publisher: string) {
     this.#store = store;
+    this.#images = images;
     this.#snapshot = snapshot;
     this.#publisher = publisher;
   }
 
-  async run(capture: () => Promise<CapturedState>, options: CallOptions): Promise<StoredSnapshot> {
+  async run(capture: () => Promise<CapturedState>, options: CallOptions & WriteImageOptions): Promise<StoredSnapshot> {
     const announced = this.#announce();
     // Met below, after the capture.
     announced.catch(() => {});
@@ -58,16 +61,19 @@ export class SnapshotSave {
     });
   }
 
-  async #write({ state, files }: CapturedState, options: CallOptions): Promise<Partial<StoredSnapshot>> {
+  async #write(
+    { state, files }: CapturedState,
+    options: CallOptions & WriteImageOptions,
+  ): Promise<Partial<StoredSnapshot>> {
     const { id, sandbox_id: sandboxId, created_at: createdAt } = this.#snapshot;
     const label = { sandboxId, createdAt, parent: null };
     if (files !== undefined) await this.#store.write(filesKey(id), [files]);
-    const saved = await saveImage(this.#store, imageKey(id), state, label, options);
-    if (saved === "conflict") throw new SandboxerError("internal", `The fresh name ${imageKey(id)} is taken.`);
+    const saved = await this.#images.save([imageKey(id)], state, label, options);
     return {
       kind: state.kind,
-      image_sha256: saved.manifestSha256,
+      image_sha256: saved.sha256,
       size_bytes: saved.sizeBytes,
+      added_bytes: saved.addedBytes,
       requirements: { ...state.requirements },
       has_files: files !== undefined,
       details: detailsOf(state),

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { SnapshotKind, SnapshotMember, SnapshotPayload } from "../backends/backend.ts";
 import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
-import type { OpenImage } from "./open-image.ts";
+import type { OpenPlainImage } from "./open-image.ts";
 import { type MemberSink, readImage } from "./read-image.ts";
 
 /**
@@ -12,7 +12,7 @@ import { type MemberSink, readImage } from "./read-image.ts";
  */
 export async function unpackImage(
   store: ObjectStore,
-  image: OpenImage,
+  image: OpenPlainImage,
   into: string,
   options: CallOptions = {},
 ): Promise<SnapshotPayload> {

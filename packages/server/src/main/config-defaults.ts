@@ -27,6 +27,8 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     keepCheckpoints: "3",
     keepSnapshots: "all",
     collectEveryMs: "6h",
+    imageFormat: "2",
+    packCacheMb: "4096",
     proveSnapshots: "off",
     maxSandboxes: "100",
     warmPoolMax: "4",

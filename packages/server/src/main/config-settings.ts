@@ -98,6 +98,16 @@ export const SETTINGS = {
     "SANDBOXER_COLLECT_EVERY",
     "remove from the store what nothing needs, as `sandboxer gc` does; or off (default 6h)",
   ),
+  imageFormat: setting(
+    "--image-format <N>",
+    "SANDBOXER_IMAGE_FORMAT",
+    "1 while servers that read no other use the store (default 2)",
+  ),
+  packCacheMb: setting(
+    "--pack-cache-mb <MB>",
+    "SANDBOXER_PACK_CACHE_MB",
+    "what is kept here of a store that is elsewhere (default 4096)",
+  ),
   maxLoss: setting(
     "--max-loss <LOSS>",
     "SANDBOXER_MAX_LOSS",

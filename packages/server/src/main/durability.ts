@@ -1,6 +1,9 @@
+import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import { CheckpointRepository } from "../checkpoints/checkpoint-repository.ts";
+import { ImageStore } from "../checkpoints/image-store.ts";
+import { PackCache } from "../checkpoints/packs/pack-cache.ts";
 import { Instances } from "../lease/instances.ts";
 import { Ownership } from "../lease/ownership.ts";
 import type { DurableStore } from "../manager/durable-store.ts";
@@ -8,6 +11,7 @@ import { KeyClaims } from "../records/key-claims.ts";
 import type { SandboxRecords } from "../records/sandbox-records.ts";
 import { StoreSandboxRecords } from "../records/store-sandbox-records.ts";
 import { openStore } from "../store/open-store.ts";
+import type { ObjectStore } from "../store/store.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
 import { retentionOf } from "./retention.ts";
@@ -41,14 +45,20 @@ export async function openDurability(
     onError: (error) => log.warn({ err: error }, "the store did not answer a renewal or a look"),
   });
   const ownership = new Ownership(instances);
+  const images = openImages(config, store, instances);
   const durable: DurableStore = {
     ownership,
-    checkpoints: new CheckpointRepository(store),
-    snapshots: await storedSnapshots(config, store, instances, log),
+    checkpoints: new CheckpointRepository(store, images),
+    snapshots: await storedSnapshots(config, { store, images, instances }, log),
     retention: retentionOf(config),
   };
   const records = isBucket(config.store) ? new StoreSandboxRecords(store) : undefined;
   return { durable, instances, records, claims: new KeyClaims(store) };
+}
+
+function openImages(config: ServerConfig, store: ObjectStore, instances: Instances): ImageStore {
+  const cache = new PackCache(join(config.dataDirectory, "cache", "packs"), config.packCacheMb * 1024 ** 2);
+  return new ImageStore(store, { publisher: () => instances.instanceId, cache, format: config.imageFormat });
 }
 
 /** How many sandboxes the store knows; a head that cannot be read is named in the log. */

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
+import type { ImageStore } from "../checkpoints/image-store.ts";
 import { SnapshotFile } from "../checkpoints/snapshot-file.ts";
 import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
 import { LocalSnapshots } from "../checkpoints/snapshot-local.ts";
@@ -13,17 +14,20 @@ import type { ServerConfig } from "./config.ts";
 /** The snapshots of a store; those of a directory are shown in a file beside the server's other records. */
 export async function storedSnapshots(
   { dataDirectory }: ServerConfig,
-  store: ObjectStore,
-  instances: Instances,
+  {
+    store,
+    images,
+    instances,
+  }: { readonly store: ObjectStore; readonly images: ImageStore; readonly instances: Instances },
   log: Logger,
 ): Promise<SnapshotLibrary> {
   const publisher = (): string => instances.instanceId;
-  if (!(store instanceof DirectoryStore)) return new SnapshotRepository(store, { publisher });
+  if (!(store instanceof DirectoryStore)) return new SnapshotRepository(store, { publisher, images });
   const file = snapshotFile(dataDirectory);
   const mirror = new SnapshotMirror(file, (error) =>
     log.warn({ err: error, path: file.path }, "the record of snapshots could not be brought up to the store"),
   );
-  const repository = new SnapshotRepository(store, { publisher, onChange: mirror.put });
+  const repository = new SnapshotRepository(store, { publisher, images, onChange: mirror.put });
   await mirror.rebuild(repository);
   return repository;
 }

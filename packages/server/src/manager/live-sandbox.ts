@@ -53,6 +53,8 @@ export class LiveSandbox {
   #activeMs: number;
   /** The checkpoint that the present state came from. */
   parentCheckpoint: string | null = null;
+  /** The newest image that was made of its state here, by its key; undefined when that is the parent's, or there is none. */
+  newestImage: string | undefined;
   /** When it was stopped for its save, by the monotonic clock of this server. */
   stoppedMs: number | undefined;
 

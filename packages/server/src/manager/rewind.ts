@@ -1,5 +1,6 @@
 import { asSandboxerError, type CheckpointReference, SandboxerError } from "@sandboxer/protocol";
 import type { SandboxHandle, SnapshotPayload } from "../backends/backend.ts";
+import { imageKey } from "../checkpoints/snapshot-record.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import { adoptExecution } from "./adopt-execution.ts";
 import type { ManagerContext } from "./context.ts";
@@ -86,7 +87,7 @@ async function makeCopy(
       const execution = await adoptExecution(handle);
       // Its end, or its loss to another server, is found out by others meanwhile.
       checkRunning(sandbox);
-      const checkpoint = sandbox.durable ? await publish(context, sandbox, state, track) : undefined;
+      const checkpoint = sandbox.durable ? await publish(context, sandbox, { snapshotId, state }, track) : undefined;
       checkRunning(sandbox);
       return { handle, execution, checkpoint };
     } catch (thrown) {
@@ -102,13 +103,13 @@ async function makeCopy(
 async function publish(
   context: ManagerContext,
   sandbox: LiveSandbox,
-  state: SnapshotPayload,
+  { snapshotId, state }: { readonly snapshotId: string; readonly state: SnapshotPayload },
   track: Track,
 ): Promise<CheckpointReference> {
   const { checkpoints, ownership } = context.durable;
   const wallMs = context.options.clock.wallMs();
   const parent = sandbox.parentCheckpoint;
-  const checkpoint = await checkpoints.save(sandbox.id, state, { ...track.options, wallMs, parent });
+  const checkpoint = await checkpoints.save(sandbox.id, state, { ...track.options, wallMs, parent, base: imageKey(snapshotId) });
   track.lap("pack");
   track.sizeBytes = checkpoint.size_bytes;
   await ownership.publish(sandbox.id, checkpoint);
@@ -127,6 +128,7 @@ function switchTo(
   const old = sandbox.replaceHandle(handle);
   sandbox.execution = execution;
   if (checkpoint !== undefined) sandbox.parentCheckpoint = checkpoint.name;
+  sandbox.newestImage = lineage.snapshot == null ? undefined : imageKey(lineage.snapshot);
   sandbox.amend({ lineage });
   sandbox.touch(context.nowMs);
   freezeIfDue(context, sandbox);

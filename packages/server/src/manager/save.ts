@@ -5,6 +5,7 @@ import type { DurableStore } from "./durable-store.ts";
 import { discardLostSandbox } from "./end-of-sandbox.ts";
 import { freezeIfDue } from "./freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
+import { nearestImage } from "./nearest-image.ts";
 import { pruneCheckpoints } from "./retention.ts";
 import { tracked, type Track, type VerbOptions } from "./tracked.ts";
 import { withWorkFolder } from "./work-folder.ts";
@@ -74,7 +75,8 @@ async function save(
   const checkpoint = await withWorkFolder(context.options.workDirectory, async (folder) => {
     const state = await handle.snapshot(folder, { ...track.options, mode: "full", leaveRunning: false });
     track.lap("save");
-    return checkpoints.save(sandbox.id, state, { ...track.options, wallMs, parent: sandbox.parentCheckpoint });
+    const relatives = { parent: sandbox.parentCheckpoint, base: nearestImage(sandbox) };
+    return checkpoints.save(sandbox.id, state, { ...track.options, wallMs, ...relatives });
   });
   track.lap("pack");
   // When this fails the image stays: the head may name it all the same. If not, collection finds it.

@@ -59,6 +59,12 @@ export interface ObjectStore {
   /** The names of the folders directly in a folder. */
   listFolders(folder: string): AsyncIterable<string>;
 
+  /**
+   * Where a blob lies, or would lie, as a plain file on this machine, for threads that read it themselves. Nothing is
+   * written to it. Absent where blobs are elsewhere.
+   */
+  localFile?(key: string): string;
+
   /** Removes a blob. Removing what is not there is fine. */
   delete(key: string): Promise<void>;
 

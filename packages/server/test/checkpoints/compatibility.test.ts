@@ -1,13 +1,15 @@
-import { copyFile, mkdir, readFile } from "node:fs/promises";
+import { copyFile, cp, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { CheckpointRepository } from "../../src/checkpoints/checkpoint-repository.ts";
+import { ImageStore } from "../../src/checkpoints/image-store.ts";
 import { ImagePacker } from "../../src/checkpoints/pack.ts";
 import { decodeName, decodeSnapshot, encodeCell } from "../../src/checkpoints/snapshot-record.ts";
 import { decodeRecord, encodeHead } from "../../src/lease/head-codec.ts";
 import { decodeRecord as decodeLiveness } from "../../src/lease/liveness-record.ts";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
+import { FIXTURE_KEYS, fixtureStates } from "./block-image/fixture-life.ts";
 import { FIXTURE_LABEL, writeFixtureState } from "./fixture-state.ts";
 import { contentsOf } from "./saved-states.ts";
 
@@ -16,6 +18,11 @@ import { contentsOf } from "./saved-states.ts";
  * lost: mend the code, not the fixture. A new format gets a new fixture beside them.
  */
 const FIXTURES = join(import.meta.dirname, "fixtures");
+const ENVELOPE_SHA256 = [
+  "f01ecc697d5b6eb7325e7ca6f3451b2dfb126b9cdf1e7445aad59efaaf93d64a",
+  "8555af09c79e01a0dea4a690c9dc06b4fe31ad9b1e3f9e091459a1e692ffba8f",
+  "6398e3abf1c0b54efa42368e417b438445d78fa4799ac867adc83660151ce823",
+];
 const MANIFEST_SHA256 = "aa689c24e6aad3b1ffe02b4d687743734007994d33687066fe08e9dd753f98ab";
 
 it("reads the image of format 1, with its digest, as it was saved", async () => {
@@ -42,6 +49,25 @@ it("writes the image of format 1 byte for byte", async () => {
   const written = Buffer.concat(chunks);
   expect(written.equals(await readFile(join(FIXTURES, "image-format-1.img")))).toBe(true);
   expect(packer.packed).toEqual({ manifestSha256: MANIFEST_SHA256, sizeBytes: written.byteLength });
+});
+
+it("reads images of format 2, with their packs, as they were saved", async () => {
+  const root = await temporaryFolder();
+  await cp(join(FIXTURES, "images-format-2"), root, { recursive: true });
+  const images = new ImageStore(await DirectoryStore.open(root));
+  for (const [index, members] of fixtureStates().entries()) {
+    const image = await images.open(FIXTURE_KEYS[index] ?? "");
+    expect(image.manifestSha256).toBe(ENVELOPE_SHA256[index]);
+    expect(image.manifest).toMatchObject({
+      sandbox_id: "life",
+      kind: "fake-state",
+      parent: FIXTURE_KEYS[index - 1] ?? null,
+    });
+    const { members: loaded } = await images.unpack(image, await temporaryFolder());
+    for (const { name, path } of loaded)
+      expect((await readFile(path)).equals(members[name] ?? Buffer.alloc(0))).toBe(true);
+    expect(loaded.map(({ name }) => name)).toEqual(Object.keys(members));
+  }
 });
 
 it("reads a head of format 1, and writes it back with what it does not know", async () => {

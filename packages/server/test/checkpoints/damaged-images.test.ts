@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { CheckpointRepository } from "../../src/checkpoints/checkpoint-repository.ts";
 import { encodeFooter, sha256Of } from "../../src/checkpoints/image-format.ts";
+import { ImageStore } from "../../src/checkpoints/image-store.ts";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 import { savedState } from "./saved-states.ts";
@@ -17,7 +18,8 @@ interface Fixture {
 async function fixture(sizes: Readonly<Record<string, number>>): Promise<Fixture> {
   const root = await temporaryFolder();
   const scratch = await temporaryFolder();
-  const repository = new CheckpointRepository(await DirectoryStore.open(root));
+  const store = await DirectoryStore.open(root);
+  const repository = new CheckpointRepository(store, new ImageStore(store, { format: 1 }));
   const id = randomUUID();
   const saved = await repository.save(id, await savedState(sizes), { wallMs: 1, parent: null });
   const path = join(root, id, "checkpoints", saved.name);
@@ -93,8 +95,8 @@ it("says which part is wrong", async () => {
   expect(await flip(8192)).toMatch(/member "two": its digest differs/);
   expect(await flip(good.byteLength - 64 - 10)).toMatch(/the manifest's digest differs/);
   const future = Buffer.from(good);
-  future.writeUInt32LE(2, good.byteLength - 16);
-  expect((await tryWith(future))?.message).toMatch(/unknown format version 2/);
+  future.writeUInt32LE(3, good.byteLength - 16);
+  expect((await tryWith(future))?.message).toMatch(/unknown format version 3/);
   future.writeUInt32LE(1, good.byteLength - 16);
   future.writeUInt32LE(7, 8);
   expect((await tryWith(future))?.message).toMatch(/unknown format version 7/);
@@ -106,7 +108,12 @@ function forge(good: Buffer, change: (manifest: Record<string, unknown>) => void
   const manifest = JSON.parse(good.toString("utf8", manifestOffset, good.byteLength - 64)) as Record<string, unknown>;
   change(manifest);
   const bytes = Buffer.from(JSON.stringify(manifest));
-  const footer = encodeFooter({ manifestOffset, manifestBytes: bytes.byteLength, manifestSha256: sha256Of(bytes) });
+  const footer = encodeFooter({
+    format: 1,
+    manifestOffset,
+    manifestBytes: bytes.byteLength,
+    manifestSha256: sha256Of(bytes),
+  });
   return Buffer.concat([good.subarray(0, manifestOffset), bytes, footer]);
 }
 

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { SnapshotPayload } from "../../src/backends/backend.ts";
-import type { ImageLabel } from "../../src/checkpoints/pack.ts";
+import type { ImageLabel } from "../../src/checkpoints/image-context.ts";
 
 export const FIXTURE_LABEL: ImageLabel = {
   sandboxId: "6f1b1c1e-8a57-4d6e-9d0a-3c5b1f2e4a60",

@@ -63,6 +63,11 @@ export class DirectoryStore implements ObjectStore {
     yield* iterateInTermsOfStore(folder, this.#cells.list(folder));
   }
 
+  localFile(key: string): string {
+    checkKey(key);
+    return join(this.address, key);
+  }
+
   async stat(key: string): Promise<BlobStat | undefined> {
     checkKey(key);
     return await inTermsOfStore(key, () => this.#blobs.stat(key));

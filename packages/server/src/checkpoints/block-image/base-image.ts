@@ -1,0 +1,60 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { type BaseMember } from "../blocks/block-base.ts";
+import { CODEC, countEntries, IN_IMAGE, readEntry } from "../blocks/block-table.ts";
+import type { ImageContext } from "../image-context.ts";
+import { openImage } from "../open-image.ts";
+import { type BlockContents, type OpenBlockImage, readBlockContents } from "./open-block-image.ts";
+
+/** A pack of which an image uses less than this is not used again, so that it can go some day. */
+const SMALLEST_SHARE = 1 / 4;
+/** An image names at most about so many packs; of more, those that it uses least are written anew. */
+const MOST_PACKS = 32;
+
+/** An image that another one can be written against. */
+export interface BaseImage {
+  readonly image: OpenBlockImage;
+  readonly contents: BlockContents;
+  /** The packs that are worth to be used again. */
+  readonly usefulPacks: readonly boolean[];
+}
+
+/** Undefined when there is nothing to be used again: then all blocks are new. */
+export async function openBase(
+  { store, dataKeys }: ImageContext,
+  key: string,
+  encryptionKeyId: string | undefined,
+): Promise<BaseImage | undefined> {
+  try {
+    const image = await openImage(store, key, dataKeys);
+    if (image.format !== 2 || image.envelope.packs.length === 0) return undefined;
+    // What one key protects is never named, or given away by its likeness, under another.
+    if (image.envelope.encryption?.key_id !== encryptionKeyId) return undefined;
+    const contents = await readBlockContents(store, image);
+    return { image, contents, usefulPacks: usefulPacks(image, contents) };
+  } catch (error) {
+    if (error instanceof SandboxerError && ["image_damaged", "key_unavailable"].includes(error.code)) return undefined;
+    throw error;
+  }
+}
+
+export function baseMember({ image }: BaseImage, name: string): BaseMember | undefined {
+  const found = image.manifest.members.find((member) => member.name === name);
+  return found && { firstBlock: found.first_block, blockCount: found.blocks };
+}
+
+function usefulPacks({ envelope }: OpenBlockImage, { table }: BlockContents): readonly boolean[] {
+  const usedBytes = envelope.packs.map(() => 0);
+  const seen = new Set<string>();
+  for (let index = 0; index < countEntries(table); index++) {
+    const { pack, offset, storedBytes, codec } = readEntry(table, index);
+    const place = `${pack} ${offset}`;
+    if (pack === IN_IMAGE || codec === CODEC.zero || seen.has(place)) continue;
+    seen.add(place);
+    usedBytes[pack] = (usedBytes[pack] ?? 0) + storedBytes;
+  }
+  const mostUsed = usedBytes.toSorted((a, b) => b - a)[MOST_PACKS - 1] ?? 0;
+  return envelope.packs.map(({ size_bytes: sizeBytes }, pack) => {
+    const used = usedBytes[pack] ?? 0;
+    return used >= sizeBytes * SMALLEST_SHARE && used >= mostUsed;
+  });
+}

@@ -1,0 +1,59 @@
+import { z } from "zod";
+import { isPackId } from "../packs/pack-names.ts";
+
+/**
+ * Image format 2: one file that says which blocks a saved state is made of, and has the few that are not in packs.
+ * COMPATIBILITY.md describes it byte by byte.
+ *
+ *   header    16 bytes: magic, format, zeros
+ *   blocks    those that are in the image itself
+ *   table     one entry for each block, compressed, and encrypted where the blocks are
+ *   manifest  JSON, compressed, and encrypted where the blocks are
+ *   envelope  JSON, always readable: what a collection must know, and the digests of what is before it
+ *   footer    64 bytes: as in format 1, for the envelope
+ */
+export const BLOCK_IMAGE_FORMAT = 2;
+export const BLOCK_IMAGE_HEADER_BYTES = 16;
+
+/** Sequence numbers that no block has: what is encrypted besides blocks. */
+export const TABLE_SEQUENCE = 0xffff_fffe;
+export const MANIFEST_SEQUENCE = 0xffff_ffff;
+
+const digest = z.string().regex(/^[0-9a-f]{64}$/);
+const size = z.number().int().nonnegative();
+/** Of a state of some 16 TB. */
+const LARGEST_ENTRY_COUNT = 64 * 1024 * 1024;
+
+export const envelopeSchema = z.looseObject({
+  format: z.literal(BLOCK_IMAGE_FORMAT),
+  /** Fresh for each image; the ids of the packs that were written for it begin with it. */
+  writer_id: z.uuid(),
+  packs: z.array(z.looseObject({ id: z.string().refine(isPackId), size_bytes: size })),
+  blocks: z.looseObject({ size_bytes: size }),
+  table: z.looseObject({ size_bytes: size, sha256: digest, entries: size.max(LARGEST_ENTRY_COUNT) }),
+  manifest: z.looseObject({ size_bytes: size, sha256: digest }),
+  /** The data key that everything is encrypted with; null: nothing is. */
+  encryption: z.looseObject({ key_id: z.string() }).nullable(),
+});
+export type Envelope = z.infer<typeof envelopeSchema>;
+
+const memberSchema = z.looseObject({
+  name: z.string(),
+  size_bytes: size,
+  /** Its first entry in the table, and how many are its. */
+  first_block: size,
+  blocks: size,
+});
+export type BlockMember = z.infer<typeof memberSchema>;
+
+export const blockManifestSchema = z.looseObject({
+  format: z.literal(BLOCK_IMAGE_FORMAT),
+  sandbox_id: z.string(),
+  kind: z.string(),
+  created_at: z.string(),
+  /** The image that was the sandbox's state before this one. */
+  parent: z.string().nullable(),
+  requirements: z.record(z.string(), z.unknown()),
+  members: z.array(memberSchema),
+});
+export type BlockManifest = z.infer<typeof blockManifestSchema>;

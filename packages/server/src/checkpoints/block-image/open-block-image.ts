@@ -1,0 +1,173 @@
+import type { ObjectStore } from "../../store/store.ts";
+import { BlockCipher } from "../blocks/block-cipher.ts";
+import { BLOCK_BYTES, ENTRY_BYTES, faultOfTable } from "../blocks/block-table.ts";
+import { decompressWhole } from "../blocks/difference.ts";
+import type { DataKeys } from "../data-keys.ts";
+import { imageDamaged } from "../image-errors.ts";
+import { encodeHeaderStart, type Footer, FOOTER_BYTES, sha256Of } from "../image-format.ts";
+import { isMemberName } from "../member-names.ts";
+import { readRange } from "../read-range.ts";
+import {
+  BLOCK_IMAGE_HEADER_BYTES,
+  type BlockManifest,
+  blockManifestSchema,
+  type Envelope,
+  envelopeSchema,
+  MANIFEST_SEQUENCE,
+  TABLE_SEQUENCE,
+} from "./envelope.ts";
+
+/** An image of format 2 whose envelope and manifest were read and hold. */
+export interface OpenBlockImage {
+  readonly format: 2;
+  readonly key: string;
+  /** Of the image's own object. */
+  readonly sizeBytes: number;
+  /** The digest of the envelope, which vouches for everything else. */
+  readonly manifestSha256: string;
+  readonly manifest: BlockManifest;
+  readonly envelope: Envelope;
+  readonly dataKey: Uint8Array | undefined;
+}
+
+/** What is needed to read its blocks. */
+export interface BlockContents {
+  /** In memory that threads can share. */
+  readonly table: Buffer;
+  readonly inImage: Uint8Array;
+}
+
+/** `tail` are the last bytes of the image, as many as were read. */
+export async function openBlockImage(
+  store: ObjectStore,
+  key: string,
+  footer: Footer,
+  { sizeBytes, tail, dataKeys }: { sizeBytes: number; tail: Buffer; dataKeys: DataKeys | undefined },
+): Promise<OpenBlockImage> {
+  const envelope = await readEnvelope(store, key, footer, { sizeBytes, tail });
+  const dataKey = envelope.encryption === null ? undefined : await keyOf(key, envelope.encryption.key_id, dataKeys);
+  const { start, end } = placesOf(envelope).manifest;
+  const stored = await readPlace(store, key, { start, end }, { sizeBytes, tail });
+  if (sha256Of(stored) !== envelope.manifest.sha256) throw imageDamaged(key, "the manifest's digest differs");
+  const text = unsealed(key, stored, envelope, dataKey, MANIFEST_SEQUENCE);
+  const manifest = parseManifest(key, decompressWhole(text, 64 * 1024 * 1024));
+  checkMembers(key, manifest, envelope);
+  return { format: 2, key, sizeBytes, manifestSha256: footer.manifestSha256, manifest, envelope, dataKey };
+}
+
+/** The envelope alone, which needs no key. */
+export async function readEnvelope(
+  store: ObjectStore,
+  key: string,
+  footer: Footer,
+  known: { readonly sizeBytes: number; readonly tail: Buffer },
+): Promise<Envelope> {
+  const start = footer.manifestOffset;
+  const bytes = await readPlace(store, key, { start, end: start + footer.manifestBytes }, known);
+  if (sha256Of(bytes) !== footer.manifestSha256) throw imageDamaged(key, "the envelope's digest differs");
+  const envelope = parseEnvelope(key, bytes);
+  if (placesOf(envelope).manifest.end !== start)
+    throw imageDamaged(key, "its parts do not end where the envelope begins");
+  return envelope;
+}
+
+export async function readBlockContents(store: ObjectStore, image: OpenBlockImage): Promise<BlockContents> {
+  const { key, envelope, dataKey } = image;
+  const places = placesOf(envelope);
+  const whole = await readRange(store, key, 0, places.table.end);
+  if (!whole.subarray(0, BLOCK_IMAGE_HEADER_BYTES).equals(encodeHeaderStart(2))) {
+    throw imageDamaged(key, "bad magic at its start");
+  }
+  const bytes = whole.subarray(BLOCK_IMAGE_HEADER_BYTES);
+  const stored = bytes.subarray(envelope.blocks.size_bytes);
+  if (sha256Of(stored) !== envelope.table.sha256) throw imageDamaged(key, "the table's digest differs");
+  const sizeBytes = envelope.table.entries * ENTRY_BYTES;
+  const plain = decompressWhole(unsealed(key, stored, envelope, dataKey, TABLE_SEQUENCE), sizeBytes);
+  if (plain?.byteLength !== sizeBytes) throw imageDamaged(key, "the table is not as long as it should be");
+  const table = Buffer.from(new SharedArrayBuffer(sizeBytes));
+  table.set(plain);
+  const fault = faultOfTable(table, envelope.packs.length, envelope.blocks.size_bytes);
+  if (fault !== undefined) throw imageDamaged(key, fault);
+  return { table, inImage: bytes.subarray(0, envelope.blocks.size_bytes) };
+}
+
+interface Place {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The parts lie back to back. */
+function placesOf({ blocks, table, manifest }: Envelope): Readonly<Record<"blocks" | "table" | "manifest", Place>> {
+  const tableStart = BLOCK_IMAGE_HEADER_BYTES + blocks.size_bytes;
+  const manifestStart = tableStart + table.size_bytes;
+  return {
+    blocks: { start: BLOCK_IMAGE_HEADER_BYTES, end: tableStart },
+    table: { start: tableStart, end: manifestStart },
+    manifest: { start: manifestStart, end: manifestStart + manifest.size_bytes },
+  };
+}
+
+async function readPlace(
+  store: ObjectStore,
+  key: string,
+  { start, end }: Place,
+  { sizeBytes, tail }: { readonly sizeBytes: number; readonly tail: Buffer },
+): Promise<Buffer> {
+  if (end < start || end > sizeBytes - FOOTER_BYTES) throw imageDamaged(key, "the footer does not fit the file");
+  const inTail = start - (sizeBytes - tail.byteLength);
+  return inTail >= 0 ? tail.subarray(inTail, inTail + end - start) : await readRange(store, key, start, end);
+}
+
+async function keyOf(key: string, keyId: string, dataKeys: DataKeys | undefined): Promise<Uint8Array> {
+  if (dataKeys === undefined) throw imageDamaged(key, "it is encrypted, and nothing here can open its key");
+  return await dataKeys.open(keyId);
+}
+
+function unsealed(
+  key: string,
+  stored: Buffer,
+  { writer_id: writerId }: Envelope,
+  dataKey: Uint8Array | undefined,
+  sequence: number,
+): Buffer {
+  if (dataKey === undefined) return stored;
+  const opened = new BlockCipher(dataKey).open(writerId, sequence, stored);
+  if (opened === undefined) throw imageDamaged(key, "it is not what was encrypted with its key");
+  return opened;
+}
+
+function parseEnvelope(key: string, bytes: Buffer): Envelope {
+  const parsed = envelopeSchema.safeParse(jsonOf(bytes));
+  if (!parsed.success) throw imageDamaged(key, "the envelope lacks what format 2 requires");
+  return parsed.data;
+}
+
+function parseManifest(key: string, bytes: Buffer | undefined): BlockManifest {
+  const parsed = blockManifestSchema.safeParse(bytes === undefined ? undefined : jsonOf(bytes));
+  if (!parsed.success) throw imageDamaged(key, "the manifest lacks what format 2 requires");
+  return parsed.data;
+}
+
+function jsonOf(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The members' blocks are the first in the table, in order, with no room between. */
+function checkMembers(key: string, { members }: BlockManifest, { table }: Envelope): void {
+  const seen = new Set<string>();
+  let block = 0;
+  for (const member of members) {
+    if (!isMemberName(member.name)) throw imageDamaged(key, "the name leads out of its folder", member.name);
+    if (seen.has(member.name)) throw imageDamaged(key, "it is there twice", member.name);
+    seen.add(member.name);
+    if (member.first_block !== block || member.blocks !== Math.ceil(member.size_bytes / BLOCK_BYTES)) {
+      throw imageDamaged(key, "its blocks are not those that follow", member.name);
+    }
+    block += member.blocks;
+  }
+  if (block > table.entries) throw imageDamaged(key, "the table ends before its members do");
+}

@@ -1,0 +1,220 @@
+import { randomUUID } from "node:crypto";
+import type { SnapshotPayload } from "../../backends/backend.ts";
+import type { CallOptions } from "../../support/call-options.ts";
+import { BlockCipher } from "../blocks/block-cipher.ts";
+import { type BlockEntry, BLOCK_BYTES, CODEC, encodeTable, IN_IMAGE } from "../blocks/block-table.ts";
+import { openHere, type OpenSession } from "../blocks/block-workers.ts";
+import { compress } from "../blocks/difference.ts";
+import type { ImageContext, ImageLabel, WriteImageOptions } from "../image-context.ts";
+import { encodeFooter, encodeHeaderStart, sha256Of } from "../image-format.ts";
+import { checkMemberNames } from "../member-names.ts";
+import { openPackFiles, type PackFiles } from "../packs/pack-files.ts";
+import { writerOf } from "../packs/pack-names.ts";
+import { PackWriter, type WrittenPack } from "../packs/pack-writer.ts";
+import type { PackPin } from "../packs/pins.ts";
+import { type BaseImage, openBase } from "./base-image.ts";
+import { BlockSink } from "./block-sink.ts";
+import { encodeMembers } from "./encode-members.ts";
+import { EntryList } from "./entry-list.ts";
+import { type BlockManifest, type Envelope, MANIFEST_SEQUENCE, TABLE_SEQUENCE } from "./envelope.ts";
+
+/** What is smaller is not worth the way to another thread. */
+const SMALL_BYTES = 2 * 1024 * 1024;
+
+/** All that an image needs is in the store, and this is what is still to be put there under the image's name. */
+export interface ReadyImage {
+  readonly bytes: Buffer;
+  readonly sha256: string;
+  /** What it takes up with all blocks that it is made of. */
+  readonly sizeBytes: number;
+  /** What of it was not in the store before. */
+  readonly addedBytes: number;
+}
+
+/**
+ * Writes what a state does not share with its base to packs, and hands the image over to be placed. Whatever the image
+ * names stays pinned until `place` has ended, and what was written for it goes again if that fails.
+ */
+export async function writeBlockImage<Placed>(
+  context: ImageContext,
+  state: SnapshotPayload,
+  label: ImageLabel,
+  options: CallOptions & WriteImageOptions,
+  place: (image: ReadyImage) => Promise<Placed>,
+): Promise<Placed> {
+  checkMemberNames(state.members);
+  const writing = new BlockImageWriting(context, state, label, options);
+  try {
+    return await place(await writing.write());
+  } catch (error) {
+    await writing.giveUp(error);
+    throw error;
+  } finally {
+    await writing.close();
+  }
+}
+
+class BlockImageWriting {
+  readonly #context: ImageContext;
+  readonly #state: SnapshotPayload;
+  readonly #label: ImageLabel;
+  readonly #options: CallOptions & WriteImageOptions;
+  readonly #writerId = randomUUID();
+  readonly #sink = new BlockSink(async () => await this.#beginPacks());
+  readonly #packFiles: PackFiles;
+  #pin: PackPin | undefined;
+
+  constructor(
+    context: ImageContext,
+    state: SnapshotPayload,
+    label: ImageLabel,
+    options: CallOptions & WriteImageOptions,
+  ) {
+    this.#context = context;
+    this.#state = state;
+    this.#label = label;
+    this.#options = options;
+    this.#packFiles = openPackFiles(context.store, context.cache);
+  }
+
+  async write(): Promise<ReadyImage> {
+    const { base: baseKey, dataKey } = this.#options;
+    const found = baseKey === undefined ? undefined : await openBase(this.#context, baseKey, dataKey?.id);
+    const base = found && { ...found, packIds: found.image.envelope.packs.map(({ id }) => id) };
+    if (base !== undefined) {
+      const request = { imageKey: base.image.key, packs: base.packIds };
+      this.#pin = await this.#context.pins.hold({ uuid: this.#writerId, base: request });
+    }
+    const entries = new EntryList(blockCountOf(this.#state), base?.contents.table);
+    const session = await this.#openSession(base);
+    try {
+      const ahead = { ...this.#options, jobsAhead: 2 * this.#context.workers.count };
+      for await (const block of encodeMembers(session, this.#state, base, ahead)) {
+        await entries.add(block, entries.count, (bytes) => this.#sink.add(bytes));
+      }
+    } finally {
+      session.close();
+    }
+    const { inImage, packs } = await this.#sink.finish();
+    const taken = entries.takenPacks
+      .map((pack) => base?.image.envelope.packs[pack])
+      .filter((pack) => pack !== undefined);
+    return this.#assemble(entries.finish(), inImage, [...taken, ...packs], packs);
+  }
+
+  /** Removes what nothing will name. */
+  async giveUp(reason: unknown): Promise<void> {
+    const error = reason instanceof Error ? reason : new Error(String(reason));
+    // What stays is found by collection, once the pin is gone.
+    await this.#sink.abort(error).catch(() => {});
+  }
+
+  async close(): Promise<void> {
+    await this.#packFiles.close();
+    await this.#pin?.release();
+  }
+
+  async #beginPacks(): Promise<PackWriter> {
+    const { store, cache, pins } = this.#context;
+    this.#pin ??= await pins.hold({ uuid: this.#writerId });
+    const { signal } = this.#options;
+    return new PackWriter({ store, cache, writerId: this.#writerId, ...(signal === undefined ? {} : { signal }) });
+  }
+
+  async #openSession(base: (BaseImage & { readonly packIds: readonly string[] }) | undefined): Promise<OpenSession> {
+    const dataKey = this.#options.dataKey?.bytes;
+    const usable = base?.packIds.map(
+      (id, pack) => base.usefulPacks[pack] === true && this.#pin?.isCondemned(id) === false,
+    );
+    const session = {
+      kind: "write",
+      writerId: this.#writerId,
+      dataKey,
+      base: base && {
+        image: await this.#readable(base, usable ?? []),
+        memberBlocks: base.image.manifest.members.reduce((sum, { blocks }) => sum + blocks, 0),
+        usablePacks: usable ?? [],
+      },
+    } as const;
+    const totalBytes = this.#state.members.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+    return totalBytes <= SMALL_BYTES ? openHere(session) : this.#context.workers.open(session);
+  }
+
+  /** Of the base's packs, those that are on this machine: differences are only made to what is at hand. */
+  async #readable(
+    { image, contents, packIds }: BaseImage & { packIds: readonly string[] },
+    usable: readonly boolean[],
+  ) {
+    const packFiles: [number, string][] = [];
+    for (const [pack, id] of packIds.entries()) {
+      const path = usable[pack] === true ? await this.#packFiles.fileIfHere(id) : undefined;
+      if (path !== undefined) packFiles.push([pack, path]);
+    }
+    const writerIds = packIds.map((id) => writerOf(id) ?? "");
+    return { ...contents, writerIds, writerId: image.envelope.writer_id, dataKey: image.dataKey, packFiles };
+  }
+
+  #assemble(
+    entries: readonly BlockEntry[],
+    inImage: Uint8Array,
+    packs: readonly WrittenPack[],
+    ownPacks: readonly WrittenPack[],
+  ): ReadyImage {
+    const table = this.#sealed(compress(encodeTable(entries)), TABLE_SEQUENCE);
+    const manifest = this.#sealed(compress(Buffer.from(JSON.stringify(this.#manifest()))), MANIFEST_SEQUENCE);
+    const { dataKey } = this.#options;
+    const envelope: Envelope = {
+      format: 2,
+      writer_id: this.#writerId,
+      packs: packs.map(({ id, size_bytes }) => ({ id, size_bytes })),
+      blocks: { size_bytes: inImage.byteLength },
+      table: { size_bytes: table.byteLength, sha256: sha256Of(table), entries: entries.length },
+      manifest: { size_bytes: manifest.byteLength, sha256: sha256Of(manifest) },
+      encryption: dataKey === undefined ? null : { key_id: dataKey.id },
+    };
+    const head = Buffer.concat([encodeHeaderStart(2), inImage, table, manifest]);
+    const text = Buffer.from(JSON.stringify(envelope));
+    const sha256 = sha256Of(text);
+    const footer = {
+      format: 2,
+      manifestOffset: head.byteLength,
+      manifestBytes: text.byteLength,
+      manifestSha256: sha256,
+    } as const;
+    const bytes = Buffer.concat([head, text, encodeFooter(footer)]);
+    const ownBytes = ownPacks.reduce((sum, pack) => sum + pack.size_bytes, 0);
+    const sizeBytes = bytes.byteLength + storedInPacks(entries);
+    return { bytes, sha256, sizeBytes, addedBytes: bytes.byteLength + ownBytes };
+  }
+
+  #sealed(bytes: Buffer, sequence: number): Buffer {
+    const { dataKey } = this.#options;
+    return dataKey === undefined ? bytes : new BlockCipher(dataKey.bytes).seal(this.#writerId, sequence, bytes);
+  }
+
+  #manifest(): BlockManifest {
+    const { sandboxId, createdAt, parent } = this.#label;
+    let firstBlock = 0;
+    const members = this.#state.members.map(({ name, sizeBytes }) => {
+      const blocks = Math.ceil(sizeBytes / BLOCK_BYTES);
+      const member = { name, size_bytes: sizeBytes, first_block: firstBlock, blocks };
+      firstBlock += blocks;
+      return member;
+    });
+    const { kind, requirements } = this.#state;
+    const described = { sandbox_id: sandboxId, kind, created_at: createdAt, parent };
+    return { format: 2, ...described, requirements: { ...requirements }, members };
+  }
+}
+
+function blockCountOf({ members }: SnapshotPayload): number {
+  return members.reduce((sum, { sizeBytes }) => sum + Math.ceil(sizeBytes / BLOCK_BYTES), 0);
+}
+
+function storedInPacks(entries: readonly BlockEntry[]): number {
+  const seen = new Map<string, number>();
+  for (const { pack, offset, storedBytes, codec } of entries) {
+    if (pack !== IN_IMAGE && codec !== CODEC.zero) seen.set(`${pack} ${offset}`, storedBytes);
+  }
+  return seen.values().reduce((sum, bytes) => sum + bytes, 0);
+}

@@ -1,0 +1,167 @@
+import { hash } from "node:crypto";
+import { closeSync, openSync, readSync } from "node:fs";
+import type { BlockCipher } from "./block-cipher.ts";
+import { BLOCK_BYTES, type BlockEntry, CODEC, IN_IMAGE, NO_REFERENCE, readEntry, referencesOf } from "./block-table.ts";
+import { decompress, exclusiveOr } from "./difference.ts";
+
+/** How many decoded blocks are kept: neighbours are often made from the same ones. */
+const KEPT_BLOCKS = 12;
+
+export interface BlockSource {
+  readonly table: Buffer;
+  /** What of the image itself its blocks may be in. */
+  readonly inImage: Uint8Array;
+  /** For each pack of the image, what its id begins with: the id of who wrote it. */
+  readonly writerIds: readonly string[];
+  /** The image's own writer. */
+  readonly writerId: string;
+  readonly cipher: BlockCipher | undefined;
+  /**
+   * Whether blocks are held against their digests. Not by who writes an image against another one: what was wrong with a
+   * block then is in the difference too, and the new block comes out right as long as the old one stays as it is.
+   */
+  readonly verifies: boolean;
+}
+
+/** A block whose stored bytes do not give what its entry says. */
+export class BlockDamagedError extends Error {
+  readonly index: number;
+  readonly pack: number;
+
+  constructor(index: number, pack: number, problem: string) {
+    super(problem);
+    this.name = "BlockDamagedError";
+    this.index = index;
+    this.pack = pack;
+  }
+}
+
+/** Blocks of one image, read from packs that lie on this machine's disk, each held against its digest. Synchronous: for a worker. */
+export class BlockReader {
+  readonly #source: BlockSource;
+  readonly #packFiles = new Map<number, string>();
+  readonly #descriptors = new Map<number, number>();
+  readonly #kept = new Map<number, Buffer>();
+  readonly #stored = Buffer.allocUnsafeSlow(BLOCK_BYTES + 1024);
+
+  constructor(source: BlockSource) {
+    this.#source = source;
+  }
+
+  /** Where packs lie, by their place in the image's list. */
+  addPackFiles(files: readonly (readonly [pack: number, path: string])[]): void {
+    for (const [pack, path] of files) this.#packFiles.set(pack, path);
+  }
+
+  entry(index: number): BlockEntry {
+    return readEntry(this.#source.table, index);
+  }
+
+  /** Whether all that a block is made from lies on this machine. */
+  isAtHand(index: number): boolean {
+    const entry = this.entry(index);
+    if (entry.codec === CODEC.zero) return true;
+    if (entry.pack !== IN_IMAGE && !this.#packFiles.has(entry.pack)) return false;
+    return referencesOf(entry).every((each) => this.isAtHand(each));
+  }
+
+  /** The block's bytes, which are not to be changed; throws {@link BlockDamagedError}. */
+  read(index: number): Buffer {
+    const bytes = this.#content(index);
+    const entry = this.entry(index);
+    if (!this.#source.verifies || entry.codec === CODEC.zero) return bytes;
+    if (hash("sha256", bytes, "buffer").equals(entry.sha256)) return bytes;
+    // What it is made from was not looked at: if that is damaged, it is to blame.
+    for (const reference of referencesOf(entry)) this.read(reference);
+    throw new BlockDamagedError(index, entry.pack, "its digest differs");
+  }
+
+  /** The bytes from `shift` on in one block and the next, as many as a block of `sizeBytes` has; zeros where there are none. */
+  readAcross(first: number, second: number, shift: number, sizeBytes: number): Buffer {
+    const left = this.#content(first);
+    if (shift === 0 && left.byteLength >= sizeBytes) return left.subarray(0, sizeBytes);
+    const across = Buffer.alloc(sizeBytes);
+    if (shift < left.byteLength) left.copy(across, 0, shift, shift + sizeBytes);
+    if (second !== NO_REFERENCE) this.#content(second).copy(across, BLOCK_BYTES - shift, 0, sizeBytes);
+    return across;
+  }
+
+  /** What is stored of a block, decrypted. */
+  readStored(index: number): Buffer {
+    return Buffer.from(this.#unsealed(index, this.entry(index)));
+  }
+
+  close(): void {
+    for (const descriptor of this.#descriptors.values()) closeSync(descriptor);
+    this.#descriptors.clear();
+    this.#kept.clear();
+  }
+
+  /** What the stored bytes give, whatever the digest says. */
+  #content(index: number): Buffer {
+    const kept = this.#kept.get(index);
+    if (kept !== undefined) return kept;
+    const entry = this.entry(index);
+    const bytes = this.#decode(index, entry);
+    if (bytes.byteLength !== entry.rawBytes) throw new BlockDamagedError(index, entry.pack, "its size differs");
+    this.#keep(index, bytes);
+    return bytes;
+  }
+
+  #decode(index: number, entry: BlockEntry): Buffer {
+    if (entry.codec === CODEC.zero) return Buffer.alloc(entry.rawBytes);
+    const stored = this.#unsealed(index, entry);
+    // What was read is in memory that the next block uses.
+    if (entry.codec === CODEC.raw) return Buffer.from(stored);
+    const plain = decompress(stored);
+    if (plain === undefined) throw new BlockDamagedError(index, entry.pack, "it cannot be decompressed");
+    if (entry.codec === CODEC.zstd || plain.byteLength !== entry.rawBytes) return plain;
+    const block = Buffer.allocUnsafeSlow(entry.rawBytes);
+    const reference = this.readAcross(entry.reference, entry.secondReference, entry.shift, entry.rawBytes);
+    exclusiveOr(plain, reference, block);
+    return block;
+  }
+
+  #unsealed(index: number, entry: BlockEntry): Buffer {
+    const { cipher, writerIds, writerId } = this.#source;
+    const stored = this.#readStored(index, entry);
+    if (cipher === undefined) return stored;
+    const writer = entry.pack === IN_IMAGE ? writerId : (writerIds[entry.pack] ?? "");
+    const opened = cipher.open(writer, entry.sequence, stored);
+    if (opened === undefined) throw new BlockDamagedError(index, entry.pack, "it is not what was encrypted");
+    return opened;
+  }
+
+  #readStored(index: number, { pack, offset, storedBytes }: BlockEntry): Buffer {
+    if (pack === IN_IMAGE) return Buffer.from(this.#source.inImage.subarray(offset, offset + storedBytes));
+    const into = this.#stored.subarray(0, storedBytes);
+    let done = 0;
+    while (done < storedBytes) {
+      const got = readSync(this.#descriptorOf(index, pack), into, done, storedBytes - done, offset + done);
+      if (got === 0) throw new BlockDamagedError(index, pack, `its pack ends at byte ${offset + done}`);
+      done += got;
+    }
+    return into;
+  }
+
+  #descriptorOf(index: number, pack: number): number {
+    const open = this.#descriptors.get(pack);
+    if (open !== undefined) return open;
+    const path = this.#packFiles.get(pack);
+    if (path === undefined) throw new BlockDamagedError(index, pack, "its pack is not at hand");
+    try {
+      const descriptor = openSync(path, "r");
+      this.#descriptors.set(pack, descriptor);
+      return descriptor;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      throw new BlockDamagedError(index, pack, "its pack is missing");
+    }
+  }
+
+  #keep(index: number, bytes: Buffer): void {
+    this.#kept.set(index, bytes);
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > KEPT_BLOCKS && oldest !== undefined) this.#kept.delete(oldest);
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * The table of an image of format 2: one entry of 72 bytes for each block of each member, in order, and behind them the
+ * blocks that those were made from. COMPATIBILITY.md describes it byte by byte.
+ */
+export const BLOCK_BYTES = 256 * 1024;
+export const ENTRY_BYTES = 72;
+
+/** In place of a pack's number: the block is in the image itself. */
+export const IN_IMAGE = 0xffff_ffff;
+export const NO_REFERENCE = 0xffff_ffff;
+
+/** How many blocks may have to be read, one after the other, to get one. */
+export const LARGEST_DEPTH = 4;
+
+export const CODEC = { zero: 0, raw: 1, zstd: 2, difference: 3 } as const;
+export type Codec = (typeof CODEC)[keyof typeof CODEC];
+
+export interface BlockEntry {
+  /** Of the block's own bytes. */
+  readonly sha256: Uint8Array;
+  /** Where its stored bytes are: a pack by its place in the image's list, or {@link IN_IMAGE}. */
+  readonly pack: number;
+  readonly offset: number;
+  readonly storedBytes: number;
+  readonly rawBytes: number;
+  /** The how manyeth block its writer stored; what it was encrypted with follows from it. */
+  readonly sequence: number;
+  readonly codec: Codec;
+  /** Zero for a block that needs no other; else one more than the greatest of those that it needs. */
+  readonly depth: number;
+  /** The entries of the one or two blocks that a difference was taken to, and where in them it begins. */
+  readonly reference: number;
+  readonly secondReference: number;
+  readonly shift: number;
+  /** CRC-32 of its first page, by which the same content is found again at another place. */
+  readonly hint: number;
+}
+
+export function countEntries(table: Uint8Array): number {
+  return table.byteLength / ENTRY_BYTES;
+}
+
+export function readEntry(table: Buffer, index: number): BlockEntry {
+  const at = index * ENTRY_BYTES;
+  return {
+    sha256: table.subarray(at, at + 32),
+    pack: table.readUInt32LE(at + 32),
+    offset: table.readUInt32LE(at + 36),
+    storedBytes: table.readUInt32LE(at + 40),
+    rawBytes: table.readUInt32LE(at + 44),
+    sequence: table.readUInt32LE(at + 48),
+    codec: table.readUInt8(at + 52) as Codec,
+    depth: table.readUInt8(at + 53),
+    reference: table.readUInt32LE(at + 56),
+    secondReference: table.readUInt32LE(at + 60),
+    shift: table.readUInt32LE(at + 64),
+    hint: table.readUInt32LE(at + 68),
+  };
+}
+
+export function encodeTable(entries: readonly BlockEntry[]): Buffer {
+  const table = Buffer.alloc(entries.length * ENTRY_BYTES);
+  for (const [index, entry] of entries.entries()) {
+    const at = index * ENTRY_BYTES;
+    table.set(entry.sha256, at);
+    table.writeUInt32LE(entry.pack, at + 32);
+    table.writeUInt32LE(entry.offset, at + 36);
+    table.writeUInt32LE(entry.storedBytes, at + 40);
+    table.writeUInt32LE(entry.rawBytes, at + 44);
+    table.writeUInt32LE(entry.sequence, at + 48);
+    table.writeUInt8(entry.codec, at + 52);
+    table.writeUInt8(entry.depth, at + 53);
+    table.writeUInt32LE(entry.reference, at + 56);
+    table.writeUInt32LE(entry.secondReference, at + 60);
+    table.writeUInt32LE(entry.shift, at + 64);
+    table.writeUInt32LE(entry.hint, at + 68);
+  }
+  return table;
+}
+
+/** A block of nothing but zeros has nothing stored. */
+export function zeroEntry(rawBytes: number): BlockEntry {
+  return {
+    sha256: new Uint8Array(32),
+    pack: IN_IMAGE,
+    offset: 0,
+    storedBytes: 0,
+    rawBytes,
+    sequence: 0,
+    codec: CODEC.zero,
+    depth: 0,
+    reference: NO_REFERENCE,
+    secondReference: NO_REFERENCE,
+    shift: 0,
+    hint: 0,
+  };
+}
+
+/** The entries that a block's content depends on. */
+export function referencesOf({ reference, secondReference }: BlockEntry): readonly number[] {
+  return [reference, secondReference].filter((index) => index !== NO_REFERENCE);
+}
+
+/** What is wrong with a table; undefined when every entry can be followed to its end. */
+export function faultOfTable(table: Buffer, packCount: number, inImageBytes: number): string | undefined {
+  const count = countEntries(table);
+  for (let index = 0; index < count; index++) {
+    const fault = faultOfEntry(readEntry(table, index), { table, count, packCount, inImageBytes });
+    if (fault !== undefined) return `block ${index}: ${fault}`;
+  }
+  return undefined;
+}
+
+interface TableBounds {
+  readonly table: Buffer;
+  readonly count: number;
+  readonly packCount: number;
+  readonly inImageBytes: number;
+}
+
+function faultOfEntry(entry: BlockEntry, { table, count, packCount, inImageBytes }: TableBounds): string | undefined {
+  if (entry.rawBytes === 0 || entry.rawBytes > BLOCK_BYTES) return "an impossible size";
+  if (entry.codec > CODEC.difference) return `unknown codec ${entry.codec}`;
+  if (entry.pack === IN_IMAGE) {
+    if (entry.offset + entry.storedBytes > inImageBytes) return "it is not inside the image";
+  } else if (entry.pack >= packCount) return "it is in a pack that the image does not name";
+  if (entry.storedBytes > BLOCK_BYTES + 1024) return "an impossible stored size";
+  const references = referencesOf(entry);
+  if ((entry.codec === CODEC.difference) !== references.length > 0) return "references that its codec does not go with";
+  if (entry.depth > LARGEST_DEPTH) return "it depends on too many others";
+  if (entry.shift >= BLOCK_BYTES || (entry.shift > 0 && entry.codec !== CODEC.difference)) return "an impossible shift";
+  for (const reference of references) {
+    if (reference >= count) return "it refers to a block that is not there";
+    // So that no chain of references comes back to its beginning.
+    if (readEntry(table, reference).depth >= entry.depth) return "it refers to a block that depends on as many";
+  }
+  return undefined;
+}

@@ -1,0 +1,27 @@
+import type { ObjectStore } from "../store/store.ts";
+import type { BlockWorkers } from "./blocks/block-workers.ts";
+import type { DataKey, DataKeys } from "./data-keys.ts";
+import type { PackCache } from "./packs/pack-cache.ts";
+import type { PackPins } from "./packs/pins.ts";
+
+/** What images are written and read with. */
+export interface ImageContext {
+  readonly store: ObjectStore;
+  readonly workers: BlockWorkers;
+  readonly cache: PackCache;
+  readonly pins: PackPins;
+  readonly dataKeys: DataKeys | undefined;
+}
+
+/** What an image says of itself besides its members. */
+export interface ImageLabel {
+  readonly sandboxId: string;
+  readonly createdAt: string;
+  readonly parent: string | null;
+}
+
+export interface WriteImageOptions {
+  /** The key of the image whose state resembles this one most. */
+  readonly base?: string | undefined;
+  readonly dataKey?: DataKey | undefined;
+}

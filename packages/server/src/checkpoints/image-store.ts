@@ -1,0 +1,115 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { SnapshotPayload } from "../backends/backend.ts";
+import type { ObjectStore } from "../store/store.ts";
+import type { CallOptions } from "../support/call-options.ts";
+import { unpackBlockImage, verifyBlockImage } from "./block-image/read-block-image.ts";
+import { type ReadyImage, writeBlockImage } from "./block-image/write-block-image.ts";
+import { BlockWorkers } from "./blocks/block-workers.ts";
+import type { DataKeys } from "./data-keys.ts";
+import type { ImageContext, ImageLabel, WriteImageOptions } from "./image-context.ts";
+import { openImage, type OpenImage } from "./open-image.ts";
+import { PackCache } from "./packs/pack-cache.ts";
+import { PackPins } from "./packs/pins.ts";
+import { verifyImage } from "./read-image.ts";
+import { readRange } from "./read-range.ts";
+import { savePlainImage } from "./save-image.ts";
+import { unpackImage } from "./unpack.ts";
+
+export interface ImageStoreOptions {
+  /** The id by which others see whether this server lives. */
+  readonly publisher?: () => string;
+  /** Packs of stores that are elsewhere, on this machine. */
+  readonly cache?: PackCache;
+  /** The format of the images that are written: 1 where servers read the store that know no other. */
+  readonly format?: 1 | 2;
+  readonly dataKeys?: DataKeys;
+}
+
+export interface SavedImage {
+  readonly key: string;
+  /** The digest that a head or a record names. */
+  readonly sha256: string;
+  /** What it takes up with all that it is made of. */
+  readonly sizeBytes: number;
+  /** What of it was not in the store before. */
+  readonly addedBytes: number;
+}
+
+const WORKERS = new BlockWorkers();
+const DEFAULT_CACHE_BYTES = 1024 ** 3;
+
+/** Saved states as images of a store. */
+export class ImageStore {
+  readonly #context: ImageContext;
+  readonly #format: 1 | 2;
+
+  constructor(store: ObjectStore, options: ImageStoreOptions = {}) {
+    const cache = options.cache ?? new PackCache(join(tmpdir(), `sandboxer-packs-${process.pid}`), DEFAULT_CACHE_BYTES);
+    const pins = new PackPins(store, options.publisher ?? (() => ""));
+    this.#context = { store, workers: WORKERS, cache, pins, dataKeys: options.dataKeys };
+    this.#format = options.format ?? 2;
+  }
+
+  /**
+   * Writes a state under the first of the keys that is free. When it resolves, all of the image is durable and was read
+   * back. The keys are asked for one after the other; `internal` when none is free.
+   */
+  async save(
+    keys: Iterable<string>,
+    state: SnapshotPayload,
+    label: ImageLabel,
+    options: CallOptions & WriteImageOptions = {},
+  ): Promise<SavedImage> {
+    if (this.#format === 1) {
+      return await this.#firstFree(keys, (key) => savePlainImage(this.#context.store, key, state, label, options));
+    }
+    return await writeBlockImage(this.#context, state, label, options, (image) =>
+      this.#firstFree(keys, (key) => this.#place(key, image)),
+    );
+  }
+
+  async open(key: string): Promise<OpenImage> {
+    return await openImage(this.#context.store, key, this.#context.dataKeys);
+  }
+
+  /**
+   * Extracts every member into a folder, checking everything while writing. When it throws, what lies in the folder must
+   * not be used. Nothing is synced: the image stays, and can be extracted again.
+   */
+  async unpack(image: OpenImage, into: string, options: CallOptions = {}): Promise<SnapshotPayload> {
+    if (image.format === 2) return await unpackBlockImage(this.#context, image, into, options);
+    return await unpackImage(this.#context.store, image, into, options);
+  }
+
+  /** Looks at every byte; throws `image_damaged` with the first that is wrong. */
+  async verify(image: OpenImage, options: CallOptions = {}): Promise<void> {
+    if (image.format === 2) return await verifyBlockImage(this.#context, image, options);
+    await verifyImage(this.#context.store, image, options);
+  }
+
+  async #firstFree(
+    keys: Iterable<string>,
+    save: (key: string) => Promise<Omit<SavedImage, "key"> | "conflict">,
+  ): Promise<SavedImage> {
+    let last = "";
+    for (const key of keys) {
+      last = key;
+      if ((await this.#context.store.stat(key)) !== undefined) continue;
+      const saved = await save(key);
+      if (saved !== "conflict") return { key, ...saved };
+    }
+    throw new SandboxerError("internal", `The fresh name ${last} is taken.`);
+  }
+
+  async #place(key: string, { bytes, ...saved }: ReadyImage): Promise<Omit<SavedImage, "key"> | "conflict"> {
+    const { store } = this.#context;
+    if ((await store.write(key, [bytes], { ifAbsent: true })).outcome === "conflict") return "conflict";
+    const stored = await readRange(store, key, 0, bytes.byteLength);
+    if (!stored.equals(bytes) || (await store.stat(key))?.sizeBytes !== bytes.byteLength) {
+      throw new SandboxerError("checkpoint_failed", `The image ${key} reads back differently from what was written.`);
+    }
+    return saved;
+  }
+}

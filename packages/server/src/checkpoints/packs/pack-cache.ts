@@ -1,0 +1,167 @@
+import { randomUUID } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { ObjectStore } from "../../store/store.ts";
+import { isPackId, packKey } from "./pack-names.ts";
+
+/**
+ * Packs of a store that is elsewhere, as files on this machine's disk. What is damaged here is found out by whoever reads
+ * it, since every block is held against its digest; {@link forget} then makes room for a good one.
+ */
+export class PackCache {
+  readonly #folder: string;
+  readonly #limitBytes: number;
+  readonly #held = new Map<string, number>();
+  readonly #underWay = new Map<string, Promise<void>>();
+
+  constructor(folder: string, limitBytes: number) {
+    this.#folder = folder;
+    this.#limitBytes = limitBytes;
+  }
+
+  path(id: string): string {
+    return join(this.#folder, id);
+  }
+
+  /** Brings a pack here unless it is here, and keeps it until {@link release}. Throws ObjectNotFoundError. */
+  async hold(store: ObjectStore, id: string, signal?: AbortSignal): Promise<string> {
+    this.#held.set(id, (this.#held.get(id) ?? 0) + 1);
+    try {
+      if (!(await this.#touch(id))) await this.#fetchOnce(store, id, signal);
+      return this.path(id);
+    } catch (error) {
+      this.#letGo(id);
+      throw error;
+    }
+  }
+
+  /** Whether a pack is here; held if so. */
+  async holdIfHere(id: string): Promise<string | undefined> {
+    this.#held.set(id, (this.#held.get(id) ?? 0) + 1);
+    if (await this.#touch(id)) return this.path(id);
+    this.#letGo(id);
+    return undefined;
+  }
+
+  async release(ids: readonly string[]): Promise<void> {
+    for (const id of ids) this.#letGo(id);
+    await this.#evict();
+  }
+
+  async forget(id: string): Promise<void> {
+    await rm(this.path(id), { force: true });
+  }
+
+  /** A pack that is being written to the store, kept on the way. Failures to keep it are no failures of its writer. */
+  async *keeping(id: string, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    const draft = this.#draft();
+    const stream = await this.#openDraft(draft);
+    let complete = false;
+    try {
+      for await (const chunk of chunks) {
+        // Copied: the producer may use its memory again.
+        if (stream?.writable === true && !stream.write(Buffer.from(chunk))) await drained(stream);
+        yield chunk;
+      }
+      complete = true;
+    } finally {
+      await this.#settle(id, draft, stream, complete);
+    }
+  }
+
+  async #openDraft(path: string) {
+    try {
+      await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    } catch {
+      return undefined;
+    }
+    const stream = createWriteStream(path, { flags: "wx", mode: 0o600 });
+    stream.on("error", () => stream.destroy());
+    return stream;
+  }
+
+  async #settle(
+    id: string,
+    draft: string,
+    stream: ReturnType<typeof createWriteStream> | undefined,
+    complete: boolean,
+  ) {
+    if (stream === undefined) return;
+    const written = await new Promise<boolean>((resolve) => {
+      if (stream.destroyed) return resolve(false);
+      stream.once("error", () => resolve(false));
+      stream.end(() => resolve(true));
+    });
+    if (complete && written) await rename(draft, this.path(id)).catch(() => {});
+    await rm(draft, { force: true }).catch(() => {});
+    await this.#evict().catch(() => {});
+  }
+
+  async #fetchOnce(store: ObjectStore, id: string, signal: AbortSignal | undefined): Promise<void> {
+    const present = this.#underWay.get(id);
+    if (present !== undefined) return await present;
+    const fetching = this.#fetch(store, id, signal).finally(() => this.#underWay.delete(id));
+    this.#underWay.set(id, fetching);
+    await fetching;
+  }
+
+  async #fetch(store: ObjectStore, id: string, signal: AbortSignal | undefined): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const draft = this.#draft();
+    try {
+      const bytes = Readable.from(store.read(packKey(id), signal === undefined ? {} : { signal }));
+      await pipeline(bytes, createWriteStream(draft, { flags: "wx", mode: 0o600 }));
+      await rename(draft, this.path(id));
+    } finally {
+      await rm(draft, { force: true });
+    }
+  }
+
+  #draft(): string {
+    return join(this.#folder, `.draft-${randomUUID()}`);
+  }
+
+  /** Says that it was used now. */
+  async #touch(id: string): Promise<boolean> {
+    const now = new Date();
+    return await utimes(this.path(id), now, now).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  #letGo(id: string): void {
+    const holders = (this.#held.get(id) ?? 1) - 1;
+    if (holders === 0) this.#held.delete(id);
+    else this.#held.set(id, holders);
+  }
+
+  /** Those that were not used for longest go first. */
+  async #evict(): Promise<void> {
+    const names = (await readdir(this.#folder).catch(() => [])).filter(isPackId);
+    const found = await Promise.all(
+      names.map(async (name) => ({ name, stats: await stat(this.path(name)).catch(() => undefined) })),
+    );
+    let totalBytes = found.reduce((sum, { stats }) => sum + (stats?.size ?? 0), 0);
+    const oldestFirst = found.toSorted((a, b) => (a.stats?.mtimeMs ?? 0) - (b.stats?.mtimeMs ?? 0));
+    for (const { name, stats } of oldestFirst) {
+      if (totalBytes <= this.#limitBytes) return;
+      if (stats === undefined || this.#held.has(name)) continue;
+      await this.forget(name);
+      totalBytes -= stats.size;
+    }
+  }
+}
+
+async function drained(stream: ReturnType<typeof createWriteStream>): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      stream.off("drain", done).off("close", done);
+      resolve();
+    };
+    stream.on("drain", done).on("close", done);
+  });
+}

@@ -1,0 +1,115 @@
+import { crc32 } from "node:zlib";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { ObjectStore } from "../../store/store.ts";
+import type { PackCache } from "./pack-cache.ts";
+import { encodePackHeader, PACK_HEADER_BYTES } from "./pack-format.ts";
+import { packId, packKey } from "./pack-names.ts";
+import { ChunkChannel } from "./chunk-channel.ts";
+
+/** Large enough to be few, small enough to be fetched side by side and to be read back while the next one is written. */
+const PACK_BYTES = 48 * 1024 * 1024;
+/** How many are on their way to the store at once. */
+const PACKS_AT_ONCE = 3;
+
+export interface WrittenPack {
+  readonly id: string;
+  readonly size_bytes: number;
+}
+
+export interface PackWriterOptions {
+  readonly store: ObjectStore;
+  readonly cache: PackCache;
+  readonly writerId: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Writes blocks to packs, one after the other. A pack is done when it is durable and was read back. */
+export class PackWriter {
+  readonly #options: PackWriterOptions;
+  readonly #packs: Promise<WrittenPack>[] = [];
+  #current: { readonly channel: ChunkChannel; sizeBytes: number } | undefined;
+
+  constructor(options: PackWriterOptions) {
+    this.#options = options;
+  }
+
+  /** Where the bytes will be. They are used until the promise resolves and not copied; they must not change afterwards. */
+  async add(bytes: Uint8Array): Promise<{ readonly pack: number; readonly offset: number }> {
+    if (this.#current !== undefined && this.#current.sizeBytes + bytes.byteLength > PACK_BYTES) this.#finishCurrent();
+    this.#current ??= await this.#begin();
+    const place = { pack: this.#packs.length - 1, offset: this.#current.sizeBytes };
+    this.#current.sizeBytes += bytes.byteLength;
+    await this.#current.channel.push(bytes);
+    return place;
+  }
+
+  /** In the order of their numbers; resolves when all are in the store and read back. */
+  async finish(): Promise<readonly WrittenPack[]> {
+    this.#finishCurrent();
+    return await Promise.all(this.#packs);
+  }
+
+  /** Removes what was written. */
+  async abort(reason: Error): Promise<void> {
+    this.#current?.channel.fail(reason);
+    const { store, writerId } = this.#options;
+    await Promise.allSettled(this.#packs);
+    for (const number of this.#packs.keys()) await store.delete(packKey(packId(writerId, number)));
+  }
+
+  #finishCurrent(): void {
+    this.#current?.channel.end();
+    this.#current = undefined;
+  }
+
+  async #begin(): Promise<{ channel: ChunkChannel; sizeBytes: number }> {
+    const tooMany = this.#packs.at(-PACKS_AT_ONCE);
+    if (tooMany !== undefined) await tooMany;
+    const id = packId(this.#options.writerId, this.#packs.length);
+    const channel = new ChunkChannel();
+    const written = this.#write(id, channel);
+    // Met in `finish`; until then whoever pushes finds out.
+    written.catch((error: unknown) => channel.fail(error as Error));
+    this.#packs.push(written);
+    await channel.push(encodePackHeader());
+    return { channel, sizeBytes: PACK_HEADER_BYTES };
+  }
+
+  async #write(id: string, channel: ChunkChannel): Promise<WrittenPack> {
+    const { store, cache, signal } = this.#options;
+    const sum = { crc: 0, sizeBytes: 0 };
+    const summed = summing(channel, sum);
+    const chunks = store.localFile === undefined ? cache.keeping(id, summed) : summed;
+    const options = { ifAbsent: true, ...(signal === undefined ? {} : { signal }) };
+    const { outcome } = await store.write(packKey(id), chunks, options);
+    if (outcome === "conflict") throw new SandboxerError("internal", `The fresh name ${packKey(id)} is taken.`);
+    await readBack(store, packKey(id), sum, signal);
+    return { id, size_bytes: sum.sizeBytes };
+  }
+}
+
+interface Sum {
+  crc: number;
+  sizeBytes: number;
+}
+
+async function* summing(chunks: AsyncIterable<Uint8Array>, sum: Sum): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    sum.crc = crc32(chunk, sum.crc);
+    sum.sizeBytes += chunk.byteLength;
+    yield chunk;
+  }
+}
+
+async function readBack(store: ObjectStore, key: string, written: Sum, signal: AbortSignal | undefined): Promise<void> {
+  const read: Sum = { crc: 0, sizeBytes: 0 };
+  const options = { reuseMemory: true, ...(signal === undefined ? {} : { signal }) };
+  for await (const chunk of store.read(key, options)) {
+    read.crc = crc32(chunk, read.crc);
+    read.sizeBytes += chunk.byteLength;
+  }
+  if (read.crc === written.crc && read.sizeBytes === written.sizeBytes) return;
+  throw new SandboxerError("checkpoint_failed", `The pack ${key} reads back differently from what was written.`, {
+    hint: "The sandbox goes on. Look at the store's disk or service, and save again.",
+  });
+}

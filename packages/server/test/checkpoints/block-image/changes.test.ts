@@ -1,0 +1,152 @@
+import { randomBytes } from "node:crypto";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { asText, BLOCK, openLab, PAGE, withNewPages } from "./block-images.ts";
+
+/** Much more than fits into an image itself. */
+const LARGE = 24 * BLOCK;
+
+describe("an image that is written against another one", () => {
+  it("costs what has changed", async () => {
+    const lab = await openLab();
+    const memory = randomBytes(LARGE);
+    const first = await lab.save({ memory });
+    expect(first.addedBytes).toBeGreaterThan(LARGE);
+    const changed = withNewPages(memory, [3, 700, 701, 1400]);
+    const second = await lab.save({ memory: changed }, first);
+    expect(second.addedBytes).toBeLessThan(6 * PAGE);
+    // Its size is that of all it is made of.
+    expect(second.sizeBytes).toBeGreaterThan(LARGE);
+    expect(await lab.load(second)).toEqual(asText({ memory: changed }));
+    expect(await lab.load(first)).toEqual(asText({ memory }));
+  });
+
+  it("costs next to nothing when nothing has changed, and adds no pack", async () => {
+    const lab = await openLab();
+    const members = { memory: randomBytes(LARGE), meta: Buffer.from("{}") };
+    const first = await lab.save(members);
+    const packs = await lab.packs();
+    const second = await lab.save(members, first);
+    expect(second.addedBytes).toBeLessThan(16 * 1024);
+    expect(await lab.packs()).toEqual(packs);
+    expect(await lab.load(second)).toEqual(asText(members));
+  });
+
+  it("finds again what has moved by whole pages", async () => {
+    const lab = await openLab();
+    const memory = randomBytes(LARGE);
+    const first = await lab.save({ memory });
+    const moved = Buffer.concat([
+      randomBytes(3 * PAGE),
+      memory.subarray(0, 9 * BLOCK),
+      randomBytes(70 * PAGE),
+      memory.subarray(9 * BLOCK),
+    ]);
+    const second = await lab.save({ memory: moved }, first);
+    // The block in which the second move lies is written in full.
+    expect(second.addedBytes).toBeLessThan(73 * PAGE + 3 * BLOCK);
+    expect(await lab.load(second)).toEqual(asText({ memory: moved }));
+  });
+
+  it("needs no image that it was written against, only the packs", async () => {
+    const lab = await openLab();
+    const memory = randomBytes(LARGE);
+    const first = await lab.save({ memory });
+    const changed = withNewPages(memory, [5]);
+    const second = await lab.save({ memory: changed }, first);
+    await lab.store.delete(first.key);
+    expect(await lab.load(second)).toEqual(asText({ memory: changed }));
+  });
+
+  it.each(["gone", "damaged", "of format 1"])("is written in full when that one is %s", async (what) => {
+    const lab = await openLab();
+    const memory = randomBytes(LARGE);
+    const first = await lab.save({ memory });
+    if (what === "gone") await lab.store.delete(first.key);
+    if (what === "damaged") await writeFile(join(lab.root, first.key), "no image");
+    if (what === "of format 1") {
+      const { ImageStore } = await import("../../../src/checkpoints/image-store.ts");
+      const { stateOf } = await import("./block-images.ts");
+      await lab.store.delete(first.key);
+      const label = { sandboxId: "sandbox", createdAt: "", parent: null };
+      await new ImageStore(lab.store, { format: 1 }).save([first.key], await stateOf({ memory }), label);
+    }
+    const second = await lab.save({ memory }, first);
+    expect(second.addedBytes).toBeGreaterThan(LARGE);
+    expect(await lab.load(second)).toEqual(asText({ memory }));
+  });
+
+  it("is written in full where the packs of that one are missing", async () => {
+    const lab = await openLab();
+    const memory = randomBytes(LARGE);
+    const first = await lab.save({ memory });
+    await rm(join(lab.root, "packs"), { recursive: true });
+    // Blocks that have not changed are named without a look at them: an image vouches for its packs.
+    const second = await lab.save(
+      {
+        memory: withNewPages(
+          memory,
+          Array.from({ length: 24 }, (_, block) => block * 64),
+        ),
+      },
+      first,
+    );
+    expect(second.addedBytes).toBeGreaterThan(LARGE);
+  });
+
+  it("leaves packs of which it would use little", async () => {
+    const lab = await openLab();
+    const memory = randomBytes(LARGE);
+    const first = await lab.save({ memory });
+    const [firstPack] = await lab.packs();
+    // All but two blocks are new, so the first pack is hardly used by the second image, and not at all by the third.
+    const second = Buffer.concat([memory.subarray(0, 2 * BLOCK), randomBytes(LARGE - 2 * BLOCK)]);
+    const secondImage = await lab.save({ memory: second }, first);
+    const third = await lab.save({ memory: second }, secondImage);
+    const { envelope } = (await lab.images.open(third.key)) as { envelope: { packs: { id: string }[] } };
+    expect(envelope.packs.map(({ id }) => `${id}.pack`)).not.toContain(firstPack);
+    expect(third.addedBytes).toBeLessThan(3 * BLOCK);
+    expect(await lab.load(third)).toEqual(asText({ memory: second }));
+  });
+});
+
+it("gives back every image of a long life, whatever changes in it", { timeout: 120_000 }, async () => {
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant("page"), at: fc.nat(400) }),
+    fc.record({ kind: fc.constant("insert"), at: fc.nat(400) }),
+    fc.record({ kind: fc.constant("cut"), at: fc.nat(400) }),
+    fc.record({ kind: fc.constant("byte"), at: fc.nat(400) }),
+    fc.record({ kind: fc.constant("clear"), at: fc.nat(400) }),
+    fc.record({ kind: fc.constant("odd end"), at: fc.nat(400) }),
+  );
+  const life = fc.array(fc.array(step, { maxLength: 4 }), { minLength: 6, maxLength: 9 });
+  await fc.assert(
+    fc.asyncProperty(life, async (changes) => {
+      const lab = await openLab();
+      let memory = randomBytes(6 * BLOCK + 123);
+      let last = await lab.save({ memory });
+      const expected: [typeof last, Record<string, string>][] = [[last, asText({ memory })]];
+      for (const steps of changes) {
+        for (const { kind, at } of steps) memory = changed(memory, kind, at);
+        last = await lab.save({ memory }, last);
+        expected.push([last, asText({ memory })]);
+      }
+      for (const [image, contents] of expected) expect(await lab.load(image)).toEqual(contents);
+    }),
+    { numRuns: 5 },
+  );
+});
+
+function changed(memory: Buffer<ArrayBuffer>, kind: string, page: number): Buffer<ArrayBuffer> {
+  const at = Math.min(page * PAGE, Math.max(0, memory.byteLength - PAGE));
+  if (kind === "insert") return Buffer.concat([memory.subarray(0, at), randomBytes(PAGE), memory.subarray(at)]);
+  if (kind === "cut") return Buffer.concat([memory.subarray(0, at), memory.subarray(at + PAGE)]);
+  if (kind === "odd end") return Buffer.concat([memory, randomBytes(1 + (page % 7))]);
+  const copy = Buffer.from(memory);
+  if (kind === "page") copy.set(randomBytes(PAGE), at);
+  else if (kind === "clear") copy.fill(0, at, Math.min(at + 3 * BLOCK, copy.byteLength));
+  else copy[at] = (copy[at] ?? 0) ^ 0xff;
+  return copy;
+}

@@ -1,0 +1,84 @@
+import { randomBytes } from "node:crypto";
+import { readdir, rm } from "node:fs/promises";
+import { describe, expect, it } from "vitest";
+import { PackCache } from "../../../src/checkpoints/packs/pack-cache.ts";
+import { temporaryFolder } from "../../store/temporary-folder.ts";
+import { asText, BLOCK, openLab, PAGE, withNewPages } from "./block-images.ts";
+
+const LARGE = 24 * BLOCK;
+
+describe("packs of a store that is elsewhere", () => {
+  it("are kept here on their way there, so that the next save can be taken as a difference to them", async () => {
+    const folder = await temporaryFolder();
+    const lab = await openLab({ remote: true, cache: new PackCache(folder, 1024 ** 3) });
+    const memory = randomBytes(LARGE);
+    const first = await lab.save({ memory });
+    expect((await readdir(folder)).map((name) => `${name}.pack`)).toEqual(await lab.packs());
+    const changed = withNewPages(memory, [3, 700]);
+    const second = await lab.save({ memory: changed }, first);
+    expect(second.addedBytes).toBeLessThan(6 * PAGE);
+    expect(await lab.load(second)).toEqual(asText({ memory: changed }));
+  });
+
+  it("are fetched for a load, and stay below the limit afterwards", async () => {
+    const folder = await temporaryFolder();
+    const lab = await openLab({ remote: true, cache: new PackCache(folder, LARGE + BLOCK) });
+    const memories = [randomBytes(LARGE), randomBytes(LARGE)];
+    const images = [];
+    for (const memory of memories) images.push(await lab.save({ memory }));
+    expect(await readdir(folder)).toHaveLength(1);
+    for (const [index, image] of images.entries()) {
+      expect(await lab.load(image)).toEqual(asText({ memory: memories[index] ?? Buffer.alloc(0) }));
+      expect(await readdir(folder)).toHaveLength(1);
+    }
+  });
+
+  it("are not needed for a save: what cannot be taken as a difference is written in full", async () => {
+    const folder = await temporaryFolder();
+    const lab = await openLab({ remote: true, cache: new PackCache(folder, 1024 ** 3) });
+    const memory = randomBytes(LARGE);
+    const first = await lab.save({ memory });
+    await rm(folder, { recursive: true });
+    const changed = withNewPages(memory, [3]);
+    const second = await lab.save({ memory: changed }, first);
+    expect(second.addedBytes).toBeGreaterThan(BLOCK - PAGE);
+    expect(second.addedBytes).toBeLessThan(2 * BLOCK);
+    expect(await lab.load(second)).toEqual(asText({ memory: changed }));
+  });
+});
+
+describe("a save that fails", () => {
+  it("leaves no pack and no pin", async () => {
+    const lab = await openLab();
+    const aborted = AbortSignal.abort(new Error("called off"));
+    const { stateOf } = await import("./block-images.ts");
+    const state = await stateOf({ memory: randomBytes(LARGE) });
+    const label = { sandboxId: "sandbox", createdAt: "", parent: null };
+    let seen = 0;
+    const controller = new AbortController();
+    const options = {
+      signal: controller.signal,
+      onProgress: () => void (++seen === 3 && controller.abort(aborted.reason)),
+    };
+    await expect(lab.images.save(["sandbox/x.img"], state, label, options)).rejects.toThrow("called off");
+    expect(seen).toBeGreaterThanOrEqual(3);
+    expect(await lab.packs()).toEqual([]);
+    expect(await Array.fromAsync(lab.store.list("pins"))).toEqual([]);
+    expect(await lab.store.stat("sandbox/x.img")).toBeUndefined();
+  });
+
+  it("that reads back differently is no save", async () => {
+    const lab = await openLab();
+    const { store } = lab;
+    const read = store.read.bind(store);
+    const memory = randomBytes(LARGE);
+    store.read = (key, options) => (key.startsWith("packs/") ? zeros(key) : read(key, options));
+    await expect(lab.save({ memory })).rejects.toMatchObject({
+      code: "checkpoint_failed",
+      message: expect.stringContaining("reads back differently") as unknown,
+    });
+    async function* zeros(key: string): AsyncGenerator<Uint8Array> {
+      for await (const chunk of read(key)) yield new Uint8Array(chunk.byteLength);
+    }
+  });
+});
