@@ -25,7 +25,7 @@ export function describeMachine(loadAtStart: number): Machine {
     cores: cpus().length,
     memoryGiB: Math.round(totalmem() / 1024 ** 3),
     kernel: release(),
-    fileSystem: said("stat", "-f", "-c", "%T", tmpdir()),
+    fileSystem: said("df", "--output=fstype", tmpdir()).split("\n").at(-1) ?? "",
     node: process.version,
     commit: said("git", "-C", REPOSITORY, "rev-parse", "--short", "HEAD"),
     loadAverage: [loadAtStart, loadNow()],

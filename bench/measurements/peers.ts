@@ -66,18 +66,20 @@ async function contest(lab: Lab, peers: readonly Peer[], task: TaskName, skipped
     }
     order.push(...order.splice(0, 1));
   }
-  return TASKS[task].map((row) => ({
-    id: `peer-${row}`,
-    title: ROW_TITLES[row],
-    unit: "ms" as const,
-    sides: [...taking].flatMap(([peer, values]) => sideOf(peer, task, row, values[row])),
-  }));
+  return TASKS[task].flatMap((row): Contest[] => {
+    const title = ROW_TITLES[row];
+    const sides = [...taking].flatMap(([peer, values]) => sideOf(peer, task, row, values[row]));
+    if (sides[0]?.name === peers[0]?.name) return [{ id: `peer-${row}`, title, unit: "ms", sides }];
+    skipped.push({ what: title, why: `${peers[0]?.name ?? "The first"} did not take part` });
+    return [];
+  });
 }
 
 function sideOf({ name, work }: Peer, task: TaskName, row: RowName, values: readonly number[] | undefined): Side[] {
   const how = work[task];
   if (values === undefined || typeof how === "string") return [];
-  return [{ name, what: how.what[row] ?? "", summary: summarize(values) }];
+  const what = how.what[row] ?? how.what.run ?? "";
+  return [{ name, what, summary: summarize(values) }];
 }
 
 const ROUNDS = {

@@ -15,7 +15,10 @@ export async function openDocker(name: string, address: string, runtime: string,
     work: {
       run: {
         what: { run: "create, attach and start of bash, to its first byte" },
-        once: async () => ({ run: await run(api, image, SAY_HELLO) }),
+        once: async () => {
+          const elapsedMs = await run(api, image, SAY_HELLO);
+          return { run: elapsedMs, "run-ahead": elapsedMs };
+        },
       },
       exec: {
         what: { exec: "an exec made, started and read to its end, and its exit code" },
