@@ -119,7 +119,11 @@ function eventMark(event: EventRecord): Mark {
     case "snapshot.proven":
       return { ...momentMark(event, "saved", `Snapshot ${name} proven`), outcome: text(data["engine"]) };
     case "snapshot.unproven":
-      return { ...momentMark(event, "saved", `Snapshot ${name} not proven`), outcome: text(data["reason"]), failed: true };
+      return {
+        ...momentMark(event, "saved", `Snapshot ${name} not proven`),
+        outcome: text(data["reason"]),
+        failed: true,
+      };
     case "snapshot.changed":
       return momentMark(event, "saved", `Snapshot ${name} named or labelled`);
     case "snapshot.deleted":
