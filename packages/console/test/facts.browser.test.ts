@@ -4,12 +4,13 @@ import { startConsole } from "./support/start-console.ts";
 
 test("facts tell what it is and who has it; name, times and reachability can be changed and asked", async () => {
   const { page, client, open, screenshot } = await startConsole({ path: false });
-  const sandbox = await Sandbox.create({ client, name: "known", labels: { team: "ml" }, ttl: "1h" });
+  const sandbox = await Sandbox.create({ client, name: "known", labels: { team: "ml" }, ttl: "1h", maxLoss: "5m" });
   await open(`/sandboxes/${sandbox.id}/facts`);
   const made = page.getByRole("region", { name: "What it is", exact: true });
   await made.getByText("team=ml").waitFor();
   const lease = page.getByRole("region", { name: "Lease" });
   await lease.getByText("this server").waitFor();
+  await lease.getByText("the last 5m").waitFor();
   await lease.getByRole("button", { name: "Does it answer?", exact: true }).click();
   await lease.getByText(/^yes, after/).waitFor();
   await screenshot("facts");

@@ -124,6 +124,9 @@ describe("snapshots", () => {
     expect((await Array.fromAsync(box.snapshots())).map(({ id }) => id)).toEqual([snapshot.id]);
     expect(await client.snapshots.get(snapshot.id, { verify: true })).toMatchObject({ state: "ready" });
     expect(await client.snapshots.update(snapshot.id, { name: "renamed" })).toMatchObject({ name: "renamed" });
+    expect(snapshot.proven).toBeNull();
+    const proven = await client.snapshots.prove(snapshot.id);
+    expect(proven).toMatchObject({ proven: { engine: expect.stringMatching(/^fake /) as string }, unproven: null });
     await restored.destroy();
     await client.snapshots.delete(snapshot.id);
     await expect(client.snapshots.get(snapshot.id)).rejects.toMatchObject({ code: "snapshot_not_found" });

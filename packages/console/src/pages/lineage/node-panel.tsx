@@ -102,7 +102,7 @@ function LineageLink({ id }: { readonly id: string }): JSX.Element {
 }
 
 function SnapshotFields({ item: { record } }: { readonly item: SnapshotItem }): JSX.Element {
-  const { problem, sizeBytes, reason, sandboxes: began } = record;
+  const { problem, sizeBytes, reason, proven, unproven, sandboxes: began } = record;
   return (
     <>
       <Field name="Of">
@@ -111,6 +111,12 @@ function SnapshotFields({ item: { record } }: { readonly item: SnapshotItem }): 
       <Field name="Size">{formatBytes(sizeBytes)}</Field>
       <Field name="Taken">{REASONS[reason]}</Field>
       <Field name="Sandboxes that began with it">{String(began.length)}</Field>
+      {proven === null ? null : (
+        <Field name="Proven">
+          <Age time={proven.at} /> ago, by a test restore on {proven.engine}
+        </Field>
+      )}
+      {unproven === null ? null : <Field name="Not proven">{unproven.reason}</Field>}
       {problem === null ? null : <Field name="Problem">{problem}</Field>}
     </>
   );

@@ -147,7 +147,7 @@ function lossText({ flags, durability: { maxLoss } }: SandboxRecord): string {
 function AtRisk({ record: { durability } }: { readonly record: SandboxRecord }): JSX.Element {
   return (
     <>
-      since <Age time={durability.atRisk?.since ?? ""} /> more could be lost: {durability.atRisk?.reason}
+      for <Age time={durability.atRisk?.since ?? ""} /> more could be lost than that: {durability.atRisk?.reason}
     </>
   );
 }
