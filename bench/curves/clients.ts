@@ -21,12 +21,12 @@ export async function measureClients(lab: Lab): Promise<Partial<Findings>> {
   const counts = byEffort(lab, { full: [1, 10, 100, 500, 1000, 2000], quick: [1, 10, 100, 500], smoke: [1, 10] });
   const kinds: readonly Kind[] = [
     {
-      name: "HTTP: stats of a sandbox (gVisor)",
+      name: "HTTP stats (gVisor)",
       kind: "http",
       flags: [`--runsc=${lab.engine.path}`],
       path: async (server) => `/v1/sandboxes/${await createSandbox(server)}/stats`,
     },
-    { name: "WebSocket: exec (fake backend)", kind: "websocket", flags: ["--backend=fake"], path: async () => "/" },
+    { name: "WebSocket exec (fake backend)", kind: "websocket", flags: ["--backend=fake"], path: async () => "/" },
   ];
   const [times, rates, memory] = [new Points(), new Points(), new Points()];
   const notes: string[] = [];
@@ -89,8 +89,8 @@ async function measureKind(
       windowMs: byEffort(lab, { full: 1500, quick: 1000, smoke: 300 }),
     };
     const { p50, p99, perSecond, errors: failed, error } = await runLoad(order);
-    times.add(`${name}, median`, clients, ...p50);
-    times.add(`${name}, 99 %`, clients, ...p99);
+    times.add(`${name}, p50`, clients, ...p50);
+    times.add(`${name}, p99`, clients, ...p99);
     rates.add(name, clients, ...perSecond);
     memory.add(name, clients, await server.residentMiB());
     failures += failed;

@@ -42,7 +42,7 @@ export async function measureStored(lab: Lab): Promise<Partial<Findings>> {
   await rm(store, { recursive: true });
   const x = "stored sandboxes";
   const how =
-    "The store is a directory; the backend is the fake one, which takes no time, so that what is left is the server's and the store's part.";
+    "The store is a directory; the backend is the fake one, which takes no time, so that what is left is the server's and the store's part. A page of the list reads every head of the store, to sort and filter them, and so does a start: both grow with their number, and a list of a hundred thousand is slow.";
   return {
     curves: [
       { id: "stored-times", title: "A store with many sandboxes", x, y: "ms", series: times.series(), notes: [how] },

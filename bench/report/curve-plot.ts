@@ -1,10 +1,10 @@
 import type { Curve, Series } from "../result.ts";
-import { formatNumber } from "./format.ts";
+import { formatPlace } from "./format.ts";
 import { escapeXml, logarithmic, PLOT_STYLE } from "./plot-style.ts";
 
-const WIDTH = 860;
+const WIDTH = 960;
 const HEIGHT = 420;
-const [LEFT, RIGHT, TOP, BOTTOM] = [64, 250, 40, 48] as const;
+const [LEFT, RIGHT, TOP, BOTTOM] = [64, 310, 40, 48] as const;
 const COLOURS = ["#0969da", "#bf5700", "#1a7f37", "#8250df", "#cf222e", "#9a6700", "#0f8b8d", "#6e7781"];
 const LABEL_HEIGHT = 15;
 
@@ -33,11 +33,11 @@ export function renderCurvePlot(curve: Curve): string {
     `<text class="strong" x="8" y="18">${escapeXml(curve.title)} (${curve.y})</text>`,
     ...vertical.ticks.map((tick) => {
       const y = vertical.place(tick);
-      return `<line class="grid" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${y}" y2="${y}"/><text x="${LEFT - 6}" y="${y + 4}" text-anchor="end">${formatNumber(tick)}</text>`;
+      return `<line class="grid" x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${y}" y2="${y}"/><text x="${LEFT - 6}" y="${y + 4}" text-anchor="end">${formatPlace(tick)}</text>`;
     }),
     ...horizontal.ticks.map((tick) => {
       const x = horizontal.place(tick);
-      return `<line class="grid" x1="${x}" x2="${x}" y1="${TOP}" y2="${HEIGHT - BOTTOM}"/><text x="${x}" y="${HEIGHT - BOTTOM + 16}" text-anchor="middle">${formatNumber(tick)}</text>`;
+      return `<line class="grid" x1="${x}" x2="${x}" y1="${TOP}" y2="${HEIGHT - BOTTOM}"/><text x="${x}" y="${HEIGHT - BOTTOM + 16}" text-anchor="middle">${formatPlace(tick)}</text>`;
     }),
     `<text x="${(LEFT + WIDTH - RIGHT) / 2}" y="${HEIGHT - 12}" text-anchor="middle">${escapeXml(curve.x)}</text>`,
     ...curve.series.map((series, index) => renderSeries(series, axes, colourOf(index))),

@@ -36,6 +36,11 @@ export function formatKinds(byKind: Readonly<Record<string, number>>): string {
   return `${total}: ${sorted.map(([kind, count]) => `${count} ${kind}`).join(", ")}`;
 }
 
+/** A place on an axis: `0.05`, `10`, `2,000`. */
+export function formatPlace(value: number): string {
+  return Number(value.toPrecision(3)).toLocaleString("en-US", { maximumSignificantDigits: 6 });
+}
+
 /** Three digits that count. */
 export function formatNumber(value: number): string {
   const size = Math.abs(value);

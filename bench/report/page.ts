@@ -52,7 +52,7 @@ function renderSection(section: Section, results: Results): string[] {
     ...notes.flatMap((note) => [note, ""]),
     ...(contests.length === 0
       ? []
-      : [`![Ratios: ${section.title}](${ratiosName(section)})`, "", ...contestTable(contests)]),
+      : [`![Ratios: ${section.title}](${ratiosName(section)})`, "", ...contestTables(contests)]),
     ...phasesTable(comparisons),
     ...curves.flatMap((curve) => [
       `### ${curve.title}`,
@@ -64,6 +64,12 @@ function renderSection(section: Section, results: Results): string[] {
     ]),
     ...(requests.length === 0 ? [] : requestTable(requests)),
   ];
+}
+
+/** One for those that have the same first side. */
+function contestTables(contests: readonly Contest[]): string[] {
+  const byFirstSide = Map.groupBy(contests, ({ sides }) => sides[0]?.name);
+  return [...byFirstSide.values()].flatMap(contestTable);
 }
 
 function phasesTable(comparisons: readonly Comparison[]): string[] {

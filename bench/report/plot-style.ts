@@ -4,7 +4,7 @@ export const PLOT_STYLE = `
   .strong { font-weight: 600; }
   .grid { stroke: #8c959f; stroke-opacity: .3; }
   .one { stroke: #8c959f; }
-  .met { fill: #2da44e; } .missed { fill: #d1642b; } .plain { fill: #6e7781; }
+  .met { fill: #2da44e; } .missed { fill: #d1642b; } .better { fill: #2da44e; fill-opacity: .5; } .worse { fill: #d1642b; fill-opacity: .5; }
   .aim { stroke: #0969da; stroke-width: 2; }
   .spread { stroke: #24292f; stroke-opacity: .55; stroke-width: 1.5; }
   @media (prefers-color-scheme: dark) {

@@ -1,12 +1,12 @@
-import { meetsAim, ratioTo, type Contest, type Side } from "../result.ts";
+import { losesTo, meetsAim, ratioTo, type Contest, type Side } from "../result.ts";
 import type { Summary } from "../statistics.ts";
-import { formatNumber } from "./format.ts";
+import { formatNumber, formatPlace } from "./format.ts";
 import { escapeXml, logarithmic, PLOT_STYLE } from "./plot-style.ts";
 
 const ROW_HEIGHT = 24;
 const TOP = 44;
-const LABELS = 360;
-const WIDTH = 860;
+const LABELS = 440;
+const WIDTH = 960;
 const RIGHT = 76;
 
 interface Row {
@@ -30,10 +30,10 @@ export function renderRatioPlot(title: string, contests: readonly Contest[]): st
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${bottom + 28}" width="${WIDTH}" height="${bottom + 28}" role="img" aria-label="${escapeXml(title)}">`,
     `<style>${PLOT_STYLE}</style>`,
     `<text class="strong" x="8" y="18">${escapeXml(title)}: ratios, with their range</text>`,
-    `<text x="8" y="34">green: aim met, orange: not met, grey: no aim; blue line: the aim</text>`,
+    `<text x="8" y="34">green: aim met, orange: not met, blue line: the aim; without an aim, pale green: not worse, pale orange: worse</text>`,
     ...ticks.map((tick) => {
       const x = place(tick);
-      return `<line class="${tick === 1 ? "one" : "grid"}" x1="${x}" x2="${x}" y1="${TOP - 4}" y2="${bottom}"/><text x="${x}" y="${bottom + 16}" text-anchor="middle">${formatNumber(tick)}</text>`;
+      return `<line class="${tick === 1 ? "one" : "grid"}" x1="${x}" x2="${x}" y1="${TOP - 4}" y2="${bottom}"/><text x="${x}" y="${bottom + 16}" text-anchor="middle">${formatPlace(tick)}</text>`;
     }),
     ...rows.map((row, index) => renderRow(row, TOP + index * ROW_HEIGHT, place)),
     "</svg>",
@@ -45,7 +45,7 @@ function renderRow({ contest, side, ratio }: Row, top: number, place: (value: nu
   const [one, end] = [place(1), place(ratio.median)];
   const isJudged = contest.sides[1] === side;
   const met = isJudged ? meetsAim(contest) : undefined;
-  const kind = met === undefined ? "plain" : met ? "met" : "missed";
+  const kind = met === undefined ? (losesTo(contest, side) ? "worse" : "better") : met ? "met" : "missed";
   const middle = top + ROW_HEIGHT / 2;
   const aimX = !isJudged || contest.aim === undefined ? undefined : place(contest.aim.ratio);
   return [

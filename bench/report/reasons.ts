@@ -10,7 +10,7 @@ interface Reason {
 const REASONS: readonly Reason[] = [
   {
     id: /^(create|first-output|peer-run)/,
-    against: /runc|podman/,
+    against: /\(runc\)/,
     why: "runc starts a process of the host's kernel; gVisor starts a kernel of its own for each sandbox. That is what isolates it",
   },
   {
@@ -19,10 +19,13 @@ const REASONS: readonly Reason[] = [
   },
   {
     id: /^(exec|peer-exec)/,
-    against: /runc|podman/,
+    against: /\(runc\)/,
     why: "starting a program inside gVisor takes its kernel longer than the host's takes",
   },
-  { id: /^(exec|peer-exec)/, why: "a program's start inside gVisor is most of it, and the same for both" },
+  {
+    id: /^(exec|peer-exec)/,
+    why: "starting a program inside gVisor is most of it, and the same for both; the way there and back alone is the row of the ping",
+  },
   {
     id: /^output/,
     why: "each byte goes through the agent's log, a frame, JSON and a WebSocket, and is confirmed by the client, so that none is lost; raw runsc writes into a pipe",
@@ -37,15 +40,27 @@ const REASONS: readonly Reason[] = [
   },
   {
     id: /^peer-commit/,
-    why: "the files are saved with what they need to be restored on another machine, durably in the store; a commit leaves a layer in the engine's own folder, not synced",
+    why: "to find what is new, the whole root filesystem is compared with its base, folder by folder through the agent; then it is hashed and written durably, for any machine. An overlay knows what is new, and a commit leaves it in the engine's own folder, not synced",
   },
   {
     id: /^peer-from-commit/,
-    why: "the files come from the store, verified, into a new sandbox; Docker mounts the layer that it has",
+    why: "the files are read from the store, verified, and written into a new sandbox through its agent; Docker and podman mount the layer that they have",
   },
   {
     id: /^(handoff|gap)/,
     why: "the bytes go through the store, hashed and synced, and the owner hears of the request after half a second on average; raw runsc copies once, on one disk, and nobody decides who owns it",
+  },
+  {
+    id: /^second-time/,
+    why: "the engine writes all of the memory anew at each checkpoint, and all of it is read and compared with the parent's; only what is stored shrinks with what changed",
+  },
+  {
+    id: /^second-bytes/,
+    why: "blocks with a change in them are stored as deltas, and what the engine and Python change by themselves counts too",
+  },
+  {
+    id: /^forks/,
+    why: "what differs between forks (the agent's generation, the engine's own state) is stored for each",
   },
   {
     id: /^(memory|density|idle)/,
@@ -53,7 +68,7 @@ const REASONS: readonly Reason[] = [
   },
 ];
 
-/** Why the first side of a contest is worse than another. */
+/** Why the first side of a contest is worse than another, or than its aim. */
 export function whyItLoses({ id }: Contest, against: string): string {
   const found = REASONS.find((reason) => reason.id.test(id) && (reason.against?.test(against) ?? true));
   return found?.why ?? "not known";

@@ -1,5 +1,5 @@
 import { allContests, losesTo, meetsAim, ratioTo, type Contest, type Findings } from "../result.ts";
-import { formatRatio } from "./format.ts";
+import { formatAim, formatRatio } from "./format.ts";
 import { whyItLoses } from "./reasons.ts";
 import { table } from "./tables.ts";
 
@@ -10,14 +10,22 @@ export function summarySection(findings: Findings): string[] {
 }
 
 function aims(contests: readonly Contest[]): string[] {
-  const titles = (met: boolean): string =>
-    contests
-      .filter((contest) => meetsAim(contest) === met)
-      .map(({ title }) => title)
-      .join("; ");
-  const sentence = (label: string, list: string): string[] => (list === "" ? [] : [`**${label}:** ${list}.`, ""]);
-  const sentences = [...sentence("Aims met", titles(true)), ...sentence("Aims not met", titles(false))];
-  return sentences.length === 0 ? [] : ["## Aims", "", ...sentences];
+  const met = contests.filter((contest) => meetsAim(contest) === true).map(({ title }) => title);
+  const missed = contests.filter((contest) => meetsAim(contest) === false).map(missedRow);
+  if (met.length + missed.length === 0) return [];
+  return [
+    "## Aims",
+    "",
+    ...(met.length === 0 ? [] : [`Met: ${met.join("; ")}.`, ""]),
+    ...(missed.length === 0 ? [] : ["Not met:", "", ...table(["", "ratio", "aim", "why"], missed)]),
+  ];
+}
+
+function missedRow(contest: Contest): string[] {
+  const [, second] = contest.sides;
+  const ratio = second === undefined ? undefined : ratioTo(contest, second);
+  const reached = ratio === undefined ? "–" : formatRatio(ratio);
+  return [contest.title, reached, formatAim(contest.aim), whyItLoses(contest, second?.name ?? "")];
 }
 
 function losses(contests: readonly Contest[]): string[] {

@@ -1,5 +1,5 @@
 import { ratioTo, type Contest, type Curve, type RequestCount } from "../result.ts";
-import { formatAim, formatKinds, formatNumber, formatRatio, formatSummary, formatVerdict } from "./format.ts";
+import { formatAim, formatKinds, formatPlace, formatRatio, formatSummary, formatVerdict } from "./format.ts";
 
 /** One row for each; a column for each of the sides that take part in any. */
 export function contestTable(contests: readonly Contest[]): string[] {
@@ -28,7 +28,7 @@ export function curveTable({ series, x, y }: Curve): string[] {
     (left, right) => left - right,
   );
   const rows = places.map((place) => [
-    formatNumber(place),
+    formatPlace(place),
     ...series.map(({ points }) => {
       const point = points.find((each) => each.x === place);
       return point === undefined ? "–" : formatSummary(point.summary, y);

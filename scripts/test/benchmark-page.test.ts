@@ -65,8 +65,8 @@ test("aims are named as met or not", () => {
   const met = contest([40], [100], { title: "Quick", aim });
   const missed = contest([60], [100], { title: "Slow", aim });
   const text = page({ peers: group({ contests: [met, missed] }) });
-  expect(text).toContain("**Aims met:** Quick.");
-  expect(text).toContain("**Aims not met:** Slow.");
+  expect(text).toContain("Met: Quick.");
+  expect(text).toMatch(/Not met:\n\n.*\n.*\n\| Slow \| 0\.60× \| ≤ 0\.50× \| runc starts/);
 });
 
 test("groups keep the run that they were measured in", () => {
@@ -98,7 +98,7 @@ test("a curve has a table and a plot whose places follow the values", () => {
   };
   const text = page({ stored: group({ curves: [curve] }) });
   expect(text).toContain("![Restore <by> size](curve-size.svg)");
-  expect(text).toContain("| 10.0 | 100 ms | 60.0 ms (50.0–70.0) |");
+  expect(text).toContain("| 10 | 100 ms | 60.0 ms (50.0–70.0) |");
   expect(text).toContain("Stopped early.");
   const plot = renderCurvePlot(curve);
   expect(plot).toContain("Restore &lt;by> size");
@@ -112,11 +112,12 @@ test("a curve has a table and a plot whose places follow the values", () => {
 
 test("a plot of ratios has a bar for each, on the side of 1 where it belongs", () => {
   const plot = renderRatioPlot("Peers", [contest([100], [200]), contest([400], [200])]);
-  const bars = [...plot.matchAll(/<rect class="plain" x="([\d.]+)"[^>]* width="([\d.]+)"/g)].map(([, x, width]) => [
+  const bars = [...plot.matchAll(/<rect class="\w+" x="([\d.]+)"[^>]* width="([\d.]+)"/g)].map(([, x, width]) => [
     Number(x),
     Number(width),
   ]);
   expect(bars).toHaveLength(2);
+  expect([...plot.matchAll(/<rect class="(\w+)"/g)].map(([, kind]) => kind)).toEqual(["better", "worse"]);
   const [left = [0, 0], right = [0, 0]] = bars;
   expect((left[0] ?? 0) + (left[1] ?? 0)).toBeCloseTo(right[0] ?? 0, 0);
 });
