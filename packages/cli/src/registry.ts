@@ -134,7 +134,7 @@ const SAVED: readonly Row[] = [
   },
   {
     name: "snapshots",
-    summary: "List, show, name, compare and remove snapshots.",
+    summary: "List, show, name, pin, compare and remove snapshots.",
     load: async () => (await import("./commands/snapshots.ts")).snapshotsCommand,
   },
   {

@@ -4,6 +4,7 @@ export * from "./head.ts";
 export * from "./http/index.ts";
 export * from "./client-message.ts";
 export * from "./creation-message.ts";
+export * from "./keep-text.ts";
 export * from "./max-loss.ts";
 export * from "./profile.ts";
 export * from "./retention.ts";

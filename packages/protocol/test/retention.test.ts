@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { aboutSchema } from "../src/head.ts";
-import { formatKeep, keepSchema, parseKeep } from "../src/retention.ts";
+import { formatKeep, parseKeep } from "../src/keep-text.ts";
+import { keepSchema } from "../src/retention.ts";
 
 it.each([
   ["3", { keep_last: 3 }],
@@ -9,6 +10,7 @@ it.each([
   ["daily=7, hourly=0", { hourly: 0, daily: 7 }],
 ])("%s says what stays", (text, keep) => {
   expect(parseKeep(text)).toEqual(keep);
+  expect(keepSchema.parse(keep)).toEqual(keep);
   expect(parseKeep(formatKeep(keepSchema.parse(keep)))).toEqual(keep);
 });
 

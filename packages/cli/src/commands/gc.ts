@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { type Keep, parseKeep, type Retention, SandboxerError } from "@sandboxer/protocol";
+import { type Keep, KEEP_HINT, parseKeep, type Retention, SandboxerError } from "@sandboxer/protocol";
 import { parseConfig, type ServerConfig } from "@sandboxer/server/config";
 import { withExamples } from "../define-command.ts";
 import type { Io } from "../io.ts";
@@ -61,6 +61,6 @@ function ruleOf(flag: string, given: unknown): Keep | undefined {
   const rule = parseKeep(given);
   if (rule !== undefined) return rule;
   throw new SandboxerError("bad_request", `flag ${flag}: "${given}" is no rule of what stays`, {
-    hint: "Write a number of newest ones of at least 1, or last=N,hourly=N,daily=N.",
+    hint: KEEP_HINT,
   });
 }

@@ -1,4 +1,5 @@
 import { Option } from "commander";
+import type { SnapshotInfo } from "@sandboxer/protocol";
 import { allItems } from "../api/pages.ts";
 import { defineGroup } from "../define-command.ts";
 import { integer, pairOption, several } from "../options/parse.ts";
@@ -9,6 +10,7 @@ import { formatDiff, formatSnapshot, formatSnapshots } from "../output/snapshots
 import { diffTarget } from "../targets/diff.ts";
 import { sandboxId } from "../targets/sandbox.ts";
 import { findSnapshot, snapshotId } from "../targets/snapshot.ts";
+import type { Run } from "../run.ts";
 
 export const snapshotsCommand = defineGroup(
   [
@@ -111,6 +113,26 @@ export const snapshotsCommand = defineGroup(
         run.print(updated, (snapshot) => `${snapshot.id}\n`);
       },
     },
+    pin: {
+      summary: "Keep snapshots until they are unpinned, whoever wants to remove them and however old they are.",
+      arguments: "<snapshot...>",
+      examples: [
+        "sandboxer snapshots pin before-upgrade",
+        "sandboxer snapshots pin 3f2a9c01 77aa01bc",
+        "sandboxer snapshots list -q --label release | xargs -r sandboxer snapshots pin",
+      ],
+      run: async (run) => await setPinned(run, true),
+    },
+    unpin: {
+      summary: "Let snapshots be removed again.",
+      arguments: "<snapshot...>",
+      examples: [
+        "sandboxer snapshots unpin before-upgrade",
+        "sandboxer snapshots unpin 3f2a9c01 77aa01bc",
+        "sandboxer snapshots unpin before-upgrade && sandboxer snapshots rm before-upgrade",
+      ],
+      run: async (run) => await setPinned(run, false),
+    },
     diff: {
       summary: "List the files that differ between two snapshots, or a snapshot and a sandbox.",
       arguments: "<snapshot> <other>",
@@ -136,3 +158,12 @@ export const snapshotsCommand = defineGroup(
     },
   },
 );
+
+async function setPinned(run: Run, pinned: boolean): Promise<void> {
+  const client = await run.client();
+  const ids: string[] = [];
+  for (const given of run.rest(0)) ids.push(await snapshotId(client, given));
+  const items: SnapshotInfo[] = [];
+  for (const id of ids) items.push(await client.call("updateSnapshot", { params: { id }, body: { pinned } }));
+  run.print({ items }, () => ids.map((id) => `${id}\n`).join(""));
+}

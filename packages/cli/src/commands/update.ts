@@ -2,7 +2,7 @@ import { Option } from "commander";
 import { SandboxerError } from "@sandboxer/protocol/errors";
 import { defineCommand } from "../define-command.ts";
 import { durationMs, pairOption, several } from "../options/parse.ts";
-import { defined, maxLossOption, readMaxLoss } from "../options/sandbox.ts";
+import { defined, keepOption, maxLossOption, readMaxLoss, readRetention } from "../options/sandbox.ts";
 import { findSandbox } from "../targets/sandbox.ts";
 
 export const updateCommand = defineCommand({
@@ -12,6 +12,7 @@ export const updateCommand = defineCommand({
     "sandboxer update web --label team=ml --remove-label temporary",
     "sandboxer update web --idle-timeout 30m",
     "sandboxer update web --max-loss 5m",
+    "sandboxer update web --keep-checkpoints last=3,hourly=24,daily=7",
   ],
   options: (command) =>
     command
@@ -21,10 +22,14 @@ export const updateCommand = defineCommand({
       .addOption(new Option("--remove-label <KEY>", "remove a label (several times)").argParser(several))
       .addOption(new Option("--idle-timeout <DURATION>", "how long it may do nothing").argParser(durationMs))
       .addOption(maxLossOption())
-      .addOption(new Option("--no-max-loss", "promise nothing any more")),
+      .addOption(new Option("--no-max-loss", "promise nothing any more"))
+      .addOption(keepOption("--keep-checkpoints", "checkpoints that stay"))
+      .addOption(new Option("--no-keep-checkpoints", "as many checkpoints stay as the server says"))
+      .addOption(keepOption("--keep-snapshots", "snapshots without a name that stay"))
+      .addOption(new Option("--no-keep-snapshots", "as many of these stay as the server says")),
   async run(run) {
     const client = await run.client();
-    const { id, labels: before } = await findSandbox(client, run.argument(0));
+    const { id, labels: before, retention } = await findSandbox(client, run.argument(0));
     const added = run.value<Record<string, string>>("label");
     const removed = run.value<string[]>("removeLabel");
     const idleTimeoutMs = run.number("idleTimeout");
@@ -33,6 +38,7 @@ export const updateCommand = defineCommand({
       labels: added === undefined && removed === undefined ? undefined : changed(before, added, removed),
       idle_timeout: idleTimeoutMs === undefined ? undefined : idleTimeoutMs / 1000,
       max_loss: readMaxLoss(run),
+      retention: readRetention(run, retention),
     });
     if (Object.keys(body).length === 0) throw new SandboxerError("bad_request", "There is nothing to change.");
     const updated = await client.call("updateSandbox", { params: { id }, body });

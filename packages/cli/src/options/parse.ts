@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option } from "commander";
 import { DURATION_HINT, tryParseDurationMs } from "@sandboxer/protocol/duration";
+import { KEEP_HINT, type KeepCounts, parseKeep } from "@sandboxer/protocol/keep-text";
 
 /** Parsers of values, each for any number of options. What they refuse is an error of usage that names the option. */
 
@@ -20,6 +21,13 @@ export function maxLoss(text: string): string | number {
   const turns = /^[0-9]{1,7}$/.test(text) ? Number(text) : 0;
   if (turns >= 1 && turns <= 1_000_000) return turns;
   throw new InvalidArgumentError(`Write a number of executions from 1 to 1000000, or a duration. ${DURATION_HINT}`);
+}
+
+/** `3`, or `last=3,hourly=24,daily=7`. */
+export function keep(text: string): KeepCounts {
+  const rule = parseKeep(text);
+  if (rule === undefined) throw new InvalidArgumentError(KEEP_HINT);
+  return rule;
 }
 
 export function integer(least: number, most: number): (text: string) => number {

@@ -1,7 +1,7 @@
 import { Option, type Command } from "commander";
-import type { BodyInputOf, Routes } from "@sandboxer/protocol";
+import type { BodyInputOf, Keep, Retention, Routes } from "@sandboxer/protocol";
 import type { Run } from "../run.ts";
-import { duration, integer, maxLoss, pairOption, positiveNumber } from "./parse.ts";
+import { duration, integer, keep, maxLoss, pairOption, positiveNumber } from "./parse.ts";
 
 export type CreateBody = BodyInputOf<Routes["createSandbox"]>;
 export type RestoreBody = Omit<NonNullable<BodyInputOf<Routes["restoreSnapshot"]>>, "backend" | "image">;
@@ -16,7 +16,9 @@ export function addRestoreOptions(command: Command): Command {
     .addOption(new Option("--ttl <DURATION>", "destroy it after this long, such as 90s or 4h").argParser(duration))
     .addOption(new Option("--idle-timeout <DURATION>", "how long it may do nothing").argParser(duration))
     .addOption(maxLossOption())
-    .addOption(new Option("--no-max-loss", "promise nothing, whatever the profile and the server say"));
+    .addOption(new Option("--no-max-loss", "promise nothing, whatever the profile and the server say"))
+    .addOption(keepOption("--keep-checkpoints", "checkpoints that stay"))
+    .addOption(keepOption("--keep-snapshots", "snapshots without a name that stay"));
 }
 
 export function maxLossOption(): Option {
@@ -30,6 +32,25 @@ export function readMaxLoss(run: Run): string | number | null | undefined {
   return given === false ? null : given === true ? undefined : given;
 }
 
+export function keepOption(flag: string, what: string): Option {
+  return new Option(`${flag} <RULE>`, `${what}: 5, or last=3,hourly=24,daily=7`).argParser(keep);
+}
+
+/** Undefined: nothing was said of either. A part that is taken away, or was not said, is up to the server. */
+export function readRetention(run: Run, before: Retention | null = null): Retention | null | undefined {
+  const checkpoints = run.value<Keep | boolean>("keepCheckpoints");
+  const snapshots = run.value<Keep | boolean>("keepSnapshots");
+  const said = [checkpoints, snapshots].filter((each) => each !== undefined && each !== true);
+  if (said.length === 0) return undefined;
+  const part = (given: Keep | boolean | undefined, was: Keep | undefined): Keep | undefined =>
+    given === false ? undefined : given === undefined || given === true ? was : given;
+  const next = defined({
+    checkpoints: part(checkpoints, before?.checkpoints),
+    snapshots: part(snapshots, before?.snapshots),
+  });
+  return Object.keys(next).length === 0 ? null : next;
+}
+
 export function readRestoreOptions(run: Run): RestoreBody {
   return defined({
     name: run.text("name"),
@@ -39,6 +60,7 @@ export function readRestoreOptions(run: Run): RestoreBody {
     ttl: run.text("ttl"),
     idle_timeout: run.text("idleTimeout"),
     max_loss: readMaxLoss(run),
+    retention: readRetention(run),
   });
 }
 

@@ -1,4 +1,5 @@
 import type { SandboxRecord } from "@sandboxer/protocol";
+import { formatKeep } from "@sandboxer/protocol/keep-text";
 import { formatBytes } from "./bytes.ts";
 import { type Paint, paintState } from "./colour.ts";
 import { formatFields, formatTable, visible } from "./table.ts";
@@ -28,7 +29,7 @@ export function formatSandboxes(sandboxes: readonly SandboxRecord[], paint: Pain
 }
 
 export function formatSandbox(sandbox: SandboxRecord): string {
-  const { checkpoint, durability, origin, placement, flags, resources } = sandbox;
+  const { checkpoint, durability, retention, origin, placement, flags, resources } = sandbox;
   return formatFields({
     id: sandbox.id,
     name: sandbox.name,
@@ -51,6 +52,8 @@ export function formatSandbox(sandbox: SandboxRecord): string {
     checkpoint:
       checkpoint && `${checkpoint.name}, ${formatBytes(checkpoint.size_bytes)}, ${formatAge(checkpoint.created_at)}`,
     "max loss": durability.max_loss === null ? null : lossText(durability.max_loss),
+    "keeps checkpoints": retention?.checkpoints && formatKeep(retention.checkpoints),
+    "keeps snapshots": retention?.snapshots && formatKeep(retention.snapshots),
     "at risk": durability.at_risk && `since ${durability.at_risk.since}: ${durability.at_risk.reason}`,
     "made from": origin.snapshot_id === null ? origin.sandbox_id : `snapshot ${origin.snapshot_id}`,
     placement: placement && `${placement.backend} (${placement.strategy}): ${placement.reason}`,

@@ -9,7 +9,7 @@ export function formatSnapshots(snapshots: readonly SnapshotInfo[], paint: Paint
   const rows = snapshots.map((snapshot) => [
     shortId(snapshot.id),
     visible(snapshot.name ?? "-"),
-    paintState(paint, snapshot.state) + proof(snapshot),
+    paintState(paint, snapshot.state) + proof(snapshot) + (snapshot.pinned ? " (pinned)" : ""),
     snapshot.mode,
     formatBytes(snapshot.size_bytes),
     formatAge(snapshot.created_at),
@@ -28,6 +28,7 @@ export function formatSnapshot(snapshot: SnapshotInfo): string {
     name: snapshot.name,
     state: snapshot.state,
     problem: snapshot.problem,
+    pinned: snapshot.pinned ? "yes" : "no",
     mode: snapshot.mode,
     kind: snapshot.kind,
     backend: snapshot.backend,
