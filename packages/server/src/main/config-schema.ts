@@ -143,8 +143,9 @@ function durationOrOff() {
   return z.string().transform((text, context) => {
     if (text.trim() === "off") return undefined;
     const parsed = tryParseDurationMs(text);
-    if (parsed !== undefined && parsed >= 60_000) return parsed;
-    context.addIssue({ code: "custom", message: `must be off, or a duration of at least a minute. ${DURATION_HINT}` });
+    // A timer takes no longer one.
+    if (parsed !== undefined && parsed >= 60_000 && parsed <= 20 * 86_400_000) return parsed;
+    context.addIssue({ code: "custom", message: `must be off, or a duration from 1m to 20d. ${DURATION_HINT}` });
     return z.NEVER;
   });
 }

@@ -8,6 +8,7 @@ import { authorizer } from "../gateway/http/authorize.ts";
 import type { Service } from "../gateway/http/handler.ts";
 import { createService } from "../gateway/http/handlers/index.ts";
 import type { SandboxBackend } from "../backends/backend.ts";
+import type { BackgroundCollection } from "../collection/background-collection.ts";
 import { createHttpServer } from "../gateway/http-server.ts";
 import { Metrics } from "../gateway/metrics.ts";
 import { WebSocketGateway } from "../gateway/websocket/upgrade.ts";
@@ -20,6 +21,7 @@ import { advertisedUrl } from "./advertised-url.ts";
 import { openServerAccess } from "./access.ts";
 import { prepareBackend, type OpenBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
+import { startCollection } from "./collection.ts";
 import { countStoredSandboxes, openDurability, type Durability } from "./durability.ts";
 import { localSnapshots } from "./snapshots.ts";
 import { isHolderAlive, isHolderGone, thisHolder } from "./holder.ts";
@@ -68,6 +70,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     open?: OpenBackend;
     backends?: ReadonlyMap<string, SandboxBackend>;
     durability?: Durability;
+    collection?: BackgroundCollection | undefined;
   } = {};
 
   const app = createHttpServer({
@@ -152,6 +155,8 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       handoffTimeoutMs: config.handoffTimeoutMs,
     });
     parts.manager.settleOrphans();
+    if (parts.durability !== undefined)
+      parts.collection = startCollection(config, parts.durability.instances.store, log);
     parts.service = createService(parts.manager, {
       version: VERSION,
       store: config.store,
@@ -163,10 +168,13 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
   }
 
   async function end(): Promise<void> {
+    const collected = parts.collection?.close();
     await Promise.race([parts.manager?.drain(), delay(DRAIN_MS, undefined, { ref: false })]);
     await gateway.close(FAREWELL_MS);
     for (const backend of parts.backends?.values() ?? []) if (backend !== parts.open?.backend) await backend.close();
     await parts.open?.close();
+    // A store that does not answer must not hold the end up, and what is cut short here is found by the next one.
+    await Promise.race([collected, delay(FAREWELL_MS, undefined, { ref: false })]);
     await parts.durability?.instances.close();
     await app.close();
   }

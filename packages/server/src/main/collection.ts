@@ -1,0 +1,27 @@
+import type { Logger } from "pino";
+import { BackgroundCollection } from "../collection/background-collection.ts";
+import type { ObjectStore } from "../store/store.ts";
+import { systemClock } from "../support/clock.ts";
+import type { ServerConfig } from "./config.ts";
+
+/** Undefined when it is off. */
+export function startCollection(
+  { collectEveryMs }: ServerConfig,
+  store: ObjectStore,
+  log: Logger,
+): BackgroundCollection | undefined {
+  if (collectEveryMs === undefined) return undefined;
+  return new BackgroundCollection({
+    store,
+    clock: systemClock,
+    everyMs: collectEveryMs,
+    onCollected: ({ garbage, left }) => {
+      const bytes = garbage.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+      if (garbage.length > 0) log.info({ removed: garbage.length, bytes }, "removed from the store what nothing needs");
+      // Until somebody has looked at these, no pack goes.
+      const blocking = left.filter(({ reason }) => reason === "its packs cannot be told").map(({ key }) => key);
+      if (blocking.length > 0) log.warn({ images: blocking.slice(0, 10) }, "packs stay: these images cannot be read");
+    },
+    onError: (error) => log.warn({ err: error }, "the store could not be cleaned; it is tried again"),
+  });
+}
