@@ -6,6 +6,8 @@ import type { Effort } from "./lab.ts";
 export interface BenchArguments {
   readonly runscPath: string | undefined;
   readonly effort: Effort;
+  /** Absent: as the effort says. */
+  readonly liveCount: number | undefined;
   readonly outDirectory: string;
   readonly writeDocs: boolean;
   /** Names of groups to measure; empty: all. */
@@ -20,6 +22,7 @@ export function usage(groups: readonly string[]): string {
   --runsc PATH   measure this engine (default: the one that the server finds)
   --quick        fewer repeats and shorter curves, some minutes; for a first look, not for the record
   --smoke        as little as possible of everything: says only whether it works
+  --live N       sandboxes that are live at once in the group density (default 300, quick 20)
   --only NAMES   comma-separated, of: ${groups.join(", ")}
   --out DIR      where results go (default bench/out)
   --write-docs   also into docs/benchmarks; groups that were not measured stay there as they are
@@ -34,6 +37,7 @@ export function parseArguments(argv: readonly string[], groups: readonly string[
       runsc: { type: "string" },
       quick: { type: "boolean", default: false },
       smoke: { type: "boolean", default: false },
+      live: { type: "string" },
       only: { type: "string", default: "" },
       out: { type: "string", default: join(BENCH_DIRECTORY, "out") },
       "write-docs": { type: "boolean", default: false },
@@ -42,7 +46,10 @@ export function parseArguments(argv: readonly string[], groups: readonly string[
   const only = values.only.split(",").filter((name) => name !== "");
   const unknown = only.find((name) => !groups.includes(name));
   if (unknown !== undefined) throw new Error(`There is no group ${unknown}. There are: ${groups.join(", ")}.`);
+  if (values.live !== undefined && !/^[1-9][0-9]{0,3}$/.test(values.live))
+    throw new Error("--live takes a number from 1 to 9999.");
   return {
+    liveCount: values.live === undefined ? undefined : Number(values.live),
     runscPath: values.runsc === undefined ? undefined : resolve(values.runsc),
     effort: values.smoke ? "smoke" : values.quick ? "quick" : "full",
     outDirectory: resolve(values.out),
@@ -52,10 +59,11 @@ export function parseArguments(argv: readonly string[], groups: readonly string[
 }
 
 /** The command that measures the same; where results go is nobody's business. */
-export function describeArguments({ runscPath, effort, only }: BenchArguments): string {
+export function describeArguments({ runscPath, effort, liveCount, only }: BenchArguments): string {
   const options = [
     ...(runscPath === undefined ? [] : [`--runsc ${basename(runscPath)}`]),
     ...(effort === "full" ? [] : [`--${effort}`]),
+    ...(liveCount === undefined ? [] : [`--live ${liveCount}`]),
     ...(only.length === 0 ? [] : [`--only ${only.join(",")}`]),
   ];
   return ["npm run bench", ...(options.length === 0 ? [] : ["--", ...options])].join(" ");

@@ -13,6 +13,8 @@ export interface Lab {
   /** Fewer repeats and smaller sizes; see {@link Lab.effort}. */
   readonly quick: boolean;
   readonly effort: Effort;
+  /** How many sandboxes the group `density` has live at once; absent: as the effort says. */
+  readonly liveCount: number | undefined;
   /** A folder on the disk that the store is on. */
   readonly scratch: string;
   readonly cleanUp: CleanUp;

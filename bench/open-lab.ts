@@ -24,6 +24,6 @@ export async function openLab(options: BenchArguments, cleanUp: CleanUp): Promis
   const raw = new RawEngine(engine, await readServerSpec(server.runDirectory), join(scratch, "raw"), cleanUp);
   await raw.open();
   await sample.destroy();
-  const { effort } = options;
-  return { server, engine, raw, quick: effort !== "full", effort, scratch, cleanUp, versions: {}, progress };
+  const { effort, liveCount } = options;
+  return { server, engine, raw, quick: effort !== "full", effort, liveCount, scratch, cleanUp, versions: {}, progress };
 }

@@ -13,7 +13,7 @@ async function ownMemoryMiB(pid: number): Promise<number> {
 }
 
 /** Every thread may have children of its own. */
-async function childrenOf(pid: number): Promise<number[]> {
+export async function childrenOf(pid: number): Promise<number[]> {
   const children: number[] = [];
   for (const thread of await readdir(`/proc/${pid}/task`).catch(() => [])) {
     const text = await readFile(`/proc/${pid}/task/${thread}/children`, "utf8").catch(() => "");

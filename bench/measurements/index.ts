@@ -6,6 +6,7 @@ import type { Lab } from "../lab.ts";
 import type { Comparison, Findings } from "../result.ts";
 import { measureCheckpoint } from "./checkpoint.ts";
 import { measureCreate } from "./create.ts";
+import { measureDensity } from "./density.ts";
 import { measureExec } from "./exec.ts";
 import { measureForks } from "./forks.ts";
 import { measureHandoff } from "./handoff.ts";
@@ -28,6 +29,7 @@ export const GROUPS: Readonly<Record<string, Group>> = {
   output: besideRaw(measureOutput),
   checkpoint: besideRaw(measureCheckpoint),
   memory: besideRaw(measureMemory),
+  density: measureDensity,
   peers: measurePeers,
   savings: measureSavings,
   forks: measureForks,

@@ -1,0 +1,117 @@
+import { mkdtemp, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { mapAtOnce } from "../../packages/server/src/support/map-at-once.ts";
+import { byEffort, type Lab } from "../lab.ts";
+import { cpuUseOf } from "../process-cpu.ts";
+import type { Aim, Contest, Findings } from "../result.ts";
+import { timed } from "../rounds.ts";
+import { callServer, createSandbox, destroySandbox, execIn } from "../server/http-call.ts";
+import { startServer, type ServerProcess } from "../server/server-process.ts";
+import { NOTHING_AHEAD } from "../server/warm-server.ts";
+import { summarize } from "../statistics.ts";
+import { measureIdleCost } from "./idle-cost.ts";
+import { untilAllSleep } from "./until-asleep.ts";
+
+const CREATES_AT_ONCE = 4;
+const WATCHED_MS = 10_000;
+const CREATE_AIM: Aim = { bound: "at most", ratio: 2 };
+/** What has to be left for the machine to go on. */
+const SPARE_MIB = 2048;
+
+/** How long an answer takes, one value for each repeat. */
+interface Answers {
+  readonly create: number[];
+  readonly exec: number[];
+  readonly health: number[];
+}
+
+/** What idle sandboxes cost, and what a server that is full of them still does in what time. */
+export async function measureDensity(lab: Lab): Promise<Partial<Findings>> {
+  const count = lab.liveCount ?? byEffort(lab, { full: 300, quick: 20, smoke: 3 });
+  const dataHome = await mkdtemp(join(lab.scratch, "data-"));
+  const store = await mkdtemp(join(lab.scratch, "store-"));
+  // Nothing is started ahead: a create is to take what it takes.
+  const flags = [`--runsc=${lab.engine.path}`, `--max-sandboxes=${count + 50}`, "--rate-limit=0", NOTHING_AHEAD];
+  const server = await startServer({ store, dataHome, flags }, lab.cleanUp);
+  const comparisons = await measureIdleCost(lab, server);
+  const repeats = byEffort(lab, { full: 15, quick: 7, smoke: 2 });
+  const alone = await ask(server, undefined, repeats);
+  lab.progress(`${count} live sandboxes`);
+  const { sandboxes, notes } = await fill(server, count);
+  await untilAllSleep(server);
+  const crowd = await ask(server, sandboxes, repeats);
+  await untilAllSleep(server);
+  notes.push(await quietNote(server, sandboxes.length));
+  await server.stop();
+  return { comparisons, contests: contestsOf(crowd, alone, sandboxes.length), notes };
+}
+
+function contestsOf(crowd: Answers, alone: Answers, count: number): Contest[] {
+  const contest = (name: keyof Answers, title: string, aim?: Aim): Contest => ({
+    id: `density-${name}`,
+    title: `${title}, with ${count} idle sandboxes`,
+    unit: "ms",
+    sides: [
+      { name: `${count} live`, what: `HTTP, beside ${count} idle sandboxes`, summary: summarize(crowd[name]) },
+      { name: "none live", what: "HTTP, the same server without them", summary: summarize(alone[name]) },
+    ],
+    ...(aim === undefined ? {} : { aim }),
+  });
+  return [
+    contest("create", "Create", CREATE_AIM),
+    contest("exec", "Exec of /bin/true"),
+    contest("health", "GET /healthz"),
+  ];
+}
+
+/** Without sandboxes of its own it asks one that it has made for that. */
+async function ask(server: ServerProcess, sandboxes: readonly string[] | undefined, repeats: number): Promise<Answers> {
+  const answers: Answers = { create: [], exec: [], health: [] };
+  const chosen = sandboxes ?? [await createSandbox(server)];
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    let created = "";
+    answers.create.push(await timed(async () => (created = await createSandbox(server))));
+    await destroySandbox(server, created);
+    const one = chosen[Math.floor(((repeat + 0.5) / repeats) * chosen.length)] ?? "";
+    answers.exec.push(await timed(() => execIn(server, one, ["/bin/true"])));
+    answers.health.push(await timed(() => callServer(server, "GET", "/healthz")));
+  }
+  if (sandboxes === undefined) await destroySandbox(server, chosen[0] ?? "");
+  return answers;
+}
+
+async function fill(server: ServerProcess, count: number): Promise<{ sandboxes: string[]; notes: string[] }> {
+  const startMs = performance.now();
+  const notes: string[] = [];
+  const sandboxes: string[] = [];
+  while (sandboxes.length < count) {
+    const available = await availableMiB();
+    if (available < SPARE_MIB) {
+      notes.push(
+        `Stopped at ${sandboxes.length} sandboxes of ${count}: ${available.toFixed(0)} MiB of memory are left.`,
+      );
+      break;
+    }
+    const batch = Array.from({ length: Math.min(20, count - sandboxes.length) }, (_, index) => index);
+    sandboxes.push(...(await mapAtOnce(batch, CREATES_AT_ONCE, () => createSandbox(server))));
+  }
+  const seconds = ((performance.now() - startMs) / 1000).toFixed(0);
+  notes.push(`${sandboxes.length} sandboxes were made in ${seconds} s, ${CREATES_AT_ONCE} at once.`);
+  return { sandboxes, notes };
+}
+
+async function quietNote(server: ServerProcess, count: number): Promise<string> {
+  const before = await cpuUseOf(server.pid);
+  await sleep(WATCHED_MS);
+  const after = await cpuUseOf(server.pid);
+  const percent = (ms: number): string => ((ms / WATCHED_MS) * 100).toFixed(2);
+  const theirs = percent(after.descendantsMs - before.descendantsMs);
+  const own = percent(after.ownMs - before.ownMs);
+  return `While nobody asks for anything, ${count} idle sandboxes take ${theirs} % of a core, and their server ${own} %.`;
+}
+
+async function availableMiB(): Promise<number> {
+  const text = await readFile("/proc/meminfo", "utf8");
+  return Number(/^MemAvailable:\s+(\d+) kB$/m.exec(text)?.[1] ?? 0) / 1024;
+}

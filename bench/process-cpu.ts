@@ -1,0 +1,24 @@
+import { readFile } from "node:fs/promises";
+import { childrenOf } from "./process-memory.ts";
+
+/** What `/proc` counts in: a hundredth of a second, on every Linux. */
+const TICK_MS = 10;
+
+export interface CpuUse {
+  readonly ownMs: number;
+  /** Of all its descendants that are still there. */
+  readonly descendantsMs: number;
+}
+
+/** The processor's time that a process and its descendants have had since each began. */
+export async function cpuUseOf(pid: number): Promise<CpuUse> {
+  let descendantsMs = 0;
+  for (const child of await childrenOf(pid)) {
+    const { ownMs, descendantsMs: below } = await cpuUseOf(child);
+    descendantsMs += ownMs + below;
+  }
+  const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  // The name of the program comes before the last parenthesis, and may hold anything.
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  return { ownMs: (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * TICK_MS, descendantsMs };
+}
