@@ -5,7 +5,7 @@ import type { CallOptions } from "../support/call-options.ts";
 import { keptBy } from "./retention.ts";
 import { checkpointKey, checkpointMs, checkpointName, checkpointsFolder, removalMarkMs } from "./checkpoint-names.ts";
 import { imageDamaged } from "./image-errors.ts";
-import { ImageStore } from "./image-store.ts";
+import { ImageStore, type LoadedState, type UnpackOptions } from "./image-store.ts";
 import type { OpenImage } from "./open-image.ts";
 
 export interface SaveOptions extends CallOptions {
@@ -22,7 +22,7 @@ export interface StoredCheckpoint {
   readonly sizeBytes: number;
 }
 
-export interface LoadOptions extends CallOptions {
+export interface LoadOptions extends UnpackOptions {
   /** The digest that the head names; an image with another one is refused. */
   readonly sha256?: string;
 }
@@ -60,7 +60,7 @@ export class CheckpointRepository {
   }
 
   /** Extracts an image into an existing, empty folder; `image_damaged` says what is wrong with one that cannot be used. */
-  async load(sandboxId: string, name: string, into: string, options: LoadOptions = {}): Promise<SnapshotPayload> {
+  async load(sandboxId: string, name: string, into: string, options: LoadOptions = {}): Promise<LoadedState> {
     const image = await this.open(sandboxId, name);
     if (options.sha256 !== undefined && options.sha256 !== image.manifestSha256) {
       throw imageDamaged(image.key, "it is not the image that the sandbox's head names");

@@ -1,10 +1,12 @@
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
-import type { SnapshotPayload } from "../backends/backend.ts";
+import type { SnapshotKind, SnapshotPayload } from "../backends/backend.ts";
 import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
-import { unpackBlockImage, verifyBlockImage } from "./block-image/read-block-image.ts";
+import type { OpenBlockImage } from "./block-image/open-block-image.ts";
+import { compareBlockImage, unpackBlockImage, verifyBlockImage } from "./block-image/read-block-image.ts";
 import { type ReadyImage, writeBlockImage } from "./block-image/write-block-image.ts";
 import { BlockWorkers } from "./blocks/block-workers.ts";
 import type { DataKeys } from "./data-keys.ts";
@@ -16,6 +18,7 @@ import { verifyImage } from "./read-image.ts";
 import { readRange } from "./read-range.ts";
 import { savePlainImage } from "./save-image.ts";
 import { unpackImage } from "./unpack.ts";
+import type { UnpackedImages } from "./unpacked-images.ts";
 
 export interface ImageStoreOptions {
   /** The id by which others see whether this server lives. */
@@ -25,6 +28,23 @@ export interface ImageStoreOptions {
   /** The format of the images that are written: 1 where servers read the store that know no other. */
   readonly format?: 1 | 2;
   readonly dataKeys?: DataKeys;
+  /** Images as they are unpacked, on this machine; absent: none are kept. */
+  readonly unpacked?: UnpackedImages;
+}
+
+export interface UnpackOptions extends CallOptions {
+  /** Return what lies on this machine at once; it is being held against the image meanwhile. */
+  readonly verifyBeside?: boolean;
+}
+
+/** A state that was loaded, and whether it is what was saved. */
+export interface LoadedState extends SnapshotPayload {
+  /** Rejects with `image_damaged` when it is not; what lay here is then forgotten, and the next load comes from the store. */
+  readonly verified: Promise<void>;
+}
+
+function checked(state: SnapshotPayload): LoadedState {
+  return { ...state, verified: Promise.resolve() };
 }
 
 export interface SavedImage {
@@ -44,12 +64,14 @@ const DEFAULT_CACHE_BYTES = 1024 ** 3;
 export class ImageStore {
   readonly #context: ImageContext;
   readonly #format: 1 | 2;
+  readonly #unpacked: UnpackedImages | undefined;
 
   constructor(store: ObjectStore, options: ImageStoreOptions = {}) {
     const cache = options.cache ?? new PackCache(join(tmpdir(), `sandboxer-packs-${process.pid}`), DEFAULT_CACHE_BYTES);
     const pins = new PackPins(store, options.publisher ?? (() => ""));
     this.#context = { store, workers: WORKERS, cache, pins, dataKeys: options.dataKeys };
     this.#format = options.format ?? 2;
+    this.#unpacked = options.unpacked;
   }
 
   /**
@@ -65,9 +87,12 @@ export class ImageStore {
     if (this.#format === 1) {
       return await this.#firstFree(keys, (key) => savePlainImage(this.#context.store, key, state, label, options));
     }
-    return await writeBlockImage(this.#context, state, label, options, (image) =>
+    const saved = await writeBlockImage(this.#context, state, label, options, (image) =>
       this.#firstFree(keys, (key) => this.#place(key, image)),
     );
+    // What is encrypted in the store does not lie about here as it is.
+    if (options.dataKey === undefined) await this.#unpacked?.keep(saved.sha256, state.members);
+    return saved;
   }
 
   async open(key: string): Promise<OpenImage> {
@@ -78,15 +103,48 @@ export class ImageStore {
    * Extracts every member into a folder, checking everything while writing. When it throws, what lies in the folder must
    * not be used. Nothing is synced: the image stays, and can be extracted again.
    */
-  async unpack(image: OpenImage, into: string, options: CallOptions = {}): Promise<SnapshotPayload> {
-    if (image.format === 2) return await unpackBlockImage(this.#context, image, into, options);
-    return await unpackImage(this.#context.store, image, into, options);
+  async unpack(image: OpenImage, into: string, options: UnpackOptions = {}): Promise<LoadedState> {
+    if (image.format === 1) return checked(await unpackImage(this.#context.store, image, into, options));
+    const here = await this.#takeUnpacked(image, into, options);
+    if (here !== undefined) return here;
+    const state = await unpackBlockImage(this.#context, image, into, options);
+    if (image.dataKey === undefined) await this.#unpacked?.keep(image.manifestSha256, state.members);
+    return checked(state);
   }
 
   /** Looks at every byte; throws `image_damaged` with the first that is wrong. */
   async verify(image: OpenImage, options: CallOptions = {}): Promise<void> {
     if (image.format === 2) return await verifyBlockImage(this.#context, image, options);
     await verifyImage(this.#context.store, image, options);
+  }
+
+  /** What lies here of an image is held against it like what comes from the store; what differs is unpacked anew. */
+  async #takeUnpacked(image: OpenBlockImage, into: string, options: UnpackOptions): Promise<LoadedState | undefined> {
+    const { manifest, manifestSha256 } = image;
+    const names = manifest.members.map(({ name }) => name);
+    if ((await this.#unpacked?.take(manifestSha256, names, into)) !== true) return undefined;
+    const verified = compareBlockImage(this.#context, image, into, options).catch(async (error: unknown) => {
+      await this.#unpacked?.forget(manifestSha256);
+      throw error;
+    });
+    const members = manifest.members.map(({ name, size_bytes: sizeBytes }) => ({
+      name,
+      path: join(into, name),
+      sizeBytes,
+    }));
+    // A kind of a later release is refused by the backend that is asked to load it.
+    const state = { kind: manifest.kind as SnapshotKind, members, requirements: manifest.requirements, verified };
+    // Met by who loads it.
+    verified.catch(() => {});
+    if (options.verifyBeside === true) return state;
+    try {
+      await verified;
+      return state;
+    } catch (error) {
+      if (!(error instanceof SandboxerError) || error.code !== "image_damaged") throw error;
+      for (const name of names) await rm(join(into, name), { force: true });
+      return undefined;
+    }
   }
 
   async #firstFree(

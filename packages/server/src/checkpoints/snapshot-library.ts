@@ -1,6 +1,7 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotPayload } from "../backends/backend.ts";
 import type { CallOptions } from "../support/call-options.ts";
+import type { LoadedState, UnpackOptions } from "./image-store.ts";
 import type { StoredSnapshot } from "./snapshot-record.ts";
 
 /** What is known of a snapshot before it is taken. */
@@ -75,7 +76,7 @@ export interface SnapshotLibrary {
   list(): Promise<readonly StoredSnapshot[]>;
 
   /** Puts the state into an existing, empty folder. A state that is damaged or missing is marked so, and an error. */
-  load(id: string, into: string, options?: CallOptions): Promise<SnapshotPayload>;
+  load(id: string, into: string, options?: UnpackOptions): Promise<LoadedState>;
 
   /** Looks at every byte; the record says what was found. */
   verify(id: string, options?: CallOptions): Promise<StoredSnapshot>;

@@ -1,10 +1,9 @@
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
-import type { SnapshotPayload } from "../backends/backend.ts";
 import { ObjectNotFoundError, type ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
 import { imageDamaged } from "./image-errors.ts";
-import { ImageStore } from "./image-store.ts";
+import { ImageStore, type LoadedState, type UnpackOptions } from "./image-store.ts";
 import type { OpenImage } from "./open-image.ts";
 import { changeCell } from "./snapshot-cell.ts";
 import {
@@ -92,7 +91,7 @@ export class SnapshotRepository implements SnapshotLibrary {
     return found.filter((each) => each !== undefined);
   }
 
-  async load(id: string, into: string, options: CallOptions = {}): Promise<SnapshotPayload> {
+  async load(id: string, into: string, options: UnpackOptions = {}): Promise<LoadedState> {
     return await this.#marking(id, async (snapshot) => this.#images.unpack(await this.#open(snapshot), into, options));
   }
 

@@ -29,6 +29,7 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     collectEveryMs: "6h",
     imageFormat: "2",
     packCacheMb: "4096",
+    imageCacheMb: "2048",
     proveSnapshots: "off",
     maxSandboxes: "100",
     warmPoolMax: "4",

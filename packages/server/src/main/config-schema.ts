@@ -39,6 +39,7 @@ export const configSchema = z.object({
   collectEveryMs: durationOrOff(),
   imageFormat: z.enum(["1", "2"], "must be 1 or 2").transform((text) => (text === "1" ? 1 : 2)),
   packCacheMb: integer(0, 1_000_000_000),
+  imageCacheMb: integer(0, 1_000_000_000),
   maxLoss: maxLoss().optional(),
   proveSnapshots: yesOrNo(),
   maxSandboxes: integer(1, 1_000_000),

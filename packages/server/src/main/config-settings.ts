@@ -108,6 +108,11 @@ export const SETTINGS = {
     "SANDBOXER_PACK_CACHE_MB",
     "what is kept here of a store that is elsewhere (default 4096)",
   ),
+  imageCacheMb: setting(
+    "--image-cache-mb <MB>",
+    "SANDBOXER_IMAGE_CACHE_MB",
+    "unpacked images kept here for the next restore (default 2048)",
+  ),
   maxLoss: setting(
     "--max-loss <LOSS>",
     "SANDBOXER_MAX_LOSS",

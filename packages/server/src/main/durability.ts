@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import { CheckpointRepository } from "../checkpoints/checkpoint-repository.ts";
 import { ImageStore } from "../checkpoints/image-store.ts";
 import { PackCache } from "../checkpoints/packs/pack-cache.ts";
+import { UnpackedImages } from "../checkpoints/unpacked-images.ts";
 import { Instances } from "../lease/instances.ts";
 import { Ownership } from "../lease/ownership.ts";
 import type { DurableStore } from "../manager/durable-store.ts";
@@ -58,7 +59,8 @@ export async function openDurability(
 
 function openImages(config: ServerConfig, store: ObjectStore, instances: Instances): ImageStore {
   const cache = new PackCache(join(config.dataDirectory, "cache", "packs"), config.packCacheMb * 1024 ** 2);
-  return new ImageStore(store, { publisher: () => instances.instanceId, cache, format: config.imageFormat });
+  const unpacked = new UnpackedImages(join(config.dataDirectory, "cache", "images"), config.imageCacheMb * 1024 ** 2);
+  return new ImageStore(store, { publisher: () => instances.instanceId, cache, unpacked, format: config.imageFormat });
 }
 
 /** How many sandboxes the store knows; a head that cannot be read is named in the log. */

@@ -98,8 +98,8 @@ async function load(context: ManagerContext, head: Head, request: AttachRequest,
     const digest = sha256 === undefined ? {} : { sha256 };
     const state =
       name === undefined
-        ? await context.snapshots.load(snapshotId ?? "", folder, track.options)
-        : await checkpoints.load(sandboxId, name, folder, { ...track.options, ...digest });
+        ? await context.snapshots.load(snapshotId ?? "", folder, { ...track.options, verifyBeside: true })
+        : await checkpoints.load(sandboxId, name, folder, { ...track.options, ...digest, verifyBeside: true });
     track.lap("unpack");
     const backend = context.backend(head.backend);
     try {

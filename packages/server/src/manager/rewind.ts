@@ -77,7 +77,7 @@ async function makeCopy(
   track: Track,
 ): Promise<NewCopy> {
   return await withWorkFolder(context.options.workDirectory, async (folder) => {
-    const state = await context.snapshots.load(snapshotId, folder, track.options);
+    const state = await context.snapshots.load(snapshotId, folder, { ...track.options, verifyBeside: true });
     track.lap("unpack");
     const request = await acquireRequest(context, sandbox.facts, track.options);
     const backend = context.backend(sandbox.facts.backend);

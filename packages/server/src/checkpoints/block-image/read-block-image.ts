@@ -55,6 +55,16 @@ export async function verifyBlockImage(
   await new BlockImageReading(context, image, options).read("verifying", () => undefined);
 }
 
+/** Holds files that should be an image's members against it, without a look at any pack. */
+export async function compareBlockImage(
+  context: ImageContext,
+  image: OpenBlockImage,
+  folder: string,
+  options: CallOptions = {},
+): Promise<void> {
+  await new BlockImageReading(context, image, options).compare((member) => join(folder, member.name));
+}
+
 class BlockImageReading {
   readonly #context: ImageContext;
   readonly #image: OpenBlockImage;
@@ -88,6 +98,22 @@ class BlockImageReading {
       session.close();
       await Promise.allSettled(this.#fetches.values());
       await this.#files.close();
+    }
+  }
+
+  async compare(pathOf: (member: BlockMember) => string): Promise<void> {
+    const session = this.#openSession(await readBlockContents(this.#context.store, this.#image));
+    const run = async ({ member, job }: PlannedJob): Promise<void> => {
+      const { firstBlock, blockCount, into } = job;
+      if (into === undefined) return;
+      const result = await session.run({ kind: "compare", firstBlock, blockCount, file: into });
+      if (result.kind === "decoded") return;
+      throw imageDamaged(this.#image.key, "the copy of it on this machine differs", member.name);
+    };
+    try {
+      await mapAtOnce([...this.#jobs(pathOf)], 2 * this.#context.workers.count, run, this.#options.signal);
+    } finally {
+      session.close();
     }
   }
 

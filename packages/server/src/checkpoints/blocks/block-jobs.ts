@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync, writeSync } from "node:fs";
 import { type BaseMember, BlockBase } from "./block-base.ts";
 import { BlockCipher } from "./block-cipher.ts";
 import { BlockDamagedError, BlockReader } from "./block-reader.ts";
-import { BLOCK_BYTES, CODEC, countEntries } from "./block-table.ts";
+import { BLOCK_BYTES, CODEC, countEntries, IN_IMAGE } from "./block-table.ts";
 import { BlockEncoder, type EncodedBlock } from "./encode-blocks.ts";
 
 /** An image whose blocks are read, in a form that goes from thread to thread. */
@@ -52,7 +52,15 @@ export interface DecodeJob {
   readonly into: { readonly path: string; readonly position: number } | undefined;
 }
 
-export type BlockJob = EncodeJob | DecodeJob;
+/** Holds blocks of a file against their digests. */
+export interface CompareJob {
+  readonly kind: "compare";
+  readonly firstBlock: number;
+  readonly blockCount: number;
+  readonly file: { readonly path: string; readonly position: number };
+}
+
+export type BlockJob = EncodeJob | DecodeJob | CompareJob;
 
 /** A block that is damaged is an answer, not a failure: the caller knows which image it is of. */
 export type BlockResult =
@@ -82,7 +90,8 @@ export class BlockSessionWork {
 
   run(job: BlockJob): BlockResult {
     try {
-      return job.kind === "encode" ? this.#encode(job) : this.#decode(job);
+      if (job.kind === "encode") return this.#encode(job);
+      return job.kind === "decode" ? this.#decode(job) : this.#compare(job);
     } catch (error) {
       if (!(error instanceof BlockDamagedError)) throw error;
       return { kind: "damaged", index: error.index, pack: error.pack, problem: error.message };
@@ -124,6 +133,21 @@ export class BlockSessionWork {
         const bytes = reader.read(index);
         if (into !== undefined) writeExactly(this.#descriptorOf(into.path, "r+"), bytes, position);
       }
+      position += rawBytes;
+    }
+    return { kind: "decoded" };
+  }
+
+  #compare({ firstBlock, blockCount, file }: CompareJob): BlockResult {
+    const reader = this.#reader;
+    if (reader === undefined) throw new TypeError("A session that writes has no image of its own to compare with.");
+    const descriptor = this.#descriptorOf(file.path, "r");
+    let { position } = file;
+    for (let index = firstBlock; index < firstBlock + blockCount; index++) {
+      const { rawBytes } = reader.entry(index);
+      const block = this.#buffer.subarray(0, rawBytes);
+      readExactly(descriptor, block, position);
+      if (!reader.isBlock(index, block)) throw new BlockDamagedError(index, IN_IMAGE, "its digest differs");
       position += rawBytes;
     }
     return { kind: "decoded" };

@@ -7,6 +7,8 @@ import { decompress, exclusiveOr } from "./difference.ts";
 /** How many decoded blocks are kept: neighbours are often made from the same ones. */
 const KEPT_BLOCKS = 12;
 
+const ZEROS = Buffer.alloc(BLOCK_BYTES);
+
 export interface BlockSource {
   readonly table: Buffer;
   /** What of the image itself its blocks may be in. */
@@ -69,11 +71,17 @@ export class BlockReader {
   read(index: number): Buffer {
     const bytes = this.#content(index);
     const entry = this.entry(index);
-    if (!this.#source.verifies || entry.codec === CODEC.zero) return bytes;
-    if (hash("sha256", bytes, "buffer").equals(entry.sha256)) return bytes;
+    if (!this.#source.verifies || this.isBlock(index, bytes)) return bytes;
     // What it is made from was not looked at: if that is damaged, it is to blame.
     for (const reference of referencesOf(entry)) this.read(reference);
     throw new BlockDamagedError(index, entry.pack, "its digest differs");
+  }
+
+  /** Whether these are the block's bytes. */
+  isBlock(index: number, bytes: Buffer): boolean {
+    const { codec, sha256 } = this.entry(index);
+    if (codec === CODEC.zero) return bytes.equals(ZEROS.subarray(0, bytes.byteLength));
+    return hash("sha256", bytes, "buffer").equals(sha256);
   }
 
   /** The bytes from `shift` on in one block and the next, as many as a block of `sizeBytes` has; zeros where there are none. */

@@ -6,6 +6,9 @@ import type { LostExtras } from "../trees/extra-keeper.ts";
 import { loadWay } from "./loadable.ts";
 import { archivePath, unpackWorkspace } from "./unpack-workspace.ts";
 
+/** A state that may still be held against what it was loaded from. */
+export type MaybeVerified = SnapshotPayload & { readonly verified?: Promise<void> };
+
 /**
  * A sandbox with a saved state, whichever way its backend gets at that. On failure nothing is left behind. Of a state that
  * is unpacked, it is said what was lost.
@@ -13,12 +16,13 @@ import { archivePath, unpackWorkspace } from "./unpack-workspace.ts";
 export async function acquireWithState(
   backend: SandboxBackend,
   request: AcquireRequest,
-  state: SnapshotPayload,
+  state: MaybeVerified,
   options: CallOptions,
   onUnpacked?: (lost: LostExtras) => void,
 ): Promise<SandboxHandle> {
   // What it cannot load at all, a backend refuses by itself.
-  if (loadWay(backend, state) !== "unpacked") return await backend.acquireFromSnapshot(request, state, options);
+  if (loadWay(backend, state) !== "unpacked") return await acquireWhileVerified(backend, request, state, options);
+  await state.verified;
   const path = archivePath(state);
   const handle = await backend.acquire(request, options);
   try {
@@ -26,6 +30,27 @@ export async function acquireWithState(
     await runSetup(handle, request.spec.setup ?? [], options);
     const unpacked = await unpackWorkspace(backend, handle, path, options);
     onUnpacked?.(unpacked);
+    return handle;
+  } catch (error) {
+    await destroyed(handle, error);
+    throw error;
+  }
+}
+
+/**
+ * A state that is still being held against its image is loaded meanwhile, and nobody gets the sandbox before that is
+ * done. One that could reach others on a network waits.
+ */
+async function acquireWhileVerified(
+  backend: SandboxBackend,
+  request: AcquireRequest,
+  state: MaybeVerified,
+  options: CallOptions,
+): Promise<SandboxHandle> {
+  if (request.spec.network !== "none") await state.verified;
+  const handle = await backend.acquireFromSnapshot(request, state, options);
+  try {
+    await state.verified;
     return handle;
   } catch (error) {
     await destroyed(handle, error);

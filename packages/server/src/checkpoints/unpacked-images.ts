@@ -1,0 +1,101 @@
+import { link, mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { randomUUID } from "node:crypto";
+import type { SnapshotMember } from "../backends/backend.ts";
+
+const NAME = /^[0-9a-f]{64}$/;
+
+/**
+ * Members of images as they are, on this machine's disk, under the image's digest: those that were just saved here, and
+ * those that were unpacked here. They are linked in and out, never copied, and nobody writes to them. Whoever takes them
+ * holds them against the image again. Failures are misses: the image is in the store.
+ */
+export class UnpackedImages {
+  readonly #folder: string;
+  readonly #limitBytes: number;
+
+  constructor(folder: string, limitBytes: number) {
+    this.#folder = folder;
+    this.#limitBytes = limitBytes;
+  }
+
+  /** Keeps members, which must be files of the same file system that nobody writes to any more. */
+  async keep(sha256: string, members: readonly SnapshotMember[]): Promise<void> {
+    const sizeBytes = members.reduce((sum, member) => sum + member.sizeBytes, 0);
+    if (sizeBytes > this.#limitBytes) return;
+    const draft = join(this.#folder, `.draft-${randomUUID()}`);
+    try {
+      await mkdir(draft, { recursive: true, mode: 0o700 });
+      await linkAll(members, draft);
+      await rename(draft, this.#path(sha256));
+    } catch {
+      await rm(draft, { recursive: true, force: true });
+    }
+    await this.#evict();
+  }
+
+  /** Lays the members into a folder; false when they are not all here, and then nothing was laid there. */
+  async take(sha256: string, names: readonly string[], into: string): Promise<boolean> {
+    const from = this.#path(sha256);
+    const linked: string[] = [];
+    try {
+      for (const name of names) {
+        await mkdir(dirname(join(into, name)), { recursive: true });
+        await link(join(from, name), join(into, name));
+        linked.push(name);
+      }
+      const now = new Date();
+      await utimes(from, now, now);
+      return true;
+    } catch {
+      for (const name of linked) await rm(join(into, name), { force: true });
+      return false;
+    }
+  }
+
+  async forget(sha256: string): Promise<void> {
+    await rm(this.#path(sha256), { recursive: true, force: true });
+  }
+
+  #path(sha256: string): string {
+    return join(this.#folder, sha256);
+  }
+
+  /** Those that were not used for longest go first. */
+  async #evict(): Promise<void> {
+    const names = (await readdir(this.#folder).catch(() => [])).filter((name) => NAME.test(name));
+    const found = await Promise.all(
+      names.map(async (name) => ({
+        name,
+        usedMs: await mtimeOf(this.#path(name)),
+        sizeBytes: await sizeOf(this.#path(name)),
+      })),
+    );
+    let totalBytes = found.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+    for (const { name, sizeBytes } of found.toSorted((a, b) => a.usedMs - b.usedMs)) {
+      if (totalBytes <= this.#limitBytes) return;
+      await this.forget(name);
+      totalBytes -= sizeBytes;
+    }
+  }
+}
+
+async function linkAll(members: readonly SnapshotMember[], into: string): Promise<void> {
+  for (const { name, path } of members) {
+    await mkdir(dirname(join(into, name)), { recursive: true });
+    await link(path, join(into, name));
+  }
+}
+
+async function mtimeOf(path: string): Promise<number> {
+  return (await stat(path).catch(() => undefined))?.mtimeMs ?? 0;
+}
+
+async function sizeOf(folder: string): Promise<number> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const files = entries.filter((entry) => entry.isFile());
+  const sizes = await Promise.all(
+    files.map(async (entry) => (await stat(join(entry.parentPath, entry.name)).catch(() => undefined))?.size ?? 0),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
