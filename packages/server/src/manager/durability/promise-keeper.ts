@@ -4,7 +4,7 @@ import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { checkpointLive } from "./live-checkpoint.ts";
 import { wasCalledOff } from "./live-saves.ts";
-import { isBroken, isDue, restMs, urgency, type Pace } from "./promise.ts";
+import { isBroken, isDue, isEasy, restMs, urgency, type Pace } from "./promise.ts";
 import { endRisk, raiseRisk } from "./risk.ts";
 
 const LOOK_MS = 200;
@@ -37,18 +37,18 @@ class PromiseKeeper {
   look(): void {
     const { draining, sandboxes, nowMs } = this.#context;
     if (draining) return;
-    const due: { readonly sandbox: LiveSandbox; readonly limit: LossLimit; readonly urgency: number }[] = [];
-    for (const sandbox of sandboxes.values()) {
+    const promised = [...sandboxes.values()].flatMap((sandbox) => {
       const limit = this.#limitOf(sandbox);
-      if (limit === undefined) continue;
-      this.#judge(sandbox, limit);
-      if (!isDue(limit, sandbox.unsaved, nowMs, this.#watchOf(sandbox)) || !this.#canSave(sandbox)) continue;
-      due.push({ sandbox, limit, urgency: urgency(limit, sandbox.unsaved, nowMs) });
-    }
+      return limit === undefined ? [] : [{ sandbox, limit, urgency: urgency(limit, sandbox.unsaved, nowMs) }];
+    });
+    const due = promised.filter(
+      ({ sandbox, limit }) => isDue(limit, sandbox.unsaved, nowMs, this.#watchOf(sandbox)) && this.#canSave(sandbox),
+    );
     for (const { sandbox, limit } of due.toSorted((left, right) => right.urgency - left.urgency)) {
-      if (this.#saving >= AT_ONCE) return;
-      void this.#save(sandbox, limit);
+      if (this.#saving < AT_ONCE) void this.#save(sandbox, limit);
     }
+    // Last, when it is known why one is late.
+    for (const { sandbox, limit } of promised) this.#judge(sandbox, limit);
   }
 
   /** Undefined: nothing is promised, or nothing yet. */
@@ -63,9 +63,11 @@ class PromiseKeeper {
 
   #judge(sandbox: LiveSandbox, limit: LossLimit): void {
     const { nowMs, atRisk } = this.#context;
-    if (isBroken(limit, sandbox.unsaved, nowMs)) return raiseRisk(this.#context, sandbox, this.#whyLate(sandbox));
+    const { unsaved } = sandbox;
+    if (isBroken(limit, unsaved, nowMs)) return raiseRisk(this.#context, sandbox, this.#whyLate(sandbox));
     const risk = atRisk.get(sandbox);
-    if (risk !== undefined && sandbox.unsaved.publishedMs >= risk.sinceMs) endRisk(this.#context, sandbox);
+    if (risk === undefined || unsaved.publishedMs < risk.sinceMs || !isEasy(limit, unsaved, nowMs)) return;
+    endRisk(this.#context, sandbox);
   }
 
   #canSave(sandbox: LiveSandbox): boolean {
@@ -83,8 +85,8 @@ class PromiseKeeper {
   #whyLate(sandbox: LiveSandbox): string {
     const { ownership } = this.#context.durable;
     if (ownership.frozen) return `The server cannot reach its store: ${ownership.frost ?? "it does not answer."}`;
-    if (sandbox.state === "saving") return "It is being put down, and that takes longer than max_loss.";
-    if (sandbox.liveSaves.underWay) return "The checkpoint that is under way takes longer than max_loss.";
+    if (sandbox.state === "saving") return "It is being put down, and that is not done in time.";
+    if (sandbox.liveSaves.underWay) return "The checkpoint that is under way is not done in time.";
     if (this.#isWanted(sandbox)) return "Another server has asked for it, and it has not gone in time.";
     if (this.#saving >= AT_ONCE) return "Other sandboxes of this server are saved first.";
     return "No checkpoint was made in time.";

@@ -12,14 +12,15 @@ export interface Pace {
 /** A save begins after this part of the time, or a little later. */
 const EARLIEST_PART = 0.7;
 const JITTER_PART = 0.15;
+const SLACK = 1.5;
 /** However long saves take, they do not follow one another closer than this. */
 const LEAST_PART = 0.1;
 
-/** Whether it is time to save, so that the promise is kept also when that takes as long as last time, twice. */
+/** Whether it is time to save, so that the promise is kept also when that takes twice as long as last time. */
 export function isDue(limit: LossLimit, unsaved: UnsavedChanges, nowMs: number, pace: Pace): boolean {
   if ("turns" in limit) return unsaved.turns >= Math.max(1, limit.turns - Math.ceil(limit.turns / 4));
   if (unsaved.sinceMs === undefined) return false;
-  const lateMs = limit.ms * (EARLIEST_PART + JITTER_PART * pace.jitter) - 2 * pace.elapsedMs;
+  const lateMs = limit.ms * (EARLIEST_PART + JITTER_PART * pace.jitter) - SLACK * pace.elapsedMs;
   return nowMs - unsaved.sinceMs >= Math.max(lateMs, limit.ms * LEAST_PART);
 }
 
@@ -27,6 +28,12 @@ export function isDue(limit: LossLimit, unsaved: UnsavedChanges, nowMs: number, 
 export function isBroken(limit: LossLimit, unsaved: UnsavedChanges, nowMs: number): boolean {
   if ("turns" in limit) return unsaved.turns > limit.turns;
   return unsaved.sinceMs !== undefined && nowMs - unsaved.sinceMs > limit.ms;
+}
+
+/** Whether it is kept with ease: one that was broken and is kept by a hair would be broken again at once. */
+export function isEasy(limit: LossLimit, unsaved: UnsavedChanges, nowMs: number): boolean {
+  if ("turns" in limit) return unsaved.turns <= limit.turns / 2;
+  return unsaved.sinceMs === undefined || nowMs - unsaved.sinceMs <= limit.ms / 2;
 }
 
 /** What comes first when several are due: how much of its promise is used up. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isBroken, isDue, restMs, urgency } from "../../../src/manager/durability/promise.ts";
+import { isBroken, isDue, isEasy, restMs, urgency } from "../../../src/manager/durability/promise.ts";
 import { UnsavedChanges } from "../../../src/manager/durability/unsaved-changes.ts";
 
 const FAST = { jitter: 0, elapsedMs: 0 };
@@ -25,7 +25,8 @@ describe("a promise of time", () => {
   });
 
   test("is due earlier where saves take long, and not at once where they take longer than it", () => {
-    expect(isDue(limit, unsaved(), 50_000, { jitter: 0, elapsedMs: 10_000 })).toBe(true);
+    const long = { jitter: 0, elapsedMs: 10_000 };
+    expect([54_999, 55_000].map((nowMs) => isDue(limit, unsaved(), nowMs, long))).toEqual([false, true]);
     const slow = { jitter: 0, elapsedMs: 500_000 };
     expect([9_999, 10_000].map((nowMs) => isDue(limit, unsaved(), nowMs, slow))).toEqual([false, true]);
   });
@@ -49,6 +50,12 @@ test.each([
   expect(isDue({ turns }, unsaved(due), 0, FAST)).toBe(true);
   expect(isBroken({ turns }, unsaved(turns), 1e9)).toBe(false);
   expect(isBroken({ turns }, unsaved(turns + 1), 0)).toBe(true);
+});
+
+test("one is kept with ease when not more than half of it is used up", () => {
+  expect([50_000, 50_001].map((nowMs) => isEasy({ ms: 100_000 }, unsaved(), nowMs))).toEqual([true, false]);
+  expect([0, 1].map((turns) => isEasy({ turns: 1 }, unsaved(turns), 0))).toEqual([true, false]);
+  expect([5, 6].map((turns) => isEasy({ turns: 10 }, unsaved(turns), 0))).toEqual([true, false]);
 });
 
 test("who has used up more of its promise comes first", () => {
