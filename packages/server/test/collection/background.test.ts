@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
 import { packId, packKey } from "../../src/checkpoints/packs/pack-names.ts";
 import { BackgroundCollection } from "../../src/collection/background-collection.ts";
-import type { Findings } from "../../src/collection/garbage.ts";
 import { FakeClock } from "../lease/fake-clock.ts";
 import { MemoryStore } from "./memory-store.ts";
 import { packsOfModel, writeModel } from "./packs-world.ts";
@@ -14,7 +13,7 @@ it("collects when its time has come, again after a failure, and reads each image
   const stray = packKey(packId(randomUUID(), 0));
   const image = await writeModel(store, randomUUID(), `${randomUUID()}/checkpoints/checkpoint_1.img`, undefined);
   await store.write(stray, [Buffer.from("blocks")]);
-  const found: (Findings | unknown)[] = [];
+  const found: unknown[] = [];
   let [reads, isAway] = [0, true];
   const collection = new BackgroundCollection({
     store,
