@@ -184,7 +184,10 @@ interface PlannedJob {
 }
 
 /** The packs that blocks and all that they are made from are in. */
-function packsOf(table: Buffer, { firstBlock, blockCount }: PlannedJob["job"]): ReadonlySet<number> {
+export function packsOf(
+  table: Buffer,
+  { firstBlock, blockCount }: Pick<DecodeJob, "firstBlock" | "blockCount">,
+): ReadonlySet<number> {
   const packs = new Set<number>();
   const follow = (index: number): void => {
     const entry = readEntry(table, index);

@@ -1,0 +1,74 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { packsOfImage } from "../packs/image-packs.ts";
+import { packIdOf, PACKS_FOLDER } from "../packs/pack-names.ts";
+import type { ObjectStore } from "../../store/store.ts";
+import { mapAtOnce } from "../../support/map-at-once.ts";
+
+const READS_AT_ONCE = 16;
+/** Wherever it is, as for a collection of packs. */
+const IMAGE = /\.img$/;
+
+export interface SurveyedImage {
+  readonly key: string;
+  readonly sizeBytes: number;
+  /** None where they cannot be told. */
+  readonly packs: readonly string[];
+}
+
+/** The images of a store, with the packs that they name. Those that go meanwhile are left out. */
+export async function surveyImages(
+  store: ObjectStore,
+  wanted: (key: string) => boolean,
+  signal?: AbortSignal,
+): Promise<readonly SurveyedImage[]> {
+  const listed: { key: string; sizeBytes: number }[] = [];
+  for await (const { key, sizeBytes } of store.list("")) {
+    if (IMAGE.test(key) && wanted(key)) listed.push({ key, sizeBytes });
+  }
+  const ids = new Map<string, string>();
+  // One text for each id, however many images name it.
+  const once = (id: string): string => ids.get(id) ?? (ids.set(id, id), id);
+  const read = async ({ key, sizeBytes }: (typeof listed)[number]): Promise<readonly SurveyedImage[]> => {
+    const packs = await packsOfImage(store, key).catch(noneIfDamaged);
+    return packs === undefined ? [] : [{ key, sizeBytes, packs: packs.map(once) }];
+  };
+  return (await mapAtOnce(listed, READS_AT_ONCE, read, signal)).flat();
+}
+
+/** The packs that are there, with their sizes. */
+export async function surveyPacks(store: ObjectStore): Promise<ReadonlyMap<string, number>> {
+  const sizes = new Map<string, number>();
+  for await (const { key, sizeBytes } of store.list(PACKS_FOLDER)) {
+    const id = packIdOf(key);
+    if (id !== undefined) sizes.set(id, sizeBytes);
+  }
+  return sizes;
+}
+
+/** Those that share packs follow one another, so that what is known of a pack can be forgotten soon. */
+export function inFamilies(images: readonly SurveyedImage[]): readonly SurveyedImage[] {
+  const parents = images.map((_, index) => index);
+  const root = (index: number): number => {
+    let at = index;
+    while (parents[at] !== at) {
+      // Shortens the way for the next one.
+      parents[at] = parents[parents[at] ?? at] ?? at;
+      at = parents[at] ?? at;
+    }
+    return at;
+  };
+  const firstOf = new Map<string, number>();
+  for (const [index, { packs }] of images.entries()) {
+    for (const pack of packs) {
+      const first = firstOf.get(pack);
+      if (first === undefined) firstOf.set(pack, index);
+      else parents[root(index)] = root(first);
+    }
+  }
+  return [...Map.groupBy(images.keys(), root).values()].flat().flatMap((index) => images[index] ?? []);
+}
+
+function noneIfDamaged(error: unknown): readonly string[] {
+  if (error instanceof SandboxerError && error.code === "image_damaged") return [];
+  throw error;
+}

@@ -1,0 +1,177 @@
+import { randomUUID } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { CallOptions } from "../../support/call-options.ts";
+import type { Clock } from "../../support/clock.ts";
+import type { ImageContext } from "../image-context.ts";
+import { PackCache } from "../packs/pack-cache.ts";
+import type { DamagedBlock, ImageProblem, ImageVerdict } from "./findings.ts";
+import { ImageScrub, type ImageTarget } from "./image-scrub.ts";
+import { inFamilies, type SurveyedImage, surveyImages, surveyPacks } from "./image-survey.ts";
+import { Pace } from "./pace.ts";
+
+/** So much of a distant store's packs may lie here, besides what is being read. */
+const SCRATCH_BYTES = 256 * 1024 ** 2;
+
+export interface ScrubOptions {
+  readonly clock: Clock;
+  /** Absent: as fast as it goes. */
+  readonly bytesPerSecond?: number | undefined;
+  /** How many threads may be at work for this; absent: one, so that saves and restores find the others free. */
+  readonly threads?: number | undefined;
+}
+
+/** The images that heads and records name, with their digests where they say one. */
+export type NamedImages = () => Promise<ReadonlyMap<string, string | undefined>>;
+
+export interface ScrubResult {
+  readonly images: Readonly<Record<ImageVerdict, number>>;
+  /** Distinct ones that were read, and all bytes that were. */
+  readonly blocks: number;
+  readonly bytes: number;
+  readonly damagedBlocks: readonly DamagedBlock[];
+  readonly missingPacks: readonly { readonly pack: string; readonly images: ReadonlySet<string> }[];
+  /** Every image that something is wrong with, locked ones too. */
+  readonly problems: ReadonlyMap<string, ImageProblem>;
+  /** Packs that no image names: garbage, or on their way in. */
+  readonly unnamedPacks: { readonly count: number; readonly bytes: number };
+}
+
+/**
+ * A look at saved states. It goes image by image, those that share packs one after the other, with a set of the blocks
+ * that were found whole: one table at a time is in memory, and what is known of a pack goes with the last image that
+ * names it. The other way round, pack by pack, would need the tables of all images at once: only they say what is in a
+ * pack.
+ *
+ * Packs of a store that is elsewhere are fetched for this alone: a copy that lies here says nothing of the store.
+ */
+export class StoreScrub {
+  readonly pace: Pace;
+  readonly #context: ImageContext;
+  readonly #scratch = join(tmpdir(), `sandboxer-scrub-${randomUUID()}`);
+  readonly #scrub: ImageScrub;
+  #unnamedPacks = { count: 0, bytes: 0 };
+
+  constructor(context: ImageContext, { clock, bytesPerSecond, threads = 1 }: ScrubOptions) {
+    this.pace = new Pace(clock, bytesPerSecond);
+    this.#context = { ...context, cache: new PackCache(this.#scratch, SCRATCH_BYTES) };
+    this.#scrub = new ImageScrub(this.#context, { pace: this.pace, threads });
+  }
+
+  /** Looks at some images, and finds all others that need what is damaged. One that is not there is `missing`. */
+  async verify(targets: readonly ImageTarget[], options: CallOptions = {}): Promise<ScrubResult> {
+    return await this.#cleaningUp(async () => {
+      for (const target of targets) {
+        this.#tell(options, "verifying", undefined);
+        if ((await this.#scrub.look(target, this.#telling(options, "verifying", undefined))) === "gone") {
+          this.#missing(target.key);
+        }
+      }
+      await this.#scrub.spread(options.signal);
+    });
+  }
+
+  /** Looks at all that is stored. Called off, it goes on where it was when it is called again. */
+  async run(named: NamedImages, options: CallOptions = {}): Promise<ScrubResult> {
+    return await this.#cleaningUp(async () => {
+      const { signal } = options;
+      const digests = await named();
+      const packs = await surveyPacks(this.#context.store);
+      this.#scrub.sighted(packs.keys());
+      const all = await surveyImages(this.#context.store, () => true, signal);
+      const totalBytes = bytesOf(all, packs);
+      const telling = this.#telling(options, "scrubbing", totalBytes);
+      const left = inFamilies(all.filter(({ key }) => !this.#scrub.looked.has(key)));
+      const users = countUsers(left);
+      for (const { key, packs: used } of left) {
+        signal?.throwIfAborted();
+        await this.#scrub.look({ key, sha256: digests.get(key) }, telling);
+        this.#tell(options, "scrubbing", totalBytes);
+        for (const id of used) {
+          const others = (users.get(id) ?? 1) - 1;
+          users.set(id, others);
+          if (others === 0) this.#scrub.known.forget(id);
+        }
+      }
+      const seen = new Set(all.map(({ key }) => key));
+      await this.#findMissing(digests, seen, named);
+      // Images that were saved meanwhile may share what was found to be damaged.
+      await this.#scrub.spread(signal);
+      await this.#scrub.dropGone();
+      this.#unnamedPacks = unnamedOf(all, packs);
+    });
+  }
+
+  async #findMissing(
+    digests: ReadonlyMap<string, string | undefined>,
+    seen: ReadonlySet<string>,
+    named: NamedImages,
+  ): Promise<void> {
+    const absent: string[] = [];
+    for (const key of digests.keys()) {
+      if (!seen.has(key) && (await this.#context.store.stat(key)) === undefined) absent.push(key);
+    }
+    if (absent.length === 0) return;
+    // Names are not used twice: what is named after it was found absent is not on its way out.
+    const still = await named();
+    for (const key of absent) if (still.has(key)) this.#missing(key);
+  }
+
+  #missing(key: string): void {
+    this.#scrub.looked.add(key);
+    this.#scrub.findings.problems.set(key, { verdict: "missing", problem: "it is not in the store" });
+  }
+
+  #telling(options: CallOptions, phase: string, totalBytes: number | undefined): CallOptions {
+    return { ...options, onProgress: () => this.#tell(options, phase, totalBytes) };
+  }
+
+  #tell({ onProgress }: CallOptions, phase: string, totalBytes: number | undefined): void {
+    const doneBytes = this.#scrub.bytes;
+    const total = totalBytes === undefined ? {} : { totalBytes: Math.max(totalBytes, doneBytes) };
+    onProgress?.({ phase, doneBytes, ...total });
+  }
+
+  async #cleaningUp(work: () => Promise<void>): Promise<ScrubResult> {
+    try {
+      await work();
+    } finally {
+      await rm(this.#scratch, { recursive: true, force: true });
+    }
+    return this.#result();
+  }
+
+  #result(): ScrubResult {
+    const { findings, looked, blocks, bytes } = this.#scrub;
+    const problems = new Map<string, ImageProblem>();
+    for (const key of findings.hurtImages) {
+      const problem = findings.problemOf(key);
+      if (problem !== undefined) problems.set(key, problem);
+    }
+    const images = { whole: 0, damaged: 0, unreadable: 0, missing: 0, locked: 0 };
+    for (const { verdict } of problems.values()) images[verdict] += 1;
+    for (const key of looked) if (!problems.has(key)) images.whole += 1;
+    const missingPacks = [...findings.missingPacks].map(([pack, hurt]) => ({ pack, images: hurt }));
+    const damagedBlocks = [...findings.blocks.values()];
+    return { images, blocks, bytes, damagedBlocks, missingPacks, problems, unnamedPacks: this.#unnamedPacks };
+  }
+}
+
+function countUsers(images: readonly SurveyedImage[]): Map<string, number> {
+  const users = new Map<string, number>();
+  for (const { packs } of images) for (const id of packs) users.set(id, (users.get(id) ?? 0) + 1);
+  return users;
+}
+
+function bytesOf(images: readonly SurveyedImage[], packs: ReadonlyMap<string, number>): number {
+  const named = new Set(images.flatMap((image) => image.packs));
+  const ofPacks = [...named].reduce((sum, id) => sum + (packs.get(id) ?? 0), 0);
+  return images.reduce((sum, { sizeBytes }) => sum + sizeBytes, ofPacks);
+}
+
+function unnamedOf(images: readonly SurveyedImage[], packs: ReadonlyMap<string, number>) {
+  const named = new Set(images.flatMap((image) => image.packs));
+  const unnamed = [...packs].filter(([id]) => !named.has(id));
+  return { count: unnamed.length, bytes: unnamed.reduce((sum, [, sizeBytes]) => sum + sizeBytes, 0) };
+}
