@@ -1,5 +1,6 @@
 import type { CleanUp } from "./clean-up.ts";
 import type { RawEngine } from "./raw/raw-engine.ts";
+import type { Skipped } from "./result.ts";
 import type { EngineFacts, ServerProcess } from "./server/server-process.ts";
 
 /** How much is done: for the record, for a first look in some minutes, or only to see that it works. */
@@ -20,6 +21,8 @@ export interface Lab {
   readonly cleanUp: CleanUp;
   /** Of the others that take part; whoever starts one notes it. */
   readonly versions: Record<string, string>;
+  /** What a group could not measure and does not tell itself. */
+  readonly skipped: Skipped[];
   readonly progress: (line: string) => void;
 }
 

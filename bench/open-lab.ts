@@ -25,5 +25,17 @@ export async function openLab(options: BenchArguments, cleanUp: CleanUp): Promis
   await raw.open();
   await sample.destroy();
   const { effort, liveCount } = options;
-  return { server, engine, raw, quick: effort !== "full", effort, liveCount, scratch, cleanUp, versions: {}, progress };
+  return {
+    server,
+    engine,
+    raw,
+    quick: effort !== "full",
+    effort,
+    liveCount,
+    scratch,
+    cleanUp,
+    versions: {},
+    skipped: [],
+    progress,
+  };
 }

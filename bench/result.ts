@@ -87,12 +87,6 @@ export interface Findings {
   readonly notes: readonly string[];
 }
 
-const NO_FINDINGS: Findings = { comparisons: [], contests: [], curves: [], requests: [], skipped: [], notes: [] };
-
-export function findingsOf(some: Partial<Findings>): Findings {
-  return { ...NO_FINDINGS, ...some };
-}
-
 export function joinFindings(all: readonly Partial<Findings>[]): Findings {
   return {
     comparisons: all.flatMap(({ comparisons }) => comparisons ?? []),

@@ -6,7 +6,7 @@ import { GROUPS } from "./measurements/index.ts";
 import type { GroupResult } from "./report/results.ts";
 import { renderForTerminal } from "./report/terminal.ts";
 import { writeReports } from "./report/write-reports.ts";
-import { findingsOf, type Findings } from "./result.ts";
+import { joinFindings, type Findings } from "./result.ts";
 
 const argv = process.argv.slice(2);
 const names = Object.keys(GROUPS);
@@ -32,7 +32,8 @@ async function bench(options: BenchArguments, cleanUp: CleanUp): Promise<void> {
     if (options.only.length > 0 && !options.only.includes(name)) continue;
     lab.progress(`\n== ${name}`);
     const startMs = performance.now();
-    const findings = await measure(lab).catch((error: unknown) => failed(name, error));
+    const told = await measure(lab).catch((error: unknown) => failed(name, error));
+    const findings = joinFindings([told, { skipped: lab.skipped.splice(0) }]);
     const { path: _, ...engine } = lab.engine;
     const run = {
       date,
@@ -44,9 +45,9 @@ async function bench(options: BenchArguments, cleanUp: CleanUp): Promise<void> {
     };
     const seconds = Math.round((performance.now() - startMs) / 1000);
     for (const each of Object.keys(measured)) measured[each] = { ...(measured[each] as GroupResult), run };
-    measured[name] = { ...findingsOf(findings), run, seconds };
+    measured[name] = { ...findings, run, seconds };
     await writeReports(measured, options);
-    process.stdout.write(renderForTerminal(findingsOf(findings)));
+    process.stdout.write(renderForTerminal(findings));
     lab.progress(`== ${name}: ${seconds} s`);
   }
 }

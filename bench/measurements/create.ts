@@ -124,5 +124,5 @@ async function rawFirstByte(lab: Lab, program: Program): Promise<number> {
 }
 
 function rounds(lab: Lab): number {
-  return lab.quick ? 3 : 15;
+  return lab.quick ? 3 : 11;
 }

@@ -1,12 +1,9 @@
 import type { Readable } from "node:stream";
-import { z } from "zod";
 import { parseEngineAddress } from "../../packages/server/src/backends/docker/engine/address.ts";
 import { attachmentOf } from "../../packages/server/src/backends/docker/engine/attachment.ts";
-import { EngineHttp } from "../../packages/server/src/backends/docker/engine/engine-http.ts";
+import { EngineHttp, type EngineCall } from "../../packages/server/src/backends/docker/engine/engine-http.ts";
 
 const API = "/v1.45";
-const Made = z.object({ Id: z.string() });
-const Ended = z.object({ ExitCode: z.number().nullable() });
 
 /** What the measurements ask of a Docker engine, over one kept connection. */
 export class DockerApi {
@@ -37,7 +34,7 @@ export class DockerApi {
       },
     };
     const call = { what: "make a container", method: "POST", path: `${API}/containers/create`, json } as const;
-    return (await this.#http.json(call, Made)).Id;
+    return this.#made(call);
   }
 
   /** What its first process says. */
@@ -55,11 +52,12 @@ export class DockerApi {
   async exec(id: string, command: readonly string[]): Promise<void> {
     const json = { AttachStdout: true, AttachStderr: true, Cmd: command };
     const call = { what: "prepare an exec", method: "POST", path: `${API}/containers/${id}/exec`, json } as const;
-    const exec = (await this.#http.json(call, Made)).Id;
+    const exec = await this.#made(call);
     const path = `${API}/exec/${exec}/start`;
     await this.#http.text({ what: "exec", method: "POST", path, json: { Detach: false, Tty: false } });
-    const state = await this.#http.json({ what: "look", method: "GET", path: `${API}/exec/${exec}/json` }, Ended);
-    if (state.ExitCode !== 0) throw new Error(`${command.join(" ")} ended with ${state.ExitCode}`);
+    const state = await this.#http.text({ what: "look", method: "GET", path: `${API}/exec/${exec}/json` });
+    const { ExitCode: code } = JSON.parse(state) as { ExitCode: number | null };
+    if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}`);
   }
 
   async commit(id: string, repo: string): Promise<void> {
@@ -81,6 +79,10 @@ export class DockerApi {
 
   async removeImage(name: string): Promise<void> {
     await this.#delete(`/images/${name}`, { force: true });
+  }
+
+  async #made(call: EngineCall): Promise<string> {
+    return (JSON.parse(await this.#http.text(call)) as { Id: string }).Id;
   }
 
   async #post(path: string, query: Record<string, string | undefined>, json?: object): Promise<void> {

@@ -1,7 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { prepareDebianPrograms, whyNoServices } from "../../packages/server/test/services/debian-programs.ts";
+import {
+  debianPrograms,
+  prepareDebianPrograms,
+  whyNoServices,
+} from "../../packages/server/test/services/debian-programs.ts";
 import { startDocker } from "../../packages/server/test/services/docker.ts";
 import { importHostImage } from "../../packages/server/test/services/host-image.ts";
 import type { Lab } from "../lab.ts";
@@ -27,7 +31,7 @@ export async function startBenchDocker(lab: Lab): Promise<BenchDocker | string> 
   const docker = await startDocker([`--config-file=${configuration}`]);
   lab.cleanUp.add(() => docker.stop());
   lab.versions["Docker"] = (await docker.docker("version", "--format", "{{.Server.Version}}")).trim();
-  lab.versions["runc"] = versionOf(docker.env.PATH);
+  lab.versions["runc"] = versionOfRunc();
   return { address: docker.host, image: await importHostImage(docker), runscRuntime };
 }
 
@@ -42,7 +46,7 @@ function runtimeOf({ engine }: Lab): { path: string; runtimeArgs: string[] } {
   return { path: engine.path, runtimeArgs: flags };
 }
 
-function versionOf(path: string): string {
-  const said = execFileSync("runc", ["--version"], { encoding: "utf8", env: { ...process.env, PATH: path } });
+function versionOfRunc(): string {
+  const said = execFileSync(join(debianPrograms.bin, "runc"), ["--version"], { encoding: "utf8" });
   return /^runc version (\S+)/.exec(said)?.[1] ?? "unknown";
 }

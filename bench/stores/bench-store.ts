@@ -28,7 +28,7 @@ export async function openBenchStores(lab: Lab): Promise<BenchStore[]> {
 async function startBucket(lab: Lab, name: string, server: StoreServer): Promise<BenchStore | undefined> {
   const missing = whyMissing(server);
   if (missing !== undefined) {
-    lab.progress(`Not measured: ${missing}`);
+    lab.skipped.push({ what: `On ${name}`, why: missing });
     return undefined;
   }
   const running = await server.start();

@@ -3,7 +3,7 @@ import { renderCurvePlot } from "../../bench/report/curve-plot.ts";
 import { renderPage } from "../../bench/report/page.ts";
 import { renderRatioPlot } from "../../bench/report/ratio-plot.ts";
 import type { GroupResult, Results, RunFacts } from "../../bench/report/results.ts";
-import { findingsOf, type Contest, type Curve, type Findings } from "../../bench/result.ts";
+import { joinFindings, type Contest, type Curve, type Findings } from "../../bench/result.ts";
 import { quantile, ratiosOf, summarize } from "../../bench/statistics.ts";
 
 function run(date: string): RunFacts {
@@ -22,7 +22,7 @@ function run(date: string): RunFacts {
 }
 
 function group(findings: Partial<Findings>, date = "2026-01-02T03:04:05Z"): GroupResult {
-  return { ...findingsOf(findings), run: run(date), seconds: 1 };
+  return { ...joinFindings([findings]), run: run(date), seconds: 1 };
 }
 
 function contest(ours: number[], other: number[], more: Partial<Contest> = {}): Contest {
