@@ -7,6 +7,13 @@ export const ERRORS = {
   bad_request: row(400, false, 2, "Correct the request; the message says which field is wrong."),
   unauthorized: row(401, false, 3, "Send the key in the Authorization header, as `Bearer KEY`."),
   permission_denied: row(403, false, 3, "Use the token that came with the sandbox's id, or a server key."),
+  key_required: row(
+    403,
+    false,
+    3,
+    "Send the key with the fingerprint that the message names, as Sandboxer-Encryption-Key (docs/security.md).",
+  ),
+  wrong_key: row(403, false, 3, "Use the key with the fingerprint that the message names first."),
   not_found: row(
     404,
     false,
@@ -63,6 +70,12 @@ export const ERRORS = {
     true,
     10,
     "Check the secret's entry in the server's config file (docs/configuration.md).",
+  ),
+  key_unavailable: row(
+    503,
+    false,
+    10,
+    "Give this server the key (encryption_key, encryption_old_keys, secrets), or use a server that has it.",
   ),
   no_space: row(503, true, 10, "Free space on the volume that the message names."),
   draining: row(503, true, 10, "The server is shutting down; use another one."),

@@ -56,6 +56,13 @@ const lineageSchema = z.looseObject({
   snapshot: z.string().nullable().optional(),
 });
 
+/** What the saved states of a sandbox are encrypted with. Never a key: a name, or a fingerprint. */
+export const encryptionSchema = z.looseObject({
+  held_by: z.enum(["server", "client"]),
+  /** The name of the server's secret; the fingerprint of a client's key. */
+  key: z.string(),
+});
+
 /** What people and programs know a sandbox by, and what was promised of it. None of it changes what runs inside. */
 export const aboutSchema = z.looseObject({
   name: z.string().nullable().default(null),
@@ -70,6 +77,8 @@ export const aboutSchema = z.looseObject({
   max_loss: maxLossSchema.nullable().default(null).catch(null),
   /** Which of its saved states stay; null: as its server says. */
   retention: storedRetentionSchema,
+  /** Null: with the server's own key, where it has one when the sandbox is saved. */
+  encryption: encryptionSchema.nullable().default(null),
 });
 
 const headTimesSchema = z.looseObject({
@@ -112,5 +121,6 @@ export const headSchema = z.looseObject({
 export type Head = z.infer<typeof headSchema>;
 export type CheckpointReference = z.infer<typeof checkpointReferenceSchema>;
 export type HeadFlags = z.infer<typeof headFlagsSchema>;
+export type Encryption = z.infer<typeof encryptionSchema>;
 export type About = z.infer<typeof aboutSchema>;
 export type Lineage = z.infer<typeof lineageSchema>;

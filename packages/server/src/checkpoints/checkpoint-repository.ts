@@ -6,9 +6,11 @@ import { keptBy } from "./retention.ts";
 import { checkpointKey, checkpointMs, checkpointName, checkpointsFolder, removalMarkMs } from "./checkpoint-names.ts";
 import { imageDamaged } from "./image-errors.ts";
 import { ImageStore, type LoadedState, type UnpackOptions } from "./image-store.ts";
+import { sandboxHolder } from "./keys/data-key-cell.ts";
+import type { KeyChoice, KeyOptions } from "./keys/key-choice.ts";
 import type { OpenImage } from "./open-image.ts";
 
-export interface SaveOptions extends CallOptions {
+export interface SaveOptions extends CallOptions, KeyChoice {
   readonly wallMs: number;
   /** The checkpoint that the sandbox's present state came from. */
   readonly parent: string | null;
@@ -43,11 +45,14 @@ export class CheckpointRepository {
    * head, is up to the owner.
    */
   async save(sandboxId: string, state: SnapshotPayload, options: SaveOptions): Promise<CheckpointReference> {
-    const { wallMs, parent, ...rest } = options;
+    const { wallMs, parent, encryption, presentedKey, ...rest } = options;
     const firstMs = Math.max(Math.trunc(wallMs), (await this.#greatestTakenMs(sandboxId)) + 1);
     const label = { sandboxId, createdAt: new Date(wallMs).toISOString(), parent };
     const base = options.base ?? (parent === null ? undefined : checkpointKey(sandboxId, parent));
-    const saved = await this.#images.save(keysFrom(sandboxId, firstMs), state, label, { ...rest, base });
+    const choice = { encryption, presentedKey };
+    const saved = await this.#images.withKey(choice, sandboxHolder(sandboxId), base, (dataKey) =>
+      this.#images.save(keysFrom(sandboxId, firstMs), state, label, { ...rest, base, dataKey }),
+    );
     return {
       name: saved.key.slice(checkpointsFolder(sandboxId).length + 1),
       sha256: saved.sha256,
@@ -61,7 +66,7 @@ export class CheckpointRepository {
 
   /** Extracts an image into an existing, empty folder; `image_damaged` says what is wrong with one that cannot be used. */
   async load(sandboxId: string, name: string, into: string, options: LoadOptions = {}): Promise<LoadedState> {
-    const image = await this.open(sandboxId, name);
+    const image = await this.open(sandboxId, name, options);
     if (options.sha256 !== undefined && options.sha256 !== image.manifestSha256) {
       throw imageDamaged(image.key, "it is not the image that the sandbox's head names");
     }
@@ -69,13 +74,18 @@ export class CheckpointRepository {
   }
 
   /** Reads and checks an image's manifest: what it needs is known before its bytes are fetched. */
-  async open(sandboxId: string, name: string): Promise<OpenImage> {
+  async open(sandboxId: string, name: string, options: KeyOptions = {}): Promise<OpenImage> {
     if (checkpointMs(name) === undefined) {
       throw new SandboxerError("bad_request", `"${name}" is not the name of a checkpoint.`, {
         hint: "Names look like checkpoint_1790000000000.img.",
       });
     }
-    return await this.#images.open(checkpointKey(sandboxId, name));
+    return await this.#images.open(checkpointKey(sandboxId, name), options);
+  }
+
+  /** Whether an image's key can be had here; throws what is missing. */
+  async checkKey(sandboxId: string, name: string, options: KeyOptions): Promise<void> {
+    await this.#images.checkKey(checkpointKey(sandboxId, name), options);
   }
 
   /** Newest first. */
@@ -131,9 +141,12 @@ export class CheckpointRepository {
     return removed;
   }
 
-  /** Removes every image of a destroyed sandbox. Its tombstone stays. */
+  /** Removes every image of a destroyed sandbox, and the data keys that nobody else needs. Its tombstone stays. */
   async removeAll(sandboxId: string): Promise<void> {
-    await this.#store.deleteTree(checkpointsFolder(sandboxId));
+    const images = (await this.list(sandboxId)).map(({ name }) => checkpointKey(sandboxId, name));
+    await this.#images.removing(sandboxHolder(sandboxId), images, async () => {
+      await this.#store.deleteTree(checkpointsFolder(sandboxId));
+    });
   }
 
   async #greatestTakenMs(sandboxId: string): Promise<number> {

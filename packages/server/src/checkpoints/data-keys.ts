@@ -1,3 +1,5 @@
+import type { KeyOptions } from "./keys/key-choice.ts";
+
 /** A key that images are encrypted with. */
 export interface DataKey {
   readonly id: string;
@@ -6,6 +8,9 @@ export interface DataKey {
 
 /** The data keys of a store. Each is kept encrypted by a key that is not in the store. */
 export interface DataKeys {
-  /** Throws `key_unavailable` when this server cannot open it, naming the key that it would need. */
-  open(keyId: string): Promise<Uint8Array>;
+  /**
+   * `key_required` when the key of its client is needed, `wrong_key` when another one was given, `key_unavailable` when
+   * this server lacks its own; each names what is needed. `image_damaged` when there is no such data key any more.
+   */
+  open(keyId: string, options?: KeyOptions): Promise<Uint8Array>;
 }

@@ -9,14 +9,20 @@ import type { OpenBlockImage } from "./block-image/open-block-image.ts";
 import { compareBlockImage, unpackBlockImage, verifyBlockImage } from "./block-image/read-block-image.ts";
 import { type ReadyImage, writeBlockImage } from "./block-image/write-block-image.ts";
 import { BlockWorkers } from "./blocks/block-workers.ts";
-import type { DataKeys } from "./data-keys.ts";
+import type { DataKey } from "./data-keys.ts";
 import type { ImageContext, ImageLabel, WriteImageOptions } from "./image-context.ts";
+import { dataKeyOfImage } from "./keys/image-key.ts";
+import type { KeyChoice, KeyOptions } from "./keys/key-choice.ts";
+import { sealedWith, unsealBytes } from "./keys/sealed-bytes.ts";
+import { StoredDataKeys } from "./keys/stored-data-keys.ts";
+import { onlyKey, withDataKey } from "./keys/with-data-key.ts";
 import { openImage, type OpenImage } from "./open-image.ts";
 import { PackCache } from "./packs/pack-cache.ts";
 import { PackPins } from "./packs/pins.ts";
 import { verifyImage } from "./read-image.ts";
 import { readRange } from "./read-range.ts";
 import { savePlainImage } from "./save-image.ts";
+import { type ScrubOptions, StoreScrub } from "./scrub/store-scrub.ts";
 import { unpackImage } from "./unpack.ts";
 import type { UnpackedImages } from "./unpacked-images.ts";
 
@@ -27,12 +33,13 @@ export interface ImageStoreOptions {
   readonly cache?: PackCache;
   /** The format of the images that are written: 1 where servers read the store that know no other. */
   readonly format?: 1 | 2;
-  readonly dataKeys?: DataKeys;
+  /** Absent: nothing is encrypted but with the keys of clients. */
+  readonly dataKeys?: StoredDataKeys;
   /** Images as they are unpacked, on this machine; absent: none are kept. */
   readonly unpacked?: UnpackedImages;
 }
 
-export interface UnpackOptions extends CallOptions {
+export interface UnpackOptions extends CallOptions, KeyOptions {
   /** Return what lies on this machine at once; it is being held against the image meanwhile. */
   readonly verifyBeside?: boolean;
 }
@@ -65,11 +72,13 @@ export class ImageStore {
   readonly #context: ImageContext;
   readonly #format: 1 | 2;
   readonly #unpacked: UnpackedImages | undefined;
+  readonly #keys: StoredDataKeys;
 
   constructor(store: ObjectStore, options: ImageStoreOptions = {}) {
     const cache = options.cache ?? new PackCache(join(tmpdir(), `sandboxer-packs-${process.pid}`), DEFAULT_CACHE_BYTES);
     const pins = new PackPins(store, options.publisher ?? (() => ""));
-    this.#context = { store, workers: WORKERS, cache, pins, dataKeys: options.dataKeys };
+    this.#keys = options.dataKeys ?? new StoredDataKeys(store);
+    this.#context = { store, workers: WORKERS, cache, pins, dataKeys: this.#keys };
     this.#format = options.format ?? 2;
     this.#unpacked = options.unpacked;
   }
@@ -87,7 +96,8 @@ export class ImageStore {
     if (this.#format === 1) {
       return await this.#firstFree(keys, (key) => savePlainImage(this.#context.store, key, state, label, options));
     }
-    const saved = await writeBlockImage(this.#context, state, label, options, (image) =>
+    const context = { ...this.#context, dataKeys: onlyKey(options.dataKey) };
+    const saved = await writeBlockImage(context, state, label, options, (image) =>
       this.#firstFree(keys, (key) => this.#place(key, image)),
     );
     // What is encrypted in the store does not lie about here as it is.
@@ -95,8 +105,43 @@ export class ImageStore {
     return saved;
   }
 
-  async open(key: string): Promise<OpenImage> {
-    return await openImage(this.#context.store, key, this.#context.dataKeys);
+  /** Lets something be written under the data key that it is to have. `base` is the image that it is written against. */
+  async withKey<Result>(
+    choice: KeyChoice,
+    holder: string,
+    base: string | undefined,
+    write: (dataKey: DataKey | undefined) => Promise<Result>,
+  ): Promise<Result> {
+    return await withDataKey(this.#keys, { choice, holder, base, format: this.#format }, write);
+  }
+
+  async open(key: string, options: KeyOptions = {}): Promise<OpenImage> {
+    const dataKeys = { open: async (keyId: string) => await this.#keys.open(keyId, options) };
+    return await openImage(this.#context.store, key, dataKeys);
+  }
+
+  /** Throws what {@link open} would for want of a key; says nothing of the image otherwise. */
+  async checkKey(key: string, options: KeyOptions = {}): Promise<void> {
+    const dataKey = await dataKeyOfImage(this.#context.store, key);
+    if (dataKey !== undefined) await this.#keys.open(dataKey, options);
+  }
+
+  /** Removes what is somebody's, with the data keys that nobody else needs. */
+  async removing(holder: string, images: readonly string[], remove: () => Promise<void>): Promise<void> {
+    const dataKeys = new Set<string>();
+    for (const key of images) {
+      const dataKey = await dataKeyOfImage(this.#context.store, key);
+      if (dataKey !== undefined) dataKeys.add(dataKey);
+    }
+    await remove();
+    for (const dataKey of dataKeys) await this.#keys.release(dataKey, holder);
+  }
+
+  /** Bytes that lie beside an image, under its key or none. */
+  async unsealed(what: string, stored: Buffer, options: KeyOptions = {}): Promise<Buffer | undefined> {
+    const dataKey = sealedWith(stored);
+    if (dataKey === undefined) return stored;
+    return unsealBytes(await this.#keys.open(dataKey, options), what, stored);
   }
 
   /**
@@ -145,6 +190,11 @@ export class ImageStore {
       for (const name of names) await rm(join(into, name), { force: true });
       return undefined;
     }
+  }
+
+  /** For a look at what is stored that tells all that is wrong, and goes on. */
+  scrub(options: ScrubOptions): StoreScrub {
+    return new StoreScrub(this.#context, options);
   }
 
   async #firstFree(

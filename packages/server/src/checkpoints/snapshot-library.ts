@@ -2,6 +2,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotPayload } from "../backends/backend.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import type { LoadedState, UnpackOptions } from "./image-store.ts";
+import type { KeyOptions } from "./keys/key-choice.ts";
 import type { StoredSnapshot } from "./snapshot-record.ts";
 
 /** What is known of a snapshot before it is taken. */
@@ -25,6 +26,7 @@ export type NewSnapshot = Pick<
   | "idle_timeout"
   | "max_loss"
   | "retention"
+  | "encryption"
 >;
 
 export interface CapturedState {
@@ -33,7 +35,7 @@ export interface CapturedState {
   readonly files?: Uint8Array;
 }
 
-export interface SaveSnapshotOptions extends CallOptions {
+export interface SaveSnapshotOptions extends CallOptions, KeyOptions {
   /** Whether a name that another snapshot has goes over; else that is `name_taken`. */
   readonly replaceName: boolean;
   /** The key of the image that its state resembles most. */
@@ -79,10 +81,13 @@ export interface SnapshotLibrary {
   load(id: string, into: string, options?: UnpackOptions): Promise<LoadedState>;
 
   /** Looks at every byte; the record says what was found. */
-  verify(id: string, options?: CallOptions): Promise<StoredSnapshot>;
+  verify(id: string, options?: CallOptions & KeyOptions): Promise<StoredSnapshot>;
 
   /** The encoded list of files; undefined when there is none. */
-  readFiles(id: string): Promise<Uint8Array | undefined>;
+  readFiles(id: string, options?: KeyOptions): Promise<Uint8Array | undefined>;
+
+  /** Throws what {@link load} would for want of a key. */
+  checkKey(id: string, options: KeyOptions): Promise<void>;
 
   amend(id: string, changes: SnapshotChanges): Promise<StoredSnapshot>;
 

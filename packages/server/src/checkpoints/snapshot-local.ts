@@ -83,6 +83,8 @@ export class LocalSnapshots implements SnapshotLibrary {
     await this.verify(id);
   }
 
+  async checkKey(): Promise<void> {}
+
   async amend(id: string, { name, labels, pinned, proof }: SnapshotChanges): Promise<StoredSnapshot> {
     if (typeof name === "string") checkSnapshotName(name);
     await this.#file.change((present) => {

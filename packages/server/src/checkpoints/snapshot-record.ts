@@ -1,4 +1,4 @@
-import { maxLossSchema, SandboxerError, storedRetentionSchema } from "@sandboxer/protocol";
+import { encryptionSchema, maxLossSchema, SandboxerError, storedRetentionSchema } from "@sandboxer/protocol";
 import { z } from "zod";
 
 export const SNAPSHOTS_FOLDER = "snapshots";
@@ -65,6 +65,8 @@ const storedSnapshotSchema = z.looseObject({
   max_loss: maxLossSchema.nullable().optional().catch(undefined),
   /** Which saved states of the captured sandbox stay; absent in older records. */
   retention: storedRetentionSchema.optional(),
+  /** What its image and its list of files are encrypted with; absent or null: as its server said. */
+  encryption: encryptionSchema.nullable().optional(),
   /** Whether it stays until somebody unpins it; absent: it is not pinned. */
   pinned: z.boolean().optional(),
   /** The last test restore, which engine did it, or why it could not; absent or null: that is not how it went. */

@@ -4,6 +4,9 @@ import type { CallOptions } from "../support/call-options.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
 import { imageDamaged } from "./image-errors.ts";
 import { ImageStore, type LoadedState, type UnpackOptions } from "./image-store.ts";
+import { snapshotHolder } from "./keys/data-key-cell.ts";
+import { isKeyProblem } from "./keys/key-errors.ts";
+import type { KeyOptions } from "./keys/key-choice.ts";
 import type { OpenImage } from "./open-image.ts";
 import { changeCell } from "./snapshot-cell.ts";
 import {
@@ -92,26 +95,33 @@ export class SnapshotRepository implements SnapshotLibrary {
   }
 
   async load(id: string, into: string, options: UnpackOptions = {}): Promise<LoadedState> {
-    return await this.#marking(id, async (snapshot) => this.#images.unpack(await this.#open(snapshot), into, options));
+    return await this.#marking(id, async (snapshot) =>
+      this.#images.unpack(await this.#open(snapshot, options), into, options),
+    );
   }
 
-  async verify(id: string, options: CallOptions = {}): Promise<StoredSnapshot> {
+  async verify(id: string, options: CallOptions & KeyOptions = {}): Promise<StoredSnapshot> {
     try {
-      await this.#marking(id, async (snapshot) => this.#images.verify(await this.#open(snapshot), options));
+      await this.#marking(id, async (snapshot) => this.#images.verify(await this.#open(snapshot, options), options));
       return await this.#mark(id, "ready", null);
     } catch (thrown) {
       const found = await this.get(id);
-      if (found === undefined || found.state === "ready") throw thrown;
+      if (found === undefined || found.state === "ready" || isKeyProblem(thrown)) throw thrown;
       return found;
     }
   }
 
-  async readFiles(id: string): Promise<Uint8Array | undefined> {
+  async checkKey(id: string, options: KeyOptions): Promise<void> {
+    await this.#images.checkKey(imageKey(id), options);
+  }
+
+  async readFiles(id: string, options: KeyOptions = {}): Promise<Uint8Array | undefined> {
     const snapshot = await this.#readAny(id);
     if (snapshot === undefined) throw snapshotNotFound(id);
     if (!snapshot.has_files) return undefined;
     try {
-      return Buffer.concat(await Array.fromAsync(this.#store.read(filesKey(id))));
+      const stored = Buffer.concat(await Array.fromAsync(this.#store.read(filesKey(id))));
+      return await this.#images.unsealed(id, stored, options);
     } catch (error) {
       // Not even one that is said to be there is needed for anything but comparing.
       if (error instanceof ObjectNotFoundError) return undefined;
@@ -153,7 +163,7 @@ export class SnapshotRepository implements SnapshotLibrary {
       await this.#swap(id, (record) => (record.state === "removing" ? { ...record, state } : undefined));
       throw error;
     }
-    await removeSnapshot(this.#store, id);
+    await this.#images.removing(snapshotHolder(id), [imageKey(id)], async () => await removeSnapshot(this.#store, id));
     if (before?.name != null) await this.#names.release(before.name, id);
     await this.#options.onChange?.(id, undefined);
   }
@@ -196,8 +206,8 @@ export class SnapshotRepository implements SnapshotLibrary {
     return record?.state === "saving" ? undefined : record;
   }
 
-  async #open(snapshot: StoredSnapshot): Promise<OpenImage> {
-    const image = await this.#images.open(imageKey(snapshot.id));
+  async #open(snapshot: StoredSnapshot, options: KeyOptions): Promise<OpenImage> {
+    const image = await this.#images.open(imageKey(snapshot.id), options);
     if (image.manifestSha256 === snapshot.image_sha256) return image;
     throw imageDamaged(image.key, "it is not the image that the snapshot's record names");
   }

@@ -1,8 +1,12 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
+import type { DataKey } from "./data-keys.ts";
 import type { WriteImageOptions } from "./image-context.ts";
 import type { ImageStore } from "./image-store.ts";
+import { snapshotHolder } from "./keys/data-key-cell.ts";
+import type { KeyOptions } from "./keys/key-choice.ts";
+import { sealBytes } from "./keys/sealed-bytes.ts";
 import { changeCell } from "./snapshot-cell.ts";
 import type { CapturedState, NewSnapshot } from "./snapshot-library.ts";
 import { detailsOf } from "./snapshot-details.ts";
@@ -33,14 +37,23 @@ export class SnapshotSave {
     this.#publisher = publisher;
   }
 
-  async run(capture: () => Promise<CapturedState>, options: CallOptions & WriteImageOptions): Promise<StoredSnapshot> {
+  async run(
+    capture: () => Promise<CapturedState>,
+    { presentedKey, ...options }: CallOptions & WriteImageOptions & KeyOptions,
+  ): Promise<StoredSnapshot> {
     const announced = this.#announce();
     // Met below, after the capture.
     announced.catch(() => {});
     try {
       const captured = await capture();
       await announced;
-      const written = await this.#write(captured, options);
+      const { id, encryption } = this.#snapshot;
+      const written = await this.#images.withKey(
+        { encryption, presentedKey },
+        snapshotHolder(id),
+        options.base,
+        (dataKey) => this.#write(captured, dataKey, options),
+      );
       return await this.#publish({ ...written, state: "ready" });
     } catch (error) {
       await announced.catch(() => {});
@@ -63,12 +76,15 @@ export class SnapshotSave {
 
   async #write(
     { state, files }: CapturedState,
+    dataKey: DataKey | undefined,
     options: CallOptions & WriteImageOptions,
   ): Promise<Partial<StoredSnapshot>> {
     const { id, sandbox_id: sandboxId, created_at: createdAt } = this.#snapshot;
     const label = { sandboxId, createdAt, parent: null };
-    if (files !== undefined) await this.#store.write(filesKey(id), [files]);
-    const saved = await this.#images.save([imageKey(id)], state, label, options);
+    if (files !== undefined) {
+      await this.#store.write(filesKey(id), [dataKey === undefined ? files : sealBytes(dataKey, id, files)]);
+    }
+    const saved = await this.#images.save([imageKey(id)], state, label, { ...options, dataKey });
     return {
       kind: state.kind,
       image_sha256: saved.sha256,

@@ -2,6 +2,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import { type BaseMember } from "../blocks/block-base.ts";
 import { CODEC, countEntries, IN_IMAGE, readEntry } from "../blocks/block-table.ts";
 import type { ImageContext } from "../image-context.ts";
+import { isKeyProblem } from "../keys/key-errors.ts";
 import { openImage } from "../open-image.ts";
 import { type BlockContents, type OpenBlockImage, readBlockContents } from "./open-block-image.ts";
 
@@ -32,7 +33,7 @@ export async function openBase(
     const contents = await readBlockContents(store, image);
     return { image, contents, usefulPacks: usefulPacks(image, contents) };
   } catch (error) {
-    if (error instanceof SandboxerError && ["image_damaged", "key_unavailable"].includes(error.code)) return undefined;
+    if (isKeyProblem(error) || (error instanceof SandboxerError && error.code === "image_damaged")) return undefined;
     throw error;
   }
 }

@@ -5,6 +5,7 @@ import { decompressWhole } from "../blocks/difference.ts";
 import type { DataKeys } from "../data-keys.ts";
 import { imageDamaged } from "../image-errors.ts";
 import { encodeHeaderStart, type Footer, FOOTER_BYTES, sha256Of } from "../image-format.ts";
+import { keyUnavailable } from "../keys/key-errors.ts";
 import { isMemberName } from "../member-names.ts";
 import { readRange } from "../read-range.ts";
 import {
@@ -119,7 +120,7 @@ async function readPlace(
 }
 
 async function keyOf(key: string, keyId: string, dataKeys: DataKeys | undefined): Promise<Uint8Array> {
-  if (dataKeys === undefined) throw imageDamaged(key, "it is encrypted, and nothing here can open its key");
+  if (dataKeys === undefined) throw keyUnavailable(`The image ${key} is encrypted, and nothing here can open its key.`);
   return await dataKeys.open(keyId);
 }
 

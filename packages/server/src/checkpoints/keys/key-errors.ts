@@ -1,0 +1,26 @@
+import { SandboxerError } from "@sandboxer/protocol";
+
+/** This server cannot open it. */
+export function keyUnavailable(message: string, details: Readonly<Record<string, unknown>> = {}): SandboxerError {
+  return new SandboxerError("key_unavailable", message, { details });
+}
+
+export function keyRequired(wanted: string): SandboxerError {
+  return new SandboxerError("key_required", `This is encrypted with a key that its client holds (${wanted}).`, {
+    details: { fingerprint: wanted },
+  });
+}
+
+/** A key is there, and it is another one than is needed. */
+export function wrongKey(wanted: string, had: string, whose: string): SandboxerError {
+  return new SandboxerError("wrong_key", `This is encrypted with the key ${wanted}, and ${whose} is ${had}.`, {
+    details: { fingerprint: wanted, given: had },
+  });
+}
+
+const CODES = ["key_required", "wrong_key", "key_unavailable"];
+
+/** Whether only a key is missing: what is encrypted is not known to be damaged. */
+export function isKeyProblem(error: unknown): boolean {
+  return error instanceof SandboxerError && CODES.includes(error.code);
+}

@@ -1,0 +1,232 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { type Encryption, SandboxerError } from "@sandboxer/protocol";
+import { ObjectNotFoundError, type ObjectStore } from "../../store/store.ts";
+import type { DataKey, DataKeys } from "../data-keys.ts";
+import { changeCell } from "../snapshot-cell.ts";
+import {
+  dataKeyCell,
+  decodeDataKey,
+  isDataKeyId,
+  type StoredDataKey,
+  wrappedFolder,
+  wrappedKey,
+} from "./data-key-cell.ts";
+import { dataKeyOfImage } from "./image-key.ts";
+import type { KeyChoice, KeyOptions } from "./key-choice.ts";
+import { keyRequired, keyUnavailable, wrongKey } from "./key-errors.ts";
+import { KEY_BYTES, type MasterKey } from "./master-key.ts";
+import { type MasterKeys, NO_MASTER_KEYS, presentName } from "./master-keys.ts";
+
+export interface NewDataKey extends DataKey {
+  /** Whether nothing can be under it yet. */
+  readonly fresh: boolean;
+}
+
+/**
+ * The data keys of a store: one for each line of images that begins. It is used by whatever is written against an image
+ * that has it, under the same master key, and goes when nobody needs it any more: nothing that was encrypted with it can
+ * be read from then on, wherever a copy of it is.
+ *
+ * Who writes is among the holders of a data key before anything is under it. Who has gone leaves them, and the last one
+ * takes the key along. Both change one cell, so that one of the two comes first: a key that is going takes no holder.
+ */
+export class StoredDataKeys implements DataKeys {
+  readonly #store: ObjectStore;
+  readonly #masters: MasterKeys;
+
+  constructor(store: ObjectStore, masters: MasterKeys = NO_MASTER_KEYS) {
+    this.#store = store;
+    this.#masters = masters;
+  }
+
+  /** What something new of this choice is under; null: it is not encrypted. Asks for the key, so that a lack shows early. */
+  async settle(choice: KeyChoice): Promise<Encryption | null> {
+    const settled = this.#settled(choice.encryption);
+    if (settled !== null) await this.#masterOf(settled, choice);
+    return settled;
+  }
+
+  /** The key for an image that is written against another one; undefined: it is not encrypted. */
+  async forWriting(choice: KeyChoice, holder: string, baseKey: string | undefined): Promise<NewDataKey | undefined> {
+    const settled = this.#settled(choice.encryption);
+    if (settled === null) return undefined;
+    const master = await this.#masterOf(settled, choice);
+    const base = baseKey === undefined ? undefined : await dataKeyOfImage(this.#store, baseKey);
+    const again = base === undefined ? undefined : await this.#useAgain(base, settled, choice, holder);
+    return again ?? (await this.#create(settled, master, holder));
+  }
+
+  async open(keyId: string, options: KeyOptions = {}): Promise<Uint8Array> {
+    const cell = await this.#read(keyId);
+    if (cell === undefined) throw gone(keyId);
+    return await this.#unwrap(cell, options);
+  }
+
+  /** Somebody has no image under it any more; the last one takes it along. */
+  async release(keyId: string, holder: string): Promise<void> {
+    await this.releaseAll(keyId, (each) => each === holder);
+  }
+
+  /** Whether it is gone now. */
+  async releaseAll(keyId: string, isGone: (holder: string) => boolean): Promise<boolean> {
+    const { after } = await this.#change(keyId, (cell) => {
+      if (cell === undefined || cell.state === "removed") return undefined;
+      const holders = cell.holders.filter((holder) => !isGone(holder));
+      if (holders.length === cell.holders.length && holders.length > 0) return undefined;
+      return { ...cell, holders, state: holders.length === 0 ? "removed" : "kept" };
+    });
+    if (after?.state === "kept") return false;
+    await removeDataKey(this.#store, keyId);
+    return true;
+  }
+
+  #settled(encryption: Encryption | null | undefined): Encryption | null {
+    const { defaultName } = this.#masters;
+    if (encryption?.held_by === "client") return encryption;
+    if (encryption != null) return { held_by: "server", key: presentName(this.#masters, encryption.key) };
+    return defaultName === undefined ? null : { held_by: "server", key: defaultName };
+  }
+
+  async #masterOf({ held_by: heldBy, key }: Encryption, { presentedKey }: KeyOptions): Promise<MasterKey> {
+    if (heldBy === "server") return await this.#masters.resolve(key);
+    if (presentedKey === undefined) throw keyRequired(key);
+    if (presentedKey.fingerprint !== key) throw wrongKey(key, presentedKey.fingerprint, "the one that was sent");
+    return presentedKey;
+  }
+
+  /** Undefined when the base's key is another's, is going, or cannot be opened here. */
+  async #useAgain(
+    keyId: string,
+    settled: Encryption,
+    options: KeyOptions,
+    holder: string,
+  ): Promise<NewDataKey | undefined> {
+    const present = await this.#read(keyId);
+    if (present === undefined || present.state === "removed" || !this.#isUnder(present, settled)) return undefined;
+    let bytes: Uint8Array;
+    try {
+      bytes = await this.#unwrap(present, options);
+    } catch (error) {
+      if (error instanceof SandboxerError && ["key_unavailable", "wrong_key", "image_damaged"].includes(error.code)) {
+        return undefined;
+      }
+      throw error;
+    }
+    if (present.holders.includes(holder)) return { id: keyId, bytes, fresh: false };
+    const { after } = await this.#change(keyId, (cell) =>
+      cell === undefined || cell.state === "removed" || cell.holders.includes(holder)
+        ? undefined
+        : { ...cell, holders: [...cell.holders, holder] },
+    );
+    return after?.state === "kept" ? { id: keyId, bytes, fresh: false } : undefined;
+  }
+
+  #isUnder(cell: StoredDataKey, { held_by: heldBy, key }: Encryption): boolean {
+    if (cell.held_by !== heldBy) return false;
+    return heldBy === "client" ? cell.key === key : presentName(this.#masters, cell.key) === key;
+  }
+
+  async #create({ held_by, key }: Encryption, master: MasterKey, holder: string): Promise<NewDataKey> {
+    const id = randomUUID();
+    const bytes = randomBytes(KEY_BYTES);
+    const { fingerprint } = master;
+    const created_at = new Date().toISOString();
+    // First the cell: what lies beside none is nobody's.
+    await this.#change(id, () => {
+      const named = { held_by, key, fingerprint, holders: [holder], created_at };
+      return { format: 1, id, state: "kept", ...named, nonce: "", history: [] };
+    });
+    await this.#store.write(wrappedKey(id, fingerprint), [master.wrap(id, bytes)]);
+    return { id, bytes, fresh: true };
+  }
+
+  async #unwrap(cell: StoredDataKey, options: KeyOptions): Promise<Uint8Array> {
+    const master = cell.held_by === "client" ? await this.#masterOf(cell, options) : await this.#serverKeyOf(cell);
+    const wrapped = await readWrapped(this.#store, cell);
+    if (wrapped !== undefined) return unwrapWith(master, cell.id, wrapped);
+    // Encrypted with another key meanwhile: the cell says with which one.
+    const again = await this.#read(cell.id);
+    if (again === undefined || again.fingerprint === cell.fingerprint) throw gone(cell.id);
+    return await this.#unwrap(again, options);
+  }
+
+  /** The one of the server's keys that it is encrypted with, which may have another name meanwhile. */
+  async #serverKeyOf({ id, key, fingerprint }: StoredDataKey): Promise<MasterKey> {
+    return await serverKeyOf(this.#masters, { id, key, fingerprint });
+  }
+
+  async #read(keyId: string): Promise<StoredDataKey | undefined> {
+    return await readDataKey(this.#store, keyId);
+  }
+
+  async #change(keyId: string, change: (cell: StoredDataKey | undefined) => StoredDataKey | undefined) {
+    const decode = (body: Uint8Array): StoredDataKey => decodeDataKey(keyId, body);
+    return await changeCell<StoredDataKey>(this.#store, { key: dataKeyCell(keyId), decode, change });
+  }
+}
+
+export async function readDataKey(store: ObjectStore, keyId: string): Promise<StoredDataKey | undefined> {
+  if (!isDataKeyId(keyId)) return undefined;
+  const cell = await store.readCell(dataKeyCell(keyId));
+  return cell === undefined ? undefined : decodeDataKey(keyId, cell.body);
+}
+
+/** First the key itself: from then on nothing can be read. The cell says until the end that it is going. */
+export async function removeDataKey(store: ObjectStore, keyId: string): Promise<void> {
+  await store.deleteTree(wrappedFolder(keyId));
+  await store.deleteCell(dataKeyCell(keyId));
+}
+
+/** The key of that fingerprint: by its name, or as one of the others. */
+export async function serverKeyOf(
+  masters: MasterKeys,
+  { key, fingerprint }: Pick<StoredDataKey, "id" | "key" | "fingerprint">,
+): Promise<MasterKey> {
+  const names = new Set([key, presentName(masters, key), ...masters.oldNames]);
+  let other: { readonly name: string; readonly fingerprint: string } | undefined;
+  let failure: unknown;
+  for (const name of names) {
+    try {
+      const master = await masters.resolve(name);
+      if (master.fingerprint === fingerprint) return master;
+      other ??= { name, fingerprint: master.fingerprint };
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+  if (other !== undefined) throw wrongKey(fingerprint, other.fingerprint, `this server's "${other.name}"`);
+  const why = failure instanceof Error ? ` ${failure.message}` : "";
+  throw keyUnavailable(`This is encrypted with the key "${key}" (${fingerprint}).${why}`, { key, fingerprint });
+}
+
+export function unwrapWith(master: MasterKey, keyId: string, wrapped: Uint8Array): Buffer {
+  const bytes = master.unwrap(keyId, wrapped);
+  if (bytes !== undefined) return bytes;
+  throw new SandboxerError(
+    "image_damaged",
+    `The data key ${keyId} is not what was encrypted with ${master.fingerprint}.`,
+    {
+      hint: "Put the file back from a backup: what is encrypted with it cannot be read without it.",
+      details: { data_key: keyId, fingerprint: master.fingerprint },
+    },
+  );
+}
+
+export async function readWrapped(
+  store: ObjectStore,
+  { id, fingerprint }: Pick<StoredDataKey, "id" | "fingerprint">,
+): Promise<Buffer | undefined> {
+  try {
+    return Buffer.concat(await Array.fromAsync(store.read(wrappedKey(id, fingerprint), { end: 1024 })));
+  } catch (error) {
+    if (error instanceof ObjectNotFoundError) return undefined;
+    throw error;
+  }
+}
+
+function gone(keyId: string): SandboxerError {
+  return new SandboxerError("image_damaged", `Its data key ${keyId} is not in the store any more.`, {
+    hint: "What was encrypted with it cannot be read again: it was removed with the last sandbox or snapshot that had it.",
+    details: { data_key: keyId },
+  });
+}

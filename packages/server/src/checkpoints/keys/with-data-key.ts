@@ -1,0 +1,46 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { DataKey, DataKeys } from "../data-keys.ts";
+import type { KeyChoice } from "./key-choice.ts";
+import { keyUnavailable } from "./key-errors.ts";
+import type { StoredDataKeys } from "./stored-data-keys.ts";
+
+export interface KeyedWrite {
+  readonly choice: KeyChoice;
+  /** Whose image it is. */
+  readonly holder: string;
+  /** The image that it is written against. */
+  readonly base: string | undefined;
+  readonly format: 1 | 2;
+}
+
+/** Writes something under the data key that it is to have, or under none. A key that was made for it goes if that fails. */
+export async function withDataKey<Result>(
+  keys: StoredDataKeys,
+  { choice, holder, base, format }: KeyedWrite,
+  write: (dataKey: DataKey | undefined) => Promise<Result>,
+): Promise<Result> {
+  const dataKey = await keys.forWriting(choice, holder, base);
+  if (dataKey !== undefined && format === 1) {
+    if (dataKey.fresh) await keys.release(dataKey.id, holder);
+    throw new SandboxerError("not_supported", "Images of format 1 cannot be encrypted.", {
+      hint: "Start the server with --image-format 2.",
+    });
+  }
+  try {
+    return await write(dataKey);
+  } catch (error) {
+    // What stays is found by collection, once its holder is gone.
+    if (dataKey?.fresh === true) await keys.release(dataKey.id, holder).catch(() => {});
+    throw error;
+  }
+}
+
+/** Opens this one only: what is under another key is not written against, nor given away by its likeness. */
+export function onlyKey(dataKey: DataKey | undefined): DataKeys {
+  return {
+    open: async (keyId) => {
+      if (dataKey?.id === keyId) return dataKey.bytes;
+      throw keyUnavailable(`What is written is not under the data key ${keyId}.`, { data_key: keyId });
+    },
+  };
+}

@@ -1,0 +1,207 @@
+import { randomBytes } from "node:crypto";
+import { cp, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { dataKeyOfImage } from "../../../src/checkpoints/keys/image-key.ts";
+import { DirectoryStore } from "../../../src/store/directory/directory-store.ts";
+import { collect } from "../../store/store-contract.ts";
+import { stateOf, withNewPages } from "../block-image/block-images.ts";
+import { newSnapshot } from "../snapshot-samples.ts";
+import { filesIn, newId, newKey, openStore, serverKeys, serverOn } from "./key-lab.ts";
+
+const SECRET = "a sentence that nobody else may read";
+const TEXT = Buffer.from(`${SECRET}\n`.repeat(20_000));
+const client = (fingerprint: string) => ({ held_by: "client", key: fingerprint }) as const;
+const named = (key: string) => ({ held_by: "server", key }) as const;
+
+describe("an encrypted image", () => {
+  it("is loaded as it was saved, and nothing of it can be read in the store", async () => {
+    const { root, store } = await openStore();
+    const server = serverOn(store, serverKeys(new Map([["main", newKey()]]), "main"));
+    const sandboxId = newId();
+    const small = Buffer.from(SECRET);
+    const { name } = await server.save(sandboxId, { text: TEXT, small });
+    const changed = withNewPages(TEXT, [3]);
+    const next = await server.save(sandboxId, { text: changed, small }, { parent: name });
+    const files = Buffer.from(`${SECRET}.txt`);
+    const state = await stateOf({ text: TEXT });
+    const { snapshot } = await server.snapshots.save(newSnapshot({ name: null }), async () => ({ state, files }), {
+      replaceName: true,
+    });
+    expect(await server.load(sandboxId, name)).toEqual({ text: TEXT, small });
+    expect(await server.load(sandboxId, next.name)).toEqual({ text: changed, small });
+    expect(await server.snapshots.readFiles(snapshot.id)).toEqual(files);
+    const stored = await filesIn(root);
+    expect(stored.size).toBeGreaterThan(5);
+    const readable = [...stored].filter(([, bytes]) => bytes.includes(SECRET.slice(0, 20)));
+    expect(readable.map(([path]) => path)).toEqual([]);
+  });
+
+  it("shares blocks with the one before, under the same data key", async () => {
+    const { store } = await openStore();
+    const server = serverOn(store, serverKeys(new Map([["main", newKey()]]), "main"));
+    const sandboxId = newId();
+    const memory = randomBytes(4 * 1024 * 1024);
+    const first = await server.save(sandboxId, { memory });
+    const second = await server.save(sandboxId, { memory: withNewPages(memory, [1]) }, { parent: first.name });
+    expect(second.added_bytes).toBeLessThan(memory.byteLength / 20);
+    expect(await collect(store.listCells("data-keys"))).toHaveLength(1);
+  });
+
+  it("shares nothing with the same content under another key", async () => {
+    const { store } = await openStore();
+    const keys = new Map([
+      ["first", newKey()],
+      ["second", newKey()],
+    ]);
+    const server = serverOn(store, serverKeys(keys));
+    const [mine, yours] = [newId(), newId()];
+    const memory = randomBytes(2 * 1024 * 1024);
+    const first = await server.save(mine, { memory }, { encryption: named("first") });
+    const base = `${mine}/checkpoints/${first.name}`;
+    const second = await server.save(yours, { memory }, { encryption: named("second"), base });
+    const plain = await server.save(newId(), { memory }, { base });
+    for (const { added_bytes } of [second, plain]) expect(added_bytes).toBeGreaterThan(memory.byteLength);
+    const keyOf = async (sandboxId: string, name: string) =>
+      await dataKeyOfImage(store, `${sandboxId}/checkpoints/${name}`);
+    expect(await keyOf(mine, first.name)).not.toBe(await keyOf(yours, second.name));
+    const contents = [...(await filesIn(store.address))]
+      .filter(([path]) => path.endsWith(".pack"))
+      .map(([, bytes]) => bytes.subarray(16, 16 + 4096).toString("hex"))
+      .toSorted();
+    expect(new Set(contents).size).toBe(contents.length);
+  });
+
+  it("says which key is needed, and which one is there", async () => {
+    const { store } = await openStore();
+    const [right, wrong] = [newKey(), newKey()];
+    const server = serverOn(store, serverKeys(new Map([["main", right]]), "main"));
+    const sandboxId = newId();
+    const { name } = await server.save(sandboxId, { text: TEXT });
+    const without = serverOn(store);
+    await expect(without.load(sandboxId, name)).rejects.toMatchObject({
+      code: "key_unavailable",
+      details: { key: "main", fingerprint: right.fingerprint },
+    });
+    const other = serverOn(store, serverKeys(new Map([["main", wrong]]), "main"));
+    await expect(other.load(sandboxId, name)).rejects.toMatchObject({
+      code: "wrong_key",
+      details: { fingerprint: right.fingerprint, given: wrong.fingerprint },
+    });
+    expect(await without.checkpoints.list(sandboxId)).toHaveLength(1);
+    // What cannot be opened is not written against, either.
+    const own = newId();
+    await without.save(own, { text: TEXT }, { base: `${sandboxId}/checkpoints/${name}` });
+    expect(await server.load(sandboxId, name)).toEqual({ text: TEXT });
+  });
+
+  it("needs the key of its client each time", async () => {
+    const { store } = await openStore();
+    const presentedKey = newKey();
+    const encryption = client(presentedKey.fingerprint);
+    const server = serverOn(store, serverKeys(new Map([["main", newKey()]]), "main"));
+    const sandboxId = newId();
+    const { name } = await server.save(sandboxId, { text: TEXT }, { encryption, presentedKey });
+    const fingerprint = presentedKey.fingerprint;
+    expect(await server.load(sandboxId, name, { presentedKey })).toEqual({ text: TEXT });
+    await expect(server.load(sandboxId, name)).rejects.toMatchObject({
+      code: "key_required",
+      details: { fingerprint },
+    });
+    await expect(server.load(sandboxId, name, { presentedKey: newKey() })).rejects.toMatchObject({ code: "wrong_key" });
+    await expect(server.save(sandboxId, { text: TEXT }, { encryption })).rejects.toMatchObject({
+      code: "key_required",
+    });
+  });
+
+  it("marks no snapshot as damaged for want of a key", async () => {
+    const { store } = await openStore();
+    const presentedKey = newKey();
+    const server = serverOn(store);
+    const described = { ...newSnapshot({ name: "base" }), encryption: client(presentedKey.fingerprint) };
+    const capture = async () => ({ state: await stateOf({ text: TEXT }), files: Buffer.from("list") });
+    const { snapshot } = await server.snapshots.save(described, capture, { replaceName: true, presentedKey });
+    await expect(server.snapshots.verify(snapshot.id)).rejects.toMatchObject({ code: "key_required" });
+    await expect(server.snapshots.readFiles(snapshot.id)).rejects.toMatchObject({ code: "key_required" });
+    expect(await server.snapshots.get("base")).toMatchObject({ state: "ready" });
+    expect(await server.snapshots.verify(snapshot.id, { presentedKey })).toMatchObject({ state: "ready" });
+  });
+});
+
+describe("a data key", () => {
+  it("goes with the last that needs it, and takes along what was copied before", async () => {
+    const { root, store } = await openStore();
+    const masters = serverKeys(new Map([["main", newKey()]]), "main");
+    const server = serverOn(store, masters);
+    const [sandboxId, fork] = [newId(), newId()];
+    const { name } = await server.save(sandboxId, { text: TEXT });
+    const base = `${sandboxId}/checkpoints/${name}`;
+    const state = await stateOf({ text: TEXT });
+    const { snapshot } = await server.snapshots.save(newSnapshot({ name: null }), async () => ({ state }), {
+      replaceName: true,
+      base,
+    });
+    await server.save(fork, { text: withNewPages(TEXT, [1]) }, { base });
+    expect(await collect(store.listCells("data-keys"))).toHaveLength(1);
+    const copy = `${root}-copy`;
+    await cp(root, copy, { recursive: true });
+    await rm(join(copy, "data-keys"), { recursive: true });
+
+    await server.checkpoints.removeAll(sandboxId);
+    await server.checkpoints.removeAll(fork);
+    expect(await collect(store.listCells("data-keys"))).toHaveLength(1);
+    await server.snapshots.remove(snapshot.id, async () => {});
+    expect(await collect(store.list("data-keys"))).toEqual([]);
+    expect(await readdir(join(root, "data-keys"))).toEqual([]);
+
+    // Images and packs that somebody kept, the master key, and what is left in the store.
+    const kept = serverOn(await DirectoryStore.open(copy), masters);
+    await expect(kept.load(sandboxId, name)).rejects.toMatchObject({ code: "image_damaged" });
+    await rm(copy, { recursive: true });
+  });
+
+  it("is given to nobody once it is going", async () => {
+    const { store } = await openStore();
+    const server = serverOn(store, serverKeys(new Map([["main", newKey()]]), "main"));
+    const [sandboxId, fork] = [newId(), newId()];
+    const { name } = await server.save(sandboxId, { text: TEXT });
+    const base = `${sandboxId}/checkpoints/${name}`;
+    const before = await dataKeyOfImage(store, base);
+    await server.dataKeys.release(before ?? "", `sandbox:${sandboxId}`);
+    const next = await server.save(fork, { text: TEXT }, { base });
+    expect(await server.load(fork, next.name)).toEqual({ text: TEXT });
+    expect(await dataKeyOfImage(store, `${fork}/checkpoints/${next.name}`)).not.toBe(before);
+  });
+
+  it("goes again when what it was made for fails", async () => {
+    const { store } = await openStore();
+    const server = serverOn(store, serverKeys(new Map([["main", newKey()]]), "main"));
+    const state = await stateOf({ text: TEXT });
+    await rm(state.members[0]?.path ?? "");
+    const saving = server.checkpoints.save(newId(), state, { wallMs: 1, parent: null });
+    await expect(saving).rejects.toThrow("ENOENT");
+    expect(await collect(store.list("data-keys"))).toEqual([]);
+  });
+
+  it("that was tampered with is refused, also when it is another's", async () => {
+    const { root, store } = await openStore();
+    const server = serverOn(store, serverKeys(new Map([["main", newKey()]]), "main"));
+    const [sandboxId, other] = [newId(), newId()];
+    const { name } = await server.save(sandboxId, { text: TEXT });
+    const second = await server.save(other, { text: TEXT });
+    const wrapped = [...(await filesIn(root))].filter(([path]) => path.endsWith(".key"));
+    const [[path, bytes] = ["", Buffer.alloc(0)], [, swapped] = []] = wrapped;
+    const isFirst = path.includes((await dataKeyOfImage(store, `${sandboxId}/checkpoints/${name}`)) ?? "?");
+    const load = async () => await (isFirst ? server.load(sandboxId, name) : server.load(other, second.name));
+    for (const place of [0, 20, bytes.byteLength - 1]) {
+      const flipped = Buffer.from(bytes);
+      flipped[place] = (flipped[place] ?? 0) ^ 1;
+      await writeFile(path, flipped);
+      await expect(load()).rejects.toMatchObject({ code: "image_damaged" });
+    }
+    await writeFile(path, swapped ?? "");
+    await expect(load()).rejects.toMatchObject({ code: "image_damaged" });
+    await writeFile(path, bytes);
+    expect(await load()).toEqual({ text: TEXT });
+  });
+});

@@ -1,0 +1,122 @@
+import { describe, expect, it } from "vitest";
+import { rotateDataKeys } from "../../../src/checkpoints/keys/rotate-data-keys.ts";
+import type { ObjectStore } from "../../../src/store/store.ts";
+import { collect } from "../../store/store-contract.ts";
+import { filesIn, newId, newKey, openStore, serverKeys, serverOn } from "./key-lab.ts";
+
+const TEXT = Buffer.from("text ".repeat(1000));
+
+/** Three sandboxes under the key "old", and one under its client's. */
+async function openLab() {
+  const { root, store } = await openStore();
+  const keys = new Map([
+    ["old", newKey()],
+    ["new", newKey()],
+  ]);
+  const before = serverOn(store, serverKeys(keys, "old"));
+  const saved: { readonly id: string; readonly name: string }[] = [];
+  for (let count = 0; count < 3; count++) {
+    const id = newId();
+    saved.push({ id, name: (await before.save(id, { text: TEXT })).name });
+  }
+  const presentedKey = newKey();
+  const encryption = { held_by: "client", key: presentedKey.fingerprint } as const;
+  await before.save(newId(), { text: TEXT }, { encryption, presentedKey });
+  return { root, store, keys, saved, masters: serverKeys(keys, "new", ["old"]) };
+}
+
+/** Ends, as a killed process does, with the call of that number. */
+function endingAt(store: ObjectStore, last: number): ObjectStore {
+  let calls = 0;
+  return new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      return (...args: unknown[]): unknown => {
+        if (["write", "swapCell", "delete"].includes(String(name)) && ++calls > last) throw new Error("killed");
+        return (value as (...args: unknown[]) => unknown).apply(target, args);
+      };
+    },
+  });
+}
+
+describe("rotation", () => {
+  it("lets the new key open everything, and the old one nothing", async () => {
+    const { root, store, keys, saved, masters } = await openLab();
+    const images = [...(await filesIn(root))].filter(([path]) => path.endsWith(".img"));
+    expect(await rotateDataKeys(store, masters, { apply: false })).toMatchObject({ rewrapped: 3, client_held: 1 });
+    expect(await rotateDataKeys(store, masters, { apply: true })).toEqual({
+      rewrapped: 3,
+      current: 0,
+      client_held: 1,
+      failed: [],
+    });
+    expect(await rotateDataKeys(store, masters, { apply: true })).toMatchObject({ rewrapped: 0, current: 3 });
+    const onlyNew = serverOn(store, serverKeys(new Map([["new", keys.get("new") ?? newKey()]]), "new"));
+    const onlyOld = serverOn(store, serverKeys(new Map([["old", keys.get("old") ?? newKey()]]), "old"));
+    for (const { id, name } of saved) {
+      expect(await onlyNew.load(id, name)).toEqual({ text: TEXT });
+      await expect(onlyOld.load(id, name)).rejects.toMatchObject({ code: "key_unavailable" });
+    }
+    const after = await filesIn(root);
+    for (const [path, bytes] of images) expect(after.get(path)).toEqual(bytes);
+    // No file of the store, nor an older version of one, is encrypted with the old key.
+    const wrapped = [...after.keys()].filter((path) => path.includes(keys.get("old")?.fingerprint ?? "?"));
+    expect(wrapped).toEqual([]);
+  });
+
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])(
+    "that ends after %i changes leaves all readable, and the next one ends it",
+    async (last) => {
+      const { store, saved, masters } = await openLab();
+      await expect(rotateDataKeys(endingAt(store, last), masters, { apply: true })).rejects.toThrow("killed");
+      const server = serverOn(store, masters);
+      for (const { id, name } of saved) expect(await server.load(id, name)).toEqual({ text: TEXT });
+      await rotateDataKeys(store, masters, { apply: true });
+      for (const { id, name } of saved) expect(await server.load(id, name)).toEqual({ text: TEXT });
+      // One cell and one key for each, the client's too.
+      expect((await collect(store.list("data-keys"))).filter(({ key }) => key.endsWith(".key"))).toHaveLength(4);
+    },
+  );
+
+  it("goes on with the data keys of sandboxes that are saved meanwhile", async () => {
+    const { store, saved, masters } = await openLab();
+    const server = serverOn(store, masters);
+    const [{ id, name } = { id: "", name: "" }] = saved;
+    const next = await server.save(id, { text: TEXT }, { parent: name });
+    await rotateDataKeys(store, masters, { apply: true });
+    const last = await server.save(id, { text: TEXT }, { parent: next.name });
+    expect(await server.load(id, last.name)).toEqual({ text: TEXT });
+    expect(await collect(store.listCells("data-keys"))).toHaveLength(4);
+  });
+
+  it("says what it cannot open, and does the rest", async () => {
+    const { store, keys, masters } = await openLab();
+    keys.set("lost", newKey());
+    const encryption = { held_by: "server", key: "lost" } as const;
+    await serverOn(store, serverKeys(keys)).save(newId(), { text: TEXT }, { encryption });
+    keys.delete("lost");
+    const rotation = await rotateDataKeys(store, masters, { apply: true });
+    expect(rotation).toMatchObject({ rewrapped: 3, failed: [{ error: "key_unavailable" }] });
+  });
+
+  it("brings no key back that goes meanwhile", async () => {
+    const { store, saved, masters } = await openLab();
+    const server = serverOn(store, masters);
+    const raced = new Proxy(store, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (name === "write") {
+          return async (...args: Parameters<ObjectStore["write"]>) => {
+            for (const { id } of saved) await server.checkpoints.removeAll(id);
+            return await target.write(...args);
+          };
+        }
+        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+      },
+    });
+    await rotateDataKeys(raced, masters, { apply: true });
+    const left = (await collect(store.list("data-keys"))).filter(({ key }) => key.endsWith(".key"));
+    expect(left).toHaveLength(1);
+  });
+});
