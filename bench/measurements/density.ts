@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { mapAtOnce } from "../../packages/server/src/support/map-at-once.ts";
 import { byEffort, type Lab } from "../lab.ts";
 import { cpuUseOf } from "../process-cpu.ts";
+import { treeMemoryMiB } from "../process-memory.ts";
 import type { Aim, Contest, Findings } from "../result.ts";
 import { timed } from "../rounds.ts";
 import { callServer, createSandbox, destroySandbox, execIn } from "../server/http-call.ts";
@@ -11,7 +12,7 @@ import { startServer, type ServerProcess } from "../server/server-process.ts";
 import { NOTHING_AHEAD } from "../server/warm-server.ts";
 import { summarize } from "../statistics.ts";
 import { measureIdleCost } from "./idle-cost.ts";
-import { untilAllSleep } from "./until-asleep.ts";
+import { untilAllDoze } from "./until-dozing.ts";
 
 const CREATES_AT_ONCE = 4;
 const WATCHED_MS = 10_000;
@@ -39,10 +40,10 @@ export async function measureDensity(lab: Lab): Promise<Partial<Findings>> {
   const alone = await ask(server, undefined, repeats);
   lab.progress(`${count} live sandboxes`);
   const { sandboxes, notes } = await fill(server, count);
-  await untilAllSleep(server);
+  await untilAllDoze(server);
   const crowd = await ask(server, sandboxes, repeats);
-  await untilAllSleep(server);
-  notes.push(await quietNote(server, sandboxes.length));
+  await untilAllDoze(server);
+  notes.push(await quietNote(server, sandboxes.length), await memoryNote(server, sandboxes.length));
   await server.stop();
   return { comparisons, contests: contestsOf(crowd, alone, sandboxes.length), notes };
 }
@@ -109,6 +110,11 @@ async function quietNote(server: ServerProcess, count: number): Promise<string> 
   const theirs = percent(after.descendantsMs - before.descendantsMs);
   const own = percent(after.ownMs - before.ownMs);
   return `While nobody asks for anything, ${count} idle sandboxes take ${theirs} % of a core, and their server ${own} %.`;
+}
+
+async function memoryNote(server: ServerProcess, count: number): Promise<string> {
+  const eachMiB = (await treeMemoryMiB(server.pid)) / count;
+  return `With the whole server, each of the ${count} sandboxes takes ${eachMiB.toFixed(1)} MiB (PSS).`;
 }
 
 async function availableMiB(): Promise<number> {

@@ -7,7 +7,7 @@ import type { Comparison } from "../result.ts";
 import { createSandbox, destroySandbox } from "../server/http-call.ts";
 import type { ServerProcess } from "../server/server-process.ts";
 import { summarize } from "../statistics.ts";
-import { untilAllSleep } from "./until-asleep.ts";
+import { untilAllDoze } from "./until-dozing.ts";
 
 /** What one tick of all of them together would be: less than that cannot be seen. */
 const LEAST_MS = 10;
@@ -30,12 +30,12 @@ export async function measureIdleCost(lab: Lab, server: ServerProcess): Promise<
     ours.push(await costOfOurs(server, count, watchedMs));
     raw.push(await costOfRaw(lab, count, watchedMs));
   }
-  const [sandboxes, containers] = [`${count} sandboxes, asleep`, `${count} runsc run of sleep`];
+  const [sandboxes, containers] = [`${count} sandboxes, dozing`, `${count} runsc run of sleep`];
   const seconds = `${watchedMs / 1000} s`;
   return [
     {
       id: "idle-memory",
-      title: "Memory of an idle sandbox, asleep",
+      title: "Memory of an idle sandbox, dozing",
       unit: "MiB",
       ours: { what: `PSS of server and ${sandboxes}, less the empty server's`, summary: memoryOf(ours) },
       raw: { what: `PSS of ${containers}`, summary: memoryOf(raw) },
@@ -56,7 +56,7 @@ async function costOfOurs(server: ServerProcess, count: number, watchedMs: numbe
   const emptyMiB = await treeMemoryMiB(server.pid);
   const sandboxes: string[] = [];
   for (let index = 0; index < count; index++) sandboxes.push(await createSandbox(server));
-  await untilAllSleep(server);
+  await untilAllDoze(server);
   const cpuPercent = await watch(count, watchedMs, async () => (await cpuUseOf(server.pid)).descendantsMs);
   const memoryMiB = ((await treeMemoryMiB(server.pid)) - emptyMiB) / count;
   for (const sandbox of sandboxes) await destroySandbox(server, sandbox);

@@ -36,7 +36,10 @@ test("prove restores a snapshot out of reach, and says so in its record, its lis
   expect([code, out, err]).toEqual([0, `${id}\n`, expect.stringMatching(/before can be restored \(fake \S+\)\.\n$/)]);
   expect((await cli(["snapshots", "list"])).out).toMatch(/before +ready \(proven\)/);
   expect((await cli(["snapshots", "get", "before"])).out).toMatch(/^proven +\d{4}-.*, on fake /m);
-  expect(await cli.json(["prove", "before"])).toMatchObject({ id, proven: { engine: expect.stringMatching(/^fake /) } });
+  expect(await cli.json(["prove", "before"])).toMatchObject({
+    id,
+    proven: { engine: expect.stringMatching(/^fake /) },
+  });
   expect((await cli(["ls", "-q"])).out.trim().split("\n")).toHaveLength(1);
   expect((await cli(["prove", "after"])).code).toBe(4);
 });

@@ -82,7 +82,10 @@ test("without --keep no published checkpoint goes; the environment may say it to
   expect(report.garbage.map(({ key }) => key.split("/").at(-1))).toEqual(["checkpoint_4.img"]);
   const told = fakeIo({ SANDBOXER_KEEP_CHECKPOINTS: "1" });
   expect(await runProgram(["gc", "--store", store, "--json"], told)).toBe(0);
-  expect(JSON.parse(told.out())).toMatchObject({ keep: { checkpoints: { keep_last: 1 } }, kinds: { "past-retention": { count: 2 } } });
+  expect(JSON.parse(told.out())).toMatchObject({
+    keep: { checkpoints: { keep_last: 1 } },
+    kinds: { "past-retention": { count: 2 } },
+  });
 });
 
 test("a folder without a head is left alone, and said so", async () => {

@@ -120,9 +120,9 @@ test("operations and events, timeline, wait for an operation, the server's own f
   expect((await cli(["events", "--since", events.at(-1)?.cursor ?? ""])).out).toBe("");
   expect((await cli(["backends"])).out).toMatch(/^fake \(default\) +ok /m);
   expect((await cli(["instances"])).out).toMatch(/alive \(this one\)/);
-  expect((await cli(["server"])).out).toMatch(/^backend +fake\nstate +open\nsandboxes +1 of \d+\nasleep +0$/m);
+  expect((await cli(["server"])).out).toMatch(/^backend +fake\nstate +open\nsandboxes +1 of \d+\ndozing +0$/m);
   // The fake backend starts nothing ahead of the need.
-  expect(await cli.json(["server"])).toMatchObject({ sandboxes: 1, asleep: 0, warm_pool: null });
+  expect(await cli.json(["server"])).toMatchObject({ sandboxes: 1, dozing: 0, warm_pool: null });
   expect((await cli(["version"])).out).toMatch(/^client +\d.*\nserver +\S+ at http:/);
 });
 

@@ -20,7 +20,7 @@ export const serverCommand = defineCommand({
         backend: server.default_backend,
         state: server.draining ? "draining" : "open",
         sandboxes: `${server.sandboxes} of ${server.max_sandboxes}`,
-        asleep: server.asleep,
+        dozing: server.dozing,
         "started ahead": warm && `${warm.ready} of ${warm.max} ready, ${warm.preparing} being made`,
         "of those": warm && `${warm.handed_out} handed out, ${warm.expired} expired, ${warm.failed} failed`,
         "found none": warm && `${warm.missed} creates`,

@@ -31,12 +31,9 @@ export const snapshotRecordSchema = z
     pinned: z.boolean().meta({ description: "Neither removed nor past retention until it is unpinned." }),
     size_bytes: z.number().int(),
     created_at: timestampSchema,
-    proven: z
-      .object({ at: timestampSchema, engine: z.string() })
-      .nullable()
-      .meta({
-        description: "When a test restore has answered, and on which engine; null: none has, or the last did not.",
-      }),
+    proven: z.object({ at: timestampSchema, engine: z.string() }).nullable().meta({
+      description: "When a test restore has answered, and on which engine; null: none has, or the last did not.",
+    }),
     unproven: z
       .object({ at: timestampSchema, reason: z.string() })
       .nullable()

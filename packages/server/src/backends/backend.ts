@@ -175,7 +175,7 @@ export interface SandboxHandle {
   /** Settles once, when the sandbox has ended, whether asked for or not. Never rejects. */
   readonly ended: Promise<SandboxEnd>;
   /** Nothing runs inside, and it takes no processor until it is asked for something. Absent: it is always awake. */
-  readonly asleep?: boolean;
+  readonly dozing?: boolean;
 
   /**
    * Starts a process. A key that is known gives the process that has it and starts nothing. A program or working folder

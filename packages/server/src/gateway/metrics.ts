@@ -7,7 +7,7 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60
 
 export interface MetricsSources {
   readonly states: () => Readonly<Partial<Record<SandboxState, number>>>;
-  readonly asleep: () => number;
+  readonly dozing: () => number;
   readonly clients: () => number;
   readonly warm?: () => WarmPoolRecord | undefined;
   readonly atRisk: () => number;
@@ -54,11 +54,11 @@ export class Metrics implements Pick<Observer, "operation" | "output"> {
         for (const [state, count] of Object.entries(sources.states())) sandboxes.set({ state }, count);
       },
     });
-    const asleep: Gauge = new Gauge({
-      name: "sandboxer_sandboxes_asleep",
+    const dozing: Gauge = new Gauge({
+      name: "sandboxer_sandboxes_dozing",
       help: "Running sandboxes that take no processor, because nothing runs in them.",
       registers: [this.registry],
-      collect: () => asleep.set(sources.asleep()),
+      collect: () => dozing.set(sources.dozing()),
     });
     const clients: Gauge = new Gauge({
       name: "sandboxer_clients",

@@ -114,7 +114,7 @@ async function prepareGvisorBackend(
         network,
         // A server that cannot act any more freezes nothing; the agents then do, before others may take over.
         heartbeatMs: heartbeatMs(config),
-        sleepAfterMs: config.sleepAfterMs,
+        dozeAfterMs: config.dozeAfterMs,
         warm: { max: config.warmPoolMax, maxSandboxes: config.maxSandboxes, clock: systemClock, onProblem },
       });
       return {

@@ -19,7 +19,7 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     cacheDirectory: join(baseDirectory(env["XDG_CACHE_HOME"], join(homeDirectory, ".cache")), "sandboxer"),
     profilesDirectory: join(configDirectory(sources), "profiles"),
     repositories: "",
-    sleepAfterMs: "5s",
+    dozeAfterMs: "5s",
     leaseTtlMs: "15s",
     handoffTimeoutMs: "30s",
     resumeTtlMs: "7d",

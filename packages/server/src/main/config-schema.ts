@@ -27,7 +27,7 @@ export const configSchema = z.object({
   profilesDirectory: path(),
   extensions: path().optional(),
   repositories: paths(),
-  sleepAfterMs: z.union([z.literal("off").transform(() => 0), durationMs()], {
+  dozeAfterMs: z.union([z.literal("off").transform(() => 0), durationMs()], {
     error: `must be a duration, or off. ${DURATION_HINT}`,
   }),
   leaseTtlMs: durationMs(),

@@ -58,10 +58,10 @@ export const SETTINGS = {
   profilesDirectory: setting("--profiles-directory <PATH>", "SANDBOXER_PROFILES_DIRECTORY", "your profiles, *.yaml", {
     path: true,
   }),
-  sleepAfterMs: setting(
-    "--sleep-after <DURATION>",
-    "SANDBOXER_SLEEP_AFTER",
-    "a gVisor sandbox in which nothing runs is put to sleep, until the next request; off: never (default 5s)",
+  dozeAfterMs: setting(
+    "--doze-after <DURATION>",
+    "SANDBOXER_DOZE_AFTER",
+    "a gVisor sandbox in which nothing runs dozes, until the next request; off: never (default 5s)",
   ),
   leaseTtlMs: setting(
     "--lease-ttl <DURATION>",

@@ -96,7 +96,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
   const gateway = new WebSocketGateway(app.server, { ...config, gate, audit, manager: () => parts.manager, log });
   const metrics: Metrics = new Metrics({
     states: () => parts.manager?.states() ?? {},
-    asleep: () => parts.manager?.asleepCount ?? 0,
+    dozing: () => parts.manager?.dozingCount ?? 0,
     clients: () => gateway.clients,
     warm: () => parts.manager?.warmPool,
     atRisk: () => parts.manager?.atRisk ?? 0,

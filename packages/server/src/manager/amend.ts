@@ -1,4 +1,11 @@
-import { type About, type Head, type MaxLoss, type Retention, SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
+import {
+  type About,
+  type Head,
+  type MaxLoss,
+  type Retention,
+  SandboxerError,
+  type SandboxRecord,
+} from "@sandboxer/protocol";
 import type { OutlivingRecord } from "../records/sandbox-records.ts";
 import type { ManagerContext } from "./context.ts";
 import { describeLive, describeOutliving, describeStored } from "./describe.ts";

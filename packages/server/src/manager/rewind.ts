@@ -109,7 +109,12 @@ async function publish(
   const { checkpoints, ownership } = context.durable;
   const wallMs = context.options.clock.wallMs();
   const parent = sandbox.parentCheckpoint;
-  const checkpoint = await checkpoints.save(sandbox.id, state, { ...track.options, wallMs, parent, base: imageKey(snapshotId) });
+  const checkpoint = await checkpoints.save(sandbox.id, state, {
+    ...track.options,
+    wallMs,
+    parent,
+    base: imageKey(snapshotId),
+  });
   track.lap("pack");
   track.sizeBytes = checkpoint.size_bytes;
   await ownership.publish(sandbox.id, checkpoint);

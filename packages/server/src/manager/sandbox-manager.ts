@@ -73,7 +73,7 @@ export interface ServerSummary {
   readonly default_backend: string;
   readonly draining: boolean;
   readonly sandboxes: number;
-  readonly asleep: number;
+  readonly dozing: number;
   readonly max_sandboxes: number;
   readonly warm_pool: WarmPoolRecord | null;
 }
@@ -130,10 +130,10 @@ export class SandboxManager {
   }
 
   /** Those that run and take no processor. */
-  get asleepCount(): number {
+  get dozingCount(): number {
     let count = 0;
     for (const sandbox of this.#context.sandboxes.values())
-      if (sandbox.state === "running" && sandbox.handle.asleep === true) count += 1;
+      if (sandbox.state === "running" && sandbox.handle.dozing === true) count += 1;
     return count;
   }
 
@@ -157,7 +157,7 @@ export class SandboxManager {
       default_backend: defaultBackend,
       draining: this.draining,
       sandboxes: this.#context.sandboxes.size,
-      asleep: this.asleepCount,
+      dozing: this.dozingCount,
       max_sandboxes: maxSandboxes,
       warm_pool: this.warmPool ?? null,
     };

@@ -72,12 +72,12 @@ describeGvisor("after a server was killed", (engine) => {
     },
   );
 
-  test("a sandbox that is asleep ends with its server, before anybody cleans up", async () => {
-    const server = await doomed("sleep");
+  test("a sandbox that is dozing ends with its server, before anybody cleans up", async () => {
+    const server = await doomed("doze");
     await server.next();
     server.child.kill("SIGKILL");
     await once(server.child, "exit");
-    await eventually(() => serverLeftovers(server).processes.length === 0, "the end of what slept");
+    await eventually(() => serverLeftovers(server).processes.length === 0, "the end of what dozed");
     expect(await recoverRunDirectories(runParent)).toEqual([server.instanceId]);
     expect(serverLeftovers(server)).toEqual(NOTHING);
   });

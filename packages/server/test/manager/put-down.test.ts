@@ -155,7 +155,7 @@ test("metrics count what happened", async () => {
   await client.run("bash", "printf 12345").until("EXECUTION_DONE");
   const text = await (await fetch(`${server.httpUrl}/metrics`)).text();
   expect(text).toMatch(/^sandboxer_sandboxes\{state="running"\} 1$/m);
-  expect(text).toMatch(/^sandboxer_sandboxes_asleep 0$/m);
+  expect(text).toMatch(/^sandboxer_sandboxes_dozing 0$/m);
   expect(text).toMatch(/^sandboxer_clients 1$/m);
   expect(text).toMatch(/^sandboxer_output_bytes_total 5$/m);
   for (const operation of ["create", "execute"])

@@ -64,7 +64,7 @@ export const serverRecordSchema = z
     default_backend: z.string(),
     draining: z.boolean(),
     sandboxes: z.number().int(),
-    asleep: z
+    dozing: z
       .number()
       .int()
       .meta({ description: "Of the sandboxes, those that take no processor: nothing runs in them." }),

@@ -45,8 +45,8 @@ export interface GvisorBackendOptions {
   readonly defaultResources: CompleteResources;
   /** See the agent's dead man's switch; 0: none. */
   readonly heartbeatMs: number;
-  /** A sandbox in which nothing runs is put to sleep after so long without a request; absent or 0: never. */
-  readonly sleepAfterMs?: number;
+  /** A sandbox in which nothing runs dozes after so long without a request; absent or 0: never. */
+  readonly dozeAfterMs?: number;
   /** Absent: it is not allowed. */
   readonly network?: NetworkSupport;
   /** Absent: no sandbox is started ahead of the need. */
@@ -250,10 +250,10 @@ export class GvisorBackend implements SandboxBackend {
     options: CallOptions,
     how: Pick<Launch, "spec" | "imageDirectory" | "hurry">,
   ): Promise<GvisorSandbox> {
-    const { engine, platform, runDirectory, heartbeatMs, sleepAfterMs = 0 } = this.#options;
+    const { engine, platform, runDirectory, heartbeatMs, dozeAfterMs = 0 } = this.#options;
     const { cgroups } = this.#machine;
     const shared = { pipes: this.#pipes, network: this.#network };
-    const pad = { enginePath: engine.path, platform, runDirectory, cgroups, heartbeatMs, sleepAfterMs, ...shared };
+    const pad = { enginePath: engine.path, platform, runDirectory, cgroups, heartbeatMs, dozeAfterMs, ...shared };
     const requirements: ImageRequirements = {
       engine: { version: engine.version, sha256: engine.sha256 },
       platform,

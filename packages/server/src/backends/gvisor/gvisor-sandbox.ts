@@ -27,7 +27,7 @@ import type { OciSpec } from "./saved-spec.ts";
 import { removeEngineState } from "./engine-state.ts";
 import { endSandboxProcesses, Filestore } from "./sandbox-process-tree.ts";
 import { hostnameOf } from "./sandbox-hostname.ts";
-import { Sleeper } from "./sleeper.ts";
+import { Doze } from "./doze.ts";
 import { Stillness } from "./stillness.ts";
 
 export const CONFIG_MEMBER = "config.json";
@@ -60,8 +60,8 @@ export interface GvisorSandboxParts {
   readonly cgroup: SandboxCgroup | undefined;
   readonly network: SandboxNetwork | undefined;
   readonly diskLimitBytes: number;
-  /** See {@link Sleeper}; 0: never. */
-  readonly sleepAfterMs: number;
+  /** See {@link Doze}; 0: never. */
+  readonly dozeAfterMs: number;
   readonly requirements: ImageRequirements;
   /** Nothing of it runs any more. runsc's own leftovers are removed behind that: it may wait seconds for a reaper. */
   readonly onEnded: (cleanUp: Promise<void>) => void;
@@ -78,7 +78,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
   readonly #over: Promise<void>;
   #leaving = false;
   #destroying: Promise<void> | undefined;
-  readonly #sleeper: Sleeper;
+  readonly #doze: Doze;
   readonly #stillness: Stillness;
   #sandboxId: string;
 
@@ -86,13 +86,13 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     super(parts.agent);
     this.#sandboxId = parts.sandboxId;
     this.#parts = parts;
-    this.#sleeper = new Sleeper({
+    this.#doze = new Doze({
       agent: parts.agent,
       // What has a network may be spoken to by others than its agent.
-      afterMs: parts.network === undefined ? parts.sleepAfterMs : 0,
-      onChange: (asleep) => (asleep ? this.#diskWatch?.rest() : this.#diskWatch?.start()),
+      afterMs: parts.network === undefined ? parts.dozeAfterMs : 0,
+      onChange: (dozing) => (dozing ? this.#diskWatch?.rest() : this.#diskWatch?.start()),
     });
-    this.#stillness = new Stillness(parts.agent, parts.runsc, parts.containerId, this.#sleeper);
+    this.#stillness = new Stillness(parts.agent, parts.runsc, parts.containerId, this.#doze);
     this.ended = this.#ended.promise;
     this.#over = parts.attached.exited.then((code) => this.#onExit(code));
   }
@@ -108,7 +108,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     await this.#parts.agent.become(hostnameOf(sandboxId), env, { timeoutMs: ADOPTION_MS, signal: options.signal });
   }
 
-  /** Begins to hold the limits that the engine does not, and to put it to sleep when nothing goes on. */
+  /** Begins to hold the limits that the engine does not, and to let it doze when nothing goes on. */
   async watch(): Promise<void> {
     const { attached, filestoreDirectory, diskLimitBytes, agent } = this.#parts;
     const { pid } = attached.child;
@@ -117,20 +117,20 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     this.#filestore = new Filestore(kernel.pid, filestoreDirectory);
     this.#diskWatch = new DiskWatch(this.#filestore, diskLimitBytes, () => agent.killAll());
     this.#diskWatch.start();
-    this.#sleeper.begin(kernel);
+    this.#doze.begin(kernel);
   }
 
   /** Something is about to be sent to the agent. */
   wake(): void {
-    this.#sleeper.wake();
+    this.#doze.wake();
   }
 
-  get asleep(): boolean {
-    return this.#sleeper.asleep;
+  get dozing(): boolean {
+    return this.#doze.dozing;
   }
 
   #stopWatching(): void {
-    this.#sleeper.end();
+    this.#doze.end();
     this.#diskWatch?.rest();
   }
 

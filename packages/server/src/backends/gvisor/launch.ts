@@ -31,7 +31,7 @@ export interface LaunchPad {
   /** Absent where sandboxes have none. */
   readonly network: ServerNetwork | undefined;
   readonly heartbeatMs: number;
-  readonly sleepAfterMs: number;
+  readonly dozeAfterMs: number;
 }
 
 export interface Launch {
@@ -108,7 +108,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       cgroup,
       network,
       diskLimitBytes: plan.diskLimitBytes,
-      sleepAfterMs: pad.sleepAfterMs,
+      dozeAfterMs: pad.dozeAfterMs,
       requirements: plan.requirements,
       onEnded: (cleanUp) => plan.onEnded(sandbox, cleanUp),
     });

@@ -1,34 +1,34 @@
 import { SerialQueue } from "../../support/serial-queue.ts";
 import type { AgentClient } from "../agent/agent-client.ts";
 import type { Runsc } from "./runsc.ts";
-import type { Sleeper } from "./sleeper.ts";
+import type { Doze } from "./doze.ts";
 
 /** The ways in which a sandbox is held still: its agent silent, its processes frozen, and everything inside paused. */
 export class Stillness {
   readonly #agent: AgentClient;
   readonly #runsc: Runsc;
   readonly #containerId: string;
-  readonly #sleeper: Sleeper;
+  readonly #doze: Doze;
   /** runsc refuses to pause what is paused and to resume what runs, so one step comes after the other. */
   readonly #steps = new SerialQueue();
   /** Its user wants it paused; the rest is what a save needs, and ends with it. */
   #held = false;
   #silent = false;
   #frozen = false;
-  /** By runsc, or because it slept already and is kept asleep. */
-  #paused: "by runsc" | "asleep" | undefined;
+  /** By runsc, or because it dozed already and is kept so. */
+  #paused: "by runsc" | "dozing" | undefined;
 
-  constructor(agent: AgentClient, runsc: Runsc, containerId: string, sleeper: Sleeper) {
+  constructor(agent: AgentClient, runsc: Runsc, containerId: string, doze: Doze) {
     this.#agent = agent;
     this.#runsc = runsc;
     this.#containerId = containerId;
-    this.#sleeper = sleeper;
+    this.#doze = doze;
   }
 
   /** After this nothing is in the agent's pipes and nobody hears of what goes on inside. */
   silence(): Promise<void> {
     return this.#step(async () => {
-      this.#sleeper.keepAwake();
+      this.#doze.keepAwake();
       // A paused agent cannot fall silent.
       if (this.#paused !== undefined) await this.#resume();
       await this.#agent.quiesce();
@@ -39,7 +39,7 @@ export class Stillness {
   /** After this nothing inside goes on but the agent, which still answers. */
   freeze(): Promise<void> {
     return this.#step(async () => {
-      this.#sleeper.keepAwake();
+      this.#doze.keepAwake();
       // Nor can a paused one freeze the others or read their files.
       if (this.#paused !== undefined) await this.#resume();
       await this.#agent.freezeProcesses();
@@ -85,30 +85,30 @@ export class Stillness {
     });
   }
 
-  /** One that is held still in any way must be neither woken nor put to sleep by what else goes on. */
+  /** One that is held still in any way must be neither woken nor doze off by what else goes on. */
   #step(work: () => Promise<void>): Promise<void> {
     return this.#steps.run(async () => {
       try {
         await work();
       } finally {
-        if (!this.#silent && !this.#frozen && this.#paused === undefined) this.#sleeper.letBe();
+        if (!this.#silent && !this.#frozen && this.#paused === undefined) this.#doze.letBe();
       }
     });
   }
 
   async #pause(): Promise<void> {
     if (this.#paused !== undefined) return;
-    if (this.#sleeper.keepAsleep()) {
-      this.#paused = "asleep";
+    if (this.#doze.keepDozing()) {
+      this.#paused = "dozing";
       return;
     }
-    this.#sleeper.keepAwake();
+    this.#doze.keepAwake();
     await this.#command("pause");
     this.#paused = "by runsc";
   }
 
   async #resume(): Promise<void> {
-    this.#sleeper.keepAwake();
+    this.#doze.keepAwake();
     if (this.#paused === "by runsc") await this.#command("resume");
     this.#paused = undefined;
   }

@@ -3,7 +3,7 @@
  * JSON, what it is and each time when it begins.
  *
  * Arguments: the run folder, the cache folder, and `create`, `warm`, which creates and has others started ahead, `save`,
- * `restore`, `network`, which creates with a network, or `sleep`, which begins when its sandbox is asleep.
+ * `restore`, `network`, which creates with a network, or `doze`, which begins when its sandbox is dozing.
  */
 import { randomUUID } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
@@ -24,8 +24,8 @@ const runDirectory = await RunDirectory.open(runParent, randomUUID());
 const network = work === "network" ? await probeNetwork(engine.version, process.env["PATH"] ?? "") : undefined;
 const support = network === undefined ? {} : { network };
 const ahead = work === "warm" ? { warm: warmOptions() } : {};
-const sleep = { sleepAfterMs: work === "sleep" ? 1 : 0 };
-const { backend } = await openGvisor(engine, { runDirectory, cacheDirectory, ...support, ...ahead, ...sleep });
+const rest = { dozeAfterMs: work === "doze" ? 1 : 0 };
+const { backend } = await openGvisor(engine, { runDirectory, cacheDirectory, ...support, ...ahead, ...rest });
 const spec = { network: network === undefined ? ("none" as const) : ("sandbox" as const) };
 const say = (event: object): void => void process.stdout.write(`${JSON.stringify(event)}\n`);
 
@@ -39,11 +39,11 @@ const save = async (handle: SandboxHandle) => {
 const saved = await save(first);
 say({ path: runDirectory.path, cgroupPath: runDirectory.cgroupPath, instanceId: runDirectory.instanceId });
 
-if (work === "sleep") await eventually(() => first.asleep === true, "sleep");
+if (work === "doze") await eventually(() => first.dozing === true, "a doze");
 for (;;) {
   say({ event: "begin" });
   if (work === "save") await rm((await save(first)).into, { recursive: true });
-  else if (work === "sleep") await delay(60_000);
+  else if (work === "doze") await delay(60_000);
   else if (work !== "restore") await (await backend.acquire(newRequest(spec))).destroy();
   else await (await backend.acquireFromSnapshot(newRequest(), saved.snapshot)).destroy();
 }

@@ -141,7 +141,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   });
   const metrics: Metrics = new Metrics({
     states: () => manager.states(),
-    asleep: () => manager.asleepCount,
+    dozing: () => manager.dozingCount,
     clients: () => gateway.clients,
     warm: () => manager.warmPool,
     atRisk: () => manager.atRisk,

@@ -15,43 +15,43 @@ import {
 import { describeGvisor } from "./support/describe-gvisor.ts";
 import { GvisorFixture } from "./support/fixture.ts";
 
-const SLEEP_AFTER_MS = 100;
-/** Far more than a sandbox takes to fall asleep, and than the agent waits for a heartbeat. */
+const DOZE_AFTER_MS = 100;
+/** Far more than a sandbox takes to doze off, and than the agent waits for a heartbeat. */
 const LONG_MS = 1_500;
 const HEARTBEAT_MS = 600;
 const STOPPED = "T";
 
-describeGvisor("sleep", (engine) => {
+describeGvisor("doze", (engine) => {
   const fixture = new GvisorFixture(engine, async () => ({
-    sleepAfterMs: SLEEP_AFTER_MS,
+    dozeAfterMs: DOZE_AFTER_MS,
     heartbeatMs: HEARTBEAT_MS,
   }));
 
-  const asleep = (handle: SandboxHandle): Promise<void> => eventually(() => handle.asleep === true, "sleep");
+  const dozes = (handle: SandboxHandle): Promise<void> => eventually(() => handle.dozing === true, "a doze");
 
-  async function sleeping(): Promise<SandboxHandle> {
+  async function dozing(): Promise<SandboxHandle> {
     const handle = await fixture.acquire();
     await run(handle, bash("echo kept > /workspace/kept; (sleep 0.2 &)"));
-    await asleep(handle);
+    await dozes(handle);
     return handle;
   }
 
   const kernels = (): number[] => kernelsOf(fixture.opened.runDirectory.path);
 
   test("one in which nothing runs takes no processor, and does the next thing as if nothing had been", async () => {
-    const handle = await sleeping();
+    const handle = await dozing();
     const [pid = 0] = kernels();
-    // The signal is under way when it is called asleep.
+    // The signal is under way when it is called dozing.
     await eventually(() => factsOf(pid).state === STOPPED, "the stop");
     const before = factsOf(pid);
-    // Beyond the heartbeat: what is asleep has nothing to fear. To ask what it uses wakes nobody.
+    // Beyond the heartbeat: what is dozing has nothing to fear. To ask what it uses wakes nobody.
     await delay(LONG_MS);
     expect((await handle.stats()).memoryBytes).toBeGreaterThan(0);
-    expect([factsOf(pid), handle.asleep]).toEqual([before, true]);
+    expect([factsOf(pid), handle.dozing]).toEqual([before, true]);
     expect((await run(handle, bash("cat /workspace/kept; sleep 0.3; echo on"))).stdout).toBe("kept\non\n");
-    await asleep(handle);
+    await dozes(handle);
     expect(await readText(handle, "/workspace/kept")).toBe("kept\n");
-    await asleep(handle);
+    await dozes(handle);
     await handle.ping();
     await handle.destroy();
     await fixture.expectNothingLeft();
@@ -61,7 +61,7 @@ describeGvisor("sleep", (engine) => {
     const handle = await fixture.acquire();
     const known = await start(handle, counter("/workspace/known"));
     await delay(LONG_MS);
-    expect(handle.asleep).toBe(false);
+    expect(handle.dozing).toBe(false);
     const before = await countAbove(handle, "/workspace/known", 0);
     await known.signal(9, "group");
     await known.exited;
@@ -71,48 +71,48 @@ describeGvisor("sleep", (engine) => {
       bash("setsid bash -c 'while true; do date +%s%N > /workspace/daemon; sleep 0.05; done' &> /dev/null &"),
     );
     await delay(LONG_MS);
-    expect(handle.asleep).toBe(false);
+    expect(handle.dozing).toBe(false);
     await run(handle, bash("pkill -9 setsid; kill -9 -1"));
-    await asleep(handle);
+    await dozes(handle);
     await handle.destroy();
   });
 
-  test("one that is asleep can be held still, saved, and taken up again", async () => {
-    const handle = await sleeping();
+  test("one that is dozing can be held still, saved, and taken up again", async () => {
+    const handle = await dozing();
     await handle.pause();
     expect(await errorCode(handle.ping({ signal: AbortSignal.timeout(LONG_MS) }))).not.toBe("no error");
     expect(kernels().map((pid) => factsOf(pid).state)).toEqual([STOPPED]);
     const paused = await fixture.save(handle);
     await handle.resume();
     await handle.ping();
-    await asleep(handle);
+    await dozes(handle);
     const saved = await fixture.save(handle);
-    await asleep(handle);
+    await dozes(handle);
     const files = await handle.snapshot(await fixture.folder(), { mode: "filesystem", leaveRunning: true });
-    await asleep(handle);
+    await dozes(handle);
     await handle.destroy();
     for (const snapshot of [paused, saved, files]) {
       const restored = await fixture.restore(snapshot);
-      await asleep(restored);
+      await dozes(restored);
       expect(await readText(restored, "/workspace/kept")).toBe("kept\n");
       await restored.destroy();
     }
     await fixture.expectNothingLeft();
   });
 
-  test("one that is saved to be put down stays still, and sleeps again when it is taken up after all", async () => {
-    const handle = await sleeping();
+  test("one that is saved to be put down stays still, and dozes again when it is taken up after all", async () => {
+    const handle = await dozing();
     await fixture.save(handle, false);
     await delay(LONG_MS);
-    expect(handle.asleep).toBe(false);
+    expect(handle.dozing).toBe(false);
     await handle.resume();
-    await asleep(handle);
+    await dozes(handle);
     expect((await run(handle, bash("cat /workspace/kept"))).stdout).toBe("kept\n");
     await handle.destroy();
   });
 
-  test("one that is killed in its sleep has ended", async () => {
-    const handle = await sleeping();
+  test("one that is killed while it dozes has ended", async () => {
+    const handle = await dozing();
     for (const pid of kernels()) process.kill(pid, "SIGKILL");
     expect(await handle.ended).toMatchObject({ reason: "crashed" });
     expect(await errorCode(handle.ping())).toBe("sandbox_failed");

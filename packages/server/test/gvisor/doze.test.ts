@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { Sleeper } from "../../src/backends/gvisor/sleeper.ts";
+import { Doze } from "../../src/backends/gvisor/doze.ts";
 
 const AFTER_MS = 1000;
 
@@ -15,11 +15,11 @@ class Scene {
   meanwhile: () => void = () => {};
   readonly signals: string[] = [];
   readonly changes: boolean[] = [];
-  readonly sleeper: Sleeper;
+  readonly doze: Doze;
 
   constructor(afterMs = AFTER_MS) {
-    this.sleeper = new Sleeper({ agent: this, afterMs, onChange: (asleep) => this.changes.push(asleep) });
-    this.sleeper.begin({ signal: (signal) => this.signals.push(signal) > 0 });
+    this.doze = new Doze({ agent: this, afterMs, onChange: (dozing) => this.changes.push(dozing) });
+    this.doze.begin({ signal: (signal) => this.signals.push(signal) > 0 });
   }
 
   async processTable(): Promise<readonly never[]> {
@@ -39,7 +39,7 @@ class Scene {
   /** As the connection does for each frame. */
   send(): void {
     this.usedMs = performance.now();
-    this.sleeper.wake();
+    this.doze.wake();
   }
 }
 
@@ -52,9 +52,9 @@ describe("a sandbox in which nothing runs", () => {
     await vi.advanceTimersByTimeAsync(AFTER_MS - 1);
     expect(scene.signals).toEqual([]);
     await vi.advanceTimersByTimeAsync(1);
-    expect([scene.signals, scene.sleeper.asleep, scene.beats]).toEqual([["SIGSTOP"], true, false]);
+    expect([scene.signals, scene.doze.dozing, scene.beats]).toEqual([["SIGSTOP"], true, false]);
     scene.send();
-    expect([scene.signals, scene.sleeper.asleep, scene.beats]).toEqual([["SIGSTOP", "SIGCONT"], false, true]);
+    expect([scene.signals, scene.doze.dozing, scene.beats]).toEqual([["SIGSTOP", "SIGCONT"], false, true]);
     await vi.advanceTimersByTimeAsync(AFTER_MS);
     expect([scene.signals.length, scene.changes]).toEqual([3, [true, false, true]]);
   });
@@ -79,7 +79,7 @@ describe("a sandbox in which nothing runs", () => {
     expect([scene.asked, scene.signals]).toEqual([1, []]);
   });
 
-  test("stays awake when an answer is awaited, and where it never sleeps", async () => {
+  test("stays awake when an answer is awaited, and where it never dozes", async () => {
     const [scene, never] = [new Scene(), new Scene(0)];
     scene.busy = true;
     await vi.advanceTimersByTimeAsync(10 * AFTER_MS);
@@ -104,29 +104,29 @@ describe("who holds it still", () => {
   test("can keep it awake", async () => {
     const scene = new Scene();
     await vi.advanceTimersByTimeAsync(AFTER_MS);
-    scene.sleeper.keepAwake();
+    scene.doze.keepAwake();
     await vi.advanceTimersByTimeAsync(10 * AFTER_MS);
     expect(scene.signals).toEqual(["SIGSTOP", "SIGCONT"]);
-    scene.sleeper.letBe();
+    scene.doze.letBe();
     await vi.advanceTimersByTimeAsync(AFTER_MS);
     expect(scene.signals).toEqual(["SIGSTOP", "SIGCONT", "SIGSTOP"]);
   });
 
-  test("can keep it asleep, and what was sent meanwhile wakes it afterwards", async () => {
+  test("can keep it dozing, and what was sent meanwhile wakes it afterwards", async () => {
     const scene = new Scene();
-    expect(scene.sleeper.keepAsleep()).toBe(false);
+    expect(scene.doze.keepDozing()).toBe(false);
     await vi.advanceTimersByTimeAsync(AFTER_MS);
-    expect(scene.sleeper.keepAsleep()).toBe(true);
+    expect(scene.doze.keepDozing()).toBe(true);
     scene.send();
     expect(scene.signals).toEqual(["SIGSTOP"]);
-    scene.sleeper.letBe();
+    scene.doze.letBe();
     expect(scene.signals).toEqual(["SIGSTOP", "SIGCONT"]);
   });
 });
 
 test("one that has ended is left alone", async () => {
   const scene = new Scene();
-  scene.meanwhile = () => scene.sleeper.end();
+  scene.meanwhile = () => scene.doze.end();
   await vi.advanceTimersByTimeAsync(10 * AFTER_MS);
   expect([scene.asked, scene.signals]).toEqual([1, []]);
 });

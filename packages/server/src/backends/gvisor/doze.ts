@@ -6,35 +6,35 @@ const LONGEST_MS = 60_000;
 /** The agent of a busy machine may be slow to say what runs. */
 const PATIENCE_MS = 10_000;
 
-export interface SleeperOptions {
+export interface DozeOptions {
   readonly agent: Pick<AgentClient, "usedMs" | "busy" | "processTable" | "beat" | "stopBeating">;
   /** After so long without a request; 0: never. */
   readonly afterMs: number;
-  readonly onChange: (asleep: boolean) => void;
+  readonly onChange: (dozing: boolean) => void;
 }
 
 /**
- * Puts a sandbox to sleep in which nothing runs but the agent: the process of gVisor's kernel is stopped, because an idle
+ * Lets a sandbox doze in which nothing runs but the agent: the process of gVisor's kernel is stopped, because an idle
  * one takes 2 to 5 % of a processor on runsc 20240729. The agent only ever answers, so nobody can tell, as long as it is
  * woken before each frame. SIGSTOP and not a freezer: what is frozen by cgroup v1 cannot be killed, and a sandbox has to
  * end with its server.
  */
-export class Sleeper {
-  readonly #options: SleeperOptions;
+export class Doze {
+  readonly #options: DozeOptions;
   #kernel: Pick<KernelProcess, "signal"> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #asleep = false;
-  /** By who holds the sandbox still or needs it awake; absent: it may fall asleep and be woken. */
-  #kept: "awake" | "asleep" | undefined;
+  #dozing = false;
+  /** By who holds the sandbox still or needs it awake; absent: it may doze off and be woken. */
+  #kept: "awake" | "dozing" | undefined;
   #nextLookMs: number;
 
-  constructor(options: SleeperOptions) {
+  constructor(options: DozeOptions) {
     this.#options = options;
     this.#nextLookMs = options.afterMs;
   }
 
-  get asleep(): boolean {
-    return this.#asleep;
+  get dozing(): boolean {
+    return this.#dozing;
   }
 
   begin(kernel: Pick<KernelProcess, "signal">): void {
@@ -49,10 +49,10 @@ export class Sleeper {
     clearTimeout(this.#timer);
   }
 
-  /** To be called before each frame. One that is kept asleep gets the frame later. */
+  /** To be called before each frame. One that is kept dozing gets the frame later. */
   wake(): void {
-    if (!this.#asleep || this.#kept === "asleep") return;
-    this.#asleep = false;
+    if (!this.#dozing || this.#kept === "dozing") return;
+    this.#dozing = false;
     this.#kernel?.signal("SIGCONT");
     const { agent, afterMs, onChange } = this.#options;
     agent.beat();
@@ -60,24 +60,24 @@ export class Sleeper {
     this.#lookAfter(afterMs);
   }
 
-  /** Wakes it, and lets it not fall asleep again before {@link letBe}. */
+  /** Wakes it, and lets it not doze off again before {@link letBe}. */
   keepAwake(): void {
     this.#kept = "awake";
     this.wake();
   }
 
-  /** One that sleeps does so until {@link keepAwake} or {@link letBe}, whatever is sent to it. False: it is awake. */
-  keepAsleep(): boolean {
-    if (this.#asleep) this.#kept = "asleep";
-    return this.#asleep;
+  /** One that dozes does so until {@link keepAwake} or {@link letBe}, whatever is sent to it. False: it is awake. */
+  keepDozing(): boolean {
+    if (this.#dozing) this.#kept = "dozing";
+    return this.#dozing;
   }
 
   letBe(): void {
     // Something may have been sent to it meanwhile.
-    const wasAsleep = this.#kept === "asleep";
+    const wasDozing = this.#kept === "dozing";
     this.#kept = undefined;
-    if (wasAsleep) this.wake();
-    else if (!this.#asleep) this.#lookAfter(this.#options.afterMs);
+    if (wasDozing) this.wake();
+    else if (!this.#dozing) this.#lookAfter(this.#options.afterMs);
   }
 
   #lookAfter(ms: number): void {
@@ -101,18 +101,18 @@ export class Sleeper {
       () => false,
     );
     if (this.#kept !== undefined) return;
-    // Nothing may have been sent since: what is on its way would find it asleep.
+    // Nothing may have been sent since: what is on its way would find it dozing.
     const unused = agent.usedMs === usedMs && !agent.busy;
-    if (unused && empty) return this.#fallAsleep();
+    if (unused && empty) return this.#dozeOff();
     this.#nextLookMs = unused ? Math.min(this.#nextLookMs * 2, LONGEST_MS) : afterMs;
     this.#lookAfter(this.#nextLookMs);
   }
 
-  #fallAsleep(): void {
+  #dozeOff(): void {
     if (this.#kernel?.signal("SIGSTOP") !== true) return;
-    this.#asleep = true;
+    this.#dozing = true;
     this.#nextLookMs = this.#options.afterMs;
-    // Who sleeps does nothing that a dead server would have to be feared for.
+    // Who dozes does nothing that a dead server would have to be feared for.
     this.#options.agent.stopBeating();
     this.#options.onChange(true);
   }
