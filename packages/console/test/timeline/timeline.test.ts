@@ -128,6 +128,23 @@ describe("marks", () => {
     expect(marks).toMatchObject([{ title: "Checkpoint", outcome: "stood still for 50 ms" }]);
   });
 
+  test("a checkpoint that left it running says for how long it stood still, and a broken promise why", () => {
+    const events = [
+      event(1, "checkpoint.created", { size_bytes: 2048, left_running: true, paused_ms: 120 }),
+      event(2, "checkpoint.created", { size_bytes: 2048 }),
+      event(3, "durability.at_risk", { reason: "the disk is full" }),
+      event(4, "durability.restored"),
+      event(5, "snapshot.unproven", { name: "one", reason: "no answer" }),
+    ];
+    expect(marksOf(events, [])).toMatchObject([
+      { title: "Checkpoint, and went on", outcome: expect.stringMatching(/^2.* KiB, stood still for 120/) as string },
+      { title: "Checkpoint" },
+      { title: "More could be lost", outcome: "the disk is full", failed: true },
+      { title: "No more could be lost than promised", failed: false },
+      { title: "Snapshot one not proven", outcome: "no answer", failed: true },
+    ]);
+  });
+
   test("events of a kind that nobody knows yet, and data of any kind, are shown", () => {
     const odd = [event(1, "sandbox.sang", { song: { verses: 3 } }), event(2, "snapshot.created", { name: { a: 1 } })];
     expect(marksOf(odd, [])).toMatchObject([{ kind: "other", title: "sandbox.sang" }, { kind: "saved" }]);

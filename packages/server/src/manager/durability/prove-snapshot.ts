@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { asSandboxerError, type ErrorCode, SandboxerError, type SnapshotInfo } from "@sandboxer/protocol";
+import { asSandboxerError, SandboxerError, type SnapshotInfo } from "@sandboxer/protocol";
 import type { AcquireRequest, SandboxBackend } from "../../backends/backend.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import { cutMessage } from "../../support/cut-message.ts";
@@ -16,7 +16,7 @@ import { withWorkFolder } from "../work-folder.ts";
 const PING_MS = 30_000;
 
 /** What says nothing of the snapshot: another server, or this one at another time, may find out. */
-const NO_VERDICT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+const NO_VERDICT: ReadonlySet<string> = new Set([
   "snapshot_not_found",
   "not_supported",
   "image_incompatible",
@@ -25,6 +25,10 @@ const NO_VERDICT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "no_space",
   "store_unavailable",
   "backend_unavailable",
+  // An encrypted one whose key is not here.
+  "key_required",
+  "wrong_key",
+  "key_unavailable",
 ]);
 
 /**
