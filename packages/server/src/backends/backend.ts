@@ -57,6 +57,19 @@ export interface SandboxBackend {
   /** What a sandbox as requested would cost, without making it. Absent, or undefined: it does not say. */
   estimateCost?(request: AcquireRequest): Promise<CostEstimate | undefined>;
 
+  /**
+   * A sandbox with a saved state that was loaded ahead of the need; undefined: there is none, so the state has to be
+   * loaded. That it was asked for is remembered. Absent: no state is ever loaded ahead.
+   */
+  takePrepared?(
+    request: AcquireRequest,
+    state: PreparedState,
+    options?: CallOptions,
+  ): Promise<SandboxHandle | undefined>;
+
+  /** The state is removed: what was loaded of it goes too. */
+  forgetPrepared?(stateId: string): void;
+
   /** The sandboxes that are started ahead of the need; absent: there are never any. They are nobody's, and not counted. */
   readonly warm?: WarmFigures | undefined;
 
@@ -65,6 +78,14 @@ export interface SandboxBackend {
 
   /** Ends what this process started and still runs. */
   close(): Promise<void>;
+}
+
+/** A saved state that several sandboxes may begin with. */
+export interface PreparedState {
+  /** What has the same id is the same. */
+  readonly id: string;
+  /** Puts it into an empty folder, also long after the request. Throws when it is gone. */
+  load(folder: string, options: CallOptions): Promise<SnapshotPayload>;
 }
 
 export interface WarmFigures {

@@ -78,7 +78,7 @@ async function restoreNewest(
   if (snapshot === undefined) return undefined;
   try {
     const { about, labels } = plan;
-    return { ...(await restoreFrom(context, snapshot, { labels }, options, about)), tier: "restored" };
+    return { ...(await restoreFrom(context, snapshot, { labels }, options, { about })), tier: "restored" };
   } catch (error) {
     context.options.observer.problem("a snapshot of a key could not be restored", { key, error });
     return undefined;

@@ -1,6 +1,12 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import type { Lineage } from "@sandboxer/protocol";
-import type { SandboxBackend, SandboxHandle, SnapshotPayload } from "../backends/backend.ts";
+import type {
+  AcquireRequest,
+  PreparedState,
+  SandboxBackend,
+  SandboxHandle,
+  SnapshotPayload,
+} from "../backends/backend.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import { adoptExecution } from "./adopt-execution.ts";
@@ -25,6 +31,8 @@ export interface SandboxSource {
   readonly lineage: Lineage;
   /** Throws when the backend cannot load the state, before anything was done. */
   check(backend: SandboxBackend): void;
+  /** What a backend may load of it ahead of the need; undefined: nothing, such as where nobody will ask for it again. */
+  ahead?(backend: SandboxBackend): PreparedState | undefined;
   /** Puts the state into an empty folder. */
   load(folder: string, options: CallOptions): Promise<SnapshotPayload>;
   /** Throws when the state is no longer there to begin with. */
@@ -133,13 +141,24 @@ async function acquire(
   const handle =
     source === undefined
       ? await backend.acquire(request, track.options)
-      : await withWorkFolder(context.options.workDirectory, async (folder) => {
+      : ((await takePrepared(backend, request, source, track.options)) ??
+        (await withWorkFolder(context.options.workDirectory, async (folder) => {
           const state = await source.load(folder, track.options);
           track.lap("unpack");
           return acquireWithState(backend, request, state, track.options, onUnpacked);
-        });
+        })));
   track.lap("backend");
   return handle;
+}
+
+async function takePrepared(
+  backend: SandboxBackend,
+  request: AcquireRequest,
+  source: SandboxSource,
+  options: CallOptions,
+): Promise<SandboxHandle | undefined> {
+  const state = source.ahead?.(backend);
+  return state === undefined ? undefined : backend.takePrepared?.(request, state, options);
 }
 
 /** What fails after the sandbox was made leaves nothing of it. */

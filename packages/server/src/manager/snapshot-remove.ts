@@ -35,6 +35,7 @@ export async function removeSnapshot(
       details: { dependants: dependants.map((each) => ({ sandbox_id: each.sandboxId, reason: each.needs })) },
     });
   });
+  for (const backend of context.options.backends.values()) backend.forgetPrepared?.(id);
   const left = await forget(context, snapshot);
   context.events.append({ type: "snapshot.deleted", sandboxId, data: { snapshot_id: id, name, left } });
 }

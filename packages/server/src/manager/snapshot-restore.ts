@@ -1,11 +1,11 @@
 import type { About, Carried, RestoreRequestBody } from "@sandboxer/protocol";
 import type { StoredSnapshot } from "../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "./context.ts";
-import { createSandbox, type CreatedSandbox } from "./create.ts";
+import { createSandbox, type CreatedSandbox, type SandboxSource } from "./create.ts";
 import { ttlWithin } from "./expiry.ts";
 import { carriedBy, checkCarried, withLost } from "./portable/carried.ts";
 import { planOfSnapshot } from "./portable/plan-restore.ts";
-import { findSnapshot, sourceOf } from "./snapshot-source.ts";
+import { findSnapshot, popularSource, sourceOf } from "./snapshot-source.ts";
 import type { VerbOptions } from "./tracked.ts";
 
 export interface RestoredSandbox extends CreatedSandbox {
@@ -23,7 +23,7 @@ export async function restoreSnapshot(
   const carried = await carriedBy(context, snapshot, body);
   // Whether one that was found damaged still is, is found out by loading it.
   if (snapshot.state === "ready") checkCarried(carried);
-  const restored = await restoreFrom(context, snapshot, body, options);
+  const restored = await restoreFrom(context, snapshot, body, options, { source: popularSource(context, snapshot) });
   return { ...restored, carried: withLost(carried, restored.lost) };
 }
 
@@ -32,12 +32,12 @@ export async function restoreFrom(
   snapshot: StoredSnapshot,
   body: RestoreRequestBody,
   options: VerbOptions,
-  about?: About,
+  { about, source = sourceOf(context, snapshot) }: { readonly about?: About; readonly source?: SandboxSource } = {},
 ): Promise<CreatedSandbox> {
   options.operation?.concerns({ snapshotId: snapshot.id });
   const planned = planOfSnapshot(context, snapshot, withinProfile(context, body.profile ?? snapshot.profile, body));
   const plan = about === undefined ? planned : { ...planned, about };
-  const created = await createSandbox(context, { plan, source: sourceOf(context, snapshot) }, options);
+  const created = await createSandbox(context, { plan, source }, options);
   const data = { snapshot_id: snapshot.id, from: snapshot.sandbox_id };
   context.events.append({ type: "sandbox.restored", sandboxId: created.sandbox.id, data });
   return created;

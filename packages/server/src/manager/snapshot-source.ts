@@ -1,10 +1,19 @@
 import { SandboxerError } from "@sandboxer/protocol";
+import type { PreparedState, SandboxBackend } from "../backends/backend.ts";
 import { snapshotNotFound } from "../checkpoints/snapshot-library.ts";
 import type { StoredSnapshot } from "../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "./context.ts";
 import type { SandboxSource } from "./create.ts";
-import { checkLoadable } from "./portable/loadable.ts";
+import { checkLoadable, loadWay } from "./portable/loadable.ts";
 import type { StateLabel } from "./portable/workspace-archive.ts";
+
+/** The state of a snapshot that others may ask for too. */
+export function popularSource(context: ManagerContext, snapshot: StoredSnapshot, name?: string): SandboxSource {
+  const source = sourceOf(context, snapshot, name);
+  const state: PreparedState = { id: snapshot.id, load: (folder, options) => source.load(folder, options) };
+  const isNative = (backend: SandboxBackend): boolean => loadWay(backend, labelOf(snapshot)) === "native";
+  return { ...source, ahead: (backend) => (isNative(backend) ? state : undefined) };
+}
 
 /** The state of a snapshot, for a new sandbox. */
 export function sourceOf(context: ManagerContext, snapshot: StoredSnapshot, name?: string): SandboxSource {
@@ -31,7 +40,7 @@ export async function withNamedSource<Result>(
   for (let tried: string | undefined; ;) {
     const snapshot = await findSnapshot(context, idOrName);
     try {
-      return await begin(sourceOf(context, snapshot, idOrName));
+      return await begin(popularSource(context, snapshot, idOrName));
     } catch (error) {
       const hasGone = error instanceof SandboxerError && error.code === "snapshot_not_found";
       if (!hasGone || snapshot.id === tried) throw error;

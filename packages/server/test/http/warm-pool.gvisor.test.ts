@@ -59,6 +59,35 @@ describeGvisor("sandboxes that a server has started ahead", (engine) => {
     expect(await info()).toMatchObject({ sandboxes: 0, warm_pool: { ready: 0, preparing: 0 } });
   });
 
+  test("with the state of a snapshot that was restored before, until the snapshot is removed", async () => {
+    const { server, http, info, untilReady } = await open();
+    const call = async <Body>(method: string, path: string, body?: object): Promise<Body> => {
+      const answer = await http.call<Body>(method, path, body, bearer(one));
+      expect(answer.status).toBeLessThan(300);
+      return answer.body;
+    };
+    const { id } = await call<{ id: string }>("POST", "/v1/sandboxes", {});
+    await call("POST", `/v1/sandboxes/${id}/exec`, { command: ["bash", "-c", "echo kept > /workspace/file"] });
+    const { id: snapshotId } = await call<{ id: string }>("POST", `/v1/sandboxes/${id}/snapshot`, {});
+    const restore = (): Promise<{ id: string }> => call("POST", `/v1/snapshots/${snapshotId}/restore`, {});
+    const restored = [await restore(), await restore()];
+    await untilReady();
+    await eventually(async () => (await info()).warm_pool.ready === 2, "one of each");
+    const { handed_out: before } = (await info()).warm_pool;
+    restored.push(await restore());
+    expect((await info()).warm_pool.handed_out).toBe(before + 1);
+    const newest = restored.at(-1)?.id ?? "";
+    const shown = await call<{ stdout: string }>("POST", `/v1/sandboxes/${newest}/exec`, {
+      command: ["bash", "-c", "cat /workspace/file; hostname"],
+    });
+    expect(shown.stdout).toBe(`kept\nsandbox-${newest.slice(0, 8)}\n`);
+    for (const each of [id, ...restored.map((sandbox) => sandbox.id)]) await call("DELETE", `/v1/sandboxes/${each}`);
+    await eventually(async () => (await info()).warm_pool.ready === 2, "another one");
+    await call("DELETE", `/v1/snapshots/${snapshotId}`);
+    await eventually(async () => (await info()).warm_pool.ready <= 1, "the end of what was loaded of it");
+    await server.manager.drain();
+  });
+
   test("with limits of its own are given to the key that asked for those, and to no other", async () => {
     const { info, create, untilReady } = await open();
     const body = { resources: { processes: 99 } };

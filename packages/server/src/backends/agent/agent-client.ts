@@ -81,11 +81,15 @@ export class AgentClient {
   }
 
   /** A fresh one that was started before anybody asked for it becomes somebody's. */
-  async become(hostname: string, env: Readonly<Record<string, string>>, options: RequestOptions = {}): Promise<void> {
-    this.#env = env;
+  async become(hostname: string, options: RequestOptions = {}): Promise<void> {
     // As one that was started for them: it has come out of no image, and nobody has given it a machine id.
     const payload = new PayloadWriter().u64(0).string(hostname).string("").bytes(randomBytes(64));
     await this.#connection.request(Request.restored, payload, options);
+  }
+
+  /** For what is started from now on. */
+  useEnvironment(env: Readonly<Record<string, string>>): void {
+    this.#env = env;
   }
 
   /** First words with an agent that another host has left, once it follows this one (`resync.ts`). */

@@ -104,8 +104,14 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
   /** One that was started before anybody asked for it becomes the sandbox that is asked for, before anybody has it. */
   async become({ sandboxId, spec }: AcquireRequest, options: CallOptions): Promise<void> {
     this.#sandboxId = sandboxId;
-    const env = { ...DEFAULT_ENVIRONMENT, ...spec.env };
-    await this.#parts.agent.become(hostnameOf(sandboxId), env, { timeoutMs: ADOPTION_MS, signal: options.signal });
+    const { agent, requirements } = this.#parts;
+    agent.useEnvironment({ ...DEFAULT_ENVIRONMENT, ...spec.env });
+    const waiting = { timeoutMs: ADOPTION_MS, signal: options.signal };
+    if (requirements.generation === 0) return agent.become(hostnameOf(sandboxId), waiting);
+    // One that came out of an image was held still since.
+    await this.#stillness.letGo();
+    await agent.restored(requirements.generation, hostnameOf(sandboxId), waiting);
+    await this.watch();
   }
 
   /** Begins to hold the limits that the engine does not, and to let it doze when nothing goes on. */

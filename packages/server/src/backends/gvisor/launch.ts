@@ -19,6 +19,7 @@ import { hostnameOf } from "./sandbox-hostname.ts";
 import { endSandboxProcesses } from "./sandbox-process-tree.ts";
 import type { OciSpec } from "./saved-spec.ts";
 import type { PipeSupply } from "./stdio-pipes.ts";
+import { untilLoaded } from "./warm/until-loaded.ts";
 
 const START_TIMEOUT_MS = 60_000;
 
@@ -45,6 +46,8 @@ export interface Launch {
   readonly spec: (cgroupsPath: string | undefined) => OciSpec;
   /** The folder of the image to restore; absent: a fresh start. */
   readonly imageDirectory?: string;
+  /** With an image: it is held still, and nobody has spoken to its agent; `become` does. Absent: it runs. */
+  readonly held?: boolean;
   /** Nobody waits for it until this aborts: others that want the processors come first. Absent: somebody does. */
   readonly hurry?: AbortSignal;
   readonly onEnded: (sandbox: GvisorSandbox, cleanUp: Promise<void>) => void;
@@ -112,7 +115,11 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       requirements: plan.requirements,
       onEnded: (cleanUp) => plan.onEnded(sandbox, cleanUp),
     });
-    await firstWords(sandbox, agent, attached, plan, options);
+    await (plan.held === true
+      ? loadAndHold(sandbox, () =>
+          untilLoaded(runsc, containerId, attached, { ...options, timeoutMs: START_TIMEOUT_MS }),
+        )
+      : firstWords(sandbox, agent, attached, plan, options));
     await asUsual();
     pad.pipes.prepare();
     return sandbox;
@@ -134,6 +141,16 @@ async function standBack(
   // One that has ended meanwhile needs none.
   hurry.addEventListener("abort", () => void asUsual().catch(() => {}), { once: true });
   return asUsual;
+}
+
+async function loadAndHold(sandbox: GvisorSandbox, load: () => Promise<void>): Promise<void> {
+  try {
+    await load();
+    await sandbox.pause();
+  } catch (error) {
+    await sandbox.destroy();
+    throw error;
+  }
 }
 
 async function firstWords(

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { SandboxSpec } from "../../../src/backends/backend.ts";
-import { warmKey } from "../../../src/backends/gvisor/warm/warm-key.ts";
+import { stateKey, stateKeyStart, warmKey } from "../../../src/backends/gvisor/warm/warm-key.ts";
 
 const resources = { memoryBytes: 1, processes: 2, diskBytes: 3, fileBytes: 4 };
 const defaults = { image: "host", resources };
@@ -33,6 +33,24 @@ test.each([
 
 test("what has a network is not started ahead", () => {
   expect(key({ network: "sandbox" }, "key:1")).toBeUndefined();
+});
+
+test("what begins with a saved state is kept for who asks, and known by its state", () => {
+  const request = (tenant?: string, more: Partial<SandboxSpec> = {}) => ({
+    sandboxId: "a",
+    spec: { env: {}, resources: {}, network: "none" as const, ...more },
+    ...(tenant === undefined ? {} : { tenant }),
+  });
+  const own = stateKey(request("key:1"), "s1", defaults);
+  expect(own).toBe(stateKey(request("key:1", { env: { A: "b" } }), "s1", defaults));
+  expect(own?.startsWith(stateKeyStart("s1"))).toBe(true);
+  expect(own?.startsWith(stateKeyStart("s"))).toBe(false);
+  expect(own).not.toBe(stateKey(request("key:2"), "s1", defaults));
+  expect(own).not.toBe(stateKey(request("key:1"), "s2", defaults));
+  expect(own).not.toBe(stateKey(request("key:1", { resources: { memoryBytes: 9 } }), "s1", defaults));
+  expect(stateKey(request(), "s1", defaults)).toBeUndefined();
+  expect(stateKey(request("key:1", { network: "sandbox" }), "s1", defaults)).toBeUndefined();
+  expect(key({})?.startsWith(stateKeyStart("s1"))).toBe(false);
 });
 
 test("nobody can write a key that is another's", () => {

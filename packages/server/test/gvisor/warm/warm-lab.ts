@@ -1,16 +1,49 @@
+import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { AcquireRequest, SandboxHandle, SandboxSpec, WarmFigures } from "../../../src/backends/backend.ts";
+import type {
+  AcquireRequest,
+  PreparedState,
+  SandboxHandle,
+  SandboxSpec,
+  SnapshotPayload,
+  WarmFigures,
+} from "../../../src/backends/backend.ts";
 import type { GvisorBackend } from "../../../src/backends/gvisor/gvisor-backend.ts";
 import type { RunDirectory } from "../../../src/backends/gvisor/run-directory.ts";
 import { newRequest } from "../../backends/contract/context.ts";
 import { eventually } from "../../backends/contract/programs.ts";
+import { copyImage } from "../support/copy-image.ts";
 import type { TestEngine } from "../support/engine.ts";
 import { NOTHING, sandboxLeftovers } from "../support/leftovers.ts";
 import { openGvisor, type OpenedBackend } from "../support/open-backend.ts";
 import { warmOptions } from "../support/warm-options.ts";
+
+/** What a store would keep of a sandbox. */
+export class SavedState implements PreparedState {
+  readonly id = randomUUID();
+  loads = 0;
+  failure: Error | undefined;
+  readonly #snapshot: SnapshotPayload;
+
+  private constructor(snapshot: SnapshotPayload) {
+    this.#snapshot = snapshot;
+  }
+
+  static async of(handle: SandboxHandle, mode: "full" | "filesystem"): Promise<SavedState> {
+    const folder = await mkdtemp(join(tmpdir(), "sandboxer-warm-test-"));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    return new SavedState(await copyImage(folder, await handle.snapshot(folder, { mode, leaveRunning: true })));
+  }
+
+  async load(folder: string): Promise<SnapshotPayload> {
+    this.loads += 1;
+    if (this.failure !== undefined) throw this.failure;
+    return copyImage(folder, this.#snapshot);
+  }
+}
 
 /** A backend for one test. At its end nothing may be left of its sandboxes, whether somebody had them or not. */
 export class WarmLab {

@@ -50,6 +50,19 @@ describe("how many are kept", () => {
     expect(lab.made).toHaveLength(1);
   });
 
+  test("none for a request that may be the only one; one when there is a second", async () => {
+    const lab = new PoolLab();
+    await lab.take("state", 1);
+    await lab.pass(30_000);
+    expect(lab.made).toEqual([]);
+    await lab.take("state", 1);
+    await lab.pass(3_000);
+    expect(lab.pool.figures.ready).toBe(1);
+    // The first one is forgotten, and the second has become the one that does not count.
+    await lab.pass(40_000);
+    expect(lab.living).toEqual([]);
+  });
+
   test("none where the limit is 0", async () => {
     const lab = new PoolLab(0);
     expect(await lab.take()).toBeUndefined();

@@ -5,15 +5,15 @@ import type { GvisorSandbox } from "../gvisor-sandbox.ts";
 const HOOK = `${WORKING_FOLDER}/.sandboxer/restored`;
 
 /**
- * Ends a sandbox whose root filesystem has a program to run after a restore: it would run when the sandbox that was
- * started ahead becomes somebody's, and one that is started for them does not run it.
+ * Ends a fresh sandbox whose files have a program to run after a restore: it would run when the sandbox that was started
+ * ahead becomes somebody's, and one that is started for them does not run it.
  */
-export async function refuseHook(sandbox: GvisorSandbox): Promise<void> {
+export async function refuseHook(sandbox: GvisorSandbox): Promise<GvisorSandbox> {
   const found = await sandbox.rootFiles.stat(HOOK).then(
     () => true,
     () => false,
   );
-  if (!found) return;
+  if (!found) return sandbox;
   await sandbox.destroy();
-  throw new SandboxerError("not_supported", `Its image has ${HOOK}, so none are started ahead of the need.`);
+  throw new SandboxerError("not_supported", `It has ${HOOK}, so none are started ahead of the need.`);
 }

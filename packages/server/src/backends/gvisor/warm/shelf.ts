@@ -8,6 +8,8 @@ export interface WarmSandbox {
 export interface Recipe<Sandbox> {
   /** Sandboxes of one key may stand for one another. */
   readonly key: string;
+  /** So many that are asked for do not count: it may be that nobody will ask again. */
+  readonly uncounted?: number;
   /** Makes one without haste, until `hurry` aborts: then somebody waits for it. */
   make(options: { readonly signal: AbortSignal; readonly hurry: AbortSignal }): Promise<Sandbox>;
 }
@@ -51,10 +53,15 @@ export class Shelf<Sandbox extends WarmSandbox> {
     this.#failedMs = nowMs;
   }
 
-  /** As many as were asked for since; what came before is forgotten. */
-  wanted(sinceMs: number): number {
+  /** Nobody has asked since; what came before is forgotten. */
+  isForgotten(sinceMs: number): boolean {
     while (this.#askedMs.length > 0 && this.#askedMs[0]! < sinceMs) this.#askedMs.shift();
-    return this.#askedMs.length;
+    return this.#askedMs.length === 0;
+  }
+
+  /** As many as were asked for lately. */
+  get wanted(): number {
+    return Math.max(0, this.#askedMs.length - (this.recipe.uncounted ?? 0));
   }
 
   mayMake(nowMs: number): boolean {

@@ -15,11 +15,29 @@ export function warmKey({ spec, tenant }: AcquireRequest, defaults: WarmDefaults
   // A network of its own has an address, and what it may reach is decided when it is made.
   if (spec.network !== "none") return undefined;
   const image = spec.image ?? defaults.image;
-  const resources = { ...defaults.resources, ...spec.resources };
-  const values = sorted(resources);
-  const own = image !== defaults.image || values !== sorted(defaults.resources);
+  const limits = limitsOf(spec, defaults);
+  const own = image !== defaults.image || limits !== sorted(defaults.resources);
   if (own && tenant === undefined) return undefined;
-  return JSON.stringify(["fresh", image, values, own ? tenant : null]);
+  return JSON.stringify(["fresh", image, limits, own ? tenant : null]);
+}
+
+/** The same for one that begins with a saved state, which is always kept for who asked for it. */
+export function stateKey(
+  { spec, tenant }: AcquireRequest,
+  stateId: string,
+  defaults: WarmDefaults,
+): string | undefined {
+  if (spec.network !== "none" || tenant === undefined) return undefined;
+  return stateKeyStart(stateId) + JSON.stringify([spec.image, limitsOf(spec, defaults), tenant]);
+}
+
+/** What the keys of a state begin with, and no others. */
+export function stateKeyStart(stateId: string): string {
+  return `${JSON.stringify(["state", stateId])} `;
+}
+
+function limitsOf({ resources }: AcquireRequest["spec"], defaults: WarmDefaults): string {
+  return sorted({ ...defaults.resources, ...resources });
 }
 
 function sorted(resources: CompleteResources): string {

@@ -136,7 +136,7 @@ export class WarmPool<Sandbox extends WarmSandbox> {
   #tidy(room: Room): void {
     const sinceMs = this.#nowMs - WINDOW_MS;
     for (const [key, shelf] of this.#shelves) {
-      if (shelf.wanted(sinceMs) === 0 && shelf.making === undefined) {
+      if (shelf.isForgotten(sinceMs) && shelf.making === undefined) {
         this.#shelves.delete(key);
         this.#discard(shelf, 0);
       }
@@ -147,9 +147,8 @@ export class WarmPool<Sandbox extends WarmSandbox> {
   /** The keys that were asked for last come first. */
   #allotted(places: number): Map<Shelf<Sandbox>, number> {
     const shelves = [...this.#shelves.values()].toSorted((left, right) => right.lastAskedMs - left.lastAskedMs);
-    const sinceMs = this.#nowMs - WINDOW_MS;
     const given = allot(
-      shelves.map((shelf) => shelf.wanted(sinceMs)),
+      shelves.map(({ wanted }) => wanted),
       places,
     );
     return new Map(shelves.map((shelf, index) => [shelf, given[index]!]));

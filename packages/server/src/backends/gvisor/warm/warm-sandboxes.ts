@@ -1,10 +1,11 @@
 import type { CallOptions } from "../../../support/call-options.ts";
 import type { Clock } from "../../../support/clock.ts";
-import type { AcquireRequest, WarmFigures } from "../../backend.ts";
+import type { AcquireRequest, PreparedState, WarmFigures } from "../../backend.ts";
 import type { GvisorSandbox } from "../gvisor-sandbox.ts";
+import type { SandboxStarter } from "../sandbox-starter.ts";
 import { machineRoom } from "./machine-room.ts";
 import type { Recipe } from "./shelf.ts";
-import { warmKey, type WarmDefaults } from "./warm-key.ts";
+import { stateKey, stateKeyStart, warmKey, type WarmDefaults } from "./warm-key.ts";
 import { WarmPool, type Room } from "./warm-pool.ts";
 
 export interface WarmOptions {
@@ -22,17 +23,13 @@ export interface WarmSource {
   readonly defaults: WarmDefaults;
   /** How many sandboxes there are that somebody has. */
   readonly live: () => number;
-  /** Starts one as this request wants it. */
-  readonly start: (
-    request: AcquireRequest,
-    how: Parameters<Recipe<GvisorSandbox>["make"]>[0],
-  ) => Promise<GvisorSandbox>;
+  readonly starter: Pick<SandboxStarter, "freshAhead" | "stateAhead">;
 }
 
 /** Nobody has it yet. */
 const NOBODY = "warm";
 
-/** Sandboxes of gVisor that are started ahead of the need. No code of any client has run in them. */
+/** Sandboxes of gVisor that are started ahead of the need. No code of any client has run in them since. */
 export class WarmSandboxes {
   readonly #source: WarmSource;
   readonly #pool: WarmPool<GvisorSandbox>;
@@ -53,21 +50,53 @@ export class WarmSandboxes {
     return this.#pool.figures;
   }
 
-  /** The sandbox that is asked for, if one that was started ahead can be it. */
+  /** The fresh sandbox that is asked for, if one that was started ahead can be it. */
   async take(request: AcquireRequest, options: CallOptions): Promise<GvisorSandbox | undefined> {
-    const key = warmKey(request, this.#source.defaults);
+    const { defaults, starter } = this.#source;
+    const key = warmKey(request, defaults);
     if (key === undefined) return undefined;
-    const { image, resources } = request.spec;
-    // Nothing of who asks now is kept for who asks next.
-    const spec = { ...(image === undefined ? {} : { image }), env: {}, resources, network: "none" as const };
+    const anybodys = withoutAsker(request);
+    return this.#take({ key, make: (how) => starter.freshAhead(anybodys, how.signal, how.hurry) }, request, options);
+  }
+
+  /** The same for one with a saved state. Most states are asked for once, so the first request counts for nothing. */
+  async takePrepared(
+    request: AcquireRequest,
+    state: PreparedState,
+    options: CallOptions,
+  ): Promise<GvisorSandbox | undefined> {
+    const { defaults, starter } = this.#source;
+    const key = stateKey(request, state.id, defaults);
+    if (key === undefined) return undefined;
+    const anybodys = withoutAsker(request);
     const recipe: Recipe<GvisorSandbox> = {
       key,
-      make: (how) => this.#source.start({ sandboxId: NOBODY, spec }, how),
+      uncounted: 1,
+      make: (how) => starter.stateAhead(anybodys, state, how.signal, how.hurry),
     };
-    return this.#pool.take(recipe, (sandbox) => sandbox.become(request, options));
+    return this.#take(recipe, request, options);
+  }
+
+  forget(stateId: string): void {
+    const start = stateKeyStart(stateId);
+    this.#pool.forget((key) => key.startsWith(start));
   }
 
   close(): Promise<void> {
     return this.#pool.close();
   }
+
+  #take(
+    recipe: Recipe<GvisorSandbox>,
+    request: AcquireRequest,
+    options: CallOptions,
+  ): Promise<GvisorSandbox | undefined> {
+    return this.#pool.take(recipe, (sandbox) => sandbox.become(request, options));
+  }
+}
+
+/** Nothing of who asks now is kept for who asks next. */
+function withoutAsker({ spec: { image, resources } }: AcquireRequest): AcquireRequest {
+  const spec = { ...(image === undefined ? {} : { image }), env: {}, resources, network: "none" as const };
+  return { sandboxId: NOBODY, spec };
 }

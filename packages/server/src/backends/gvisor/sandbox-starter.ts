@@ -1,0 +1,221 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { arch } from "node:os";
+import { dirname, join } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { CallOptions } from "../../support/call-options.ts";
+import { loadFilesystem } from "../agent/filesystem-snapshot.ts";
+import type { AcquireRequest, PreparedState, SnapshotPayload } from "../backend.ts";
+import { placeSavedAgent, type PlacedAgent } from "./agent-placement.ts";
+import type { CgroupVersion } from "./cgroups.ts";
+import { AGENT_MEMBER, CONFIG_MEMBER, ENGINE_MEMBERS, FILES_MEMBER, type GvisorSandbox } from "./gvisor-sandbox.ts";
+import type { GvisorBackendOptions } from "./gvisor-backend.ts";
+import { checkRequirements, ImageRequirements, OVERLAY } from "./image-requirements.ts";
+import { launch, type Launch } from "./launch.ts";
+import { NETWORK_NOT_ALLOWED, notSupported, type NetworkSupport } from "./network/network-support.ts";
+import { ServerNetwork } from "./network/server-network.ts";
+import { buildSpec, cgroupLimits, relocateSpec, type CompleteResources } from "./oci-spec.ts";
+import { ImageResolver } from "./root-filesystem/resolve-image.ts";
+import type { RootFilesystem } from "./root-filesystem/root-filesystem.ts";
+import { hostnameOf } from "./sandbox-hostname.ts";
+import { parseSavedSpec } from "./saved-spec.ts";
+import { PipeSupply } from "./stdio-pipes.ts";
+import { refuseHook } from "./warm/restored-hook.ts";
+import { checkSize } from "./warm/state-size.ts";
+
+export interface Machine {
+  readonly agent: PlacedAgent;
+  readonly cgroups: CgroupVersion;
+  readonly cpuFeatures: readonly string[];
+}
+
+/** For sandboxes that are started ahead of the need: see {@link Launch}. */
+type Unhurried = Pick<Launch, "hurry" | "held">;
+
+/** Starts sandboxes, whoever they are for. On failure nothing is left of one. */
+export class SandboxStarter {
+  readonly images: ImageResolver;
+  readonly networkSupport: NetworkSupport;
+  readonly #options: GvisorBackendOptions;
+  readonly #machine: Machine;
+  readonly #pipes: PipeSupply;
+  readonly #network: ServerNetwork | undefined;
+  readonly #onEnded: Launch["onEnded"];
+
+  constructor(options: GvisorBackendOptions, machine: Machine, onEnded: Launch["onEnded"]) {
+    this.#options = options;
+    this.#machine = machine;
+    this.#onEnded = onEnded;
+    this.#pipes = new PipeSupply(options.runDirectory.workDirectory, machine.agent.path);
+    this.#pipes.prepare();
+    this.images = new ImageResolver({
+      cacheDirectory: join(options.cacheDirectory, "root-filesystems"),
+      trustedImages: [options.defaultImage],
+      imageDirectories: options.imageDirectories,
+    });
+    const support = options.network ?? NETWORK_NOT_ALLOWED;
+    this.networkSupport = support;
+    this.#network = support.ok ? new ServerNetwork(support.tools, options.runDirectory) : undefined;
+  }
+
+  /** Refuses what this machine cannot give any sandbox. */
+  check(request: AcquireRequest): void {
+    const { network, resources } = request.spec;
+    if (network !== "none" && !this.networkSupport.ok) throw notSupported(this.networkSupport);
+    const asked = resources.memoryBytes !== undefined || resources.cpus !== undefined;
+    if (asked && this.#machine.cgroups === "none") {
+      throw new SandboxerError(
+        "not_supported",
+        "Limits on memory and CPU need writable cgroups, and this server has none.",
+      );
+    }
+  }
+
+  /** The root filesystem that a request asks for. */
+  image({ spec }: AcquireRequest): Promise<RootFilesystem> {
+    return this.images.resolve(spec.image ?? this.#options.defaultImage);
+  }
+
+  async fresh(request: AcquireRequest, options: CallOptions, how: Unhurried = {}): Promise<GvisorSandbox> {
+    const rootFilesystem = await this.image(request);
+    const { agent } = this.#machine;
+    return this.#launch(request, rootFilesystem, agent, 0, options, {
+      ...how,
+      spec: (cgroupsPath) =>
+        buildSpec({
+          rootFilesystem,
+          agentDirectory: agent.directory,
+          hostname: hostnameOf(request.sandboxId),
+          resources: this.#resources(request),
+          cgroupsPath,
+        }),
+    });
+  }
+
+  async restored(
+    request: AcquireRequest,
+    snapshot: SnapshotPayload,
+    options: CallOptions,
+    how: Unhurried = {},
+  ): Promise<GvisorSandbox> {
+    const parsed = ImageRequirements.safeParse(snapshot.requirements);
+    if (!parsed.success) throw new SandboxerError("image_damaged", "The image does not say what it needs.");
+    const wanted = parsed.data;
+    const rootFilesystem = await this.images.resolve(wanted.root_filesystem.image);
+    const { engine, platform, cacheDirectory } = this.#options;
+    const { cpuFeatures } = this.#machine;
+    const support = this.networkSupport;
+    const network = support.ok ? request.spec.network : "none";
+    const whyNoNetwork = support.ok ? undefined : support.reason;
+    checkRequirements(
+      wanted,
+      { network, whyNoNetwork, engineVersion: engine.version, platform, cpuFeatures },
+      rootFilesystem.identity,
+    );
+    // After what differs: an image with a network is refused for that.
+    this.check(request);
+    const paths = memberPaths(snapshot, [...ENGINE_MEMBERS, CONFIG_MEMBER, AGENT_MEMBER]);
+    const agent = await placeSavedAgent(paths[AGENT_MEMBER]!, wanted.agent_sha256, cacheDirectory);
+    const saved = parseSavedSpec(await readFile(paths[CONFIG_MEMBER]!, "utf8"));
+    const hostname = hostnameOf(request.sandboxId);
+    return this.#launch(request, rootFilesystem, agent, wanted.generation + 1, options, {
+      ...how,
+      spec: (cgroupsPath) =>
+        relocateSpec(saved, { rootFilesystem, agentDirectory: agent.directory, hostname, cgroupsPath }),
+      imageDirectory: dirname(paths[ENGINE_MEMBERS[0]!]!),
+    });
+  }
+
+  /** A fresh one, however it was got, with the files of a snapshot. */
+  async withFiles(snapshot: SnapshotPayload, fresh: () => Promise<GvisorSandbox>): Promise<GvisorSandbox> {
+    const paths = memberPaths(snapshot, [FILES_MEMBER]);
+    const sandbox = await fresh();
+    try {
+      await loadFilesystem(sandbox.rootFiles, paths[FILES_MEMBER]!);
+      return sandbox;
+    } catch (error) {
+      await sandbox.destroy();
+      throw error;
+    }
+  }
+
+  /** For nobody yet. */
+  async freshAhead(request: AcquireRequest, signal: AbortSignal, hurry: AbortSignal): Promise<GvisorSandbox> {
+    return refuseHook(await this.fresh(request, { signal }, { hurry }));
+  }
+
+  /** With a saved state, for nobody yet. */
+  async stateAhead(
+    request: AcquireRequest,
+    state: PreparedState,
+    signal: AbortSignal,
+    hurry: AbortSignal,
+  ): Promise<GvisorSandbox> {
+    const folder = await mkdtemp(join(this.#options.runDirectory.workDirectory, "ahead-"));
+    try {
+      const snapshot = await state.load(folder, { signal });
+      checkSize(snapshot);
+      if (snapshot.kind === "gvisor-checkpoint") {
+        return await this.restored(request, snapshot, { signal }, { hurry, held: true });
+      }
+      const fresh = (): Promise<GvisorSandbox> => this.fresh(request, { signal }, { hurry });
+      return await refuseHook(await this.withFiles(snapshot, fresh));
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#pipes.close();
+  }
+
+  #launch(
+    request: AcquireRequest,
+    rootFilesystem: RootFilesystem,
+    agent: PlacedAgent,
+    generation: number,
+    options: CallOptions,
+    how: Pick<Launch, "spec" | "imageDirectory" | "hurry" | "held">,
+  ): Promise<GvisorSandbox> {
+    const { engine, platform, runDirectory, heartbeatMs, dozeAfterMs = 0 } = this.#options;
+    const { cgroups } = this.#machine;
+    const shared = { pipes: this.#pipes, network: this.#network };
+    const pad = { enginePath: engine.path, platform, runDirectory, cgroups, heartbeatMs, dozeAfterMs, ...shared };
+    const requirements: ImageRequirements = {
+      engine: { version: engine.version, sha256: engine.sha256 },
+      platform,
+      overlay: OVERLAY,
+      network: request.spec.network,
+      architecture: arch(),
+      cpu_features: [...this.#machine.cpuFeatures],
+      root_filesystem: { image: rootFilesystem.image, ...rootFilesystem.identity },
+      agent_sha256: agent.sha256,
+      generation,
+    };
+    const plan: Launch = {
+      request,
+      agent,
+      rootPath: rootFilesystem.path,
+      limits: cgroupLimits(this.#resources(request)),
+      diskLimitBytes: this.#resources(request).diskBytes,
+      requirements,
+      onEnded: this.#onEnded,
+      ...how,
+    };
+    return launch(pad, plan, options);
+  }
+
+  #resources(request: AcquireRequest): CompleteResources {
+    return { ...this.#options.defaultResources, ...request.spec.resources };
+  }
+}
+
+function memberPaths(snapshot: SnapshotPayload, names: readonly string[]): Record<string, string> {
+  const members = new Map(snapshot.members.map((member) => [member.name, member.path]));
+  return Object.fromEntries(
+    names.map((name) => {
+      const path = members.get(name);
+      if (path === undefined) throw new SandboxerError("image_damaged", `The image has no member ${name}.`);
+      return [name, path];
+    }),
+  );
+}
