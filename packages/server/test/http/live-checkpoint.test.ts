@@ -6,6 +6,8 @@ import { startTestServer, type TestServer } from "../websocket/support/test-serv
 import { type ErrorAnswer, HttpClient } from "./support.ts";
 
 const LIVE = { leave_running: true };
+/** Machines may be busy. */
+const PATIENCE = { timeout: 20_000 };
 
 async function shell(http: HttpClient, id: string, line: string): Promise<string> {
   const { body } = await http.call<{ stdout: string }>("POST", `/v1/sandboxes/${id}/exec`, { shell: line });
@@ -166,7 +168,7 @@ describe("while its image is on its way to the store", () => {
     expect((await rewound).status).toBe(200);
     expect((await call).status).toBe(409);
     server.backend.crash(id);
-    await vi.waitFor(async () => expect((await http.get(id)).state).toBe("stored"));
+    await vi.waitFor(async () => expect((await http.get(id)).state).toBe("stored"), PATIENCE);
     await http.call("POST", `/v1/sandboxes/${id}/resume`);
     expect(await shell(http, id, "cat file")).toBe("one");
   });
@@ -181,7 +183,7 @@ describe("while its image is on its way to the store", () => {
     const call = http.call<ErrorAnswer>("POST", `/v1/sandboxes/${id}/checkpoint`, LIVE);
     await store.reached;
     server.backend.crash(id);
-    await vi.waitFor(async () => expect((await http.get(id)).state).toBe("stored"));
+    await vi.waitFor(async () => expect((await http.get(id)).state).toBe("stored"), PATIENCE);
     await http.call("POST", `/v1/sandboxes/${id}/resume`);
     store.release();
     expect((await call).status).toBe(409);

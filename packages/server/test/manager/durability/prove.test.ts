@@ -5,6 +5,9 @@ import type { FakeBackend } from "../../../src/backends/fake/index.ts";
 import { type ErrorAnswer, HttpClient } from "../../http/support.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../../websocket/support/test-server.ts";
 
+/** Machines may be busy. */
+const PATIENCE = { timeout: 20_000 };
+
 async function told(http: HttpClient, type: string): Promise<EventRecord["data"][]> {
   const { body } = await http.call<{ items: EventRecord[] }>("GET", `/v1/events?type=${type}&limit=1000`);
   return body.items.map(({ data }) => data);
@@ -65,7 +68,7 @@ describe("a test restore", () => {
     const held = Promise.withResolvers<void>();
     server.backend.faults.set("ping", { until: held.promise, times: 1 });
     const proof = prove(http, id);
-    await vi.waitFor(() => expect(server.backend.runningCount).toBe(2));
+    await vi.waitFor(() => expect(server.backend.runningCount).toBe(2), PATIENCE);
     const { body } = await http.call<{ items: SandboxRecord[] }>("GET", "/v1/sandboxes");
     expect(body.items.map((each) => each.id)).toEqual([sandboxId]);
     expect(server.manager.states()).toEqual({ running: 1 });
@@ -121,10 +124,10 @@ describe("a test restore", () => {
 
   test("is done by the server itself where that is set, of what was asked for", async () => {
     const { http, id, sandboxId } = await withSnapshot({ proveSnapshots: true });
-    await vi.waitFor(async () => expect((await recordOf(http, id)).proven).not.toBeNull(), { timeout: 10_000 });
+    await vi.waitFor(async () => expect((await recordOf(http, id)).proven).not.toBeNull(), PATIENCE);
     const forked = await http.call<{ snapshot_id: string }>("POST", `/v1/sandboxes/${sandboxId}/fork`, {});
     const { body: last } = await http.call<SnapshotInfo>("POST", `/v1/sandboxes/${sandboxId}/snapshot`);
-    await vi.waitFor(async () => expect((await recordOf(http, last.id)).proven).not.toBeNull(), { timeout: 10_000 });
+    await vi.waitFor(async () => expect((await recordOf(http, last.id)).proven).not.toBeNull(), PATIENCE);
     // It was restored anyway, and had been first.
     expect((await recordOf(http, forked.body.snapshot_id)).proven).toBeNull();
   });
@@ -143,13 +146,13 @@ describe("nothing is said of a snapshot", () => {
     const { server, http, id } = await withSnapshot({ maxSandboxes: 2 });
     server.backend.faults.set("ping", { until: new Promise(() => {}), times: 1 });
     const proof = prove(http, id);
-    await vi.waitFor(() => expect(server.backend.runningCount).toBe(2));
+    await vi.waitFor(() => expect(server.backend.runningCount).toBe(2), PATIENCE);
     await http.create();
     expect((await proof).body.error).toMatchObject({
       code: "limit_reached",
       message: expect.stringContaining("gave way") as string,
     });
-    await vi.waitFor(() => expect(server.backend.runningCount).toBe(2));
+    await vi.waitFor(() => expect(server.backend.runningCount).toBe(2), PATIENCE);
     expect(await recordOf(http, id)).toMatchObject(untouched);
   });
 
@@ -158,7 +161,7 @@ describe("nothing is said of a snapshot", () => {
     server.backend.faults.set("ping", { until: new Promise(() => {}), times: 1 });
     const proof = server.manager.proveSnapshot(id);
     const outcome = proof.catch((error: unknown) => (error as SandboxerError).code);
-    await vi.waitFor(() => expect(server.backend.runningCount).toBe(2));
+    await vi.waitFor(() => expect(server.backend.runningCount).toBe(2), PATIENCE);
     await server.manager.drain();
     expect(await outcome).toBe("draining");
     expect(server.backend.runningCount).toBe(0);
