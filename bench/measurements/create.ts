@@ -1,11 +1,12 @@
 import type { Lab } from "../lab.ts";
-import type { Program } from "../raw/bundle.ts";
 import type { Aim, Comparison, Findings } from "../result.ts";
 import { measurePair } from "../rounds.ts";
 import { ClientSession } from "../server/client-session.ts";
 import type { ServerProcess } from "../server/server-process.ts";
 import { startWarmServer } from "../server/warm-server.ts";
 import { summarizePhases } from "../statistics.ts";
+import { coldRestore, warmRestore } from "./prepared.ts";
+import { rawFirstByte, rounds } from "./raw-first-byte.ts";
 
 const AIM: Aim = { bound: "at most", ratio: 1.15 };
 /** One that was started ahead must beat an engine that has to start. */
@@ -32,10 +33,11 @@ const LANGUAGES: readonly Language[] = [
 /** How long it takes from nothing to a sandbox, and to the first output of code in it. */
 export async function measureCreate(lab: Lab): Promise<Partial<Findings>> {
   const cold: Place = { server: lab.server, warm: false, ready: async () => {} };
-  const comparisons = await createsAt(lab, cold);
+  const comparisons = [...(await createsAt(lab, cold)), await coldRestore(lab)];
   const server = await startWarmServer(lab);
   try {
     comparisons.push(...(await createsAt(lab, { server, warm: true, ready: server.ready })));
+    comparisons.push(await warmRestore(lab, server));
     return { comparisons };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
@@ -114,15 +116,4 @@ async function firstOutput(lab: Lab, place: Place, language: Language): Promise<
     ours: { what: `WebSocket connect, create, ${language.name}, first stdout event`, summary: pair.ours },
     raw: { what: `runsc run of ${language.name} to its first byte`, summary: pair.raw },
   };
-}
-
-async function rawFirstByte(lab: Lab, program: Program): Promise<number> {
-  const container = await lab.raw.run(program);
-  const elapsedMs = await container.firstByteMs();
-  await container.end();
-  return elapsedMs;
-}
-
-function rounds(lab: Lab): number {
-  return lab.quick ? 3 : 11;
 }

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Lab } from "../lab.ts";
 import { ClientSession } from "./client-session.ts";
+import { callServer } from "./http-call.ts";
 import { startServer, type ServerProcess } from "./server-process.ts";
 
 const PATIENCE_MS = 60_000;
@@ -15,19 +16,33 @@ export interface WarmServer extends ServerProcess {
   readonly ready: () => Promise<void>;
 }
 
+interface Pool {
+  readonly ready: number;
+  readonly preparing: number;
+  readonly handed_out: number;
+}
+
 export async function startWarmServer(lab: Lab): Promise<WarmServer> {
   const places = { store: join(lab.scratch, "warm-store"), dataHome: join(lab.scratch, "warm-data") };
   const server = await startServer({ ...places, flags: [`--runsc=${lab.engine.path}`] }, lab.cleanUp);
   await (await ClientSession.create(server.url)).destroy();
-  return { ...server, ready: () => untilReady(server.url) };
+  return { ...server, ready: () => untilReady(server) };
 }
 
-async function untilReady(url: string): Promise<void> {
+/** How many requests have got one that was started ahead. */
+export async function handedOut(server: Pick<ServerProcess, "url">): Promise<number> {
+  return (await poolOf(server)).handed_out;
+}
+
+async function poolOf(server: Pick<ServerProcess, "url">): Promise<Pool> {
+  return (await callServer(server, "GET", "/v1/server"))["warm_pool"] as Pool;
+}
+
+async function untilReady(server: Pick<ServerProcess, "url">): Promise<void> {
   const deadlineMs = performance.now() + PATIENCE_MS;
   while (performance.now() < deadlineMs) {
-    const response = await fetch(`${url.replace(/^ws/, "http")}/v1/server`);
-    const { warm_pool: pool } = (await response.json()) as { warm_pool: { ready: number; preparing: number } };
-    if (pool.ready > 0 && pool.preparing === 0) return;
+    const { ready, preparing } = await poolOf(server);
+    if (ready > 0 && preparing === 0) return;
     await sleep(50);
   }
   throw new Error("The server starts no sandbox ahead: the machine has too much to do, or too little memory.");
