@@ -177,6 +177,24 @@ describe("nothing is said of a snapshot", () => {
     expect(await recordOf(http, id)).toMatchObject(untouched);
   });
 
+  test("when its backend would keep the test restore after the end of the server", async () => {
+    let outlivesServer = false;
+    const wrapBackend = (backend: FakeBackend): SandboxBackend =>
+      new Proxy(backend, {
+        get: (target, name) => {
+          const value: unknown = Reflect.get(target, name, target);
+          if (name === "capabilities") return { ...target.capabilities, outlivesServer };
+          return typeof value === "function" ? (value.bind(target) as unknown) : value;
+        },
+      });
+    const { server, http, id } = await withSnapshot({ wrapBackend });
+    outlivesServer = true;
+    expect((await prove(http, id)).body.error.code).toBe("not_supported");
+    outlivesServer = false;
+    expect(await recordOf(http, id)).toMatchObject(untouched);
+    expect(server.backend.runningCount).toBe(1);
+  });
+
   test("when there is none", async () => {
     const http = new HttpClient(await startTestServer());
     expect((await prove(http, "nothing")).body.error.code).toBe("snapshot_not_found");
