@@ -7,6 +7,8 @@ const TITLES: Readonly<Record<OperationRecord["kind"], string>> = {
   resume: "Wake",
   snapshot: "Snapshot",
   prove: "Test restore",
+  verify: "Verify",
+  scrub: "Scrub of the store",
   restore: "Restore",
   fork: "Fork",
   rewind: "Rewind",

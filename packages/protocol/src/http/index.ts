@@ -1,4 +1,5 @@
 import { FILE_ROUTES } from "./routes/files.ts";
+import { INTEGRITY_ROUTES } from "./routes/integrity.ts";
 import { PROCESS_ROUTES } from "./routes/processes.ts";
 import { SANDBOX_ROUTES } from "./routes/sandboxes.ts";
 import { SNAPSHOT_ROUTES } from "./routes/snapshots.ts";
@@ -11,6 +12,7 @@ export const ROUTES = {
   ...PROCESS_ROUTES,
   ...FILE_ROUTES,
   ...SNAPSHOT_ROUTES,
+  ...INTEGRITY_ROUTES,
   ...SYSTEM_ROUTES,
   ...USAGE_ROUTES,
 } as const;
@@ -20,6 +22,7 @@ export type RouteName = keyof Routes;
 export * from "./carried.ts";
 export * from "./common.ts";
 export * from "./create-request.ts";
+export * from "./integrity-record.ts";
 export * from "./operation-record.ts";
 export * from "./process-record.ts";
 export * from "./process-socket.ts";

@@ -8,6 +8,8 @@ export const OPERATION_KINDS = [
   "resume",
   "snapshot",
   "prove",
+  "verify",
+  "scrub",
   "restore",
   "fork",
   "rewind",

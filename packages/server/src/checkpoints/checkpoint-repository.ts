@@ -73,6 +73,11 @@ export class CheckpointRepository {
     return await this.#images.unpack(image, into, options);
   }
 
+  /** Looks at every byte; `image_damaged` says what is wrong. */
+  async verify(sandboxId: string, name: string, options: CallOptions & KeyOptions = {}): Promise<void> {
+    await this.#images.verify(await this.open(sandboxId, name, options), options);
+  }
+
   /** Reads and checks an image's manifest: what it needs is known before its bytes are fetched. */
   async open(sandboxId: string, name: string, options: KeyOptions = {}): Promise<OpenImage> {
     if (checkpointMs(name) === undefined) {

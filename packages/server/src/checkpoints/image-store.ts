@@ -193,8 +193,9 @@ export class ImageStore {
   }
 
   /** For a look at what is stored that tells all that is wrong, and goes on. */
-  scrub(options: ScrubOptions): StoreScrub {
-    return new StoreScrub(this.#context, options);
+  scrub(options: ScrubOptions & KeyOptions): StoreScrub {
+    const dataKeys = { open: async (keyId: string) => await this.#keys.open(keyId, options) };
+    return new StoreScrub({ ...this.#context, dataKeys }, options);
   }
 
   async #firstFree(

@@ -83,6 +83,9 @@ export interface SnapshotLibrary {
   /** Looks at every byte; the record says what was found. */
   verify(id: string, options?: CallOptions & KeyOptions): Promise<StoredSnapshot>;
 
+  /** Writes down what somebody found who has looked at every byte. One that has gone meanwhile needs it no more. */
+  note(id: string, state: "ready" | "damaged" | "missing", problem: string | null): Promise<void>;
+
   /** The encoded list of files; undefined when there is none. */
   readFiles(id: string, options?: KeyOptions): Promise<Uint8Array | undefined>;
 

@@ -79,6 +79,8 @@ export class LocalSnapshots implements SnapshotLibrary {
     return found;
   }
 
+  async note(): Promise<void> {}
+
   async readFiles(id: string): Promise<undefined> {
     await this.verify(id);
   }

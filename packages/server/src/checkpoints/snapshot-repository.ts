@@ -115,6 +115,14 @@ export class SnapshotRepository implements SnapshotLibrary {
     await this.#images.checkKey(imageKey(id), options);
   }
 
+  async note(id: string, state: "ready" | "damaged" | "missing", problem: string | null): Promise<void> {
+    try {
+      await this.#mark(id, state, problem);
+    } catch (error) {
+      if (!(error instanceof SandboxerError) || error.code !== "snapshot_not_found") throw error;
+    }
+  }
+
   async readFiles(id: string, options: KeyOptions = {}): Promise<Uint8Array | undefined> {
     const snapshot = await this.#readAny(id);
     if (snapshot === undefined) throw snapshotNotFound(id);

@@ -1,6 +1,7 @@
 import type { SandboxState } from "@sandboxer/protocol";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Observer, OperationRecord } from "../manager/observer.ts";
+import type { IntegrityFigures } from "../manager/integrity/scrubber.ts";
 import type { WarmPoolRecord } from "../manager/warm-pool.ts";
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -11,6 +12,7 @@ export interface MetricsSources {
   readonly clients: () => number;
   readonly warm?: () => WarmPoolRecord | undefined;
   readonly atRisk: () => number;
+  readonly integrity?: () => IntegrityFigures | undefined;
 }
 
 /** Numbers for Prometheus: counts, states, durations, bytes. */
@@ -66,12 +68,46 @@ export class Metrics implements Pick<Observer, "operation" | "output"> {
       registers: [this.registry],
       collect: () => clients.set(sources.clients()),
     });
+    this.#showIntegrity(sources.integrity ?? (() => undefined));
     this.#showWarm(sources.warm ?? (() => undefined));
     const atRisk: Gauge = new Gauge({
       name: "sandboxer_sandboxes_at_risk",
       help: "Sandboxes on this server whose max_loss cannot be kept.",
       registers: [this.registry],
       collect: () => atRisk.set(sources.atRisk()),
+    });
+  }
+
+  #showIntegrity(figures: () => IntegrityFigures | undefined): void {
+    const blocks: Counter = new Counter({
+      name: "sandboxer_damaged_blocks_total",
+      help: "Damaged blocks that verifying and scrubbing have found since the start; one may be found again.",
+      registers: [this.registry],
+      collect: () => {
+        blocks.reset();
+        blocks.inc(figures()?.damagedBlocks ?? 0);
+      },
+    });
+    const bytes: Counter = new Counter({
+      name: "sandboxer_scrubbed_bytes_total",
+      help: "Bytes of the store that verifying and scrubbing have read.",
+      registers: [this.registry],
+      collect: () => {
+        bytes.reset();
+        bytes.inc(figures()?.scrubbedBytes ?? 0);
+      },
+    });
+    const images: Gauge = new Gauge({
+      name: "sandboxer_damaged_images",
+      help: "Checkpoints and snapshots that the last full pass over the store found to be damaged.",
+      registers: [this.registry],
+      collect: () => images.set(figures()?.damagedImages ?? 0),
+    });
+    const last: Gauge = new Gauge({
+      name: "sandboxer_last_scrub_timestamp_seconds",
+      help: "When the last full pass over the store has ended, in seconds since 1970; 0: none is known of.",
+      registers: [this.registry],
+      collect: () => last.set((figures()?.lastFullPassMs ?? 0) / 1000),
     });
   }
 

@@ -27,6 +27,8 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     keepCheckpoints: "3",
     keepSnapshots: "all",
     collectEveryMs: "6h",
+    scrubEvery: "auto",
+    scrubRateMb: "20",
     imageFormat: "2",
     packCacheMb: "4096",
     imageCacheMb: "2048",

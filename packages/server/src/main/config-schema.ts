@@ -37,6 +37,8 @@ export const configSchema = z.object({
   keepCheckpoints: keep(),
   keepSnapshots: keepOrAll(),
   collectEveryMs: durationOrOff(),
+  scrubEvery: z.union([z.literal("auto"), durationOrOff()]),
+  scrubRateMb: integer(0, 1_000_000),
   imageFormat: z.enum(["1", "2"], "must be 1 or 2").transform((text) => (text === "1" ? 1 : 2)),
   packCacheMb: integer(0, 1_000_000_000),
   imageCacheMb: integer(0, 1_000_000_000),

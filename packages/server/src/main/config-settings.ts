@@ -98,6 +98,16 @@ export const SETTINGS = {
     "SANDBOXER_COLLECT_EVERY",
     "remove from the store what nothing needs, as `sandboxer gc` does; or off (default 6h)",
   ),
+  scrubEvery: setting(
+    "--scrub-every <DURATION>",
+    "SANDBOXER_SCRUB_EVERY",
+    "read all that is stored and check it, as `sandboxer scrub` does; or off (default 7d; off for buckets)",
+  ),
+  scrubRateMb: setting(
+    "--scrub-rate-mb <MB>",
+    "SANDBOXER_SCRUB_RATE_MB",
+    "at most so many MB in a second for that; 0: no limit (default 20)",
+  ),
   imageFormat: setting(
     "--image-format <N>",
     "SANDBOXER_IMAGE_FORMAT",

@@ -6,6 +6,7 @@ import { ImageStore } from "../checkpoints/image-store.ts";
 import { PackCache } from "../checkpoints/packs/pack-cache.ts";
 import { UnpackedImages } from "../checkpoints/unpacked-images.ts";
 import { Instances } from "../lease/instances.ts";
+import { ScrubRecords } from "../checkpoints/scrub/scrub-records.ts";
 import { Ownership } from "../lease/ownership.ts";
 import type { DurableStore } from "../manager/durable-store.ts";
 import { KeyClaims } from "../records/key-claims.ts";
@@ -60,6 +61,7 @@ export async function openDurability(
 function openImages(config: ServerConfig, store: ObjectStore, instances: Instances): ImageStore {
   const cache = new PackCache(join(config.dataDirectory, "cache", "packs"), config.packCacheMb * 1024 ** 2);
   const unpacked = new UnpackedImages(join(config.dataDirectory, "cache", "images"), config.imageCacheMb * 1024 ** 2);
+    integrity: { images, records: new ScrubRecords(store) },
   return new ImageStore(store, { publisher: () => instances.instanceId, cache, unpacked, format: config.imageFormat });
 }
 

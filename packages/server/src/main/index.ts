@@ -30,6 +30,7 @@ import { createObserver } from "./observer.ts";
 import { httpPeers } from "./peers.ts";
 import { openProfiles } from "./profiles.ts";
 import { assembleBackends } from "./providers.ts";
+import { scrubSettings } from "./scrub-settings.ts";
 import { openSecrets } from "./secrets.ts";
 import { VERSION } from "./version.ts";
 
@@ -80,7 +81,12 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       const ready = health?.ok === true && parts.manager?.draining === false;
       return {
         ready,
-        details: { backend: prepared.name, summary: health?.summary ?? "starting", store: config.store ?? null },
+        details: {
+          backend: prepared.name,
+          summary: health?.summary ?? "starting",
+          store: config.store ?? null,
+          damaged_images: parts.manager?.integrity.figures.damagedImages ?? 0,
+        },
       };
     },
     condition: () => parts.manager?.condition(),
@@ -100,6 +106,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     clients: () => gateway.clients,
     warm: () => parts.manager?.warmPool,
     atRisk: () => parts.manager?.atRisk ?? 0,
+    integrity: () => parts.manager?.integrity.figures,
   });
   const url = await listen(app, config);
   const advertised = advertisedUrl(config, url);
@@ -152,6 +159,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       defaultIdleTimeoutMs: config.defaultIdleTimeoutSeconds * 1000,
       defaultMaxLoss: config.maxLoss,
       proveSnapshots: config.proveSnapshots,
+      scrub: scrubSettings(config),
       handoffTimeoutMs: config.handoffTimeoutMs,
     });
     parts.manager.settleOrphans();

@@ -14,6 +14,7 @@ import type { DurableStore } from "./durable-store.ts";
 import { EventLog } from "./events/event-log.ts";
 import { ExecutionEvents } from "./events/execution-events.ts";
 import type { Peers } from "./hand-over.ts";
+import { Scrubber, type ScrubSettings } from "./integrity/scrubber.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import type { Observer } from "./observer.ts";
 import { Operations } from "./operations/operations.ts";
@@ -54,6 +55,8 @@ export interface ManagerOptions {
   readonly defaultMaxLoss?: MaxLoss | undefined;
   /** Whether each snapshot that is taken here is restored once, by way of trial; absent: no. */
   readonly proveSnapshots?: boolean;
+  /** How often the server looks by itself whether all that is stored is whole, and how fast; absent: never. */
+  readonly scrub?: ScrubSettings | undefined;
   /** How long a newcomer waits for the server that has a sandbox to give it up. */
   readonly handoffTimeoutMs: number;
 }
@@ -70,6 +73,8 @@ export class ManagerContext {
   readonly atRisk = new WeakMap<LiveSandbox, AtRisk>();
   /** Test restores of snapshots. */
   readonly proofs = new Proofs();
+  /** Looks at all that is stored. */
+  readonly integrity: Scrubber;
   /** Sandboxes that other servers have asked for and were given. */
   readonly departures: Departures;
   /** Work that goes on behind the answers: what is told apart, but must end before the server does. */
@@ -89,6 +94,7 @@ export class ManagerContext {
 
   constructor(options: ManagerOptions) {
     this.options = options;
+    this.integrity = new Scrubber(this, options.scrub);
     this.departures = new Departures(options.clock);
     this.events = new EventLog(options.clock);
     this.executions = new ExecutionEvents(options.clock, this.events);

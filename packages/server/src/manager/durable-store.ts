@@ -1,13 +1,19 @@
 import type { Keep, Retention } from "@sandboxer/protocol";
 import type { CheckpointRepository } from "../checkpoints/checkpoint-repository.ts";
 import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
+import type { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
 import type { Ownership } from "../lease/ownership.ts";
+import type { IntegrityStore } from "./integrity/integrity-context.ts";
 
 /** What a server with a store has: who owns what, and the saved states. */
 export interface DurableStore {
   readonly ownership: Ownership;
   readonly checkpoints: CheckpointRepository;
   readonly snapshots: SnapshotLibrary;
+  /** What they are encrypted with; absent: nothing is. */
+  readonly keys?: StoredDataKeys;
+  /** For looks at all of it; absent: none are possible. */
+  readonly integrity?: IntegrityStore | undefined;
   /** What stays of sandboxes that do not say; without a rule for snapshots all of them do. */
   readonly retention: Retention & { readonly checkpoints: Keep };
 }

@@ -9,6 +9,7 @@ import type { Execution } from "./execution.ts";
 import { freezeIfDue } from "./freeze.ts";
 import { importHead } from "./import-head.ts";
 import { LiveSandbox } from "./live-sandbox.ts";
+import { namingWholeCheckpoint } from "./integrity/whole-checkpoint.ts";
 import { notFound } from "./not-found.ts";
 import { acquireWithState } from "./portable/acquire-with-state.ts";
 import { storedFacts } from "./stored-facts.ts";
@@ -75,7 +76,10 @@ async function bringBack(
     if (handle !== undefined) await context.reported("end of a sandbox that was not brought back", handle.destroy());
     const release = context.durable.ownership.release(request.sandboxId);
     await context.reported("release of a sandbox that was not brought back", release);
-    throw error;
+    const damaged = request.checkpoint ?? head.checkpoint?.name;
+    if (damaged === undefined) throw error;
+    const named = { sandboxId: request.sandboxId, head, damaged };
+    throw await namingWholeCheckpoint(context, named, error, track.options);
   }
 }
 

@@ -25,6 +25,7 @@ import type { EventLog } from "./events/event-log.ts";
 import { expireSandboxes, type Expiry } from "./expire.ts";
 import { handOver, type HandedOver, type HandOver } from "./hand-over.ts";
 import { listBackends, type BackendRecord } from "./list-backends.ts";
+import { IntegrityVerbs } from "./integrity/integrity-verbs.ts";
 import { instanceCondition, listInstances, type InstanceCondition, type InstanceRecord } from "./list-instances.ts";
 import { findSandbox, listSandboxes, type SandboxFilter } from "./look-up.ts";
 import type { Operations } from "./operations/operations.ts";
@@ -86,6 +87,8 @@ export class SandboxManager {
   /** What they use, sampled. */
   readonly usage: Usage;
   readonly #stopReaping: () => void;
+  /** Whether what is stored is whole. */
+  readonly integrity: IntegrityVerbs;
   readonly #stopKeeping: () => void;
   readonly #stopListening: () => void;
 
@@ -94,6 +97,7 @@ export class SandboxManager {
     this.processes = new ProcessVerbs(this.#context);
     this.usage = new Usage(this.#context);
     this.#stopReaping = reapIdleSandboxes(this.#context);
+    this.integrity = new IntegrityVerbs(this.#context);
     this.#stopKeeping = keepPromises(this.#context);
     this.#stopListening = this.#listen() ?? (() => {});
   }
@@ -399,6 +403,7 @@ export class SandboxManager {
     this.#stopListening();
   }
 
+    this.integrity.close();
   /** What other servers do to the sandboxes of this one. */
   #listen(): (() => void) | undefined {
     const context = this.#context;

@@ -61,11 +61,11 @@ export class Findings {
   /** Undefined: nothing is wrong with it. */
   problemOf(image: string): ImageProblem | undefined {
     const own = this.problems.get(image);
-    if (own !== undefined) return own;
+    if (own !== undefined && own.verdict !== "locked") return own;
     const packs = [...this.missingPacks].filter(([, images]) => images.has(image)).map(([id]) => id);
     const blocks = this.blocks.values().filter(({ images }) => images.has(image));
     const count = blocks.reduce((sum) => sum + 1, 0);
-    if (count === 0 && packs.length === 0) return undefined;
+    if (count === 0 && packs.length === 0) return own;
     const parts = [
       ...(count === 0 ? [] : [`${count} of its blocks ${count === 1 ? "is" : "are"} damaged`]),
       ...(packs.length === 0 ? [] : [`${packs.length === 1 ? "its pack" : "its packs"} ${packs.join(", ")} missing`]),

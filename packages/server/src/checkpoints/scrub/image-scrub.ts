@@ -4,6 +4,7 @@ import type { CallOptions } from "../../support/call-options.ts";
 import { type OpenBlockImage, readBlockContents, readEnvelope } from "../block-image/open-block-image.ts";
 import { CODEC, countEntries, IN_IMAGE, readEntry, referencesOf } from "../blocks/block-table.ts";
 import type { ImageContext } from "../image-context.ts";
+import { isKeyProblem } from "../keys/key-errors.ts";
 import { type OpenImage, openImage, type OpenPlainImage, readFooter } from "../open-image.ts";
 import { packKey } from "../packs/pack-names.ts";
 import { readImage } from "../read-image.ts";
@@ -113,13 +114,10 @@ export class ImageScrub {
   }
 
   async #whyNotOpen(key: string, error: unknown): Promise<ImageProblem> {
-    if (isLock(error)) return { verdict: "locked", problem: (error as Error).message };
-    const problem = problemIn(error);
+    if (!isKeyProblem(error)) return { verdict: "unreadable", problem: problemIn(error) };
     const envelope = await this.#envelopeOf(key).catch(undefinedIfOfContent);
-    if (envelope?.encryption == null) return { verdict: "unreadable", problem };
-    for (const { id } of envelope.packs) if (!(await this.#hasPack(id))) this.findings.hurtByPack(key, id);
-    const locked = this.#context.dataKeys === undefined;
-    return { verdict: locked ? "locked" : "unreadable", problem };
+    for (const { id } of envelope?.packs ?? []) if (!(await this.#hasPack(id))) this.findings.hurtByPack(key, id);
+    return { verdict: "locked", problem: (error as Error).message };
   }
 
   async #envelopeOf(key: string) {
@@ -223,10 +221,5 @@ function problemIn(error: unknown): string {
 }
 
 function undefinedIfOfContent(error: unknown): undefined {
-  if (!isLock(error)) problemIn(error);
-}
-
-/** Keys that are not here say nothing of the image. */
-function isLock(error: unknown): boolean {
-  return error instanceof SandboxerError && /^(key_(unavailable|required)|wrong_key)$/.test(error.code);
+  if (!isKeyProblem(error)) problemIn(error);
 }

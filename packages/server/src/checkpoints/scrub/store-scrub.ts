@@ -32,6 +32,8 @@ export interface ScrubResult {
   readonly bytes: number;
   readonly damagedBlocks: readonly DamagedBlock[];
   readonly missingPacks: readonly { readonly pack: string; readonly images: ReadonlySet<string> }[];
+  /** The images that were looked at. */
+  readonly looked: ReadonlySet<string>;
   /** Every image that something is wrong with, locked ones too. */
   readonly problems: ReadonlyMap<string, ImageProblem>;
   /** Packs that no image names: garbage, or on their way in. */
@@ -57,6 +59,10 @@ export class StoreScrub {
     this.pace = new Pace(clock, bytesPerSecond);
     this.#context = { ...context, cache: new PackCache(this.#scratch, SCRATCH_BYTES) };
     this.#scrub = new ImageScrub(this.#context, { pace: this.pace, threads });
+  }
+
+  get doneBytes(): number {
+    return this.#scrub.bytes;
   }
 
   /** Looks at some images, and finds all others that need what is damaged. One that is not there is `missing`. */
@@ -154,7 +160,8 @@ export class StoreScrub {
     for (const key of looked) if (!problems.has(key)) images.whole += 1;
     const missingPacks = [...findings.missingPacks].map(([pack, hurt]) => ({ pack, images: hurt }));
     const damagedBlocks = [...findings.blocks.values()];
-    return { images, blocks, bytes, damagedBlocks, missingPacks, problems, unnamedPacks: this.#unnamedPacks };
+    const unnamedPacks = this.#unnamedPacks;
+    return { images, looked, blocks, bytes, damagedBlocks, missingPacks, problems, unnamedPacks };
   }
 }
 

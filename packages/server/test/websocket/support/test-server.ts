@@ -8,6 +8,10 @@ import { onTestFinished } from "vitest";
 import type { SandboxBackend } from "../../../src/backends/backend.ts";
 import { FakeBackend } from "../../../src/backends/fake/index.ts";
 import { CheckpointRepository } from "../../../src/checkpoints/checkpoint-repository.ts";
+import type { MasterKeys } from "../../../src/checkpoints/keys/master-keys.ts";
+import { StoredDataKeys } from "../../../src/checkpoints/keys/stored-data-keys.ts";
+import { ImageStore } from "../../../src/checkpoints/image-store.ts";
+import { ScrubRecords } from "../../../src/checkpoints/scrub/scrub-records.ts";
 import { SnapshotFile } from "../../../src/checkpoints/snapshot-file.ts";
 import { LocalSnapshots } from "../../../src/checkpoints/snapshot-local.ts";
 import { SnapshotMirror } from "../../../src/checkpoints/snapshot-mirror.ts";
@@ -22,6 +26,7 @@ import { WebSocketGateway } from "../../../src/gateway/websocket/upgrade.ts";
 import { Instances } from "../../../src/lease/instances.ts";
 import { Ownership } from "../../../src/lease/ownership.ts";
 import type { DurableStore } from "../../../src/manager/durable-store.ts";
+import type { ScrubSettings } from "../../../src/manager/integrity/scrubber.ts";
 import type { OperationRecord } from "../../../src/manager/observer.ts";
 import { SandboxManager } from "../../../src/manager/sandbox-manager.ts";
 import { httpPeers, isServerAlive, ringOver } from "../../../src/main/peers.ts";
@@ -52,6 +57,7 @@ export interface TestServerOptions {
   readonly retention?: DurableStore["retention"];
   readonly defaultMaxLoss?: MaxLoss;
   readonly proveSnapshots?: boolean;
+  readonly scrub?: ScrubSettings;
   readonly leaseTtlMs?: number;
   readonly handoffTimeoutMs?: number;
   /** Where others are told to reach it; absent: where it is. */
@@ -63,6 +69,8 @@ export interface TestServerOptions {
   /** Where records of this machine are kept; absent: a folder of its own. */
   readonly dataFolder?: string;
   readonly secrets?: SecretResolver;
+  /** What saved states are encrypted with; absent: with the keys of clients at most. */
+  readonly masterKeys?: MasterKeys;
   /** Absent: no console. */
   readonly consoleFolder?: string;
 }
@@ -145,6 +153,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     clients: () => gateway.clients,
     warm: () => manager.warmPool,
     atRisk: () => manager.atRisk,
+    integrity: () => manager.integrity.figures,
   });
   app.server.on("connection", (socket) => {
     sockets.add(socket);
@@ -197,6 +206,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     defaultIdleTimeoutMs: 300_000,
     defaultMaxLoss: options.defaultMaxLoss,
     proveSnapshots: options.proveSnapshots ?? false,
+    scrub: options.scrub,
     handoffTimeoutMs: options.handoffTimeoutMs ?? 10_000,
   });
 
@@ -271,14 +281,23 @@ async function openDurability(
     onError: () => {},
   });
   const ownership = new Ownership(instances);
-  const checkpoints = new CheckpointRepository(store);
+  const keys = new StoredDataKeys(store, options.masterKeys);
+  const images = new ImageStore(store, { publisher: () => instances.instanceId, dataKeys: keys });
+  const checkpoints = new CheckpointRepository(store, images);
   const mirror = new SnapshotMirror(snapshotFile, () => {});
   const publisher = (): string => instances.instanceId;
-  const snapshots = new SnapshotRepository(store, { publisher, onChange: mirror.put });
+  const snapshots = new SnapshotRepository(store, { publisher, images, onChange: mirror.put });
   await mirror.rebuild(snapshots);
   return {
     instances,
     claims: new KeyClaims(store),
-    durable: { ownership, checkpoints, snapshots, retention: options.retention ?? { checkpoints: { keep_last: 3 } } },
+    durable: {
+      ownership,
+      checkpoints,
+      snapshots,
+      keys,
+      retention: options.retention ?? { checkpoints: { keep_last: 3 } },
+      integrity: { images, records: new ScrubRecords(store) },
+    },
   };
 }

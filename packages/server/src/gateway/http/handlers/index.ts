@@ -1,6 +1,7 @@
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import type { Service } from "../handler.ts";
 import { filesHandlers } from "./files.ts";
+import { integrityHandlers } from "./integrity.ts";
 import { processesHandlers } from "./processes.ts";
 import { sandboxesHandlers } from "./sandboxes.ts";
 import { snapshotsHandlers } from "./snapshots.ts";
@@ -14,6 +15,7 @@ export function createService(manager: SandboxManager, facts: ServerFacts): Serv
     ...processesHandlers(manager),
     ...filesHandlers(manager),
     ...snapshotsHandlers(manager),
+    ...integrityHandlers(manager),
     ...systemHandlers(manager, facts),
     ...usageHandlers(manager),
   };

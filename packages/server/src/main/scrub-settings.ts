@@ -1,0 +1,14 @@
+import type { ScrubSettings } from "../manager/integrity/scrubber.ts";
+import type { ServerConfig } from "./config.ts";
+
+const WEEK_MS = 7 * 24 * 3_600_000;
+
+/**
+ * Disks lose bits without a word, so that a directory is read once a week. Buckets check what they keep themselves, and
+ * bill what is read.
+ */
+export function scrubSettings({ store, scrubEvery, scrubRateMb }: ServerConfig): ScrubSettings {
+  const isDirectory = store !== undefined && !/^(s3|gs):\/\//.test(store);
+  const everyMs = scrubEvery === "auto" ? (isDirectory ? WEEK_MS : undefined) : scrubEvery;
+  return { everyMs, rateMb: scrubRateMb === 0 ? undefined : scrubRateMb };
+}

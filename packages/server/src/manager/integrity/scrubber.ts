@@ -1,0 +1,183 @@
+import { type IntegrityReport, SandboxerError, type ScrubStatus } from "@sandboxer/protocol";
+import type { ScrubResult, StoreScrub } from "../../checkpoints/scrub/store-scrub.ts";
+import type { ManagerContext } from "../context.ts";
+import type { VerbOptions } from "../tracked.ts";
+import { integrityOf } from "./integrity-context.ts";
+import { markSnapshots, tellDamage } from "./note-damage.ts";
+import { problemsOf, reportOf } from "./report.ts";
+import { readStoredImages } from "./stored-images.ts";
+
+const MEGABYTE = 1_000_000;
+/** What was found whole so long ago is looked at again. */
+const STALE_MS = 24 * 3_600_000;
+
+export interface ScrubSettings {
+  /** Undefined: the server does not do it by itself. */
+  readonly everyMs?: number | undefined;
+  /** Undefined: no limit. */
+  readonly rateMb?: number | undefined;
+}
+
+export interface IntegrityFigures {
+  readonly damagedBlocks: number;
+  readonly scrubbedBytes: number;
+  /** By the last full pass of any server that this one knows of. */
+  readonly damagedImages: number;
+  readonly lastFullPassMs: number | undefined;
+}
+
+/** The looks at the whole store: one at a time. One that was stopped goes on where it was as long as the server lives. */
+export class Scrubber {
+  readonly #context: ManagerContext;
+  readonly #settings: ScrubSettings;
+  #running: { readonly stop: AbortController; readonly scrub: StoreScrub } | undefined;
+  #paused: { readonly scrub: StoreScrub; readonly startedMs: number } | undefined;
+  #last: IntegrityReport | undefined;
+  #figures: IntegrityFigures = { damagedBlocks: 0, scrubbedBytes: 0, damagedImages: 0, lastFullPassMs: undefined };
+
+  constructor(context: ManagerContext, settings: ScrubSettings = {}) {
+    this.#context = context;
+    this.#settings = settings;
+  }
+
+  get figures(): IntegrityFigures {
+    return this.#figures;
+  }
+
+  /** Counts what a look has found. */
+  found({ damagedBlocks, bytes }: ScrubResult): void {
+    const { damagedBlocks: before, scrubbedBytes } = this.#figures;
+    this.#figures = {
+      ...this.#figures,
+      damagedBlocks: before + damagedBlocks.length,
+      scrubbedBytes: scrubbedBytes + bytes,
+    };
+  }
+
+  /** Looks at everything. `rateMb` null: no limit; undefined: as the server is set. */
+  async run(rateMb: number | null | undefined, options: VerbOptions = {}): Promise<IntegrityReport> {
+    const { images, records } = integrityOf(this.#context);
+    if (this.#context.draining) throw new SandboxerError("draining", "The server is shutting down.");
+    if (this.#running !== undefined) {
+      throw new SandboxerError("wrong_state", "A scrub is under way.", {
+        hint: "Follow it with `sandboxer scrub --status`, or stop it with `sandboxer scrub --stop`.",
+      });
+    }
+    const { clock } = this.#context.options;
+    const nowMs = clock.wallMs();
+    const paused = nowMs - (this.#paused?.startedMs ?? 0) < STALE_MS ? this.#paused : undefined;
+    const { scrub, startedMs } = paused ?? { scrub: images.scrub({ clock }), startedMs: nowMs };
+    const rate = rateMb === undefined ? this.#settings.rateMb : (rateMb ?? undefined);
+    scrub.pace.bytesPerSecond = rate === undefined ? undefined : rate * MEGABYTE;
+    const stop = new AbortController();
+    this.#running = { stop, scrub };
+    const work = this.#work(scrub, startedMs, stop.signal, options);
+    // A server that ends waits for it, and it ends soon: see `stop`.
+    const ended = work.catch(() => {});
+    this.#context.background.add(ended);
+    try {
+      const report = await work;
+      this.#paused = undefined;
+      return report;
+    } catch (error) {
+      this.#paused = { scrub, startedMs };
+      await this.#context.reported("record of a scrub that was stopped", records.stopped());
+      throw error;
+    } finally {
+      this.#running = undefined;
+      this.#context.background.delete(ended);
+    }
+  }
+
+  /** The next one goes on where it was. Nothing happens when none is under way. */
+  stop(): void {
+    const ends = this.#context.draining;
+    const reason = ends
+      ? new SandboxerError("draining", "The server is shutting down.")
+      : new SandboxerError("wrong_state", "The scrub was stopped.", { hint: "The next one goes on where it was." });
+    this.#running?.stop.abort(reason);
+  }
+
+  async status(): Promise<ScrubStatus> {
+    const { everyMs, rateMb } = this.#settings;
+    const last = await integrityOf(this.#context).records.last();
+    return {
+      running: this.#running !== undefined,
+      paused: this.#paused !== undefined && this.#running === undefined,
+      done_bytes: (this.#running ?? this.#paused)?.scrub.doneBytes ?? 0,
+      every_seconds: everyMs === undefined ? null : everyMs / 1000,
+      rate_mb: rateMb ?? null,
+      last_full_pass_at: last?.ended_at ?? null,
+      last: this.#last ?? null,
+    };
+  }
+
+  /** By itself, when none of the store's servers has begun one for so long. */
+  async runIfDue(): Promise<void> {
+    const { everyMs } = this.#settings;
+    const { draining, operations, options } = this.#context;
+    if (everyMs === undefined || draining || this.#running !== undefined) return;
+    const { records } = integrityOf(this.#context);
+    const nowMs = options.clock.wallMs();
+    const begun = await records.begin(nowMs, nowMs - everyMs);
+    await this.#knowOthers();
+    if (!begun) return;
+    const operation = operations.open("scrub", {});
+    try {
+      await this.run(undefined, { operation });
+      operation.finish({});
+    } catch (error) {
+      operation.finish({ error });
+      if (!this.#context.draining) throw error;
+    }
+  }
+
+  async #work(
+    scrub: StoreScrub,
+    startedMs: number,
+    stopped: AbortSignal,
+    options: VerbOptions,
+  ): Promise<IntegrityReport> {
+    const { durable, snapshots, events, options: given } = this.#context;
+    const stored = async () => await readStoredImages(durable.ownership.list(), snapshots);
+    const signal = options.signal === undefined ? stopped : AbortSignal.any([options.signal, stopped]);
+    const onProgress = options.operation?.onProgress ?? options.onProgress;
+    const call = { signal, ...(onProgress === undefined ? {} : { onProgress }) };
+    const result = await scrub.run(async () => (await stored()).digests, call);
+    const facts = await stored();
+    await markSnapshots(snapshots, result, facts);
+    const problems = problemsOf(result, facts);
+    tellDamage(events, problems, facts);
+    this.found(result);
+    const report = reportOf(result, facts, { startedMs, endedMs: given.clock.wallMs(), full: true });
+    await this.#remember(report, problems.filter(({ state }) => state !== "locked").length);
+    return report;
+  }
+
+  async #remember(report: IntegrityReport, damagedImages: number): Promise<void> {
+    this.#last = report;
+    const lastFullPassMs = Date.parse(report.ended_at);
+    this.#figures = { ...this.#figures, damagedImages, lastFullPassMs };
+    if (!report.ok) {
+      this.#context.options.observer.problem("the store is damaged", {
+        images: report.problems.filter(({ state }) => state !== "locked").slice(0, 10),
+        blocks: report.damaged_block_count,
+      });
+    }
+    const ended = integrityOf(this.#context).records.ended({
+      started_at: report.started_at,
+      ended_at: report.ended_at,
+      damaged_images: damagedImages,
+      damaged_blocks: report.damaged_block_count,
+      missing_packs: report.missing_packs.length,
+    });
+    await this.#context.reported("record of a scrub", ended);
+  }
+
+  async #knowOthers(): Promise<void> {
+    const last = await integrityOf(this.#context).records.last();
+    const lastMs = last === undefined ? NaN : Date.parse(last.ended_at);
+    if (last === undefined || !(lastMs > (this.#figures.lastFullPassMs ?? 0))) return;
+    this.#figures = { ...this.#figures, damagedImages: last.damaged_images, lastFullPassMs: lastMs };
+  }
+}

@@ -1,0 +1,279 @@
+import { randomBytes } from "node:crypto";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { EventRecord, IntegrityReport, OperationRecordBody, ScrubStatus } from "@sandboxer/protocol";
+import { expect, test, vi } from "vitest";
+import { collectGarbage } from "../../src/collection/collect-garbage.ts";
+import { openStore } from "../../src/store/open-store.ts";
+import { systemClock } from "../../src/support/clock.ts";
+import { startTestServer, type TestServer, type TestServerOptions } from "../websocket/support/test-server.ts";
+import { SnapshotClient } from "./snapshot-client.ts";
+
+type Api = SnapshotClient<TestServer>;
+
+async function start(options: TestServerOptions = {}): Promise<Api> {
+  return new SnapshotClient(await startTestServer(options));
+}
+
+/** A sandbox whose state is too large to be in the image itself. */
+async function withFile(api: Api): Promise<string> {
+  const { id } = await api.http.create();
+  const url = `${api.server.httpUrl}/v1/sandboxes/${id}/files?path=/workspace/data`;
+  const headers = { "content-type": "application/octet-stream" };
+  const { status } = await fetch(url, { method: "PUT", headers, body: randomBytes(1_500_000) });
+  expect(status).toBeLessThan(300);
+  return id;
+}
+
+async function checkpoint(api: Api, id: string): Promise<string> {
+  const { status } = await api.call("POST", `/v1/sandboxes/${id}/checkpoint`, { leave_running: true });
+  expect(status).toBe(200);
+  return (await api.http.get(id)).checkpoint?.name ?? "";
+}
+
+const putDown = async (api: Api, id: string) => await api.call("POST", `/v1/sandboxes/${id}/checkpoint`, {});
+
+const scrub = async (api: Api, body: object = { rate_mb: null }): Promise<IntegrityReport> =>
+  (await api.call<IntegrityReport>("POST", "/v1/scrub", body)).body;
+
+async function told(api: Api): Promise<EventRecord[]> {
+  return (await api.call<{ items: EventRecord[] }>("GET", "/v1/events?type=store.damaged&limit=1000")).body.items;
+}
+
+async function packs({ server }: Api): Promise<string[]> {
+  const folder = join(server.storeFolder ?? "", "packs");
+  return (await readdir(folder)).map((name) => join(folder, name));
+}
+
+async function flipMiddle(path: string): Promise<void> {
+  const bytes = await readFile(path);
+  const middle = bytes.byteLength >> 1;
+  bytes[middle] = (bytes[middle] ?? 0) ^ 1;
+  await writeFile(path, bytes);
+}
+
+/** Every image of the store, each looked at by itself. */
+async function imagesByTruth({ server }: Api): Promise<{ damaged: string[]; whole: string[] }> {
+  const [damaged, whole]: [string[], string[]] = [[], []];
+  const images = server.durable?.integrity?.images;
+  const root = server.storeFolder ?? "";
+  for (const name of await readdir(root, { recursive: true })) {
+    if (!name.endsWith(".img")) continue;
+    const list = await images
+      ?.open(name)
+      .then((open) => images.verify(open))
+      .then(
+        () => whole,
+        () => damaged,
+      );
+    list?.push(name);
+  }
+  return { damaged: damaged.toSorted(), whole };
+}
+
+test("a byte that flips in a shared pack names checkpoint, snapshots and fork, and nothing else; and may heal", async () => {
+  const api = await start();
+  const first = await withFile(api);
+  const [pack = ""] = (await checkpoint(api, first), await packs(api));
+  const snapshot = await api.take(first, { name: "before" });
+  const fork = await api.call<{ items: { id: string }[] }>("POST", `/v1/sandboxes/${first}/fork`, { count: 1 });
+  const forked = fork.body.items[0]?.id ?? "";
+  await checkpoint(api, forked);
+  const other = await withFile(api);
+  await checkpoint(api, other);
+  expect(await scrub(api)).toMatchObject({ ok: true, images: { whole: 5, damaged: 0 }, problems: [], next_step: null });
+
+  await flipMiddle(pack);
+  const report = await scrub(api);
+  const truth = await imagesByTruth(api);
+  expect([truth.damaged.length, truth.whole.length]).toEqual([4, 1]);
+  expect(report.problems.map(({ image }) => image)).toEqual(truth.damaged);
+  expect(report.damaged_blocks).toMatchObject([{ pack: expect.any(String), images: truth.damaged }]);
+  expect(report).toMatchObject({ ok: false, images: { whole: 1, damaged: 4 }, damaged_block_count: 1 });
+  expect(
+    report.problems
+      .filter(({ current }) => current)
+      .map(({ sandbox_id }) => sandbox_id)
+      .toSorted(),
+  ).toEqual([first, forked].toSorted());
+  expect(await api.get("before")).toMatchObject({ state: "damaged", problem: expect.stringContaining("damaged") });
+  const events = await told(api);
+  expect(
+    events
+      .filter(({ data }) => data["snapshot_id"] === null)
+      .map(({ sandbox_id }) => sandbox_id)
+      .toSorted(),
+  ).toEqual([first, forked].toSorted());
+  expect(events.filter(({ data }) => data["snapshot_id"] === snapshot.id)).toHaveLength(1);
+  const { body } = await api.call<ScrubStatus>("GET", "/v1/scrub");
+  expect(body).toMatchObject({
+    running: false,
+    paused: false,
+    last: { ok: false },
+    last_full_pass_at: report.ended_at,
+  });
+  const metrics = await (await fetch(`${api.server.httpUrl}/metrics`)).text();
+  expect(metrics).toMatch(/^sandboxer_damaged_images 4$/m);
+  expect(metrics).toMatch(/^sandboxer_damaged_blocks_total 1$/m);
+  expect(metrics).toMatch(/^sandboxer_last_scrub_timestamp_seconds [1-9]/m);
+
+  await flipMiddle(pack);
+  expect(await scrub(api)).toMatchObject({ ok: true });
+  expect(await api.get("before")).toMatchObject({ state: "ready", problem: null });
+});
+
+test("verify looks at one snapshot, marks it, and names what else the damage hurts", async () => {
+  const api = await start();
+  const id = await withFile(api);
+  const snapshot = await api.take(id);
+  const [pack = ""] = await packs(api);
+  const verify = async () => await api.call<IntegrityReport>("POST", `/v1/snapshots/${snapshot.id}/verify`);
+  expect((await verify()).body).toMatchObject({ ok: true, images: { whole: 1 }, unnamed_packs: null });
+  const name = await checkpoint(api, id);
+  await flipMiddle(pack);
+  const { status, body } = await verify();
+  expect([status, body.ok]).toEqual([200, false]);
+  expect(body.problems).toMatchObject([
+    { image: `${id}/checkpoints/${name}`, sandbox_id: id, checkpoint: name, snapshot_id: null, current: true },
+    { image: `snapshots/${snapshot.id}/image.img`, snapshot_id: snapshot.id, sandbox_id: id, current: false },
+  ]);
+  expect(body.next_step).toContain("Take another one");
+  expect(await api.get(snapshot.id)).toMatchObject({ state: "damaged" });
+  await flipMiddle(pack);
+  expect((await verify()).body.ok).toBe(true);
+  expect(await api.get(snapshot.id)).toMatchObject({ state: "ready" });
+  expect(await api.refused("POST", "/v1/snapshots/nothing/verify")).toEqual([404, "snapshot_not_found"]);
+});
+
+test("verify of a sandbox says which older checkpoint is whole, and so does the restore that fails", async () => {
+  const api = await start();
+  const { id } = await api.http.create();
+  const first = await checkpoint(api, id);
+  const second = await checkpoint(api, id);
+  await putDown(api, id);
+  const third = (await api.http.get(id)).checkpoint?.name ?? "";
+  const path = (name: string): string => join(api.server.storeFolder ?? "", id, "checkpoints", name);
+  const verify = async (body?: object) =>
+    (await api.call<IntegrityReport>("POST", `/v1/sandboxes/${id}/verify`, body)).body;
+  expect(await verify()).toMatchObject({ ok: true, images: { whole: 3 } });
+  const good = await readFile(path(second));
+  for (const name of [second, third]) await flipMiddle(path(name));
+  const report = await verify();
+  expect(report).toMatchObject({ ok: false, images: { whole: 1 } });
+  expect(report.next_step).toContain(`?checkpoint=${first}`);
+  expect(await verify({ checkpoint: first })).toMatchObject({ ok: true, images: { whole: 1 } });
+  expect(await api.refused("POST", `/v1/sandboxes/${id}/verify`, { checkpoint: "checkpoint_1.img" })).toEqual([
+    400,
+    "bad_request",
+  ]);
+  const resume = async (body: object = {}) => await api.call("POST", `/v1/sandboxes/${id}/resume`, body);
+  const refused = await resume();
+  expect(refused.body.error).toMatchObject({ code: "image_damaged", details: { whole_checkpoint: first } });
+  expect(refused.body.error.hint).toContain(`?checkpoint=${first}`);
+  await writeFile(path(second), good);
+  expect((await resume()).body.error.details).toMatchObject({ whole_checkpoint: second });
+  expect((await resume({ checkpoint: second })).status).toBe(200);
+});
+
+test("a restore that fails when nothing is whole says so", async () => {
+  const api = await start();
+  const { id } = await api.http.create();
+  await putDown(api, id);
+  const name = (await api.http.get(id)).checkpoint?.name ?? "";
+  await flipMiddle(join(api.server.storeFolder ?? "", id, "checkpoints", name));
+  const { body } = await api.call("POST", `/v1/sandboxes/${id}/resume`, {});
+  expect(body.error).toMatchObject({ code: "image_damaged", details: { whole_checkpoint: null } });
+  expect(body.error.hint).toContain("No other checkpoint of it is whole");
+});
+
+test("an image that a head or a record names and that is gone is missing", async () => {
+  const api = await start();
+  const { id } = await api.http.create();
+  const name = await checkpoint(api, id);
+  const { id: snapshot } = await api.take(id);
+  const root = api.server.storeFolder ?? "";
+  await rm(join(root, id, "checkpoints", name));
+  await rm(join(root, "snapshots", snapshot, "image.img"));
+  const report = await scrub(api);
+  expect(report.problems).toMatchObject(
+    [
+      { sandbox_id: id, checkpoint: name, state: "missing", current: true },
+      { snapshot_id: snapshot, state: "missing" },
+    ].toSorted((a, b) => (("sandbox_id" in a ? id : "snapshots") < ("sandbox_id" in b ? id : "snapshots") ? -1 : 1)),
+  );
+  expect(await api.get(snapshot)).toMatchObject({ state: "missing" });
+});
+
+test("saves and a collection beside it are no damage", { timeout: 60_000 }, async () => {
+  const api = await start({ retention: { checkpoints: { keep_last: 1 } } });
+  const boxes = [await withFile(api), await withFile(api)];
+  for (const id of boxes) await checkpoint(api, id);
+  const store = await openStore(api.server.storeFolder ?? "");
+  const counts = { saves: 0, passes: 0 };
+  const enough = new AbortController();
+  const saving = async (id: string): Promise<void> => {
+    while (!enough.signal.aborted) {
+      await checkpoint(api, id);
+      const { id: snapshot } = await api.take(id);
+      await api.remove(snapshot);
+      counts.saves += 1;
+    }
+  };
+  const collecting = async (): Promise<void> => {
+    while (!enough.signal.aborted) await collectGarbage({ store, clock: systemClock, apply: true, keep: {} });
+  };
+  const beside = [...boxes.map(saving), collecting()];
+  while (counts.passes < 8 || counts.saves < 6) {
+    const report = await scrub(api);
+    expect([report.problems, report.damaged_blocks, report.missing_packs]).toEqual([[], [], []]);
+    counts.passes += 1;
+  }
+  enough.abort();
+  await Promise.all(beside);
+  expect(await told(api)).toEqual([]);
+});
+
+test("one at a time; one that was stopped goes on where it was, and a server that ends does not wait for it", async () => {
+  const api = await start();
+  const id = await withFile(api);
+  await checkpoint(api, id);
+  const begun = await fetch(`${api.server.httpUrl}/v1/scrub`, {
+    method: "POST",
+    headers: { prefer: "respond-async", "content-type": "application/json" },
+    body: JSON.stringify({ rate_mb: 0.001 }),
+  });
+  const operation = (await begun.json()) as OperationRecordBody;
+  expect([begun.status, operation.kind]).toEqual([202, "scrub"]);
+  const status = async () => (await api.call<ScrubStatus>("GET", "/v1/scrub")).body;
+  await vi.waitFor(async () => expect(await status()).toMatchObject({ running: true }));
+  expect(await api.refused("POST", "/v1/scrub", {})).toEqual([409, "wrong_state"]);
+  expect((await api.call("DELETE", "/v1/scrub")).status).toBe(204);
+  await vi.waitFor(async () => expect(await status()).toMatchObject({ running: false, paused: true }));
+  const ended = await api.call<OperationRecordBody>("GET", `/v1/operations/${operation.id}?wait=5`);
+  expect(ended.body).toMatchObject({ state: "failed", error: { hint: "The next one goes on where it was." } });
+  expect(await scrub(api)).toMatchObject({ ok: true, images: { whole: 1 } });
+  expect(await status()).toMatchObject({ paused: false });
+  void api.call("POST", "/v1/scrub", { rate_mb: 0.001 }).catch(() => {});
+  await vi.waitFor(async () => expect(await status()).toMatchObject({ running: true }));
+  await api.server.drain();
+});
+
+test("the server does it by itself when it is due, once for all servers of the store", async () => {
+  const api = await start({ scrub: { everyMs: 50, rateMb: undefined } });
+  const id = await withFile(api);
+  await checkpoint(api, id);
+  const [pack = ""] = await packs(api);
+  await flipMiddle(pack);
+  await vi.waitFor(async () => expect(await told(api)).not.toEqual([]), { timeout: 10_000 });
+  const week = 7 * 24 * 3_600_000;
+  const later = await start({ store: api.server.storeFolder ?? "", scrub: { everyMs: week } });
+  await later.server.manager.integrity.runIfDue();
+  const { body } = await later.call<ScrubStatus>("GET", "/v1/scrub");
+  expect(body).toMatchObject({ every_seconds: week / 1000, last: null, last_full_pass_at: expect.any(String) });
+  expect(later.server.manager.integrity.figures).toMatchObject({ damagedImages: 1 });
+});
+
+test("without a store there is nothing to scrub", async () => {
+  const api = await start({ store: null });
+  expect(await api.refused("POST", "/v1/scrub", {})).toEqual([422, "checkpoint_disabled"]);
+});
