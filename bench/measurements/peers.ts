@@ -3,6 +3,7 @@ import { byEffort, type Lab } from "../lab.ts";
 import { openDocker } from "../peers/docker-peer.ts";
 import { ROW_TITLES, TASKS, type Peer, type RowName, type TaskName } from "../peers/peer.ts";
 import { openPodman } from "../peers/podman-peer.ts";
+import { preparePodman, whyNoCriu } from "../peers/podman-programs.ts";
 import { openRunsc } from "../peers/runsc-peer.ts";
 import { openSandboxer } from "../peers/sandboxer-peer.ts";
 import { startBenchDocker } from "../peers/start-docker.ts";
@@ -32,14 +33,20 @@ async function openPeers(lab: Lab, skipped: Skipped[]): Promise<Peer[]> {
   };
   await add("sandboxer", () => openSandboxer(lab));
   await add("raw runsc", () => openRunsc(lab));
-  const docker = await startBenchDocker(lab).catch(reason);
+  const podman = await preparePodman(lab).catch(reason);
+  const criu = typeof podman === "string" ? [] : [podman.criuFolder];
+  const docker = await startBenchDocker(lab, criu).catch(reason);
   if (typeof docker === "string") skipped.push({ what: "Docker", why: docker });
   else {
-    const { address, image, runscRuntime } = docker;
-    await add("Docker (runc)", () => openDocker("Docker (runc)", address, "runc", image));
-    await add("Docker (runsc)", () => openDocker("Docker (runsc)", address, runscRuntime, image));
+    const explain = async (error: unknown): Promise<Error> => {
+      const ofCriu = typeof podman !== "string" && /criu/i.test(String(error)) ? `${await whyNoCriu(podman)}; ` : "";
+      return new Error(`${ofCriu}${reason(error)}`, { cause: error });
+    };
+    await add("Docker (runc)", () => openDocker("Docker (runc)", docker, "runc", explain));
+    await add("Docker (runsc)", () => openDocker("Docker (runsc)", docker, docker.runscRuntime, explain));
   }
-  await add("podman (runc)", () => openPodman(lab));
+  if (typeof podman === "string") skipped.push({ what: "podman", why: podman });
+  else await add("podman (runc)", () => openPodman(lab, podman));
   return peers;
 }
 
@@ -70,7 +77,8 @@ async function contest(lab: Lab, peers: readonly Peer[], task: TaskName, skipped
     const title = ROW_TITLES[row];
     const sides = [...taking].flatMap(([peer, values]) => sideOf(peer, task, row, values[row]));
     if (sides[0]?.name === peers[0]?.name) return [{ id: `peer-${row}`, title, unit: "ms", sides }];
-    skipped.push({ what: title, why: `${peers[0]?.name ?? "The first"} did not take part` });
+    const why = row === "run-ahead" ? "the machine had too much to do for any to be started ahead" : "it failed";
+    skipped.push({ what: `sandboxer: ${title}`, why });
     return [];
   });
 }

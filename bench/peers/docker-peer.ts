@@ -1,12 +1,18 @@
 import type { Readable } from "node:stream";
 import { timed } from "../rounds.ts";
 import { DockerApi } from "./docker-api.ts";
+import type { BenchDocker } from "./start-docker.ts";
 import { FILE_SAID, HOLD_AND_TICK, SAY_FILE, SAY_HELLO, WRITE_FILE, type Peer } from "./peer.ts";
 
 const IDLE = ["sleep", "infinity"];
 
-/** Containers of a Docker engine with one of its runtimes. */
-export async function openDocker(name: string, address: string, runtime: string, image: string): Promise<Peer> {
+/** Containers of a Docker engine with one of its runtimes; `explain` finds more words for why memory cannot be saved. */
+export async function openDocker(
+  name: string,
+  { address, image }: BenchDocker,
+  runtime: string,
+  explain: (error: unknown) => Promise<Error>,
+): Promise<Peer> {
   const api = new DockerApi(address, runtime);
   const box = await api.create(image, IDLE);
   await api.start(box);
@@ -36,7 +42,10 @@ export async function openDocker(name: string, address: string, runtime: string,
           save: "a checkpoint of the engine (experimental), without files, in its folder; the container goes on",
           restore: "start from the checkpoint to the next line of the program",
         },
-        once: () => memory(api, image),
+        once: () =>
+          memory(api, image).catch(async (error: unknown) => {
+            throw await explain(error);
+          }),
       },
     },
   };

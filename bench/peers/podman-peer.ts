@@ -7,7 +7,7 @@ import { debianPrograms } from "../../packages/server/test/services/debian-progr
 import type { Lab } from "../lab.ts";
 import { timed } from "../rounds.ts";
 import { FILE_SAID, HOLD_AND_TICK, SAY_FILE, SAY_HELLO, WRITE_FILE, type Peer } from "./peer.ts";
-import { preparePodman, type PodmanPrograms } from "./podman-programs.ts";
+import { lastLine, whyNoCriu, type PodmanPrograms } from "./podman-programs.ts";
 
 const execute = promisify(execFile);
 const IMAGE = "bench-host";
@@ -16,9 +16,9 @@ const LIMIT_MS = 120_000;
 /** It writes there whatever folders it is given. */
 const FOREIGN_FOLDERS = ["/etc/containers/networks", "/var/lib/containers", "/run/containers"];
 
-/** Containers of podman, which has no engine: each step is a command. Throws why there is none. */
-export async function openPodman(lab: Lab): Promise<Peer> {
-  const podman = await Podman.open(lab, await preparePodman(lab.progress));
+/** Containers of podman, which has no engine: each step is a command. */
+export async function openPodman(lab: Lab, programs: PodmanPrograms): Promise<Peer> {
+  const podman = await Podman.open(lab, programs);
   const box = await podman.start(["sleep", "infinity"]);
   return {
     name: "podman (runc)",
@@ -43,7 +43,7 @@ export async function openPodman(lab: Lab): Promise<Peer> {
       },
       memory: {
         what: { save: "podman container checkpoint, through CRIU", restore: "podman container restore" },
-        once: () => memory(podman),
+        once: () => memory(podman, programs),
       },
     },
   };
@@ -61,11 +61,11 @@ async function files(podman: Podman): Promise<{ commit: number; "from-commit": n
   }
 }
 
-async function memory(podman: Podman): Promise<{ save: number; restore: number }> {
+async function memory(podman: Podman, programs: PodmanPrograms): Promise<{ save: number; restore: number }> {
   const id = await podman.start(HOLD_AND_TICK);
   try {
     const save = await timed(() => podman.call("container", "checkpoint", id)).catch(async (error: unknown) => {
-      throw new Error(`${await podman.whyNoCriu()} podman says: ${lastLine(error)}`, { cause: error });
+      throw new Error(`${await whyNoCriu(programs)} podman says: ${lastLine(error)}`, { cause: error });
     });
     return { save, restore: await timed(() => podman.call("container", "restore", id)) };
   } finally {
@@ -137,21 +137,6 @@ class Podman {
     return elapsedMs;
   }
 
-  /** What CRIU itself says of this kernel. */
-  async whyNoCriu(): Promise<string> {
-    const environment = { env: this.#environment, timeout: LIMIT_MS };
-    try {
-      await execute(this.#programs.criu, ["check"], environment);
-      return "CRIU finds this kernel fit.";
-    } catch (error) {
-      const version = await execute(this.#programs.criu, ["--version"], environment).then(
-        ({ stdout }) => stdout.split("\n")[0] ?? "",
-        () => "",
-      );
-      return `CRIU (${version}) does not fit this kernel: ${lastLine(error)}.`;
-    }
-  }
-
   get #flags(): string[] {
     return [
       `--root=${join(this.#folder, "root")}`,
@@ -192,8 +177,3 @@ const RUN_FLAGS = [
   "--ulimit=nofile=1024:4096",
   "--ulimit=nproc=4096:4096",
 ];
-
-function lastLine(error: unknown): string {
-  const text = String((error as { stderr?: unknown }).stderr ?? error);
-  return text.trim().split("\n").at(-1) ?? "";
-}

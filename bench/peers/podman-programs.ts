@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { KEYRING, privateAptOptions, readDebianMirror } from "../../packages/server/src/setup/engine/debian-package.ts";
+import type { Lab } from "../lab.ts";
 import { SERVERS_FOLDER } from "../../packages/server/test/store/servers/test-server.ts";
 
 const run = promisify(execFile);
@@ -33,23 +34,31 @@ export interface PodmanPrograms {
   readonly podman: string;
   readonly conmon: string;
   readonly criu: string;
+  /** Has a `criu` for those who call it without the variables of `env`. */
+  readonly criuFolder: string;
   readonly env: Readonly<Record<"PATH" | "LD_LIBRARY_PATH", string>>;
 }
 
 /** Debian's, taken apart in the cache: nothing is installed. Needs the network the first time. Throws why not. */
-export async function preparePodman(progress: (line: string) => void): Promise<PodmanPrograms> {
+export async function preparePodman({ progress, scratch }: Lab): Promise<PodmanPrograms> {
   if (!existsSync(FOLDER)) {
     progress("Getting podman from Debian");
     await fetchInto(FOLDER);
   }
   const at = (path: string): string => join(FOLDER, path);
+  const libraries = `${at(`usr/lib/${LIBRARIES}`)}:${at(`lib/${LIBRARIES}`)}`;
+  const criuFolder = join(scratch, "criu");
+  await mkdir(criuFolder, { recursive: true });
+  const script = `#!/bin/sh\nLD_LIBRARY_PATH=${libraries} exec ${at("usr/sbin/criu")} "$@"\n`;
+  await writeFile(join(criuFolder, "criu"), script, { mode: 0o755 });
   return {
     podman: at("usr/bin/podman"),
     conmon: at("usr/bin/conmon"),
     criu: at("usr/sbin/criu"),
+    criuFolder,
     env: {
       PATH: `${at("usr/bin")}:${at("usr/sbin")}:/usr/sbin:/usr/bin:/sbin:/bin`,
-      LD_LIBRARY_PATH: `${at(`usr/lib/${LIBRARIES}`)}:${at(`lib/${LIBRARIES}`)}`,
+      LD_LIBRARY_PATH: libraries,
     },
   };
 }
@@ -71,4 +80,26 @@ async function fetchInto(folder: string): Promise<void> {
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
+}
+
+/** What CRIU itself says of this kernel. */
+export async function whyNoCriu({ criu, env }: PodmanPrograms): Promise<string> {
+  const options = { env: { ...process.env, ...env }, timeout: LIMIT_MS };
+  try {
+    await run(criu, ["check"], options);
+    return "CRIU finds this kernel fit.";
+  } catch (error) {
+    const version = await run(criu, ["--version"], options).then(
+      ({ stdout }) => /Version: (\S+)/.exec(stdout)?.[1] ?? "",
+      () => "",
+    );
+    const [first = lastLine(error)] = /^Error.*$/m.exec(String((error as { stderr?: unknown }).stderr)) ?? [];
+    return `CRIU ${version} does not fit this kernel: ${first}`;
+  }
+}
+
+/** Of what a failed program has said. */
+export function lastLine(error: unknown): string {
+  const text = String((error as { stderr?: unknown }).stderr ?? error);
+  return text.trim().split("\n").at(-1) ?? "";
 }

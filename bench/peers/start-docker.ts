@@ -19,16 +19,17 @@ export interface BenchDocker {
 
 /**
  * An engine of its own, apart from any that this machine may have, with the server's runsc as a second runtime and
- * with checkpoints, which are experimental, turned on. A text says why there is none.
+ * with checkpoints, which are experimental, turned on; its runtimes find programs, such as CRIU, in `moreFolders`. A text
+ * says why there is none.
  */
-export async function startBenchDocker(lab: Lab): Promise<BenchDocker | string> {
+export async function startBenchDocker(lab: Lab, moreFolders: readonly string[]): Promise<BenchDocker | string> {
   await prepareDebianPrograms(lab.progress);
   const missing = whyNoServices();
   if (missing !== undefined) return missing;
   const runscRuntime = "runsc-keeping";
   const configuration = join(lab.scratch, "daemon.json");
   await writeFile(configuration, JSON.stringify({ experimental: true, runtimes: { [runscRuntime]: runtimeOf(lab) } }));
-  const docker = await startDocker([`--config-file=${configuration}`]);
+  const docker = await startDocker([`--config-file=${configuration}`], moreFolders);
   lab.cleanUp.add(() => docker.stop());
   lab.versions["Docker"] = (await docker.docker("version", "--format", "{{.Server.Version}}")).trim();
   lab.versions["runc"] = versionOfRunc();

@@ -23,15 +23,21 @@ export interface DockerEngine {
   stop(): Promise<void>;
 }
 
-/** Starts one; needs root and `debianPrograms`. It changes no firewall rule and makes no default network. */
-export async function startDocker(moreArguments: readonly string[] = []): Promise<DockerEngine> {
+/**
+ * Starts one; needs root and `debianPrograms`. It changes no firewall rule and makes no default network. Programs that
+ * its runtimes call are looked for in `moreFolders` too.
+ */
+export async function startDocker(
+  moreArguments: readonly string[] = [],
+  moreFolders: readonly string[] = [],
+): Promise<DockerEngine> {
   const folder = await mkdtemp(join(tmpdir(), "sbx-docker-"));
   const socketPath = join(folder, "docker.sock");
   const host = `unix://${socketPath}`;
   const configFolder = join(folder, "config");
   await mkdir(configFolder);
   await writeFile(join(configFolder, "config.json"), JSON.stringify({ cliPluginsExtraDirs: [debianPrograms.plugins] }));
-  const path = `${debianPrograms.bin}:/usr/sbin:/usr/bin:/sbin:/bin`;
+  const path = [debianPrograms.bin, ...moreFolders, "/usr/sbin", "/usr/bin", "/sbin", "/bin"].join(":");
   const env = { PATH: path, DOCKER_HOST: host, DOCKER_CONFIG: configFolder };
   const argv = (storageDriver: string): string[] => [
     join(debianPrograms.bin, "dockerd"),
