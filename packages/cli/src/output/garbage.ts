@@ -11,6 +11,7 @@ const NAMES: Readonly<Record<GarbageKind, string>> = {
   "old-snapshot": "snapshots past retention",
   pack: "packs of blocks that nothing needs",
   pin: "what dead servers were about to save",
+  verdict: "what collections that were cut short have left",
   "server-record": "records of dead servers",
   bell: "bells of dead servers",
   probe: "leftovers of servers that tried the store",

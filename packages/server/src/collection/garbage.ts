@@ -19,6 +19,8 @@ export type GarbageKind =
   | "pack"
   /** What a writer that is gone had pinned. */
   | "pin"
+  /** What a collection that was cut short had condemned, and is gone. */
+  | "verdict"
   /** The record of a dead server that no head names. */
   | "server-record"
   | "bell"

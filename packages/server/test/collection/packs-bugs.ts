@@ -42,25 +42,74 @@ export const PACK_BUGS = {
         },
       }),
   },
+  "a writer that does not look at what is condemned": {
+    writer: (store) =>
+      replaced(store, {
+        list: async function* (folder) {
+          if (folder !== "condemned") yield* store.list(folder);
+        },
+      }),
+  },
+  "a writer that looks at its base first, and then at what is condemned": {
+    writer: (store) => {
+      let there = new Set<string>();
+      return replaced(store, {
+        list: async function* (folder) {
+          if (folder === "condemned") there = new Set(await Array.fromAsync(store.list(""), ({ key }) => key));
+          yield* store.list(folder);
+        },
+        stat: async (key) => (there.has(key) ? { sizeBytes: 1 } : await store.stat(key)),
+      });
+    },
+  },
+  "a collector that does not say what it condemns": {
+    collector: (store) =>
+      replaced(store, {
+        writeText: async (key, text) => (key.startsWith("condemned/") ? undefined : await store.writeText(key, text)),
+      }),
+  },
+  "a collector that removes what others have condemned": {
+    collector: (store) =>
+      replaced(store, {
+        list: async function* (folder) {
+          if (folder === "condemned") for await (const { key } of store.list(folder)) await store.delete(key);
+          else yield* store.list(folder);
+        },
+      }),
+  },
   "a collector that looks at images before pins only": {
     collector: (store) => {
       let images: ListedObject[] | undefined;
       return replaced(store, {
         list: async function* (folder) {
-          if (folder !== "") return yield* store.list(folder);
-          images ??= await Array.fromAsync(store.list(""));
-          yield* images;
+          if (folder === "") yield* (images ??= await Array.fromAsync(store.list("")));
+          else yield* store.list(folder);
         },
       });
     },
   },
-  "a collector that looks at pins before images only": {
+  "a collector that looks once": {
     collector: (store) => {
-      let pins: ListedObject[] | undefined;
+      const seen = new Map<string, ListedObject[]>();
       return replaced(store, {
         list: async function* (folder) {
-          if (folder === "packs") pins = await Array.fromAsync(store.list("pins"));
-          yield* folder === "pins" ? (pins ?? []) : store.list(folder);
+          if (folder !== "" && folder !== "pins") return yield* store.list(folder);
+          const listed = seen.get(folder) ?? (await Array.fromAsync(store.list(folder)));
+          seen.set(folder, listed);
+          yield* listed;
+        },
+      });
+    },
+  },
+  "a collector that looks at pins after images": {
+    collector: (store) => {
+      let ahead: ListedObject[] | undefined;
+      return replaced(store, {
+        list: async function* (folder) {
+          const listed = folder === "" && ahead !== undefined ? ahead : undefined;
+          if (folder === "pins") ahead = await Array.fromAsync(store.list(""));
+          if (folder === "") ahead = undefined;
+          yield* listed ?? store.list(folder);
         },
       });
     },

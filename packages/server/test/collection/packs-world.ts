@@ -31,11 +31,13 @@ export async function writeModel(
   publisher: string,
   imageKey: string,
   base: ModelImage | undefined,
+  onPinned: () => Promise<void> = async () => {},
 ): Promise<ModelImage> {
   const uuid = randomUUID();
   const pin = await new PackPins(store, () => publisher).hold({ uuid, ...(base === undefined ? {} : { base }) });
   const own = packId(uuid, 0);
   try {
+    await onPinned();
     const packs = [...(base?.packs ?? []).filter((id) => !pin.isCondemned(id)), own];
     await store.write(packKey(own), [Buffer.from("blocks")]);
     const { outcome } = await store.write(imageKey, [Buffer.from(JSON.stringify(packs))], { ifAbsent: true });

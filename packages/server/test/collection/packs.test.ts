@@ -22,9 +22,12 @@ import { PACK_BUGS, type PlantedBug } from "./packs-bugs.ts";
 import { Killed, killedAt, type ModelImage, packsOfModel, pageByPage, writeModel } from "./packs-world.ts";
 import { type Burst, Turns } from "./turns.ts";
 
-/** Who acts. The first four write images; the fifth removes one that others began with. */
-const [OWNER, HEIR, FORK, OTHER_FORK, REMOVER, COLLECTOR, OTHER_COLLECTOR] = [0, 1, 2, 3, 4, 5, 6] as const;
-const ACTORS = 7;
+/**
+ * Who acts. The first four write images; the fifth removes one that others began with; the last writes one image after
+ * another, and removes each as soon as the next is begun.
+ */
+const [OWNER, HEIR, FORK, OTHER_FORK, REMOVER, COLLECTOR, OTHER_COLLECTOR, RELAY] = [0, 1, 2, 3, 4, 5, 6, 7] as const;
+const ACTORS = 8;
 
 interface Story {
   readonly bursts: readonly Burst[];
@@ -33,6 +36,8 @@ interface Story {
   readonly lists: "at once" | "page by page";
   readonly killed: { readonly actor: number; readonly call: number } | undefined;
 }
+
+const RELAYS = 4;
 
 const storyArbitrary: fc.Arbitrary<Story> = fc.record({
   bursts: fc.array(fc.record({ actor: fc.nat({ max: ACTORS - 1 }), steps: fc.integer({ min: 1, max: 40 }) }), {
@@ -102,8 +107,9 @@ async function collectAll(store: ObjectStore, apply = true) {
 }
 
 /** Every image that somebody can see, with all that it needs. */
-async function check(store: MemoryStore, sandboxId: string): Promise<void> {
+async function check(store: MemoryStore, sandboxId: string, other = ""): Promise<void> {
   const seen = [checkpointKey(sandboxId, (await readHead(store, sandboxId))?.checkpoint?.name ?? "")];
+  if (other !== "") seen.push(other);
   for (const { key } of await collect(store.list("snapshots"))) {
     const id = key.split("/")[1] ?? "";
     const cell = key.endsWith("record.json") ? await store.readCell(recordKey(id)) : undefined;
@@ -141,6 +147,8 @@ async function play({ bursts, dead, lists, killed }: Story, bug: PlantedBug = {}
   const first = await baseOf(store, checkpointKey(sandboxId, checkpointName(1)));
   const source = await saveSnapshot(serverWith(servers[FORK], store), first);
   const base = await baseOf(store, imageKey(source));
+  const relayed = await writeModel(store, servers[OTHER_FORK]?.instances.instanceId ?? "", "relay/0.img", undefined);
+  let newest = relayed.imageKey;
   if (dead !== undefined) await servers[HEIR]?.instances.markDead(servers[dead]?.instances.instanceId ?? "");
 
   const deeds: Readonly<Record<number, () => Promise<unknown>>> = {
@@ -152,6 +160,20 @@ async function play({ bursts, dead, lists, killed }: Story, bug: PlantedBug = {}
       const own = storeOf(REMOVER);
       await swap(own, source, (present) => ({ ...(present as StoredSnapshot), state: "removing", removed_by: "" }));
       await removeSnapshot(own, source);
+    },
+    [RELAY]: async () => {
+      const plain = storeOf(RELAY);
+      const own = bug.writer?.(plain) ?? plain;
+      let last = relayed;
+      for (let number = 1; number <= RELAYS; number++) {
+        const passOn = async (): Promise<void> => {
+          newest = "";
+          await own.delete(last.imageKey);
+        };
+        const publisher = servers[OTHER_FORK]?.instances.instanceId ?? "";
+        last = await writeModel(own, publisher, `relay/${number}.img`, last, passOn);
+        newest = last.imageKey;
+      }
     },
     [COLLECTOR]: async () => await collectAll(bug.collector?.(storeOf(COLLECTOR)) ?? storeOf(COLLECTOR)),
     [OTHER_COLLECTOR]: async () => {
@@ -167,7 +189,7 @@ async function play({ bursts, dead, lists, killed }: Story, bug: PlantedBug = {}
       if (!mayFail(Number(actor)) && !(error instanceof Killed)) throw error;
     }
   });
-  await turns.run(actors, bursts, async () => await check(store, sandboxId));
+  await turns.run(actors, bursts, async () => await check(store, sandboxId, newest));
   if (bug.writer === undefined && bug.collector === undefined) await endWithNothingLeft(store, servers, sandboxId);
   for (const { instances } of servers) await instances.close();
 }
@@ -187,6 +209,7 @@ async function endWithNothingLeft(store: MemoryStore, servers: readonly Server[]
     if (key.endsWith(".img")) for (const id of (await packsOfModel(store, key)) ?? []) needed.add(packKey(id));
   expect((await collect(store.list("packs"))).map(({ key }) => key).toSorted()).toEqual([...needed].toSorted());
   expect(await collect(store.list("pins"))).toEqual([]);
+  expect(await collect(store.list("condemned"))).toEqual([]);
   await check(store, sandboxId);
   await last.close();
 }

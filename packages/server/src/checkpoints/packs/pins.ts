@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ObjectNotFoundError, type ObjectStore } from "../../store/store.ts";
+import { readCondemned } from "./condemned.ts";
 
 export const PINS_FOLDER = "pins";
 
@@ -24,7 +25,7 @@ export interface PinRequest {
 
 /** Held from before the first pack is written until the image is there, or until its packs were removed again. */
 export interface PackPin {
-  /** True for a pack that is not the base's, and for all when the base is gone: its blocks must be written anew. */
+  /** True for a pack of the base that may go, or is gone: its blocks must be written anew. */
   readonly isCondemned: (packId: string) => boolean;
   /** Never fails: a pin that stays costs room only, and goes with the next one or with this server. */
   readonly release: () => Promise<void>;
@@ -33,10 +34,13 @@ export interface PackPin {
 /**
  * Keeps packs from collection while an image is written that will name them.
  *
- * The order is what makes it hold. A writer pins, then looks whether its base is there, and removes the pin only when its
- * own image is there. A collection takes packs for unneeded that no image names, then looks at the pins, then at the
- * images once more. If it did not see the base, the writer did not either, or had pinned before: then the collection sees
- * the pin or, when that has gone, the image. So a pack that is unneeded once stays so for ever, and nobody has to hurry.
+ * The order is what makes it hold. A collection says which packs it condemns, then looks at the pins, then at the images,
+ * and removes what none of them names. A writer pins, then looks at what is condemned, then whether its base is there, and
+ * removes the pin only when its own image is there. One that looks too early to see a pack condemned had pinned before:
+ * the collection then sees the pin or, when that has gone, the image. One that looks while it is condemned does not use
+ * it. And one that looks after that sees the base later than the collection saw the images: if the base is there, it was
+ * there then, and names the packs. That a pack goes from image to image behind the collection's back is why it must say
+ * what it condemns.
  */
 export class PackPins {
   readonly #store: ObjectStore;
@@ -55,13 +59,19 @@ export class PackPins {
     const release = async (): Promise<void> => await this.#remove(key);
     try {
       await this.#store.writeText(key, `${JSON.stringify(pin)}\n`);
-      const isThere = base !== undefined && (await this.#store.stat(base.imageKey)) !== undefined;
-      const usable = new Set(isThere ? base.packs : []);
+      const usable = base === undefined ? new Set<string>() : await this.#usableOf(base);
       return { isCondemned: (packId) => !usable.has(packId), release };
     } catch (error) {
       await release();
       throw error;
     }
+  }
+
+  async #usableOf({ imageKey, packs }: NonNullable<PinRequest["base"]>): Promise<ReadonlySet<string>> {
+    const isThere = async (): Promise<boolean> => (await this.#store.stat(imageKey)) !== undefined;
+    const [condemned, hasBase] = await Promise.all([readCondemned(this.#store), isThere()]);
+    if (!hasBase || condemned.some((each) => each.packs === undefined)) return new Set();
+    return new Set(packs).difference(new Set(condemned.flatMap((each) => each.packs ?? [])));
   }
 
   async #remove(key: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
+import { condemn } from "../../../src/checkpoints/packs/condemned.ts";
 import { PackPins, pinKey, PINS_FOLDER, readPin } from "../../../src/checkpoints/packs/pins.ts";
 import type { ObjectStore } from "../../../src/store/store.ts";
 import { MemoryStore } from "../../collection/memory-store.ts";
@@ -31,6 +32,21 @@ it("pins what an image uses until it is released", async () => {
   expect(pin.isCondemned("other-0")).toBe(true);
   await pin.release();
   expect(await readPin(store, pinKey(uuid))).toBeUndefined();
+});
+
+it("gives no pack that any collection has condemned", async () => {
+  const { store, uuid, pins } = await aStore();
+  await condemn(store, randomUUID(), ["other-0"]);
+  await condemn(store, randomUUID(), ["a-1"]);
+  const pin = await pins.hold({ uuid, base: BASE });
+  expect(BASE.packs.map(pin.isCondemned)).toEqual([false, true]);
+});
+
+it.each(['{"format":2}', "{"])("gives no pack when it cannot read what is condemned: %s", async (text) => {
+  const { store, uuid, pins } = await aStore();
+  await store.writeText(`condemned/${randomUUID()}.json`, text);
+  const pin = await pins.hold({ uuid, base: BASE });
+  expect(BASE.packs.map(pin.isCondemned)).toEqual([true, true]);
 });
 
 it("gives no pack of an image that has been removed", async () => {

@@ -1,0 +1,55 @@
+import { randomUUID } from "node:crypto";
+import { expect, it } from "vitest";
+import { packId, packKey } from "../../src/checkpoints/packs/pack-names.ts";
+import { type PackPin, PackPins } from "../../src/checkpoints/packs/pins.ts";
+import { collectGarbage } from "../../src/collection/collect-garbage.ts";
+import { PackSurveyor } from "../../src/collection/pack-survey.ts";
+import { FakeClock } from "../lease/fake-clock.ts";
+import { MemoryStore } from "./memory-store.ts";
+import { packsOfModel } from "./packs-world.ts";
+
+/** A writer that has begun: it has pinned what its base has, and looked. */
+interface Begun {
+  readonly key: string;
+  readonly pin: PackPin;
+  readonly packs: readonly string[];
+}
+
+/**
+ * Each image is removed as soon as the next one is begun, and is there only while the collector looks at pins: so it sees
+ * neither an image nor, of those that were begun before it looked, a pin.
+ */
+it("a pack that is handed on from image to image behind the collector's back stays", async () => {
+  const store = new MemoryStore();
+  const pack = packId(randomUUID(), 0);
+  await store.write(packKey(pack), [Buffer.from("blocks")]);
+  let count = 0;
+  const begin = async (base: string): Promise<Begun> => {
+    const packs = (await packsOfModel(store, base)) ?? [];
+    const pin = await new PackPins(store, () => "").hold({ uuid: randomUUID(), base: { imageKey: base, packs } });
+    await store.delete(base);
+    return {
+      key: `sandbox/checkpoints/checkpoint_${++count}.img`,
+      pin,
+      packs: packs.filter((id) => !pin.isCondemned(id)),
+    };
+  };
+  const finish = async ({ key, pin, packs }: Begun): Promise<string> => {
+    await store.write(key, [Buffer.from(JSON.stringify(packs))]);
+    await pin.release();
+    return key;
+  };
+  await store.write("first.img", [Buffer.from(JSON.stringify([pack]))]);
+  let writer = await begin("first.img");
+  const list = store.list.bind(store);
+  store.list = async function* (folder) {
+    if (folder !== "pins") return yield* list(folder);
+    const image = await finish(writer);
+    yield* await Array.fromAsync(list("pins"));
+    writer = await begin(image);
+  };
+  const context = { clock: new FakeClock(), apply: true, keep: {}, packs: new PackSurveyor(packsOfModel) };
+  for (let runs = 0; runs < 3; runs++) await collectGarbage({ store, ...context });
+  const last = (await packsOfModel(store, await finish(writer))) ?? [];
+  expect(last.filter((id) => !store.has(packKey(id)))).toEqual([]);
+});
