@@ -40,7 +40,7 @@ describe.skipIf(missing !== undefined)("snapshots over HTTP, on gVisor", () => {
 
     const two = await api.take(box.id, { name: "two" });
     expect(two).toMatchObject({ mode: "full", kind: "gvisor-checkpoint", state: "ready" });
-    expect(two.size_bytes).toBeGreaterThan(20_000_000);
+    expect(two.size_bytes).toBeGreaterThan(500_000);
     const operations = await fetch(`${httpOf(process).httpUrl}/v1/operations?kind=snapshot`);
     const [taken] = ((await operations.json()) as { items: OperationRecordBody[] }).items;
     expect(taken?.paused_ms).toBeGreaterThan(0);
