@@ -1,5 +1,6 @@
 import { asSandboxerError, type CheckpointReference } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
+import { keyChoiceOf } from "../encryption.ts";
 import { discardLostSandbox } from "../end-of-sandbox.ts";
 import { inTurnUntil } from "../in-turn-until.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
@@ -79,7 +80,7 @@ async function save(
     track.lap("save");
     onCaptured();
     const relatives = { parent: sandbox.parentCheckpoint, base: nearestImage(sandbox) };
-    return await checkpoints.save(sandbox.id, state, { ...options, wallMs, ...relatives });
+    return await checkpoints.save(sandbox.id, state, { ...options, wallMs, ...relatives, ...keyChoiceOf(sandbox) });
   });
   track.lap("pack");
   track.sizeBytes = checkpoint.size_bytes;

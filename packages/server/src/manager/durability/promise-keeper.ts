@@ -38,11 +38,14 @@ class PromiseKeeper {
     const { draining, sandboxes, nowMs } = this.#context;
     if (draining) return;
     const promised = [...sandboxes.values()].flatMap((sandbox) => {
+      if (sandbox.state !== "running" && sandbox.state !== "saving") return [];
+      // Of every one, from its start: what is promised later is promised of all that was done since.
+      const watch = this.#watchOf(sandbox);
       const limit = this.#limitOf(sandbox);
-      return limit === undefined ? [] : [{ sandbox, limit, urgency: urgency(limit, sandbox.unsaved, nowMs) }];
+      return limit === undefined ? [] : [{ sandbox, limit, watch, urgency: urgency(limit, sandbox.unsaved, nowMs) }];
     });
     const due = promised.filter(
-      ({ sandbox, limit }) => isDue(limit, sandbox.unsaved, nowMs, this.#watchOf(sandbox)) && this.#canSave(sandbox),
+      ({ sandbox, limit, watch }) => isDue(limit, sandbox.unsaved, nowMs, watch) && this.#canSave(sandbox),
     );
     for (const { sandbox, limit } of due.toSorted((left, right) => right.urgency - left.urgency)) {
       if (this.#saving < AT_ONCE) void this.#save(sandbox, limit);
@@ -51,14 +54,14 @@ class PromiseKeeper {
     for (const { sandbox, limit } of promised) this.#judge(sandbox, limit);
   }
 
-  /** Undefined: nothing is promised, or nothing yet. */
+  /** Undefined: nothing is promised. */
   #limitOf(sandbox: LiveSandbox): LossLimit | undefined {
     const { max_loss } = sandbox.facts.about;
     if (max_loss === null || !sandbox.durable) {
       endRisk(this.#context, sandbox);
       return undefined;
     }
-    return sandbox.state === "running" || sandbox.state === "saving" ? lossLimit(max_loss) : undefined;
+    return lossLimit(max_loss);
   }
 
   #judge(sandbox: LiveSandbox, limit: LossLimit): void {
@@ -123,6 +126,7 @@ class PromiseKeeper {
     if (watch === undefined) {
       watch = { failures: 0, notBeforeMs: 0, jitter: Math.random(), elapsedMs: 0 };
       this.#watches.set(sandbox, watch);
+      sandbox.unsaved.noteStart(this.#context.nowMs);
     }
     return watch;
   }

@@ -37,6 +37,11 @@ export class UnsavedChanges {
     return this.#turns - this.#savedTurns;
   }
 
+  /** It runs, for the first time here: what was done to make it is not lost with it. */
+  noteStart(nowMs: number): void {
+    if (this.#publishedMs === -Infinity) this.#sinceMs = nowMs;
+  }
+
   /** Somebody uses it. */
   noteUse(nowMs: number): void {
     this.#activity += 1;

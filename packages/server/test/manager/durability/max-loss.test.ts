@@ -80,6 +80,15 @@ describe("a sandbox is saved, and goes on,", () => {
     await untilTold(server, id, "checkpoint.created", 3);
   });
 
+  test("at once when more was done before the promise than it allows for", async () => {
+    const server = await startTestServer();
+    const http = new HttpClient(server);
+    const { id } = await http.create();
+    for (let turn = 0; turn < 3; turn++) await run(http, id);
+    await http.call("PATCH", `/v1/sandboxes/${id}`, { max_loss: 3 });
+    await untilTold(server, id, "checkpoint.created");
+  });
+
   test("over WebSocket too, where nobody is told", async () => {
     const server = await startTestServer();
     const { client, id } = await server.create({ enable_checkpoint: true, max_loss: 1 });

@@ -76,6 +76,15 @@ describe("what is unsaved", () => {
     expect(changes).toMatchObject({ sinceMs: 50, publishedMs: 60 });
   });
 
+  test("begins when it runs, however long it took to make it; later starts of the watch change nothing", () => {
+    const changes = new UnsavedChanges(5);
+    changes.noteStart(50);
+    expect(changes.sinceMs).toBe(50);
+    changes.published({ ...changes.mark(60), quiet: false }, 70);
+    changes.noteStart(80);
+    expect(changes.sinceMs).toBe(60);
+  });
+
   test("is nothing after a quiet capture, unless it was used since the mark", () => {
     const changes = unsaved();
     const mark = { ...changes.mark(50), quiet: true };
