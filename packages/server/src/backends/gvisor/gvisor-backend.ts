@@ -1,4 +1,5 @@
 import { SandboxerError } from "@sandboxer/protocol";
+import { loadsInBackground } from "./background-load.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { AGENT_FILE_EXTRAS } from "../agent/agent-files.ts";
 import type {
@@ -92,7 +93,12 @@ export class GvisorBackend implements SandboxBackend {
 
   static async open(options: GvisorBackendOptions): Promise<GvisorBackend> {
     const agent = await placeAgent(options.agentPath, options.cacheDirectory);
-    return new GvisorBackend(options, { agent, cgroups: await detectCgroups(), cpuFeatures: await readCpuFeatures() });
+    const [cgroups, cpuFeatures, inBackground] = await Promise.all([
+      detectCgroups(),
+      readCpuFeatures(),
+      loadsInBackground(options.engine.path),
+    ]);
+    return new GvisorBackend(options, { agent, cgroups, cpuFeatures, loadsInBackground: inBackground });
   }
 
   async probe(): Promise<Health> {

@@ -33,6 +33,7 @@ export interface LaunchPad {
   readonly network: ServerNetwork | undefined;
   readonly heartbeatMs: number;
   readonly dozeAfterMs: number;
+  readonly loadsInBackground: boolean;
 }
 
 export interface Launch {
@@ -74,7 +75,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
   options.signal?.throwIfAborted();
   await mkdir(directory, { mode: 0o700 });
   try {
-    const command = plan.imageDirectory === undefined ? ["run"] : ["restore", `--image-path=${plan.imageDirectory}`];
+    const command = plan.imageDirectory === undefined ? ["run"] : restoreCommand(pad, plan.imageDirectory, plan.held);
     // Images keep the configuration without this path, which is another's at a restore.
     const config = network === undefined ? spec : withNetworkNamespace(spec, network.path);
     await Promise.all([
@@ -127,6 +128,12 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
     await Promise.all([rm(directory, { recursive: true, force: true }), cgroup?.remove(), network?.remove()]);
     throw error;
   }
+}
+
+/** One that is held has time to be loaded whole, and is only then still. */
+function restoreCommand(pad: LaunchPad, imageDirectory: string, held: boolean | undefined): readonly string[] {
+  const early = pad.loadsInBackground && held !== true ? ["--background"] : [];
+  return ["restore", ...early, `--image-path=${imageDirectory}`];
 }
 
 /** Lets others go first until somebody is in a hurry, or what this gives is called. */

@@ -26,6 +26,7 @@ export interface Machine {
   readonly agent: PlacedAgent;
   readonly cgroups: CgroupVersion;
   readonly cpuFeatures: readonly string[];
+  readonly loadsInBackground: boolean;
 }
 
 /** For sandboxes that are started ahead of the need: see {@link Launch}. */
@@ -177,8 +178,8 @@ export class SandboxStarter {
     how: Pick<Launch, "spec" | "imageDirectory" | "hurry" | "held">,
   ): Promise<GvisorSandbox> {
     const { engine, platform, runDirectory, heartbeatMs, dozeAfterMs = 0 } = this.#options;
-    const { cgroups } = this.#machine;
-    const shared = { pipes: this.#pipes, network: this.#network };
+    const { cgroups, loadsInBackground } = this.#machine;
+    const shared = { loadsInBackground, pipes: this.#pipes, network: this.#network };
     const pad = { enginePath: engine.path, platform, runDirectory, cgroups, heartbeatMs, dozeAfterMs, ...shared };
     const requirements: ImageRequirements = {
       engine: { version: engine.version, sha256: engine.sha256 },
