@@ -56,6 +56,9 @@ const lineageSchema = z.looseObject({
   snapshot: z.string().nullable().optional(),
 });
 
+/** The key of a client, 32 bytes in base64, for what is encrypted with it. */
+export const ENCRYPTION_KEY_HEADER = "sandboxer-encryption-key";
+
 /** What the saved states of a sandbox are encrypted with. Never a key: a name, or a fingerprint. */
 export const encryptionSchema = z.looseObject({
   held_by: z.enum(["server", "client"]),

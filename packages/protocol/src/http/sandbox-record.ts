@@ -53,6 +53,9 @@ export const durabilitySchema = z.object({
     .meta({ description: "Since when and why max_loss cannot be kept; only the server that runs it knows." }),
 });
 
+/** What saved states are encrypted with: the name of a server's key, or the fingerprint of a client's. Never a key. */
+export const shownEncryptionSchema = z.object({ held_by: z.enum(["server", "client"]), key: z.string() });
+
 export const originSchema = z.object({
   /** The sandbox whose state this one began with. */
   sandbox_id: z.string().nullable(),
@@ -88,6 +91,7 @@ export const sandboxRecordSchema = z
     checkpoint: z.object({ name: z.string(), size_bytes: z.number().int(), created_at: timestampSchema }).nullable(),
     durability: durabilitySchema,
     retention: retentionSchema.nullable().meta({ description: "Its own; null: as the server says." }),
+    encryption: shownEncryptionSchema.nullable().meta({ description: "null: as the server says when it is saved." }),
     origin: originSchema,
     placement: placementSchema.nullable(),
     /** What the backend tells about it, such as an endpoint or a folder. */

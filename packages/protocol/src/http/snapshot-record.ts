@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { shownEncryptionSchema } from "./sandbox-record.ts";
 import { shownLabelsSchema, timestampSchema } from "./common.ts";
 
 export const SNAPSHOT_MODES = ["full", "filesystem", "workspace", "metadata"] as const;
@@ -29,6 +30,7 @@ export const snapshotRecordSchema = z
     /** Why it was taken: asked for, for a fork, under a name over WebSocket, for a move to another backend. */
     reason: z.enum(["request", "fork", "named", "move"]),
     pinned: z.boolean().meta({ description: "Neither removed nor past retention until it is unpinned." }),
+    encryption: shownEncryptionSchema.nullable().meta({ description: "null: as its server said when it was taken." }),
     size_bytes: z.number().int(),
     created_at: timestampSchema,
     proven: z.object({ at: timestampSchema, engine: z.string() }).nullable().meta({

@@ -1,4 +1,4 @@
-import { type CheckpointReference, type Keep, SandboxerError } from "@sandboxer/protocol";
+import { type CheckpointReference, type Encryption, type Keep, SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotPayload } from "../backends/backend.ts";
 import { ObjectNotFoundError, type ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
@@ -86,6 +86,11 @@ export class CheckpointRepository {
       });
     }
     return await this.#images.open(checkpointKey(sandboxId, name), options);
+  }
+
+  /** What an image is under; undefined: it is not encrypted. */
+  async encryptionOf(sandboxId: string, name: string): Promise<Encryption | undefined> {
+    return await this.#images.encryptionOf(checkpointKey(sandboxId, name));
   }
 
   /** Whether an image's key can be had here; throws what is missing. */

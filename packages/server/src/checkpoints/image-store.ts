@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SandboxerError } from "@sandboxer/protocol";
+import { type Encryption, SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotKind, SnapshotPayload } from "../backends/backend.ts";
 import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
@@ -124,6 +124,12 @@ export class ImageStore {
   async checkKey(key: string, options: KeyOptions = {}): Promise<void> {
     const dataKey = await dataKeyOfImage(this.#context.store, key);
     if (dataKey !== undefined) await this.#keys.open(dataKey, options);
+  }
+
+  /** What an image is under; undefined: it is not encrypted. */
+  async encryptionOf(key: string): Promise<Encryption | undefined> {
+    const dataKey = await dataKeyOfImage(this.#context.store, key);
+    return dataKey === undefined ? undefined : await this.#keys.encryptionOf(dataKey);
   }
 
   /** Removes what is somebody's, with the data keys that nobody else needs. */

@@ -30,6 +30,7 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     scrubEvery: "auto",
     scrubRateMb: "20",
     imageFormat: "2",
+    encryptionOldKeys: "",
     packCacheMb: "4096",
     imageCacheMb: "2048",
     proveSnapshots: "off",

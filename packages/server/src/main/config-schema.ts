@@ -1,4 +1,4 @@
-import { DURATION_HINT, parseKeep, parseMaxLoss, tryParseDurationMs } from "@sandboxer/protocol";
+import { DURATION_HINT, parseKeep, parseMaxLoss, secretNameSchema, tryParseDurationMs } from "@sandboxer/protocol";
 import { isAbsolute, resolve } from "node:path";
 import { z } from "zod";
 import { Secret } from "../secrets/secret.ts";
@@ -40,6 +40,16 @@ export const configSchema = z.object({
   scrubEvery: z.union([z.literal("auto"), durationOrOff()]),
   scrubRateMb: integer(0, 1_000_000),
   imageFormat: z.enum(["1", "2"], "must be 1 or 2").transform((text) => (text === "1" ? 1 : 2)),
+  encryptionKey: secretName().optional(),
+  encryptionOldKeys: z
+    .string()
+    .transform((text) =>
+      text
+        .split(",")
+        .map((name) => name.trim())
+        .filter((name) => name !== ""),
+    )
+    .pipe(z.array(secretNameSchema)),
   packCacheMb: integer(0, 1_000_000_000),
   imageCacheMb: integer(0, 1_000_000_000),
   maxLoss: maxLoss().optional(),
@@ -96,6 +106,10 @@ function httpUrl(example: string) {
     .string()
     .trim()
     .refine((text) => URL.canParse(text) && /^https?:\/\//.test(text), `must be a URL, such as ${example}`);
+}
+
+function secretName() {
+  return z.string().trim().pipe(secretNameSchema);
 }
 
 function headerText() {

@@ -113,6 +113,16 @@ export const SETTINGS = {
     "SANDBOXER_IMAGE_FORMAT",
     "1 while servers that read no other use the store (default 2)",
   ),
+  encryptionKey: setting(
+    "--encryption-key <NAME>",
+    "SANDBOXER_ENCRYPTION_KEY_NAME",
+    "encrypt what is saved with this secret of the config file (default: it is not encrypted)",
+  ),
+  encryptionOldKeys: setting(
+    "--encryption-old-keys <NAMES>",
+    "SANDBOXER_ENCRYPTION_OLD_KEY_NAMES",
+    "secrets that were the key before, comma-separated: what is under them can be read (default none)",
+  ),
   packCacheMb: setting(
     "--pack-cache-mb <MB>",
     "SANDBOXER_PACK_CACHE_MB",

@@ -3,19 +3,22 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import { CheckpointRepository } from "../checkpoints/checkpoint-repository.ts";
 import { ImageStore } from "../checkpoints/image-store.ts";
+import { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
 import { PackCache } from "../checkpoints/packs/pack-cache.ts";
 import { UnpackedImages } from "../checkpoints/unpacked-images.ts";
-import { Instances } from "../lease/instances.ts";
 import { ScrubRecords } from "../checkpoints/scrub/scrub-records.ts";
+import { Instances } from "../lease/instances.ts";
 import { Ownership } from "../lease/ownership.ts";
 import type { DurableStore } from "../manager/durable-store.ts";
 import { KeyClaims } from "../records/key-claims.ts";
 import type { SandboxRecords } from "../records/sandbox-records.ts";
 import { StoreSandboxRecords } from "../records/store-sandbox-records.ts";
+import type { SecretResolver } from "../secrets/secret.ts";
 import { openStore } from "../store/open-store.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
+import { checkEncryption, masterKeysOf } from "./encryption.ts";
 import { retentionOf } from "./retention.ts";
 import { storedSnapshots } from "./snapshots.ts";
 import { ringOver } from "./peers.ts";
@@ -31,10 +34,13 @@ export interface Durability {
 /** Opens the store, proves that it keeps its promises, and registers this process among its users. */
 export async function openDurability(
   config: ServerConfig & { readonly store: string },
+  secrets: SecretResolver,
   url: string | undefined,
   log: Logger,
   onFenced: (error: SandboxerError) => void,
 ): Promise<Durability> {
+  const masters = masterKeysOf(config, secrets);
+  await checkEncryption(config, masters);
   const store = await openStore(config.store);
   await store.probe();
   const instances = await Instances.register({
@@ -47,22 +53,30 @@ export async function openDurability(
     onError: (error) => log.warn({ err: error }, "the store did not answer a renewal or a look"),
   });
   const ownership = new Ownership(instances);
-  const images = openImages(config, store, instances);
+  const keys = new StoredDataKeys(store, masters);
+  const images = openImages(config, store, instances, keys);
   const durable: DurableStore = {
     ownership,
     checkpoints: new CheckpointRepository(store, images),
     snapshots: await storedSnapshots(config, { store, images, instances }, log),
+    keys,
     retention: retentionOf(config),
+    integrity: { images, records: new ScrubRecords(store) },
   };
   const records = isBucket(config.store) ? new StoreSandboxRecords(store) : undefined;
   return { durable, instances, records, claims: new KeyClaims(store) };
 }
 
-function openImages(config: ServerConfig, store: ObjectStore, instances: Instances): ImageStore {
+function openImages(
+  config: ServerConfig,
+  store: ObjectStore,
+  instances: Instances,
+  dataKeys: StoredDataKeys,
+): ImageStore {
   const cache = new PackCache(join(config.dataDirectory, "cache", "packs"), config.packCacheMb * 1024 ** 2);
   const unpacked = new UnpackedImages(join(config.dataDirectory, "cache", "images"), config.imageCacheMb * 1024 ** 2);
-    integrity: { images, records: new ScrubRecords(store) },
-  return new ImageStore(store, { publisher: () => instances.instanceId, cache, unpacked, format: config.imageFormat });
+  const publisher = (): string => instances.instanceId;
+  return new ImageStore(store, { publisher, cache, unpacked, format: config.imageFormat, dataKeys });
 }
 
 /** How many sandboxes the store knows; a head that cannot be read is named in the log. */

@@ -118,7 +118,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
         log.error(error.message);
         void parts.manager?.loseOwnership(error);
       };
-      parts.durability = await openDurability({ ...config, store: config.store }, advertised, log, onFenced);
+      parts.durability = await openDurability({ ...config, store: config.store }, secrets, advertised, log, onFenced);
       if (advertised === undefined)
         log.warn(
           "The other servers of the store do not know where this one is: nothing can be handed over to it. Say so with --advertise-url.",

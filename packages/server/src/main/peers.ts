@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { ERRORS, errorBodySchema, SandboxerError, type ErrorCode } from "@sandboxer/protocol";
+import { ENCRYPTION_KEY_HEADER, ERRORS, errorBodySchema, SandboxerError, type ErrorCode } from "@sandboxer/protocol";
 import { z } from "zod";
 import type { Peers } from "../manager/hand-over.ts";
 
@@ -17,11 +17,14 @@ const conditionSchema = z.object({
 
 /** Other servers of the same store, over HTTP, with the caller's own key. */
 export const httpPeers: Peers = {
-  async resume(url, sandboxId, authorization) {
+  async resume(url, sandboxId, { authorization, presentedKey }) {
     const target = new URL(`v1/sandboxes/${encodeURIComponent(sandboxId)}/resume`, `${url}/`);
     const response = await fetch(target, {
       method: "POST",
-      headers: authorization === undefined ? {} : { authorization },
+      headers: {
+        ...(authorization === undefined ? {} : { authorization }),
+        ...(presentedKey === undefined ? {} : { [ENCRYPTION_KEY_HEADER]: presentedKey.reveal() }),
+      },
       redirect: "error",
       signal: AbortSignal.timeout(RESUME_MS),
     }).catch((error: unknown) => {

@@ -5,6 +5,7 @@ import {
   type ErrorCode,
   type SandboxRecord,
 } from "@sandboxer/protocol";
+import { isKeyProblem } from "../checkpoints/keys/key-errors.ts";
 import { amendSandbox } from "./amend.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import { restedTooLong } from "./acquire-rested.ts";
@@ -80,6 +81,8 @@ async function restoreNewest(
     const { about, labels } = plan;
     return { ...(await restoreFrom(context, snapshot, { labels }, options, { about })), tier: "restored" };
   } catch (error) {
+    // It is there, for who has the key.
+    if (isKeyProblem(error)) throw error;
     context.options.observer.problem("a snapshot of a key could not be restored", { key, error });
     return undefined;
   }
@@ -201,6 +204,9 @@ const MAY_COME_BACK: ReadonlySet<string> = new Set<ErrorCode>([
   "no_space",
   "image_incompatible",
   "secret_unavailable",
+  "key_required",
+  "wrong_key",
+  "key_unavailable",
 ]);
 
 /**

@@ -1,17 +1,13 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
-import type { Lineage } from "@sandboxer/protocol";
-import type {
-  AcquireRequest,
-  PreparedState,
-  SandboxBackend,
-  SandboxHandle,
-  SnapshotPayload,
-} from "../backends/backend.ts";
+import type { Encryption, Lineage } from "@sandboxer/protocol";
+import type { AcquireRequest, PreparedState, SandboxBackend, SandboxHandle } from "../backends/backend.ts";
+import type { LoadedState, UnpackOptions } from "../checkpoints/image-store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import { adoptExecution } from "./adopt-execution.ts";
 import type { SandboxClient } from "./client.ts";
 import type { ManagerContext } from "./context.ts";
+import { clientKeyFor, encryptionFor } from "./encryption.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 import { LiveSandbox, type SandboxFacts } from "./live-sandbox.ts";
 import { forgetOutliving, noteOutliving } from "./outliving-records.ts";
@@ -29,12 +25,14 @@ const TOKEN_BYTES = 32;
 /** A saved state that a new sandbox begins with. */
 export interface SandboxSource {
   readonly lineage: Lineage;
+  /** What the state is under; null: as its server said. */
+  readonly encryption: Encryption | null;
   /** Throws when the backend cannot load the state, before anything was done. */
   check(backend: SandboxBackend): void;
   /** What a backend may load of it ahead of the need; undefined: nothing, such as where nobody will ask for it again. */
   ahead?(backend: SandboxBackend): PreparedState | undefined;
   /** Puts the state into an empty folder. */
-  load(folder: string, options: CallOptions): Promise<SnapshotPayload>;
+  load(folder: string, options: UnpackOptions): Promise<LoadedState>;
   /** Throws when the state is no longer there to begin with. */
   confirm(): Promise<void>;
 }
@@ -74,8 +72,10 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
   const { plan, source } = request;
   source?.check(context.backend(plan.backend));
   const token = randomBytes(TOKEN_BYTES).toString("hex");
-  const facts = factsOf(context, plan, source?.lineage, token);
+  const encryption = await encryptionFor(context, options.encryption, source?.encryption);
+  const facts = factsOf(context, { ...plan, about: { ...plan.about, encryption } }, source?.lineage, token);
   const sandbox = new LiveSandbox(facts, "creating", context.nowMs, context.onMove(facts.sandboxId));
+  sandbox.clientKey = clientKeyFor(encryption, options.encryption);
   context.admit(sandbox);
   const work = { operation: "create", sandboxId: sandbox.id, backend: facts.backend } as const;
   const signal = options.signal === undefined ? sandbox.creation : AbortSignal.any([options.signal, sandbox.creation]);
@@ -143,7 +143,7 @@ async function acquire(
       ? await backend.acquire(request, track.options)
       : ((await takePrepared(backend, request, source, track.options)) ??
         (await withWorkFolder(context.options.workDirectory, async (folder) => {
-          const state = await source.load(folder, track.options);
+          const state = await source.load(folder, { ...track.options, verifyBeside: true });
           track.lap("unpack");
           return acquireWithState(backend, request, state, track.options, onUnpacked);
         })));

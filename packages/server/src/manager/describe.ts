@@ -93,6 +93,7 @@ function ofFacts(facts: SandboxFacts): Told {
     idle_timeout: facts.idleTimeoutMs / 1000,
     origin: { sandbox_id: lineage.sandbox_id, snapshot_id: lineage.snapshot ?? lineage.filesystem_snapshot },
     retention: about.retention,
+    encryption: about.encryption,
     placement: about.placement,
     details: {},
   };

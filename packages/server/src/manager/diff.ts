@@ -1,4 +1,5 @@
 import { type FileChange, SandboxerError, type SnapshotDiff } from "@sandboxer/protocol";
+import type { KeyOptions } from "../checkpoints/keys/key-choice.ts";
 import type { ManagerContext } from "./context.ts";
 import { runningSandbox } from "./running.ts";
 import { decodeFileList, type FileList, type ListedFile } from "./snapshot-file-list.ts";
@@ -14,9 +15,12 @@ export async function diffSnapshots(
   from: string,
   to: string,
   limit: number,
+  options: KeyOptions = {},
 ): Promise<SnapshotDiff> {
-  const before = await savedFiles(context, from);
-  const after = to.startsWith(LIVE) ? await liveFiles(context, to.slice(LIVE.length)) : await savedFiles(context, to);
+  const before = await savedFiles(context, from, options);
+  const after = to.startsWith(LIVE)
+    ? await liveFiles(context, to.slice(LIVE.length))
+    : await savedFiles(context, to, options);
   const changes = compareFiles(before.list.files, after.list.files);
   const count = (change: FileChange["change"]): number => changes.filter((each) => each.change === change).length;
   return {
@@ -70,9 +74,13 @@ function isSameTime(a: number, b: number): boolean {
   return whole && Math.floor(a / SECOND_MS) === Math.floor(b / SECOND_MS);
 }
 
-async function savedFiles(context: ManagerContext, idOrName: string): Promise<{ id: string; list: FileList }> {
+async function savedFiles(
+  context: ManagerContext,
+  idOrName: string,
+  options: KeyOptions,
+): Promise<{ id: string; list: FileList }> {
   const { id, backend } = await findSnapshot(context, idOrName);
-  const encoded = await context.snapshots.readFiles(id);
+  const encoded = await context.snapshots.readFiles(id, options);
   if (encoded === undefined) throw withoutFiles(`The snapshot ${id}, of the backend ${backend},`);
   return { id, list: await decodeFileList(encoded) };
 }

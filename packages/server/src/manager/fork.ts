@@ -3,6 +3,7 @@ import type { StoredSnapshot } from "../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "./context.ts";
 import type { CreatedSandbox } from "./create.ts";
 import { destroySandbox } from "./destroy.ts";
+import { checkShown } from "./encryption.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { captureSnapshot } from "./snapshot.ts";
 import { removeSnapshot } from "./snapshot-remove.ts";
@@ -29,6 +30,7 @@ export async function forkSandbox(
   options: VerbOptions = {},
 ): Promise<Forked> {
   // Before anything is captured for it.
+  checkShown(sandbox.facts.about.encryption, options.encryption);
   const body = withinProfile(context, sandbox.facts.about.profile, wanted);
   const { snapshot } = await captureSnapshot(context, sandbox, { reason: "fork" }, options);
   const created: CreatedSandbox[] = [];

@@ -1,5 +1,7 @@
 import { SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
+import type { MasterKey } from "../checkpoints/keys/master-key.ts";
 import type { ManagerContext } from "./context.ts";
+import { checkShown } from "./encryption.ts";
 import type { InstanceCondition } from "./list-instances.ts";
 import { findSandbox } from "./look-up.ts";
 import type { Operation } from "./operations/operation.ts";
@@ -8,7 +10,7 @@ import { runningSandbox } from "./running.ts";
 /** What this server asks of others of the same store. */
 export interface Peers {
   /** To take a sandbox up, on behalf of a caller. */
-  resume(url: string, sandboxId: string, authorization: string | undefined): Promise<void>;
+  resume(url: string, sandboxId: string, caller: HandOver["caller"]): Promise<void>;
   /** How it is; undefined: it has not said in time. */
   condition(url: string): Promise<InstanceCondition | undefined>;
 }
@@ -18,7 +20,8 @@ export interface HandOver {
   /** The URL or the id of a server that lives on the same store. */
   readonly to: string;
   readonly epoch: number | undefined;
-  readonly authorization: string | undefined;
+  /** What the other server is shown: the same as this one was. */
+  readonly caller: { readonly authorization: string | undefined; readonly presentedKey: MasterKey | undefined };
   readonly operation?: Operation | undefined;
 }
 
@@ -41,10 +44,11 @@ export async function handOver(context: ManagerContext, request: HandOver): Prom
   if (peers === undefined || durable === undefined || !sandbox.durable) {
     throw new SandboxerError("checkpoint_disabled", "Only a sandbox that can be saved can be handed over.");
   }
+  checkShown(sandbox.facts.about.encryption, request.caller);
   const target = await targetOf(context, request.to);
   const epochBefore = durable.ownership.held(request.sandboxId)?.epoch ?? 0;
   const startMs = context.nowMs;
-  await peers.resume(target, request.sandboxId, request.authorization);
+  await peers.resume(target, request.sandboxId, request.caller);
   const runsMs = context.nowMs;
   const elapsed_ms = Math.round((runsMs - startMs) * 10) / 10;
   // The other server may run it before this one is done with having saved it.

@@ -1,4 +1,5 @@
-import { SandboxerError, type CheckpointReference, type Head } from "@sandboxer/protocol";
+import { aboutSchema, SandboxerError, type CheckpointReference, type Head } from "@sandboxer/protocol";
+import type { KeyOptions } from "../checkpoints/keys/key-choice.ts";
 import type { DurableStore } from "./durable-store.ts";
 import { notFound } from "./not-found.ts";
 
@@ -8,10 +9,11 @@ const BACKEND_OF_KIND: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** A folder in the seeds' layout has no head: it gets one that nobody owns, with the state that its `latest` names. */
-export async function importHead(durable: DurableStore, sandboxId: string): Promise<Head> {
+export async function importHead(durable: DurableStore, sandboxId: string, options: KeyOptions): Promise<Head> {
   const name = await durable.checkpoints.latestName(sandboxId);
   if (name === undefined) throw notFound(sandboxId);
-  const image = await durable.checkpoints.open(sandboxId, name);
+  const image = await durable.checkpoints.open(sandboxId, name, options);
+  const encryption = (await durable.checkpoints.encryptionOf(sandboxId, name)) ?? null;
   const { kind, created_at } = image.manifest;
   const backend = BACKEND_OF_KIND.get(kind);
   if (backend === undefined) {
@@ -36,6 +38,7 @@ export async function importHead(durable: DurableStore, sandboxId: string): Prom
       on_disconnect: "keep",
     },
     tokenHash: null,
+    about: aboutSchema.parse({ encryption }),
     checkpoint,
   });
   return durable.ownership.release(sandboxId);

@@ -7,6 +7,7 @@ import {
   type SandboxState,
 } from "@sandboxer/protocol";
 import type { SandboxHandle, SandboxSpec } from "../backends/backend.ts";
+import type { MasterKey } from "../checkpoints/keys/master-key.ts";
 import { SerialQueue } from "../support/serial-queue.ts";
 import type { SandboxClient } from "./client.ts";
 import { LiveSaves } from "./durability/live-saves.ts";
@@ -55,6 +56,8 @@ export class LiveSandbox {
   parentCheckpoint: string | null = null;
   /** The newest image that was made of its state here, by its key; undefined when that is the parent's, or there is none. */
   newestImage: string | undefined;
+  /** Its client's key, where its states are under that; kept for as long as it is here. */
+  clientKey: MasterKey | undefined;
   /** When it was stopped for its save, by the monotonic clock of this server. */
   stoppedMs: number | undefined;
 

@@ -4,12 +4,13 @@ import { acquireRequest } from "./acquire-request.ts";
 import { adoptExecution } from "./adopt-execution.ts";
 import type { AttachRequest } from "./attach.ts";
 import type { ManagerContext } from "./context.ts";
+import { checkKeysFor, clientKeyFor } from "./encryption.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 import type { Execution } from "./execution.ts";
 import { freezeIfDue } from "./freeze.ts";
 import { importHead } from "./import-head.ts";
-import { LiveSandbox } from "./live-sandbox.ts";
 import { namingWholeCheckpoint } from "./integrity/whole-checkpoint.ts";
+import { LiveSandbox } from "./live-sandbox.ts";
 import { notFound } from "./not-found.ts";
 import { acquireWithState } from "./portable/acquire-with-state.ts";
 import { storedFacts } from "./stored-facts.ts";
@@ -24,9 +25,13 @@ export async function restoreSandbox(
   options: VerbOptions,
 ): Promise<LiveSandbox> {
   const { durable, sandboxId } = { durable: context.durable, sandboxId: request.sandboxId };
-  const head = request.head ?? (await importHead(durable, sandboxId));
+  const { encryption: keys } = options;
+  const head = request.head ?? (await importHead(durable, sandboxId, { presentedKey: keys?.presentedKey }));
   if (head.state === "deleted" || (head.owner === null && !hasState(head))) throw notFound(sandboxId);
+  const { checkpoint } = request;
+  await checkKeysFor(context, sandboxId, head, { checkpoint, presentedKey: keys?.presentedKey });
   const sandbox = new LiveSandbox(storedFacts(sandboxId, head), "restoring", context.nowMs, context.onMove(sandboxId));
+  sandbox.clientKey = clientKeyFor(head.about?.encryption, keys);
   context.admit(sandbox);
   const work = { operation: "restore", sandboxId, backend: head.backend } as const;
   try {

@@ -4,6 +4,7 @@ import { imageKey } from "../checkpoints/snapshot-record.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import { adoptExecution } from "./adopt-execution.ts";
 import type { ManagerContext } from "./context.ts";
+import { checkRewindTo, keyChoiceOf } from "./encryption.ts";
 import { discardLostSandbox, watchForEnd } from "./end-of-sandbox.ts";
 import type { Execution } from "./execution.ts";
 import { freezeIfDue } from "./freeze.ts";
@@ -35,6 +36,7 @@ export async function rewindSandbox(
   checkCan(context, sandbox);
   const snapshot = await findSnapshot(context, idOrName);
   checkLoadable(context, context.backend(sandbox.facts.backend), labelOf(snapshot));
+  checkRewindTo(sandbox, snapshot.encryption);
   options.operation?.concerns({ snapshotId: snapshot.id });
   const work = { operation: "rewind", sandboxId: sandbox.id, backend: sandbox.facts.backend } as const;
   await sandbox.queue.run(() =>
@@ -114,6 +116,7 @@ async function publish(
     wallMs,
     parent,
     base: imageKey(snapshotId),
+    ...keyChoiceOf(sandbox),
   });
   track.lap("pack");
   track.sizeBytes = checkpoint.size_bytes;

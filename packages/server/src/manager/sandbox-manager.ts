@@ -11,6 +11,7 @@ import {
   type SnapshotInfo,
 } from "@sandboxer/protocol";
 import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
+import type { KeyOptions } from "../checkpoints/keys/key-choice.ts";
 import type { SnapshotChanges } from "../checkpoints/snapshot-library.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { acquireSandbox, type AcquiredSandbox } from "./acquire.ts";
@@ -24,8 +25,8 @@ import { proveSnapshot } from "./durability/prove-snapshot.ts";
 import type { EventLog } from "./events/event-log.ts";
 import { expireSandboxes, type Expiry } from "./expire.ts";
 import { handOver, type HandedOver, type HandOver } from "./hand-over.ts";
-import { listBackends, type BackendRecord } from "./list-backends.ts";
 import { IntegrityVerbs } from "./integrity/integrity-verbs.ts";
+import { listBackends, type BackendRecord } from "./list-backends.ts";
 import { instanceCondition, listInstances, type InstanceCondition, type InstanceRecord } from "./list-instances.ts";
 import { findSandbox, listSandboxes, type SandboxFilter } from "./look-up.ts";
 import type { Operations } from "./operations/operations.ts";
@@ -86,9 +87,9 @@ export class SandboxManager {
   readonly processes: ProcessVerbs;
   /** What they use, sampled. */
   readonly usage: Usage;
-  readonly #stopReaping: () => void;
   /** Whether what is stored is whole. */
   readonly integrity: IntegrityVerbs;
+  readonly #stopReaping: () => void;
   readonly #stopKeeping: () => void;
   readonly #stopListening: () => void;
 
@@ -96,8 +97,8 @@ export class SandboxManager {
     this.#context = new ManagerContext(options);
     this.processes = new ProcessVerbs(this.#context);
     this.usage = new Usage(this.#context);
-    this.#stopReaping = reapIdleSandboxes(this.#context);
     this.integrity = new IntegrityVerbs(this.#context);
+    this.#stopReaping = reapIdleSandboxes(this.#context);
     this.#stopKeeping = keepPromises(this.#context);
     this.#stopListening = this.#listen() ?? (() => {});
   }
@@ -219,7 +220,7 @@ export class SandboxManager {
     return createFromRequest(this.#context, message, "as asked", request, options);
   }
 
-  attach(request: AttachRequest, options?: CallOptions): Promise<LiveSandbox> {
+  attach(request: AttachRequest, options?: VerbOptions): Promise<LiveSandbox> {
     return attachSandbox(this.#context, request, options);
   }
 
@@ -303,7 +304,10 @@ export class SandboxManager {
     return listSnapshots(this.#context, filter);
   }
 
-  getSnapshot(idOrName: string, options?: CallOptions & { readonly verify?: boolean }): Promise<SnapshotInfo> {
+  getSnapshot(
+    idOrName: string,
+    options?: CallOptions & KeyOptions & { readonly verify?: boolean },
+  ): Promise<SnapshotInfo> {
     return getSnapshot(this.#context, idOrName, options);
   }
 
@@ -335,8 +339,8 @@ export class SandboxManager {
     return moveSandbox(this.#context, sandbox, request, options);
   }
 
-  diffSnapshots(from: string, to: string, limit: number): Promise<SnapshotDiff> {
-    return diffSnapshots(this.#context, from, to, limit);
+  diffSnapshots(from: string, to: string, limit: number, options?: KeyOptions): Promise<SnapshotDiff> {
+    return diffSnapshots(this.#context, from, to, limit, options);
   }
 
   fork(sandbox: LiveSandbox, request: ForkRequest, options?: VerbOptions): Promise<Forked> {
@@ -399,11 +403,11 @@ export class SandboxManager {
     this.#stopKeeping();
     this.#context.proofs.stop();
     this.usage.stop();
+    this.integrity.close();
     await Promise.all([drainSandboxes(this.#context), stopPreparing(this.#context)]);
     this.#stopListening();
   }
 
-    this.integrity.close();
   /** What other servers do to the sandboxes of this one. */
   #listen(): (() => void) | undefined {
     const context = this.#context;

@@ -2,6 +2,7 @@ import { asSandboxerError, SandboxerError, type CheckpointReference } from "@san
 import type { ManagerContext } from "./context.ts";
 import { endRisk } from "./durability/risk.ts";
 import type { DurableStore } from "./durable-store.ts";
+import { keyChoiceOf } from "./encryption.ts";
 import { discardLostSandbox } from "./end-of-sandbox.ts";
 import { freezeIfDue } from "./freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
@@ -76,7 +77,7 @@ async function save(
     const state = await handle.snapshot(folder, { ...track.options, mode: "full", leaveRunning: false });
     track.lap("save");
     const relatives = { parent: sandbox.parentCheckpoint, base: nearestImage(sandbox) };
-    return checkpoints.save(sandbox.id, state, { ...track.options, wallMs, ...relatives });
+    return checkpoints.save(sandbox.id, state, { ...track.options, wallMs, ...relatives, ...keyChoiceOf(sandbox) });
   });
   track.lap("pack");
   // When this fails the image stays: the head may name it all the same. If not, collection finds it.

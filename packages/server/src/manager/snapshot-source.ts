@@ -12,13 +12,16 @@ export function popularSource(context: ManagerContext, snapshot: StoredSnapshot,
   const source = sourceOf(context, snapshot, name);
   const state: PreparedState = { id: snapshot.id, load: (folder, options) => source.load(folder, options) };
   const isNative = (backend: SandboxBackend): boolean => loadWay(backend, labelOf(snapshot)) === "native";
-  return { ...source, ahead: (backend) => (isNative(backend) ? state : undefined) };
+  // What only its client can open is loaded for nobody who has not shown the key.
+  const isForAll = source.encryption?.held_by !== "client";
+  return { ...source, ahead: (backend) => (isForAll && isNative(backend) ? state : undefined) };
 }
 
 /** The state of a snapshot, for a new sandbox. */
 export function sourceOf(context: ManagerContext, snapshot: StoredSnapshot, name?: string): SandboxSource {
   const { id, sandbox_id } = snapshot;
   return {
+    encryption: snapshot.encryption ?? null,
     check: (backend) => void checkLoadable(context, backend, labelOf(snapshot)),
     lineage: { sandbox_id, checkpoint: null, filesystem_snapshot: name ?? null, snapshot: id },
     load: (folder, options) => context.snapshots.load(id, folder, options),

@@ -54,14 +54,19 @@ export async function captureSnapshot(
           return state;
         };
         const replaceName = request.replaceName === true;
-        return library.save(snapshot, captured, { ...track.options, replaceName, base: nearestImage(sandbox) });
+        return library.save(snapshot, captured, {
+          ...track.options,
+          replaceName,
+          base: nearestImage(sandbox),
+          presentedKey: sandbox.clientKey,
+        });
       });
       if (mode === "full") sandbox.newestImage = imageKey(snapshot.id);
       track.lap("pack");
       track.sizeBytes = saved.snapshot.size_bytes;
       tell(context, sandbox, saved);
       context.behind("removal of old snapshots", pruneSnapshots(context, sandbox));
-      proveBehind(context, saved.snapshot);
+      proveBehind(context, saved.snapshot, sandbox.clientKey);
       return saved;
     });
   return await inTurnUntil(context, sandbox, save);
@@ -120,6 +125,7 @@ function describe(
     idle_timeout: inStore(facts).idle_timeout,
     max_loss: facts.about.max_loss,
     retention: facts.about.retention,
+    encryption: facts.about.encryption,
   };
 }
 

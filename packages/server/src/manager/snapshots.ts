@@ -1,4 +1,5 @@
 import type { SnapshotInfo } from "@sandboxer/protocol";
+import type { KeyOptions } from "../checkpoints/keys/key-choice.ts";
 import type { SnapshotChanges } from "../checkpoints/snapshot-library.ts";
 import type { StoredSnapshot } from "../checkpoints/snapshot-record.ts";
 import type { CallOptions } from "../support/call-options.ts";
@@ -28,7 +29,7 @@ export async function listSnapshots(context: ManagerContext, filter: SnapshotFil
 export async function getSnapshot(
   context: ManagerContext,
   idOrName: string,
-  { verify = false, ...options }: CallOptions & { readonly verify?: boolean } = {},
+  { verify = false, ...options }: CallOptions & KeyOptions & { readonly verify?: boolean } = {},
 ): Promise<SnapshotInfo> {
   const found = await findSnapshot(context, idOrName);
   const snapshot = verify ? await context.snapshots.verify(found.id, options) : found;
@@ -79,6 +80,7 @@ function describeSnapshot(snapshot: StoredSnapshot, { children, descendants }: R
     sandboxes: (descendants.get(id) ?? []).map(({ sandboxId }) => sandboxId),
     reason: snapshot.reason,
     pinned: snapshot.pinned === true,
+    encryption: snapshot.encryption ?? null,
     size_bytes: snapshot.size_bytes,
     created_at: snapshot.created_at,
     proven: snapshot.proven ?? null,

@@ -1,6 +1,8 @@
 import type { OperationKind } from "@sandboxer/protocol";
 import type { CallOptions } from "../support/call-options.ts";
+import type { KeyOptions } from "../checkpoints/keys/key-choice.ts";
 import type { ManagerContext } from "./context.ts";
+import type { RequestKeys } from "./encryption.ts";
 import type { OperationName } from "./observer.ts";
 import type { Operation } from "./operations/operation.ts";
 import { Stopwatch } from "./stopwatch.ts";
@@ -10,6 +12,7 @@ export interface VerbOptions extends CallOptions {
   readonly operation?: Operation;
   /** Who asks; see `AcquireRequest`. */
   readonly tenant?: string;
+  readonly encryption?: RequestKeys;
 }
 
 /** What is known of the work, for logs, metrics and the operation's record. */
@@ -22,7 +25,7 @@ interface Work {
 
 export interface Track {
   /** To hand on: what they tell of progress ends up in the record. */
-  readonly options: CallOptions;
+  readonly options: CallOptions & KeyOptions;
   /** Ends the present phase and names it. */
   lap(phase: string): void;
   /** What runs inside has stood still for that long. */
@@ -59,6 +62,7 @@ export async function tracked<Result>(
   const track: Track = {
     options: {
       ...(options.signal === undefined ? {} : { signal: options.signal }),
+      presentedKey: options.encryption?.presentedKey,
       onProgress: (progress) => {
         operation?.onProgress(progress);
         options.onProgress?.(progress);

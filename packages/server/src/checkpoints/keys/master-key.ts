@@ -46,6 +46,11 @@ export class MasterKey {
     }
   }
 
+  /** The key as text. Call it where the key is handed over, and keep what it gives nowhere. */
+  reveal(): string {
+    return Buffer.from(this.#bytes).toString("base64");
+  }
+
   toString(): string {
     return `[encryption key ${this.fingerprint}]`;
   }

@@ -46,6 +46,18 @@ export class StoredDataKeys implements DataKeys {
     return settled;
   }
 
+  /** Whether it is nobody's in particular: the server's own key. */
+  isServers(encryption: Encryption): boolean {
+    const settled = this.#settled(encryption);
+    return settled?.held_by === "server" && settled.key === this.#masters.defaultName;
+  }
+
+  /** What a data key is under; undefined: there is none. */
+  async encryptionOf(keyId: string): Promise<Encryption | undefined> {
+    const cell = await this.#read(keyId);
+    return cell && { held_by: cell.held_by, key: cell.key };
+  }
+
   /** The key for an image that is written against another one; undefined: it is not encrypted. */
   async forWriting(choice: KeyChoice, holder: string, baseKey: string | undefined): Promise<NewDataKey | undefined> {
     const settled = this.#settled(choice.encryption);

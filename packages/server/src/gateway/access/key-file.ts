@@ -11,6 +11,8 @@ export interface NewKey {
   readonly name: string;
   readonly scope: Scope;
   readonly expiresInMs?: number | undefined;
+  /** The name of the server's secret that what it makes is encrypted with. */
+  readonly encryptionKey?: string | undefined;
 }
 
 /** Nothing that would move a cursor or hide in a list. */
@@ -37,7 +39,7 @@ export class KeyFile {
   }
 
   /** `text` is the key itself: the only time that it can be seen. */
-  async create({ name, scope, expiresInMs }: NewKey): Promise<{ text: string; record: KeyRecord }> {
+  async create({ name, scope, expiresInMs, encryptionKey }: NewKey): Promise<{ text: string; record: KeyRecord }> {
     if (!NAME.test(name)) {
       throw new SandboxerError("bad_request", "A key's name is 1 to 64 printable characters, with none but these.");
     }
@@ -51,6 +53,7 @@ export class KeyFile {
       created_at: new Date(nowMs).toISOString(),
       expires_at: expiresInMs === undefined ? null : timeAfter(nowMs, expiresInMs),
       revoked_at: null,
+      ...(encryptionKey === undefined ? {} : { encryption_key: encryptionKey }),
     };
     await this.#update((content) => ({ ...content, keys: [...content.keys, record] }));
     return { text: keyText(parts), record };

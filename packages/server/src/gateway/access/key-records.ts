@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { isErrno, SandboxerError, SCOPES } from "@sandboxer/protocol";
+import { isErrno, SandboxerError, SCOPES, secretNameSchema } from "@sandboxer/protocol";
 import { z } from "zod";
 
 export const KEYS_FORMAT = 1;
@@ -14,6 +14,8 @@ const keyRecordSchema = z.looseObject({
   created_at: z.iso.datetime(),
   expires_at: z.iso.datetime().nullable(),
   revoked_at: z.iso.datetime().nullable(),
+  /** The name of the secret that what it makes is encrypted with; absent: the server's own. */
+  encryption_key: secretNameSchema.optional(),
 });
 
 const keyFileSchema = z.looseObject({ format: z.literal(KEYS_FORMAT), keys: z.array(keyRecordSchema) });

@@ -122,7 +122,7 @@ function environmentKey(text: string, index: number): RingKey {
 }
 
 function storedKey(record: KeyRecord): RingKey {
-  const { id, name, scope, sha256 } = record;
-  const principal: Principal = { kind: "key", id: `key:${id}`, name, scopes: scopesUpTo(scope) };
+  const { id, name, scope, sha256, encryption_key: encryptionKey } = record;
+  const principal: Principal = { kind: "key", id: `key:${id}`, name, scopes: scopesUpTo(scope), encryptionKey };
   return { principal, hash: Buffer.from(sha256, "hex"), record };
 }

@@ -11,6 +11,8 @@ export interface Principal {
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
+  /** The name of the server's key that what it makes is encrypted with; absent: the server's own. */
+  readonly encryptionKey?: string | undefined;
 }
 
 export const ANONYMOUS: Principal = { kind: "anonymous", id: "anonymous", name: "anonymous", scopes: SCOPES };

@@ -72,7 +72,8 @@ function perform(service: Service, name: RouteName, call: Call<Route>): Begun {
   };
   if (route.operation === undefined) return { operation: undefined, result: begin(call) };
   const operation = service.openOperation(route.operation, subject, call.caller.id);
-  return { operation, result: carryOut(begin, { ...call, options: { operation, tenant: call.caller.principal.id } }) };
+  const tenant = call.caller.principal.id;
+  return { operation, result: carryOut(begin, { ...call, options: { ...call.options, operation, tenant } }) };
 }
 
 /** A call that was under way when its sandbox was put down or given up is told what one that comes now would be told. */

@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import { SandboxerError, type Route } from "@sandboxer/protocol";
 import type { FastifyRequest } from "fastify";
+import { requestKeysOf } from "../access/encryption-key.ts";
 import type { Call } from "./handler.ts";
 
 /** What a request asks for: its checked parts, and its headers. Throws for a header that makes no sense. */
@@ -16,7 +17,7 @@ export function readCall(request: FastifyRequest, signal: AbortSignal): Call<Rou
     idempotencyKey: idempotencyKeyOf(request),
     lastEventId: lastEventIdOf(request),
     // A client that goes away ends nothing that it has asked for: it may ask again, with the same key.
-    options: {},
+    options: { encryption: requestKeysOf(request.headers, request.caller.principal) },
     accepts: (contentType) => (request.headers.accept ?? "").includes(contentType),
   };
 }

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
+import { ENCRYPTION_KEY_HEADER } from "@sandboxer/protocol";
 
 /** By this a client allows that a server which does not have a sandbox passes its call on to the one that has it. */
 const RELAY_HEADER = "sandboxer-relay";
@@ -33,6 +34,7 @@ const OF_REQUEST = [
   "last-event-id",
   "prefer",
   "range",
+  ENCRYPTION_KEY_HEADER,
 ] as const;
 
 const OF_ANSWER = [

@@ -29,7 +29,7 @@ export async function serveAttach(connection: Connection, parameters: AttachPara
     sandbox = await connection.actor.does(
       "attach",
       { sandboxId },
-      () => connection.manager.attach(request),
+      () => connection.manager.attach(request, { encryption: connection.encryption }),
       () => ({ epoch: connection.manager.epochOf(sandboxId) }),
     );
   } catch (error) {

@@ -3,6 +3,7 @@ import { CloseCode, type SandboxerError } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import type { WebSocket } from "ws";
 import type { Notice, SandboxClient } from "../../manager/client.ts";
+import type { RequestKeys } from "../../manager/encryption.ts";
 import type { LiveSandbox } from "../../manager/live-sandbox.ts";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
 import type { Actor } from "../access/actor.ts";
@@ -17,6 +18,8 @@ export interface ConnectionParts {
   readonly manager: SandboxManager;
   /** Who has opened it. */
   readonly actor: Actor;
+  /** The keys that its opening came with. */
+  readonly encryption: RequestKeys;
   readonly log: Logger;
 }
 
@@ -24,6 +27,7 @@ export interface ConnectionParts {
 export class Connection implements SandboxClient {
   readonly manager: SandboxManager;
   readonly actor: Actor;
+  readonly encryption: RequestKeys;
   readonly inbox: Inbox;
   readonly outbox: Outbox;
   readonly log: Logger;
@@ -33,6 +37,7 @@ export class Connection implements SandboxClient {
   constructor(parts: ConnectionParts) {
     this.manager = parts.manager;
     this.actor = parts.actor;
+    this.encryption = parts.encryption;
     this.log = parts.log;
     this.inbox = new Inbox(parts.socket);
     // A client that was told of the end is not attached any more, whether it has heard it or not.

@@ -30,8 +30,9 @@ export async function serveCreate(connection: Connection, firstMessageMs: number
       "create",
       {},
       async () => {
-        const tenant = connection.actor.who.id;
-        return connection.manager.createFromMessage(message, { client: connection, onOwnership }, { tenant });
+        const { manager, actor, encryption } = connection;
+        const tenant = actor.who.id;
+        return manager.createFromMessage(message, { client: connection, onOwnership }, { tenant, encryption });
       },
       ({ sandbox: { id } }) => ({ sandboxId: id, epoch: connection.manager.epochOf(id) }),
     );

@@ -5,10 +5,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { asSandboxerError, CloseCode, PROCESS_ATTACH_PATH } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import { WebSocketServer, type WebSocket } from "ws";
+import type { RequestKeys } from "../../manager/encryption.ts";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
 import type { AccessGate } from "../access/access-gate.ts";
 import { Actor } from "../access/actor.ts";
 import type { AuditLog } from "../access/audit-log.ts";
+import { requestKeysOf } from "../access/encryption-key.ts";
 import { KeyWatch } from "../access/key-watch.ts";
 import { hasScope, TOKEN_HOLDER } from "../access/principal.ts";
 import { SocketRelays, type RelayableAttach } from "../relay/socket-relays.ts";
@@ -36,6 +38,7 @@ const PROCESS_PATH = new RegExp(`^${PROCESS_ATTACH_PATH.replaceAll(/\{\w+\}/g, "
 
 interface Endpoint {
   readonly actor: Actor;
+  readonly encryption: RequestKeys;
   readonly serve: (parts: ConnectionParts) => Promise<void>;
   /** Where the client allows that it is served by the server that has the sandbox. */
   readonly relayable?: RelayableAttach | undefined;
@@ -96,10 +99,10 @@ export class WebSocketGateway {
     if (this.clients >= this.#options.maxClients) {
       return refuse(socket, 503, { message: "The server has as many clients as it takes." });
     }
-    const { actor, serve, relayable } = endpoint;
+    const { actor, encryption, serve, relayable } = endpoint;
     const open = (): void =>
       this.#server.handleUpgrade(request, socket, head, (client) =>
-        this.#serve(client, socket as Socket, manager, actor, serve),
+        this.#serve(client, socket as Socket, { manager, actor, encryption }, serve),
       );
     if (relayable === undefined) return open();
     void this.#relays.pass(manager, actor, relayable, { request, socket, head }).then((passed) => passed || open());
@@ -115,9 +118,10 @@ export class WebSocketGateway {
     const shown = { method: request.method, headers: request.headers, remoteAddress };
     const who = gate.admit(shown);
     const actor = new Actor(who, audit, remoteAddress);
+    const encryption = requestKeysOf(request.headers, who);
     if (encodedId === undefined) {
       actor.require("use", "create");
-      return { actor, serve: (parts) => serveCreate(this.#connect(parts), firstMessageMs) };
+      return { actor, encryption, serve: (parts) => serveCreate(this.#connect(parts), firstMessageMs) };
     }
     const sandboxId = decode(encodedId);
     const token = url.searchParams.get("sandbox_token") ?? undefined;
@@ -129,14 +133,14 @@ export class WebSocketGateway {
     const entitled = trusted || token === undefined ? actor : new Actor(TOKEN_HOLDER, audit, remoteAddress);
     const [, , encodedProcess] = PROCESS_PATH.exec(url.pathname) ?? [];
     if (encodedProcess === undefined) {
-      return { actor: entitled, serve: (parts) => serveAttach(this.#connect(parts), parameters) };
+      return { actor: entitled, encryption, serve: (parts) => serveAttach(this.#connect(parts), parameters) };
     }
     const offset = url.searchParams.get("offset") ?? undefined;
     const process = { sandboxId, processId: decode(encodedProcess), credentials: { token, trusted }, offset };
     // A wrong key beside a right token is nobody else's business.
     const key = who.kind === "none" ? undefined : gate.authenticator.keyOf(shown);
     const relayable = relayableAttach(url, process, key);
-    return { actor: entitled, serve: (parts) => serveProcess(parts, process, this.#keyWatch), relayable };
+    return { actor: entitled, encryption, serve: (parts) => serveProcess(parts, process, this.#keyWatch), relayable };
   }
 
   #connect(parts: ConnectionParts): Connection {
@@ -145,9 +149,14 @@ export class WebSocketGateway {
     return connection;
   }
 
-  #serve(client: WebSocket, stream: Socket, manager: SandboxManager, actor: Actor, serve: Endpoint["serve"]): void {
+  #serve(
+    client: WebSocket,
+    stream: Socket,
+    parts: Pick<ConnectionParts, "manager" | "actor" | "encryption">,
+    serve: Endpoint["serve"],
+  ): void {
     const { log } = this.#options;
-    const serving = serve({ socket: client, stream, manager, actor, log }).catch((error: unknown) => {
+    const serving = serve({ socket: client, stream, ...parts, log }).catch((error: unknown) => {
       log.error({ err: error }, "a client's session failed");
       client.close(1011);
     });

@@ -1,6 +1,7 @@
 import { type Carried, SandboxerError, type RestoreRequestBody } from "@sandboxer/protocol";
 import { z } from "zod";
 import type { SandboxBackend } from "../../backends/backend.ts";
+import { isKeyProblem } from "../../checkpoints/keys/key-errors.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../context.ts";
 import type { SandboxPlan } from "../plan.ts";
@@ -144,8 +145,13 @@ function unsaidExtras({ backend, requirements }: StoredSnapshot): string[] {
 
 /** A list that is damaged is not counted; it must not stand in the way of a restore. */
 async function readableList({ snapshots }: ManagerContext, id: string): Promise<FileList | undefined> {
-  const encoded = await snapshots.readFiles(id);
+  const encoded = await snapshots.readFiles(id).catch(unlessKeyMissing);
   return encoded && (await decodeFileList(encoded).catch(() => undefined));
+}
+
+/** Nor is one that is encrypted, for who explains and does not restore. */
+function unlessKeyMissing(error: unknown): undefined {
+  if (!isKeyProblem(error)) throw error;
 }
 
 function notesOn(snapshot: StoredSnapshot, to: SandboxBackend, plan: SandboxPlan): string[] {

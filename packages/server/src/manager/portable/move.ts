@@ -5,6 +5,7 @@ import type { ManagerContext } from "../context.ts";
 import { createSandbox, type CreatedSandbox } from "../create.ts";
 import { destroySandbox } from "../destroy.ts";
 import { destroyById } from "../destroy-by-id.ts";
+import { checkShown } from "../encryption.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { listSandboxes } from "../look-up.ts";
 import { captureSnapshot } from "../snapshot.ts";
@@ -34,6 +35,7 @@ export async function moveSandbox(
   options: VerbOptions = {},
 ): Promise<MovedSandbox> {
   checkCan(context, sandbox, request);
+  checkShown(sandbox.facts.about.encryption, options.encryption);
   const { key } = sandbox.facts.about;
   // Who asks for the key meanwhile would find two, and end one of them.
   const moved = await (key === null

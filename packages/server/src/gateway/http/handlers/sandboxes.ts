@@ -52,8 +52,14 @@ export function sandboxesHandlers(manager: SandboxManager): SandboxHandlers {
       const sandbox = await manager.resume({ sandboxId: params.id, checkpoint: body?.checkpoint, epoch }, options);
       return manager.describe(sandbox);
     },
-    handoffSandbox: ({ params, body, epoch, caller, options: { operation } }) =>
-      manager.handOver({ sandboxId: params.id, to: body.to, epoch, authorization: caller.authorization, operation }),
+    handoffSandbox: ({ params, body, epoch, caller, options: { operation, encryption } }) =>
+      manager.handOver({
+        sandboxId: params.id,
+        to: body.to,
+        epoch,
+        caller: { authorization: caller.authorization, presentedKey: encryption?.presentedKey },
+        operation,
+      }),
     extendTtl: ({ params, body, epoch }) => manager.amend(params.id, epoch, { ttl: body.duration }),
     expireSandboxes: async ({ query }) => {
       const applied = query.apply === true;

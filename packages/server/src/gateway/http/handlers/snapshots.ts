@@ -23,8 +23,12 @@ export function snapshotsHandlers(manager: SandboxManager): SnapshotHandlers {
     createSnapshot: ({ params, body, epoch, options }) =>
       manager.snapshot(params.id, epoch, { ...body, reason: "request" }, options),
     listSnapshots: async ({ query }) => pageOfList(await manager.listSnapshots(query), query),
-    getSnapshot: ({ params, query, signal }) =>
-      manager.getSnapshot(params.id, { verify: query.verify === true, signal }),
+    getSnapshot: ({ params, query, signal, options: { encryption } }) =>
+      manager.getSnapshot(params.id, {
+        verify: query.verify === true,
+        signal,
+        presentedKey: encryption?.presentedKey,
+      }),
     updateSnapshot: ({ params, body }) => manager.amendSnapshot(params.id, body),
     deleteSnapshot: async ({ params }) => {
       await manager.removeSnapshot(params.id);
@@ -41,7 +45,8 @@ export function snapshotsHandlers(manager: SandboxManager): SnapshotHandlers {
       const { sandbox, token, carried } = await manager.move(old, body, options);
       return { ...manager.describe(sandbox), token, carried };
     },
-    diffSnapshots: ({ params, query }) => manager.diffSnapshots(params.id, query.to, query.limit),
+    diffSnapshots: ({ params, query, options: { encryption } }) =>
+      manager.diffSnapshots(params.id, query.to, query.limit, { presentedKey: encryption?.presentedKey }),
     forkSandbox: async ({ params, body, epoch, options }) => {
       const sandbox = await manager.running(params.id, epoch);
       const { snapshotId, created } = await manager.fork(sandbox, body, options);

@@ -1,0 +1,18 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { ENCRYPTION_KEY_HEADER, SandboxerError } from "@sandboxer/protocol";
+import { parseKey, type RequestKeys } from "../../manager/encryption.ts";
+import type { Principal } from "./principal.ts";
+
+/** The keys that a request comes with: the one that it shows, and the name of the one that its API key is for. */
+export function requestKeysOf(headers: IncomingHttpHeaders, { encryptionKey }: Principal): RequestKeys {
+  const shown = headers[ENCRYPTION_KEY_HEADER];
+  if (shown === undefined) return { keyName: encryptionKey };
+  const presentedKey = typeof shown === "string" ? parseKey(shown) : undefined;
+  // What was sent is not repeated.
+  if (presentedKey === undefined) {
+    throw new SandboxerError("bad_request", "Sandboxer-Encryption-Key must be 32 bytes, in base64 or hex.", {
+      hint: "Make one with `openssl rand -base64 32`, and keep it: nobody else has it.",
+    });
+  }
+  return { presentedKey, keyName: encryptionKey };
+}

@@ -1,0 +1,81 @@
+import { type Encryption, type Head, SandboxerError } from "@sandboxer/protocol";
+import type { KeyChoice, KeyOptions } from "../checkpoints/keys/key-choice.ts";
+import { keyRequired, wrongKey } from "../checkpoints/keys/key-errors.ts";
+import { MasterKey } from "../checkpoints/keys/master-key.ts";
+import type { ManagerContext } from "./context.ts";
+import type { LiveSandbox } from "./live-sandbox.ts";
+
+/** The keys that a request comes with. */
+export interface RequestKeys extends KeyOptions {
+  /** The server's key that what the caller makes is under. */
+  readonly keyName?: string | undefined;
+}
+
+/** The key of a client from its text, hex or base64; undefined: that is none. */
+export function parseKey(text: string): MasterKey | undefined {
+  return MasterKey.parse(text);
+}
+
+/**
+ * What a new sandbox is saved under; null: it is not encrypted. Beginning with a state that has a key of its own, it stays
+ * under that; else the key of the request counts, then that of the caller, then the server's. A key that is missing shows
+ * here, and not at the first save.
+ */
+export async function encryptionFor(
+  { options }: ManagerContext,
+  { presentedKey, keyName }: RequestKeys = {},
+  source: Encryption | null = null,
+): Promise<Encryption | null> {
+  const keys = options.durable?.keys;
+  if (keys === undefined) return null;
+  const asked: Encryption | undefined =
+    presentedKey === undefined ? undefined : { held_by: "client", key: presentedKey.fingerprint };
+  const ofCaller: Encryption | undefined = keyName === undefined ? undefined : { held_by: "server", key: keyName };
+  const own = source !== null && !keys.isServers(source) ? source : undefined;
+  const chosen = own?.held_by === "client" ? own : (asked ?? own ?? ofCaller ?? source);
+  return await keys.settle({ encryption: chosen, presentedKey });
+}
+
+/** What a sandbox that is here is saved with. */
+export function keyChoiceOf({ facts, clientKey }: LiveSandbox): KeyChoice {
+  return { encryption: facts.about.encryption, presentedKey: clientKey };
+}
+
+/** The key to be kept while a sandbox is here; undefined for one that is not under its client's. */
+export function clientKeyFor(encryption: Encryption | null | undefined, keys?: RequestKeys): MasterKey | undefined {
+  return encryption?.held_by === "client" ? keys?.presentedKey : undefined;
+}
+
+/** Who makes another sandbox of one that is under its client's key has to show that, though this server has it now. */
+export function checkShown(encryption: Encryption | null | undefined, { presentedKey }: RequestKeys = {}): void {
+  if (encryption?.held_by !== "client") return;
+  const { key } = encryption;
+  if (presentedKey === undefined) throw keyRequired(key);
+  if (presentedKey.fingerprint !== key) throw wrongKey(key, presentedKey.fingerprint, "the one that was sent");
+}
+
+/** Whether a stored sandbox can be opened here; throws what is missing, before anything is taken from anyone. */
+export async function checkKeysFor(
+  context: ManagerContext,
+  sandboxId: string,
+  head: Head,
+  { checkpoint, presentedKey }: KeyOptions & { readonly checkpoint: string | undefined },
+): Promise<void> {
+  const { keys, checkpoints, snapshots } = context.durable;
+  if (keys === undefined) return;
+  const settled = await keys.settle({ encryption: head.about?.encryption, presentedKey });
+  // Of what nobody has, and what is most likely not encrypted, a failed load takes nothing away.
+  if (settled === null && head.owner === null) return;
+  const name = checkpoint ?? head.checkpoint?.name;
+  if (name !== undefined) await checkpoints.checkKey(sandboxId, name, { presentedKey });
+  else if (head.lineage.snapshot != null) await snapshots.checkKey(head.lineage.snapshot, { presentedKey });
+}
+
+/** What only its client can read does not become part of a sandbox that others can. */
+export function checkRewindTo({ facts }: LiveSandbox, encryption: Encryption | null | undefined): void {
+  if (encryption?.held_by !== "client" || facts.about.encryption?.key === encryption.key) return;
+  throw new SandboxerError("not_supported", "The snapshot is under a key of its client, and the sandbox is not.", {
+    hint: "Restore the snapshot, which makes a new sandbox under the same key.",
+    details: { fingerprint: encryption.key },
+  });
+}

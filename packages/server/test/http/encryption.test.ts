@@ -1,0 +1,210 @@
+import { randomBytes } from "node:crypto";
+import type { CreatedSandboxRecord, SandboxRecord, SnapshotInfo } from "@sandboxer/protocol";
+import { describe, expect, test, vi } from "vitest";
+import { MasterKey } from "../../src/checkpoints/keys/master-key.ts";
+import { KeyFile } from "../../src/gateway/access/key-file.ts";
+import { filesIn, newKey, serverKeys } from "../checkpoints/keys/key-lab.ts";
+import { temporaryFolder } from "../store/temporary-folder.ts";
+import { startTestServer, type TestServer, type TestServerOptions } from "../websocket/support/test-server.ts";
+import { type ErrorAnswer, HttpClient } from "./support.ts";
+
+const KEY = randomBytes(32).toString("base64");
+const { fingerprint } = MasterKey.parse(KEY) ?? newKey();
+const HEADER = { headers: { "Sandboxer-Encryption-Key": KEY } };
+const OTHER_HEADER = { headers: { "sandboxer-encryption-key": randomBytes(32).toString("hex") } };
+const MARK = "a word that is nowhere in the store";
+
+async function start(options: TestServerOptions = {}) {
+  const server = await startTestServer(options);
+  return { server, http: new HttpClient(server) };
+}
+
+async function create(http: HttpClient, options = HEADER): Promise<CreatedSandboxRecord> {
+  const answer = await http.call<CreatedSandboxRecord>("POST", "/v1/sandboxes", {}, options);
+  expect(answer.status).toBe(201);
+  return answer.body;
+}
+
+async function write(server: TestServer, id: string): Promise<void> {
+  const { handle } = await server.manager.running(id);
+  await handle.files.write("/workspace/mark.txt", Buffer.from(MARK));
+}
+
+async function read(server: TestServer, id: string): Promise<string> {
+  const { handle } = await server.manager.running(id);
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of handle.files.read("/workspace/mark.txt")) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+async function refusal(http: HttpClient, method: string, path: string, body?: unknown, options = {}) {
+  const answer = await http.call<ErrorAnswer>(method, path, body, options);
+  return { status: answer.status, ...answer.body.error };
+}
+
+describe("a sandbox under its client's key", () => {
+  test("is saved and restored with it, and nobody restores it without", async () => {
+    const { server, http } = await start();
+    const { id, encryption } = await create(http);
+    expect(encryption).toEqual({ held_by: "client", key: fingerprint });
+    await write(server, id);
+    // What the server saves by itself it saves with the key that it keeps for as long as the sandbox is here.
+    expect((await http.call("POST", `/v1/sandboxes/${id}/checkpoint`, { leave_running: true })).status).toBe(200);
+    expect((await http.call("POST", `/v1/sandboxes/${id}/checkpoint`)).status).toBe(200);
+    const resume = `/v1/sandboxes/${id}/resume`;
+    expect(await refusal(http, "POST", resume)).toMatchObject({
+      status: 403,
+      code: "key_required",
+      details: { fingerprint },
+      hint: expect.stringContaining("Sandboxer-Encryption-Key") as string,
+    });
+    expect(await refusal(http, "POST", resume, undefined, OTHER_HEADER)).toMatchObject({ code: "wrong_key" });
+    expect(await http.get(id)).toMatchObject({ state: "stored", epoch: 1 });
+    expect((await http.call("POST", resume, undefined, HEADER)).status).toBe(200);
+    expect(await read(server, id)).toBe(MARK);
+    const readable = [...(await filesIn(server.storeFolder ?? ""))].filter(([, bytes]) => bytes.includes(MARK));
+    expect(readable.map(([path]) => path)).toEqual([]);
+  });
+
+  test("keeps its key to itself: forks, snapshots and what is made of them need it too", async () => {
+    const { server, http } = await start({ masterKeys: serverKeys(new Map([["main", newKey()]]), "main") });
+    const { id } = await create(http);
+    await write(server, id);
+    const taken = await http.call<SnapshotInfo>("POST", `/v1/sandboxes/${id}/snapshot`, { name: "mine" });
+    expect(taken.body.encryption).toEqual({ held_by: "client", key: fingerprint });
+    const needed = { code: "key_required" };
+    expect(await refusal(http, "POST", "/v1/snapshots/mine/restore", {})).toMatchObject(needed);
+    expect(await refusal(http, "GET", "/v1/snapshots/mine?verify=true")).toMatchObject(needed);
+    expect(await refusal(http, "GET", `/v1/snapshots/mine/diff?to=sandbox:${id}`)).toMatchObject(needed);
+    expect(await refusal(http, "POST", "/v1/snapshots/mine/prove")).toMatchObject(needed);
+    expect(await refusal(http, "POST", `/v1/sandboxes/${id}/fork`, { count: 2 })).toMatchObject(needed);
+    expect(await refusal(http, "POST", `/v1/sandboxes/${id}/rewind`, { snapshot_id: "mine" })).toMatchObject(needed);
+    expect((await http.call<SnapshotInfo>("GET", "/v1/snapshots/mine")).body).toMatchObject({ state: "ready" });
+
+    const verified = await http.call<SnapshotInfo>("GET", "/v1/snapshots/mine?verify=true", undefined, HEADER);
+    expect(verified.body.state).toBe("ready");
+    expect((await http.call("GET", `/v1/snapshots/mine/diff?to=sandbox:${id}`, undefined, HEADER)).status).toBe(200);
+    const restored = await http.call<CreatedSandboxRecord>("POST", "/v1/snapshots/mine/restore", {}, HEADER);
+    expect(restored.body.encryption).toEqual({ held_by: "client", key: fingerprint });
+    expect(await read(server, restored.body.id)).toBe(MARK);
+    const forked = await http.call<{ items: SandboxRecord[] }>(
+      "POST",
+      `/v1/sandboxes/${id}/fork`,
+      { count: 2 },
+      HEADER,
+    );
+    expect(forked.body.items.map(({ encryption }) => encryption?.key)).toEqual([fingerprint, fingerprint]);
+    expect((await http.call("POST", `/v1/sandboxes/${id}/rewind`, { snapshot_id: "mine" }, HEADER)).status).toBe(200);
+  });
+
+  test("does not become part of one that the server can read", async () => {
+    const { http } = await start();
+    const { id } = await create(http);
+    await http.call("POST", `/v1/sandboxes/${id}/snapshot`, { name: "mine" });
+    const other = await http.create();
+    const rewind = `/v1/sandboxes/${other.id}/rewind`;
+    expect(await refusal(http, "POST", rewind, { snapshot_id: "mine" }, HEADER)).toMatchObject({
+      code: "not_supported",
+    });
+  });
+
+  test("is attached with it over WebSocket, and says without it what is missing", async () => {
+    const { server, http } = await start();
+    const { client, id } = await server.create({ enable_checkpoint: true }, HEADER);
+    expect((await http.get(id)).encryption).toEqual({ held_by: "client", key: fingerprint });
+    client.send({ action: "checkpoint" });
+    await client.until("CHECKPOINTED");
+    const refused = await server.attach(id).outcome();
+    expect(refused).toContain("RESTORE_ERROR");
+    const attached = server.attach(id, "", HEADER);
+    expect(await attached.outcome()).toContain("RUNNING");
+  });
+
+  test("goes to another server with its key, and stays where it is without", async () => {
+    const { server, http } = await start();
+    const two = await startTestServer({ store: server.storeFolder ?? null });
+    const { id } = await create(http);
+    await write(server, id);
+    const handoff = `/v1/sandboxes/${id}/handoff`;
+    expect(await refusal(http, "POST", handoff, { to: two.httpUrl })).toMatchObject({ code: "key_required" });
+    const there = new HttpClient(two);
+    expect(await refusal(there, "POST", `/v1/sandboxes/${id}/resume`)).toMatchObject({ code: "key_required" });
+    expect(await http.get(id)).toMatchObject({ state: "running", epoch: 1, owner: { here: true } });
+    expect((await http.call("POST", handoff, { to: two.httpUrl }, HEADER)).status).toBe(200);
+    expect(await read(two, id)).toBe(MARK);
+  });
+
+  test("is destroyed, and its key shredded, without it", async () => {
+    const { server, http } = await start();
+    const { id } = await create(http);
+    await http.call("POST", `/v1/sandboxes/${id}/checkpoint`);
+    const keysIn = async () =>
+      [...(await filesIn(server.storeFolder ?? "")).keys()].filter((path) => path.endsWith(".key"));
+    expect(await keysIn()).toHaveLength(1);
+    expect((await http.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(204);
+    await vi.waitFor(async () => expect(await keysIn()).toEqual([]));
+  });
+});
+
+test("a key that is none is refused, and not repeated", async () => {
+  const { http } = await start();
+  const sent = "not-a-key-but-perhaps-a-password";
+  const headers = { "sandboxer-encryption-key": sent };
+  const refused = await refusal(http, "POST", "/v1/sandboxes", {}, { headers });
+  expect(refused).toMatchObject({ status: 400, code: "bad_request" });
+  expect(JSON.stringify(refused)).not.toContain(sent);
+});
+
+describe("a server's key", () => {
+  test("encrypts what does not say, for every server that has it; one that has it not takes nothing", async () => {
+    const keys = new Map([["main", newKey()]]);
+    const { server, http } = await start({ masterKeys: serverKeys(keys, "main") });
+    const store = server.storeFolder ?? null;
+    const same = await startTestServer({ store, masterKeys: serverKeys(keys, "main") });
+    const without = await startTestServer({ store });
+    const wrong = await startTestServer({ store, masterKeys: serverKeys(new Map([["main", newKey()]]), "main") });
+    const { id, encryption } = await http.create();
+    expect(encryption).toEqual({ held_by: "server", key: "main" });
+    await write(server, id);
+    await http.call("POST", `/v1/sandboxes/${id}/checkpoint`, { leave_running: true });
+    const resume = `/v1/sandboxes/${id}/resume`;
+    expect(await refusal(new HttpClient(without), "POST", resume)).toMatchObject({ code: "key_unavailable" });
+    expect(await refusal(new HttpClient(wrong), "POST", resume)).toMatchObject({ code: "wrong_key" });
+    expect(await http.get(id)).toMatchObject({ state: "running", epoch: 1, owner: { here: true } });
+    expect((await new HttpClient(without).get(id)).encryption).toEqual({ held_by: "server", key: "main" });
+    expect((await new HttpClient(same).call("POST", resume)).status).toBe(200);
+    expect(await read(same, id)).toBe(MARK);
+    const readable = [...(await filesIn(store ?? ""))].filter(([, bytes]) => bytes.includes(MARK));
+    expect(readable).toEqual([]);
+  });
+
+  test("that cannot be had makes no sandbox, and says which", async () => {
+    const { http } = await start({ masterKeys: serverKeys(new Map(), "main") });
+    const refused = await refusal(http, "POST", "/v1/sandboxes", {});
+    expect(refused).toMatchObject({ status: 503, code: "key_unavailable" });
+    expect(refused.message).toContain('"main"');
+  });
+
+  test("of an API key is that of all that it makes, and of what is made of that", async () => {
+    const keys = new Map([
+      ["main", newKey()],
+      ["tenant-a", newKey()],
+    ]);
+    const folder = await temporaryFolder();
+    const file = new KeyFile(folder);
+    const tenant = await file.create({ name: "a", scope: "admin", encryptionKey: "tenant-a" });
+    const other = await file.create({ name: "b", scope: "admin" });
+    const access = { keyFile: file.path };
+    const { http } = await start({ masterKeys: serverKeys(keys, "main"), access });
+    const asTenant = { headers: { authorization: `Bearer ${tenant.text}` } };
+    const asOther = { headers: { authorization: `Bearer ${other.text}` } };
+    const made = await create(http, asTenant as never);
+    expect(made.encryption).toEqual({ held_by: "server", key: "tenant-a" });
+    expect((await create(http, asOther as never)).encryption?.key).toBe("main");
+    await http.call("POST", `/v1/sandboxes/${made.id}/snapshot`, { name: "base" }, asTenant);
+    const restored = await http.call<CreatedSandboxRecord>("POST", "/v1/snapshots/base/restore", {}, asOther);
+    expect(restored.body.encryption?.key).toBe("tenant-a");
+    const shown = await create(http, { headers: { ...asTenant.headers, ...HEADER.headers } });
+    expect(shown.encryption).toEqual({ held_by: "client", key: fingerprint });
+  });
+});
