@@ -132,5 +132,5 @@ async function settle(): Promise<void> {
 
 function rounds(lab: Lab, megabytes: number): number {
   if (lab.quick) return 2;
-  return megabytes >= 500 ? 4 : 7;
+  return megabytes >= 500 ? 4 : 6;
 }

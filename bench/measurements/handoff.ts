@@ -18,7 +18,8 @@ const RAW = "runsc checkpoint, one plain copy of the bytes, runsc restore, one a
 export async function measureHandoff(lab: Lab): Promise<Comparison[]> {
   const comparisons: Comparison[] = [];
   const stores = await openBenchStores(lab);
-  for (const store of lab.quick ? stores.slice(0, 1) : stores) {
+  // The fake of Google's takes long for what is large, and says nothing of the real one.
+  for (const store of stores.filter(({ name }) => name === "directory" || (!lab.quick && name.startsWith("S3")))) {
     const address = await store.newStore();
     const servers = [await startOne(lab, address), await startOne(lab, address)] as const;
     for (const megabytes of sizesOf(lab, store)) {

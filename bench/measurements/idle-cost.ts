@@ -21,8 +21,8 @@ interface Cost {
 /** What a sandbox costs that does nothing: memory, and the processor's time while nobody asks for anything. */
 export async function measureIdleCost(lab: Lab, server: ServerProcess): Promise<Comparison[]> {
   const count = byEffort(lab, { full: 20, quick: 20, smoke: 3 });
-  const rounds = byEffort(lab, { full: 3, quick: 1, smoke: 1 });
-  const watchedMs = byEffort(lab, { full: 20_000, quick: 10_000, smoke: 2_000 });
+  const rounds = byEffort(lab, { full: 2, quick: 1, smoke: 1 });
+  const watchedMs = byEffort(lab, { full: 15_000, quick: 10_000, smoke: 2_000 });
   lab.progress(`${count} idle sandboxes, for ${watchedMs / 1000} s`);
   const ours: Cost[] = [];
   const raw: Cost[] = [];

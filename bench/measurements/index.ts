@@ -10,7 +10,6 @@ import { measureDensity } from "./density.ts";
 import { measureExec } from "./exec.ts";
 import { measureForks } from "./forks.ts";
 import { measureHandoff } from "./handoff.ts";
-import { measureMemory } from "./memory.ts";
 import { measureOutput } from "./output.ts";
 import { measurePeers } from "./peers.ts";
 import { countRequests } from "./requests.ts";
@@ -28,7 +27,6 @@ export const GROUPS: Readonly<Record<string, Group>> = {
   exec: besideRaw(measureExec),
   output: besideRaw(measureOutput),
   checkpoint: besideRaw(measureCheckpoint),
-  memory: besideRaw(measureMemory),
   density: measureDensity,
   peers: measurePeers,
   savings: measureSavings,

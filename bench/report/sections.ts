@@ -8,7 +8,7 @@ export interface Section {
 export const SECTIONS: readonly Section[] = [
   {
     title: "Beside raw runsc",
-    groups: ["create", "exec", "output", "checkpoint", "memory", "density"],
+    groups: ["create", "exec", "output", "checkpoint", "density"],
     about: [
       "The same work by the server, over WebSocket, and by `runsc` alone: same engine, flags, sandbox configuration and",
       "machine, in alternating rounds.",
@@ -43,8 +43,7 @@ export const SECTIONS: readonly Section[] = [
       "Two servers on one machine and one store; a program in the sandbox holds the memory, another prints every 20 ms. A client",
       "attaches at the server that does not have it. Until RUNNING, and the longest time in which nobody got a line. Beside it",
       "what moving the same sandbox takes without servers: `runsc checkpoint`, one plain copy of the bytes on the same disk,",
-      "`runsc restore`. MinIO and fake-gcs-server run on the same cores. The fake one hashes all it has at each part of an upload,",
-      "so that large ones take it long, and has no limit of one write per second to a name: its figures say nothing of Google's.",
+      "`runsc restore`. MinIO runs on the same cores.",
     ],
   },
   {
