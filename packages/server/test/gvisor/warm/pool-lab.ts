@@ -49,8 +49,9 @@ export class PoolLab {
     this.pool = new WarmPool({ max, room: () => this.room, clock: this.clock, onProblem });
   }
 
-  take(key = "plain", uncounted = 0): Promise<TestSandbox | undefined> {
-    return this.pool.take({ ...this.#recipe(key), uncounted }, (sandbox) => this.adoption(sandbox));
+  take(key = "plain", uncounted = 0, signal?: AbortSignal): Promise<TestSandbox | undefined> {
+    const options = signal === undefined ? {} : { signal };
+    return this.pool.take({ ...this.#recipe(key), uncounted }, (sandbox) => this.adoption(sandbox), options);
   }
 
   /** Time passes in small steps, with everything done that falls due. */

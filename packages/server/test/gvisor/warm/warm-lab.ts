@@ -11,7 +11,7 @@ import type {
   SnapshotPayload,
   WarmFigures,
 } from "../../../src/backends/backend.ts";
-import type { GvisorBackend } from "../../../src/backends/gvisor/gvisor-backend.ts";
+import type { GvisorBackend, GvisorBackendOptions } from "../../../src/backends/gvisor/gvisor-backend.ts";
 import type { RunDirectory } from "../../../src/backends/gvisor/run-directory.ts";
 import { newRequest } from "../../backends/contract/context.ts";
 import { eventually } from "../../backends/contract/programs.ts";
@@ -53,8 +53,8 @@ export class WarmLab {
     this.#opened = opened;
   }
 
-  static async open(engine: TestEngine): Promise<WarmLab> {
-    const opened = await openGvisor(engine, { warm: warmOptions() });
+  static async open(engine: TestEngine, more: Partial<GvisorBackendOptions> = {}): Promise<WarmLab> {
+    const opened = await openGvisor(engine, { ...more, warm: warmOptions() });
     onTestFinished(async () => {
       await opened.backend.close();
       const left = JSON.stringify(sandboxLeftovers(opened.runDirectory), null, 2);

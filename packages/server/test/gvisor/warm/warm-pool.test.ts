@@ -142,6 +142,19 @@ describe("who gets one", () => {
     expect(lab.pool.figures).toMatchObject({ handedOut: 0, missed: 2, failed: 1 });
   });
 
+  test("what was on its way to one who has gone is ended, and nothing has failed", async () => {
+    const lab = new PoolLab();
+    await lab.take();
+    await lab.pass(3_000);
+    lab.adoption = async () => {
+      throw new Error("called off");
+    };
+    expect(await lab.take("plain", 0, AbortSignal.abort())).toBeUndefined();
+    expect(lab.made[0]?.destroyed).toBe(true);
+    expect(lab.problems).toEqual([]);
+    expect(lab.pool.figures).toMatchObject({ handedOut: 0, failed: 0 });
+  });
+
   test("one that has ended by itself is given to nobody", async () => {
     const lab = new PoolLab();
     await lab.take();

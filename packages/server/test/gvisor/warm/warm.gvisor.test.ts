@@ -82,6 +82,20 @@ print(open("/proc/meminfo").readline(), open("/proc/mounts").read())
     expect(lab.figures.handedOut).toBe(before.handedOut + 1);
   });
 
+  test("one that dozes meanwhile wakes up for who asks", async () => {
+    const lab = await WarmLab.open(engine, { dozeAfterMs: 50, heartbeatMs: 2_000 });
+    await (await lab.acquire()).destroy();
+    await lab.untilReady(1);
+    const [kernel] = kernelPids(lab.runDirectory.path);
+    await eventually(
+      () => /^\d+ \(.*\) T /.test(readFileSync(`/proc/${kernel}/stat`, "utf8")),
+      "a kernel that is stopped",
+    );
+    const handle = await lab.acquire();
+    expect((await run(handle, bash("echo awake"))).stdout).toBe("awake\n");
+    expect(lab.figures).toMatchObject({ handedOut: 1, failed: 0 });
+  });
+
   test.each([
     ["has died", "SIGKILL"],
     ["does not answer", "SIGSTOP"],

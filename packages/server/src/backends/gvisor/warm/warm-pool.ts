@@ -1,3 +1,4 @@
+import type { CallOptions } from "../../../support/call-options.ts";
 import type { Clock } from "../../../support/clock.ts";
 import type { WarmFigures } from "../../backend.ts";
 import { allot } from "./allot.ts";
@@ -58,7 +59,11 @@ export class WarmPool<Sandbox extends WarmSandbox> {
    * One that is the caller's from now on, once `adopt` has made it so; undefined: none is ready, or what was is of no
    * use. Either way more will be.
    */
-  async take(recipe: Recipe<Sandbox>, adopt: (sandbox: Sandbox) => Promise<void>): Promise<Sandbox | undefined> {
+  async take(
+    recipe: Recipe<Sandbox>,
+    adopt: (sandbox: Sandbox) => Promise<void>,
+    { signal }: CallOptions = {},
+  ): Promise<Sandbox | undefined> {
     if (this.#stop.signal.aborted || this.#options.max === 0) return undefined;
     const shelf = this.#shelves.get(recipe.key) ?? new Shelf(recipe);
     this.#shelves.set(recipe.key, shelf);
@@ -67,7 +72,7 @@ export class WarmPool<Sandbox extends WarmSandbox> {
     const taking = shelf.take();
     this.#wake();
     const taken = await taking;
-    const adopted = taken !== undefined && (await this.#isAdopted(taken, adopt)) ? taken : undefined;
+    const adopted = taken !== undefined && (await this.#isAdopted(taken, adopt, signal)) ? taken : undefined;
     if (adopted === undefined) this.#counts.missed += 1;
     else this.#counts.handedOut += 1;
     return adopted;
@@ -95,12 +100,17 @@ export class WarmPool<Sandbox extends WarmSandbox> {
     return this.#options.clock.monotonicMs();
   }
 
-  async #isAdopted(sandbox: Sandbox, adopt: (sandbox: Sandbox) => Promise<void>): Promise<boolean> {
+  async #isAdopted(
+    sandbox: Sandbox,
+    adopt: (sandbox: Sandbox) => Promise<void>,
+    signal: AbortSignal | undefined,
+  ): Promise<boolean> {
     try {
       await adopt(sandbox);
       return true;
     } catch (error) {
-      this.#problem(error);
+      // Who has gone away has not been failed. What was to be theirs is nobody else's all the same.
+      if (signal?.aborted !== true) this.#problem(error);
       this.#end(sandbox);
       return false;
     }

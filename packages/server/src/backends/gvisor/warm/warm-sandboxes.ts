@@ -91,7 +91,7 @@ export class WarmSandboxes {
     request: AcquireRequest,
     options: CallOptions,
   ): Promise<GvisorSandbox | undefined> {
-    return this.#pool.take(recipe, (sandbox) => sandbox.become(request, options));
+    return this.#pool.take(recipe, (sandbox) => sandbox.become(request, options), options);
   }
 }
 
