@@ -2,6 +2,7 @@ import { link, mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises
 import { dirname, join } from "node:path";
 import { randomUUID } from "node:crypto";
 import type { SnapshotMember } from "../backends/backend.ts";
+import { type Kept, removeAbandonedDrafts, tooMuch } from "./local-room.ts";
 
 const NAME = /^[0-9a-f]{64}$/;
 
@@ -61,22 +62,15 @@ export class UnpackedImages {
     return join(this.#folder, sha256);
   }
 
-  /** Those that were not used for longest go first. */
   async #evict(): Promise<void> {
     const names = (await readdir(this.#folder).catch(() => [])).filter((name) => NAME.test(name));
-    const found = await Promise.all(
-      names.map(async (name) => ({
-        name,
-        usedMs: await mtimeOf(this.#path(name)),
-        sizeBytes: await sizeOf(this.#path(name)),
-      })),
-    );
-    let totalBytes = found.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-    for (const { name, sizeBytes } of found.toSorted((a, b) => a.usedMs - b.usedMs)) {
-      if (totalBytes <= this.#limitBytes) return;
-      await this.forget(name);
-      totalBytes -= sizeBytes;
-    }
+    const look = async (name: string): Promise<Kept> => {
+      const path = this.#path(name);
+      return { name, usedMs: await mtimeOf(path), sizeBytes: await sizeOf(path) };
+    };
+    const kept = await Promise.all(names.map(look));
+    for (const name of await tooMuch(this.#folder, this.#limitBytes, kept)) await this.forget(name);
+    await removeAbandonedDrafts(this.#folder);
   }
 }
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ObjectStore } from "../../store/store.ts";
+import { type Kept, removeAbandonedDrafts, tooMuch } from "../local-room.ts";
 import { isPackId, packKey } from "./pack-names.ts";
 
 /**
@@ -139,20 +140,17 @@ export class PackCache {
     else this.#held.set(id, holders);
   }
 
-  /** Those that were not used for longest go first. */
   async #evict(): Promise<void> {
-    const names = (await readdir(this.#folder).catch(() => [])).filter(isPackId);
-    const found = await Promise.all(
-      names.map(async (name) => ({ name, stats: await stat(this.path(name)).catch(() => undefined) })),
+    const names = (await readdir(this.#folder).catch(() => [])).filter(
+      (name) => isPackId(name) && !this.#held.has(name),
     );
-    let totalBytes = found.reduce((sum, { stats }) => sum + (stats?.size ?? 0), 0);
-    const oldestFirst = found.toSorted((a, b) => (a.stats?.mtimeMs ?? 0) - (b.stats?.mtimeMs ?? 0));
-    for (const { name, stats } of oldestFirst) {
-      if (totalBytes <= this.#limitBytes) return;
-      if (stats === undefined || this.#held.has(name)) continue;
-      await this.forget(name);
-      totalBytes -= stats.size;
-    }
+    const look = async (name: string): Promise<Kept> => {
+      const found = await stat(this.path(name)).catch(() => undefined);
+      return { name, sizeBytes: found?.size ?? 0, usedMs: found?.mtimeMs ?? 0 };
+    };
+    const kept = await Promise.all(names.map(look));
+    for (const name of await tooMuch(this.#folder, this.#limitBytes, kept)) await this.forget(name);
+    await removeAbandonedDrafts(this.#folder);
   }
 }
 
