@@ -12,6 +12,7 @@ const NAMES: Readonly<Record<GarbageKind, string>> = {
   pack: "packs of blocks that nothing needs",
   pin: "what dead servers were about to save",
   verdict: "what collections that were cut short have left",
+  "data-key": "data keys whose sandboxes and snapshots are gone",
   "server-record": "records of dead servers",
   bell: "bells of dead servers",
   probe: "leftovers of servers that tried the store",

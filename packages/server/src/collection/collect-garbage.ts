@@ -1,5 +1,6 @@
 import { packsOfImage } from "../checkpoints/packs/image-packs.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
+import { collectDataKeys } from "./collect-data-keys.ts";
 import { collectPacks } from "./collect-packs.ts";
 import { collectProbes, sightProbes } from "./collect-probes.ts";
 import { collectSandbox } from "./collect-sandbox.ts";
@@ -32,6 +33,7 @@ export async function collectGarbage(context: CollectionContext): Promise<Findin
   return together([
     images,
     await collectPacks(context, context.packs ?? new PackSurveyor(packsOfImage), going),
+    await collectDataKeys(context, going),
     await collectServers(context, known),
     await collectProbes(context, probes),
   ]);

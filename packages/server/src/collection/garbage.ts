@@ -21,6 +21,8 @@ export type GarbageKind =
   | "pin"
   /** What a collection that was cut short had condemned, and is gone. */
   | "verdict"
+  /** A data key whose sandboxes and snapshots are all gone. */
+  | "data-key"
   /** The record of a dead server that no head names. */
   | "server-record"
   | "bell"

@@ -53,6 +53,7 @@ it("leaves a store in use with what is referenced, and says what it freed", asyn
     pack: 0,
     pin: 0,
     verdict: 0,
+    "data-key": 0,
     "server-record": 1,
     bell: 1,
     probe: 1,

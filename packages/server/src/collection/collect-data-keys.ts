@@ -1,0 +1,84 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { checkpointsFolder } from "../checkpoints/checkpoint-names.ts";
+import {
+  DATA_KEYS_FOLDER,
+  dataKeyCell,
+  dataKeyIdOf,
+  isDataKeyId,
+  type StoredDataKey,
+  wrappedFolder,
+} from "../checkpoints/keys/data-key-cell.ts";
+import { readDataKey, removeDataKey, StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
+import { recordKey, snapshotFolder } from "../checkpoints/snapshot-record.ts";
+import { readStoredRecord } from "../lease/stored-head.ts";
+import { type CollectionContext, type Findings, leftAlone, NOTHING, together } from "./garbage.ts";
+
+/**
+ * Removes data keys whose holders are all gone: from then on nothing that was encrypted with one can be read. Most go at
+ * once, with their last holder; here go those whose server was cut short. A holder has its head or its record before it
+ * holds anything, and ids are never used again: one that has none now is gone for good.
+ *
+ * What is `going`, which a dry run only foresees, counts as gone.
+ */
+export async function collectDataKeys(context: CollectionContext, going: ReadonlySet<string>): Promise<Findings> {
+  const { store } = context;
+  const ids = new Set<string>();
+  // A cell comes before what lies beside it: what has none by now had one, and was removed.
+  for await (const id of store.listFolders(DATA_KEYS_FOLDER)) if (isDataKeyId(id)) ids.add(id);
+  for await (const key of store.listCells(DATA_KEYS_FOLDER)) {
+    const id = dataKeyIdOf(key);
+    if (id !== undefined) ids.add(id);
+  }
+  const parts: Findings[] = [];
+  for (const id of ids) {
+    context.signal?.throwIfAborted();
+    parts.push(await collectDataKey(context, id, going));
+  }
+  return together(parts);
+}
+
+async function collectDataKey(context: CollectionContext, id: string, going: ReadonlySet<string>): Promise<Findings> {
+  const { store, apply } = context;
+  let cell: StoredDataKey | undefined;
+  try {
+    cell = await readDataKey(store, id);
+  } catch (error) {
+    if (!(error instanceof SandboxerError) || error.code !== "image_damaged") throw error;
+    return leftAlone(dataKeyCell(id), "its record cannot be read");
+  }
+  const gone = new Set<string>();
+  for (const holder of cell?.state === "kept" ? cell.holders : []) {
+    if (await isGone(context, holder, going)) gone.add(holder);
+  }
+  const isNeeded = cell?.state === "kept" && cell.holders.some((holder) => !gone.has(holder));
+  if (isNeeded && gone.size === 0) return NOTHING;
+  const sizeBytes = await sizeOf(context, id);
+  if (apply && cell?.state !== "kept") await removeDataKey(store, id);
+  // Somebody may have come to hold it meanwhile.
+  else if (apply && !(await new StoredDataKeys(store).releaseAll(id, (each) => gone.has(each)))) return NOTHING;
+  return isNeeded ? NOTHING : { garbage: [{ kind: "data-key", key: dataKeyCell(id), sizeBytes }], left: [] };
+}
+
+async function isGone({ store }: CollectionContext, holder: string, going: ReadonlySet<string>): Promise<boolean> {
+  const [, kind, id = ""] = /^(sandbox|snapshot):([0-9a-f-]{36})$/.exec(holder) ?? [];
+  if (kind === "snapshot") {
+    const isGoing = going.values().some((key) => key.startsWith(`${snapshotFolder(id)}/`));
+    return isGoing || (await store.readCell(recordKey(id))) === undefined;
+  }
+  if (kind !== "sandbox") return false;
+  try {
+    const record = await readStoredRecord(store, id);
+    if (record !== undefined) return "head" in record.stored && record.stored.head.state === "deleted";
+  } catch (error) {
+    if (!(error instanceof SandboxerError)) throw error;
+    return false;
+  }
+  // A folder that came without a head is a sandbox all the same.
+  return (await Array.fromAsync(store.list(checkpointsFolder(id)))).length === 0;
+}
+
+async function sizeOf({ store }: CollectionContext, id: string): Promise<number> {
+  let sizeBytes = 0;
+  for await (const listed of store.list(wrappedFolder(id))) sizeBytes += listed.sizeBytes;
+  return sizeBytes;
+}

@@ -1,0 +1,83 @@
+import { randomUUID } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { collectGarbage } from "../../src/collection/collect-garbage.ts";
+import { newKey, serverKeys, serverOn } from "../checkpoints/keys/key-lab.ts";
+import { stateOf } from "../checkpoints/block-image/block-images.ts";
+import { newSnapshot } from "../checkpoints/snapshot-samples.ts";
+import { FakeClock } from "../lease/fake-clock.ts";
+import { newSandbox } from "../lease/samples.ts";
+import { twoInstances } from "../lease/test-instances.ts";
+import { collect } from "../store/store-contract.ts";
+
+const TEXT = Buffer.from("text ".repeat(1000));
+
+async function openLab() {
+  const { a, store, root, id } = await twoInstances();
+  const server = serverOn(store, serverKeys(new Map([["main", newKey()]]), "main"));
+  await a.create(id, newSandbox());
+  const saved = await server.save(id, { text: TEXT });
+  await a.publish(id, saved);
+  const context = { store, clock: new FakeClock(), keep: {} };
+  const dataKeys = async () => (await collect(store.list("data-keys"))).filter(({ key }) => key.endsWith(".key"));
+  return {
+    a,
+    store,
+    root,
+    id,
+    server,
+    saved,
+    dataKeys,
+    collect: async (apply = true) => collectGarbage({ ...context, apply }),
+  };
+}
+
+it("leaves the data keys of what is there, lives or was taken a snapshot of", async () => {
+  const { a, id, server, saved, dataKeys, collect: collectNow } = await openLab();
+  const base = `${id}/checkpoints/${saved.name}`;
+  const state = await stateOf({ text: TEXT });
+  await server.snapshots.save(newSnapshot({ name: "base" }), async () => ({ state }), { replaceName: true, base });
+  await collectNow();
+  await a.destroy(id);
+  await collectNow();
+  expect(await dataKeys()).toHaveLength(1);
+  const { id: snapshotId } = (await server.snapshots.get("base")) ?? { id: "" };
+  await server.snapshots.verify(snapshotId);
+});
+
+it("removes that of a sandbox whose server was cut short while it destroyed it; says so before", async () => {
+  const { a, id, dataKeys, collect: collectNow } = await openLab();
+  await a.destroy(id);
+  const foreseen = await collectNow(false);
+  expect(foreseen.garbage.map(({ kind }) => kind)).toContain("data-key");
+  expect(await dataKeys()).toHaveLength(1);
+  expect(await collectNow()).toEqual(foreseen);
+  expect(await dataKeys()).toEqual([]);
+  expect((await collectNow()).garbage).toEqual([]);
+});
+
+it("ends a removal that was cut short, and takes a holder out that never came to be", async () => {
+  const { store, id, server, saved, dataKeys, collect: collectNow } = await openLab();
+  const [cell = ""] = await collect(store.listCells("data-keys"));
+  const keyId = cell.slice("data-keys/".length, -".json".length);
+  const base = `${id}/checkpoints/${saved.name}`;
+  await server.dataKeys.forWriting({}, `snapshot:${randomUUID()}`, base);
+  await collectNow();
+  const { body } = (await store.readCell(cell)) ?? { body: Buffer.alloc(0) };
+  expect(JSON.parse(Buffer.from(body).toString())).toMatchObject({ state: "kept", holders: [`sandbox:${id}`] });
+  await store.deleteCell(cell);
+  expect(await dataKeys()).toHaveLength(1);
+  await collectNow();
+  expect(await dataKeys()).toEqual([]);
+  expect(keyId).toMatch(/^[0-9a-f-]{36}$/);
+});
+
+it("leaves the data key of a folder that came without a head", async () => {
+  const { root, id, server, saved, dataKeys, collect: collectNow } = await openLab();
+  await rm(join(root, id, "metadata.json"));
+  await rm(join(root, id, ".head"), { recursive: true });
+  await collectNow();
+  expect(await dataKeys()).toHaveLength(1);
+  expect(await server.load(id, saved.name)).toEqual({ text: TEXT });
+});
