@@ -175,6 +175,29 @@ test("verify of a sandbox says which older checkpoint is whole, and so does the 
   expect((await resume({ checkpoint: second })).status).toBe(200);
 });
 
+test("a sandbox that runs is whole again when it is saved once more", async () => {
+  const api = await start();
+  const id = await withFile(api);
+  await checkpoint(api, id);
+  const [pack = ""] = await packs(api);
+  const write = async (path: string): Promise<void> => {
+    const url = `${api.server.httpUrl}/v1/sandboxes/${id}/files?path=${path}`;
+    await fetch(url, { method: "PUT", headers: { "content-type": "application/octet-stream" }, body: path });
+  };
+  await write("/workspace/one");
+  await checkpoint(api, id);
+  await flipMiddle(pack);
+  const verify = async (body: object) =>
+    (await api.call<IntegrityReport>("POST", `/v1/sandboxes/${id}/verify`, body)).body;
+  const damaged = await verify({});
+  expect(damaged).toMatchObject({ ok: false, images: { whole: 0, damaged: 2 } });
+  expect(damaged.next_step).toContain(`sandboxer checkpoint ${id} --leave-running`);
+  await write("/workspace/two");
+  const name = await checkpoint(api, id);
+  expect(await verify({ checkpoint: name })).toMatchObject({ ok: true, images: { whole: 1 } });
+  expect((await packs(api)).length).toBe(2);
+});
+
 test("a restore that fails when nothing is whole says so", async () => {
   const api = await start();
   const { id } = await api.http.create();

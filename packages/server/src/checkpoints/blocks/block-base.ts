@@ -7,6 +7,7 @@ import {
   IN_IMAGE,
   LARGEST_DEPTH,
   NO_REFERENCE,
+  referencesOf,
 } from "./block-table.ts";
 
 export const PAGE_BYTES = 4096;
@@ -143,8 +144,12 @@ export class BlockBase {
     return root;
   }
 
-  #isUsable({ pack, codec }: BlockEntry): boolean {
-    return codec === CODEC.zero || (pack !== IN_IMAGE && this.#usablePacks[pack] === true);
+  /** Whoever names a difference names what it was taken to as well. */
+  #isUsable(entry: BlockEntry): boolean {
+    const { pack, codec } = entry;
+    if (codec === CODEC.zero) return true;
+    if (pack === IN_IMAGE || this.#usablePacks[pack] !== true) return false;
+    return referencesOf(entry).every((index) => this.#isUsable(this.#reader.entry(index)));
   }
 }
 

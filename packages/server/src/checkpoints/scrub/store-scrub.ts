@@ -10,6 +10,7 @@ import type { DamagedBlock, ImageProblem, ImageVerdict } from "./findings.ts";
 import { ImageScrub, type ImageTarget } from "./image-scrub.ts";
 import { inFamilies, type SurveyedImage, surveyImages, surveyPacks } from "./image-survey.ts";
 import { Pace } from "./pace.ts";
+import { shunPacks } from "./shun-packs.ts";
 
 /** So much of a distant store's packs may lie here, besides what is being read. */
 const SCRATCH_BYTES = 256 * 1024 ** 2;
@@ -142,6 +143,7 @@ export class StoreScrub {
   async #cleaningUp(work: () => Promise<void>): Promise<ScrubResult> {
     try {
       await work();
+      await shunPacks(this.#context.store, this.#scrub.findings.packs);
     } finally {
       await rm(this.#scratch, { recursive: true, force: true });
     }

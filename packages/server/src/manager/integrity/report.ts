@@ -1,4 +1,5 @@
 import type { ImageProblemRecord, IntegrityReport } from "@sandboxer/protocol";
+import type { LastScrub } from "../../checkpoints/scrub/scrub-records.ts";
 import type { ScrubResult } from "../../checkpoints/scrub/store-scrub.ts";
 import { ownerOf, type StoredImages } from "./stored-images.ts";
 
@@ -55,6 +56,18 @@ export function problemsOf({ problems }: ScrubResult, stored: StoredImages): Ima
       return { image, state: verdict, problem, ...owner, current: stored.current.has(image) };
     })
     .toSorted((a, b) => (a.image < b.image ? -1 : 1));
+}
+
+/** For the store's record of the last pass. */
+export function lastOf(report: IntegrityReport): LastScrub {
+  const { damaged, unreadable, missing } = report.images;
+  return {
+    started_at: report.started_at,
+    ended_at: report.ended_at,
+    damaged_images: damaged + unreadable + missing,
+    damaged_blocks: report.damaged_block_count,
+    missing_packs: report.missing_packs.length,
+  };
 }
 
 function whatNext(problems: readonly ImageProblemRecord[]): string {

@@ -3,9 +3,9 @@ import type { ScrubResult, StoreScrub } from "../../checkpoints/scrub/store-scru
 import type { ManagerContext } from "../context.ts";
 import type { VerbOptions } from "../tracked.ts";
 import { integrityOf } from "./integrity-context.ts";
-import { markSnapshots, tellDamage } from "./note-damage.ts";
-import { problemsOf, reportOf } from "./report.ts";
-import { readStoredImages } from "./stored-images.ts";
+import { fullPass } from "./full-pass.ts";
+import { tellDamage } from "./note-damage.ts";
+import { lastOf, problemsOf, reportOf } from "./report.ts";
 
 const MEGABYTE = 1_000_000;
 /** What was found whole so long ago is looked at again. */
@@ -139,39 +139,30 @@ export class Scrubber {
     options: VerbOptions,
   ): Promise<IntegrityReport> {
     const { durable, snapshots, events, options: given } = this.#context;
-    const stored = async () => await readStoredImages(durable.ownership.list(), snapshots);
     const signal = options.signal === undefined ? stopped : AbortSignal.any([options.signal, stopped]);
     const onProgress = options.operation?.onProgress ?? options.onProgress;
     const call = { signal, ...(onProgress === undefined ? {} : { onProgress }) };
-    const result = await scrub.run(async () => (await stored()).digests, call);
-    const facts = await stored();
-    await markSnapshots(snapshots, result, facts);
-    const problems = problemsOf(result, facts);
-    tellDamage(events, problems, facts);
+    const { result, stored } = await fullPass({ heads: () => durable.ownership.list(), snapshots }, scrub, call);
+    tellDamage(events, problemsOf(result, stored), stored);
     this.found(result);
-    const report = reportOf(result, facts, { startedMs, endedMs: given.clock.wallMs(), full: true });
-    await this.#remember(report, problems.filter(({ state }) => state !== "locked").length);
+    const report = reportOf(result, stored, { startedMs, endedMs: given.clock.wallMs(), full: true });
+    await this.#remember(report);
     return report;
   }
 
-  async #remember(report: IntegrityReport, damagedImages: number): Promise<void> {
+  async #remember(report: IntegrityReport): Promise<void> {
     this.#last = report;
-    const lastFullPassMs = Date.parse(report.ended_at);
-    this.#figures = { ...this.#figures, damagedImages, lastFullPassMs };
+    const last = lastOf(report);
+    this.#figures = {
+      ...this.#figures,
+      damagedImages: last.damaged_images,
+      lastFullPassMs: Date.parse(report.ended_at),
+    };
     if (!report.ok) {
-      this.#context.options.observer.problem("the store is damaged", {
-        images: report.problems.filter(({ state }) => state !== "locked").slice(0, 10),
-        blocks: report.damaged_block_count,
-      });
+      const images = report.problems.filter(({ state }) => state !== "locked").slice(0, 10);
+      this.#context.options.observer.problem("the store is damaged", { images, blocks: report.damaged_block_count });
     }
-    const ended = integrityOf(this.#context).records.ended({
-      started_at: report.started_at,
-      ended_at: report.ended_at,
-      damaged_images: damagedImages,
-      damaged_blocks: report.damaged_block_count,
-      missing_packs: report.missing_packs.length,
-    });
-    await this.#context.reported("record of a scrub", ended);
+    await this.#context.reported("record of a scrub", integrityOf(this.#context).records.ended(last));
   }
 
   async #knowOthers(): Promise<void> {

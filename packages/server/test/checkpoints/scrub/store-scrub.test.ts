@@ -7,7 +7,7 @@ import { PackCache } from "../../../src/checkpoints/packs/pack-cache.ts";
 import type { ScrubOptions, ScrubResult } from "../../../src/checkpoints/scrub/store-scrub.ts";
 import { type Clock, systemClock } from "../../../src/support/clock.ts";
 import { temporaryFolder } from "../../store/temporary-folder.ts";
-import { BLOCK, type ImageLab, openLab, stateOf, withNewPages } from "../block-image/block-images.ts";
+import { asText, BLOCK, type ImageLab, openLab, stateOf, withNewPages } from "../block-image/block-images.ts";
 
 const NOTHING_NAMED = async () => new Map<string, string | undefined>();
 const PACK_HEADER = 16;
@@ -22,12 +22,13 @@ async function family(lab: ImageLab) {
   const first = await lab.save({ memory });
   const pack = ((await lab.packs())[0] ?? "").replace(".pack", "");
   const shares = await lab.save({ memory: withNewPages(memory, [0]) }, first);
-  const differs = await lab.save({ memory: withNewPages(memory, [64 * 7]) }, first);
+  const changed = withNewPages(memory, [64 * 7]);
+  const differs = await lab.save({ memory: changed }, first);
   const other = Buffer.from(memory);
   other.set(randomBytes(BLOCK), 7 * BLOCK);
   const without = await lab.save({ memory: other }, first);
   const unrelated = await lab.save({ memory: randomBytes(9 * BLOCK) });
-  return { memory, first, pack, shares, differs, without, unrelated };
+  return { memory, changed, first, pack, shares, differs, without, unrelated };
 }
 
 async function flip(path: string, at: number): Promise<void> {
@@ -61,6 +62,19 @@ test("a damaged block names every image that needs it, be it for a difference, a
   expect(new Set(problems.keys())).toEqual(hurt);
   expect(images).toMatchObject({ whole: 2, damaged: 3 });
   expect(problems.get(first.key)).toEqual({ verdict: "damaged", problem: "1 of its blocks is damaged" });
+});
+
+test("what is damaged is not named by the images that are written later, nor what was taken to it", async () => {
+  const lab = await openLab();
+  const { first, differs, memory, changed, pack } = await family(lab);
+  await flip(join(lab.root, "packs", `${pack}.pack`), PACK_HEADER + 7 * BLOCK + 5);
+  const before = await lab.save({ memory: withNewPages(memory, [9]) }, differs);
+  await scrub(lab);
+  const [after, afterThat] = [await lab.save({ memory }, first), await lab.save({ memory: changed }, differs)];
+  const { problems } = await scrub(lab);
+  expect([before, after, afterThat].map(({ key }) => problems.has(key))).toEqual([true, false, false]);
+  expect(await lab.load(after)).toEqual(asText({ memory }));
+  expect(await lab.load(afterThat)).toEqual(asText({ memory: changed }));
 });
 
 test("several damaged blocks are all found, also side by side", async () => {
