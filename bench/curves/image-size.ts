@@ -63,7 +63,7 @@ async function ours(
   bytes: Points,
 ): Promise<void> {
   const { server } = lab;
-  const resources = { memory_mb: Math.round(megabytes * 1.25) + 512 };
+  const resources = { memory_mb: memoryMbOf(megabytes) };
   const session = await ClientSession.create(server.url, { enable_checkpoint: true, resources });
   const { sandboxId } = session;
   await session.execute("python", leaveChangingHeap(KIND, megabytes));
@@ -86,7 +86,8 @@ async function ours(
 
 async function raw(lab: Lab, megabytes: number, times: Points): Promise<void> {
   const image = join(lab.scratch, "curve-image");
-  const container = await lab.raw.run(lab.raw.agentProgram);
+  const program = { ...lab.raw.agentProgram, memoryMb: memoryMbOf(megabytes) };
+  const container = await lab.raw.run(program);
   const agent = agentOf(container);
   await agent.start();
   const holder = await agent.exec({ key: "heap", argv: ["python3", "-c", leaveChangingHeap(KIND, megabytes)] });
@@ -95,7 +96,7 @@ async function raw(lab: Lab, megabytes: number, times: Points): Promise<void> {
   const command = ["checkpoint", "--compression=none", `--image-path=${image}`, container.id];
   times.add("runsc checkpoint", megabytes, await timed(() => lab.raw.command(command)));
   await container.end();
-  const launch = await lab.raw.prepareRestore(lab.raw.agentProgram, image);
+  const launch = await lab.raw.prepareRestore(program, image);
   const restored = await launch();
   const restoredAgent = agentOf(restored);
   await restoredAgent.restored(1, "sandbox");
@@ -105,6 +106,11 @@ async function raw(lab: Lab, megabytes: number, times: Points): Promise<void> {
   times.add("runsc restore, then change 1 %", megabytes, performance.now() - restored.startMs);
   await restored.end();
   await rm(image, { recursive: true });
+}
+
+/** The heap, and room for what is beside it. */
+function memoryMbOf(megabytes: number): number {
+  return Math.round(megabytes * 1.25) + 512;
 }
 
 function roundsOf(lab: Lab, megabytes: number): number {

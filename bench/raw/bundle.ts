@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 export interface Spec {
   process: Record<string, unknown> & { args: string[]; env: string[] };
-  linux: Record<string, unknown> & { cgroupsPath?: string };
+  linux: Record<string, unknown> & { cgroupsPath?: string; resources?: { memory: { limit: number } } };
 }
 
 /** What PID 1 of a raw container is. */
@@ -11,6 +11,8 @@ export interface Program {
   readonly args: readonly string[];
   /** The server runs programs as this user; its agent, as root. */
   readonly asUser: boolean;
+  /** Instead of what the server gives a sandbox that asks for nothing. */
+  readonly memoryMb?: number;
 }
 
 /** The configuration of a sandbox that lives in the server, so that the raw one sees the same. */
@@ -37,10 +39,12 @@ export async function writeBundle(
     capabilities: {},
     env: ["PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/workspace", "LANG=C.UTF-8"],
   };
+  const { memoryMb } = program;
+  const resources = memoryMb === undefined ? {} : { resources: { memory: { limit: memoryMb * 1024 * 1024 } } };
   const spec: Spec = {
     ...base,
     process: { ...base.process, ...(program.asUser ? user : {}), args: [...program.args] },
-    linux: { ...linux, ...(cgroupsPath === undefined ? {} : { cgroupsPath }) },
+    linux: { ...linux, ...resources, ...(cgroupsPath === undefined ? {} : { cgroupsPath }) },
   };
   await mkdir(directory, { recursive: true });
   await writeFile(join(directory, "config.json"), JSON.stringify(spec));
