@@ -195,7 +195,10 @@ export interface SandboxHandle {
   readonly sandboxId: string;
   /** Settles once, when the sandbox has ended, whether asked for or not. Never rejects. */
   readonly ended: Promise<SandboxEnd>;
-  /** Nothing runs inside, and it takes no processor until it is asked for something. Absent: it is always awake. */
+  /**
+   * It takes no processor: it is paused, or nothing runs inside and it waits to be asked for something. Absent: it always
+   * takes some.
+   */
   readonly dozing?: boolean;
 
   /**

@@ -103,12 +103,36 @@ describeGvisor("doze", (engine) => {
   test("one that is saved to be put down stays still, and dozes again when it is taken up after all", async () => {
     const handle = await dozing();
     await fixture.save(handle, false);
-    await delay(LONG_MS);
-    expect(handle.dozing).toBe(false);
+    const [pid = 0] = kernels();
+    await eventually(() => factsOf(pid).state === STOPPED, "the stop");
+    expect(await errorCode(handle.ping({ signal: AbortSignal.timeout(LONG_MS) }))).not.toBe("no error");
+    expect(factsOf(pid).state).toBe(STOPPED);
     await handle.resume();
     await dozes(handle);
     expect((await run(handle, bash("cat /workspace/kept"))).stdout).toBe("kept\n");
     await handle.destroy();
+  });
+
+  test("one that is paused takes no processor either, and what runs in it goes on afterwards", async () => {
+    const handle = await fixture.acquire();
+    const [pid = 0] = kernels();
+    await start(handle, counter("/workspace/count"));
+    await countAbove(handle, "/workspace/count", 0);
+    await handle.pause();
+    await eventually(() => factsOf(pid).state === STOPPED, "the stop");
+    const before = factsOf(pid);
+    // Beyond the heartbeat.
+    await delay(LONG_MS);
+    expect(factsOf(pid)).toEqual(before);
+    const snapshot = await fixture.save(handle);
+    await eventually(() => factsOf(pid).state === STOPPED, "the stop after a save");
+    await handle.resume();
+    await countAbove(handle, "/workspace/count", await countAbove(handle, "/workspace/count", 0));
+    await handle.destroy();
+    const restored = await fixture.restore(snapshot);
+    await countAbove(restored, "/workspace/count", await countAbove(restored, "/workspace/count", 0));
+    await restored.destroy();
+    await fixture.expectNothingLeft();
   });
 
   test("one that is killed while it dozes has ended", async () => {

@@ -19,7 +19,8 @@ class Scene {
 
   constructor(afterMs = AFTER_MS) {
     this.doze = new Doze({ agent: this, afterMs, onChange: (dozing) => this.changes.push(dozing) });
-    this.doze.begin({ signal: (signal) => this.signals.push(signal) > 0 });
+    this.doze.meet({ signal: (signal) => this.signals.push(signal) > 0 });
+    this.doze.begin();
   }
 
   async processTable(): Promise<readonly never[]> {
@@ -28,12 +29,14 @@ class Scene {
     return Array.from({ length: this.running }) as never[];
   }
 
-  beat(): void {
+  goOnBeating(): void {
     this.beats = true;
   }
 
-  stopBeating(): void {
+  stopBeating(): boolean {
+    const { beats } = this;
     this.beats = false;
+    return beats;
   }
 
   /** As the connection does for each frame. */
@@ -122,6 +125,17 @@ describe("who holds it still", () => {
     scene.doze.letBe();
     expect(scene.signals).toEqual(["SIGSTOP", "SIGCONT"]);
   });
+});
+
+test("one that is paused is stopped, and continued when it is needed, with a heart that beats as before", async () => {
+  const [scene, silent] = [new Scene(), new Scene()];
+  silent.stopBeating();
+  for (const { doze } of [scene, silent]) doze.keepStopped();
+  scene.send();
+  expect([scene.signals, scene.doze.dozing, scene.beats]).toEqual([["SIGSTOP"], true, false]);
+  for (const { doze } of [scene, silent]) doze.keepAwake();
+  expect([scene.signals, scene.doze.dozing]).toEqual([["SIGSTOP", "SIGCONT"], false]);
+  expect([scene.beats, silent.beats]).toEqual([true, false]);
 });
 
 test("one that has ended is left alone", async () => {

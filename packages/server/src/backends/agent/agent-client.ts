@@ -244,14 +244,26 @@ export class AgentClient {
   beat(): void {
     const { heartbeatMs } = this.#options;
     if (heartbeatMs === 0 || this.#heart !== undefined) return;
-    const send = (): void => this.#connection.send(Request.ping, new PayloadWriter(), { unasked: true });
-    this.#heart = setInterval(send, heartbeatMs / BEATS);
+    this.#heart = setInterval(() => this.#sendBeat(), heartbeatMs / BEATS);
     this.#heart.unref();
   }
 
-  stopBeating(): void {
+  /** After a time without: the first one at once, because the agent may have missed them already. */
+  goOnBeating(): void {
+    this.beat();
+    if (this.#heart !== undefined) this.#sendBeat();
+  }
+
+  #sendBeat(): void {
+    this.#connection.send(Request.ping, new PayloadWriter(), { unasked: true });
+  }
+
+  /** Whether it did. */
+  stopBeating(): boolean {
+    const didBeat = this.#heart !== undefined;
     clearInterval(this.#heart);
     this.#heart = undefined;
+    return didBeat;
   }
 
   /** Learns which processes there are; gives where the log of each begins and ends. */

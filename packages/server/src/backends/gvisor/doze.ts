@@ -7,7 +7,7 @@ const LONGEST_MS = 60_000;
 const PATIENCE_MS = 10_000;
 
 export interface DozeOptions {
-  readonly agent: Pick<AgentClient, "usedMs" | "busy" | "processTable" | "beat" | "stopBeating">;
+  readonly agent: Pick<AgentClient, "usedMs" | "busy" | "processTable" | "goOnBeating" | "stopBeating">;
   /** After so long without a request; 0: never. */
   readonly afterMs: number;
   readonly onChange: (dozing: boolean) => void;
@@ -23,7 +23,9 @@ export class Doze {
   readonly #options: DozeOptions;
   #kernel: Pick<KernelProcess, "signal"> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #begun = false;
   #dozing = false;
+  #wasBeating = false;
   /** By who holds the sandbox still or needs it awake; absent: it may doze off and be woken. */
   #kept: "awake" | "dozing" | undefined;
   #nextLookMs: number;
@@ -37,9 +39,14 @@ export class Doze {
     return this.#dozing;
   }
 
-  begin(kernel: Pick<KernelProcess, "signal">): void {
-    if (this.#options.afterMs === 0) return;
-    this.#kernel = kernel;
+  /** Nothing is stopped before this, nor where sandboxes never doze. */
+  meet(kernel: Pick<KernelProcess, "signal">): void {
+    if (this.#options.afterMs > 0) this.#kernel = kernel;
+  }
+
+  /** From now on it may doze off by itself. */
+  begin(): void {
+    this.#begun = true;
     this.#lookAfter(this.#options.afterMs);
   }
 
@@ -55,7 +62,7 @@ export class Doze {
     this.#dozing = false;
     this.#kernel?.signal("SIGCONT");
     const { agent, afterMs, onChange } = this.#options;
-    agent.beat();
+    if (this.#wasBeating) agent.goOnBeating();
     onChange(false);
     this.#lookAfter(afterMs);
   }
@@ -72,6 +79,12 @@ export class Doze {
     return this.#dozing;
   }
 
+  /** For one that is paused: gVisor's kernel takes as much of the processor then as at any other time. */
+  keepStopped(): void {
+    if (!this.#dozing) this.#stop();
+    this.keepDozing();
+  }
+
   letBe(): void {
     // Something may have been sent to it meanwhile.
     const wasDozing = this.#kept === "dozing";
@@ -81,7 +94,7 @@ export class Doze {
   }
 
   #lookAfter(ms: number): void {
-    if (this.#kernel === undefined) return;
+    if (this.#kernel === undefined || !this.#begun) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#look(), ms);
     this.#timer.unref();
@@ -103,17 +116,17 @@ export class Doze {
     if (this.#kept !== undefined) return;
     // Nothing may have been sent since: what is on its way would find it dozing.
     const unused = agent.usedMs === usedMs && !agent.busy;
-    if (unused && empty) return this.#dozeOff();
+    if (unused && empty) return this.#stop();
     this.#nextLookMs = unused ? Math.min(this.#nextLookMs * 2, LONGEST_MS) : afterMs;
     this.#lookAfter(this.#nextLookMs);
   }
 
-  #dozeOff(): void {
+  #stop(): void {
     if (this.#kernel?.signal("SIGSTOP") !== true) return;
     this.#dozing = true;
     this.#nextLookMs = this.#options.afterMs;
     // Who dozes does nothing that a dead server would have to be feared for.
-    this.#options.agent.stopBeating();
+    this.#wasBeating = this.#options.agent.stopBeating();
     this.#options.onChange(true);
   }
 }

@@ -72,6 +72,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
   readonly ended: Promise<SandboxEnd>;
   readonly #parts: GvisorSandboxParts;
   readonly #ended = Promise.withResolvers<SandboxEnd>();
+  #kernel: KernelProcess | undefined;
   #filestore: Filestore | undefined;
   #diskWatch: DiskWatch | undefined;
   /** Settles when nothing of it runs any more and its clean-up has begun. */
@@ -116,14 +117,20 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
 
   /** Begins to hold the limits that the engine does not, and to let it doze when nothing goes on. */
   async watch(): Promise<void> {
-    const { attached, filestoreDirectory, diskLimitBytes, agent } = this.#parts;
-    const { pid } = attached.child;
-    const kernel = pid === undefined ? undefined : await KernelProcess.find(pid);
+    const { filestoreDirectory, diskLimitBytes, agent } = this.#parts;
+    const kernel = await this.#findKernel();
     if (kernel === undefined) return;
     this.#filestore = new Filestore(kernel.pid, filestoreDirectory);
     this.#diskWatch = new DiskWatch(this.#filestore, diskLimitBytes, () => agent.killAll());
     this.#diskWatch.start();
-    this.#doze.begin(kernel);
+    this.#doze.begin();
+  }
+
+  async #findKernel(): Promise<KernelProcess | undefined> {
+    const { pid } = this.#parts.attached.child;
+    this.#kernel ??= pid === undefined ? undefined : await KernelProcess.find(pid);
+    if (this.#kernel !== undefined) this.#doze.meet(this.#kernel);
+    return this.#kernel;
   }
 
   /** Something is about to be sent to the agent. */
@@ -163,8 +170,9 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     return options.mode === "full" ? this.#saveAll(into, options) : this.#saveFiles(into, options);
   }
 
-  pause(): Promise<void> {
-    return this.#stillness.hold();
+  async pause(): Promise<void> {
+    await this.#findKernel();
+    await this.#stillness.hold();
   }
 
   resume(): Promise<void> {

@@ -50,7 +50,7 @@ export class Stillness {
   /** Paused until {@link letGo}, whatever is saved meanwhile. */
   hold(): Promise<void> {
     this.#held = true;
-    return this.pause();
+    return this.#step(() => this.#pauseAndStop());
   }
 
   letGo(): Promise<void> {
@@ -64,7 +64,7 @@ export class Stillness {
 
   /** Begins to pause without waiting for it. A sandbox that ends meanwhile needs no pause. */
   pauseSoon(): void {
-    this.pause().catch(() => {});
+    this.#step(() => this.#pauseAndStop()).catch(() => {});
   }
 
   /** After the steps that are under way, taken or failed. */
@@ -81,7 +81,7 @@ export class Stillness {
       this.#silent = false;
       if (this.#frozen) await this.#agent.thawProcesses();
       this.#frozen = false;
-      if (this.#held) await this.#pause();
+      if (this.#held) await this.#pauseAndStop();
     });
   }
 
@@ -105,6 +105,12 @@ export class Stillness {
     this.#doze.keepAwake();
     await this.#command("pause");
     this.#paused = "by runsc";
+  }
+
+  /** For a pause in which runsc has nothing to do with it: it could not answer. */
+  async #pauseAndStop(): Promise<void> {
+    await this.#pause();
+    this.#doze.keepStopped();
   }
 
   async #resume(): Promise<void> {
