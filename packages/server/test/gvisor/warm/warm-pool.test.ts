@@ -221,7 +221,21 @@ describe("when none are made", () => {
     expect(lab.living.map(({ key }) => key)).toEqual(["other"]);
   });
 
-  test("after the end, which waits for what is being made and ends it", async () => {
+  test("after the end; what is nearly made then is finished in a hurry, and ended", async () => {
+    const lab = new PoolLab();
+    lab.atOnce = false;
+    await lab.take();
+    await lab.pass(1_000);
+    const [work] = lab.work;
+    const closing = lab.pool.close();
+    expect(work?.hurried()).toBe(true);
+    work?.done();
+    await closing;
+    expect(lab.made.map(({ destroyed }) => destroyed)).toEqual([true]);
+    expect(lab.problems).toEqual([]);
+  });
+
+  test("after the end; what takes longer to be made then is called off", async () => {
     const lab = new PoolLab();
     await lab.take();
     await lab.take();
@@ -229,7 +243,9 @@ describe("when none are made", () => {
     lab.atOnce = false;
     await lab.take();
     await lab.pass(1_000);
-    await lab.pool.close();
+    const closing = lab.pool.close();
+    await lab.pass(3_000);
+    await closing;
     expect(lab.living).toEqual([]);
     expect(await lab.take()).toBeUndefined();
     await lab.pool.close();

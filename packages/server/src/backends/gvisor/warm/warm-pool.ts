@@ -20,6 +20,8 @@ export interface WarmPoolOptions {
 const WINDOW_MS = 60_000;
 /** Whoever has just got a sandbox begins to work in it: what they start first is not to be slowed down. */
 const SETTLE_MS = 150;
+/** An engine that is called off in the middle of its start takes longer to clear away than one that has started. */
+const FINISH_MS = 2_000;
 /** How often it is looked at whether something is too much, while there is anything. */
 const LOOK_MS = 1_000;
 
@@ -31,6 +33,8 @@ export class WarmPool<Sandbox extends WarmSandbox> {
   readonly #options: WarmPoolOptions;
   readonly #shelves = new Map<string, Shelf<Sandbox>>();
   readonly #stop = new AbortController();
+  /** Of what is being made. */
+  readonly #callOff = new AbortController();
   readonly #ends = new Set<Promise<void>>();
   readonly #counts = { handedOut: 0, missed: 0, failed: 0, expired: 0 };
   #work: Promise<void> | undefined;
@@ -91,8 +95,16 @@ export class WarmPool<Sandbox extends WarmSandbox> {
   async close(): Promise<void> {
     this.#stop.abort();
     this.#nap.abort();
+    for (const { making } of this.#shelves.values()) making?.hurry.abort();
     this.forget(() => true);
+    const over = new AbortController();
+    const late = this.#options.clock.sleep(FINISH_MS, over.signal).then(
+      () => this.#callOff.abort(),
+      () => {},
+    );
     await this.#work;
+    over.abort();
+    await late;
     await Promise.all(this.#ends);
   }
 
@@ -173,7 +185,7 @@ export class WarmPool<Sandbox extends WarmSandbox> {
 
   async #fill(shelf: Shelf<Sandbox>): Promise<void> {
     const hurry = new AbortController();
-    const made = shelf.recipe.make({ signal: this.#stop.signal, hurry: hurry.signal });
+    const made = shelf.recipe.make({ signal: this.#callOff.signal, hurry: hurry.signal });
     const making = { made, hurry, claimed: false };
     shelf.making = making;
     try {
