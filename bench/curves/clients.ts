@@ -6,6 +6,7 @@ import { runLoad } from "../load/run-load.ts";
 import type { Findings } from "../result.ts";
 import { createSandbox } from "../server/http-call.ts";
 import { startServer, type ServerProcess } from "../server/server-process.ts";
+import { asFarAsItGoes } from "./as-far-as.ts";
 import { Points } from "./points.ts";
 
 /** What the clients ask for, and of whom. */
@@ -78,8 +79,8 @@ async function measureKind(
   const server = await startServer({ store, dataHome, flags: [...flags, ...limits] }, lab.cleanUp);
   const asked = await path(server);
   let failures = 0;
-  for (const clients of counts) {
-    lab.progress(`${name}: ${clients} clients`);
+  const what = (clients: number): string => `${name}: ${clients} clients`;
+  await asFarAsItGoes(lab, counts, what, async (clients) => {
     const order = {
       kind,
       url: server.url,
@@ -95,7 +96,7 @@ async function measureKind(
     memory.add(name, clients, await server.residentMiB());
     failures += failed;
     if (failed > 0) errors.push(`${name}: ${failed} errors with ${clients} clients: ${error}`);
-  }
+  });
   await server.stop();
   return failures === 0 ? [`${name}: no errors with any number of clients.`] : errors;
 }

@@ -10,6 +10,7 @@ import { destroySandbox } from "../server/http-call.ts";
 import { startServer, type ServerProcess } from "../server/server-process.ts";
 import { NOTHING_AHEAD } from "../server/warm-server.ts";
 import { diskMegabytes } from "../stores/disk-usage.ts";
+import { asFarAsItGoes } from "./as-far-as.ts";
 import { Points } from "./points.ts";
 
 const KIND = "random bytes";
@@ -21,13 +22,13 @@ export async function measureImageSizes(lab: Lab): Promise<Partial<Findings>> {
   const dataHome = await mkdtemp(join(lab.scratch, "data-"));
   const flags = [`--runsc=${lab.engine.path}`, NOTHING_AHEAD];
   const elsewhere = await startServer({ store: lab.server.store, dataHome, flags }, lab.cleanUp);
-  for (const megabytes of sizes) {
+  const what = (megabytes: number): string => `Images of ${megabytes} MB`;
+  await asFarAsItGoes(lab, sizes, what, async (megabytes) => {
     for (let round = 0; round < roundsOf(lab, megabytes); round++) {
-      lab.progress(`Image of ${megabytes} MB, ${round + 1}`);
       await ours(lab, elsewhere, megabytes, times, bytes);
       await raw(lab, megabytes, times);
     }
-  }
+  });
   await elsewhere.stop();
   return {
     curves: [

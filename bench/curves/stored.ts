@@ -6,6 +6,7 @@ import type { Findings } from "../result.ts";
 import { timed } from "../rounds.ts";
 import { callServer, createSandbox, destroySandbox } from "../server/http-call.ts";
 import { startServer, type ServerProcess } from "../server/server-process.ts";
+import { asFarAsItGoes } from "./as-far-as.ts";
 import { Points } from "./points.ts";
 
 /** Above this, what takes in proportion to them is repeated less often. */
@@ -26,8 +27,8 @@ export async function measureStored(lab: Lab): Promise<Partial<Findings>> {
     return startServer({ store, dataHome, flags: ["--backend=fake", "--rate-limit=0"] }, lab.cleanUp);
   };
   const ids = [await storeOne(await start())];
-  for (const count of counts) {
-    lab.progress(`${count} stored sandboxes`);
+  const what = (count: number): string => `${count} stored sandboxes`;
+  await asFarAsItGoes(lab, counts, what, async (count) => {
     ids.push(...(await copyHeads(store, ids[0] ?? "", count - ids.length)));
     const rounds = count > MANY ? 2 : byEffort(lab, { full: 3, quick: 2, smoke: 1 });
     for (let round = 0; round < rounds; round++) {
@@ -38,8 +39,8 @@ export async function measureStored(lab: Lab): Promise<Partial<Findings>> {
       memory.add("the server (RSS)", count, await server.residentMiB());
       await server.stop();
     }
-  }
-  await rm(store, { recursive: true });
+  });
+  await rm(store, { recursive: true }).catch(() => {});
   const x = "stored sandboxes";
   const how =
     "The store is a directory; the backend is the fake one, which takes no time, so that what is left is the server's and the store's part. A page of the list reads every head of the store, to sort and filter them, and so does a start: both grow with their number, and a list of a hundred thousand is slow.";
