@@ -143,6 +143,11 @@ const SAVED: readonly Row[] = [
     load: async () => (await import("./commands/prove.ts")).proveCommand,
   },
   {
+    name: "verify",
+    summary: "Read every block of a snapshot or of a sandbox's checkpoints, and say what is damaged.",
+    load: async () => (await import("./commands/verify.ts")).verifyCommand,
+  },
+  {
     name: "checkpoint",
     summary: "Save a sandbox and stop it, or let it go on; any server of the store can wake it.",
     load: async () => (await import("./commands/checkpoint.ts")).checkpointCommand,
@@ -199,6 +204,11 @@ const SERVERS: readonly Row[] = [
     name: "gc",
     summary: "Say what in a store nothing references any more, and remove it. Servers may go on meanwhile.",
     load: async () => (await import("./commands/gc.ts")).gcCommand,
+  },
+  {
+    name: "scrub",
+    summary: "Read everything that is saved in a store, and say what is damaged and whom that hurts.",
+    load: async () => (await import("./commands/scrub.ts")).scrubCommand,
   },
   {
     name: "keys",

@@ -13,6 +13,9 @@ export type SnapshotRecord = Of<"getSnapshot">;
 /** What a sandbox that is made of a snapshot has of the captured one. */
 export type Carried = Of<"explainSnapshot">;
 export type SnapshotDiff = Of<"diffSnapshots">;
+/** What a look at saved states has found. */
+export type IntegrityReport = Of<"verifySnapshot">;
+export type ScrubStatus = Of<"scrubStatus">;
 export type OperationRecord = Camel<WireOperation>;
 export type EventRecord = ItemOf<Of<"events">>;
 export type ProcessRecord = ItemOf<Of<"listProcesses">>;

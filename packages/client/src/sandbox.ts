@@ -11,6 +11,7 @@ import type {
   EventRecord,
   ForkSettings,
   HandoffRecord,
+  IntegrityReport,
   MoveSettings,
   ProcessRecord,
   ProcessTableEntry,
@@ -205,6 +206,13 @@ export class Sandbox {
     const { call, handle, rest } = longCall(options);
     const body: NonNullable<CallInput<"moveSandbox">["body"]> = toWire(rest);
     return Sandbox.#of(this.client, await this.#calls.call("moveSandbox", { ...this.#target, body }, call), handle);
+  }
+
+  /** Reads every block of its stored checkpoints, or of one; it is not woken. */
+  async verify(options: LongCallOptions & { readonly checkpoint?: string } = {}): Promise<IntegrityReport> {
+    const { checkpoint, ...long } = options;
+    const input = { ...this.#target, body: checkpoint === undefined ? {} : { checkpoint } };
+    return fromWire(await this.client.call("verifySandbox", input, longCall(long).call));
   }
 
   /** Puts it back to a snapshot, in place. */

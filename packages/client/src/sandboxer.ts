@@ -1,13 +1,16 @@
 import { followEvents, type EventOptions } from "./events.ts";
+import { longCall, type LongCallOptions } from "./long-call.ts";
 import { everyItem } from "./pages.ts";
 import type {
   BackendRecord,
   EventRecord,
   Expiry,
   InstanceRecord,
+  IntegrityReport,
   OperationFilter,
   OperationRecord,
   ProfileRecord,
+  ScrubStatus,
   ServerRecord,
   UsageRecord,
 } from "./records.ts";
@@ -34,6 +37,22 @@ export class Sandboxer {
   /** What is past its time; with `apply` it is destroyed. */
   async expire({ apply = false, ...options }: CallOptions & { readonly apply?: boolean } = {}): Promise<Expiry> {
     return fromWire(await this.call("expireSandboxes", { query: { apply } }, options));
+  }
+
+  /** Reads everything that is saved in the server's store; needs the scope `admin`. `rateMb` null: as fast as it goes. */
+  async scrub(options: LongCallOptions & { readonly rateMb?: number | null } = {}): Promise<IntegrityReport> {
+    const { rateMb, ...long } = options;
+    const body = rateMb === undefined ? {} : { rate_mb: rateMb };
+    return fromWire(await this.call("scrubStore", { body }, longCall(long).call));
+  }
+
+  async scrubStatus(options: CallOptions = {}): Promise<ScrubStatus> {
+    return fromWire(await this.call("scrubStatus", {}, options));
+  }
+
+  /** The next one goes on where it was. */
+  async stopScrub(options: CallOptions = {}): Promise<void> {
+    await this.call("stopScrub", {}, options);
   }
 
   /** What happens, as it happens. */

@@ -1,6 +1,13 @@
 import { longCall, type LongCallOptions } from "./long-call.ts";
 import { everyItem } from "./pages.ts";
-import type { Carried, SnapshotChange, SnapshotDiff, SnapshotFilter, SnapshotRecord } from "./records.ts";
+import type {
+  Carried,
+  IntegrityReport,
+  SnapshotChange,
+  SnapshotDiff,
+  SnapshotFilter,
+  SnapshotRecord,
+} from "./records.ts";
 import type { Sandbox } from "./sandbox.ts";
 import type { Sandboxer } from "./sandboxer.ts";
 import type { CallOptions } from "./wire/call-types.ts";
@@ -42,6 +49,11 @@ export class Snapshots {
   /** Restores it where nobody can reach it and hears whether it answers; `proven` and `unproven` say how that went. */
   async prove(id: string, options: LongCallOptions = {}): Promise<SnapshotRecord> {
     return fromWire(await this.#client.call("proveSnapshot", { params: { id } }, longCall(options).call));
+  }
+
+  /** Reads every block of it; the report says what is damaged, and every image that this hurts. */
+  async verify(id: string, options: LongCallOptions = {}): Promise<IntegrityReport> {
+    return fromWire(await this.#client.call("verifySnapshot", { params: { id } }, longCall(options).call));
   }
 
   /** What a restore would carry and what not, without doing it. */

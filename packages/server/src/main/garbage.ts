@@ -1,9 +1,8 @@
-import { existsSync } from "node:fs";
-import { type Retention, SandboxerError } from "@sandboxer/protocol";
+import type { Retention } from "@sandboxer/protocol";
 import { collectGarbage } from "../collection/collect-garbage.ts";
 import type { Findings } from "../collection/garbage.ts";
-import { openStore } from "../store/open-store.ts";
 import { systemClock } from "../support/clock.ts";
+import { openExistingStore } from "./existing-store.ts";
 
 export type { Findings, Garbage, GarbageKind, LeftAlone } from "../collection/garbage.ts";
 
@@ -14,11 +13,5 @@ export interface GarbageOptions {
 }
 
 export async function collectGarbageAt({ store, ...options }: GarbageOptions): Promise<Findings> {
-  // To open a directory is to make it, which is not what a mistyped path is for.
-  if (!/^[a-z0-9]+:\/\//i.test(store) && !existsSync(store)) {
-    throw new SandboxerError("store_unavailable", `There is no store at ${store}.`, {
-      hint: "Give the address that the servers use, with --store.",
-    });
-  }
-  return await collectGarbage({ ...options, store: await openStore(store), clock: systemClock });
+  return await collectGarbage({ ...options, store: await openExistingStore(store), clock: systemClock });
 }

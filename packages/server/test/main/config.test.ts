@@ -26,6 +26,8 @@ test("without flags and environment there is no store and the address is loopbac
     keepCheckpoints: { keep_last: 3 },
     keepSnapshots: undefined,
     collectEveryMs: 21_600_000,
+    scrubEvery: "auto",
+    scrubRateMb: 20,
     proveSnapshots: false,
     maxSandboxes: 100,
     maxClients: 1000,

@@ -1,0 +1,32 @@
+import type { IntegrityReport } from "@sandboxer/protocol";
+import { defineCommand } from "../define-command.ts";
+import { operate } from "../operate.ts";
+import { exitCodeOf, formatReport } from "../output/integrity.ts";
+import type { Run } from "../run.ts";
+import { findSavedState } from "../targets/saved-state.ts";
+
+export const verifyCommand = defineCommand({
+  arguments: "<snapshot>",
+  examples: [
+    "sandboxer verify before-upgrade",
+    "sandboxer verify sandbox:web",
+    "sandboxer verify web@checkpoint_1790000000000.img",
+    "sandboxer verify before-upgrade --json | jq '.damaged_blocks[].images'",
+  ],
+  details:
+    "It may be a snapshot, a sandbox (all checkpoints that are stored of it) or SANDBOX@CHECKPOINT. A snapshot that is\n" +
+    "damaged is marked, and one that is whole again, too. The exit code is 7 when something is damaged.",
+  async run(run) {
+    const report = await verify(run, run.argument(0));
+    run.print(report, formatReport);
+    if (report.next_step !== null) run.say(report.next_step);
+    run.setExitCode(exitCodeOf(report));
+  },
+});
+
+async function verify(run: Run, given: string): Promise<IntegrityReport> {
+  const target = await findSavedState(await run.client(), given);
+  if (target.kind === "snapshot") return await operate(run, "verifySnapshot", { params: { id: target.id } });
+  const body = target.checkpoint === undefined ? {} : { checkpoint: target.checkpoint };
+  return await operate(run, "verifySandbox", { params: { id: target.id }, body });
+}

@@ -1,0 +1,63 @@
+import type { IntegrityReport, ScrubStatus } from "@sandboxer/protocol";
+import { ERRORS } from "@sandboxer/protocol/errors";
+import { formatBytes } from "./bytes.ts";
+import { formatFields, formatTable, visible } from "./table.ts";
+
+/** So that a script need not read the report: that of an image that is damaged, or of a key that is not there. */
+export function exitCodeOf({ ok, images }: IntegrityReport): number {
+  if (!ok) return ERRORS.image_damaged.exitCode;
+  return images.whole === 0 && images.locked > 0 ? ERRORS.permission_denied.exitCode : 0;
+}
+
+export function formatReport(report: IntegrityReport): string {
+  const { problems, damaged_blocks: blocks, missing_packs: packs } = report;
+  return [formatSum(report), formatProblems(problems), formatBlocks(blocks), formatPacks(packs)].join("");
+}
+
+function formatSum({ images, blocks, bytes, unnamed_packs: unnamed }: IntegrityReport): string {
+  const counts = Object.entries(images).filter(([state, count]) => count > 0 || state === "whole");
+  const shown = counts.map(([state, count]) => `${count} ${state}`).join(", ");
+  const rest =
+    unnamed === null || unnamed.count === 0
+      ? ""
+      : `${unnamed.count} ${unnamed.count === 1 ? "pack" : "packs"} (${formatBytes(unnamed.bytes)}) that nothing names.\n`;
+  return `Saved states: ${shown}. ${blocks} blocks read, ${formatBytes(bytes)}.\n${rest}`;
+}
+
+function formatProblems(problems: IntegrityReport["problems"]): string {
+  if (problems.length === 0) return "";
+  const rows = problems.map(({ image, state, current, problem }) => [
+    image,
+    current ? `${state}, in use` : state,
+    visible(problem),
+  ]);
+  return `\n${formatTable([["saved state", "is", "because"], ...rows])}`;
+}
+
+function formatBlocks(blocks: IntegrityReport["damaged_blocks"]): string {
+  if (blocks.length === 0) return "";
+  const rows = blocks.map(({ pack, offset, size_bytes, problem, images }) => [
+    pack ?? images[0] ?? "",
+    `${offset}`,
+    formatBytes(size_bytes),
+    `${images.length}`,
+    problem,
+  ]);
+  return `\n${formatTable([["damaged block in", "at byte", "size", "hurts", "because"], ...rows])}`;
+}
+
+function formatPacks(packs: IntegrityReport["missing_packs"]): string {
+  if (packs.length === 0) return "";
+  return `\n${formatTable([["missing pack", "hurts"], ...packs.map(({ pack, images }) => [pack, `${images.length}`])])}`;
+}
+
+export function formatScrubStatus(status: ScrubStatus): string {
+  const { running, paused, done_bytes: done, every_seconds: every, rate_mb: rate, last } = status;
+  return formatFields({
+    state: running ? `under way, ${formatBytes(done)} read` : paused ? `stopped after ${formatBytes(done)}` : "idle",
+    "by itself": every === null ? "never" : `every ${every} seconds`,
+    "at most": rate === null ? "no limit" : `${rate} MB in a second`,
+    "last full pass": status.last_full_pass_at ?? "never",
+    found: last === null ? null : last.ok ? "nothing" : `${last.problems.length} saved states that are damaged`,
+  });
+}
