@@ -60,7 +60,12 @@ export class Run {
   /** The server that this command talks to. */
   client(): Promise<Transport> {
     this.#client ??= import("./api/connect.ts").then(({ connect }) =>
-      connect(this.io, { url: this.text("url"), context: this.text("context"), keyFile: this.text("apiKeyFile") }),
+      connect(this.io, {
+        url: this.text("url"),
+        context: this.text("context"),
+        keyFile: this.text("apiKeyFile"),
+        encryptionKeyFile: this.text("encryptionKeyFile"),
+      }),
     );
     return this.#client;
   }

@@ -68,3 +68,14 @@ test.each([
   expect(await keys(...argv)).toMatchObject({ exitCode, out: expect.not.stringMatching(KEY) });
   expect((await keys("list")).out).toBe("There are no keys.\n");
 });
+
+test("a key says what it makes is encrypted with, by the name of a secret", async () => {
+  await keys("create", "--name", "plain", "--scope", "use");
+  const made = await keys("create", "--name", "a", "--scope", "use", "--encryption-key", "tenant-a", "--json");
+  expect(JSON.parse(made.out)).toMatchObject({ name: "a", encryption_key: "tenant-a" });
+  const { out } = await keys("list");
+  expect(out.split("\n")[0]).toMatch(/expires +encryption key$/);
+  expect(out).toMatch(/never +tenant-a\n/);
+  const refused = await keys("create", "--name", "b", "--scope", "use", "--encryption-key", "no name");
+  expect(refused).toMatchObject({ exitCode: 2 });
+});

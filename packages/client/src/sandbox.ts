@@ -333,6 +333,7 @@ function clientOf<Options extends ClientOptions>(
     client,
     url,
     apiKey,
+    encryptionKey,
     fetch,
     signal: _,
     retry,
@@ -342,7 +343,7 @@ function clientOf<Options extends ClientOptions>(
     readonly client?: Sandboxer;
   };
   const connection = Object.fromEntries(
-    Object.entries({ url, apiKey, fetch, retry, relay }).filter(([, value]) => value !== undefined),
+    Object.entries({ url, apiKey, encryptionKey, fetch, retry, relay }).filter(([, value]) => value !== undefined),
   );
   return { client: client ?? new Sandboxer(connection), settings: settings as never };
 }

@@ -16,6 +16,7 @@ export interface ConnectionFlags {
   readonly url?: string | undefined;
   readonly context?: string | undefined;
   readonly keyFile?: string | undefined;
+  readonly encryptionKeyFile?: string | undefined;
 }
 
 /**
@@ -29,6 +30,14 @@ export async function connect(io: Io, flags: ConnectionFlags): Promise<Transport
   const fromEnvironment = flags.context === undefined ? io.env["SANDBOXER_URL"] : undefined;
   const url = flags.url ?? (fromEnvironment || undefined);
   const givenKey = await keyOf(io, flags);
+  const encryptionKey = await encryptionKeyOf(io, flags);
+  const transport = (address: string, apiKey: string | undefined): Transport =>
+    new Transport({
+      url: address,
+      retry: RETRY,
+      ...(apiKey === undefined ? {} : { apiKey }),
+      ...(encryptionKey === undefined ? {} : { encryptionKey }),
+    });
   if (url !== undefined) return transport(checkedUrl(url), givenKey);
   const { contexts, current } = await readContexts(io);
   const name = flags.context ?? (io.env["SANDBOXER_CONTEXT"] || current);
@@ -42,10 +51,6 @@ export async function connect(io: Io, flags: ConnectionFlags): Promise<Transport
   return transport(checkedUrl(context.url), givenKey ?? (await resolveKey(io, name, context)));
 }
 
-function transport(url: string, apiKey: string | undefined): Transport {
-  return new Transport({ url, retry: RETRY, ...(apiKey === undefined ? {} : { apiKey }) });
-}
-
 export function checkedUrl(text: string): string {
   const url = URL.parse(text);
   if (url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.search === "") return text;
@@ -56,12 +61,22 @@ export function checkedUrl(text: string): string {
 
 async function keyOf(io: Io, { keyFile }: ConnectionFlags): Promise<string | undefined> {
   if (keyFile === undefined) return io.env["SANDBOXER_API_KEY"] || undefined;
-  const path = resolve(io.workingDirectory, keyFile);
+  const { path, text } = await readKeyFile(io, keyFile, "--api-key-file");
+  return checkedKey(text, `The file ${path}`);
+}
+
+async function encryptionKeyOf(io: Io, { encryptionKeyFile }: ConnectionFlags): Promise<string | undefined> {
+  if (encryptionKeyFile === undefined) return io.env["SANDBOXER_ENCRYPTION_KEY"]?.trim() || undefined;
+  return (await readKeyFile(io, encryptionKeyFile, "--encryption-key-file")).text.trim();
+}
+
+async function readKeyFile(io: Io, given: string, flag: string): Promise<{ path: string; text: string }> {
+  const path = resolve(io.workingDirectory, given);
   const text = await readFile(path, "utf8").catch((error: unknown) => {
     throw new SandboxerError("bad_request", `The key file ${path} cannot be read.`, {
       cause: error,
-      hint: error instanceof Error ? error.message : "Check --api-key-file.",
+      hint: error instanceof Error ? error.message : `Check ${flag}.`,
     });
   });
-  return checkedKey(text, `The file ${path}`);
+  return { path, text };
 }

@@ -1,10 +1,11 @@
 import { Command, Option } from "commander";
-import { parseDurationMs, type Scope } from "@sandboxer/protocol";
+import { parseDurationMs, SandboxerError, type Scope, secretNameSchema } from "@sandboxer/protocol";
 import { parseConfig } from "@sandboxer/server/config";
 import type { KeyFile, KeyRecord } from "@sandboxer/server/keys";
 import { withExamples, type Examples } from "../define-command.ts";
 import type { Io } from "../io.ts";
 import { formatKeys, type ShownKey } from "../output/keys.ts";
+import { rotateEncryptionCommand } from "./rotate-encryption.ts";
 import { addSettingFlags, readSettingFlags } from "../setting-flags.ts";
 
 const SCOPES = ["read", "use", "admin"] as const satisfies readonly Scope[];
@@ -13,22 +14,26 @@ const EXAMPLES: Examples = [
   "sandboxer keys create --name ci --scope use --expires 30d",
   "sandboxer keys list",
   "sandboxer keys revoke 3f2a",
+  "sandboxer keys create --name tenant-a --scope use --encryption-key tenant-a",
+  "sandboxer keys rotate-encryption --store /srv/store --dry-run",
 ];
 
 /** Works on the file in the data directory; servers that use it notice within a second. */
-export function keysCommand(io: Io): Command {
+export function keysCommand(io: Io, setExitCode: (code: number) => void): Command {
   const keys = withExamples(new Command(), EXAMPLES);
   for (const command of [createCommand(io), listCommand(io), revokeCommand(io)]) {
     withExamples(command.option("--json", "for programs"), EXAMPLES);
     keys.addCommand(addSettingFlags(command, ["dataDirectory"]));
   }
-  return keys;
+  const rotate = rotateEncryptionCommand(io, setExitCode).option("--json", "for programs");
+  return keys.addCommand(withExamples(rotate, EXAMPLES));
 }
 
 interface CreateOptions {
   readonly name: string;
   readonly scope: Scope;
   readonly expires?: string;
+  readonly encryptionKey?: string;
   readonly json?: true;
 }
 
@@ -42,11 +47,20 @@ function createCommand(io: Io): Command {
         .makeOptionMandatory(),
     )
     .option("--expires <DURATION>", "after which it is refused, such as 12h or 30d (default: never)")
+    .option(
+      "--encryption-key <NAME>",
+      "the server's secret that what it makes is encrypted with (default: the server's own)",
+    )
     .action(async (options: CreateOptions) => {
-      const { name, scope, expires, json } = options;
+      const { name, scope, expires, encryptionKey, json } = options;
       const expiresInMs = expires === undefined ? undefined : parseDurationMs(expires);
       const file = await openKeyFile(io, options);
-      const { text, record } = await file.create({ name, scope, expiresInMs });
+      const { text, record } = await file.create({
+        name,
+        scope,
+        expiresInMs,
+        encryptionKey: checkedName(encryptionKey),
+      });
       if (json === true) io.stdout(`${JSON.stringify({ key: text, ...(await shown(record)) })}\n`);
       else {
         io.stdout(`${text}\n`);
@@ -83,6 +97,13 @@ function revokeCommand(io: Io): Command {
     });
 }
 
+function checkedName(name: string | undefined): string | undefined {
+  if (name === undefined || secretNameSchema.safeParse(name).success) return name;
+  throw new SandboxerError("bad_request", `"${name}" is not the name of a secret.`, {
+    hint: "Name one of `secrets` in the server's config file; `sandboxer config` lists them.",
+  });
+}
+
 async function openKeyFile(io: Io, options: object): Promise<KeyFile> {
   const flags = readSettingFlags({ ...options });
   const { dataDirectory } = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory, serving: false });
@@ -92,6 +113,7 @@ async function openKeyFile(io: Io, options: object): Promise<KeyFile> {
 
 async function shown(record: KeyRecord): Promise<ShownKey> {
   const { keyStatus } = await import("@sandboxer/server/keys");
-  const { id, name, scope, created_at, expires_at, revoked_at } = record;
-  return { id, name, scope, status: keyStatus(record, Date.now()), created_at, expires_at, revoked_at };
+  const { id, name, scope, created_at, expires_at, revoked_at, encryption_key = null } = record;
+  const times = { created_at, expires_at, revoked_at };
+  return { id, name, scope, status: keyStatus(record, Date.now()), ...times, encryption_key };
 }

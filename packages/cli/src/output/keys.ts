@@ -4,19 +4,26 @@ import { formatTable } from "./table.ts";
 /** Without the hash, which nobody needs to see. */
 export type ShownKey = Pick<KeyRecord, "id" | "name" | "scope" | "created_at" | "expires_at" | "revoked_at"> & {
   readonly status: string;
+  /** The secret that what it makes is encrypted with; null: the server's own. */
+  readonly encryption_key: string | null;
 };
 
 export function formatKeys(keys: readonly ShownKey[]): string {
   if (keys.length === 0) return "There are no keys.\n";
-  const rows = keys.map(({ id, name, scope, status, created_at: created, expires_at: expires }) => [
+  const isEncrypting = keys.some(({ encryption_key }) => encryption_key !== null);
+  const rows = keys.map(({ id, name, scope, status, created_at: created, expires_at: expires, encryption_key }) => [
     id,
     name,
     scope,
     status,
     day(created),
     expires === null ? "never" : day(expires),
+    ...(isEncrypting ? [encryption_key ?? ""] : []),
   ]);
-  return formatTable([["id", "name", "scope", "status", "created", "expires"], ...rows]);
+  return formatTable([
+    ["id", "name", "scope", "status", "created", "expires", ...(isEncrypting ? ["encryption key"] : [])],
+    ...rows,
+  ]);
 }
 
 function day(time: string): string {

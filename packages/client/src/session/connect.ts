@@ -1,14 +1,12 @@
 import type { creationMessageSchema } from "@sandboxer/protocol";
 import { SandboxerError } from "@sandboxer/protocol/errors";
-import { Connection } from "./connection.ts";
+import { Connection, type ConnectionKeys } from "./connection.ts";
 import { SandboxSession } from "./sandbox-session.ts";
 
 /** The creation message of the protocol; every field is optional. */
 export type SandboxConfiguration = (typeof creationMessageSchema)["_zod"]["input"];
 
-export interface ConnectOptions {
-  /** A key of the server. */
-  readonly apiKey?: string;
+export interface ConnectOptions extends ConnectionKeys {
   readonly signal?: AbortSignal;
 }
 
@@ -25,7 +23,7 @@ export async function create(
   configuration: SandboxConfiguration = {},
   options: ConnectOptions = {},
 ): Promise<SandboxSession> {
-  const connection = new Connection(endpoint(url, "create"), options.apiKey);
+  const connection = new Connection(endpoint(url, "create"), options);
   let identity: { id: string; token: string } | undefined;
   const running = connection.until<{ id: string; token: string }>(({ event }) => {
     if (event.event === "sandbox_id") identity = { id: event.sandbox_id, token: event.sandbox_token };
@@ -41,7 +39,7 @@ export async function attach(url: string, sandboxId: string, options: AttachOpti
   const target = endpoint(url, `attach/${encodeURIComponent(sandboxId)}`);
   if (options.token !== undefined) target.searchParams.set("sandbox_token", options.token);
   if (options.checkpoint !== undefined) target.searchParams.set("checkpoint", options.checkpoint);
-  const connection = new Connection(target, options.apiKey);
+  const connection = new Connection(target, options);
   const running = connection.until<true>(({ event }) => {
     if (event.event !== "status_update") return undefined;
     if (event.status === "SANDBOX_IN_USE")

@@ -16,6 +16,13 @@ export interface Closed {
   readonly reason: string;
 }
 
+export interface ConnectionKeys {
+  /** A key of the server. */
+  readonly apiKey?: string;
+  /** A key of your own that the sandbox is saved under: 32 bytes in base64 or hex. */
+  readonly encryptionKey?: string;
+}
+
 /** One WebSocket to the server: events in order, to everyone who listens. */
 export class Connection {
   readonly closed: Promise<Closed>;
@@ -25,8 +32,8 @@ export class Connection {
   #errorStatus: Status | undefined;
   #lastError: SandboxerError | undefined;
 
-  constructor(url: URL, apiKey: string | undefined) {
-    this.#socket = openWebSocket(url, apiKey);
+  constructor(url: URL, { apiKey, encryptionKey }: ConnectionKeys) {
+    this.#socket = openWebSocket(url, apiKey, encryptionKey);
     const opened = Promise.withResolvers<void>();
     const closed = Promise.withResolvers<Closed>();
     this.#opened = opened.promise;

@@ -2,6 +2,7 @@ import type { RouteName } from "@sandboxer/protocol";
 import { SandboxerError } from "@sandboxer/protocol/errors";
 import { anySignal } from "./abort.ts";
 import type { Answer, CallInput, JsonRouteName, OperationRecord, StreamRouteName, WireOptions } from "./call-types.ts";
+import { checkedEncryptionKey } from "./encryption-key.ts";
 import { errorOfResponse, unreachable } from "./errors.ts";
 import { followOperation } from "./operation.ts";
 import { addressOf, baseUrl, bodyOf, isOneShot } from "./request.ts";
@@ -13,6 +14,11 @@ export interface ConnectionOptions {
   readonly url?: string;
   /** A key of the server, where it has keys. */
   readonly apiKey?: string;
+  /**
+   * A key of your own, 32 bytes in base64 or hex: what is made is saved under it, and what is under it can be read.
+   * The server keeps it in memory while such a sandbox runs there, and nowhere else.
+   */
+  readonly encryptionKey?: string;
   /** Another `fetch`, such as one with a proxy. */
   readonly fetch?: typeof globalThis.fetch;
   /** Ends every call of this client. */
@@ -34,14 +40,16 @@ type AnyInput = { readonly params?: object | undefined; readonly query?: object 
 export class Transport {
   readonly url: string;
   readonly apiKey: string | undefined;
+  readonly #encryptionKey: string | undefined;
   readonly signal: AbortSignal | undefined;
   readonly backoff: Backoff;
   readonly relay: boolean;
   readonly #fetch: typeof globalThis.fetch;
 
-  constructor({ url = DEFAULT_URL, apiKey, fetch, signal, retry, relay = false }: ConnectionOptions) {
+  constructor({ url = DEFAULT_URL, apiKey, encryptionKey, fetch, signal, retry, relay = false }: ConnectionOptions) {
     this.url = baseUrl(url).href;
     this.apiKey = apiKey;
+    this.#encryptionKey = encryptionKey === undefined ? undefined : checkedEncryptionKey(encryptionKey);
     this.signal = signal;
     this.backoff = backoff(retry);
     this.relay = relay;
@@ -138,6 +146,7 @@ export class Transport {
     return {
       accept: accept ?? route.accept ?? "application/json",
       ...(this.apiKey === undefined ? {} : { authorization: `Bearer ${this.apiKey}` }),
+      ...(this.#encryptionKey === undefined ? {} : { "sandboxer-encryption-key": this.#encryptionKey }),
       ...(epoch === undefined ? {} : { "if-sandbox-epoch": String(epoch) }),
       ...(route.idempotent === true ? { "idempotency-key": idempotencyKey ?? crypto.randomUUID() } : {}),
       ...(onProgress === undefined ? {} : { prefer: "respond-async" }),

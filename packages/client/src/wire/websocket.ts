@@ -1,3 +1,5 @@
+import { encryptionSubprotocol } from "./encryption-key.ts";
+
 /** The subprotocol of sandboxer, which the server answers with. */
 const SUBPROTOCOL = "sandboxer.v1";
 
@@ -5,10 +7,14 @@ const SUBPROTOCOL = "sandboxer.v1";
  * Opens a WebSocket with a key. Browsers can set no headers on one, so that the key travels as a subprotocol
  * everywhere: one way, not two.
  */
-export function openWebSocket(url: URL, apiKey: string | undefined): WebSocket {
+export function openWebSocket(url: URL, apiKey: string | undefined, encryptionKey?: string): WebSocket {
   const address = new URL(url);
   address.protocol = address.protocol.replace("http", "ws");
-  const protocols = apiKey === undefined ? [SUBPROTOCOL] : [SUBPROTOCOL, `sandboxer.bearer.${base64Url(apiKey)}`];
+  const protocols = [
+    SUBPROTOCOL,
+    ...(apiKey === undefined ? [] : [`sandboxer.bearer.${base64Url(apiKey)}`]),
+    ...(encryptionKey === undefined ? [] : [encryptionSubprotocol(encryptionKey)]),
+  ];
   const socket = new WebSocket(address.href, protocols);
   socket.binaryType = "arraybuffer";
   return socket;

@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { ENCRYPTION_KEY_HEADER, SandboxerError } from "@sandboxer/protocol";
 import { parseKey, type RequestKeys } from "../../manager/encryption.ts";
+import { subprotocolEncryptionKey } from "./shown-credential.ts";
 import type { Principal } from "./principal.ts";
 
 /** The keys that a request comes with: the one that it shows, and the name of the one that its API key is for. */
 export function requestKeysOf(headers: IncomingHttpHeaders, { encryptionKey }: Principal): RequestKeys {
-  const shown = headers[ENCRYPTION_KEY_HEADER];
+  const shown = headers[ENCRYPTION_KEY_HEADER] ?? subprotocolEncryptionKey(headers["sec-websocket-protocol"]);
   if (shown === undefined) return { keyName: encryptionKey };
   const presentedKey = typeof shown === "string" ? parseKey(shown) : undefined;
   // What was sent is not repeated.

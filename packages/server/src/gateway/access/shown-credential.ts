@@ -22,7 +22,21 @@ export interface ShownCredential {
 /** The WebSocket subprotocol of sandboxer; the server answers with it. */
 export const SUBPROTOCOL = "sandboxer.v1";
 /** Followed by the key in base64url: browsers cannot set headers on a WebSocket, but subprotocols. */
-export const BEARER_SUBPROTOCOL = "sandboxer.bearer.";
+const BEARER_SUBPROTOCOL = "sandboxer.bearer.";
+
+/** Followed by the encryption key of the client, in base64url. */
+const ENCRYPTION_SUBPROTOCOL = "sandboxer.encryption-key.";
+
+/** Whether an offered subprotocol is no name but carries a key. */
+export function carriesKey(offer: string): boolean {
+  return offer.startsWith(BEARER_SUBPROTOCOL) || offer.startsWith(ENCRYPTION_SUBPROTOCOL);
+}
+
+/** The encryption key that a WebSocket is opened with; undefined: none. */
+export function subprotocolEncryptionKey(header: string | undefined): string | undefined {
+  const offers = header?.split(",").map((offer) => offer.trim());
+  return offers?.find((offer) => offer.startsWith(ENCRYPTION_SUBPROTOCOL))?.slice(ENCRYPTION_SUBPROTOCOL.length);
+}
 
 /** The first credential that a request carries. The others are not looked at, so that one answer says of one what it is. */
 export function shownCredential({ headers }: AccessRequest): ShownCredential | undefined {

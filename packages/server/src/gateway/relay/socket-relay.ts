@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "
 import type { Duplex } from "node:stream";
 import { ERRORS, errorBodySchema, SandboxerError, type ErrorCode } from "@sandboxer/protocol";
 import type { OtherServer } from "../../manager/owner-elsewhere.ts";
-import { BEARER_SUBPROTOCOL } from "../access/shown-credential.ts";
+import { carriesKey } from "../access/shown-credential.ts";
 import { requestOtherServer } from "./other-server-request.ts";
 import { readText } from "./read-text.ts";
 import { withKey } from "./relay-headers.ts";
@@ -70,7 +70,7 @@ function upgradeHeaders({
   const protocols = (headers["sec-websocket-protocol"] ?? "")
     .split(",")
     .map((offer) => offer.trim())
-    .filter((offer) => offer !== "" && !offer.startsWith(BEARER_SUBPROTOCOL));
+    .filter((offer) => offer !== "" && !carriesKey(offer));
   return {
     connection: "Upgrade",
     upgrade: "websocket",

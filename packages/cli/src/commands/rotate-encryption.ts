@@ -1,0 +1,49 @@
+import { Command } from "commander";
+import { SandboxerError } from "@sandboxer/protocol";
+import { parseConfig } from "@sandboxer/server/config";
+import type { Rotation } from "@sandboxer/server/keys";
+import type { Io } from "../io.ts";
+import { addSettingFlags, readSettingFlags } from "../setting-flags.ts";
+import { exitOnSignal } from "../stop-signals.ts";
+
+const SOME_FAILED = 10;
+
+/** `keys rotate-encryption`: works on the store itself, with the secrets of this machine's config file. */
+export function rotateEncryptionCommand(io: Io, setExitCode: (code: number) => void): Command {
+  const command = new Command("rotate-encryption")
+    .description("Encrypt the data keys of a store with the present encryption key instead of older ones.")
+    .option("--dry-run", "say what would be done; nothing is changed")
+    .option("--default-store", "the store that `npm start` uses");
+  addSettingFlags(command, ["store", "encryptionKey", "encryptionOldKeys"]);
+  return command.action(async (options: Record<string, unknown>) => {
+    const flags = readSettingFlags(options);
+    const config = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory, serving: false });
+    if (config.store === undefined) {
+      throw new SandboxerError("bad_request", "No store is given.", {
+        hint: "Name it with --store, or with --default-store for the one of `npm start`.",
+      });
+    }
+    const apply = options["dryRun"] !== true;
+    const { rotateEncryption } = await import("@sandboxer/server/keys");
+    const stopInterrupting = exitOnSignal(io);
+    const warn = (message: string): void => io.stderr(`${message}\n`);
+    const rotation = await rotateEncryption({ ...config, store: config.store }, { apply, warn });
+    stopInterrupting();
+    io.stdout(
+      options["json"] === true ? `${JSON.stringify({ applied: apply, ...rotation })}\n` : told(rotation, apply),
+    );
+    if (rotation.failed.length > 0) setExitCode(SOME_FAILED);
+  });
+}
+
+function told({ rewrapped, current, client_held, failed }: Rotation, applied: boolean): string {
+  const lines = [
+    `${rewrapped} data keys ${applied ? "are" : "would be"} encrypted with the present key now.`,
+    `${current} were before.`,
+    ...(client_held === 0 ? [] : [`${client_held} are under keys of clients, and stay.`]),
+    ...failed.map(({ data_key, message }) => `${data_key}: ${message}`),
+    ...(failed.length === 0 ? [] : [`${failed.length} could not be opened: keep the old keys until they can.`]),
+    ...(applied ? [] : ["Nothing was changed. Run it again without --dry-run."]),
+  ];
+  return `${lines.join("\n")}\n`;
+}

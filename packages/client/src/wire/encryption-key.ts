@@ -1,0 +1,23 @@
+import { SandboxerError } from "@sandboxer/protocol/errors";
+
+const KEY = /^([0-9a-fA-F]{64}|[A-Za-z0-9+/]{43}=?|[A-Za-z0-9_-]{43}=?)$/;
+
+/** What is no key is not sent: it may be something else that nobody should see. */
+export function checkedEncryptionKey(text: string): string {
+  const trimmed = text.trim();
+  if (KEY.test(trimmed)) return trimmed;
+  throw new SandboxerError("bad_request", "An encryption key is 32 bytes, in base64 or hex.", {
+    hint: "Make one with `openssl rand -base64 32`, and keep it: nobody else has it.",
+  });
+}
+
+/** As a subprotocol of a WebSocket, on which browsers can set no headers. */
+export function encryptionSubprotocol(text: string): string {
+  const key = checkedEncryptionKey(text);
+  const bytes = key.length === 64 ? hexToBase64(key) : key;
+  return `sandboxer.encryption-key.${bytes.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
+}
+
+function hexToBase64(hex: string): string {
+  return btoa(String.fromCodePoint(...(hex.match(/../g) ?? []).map((pair) => Number.parseInt(pair, 16))));
+}
