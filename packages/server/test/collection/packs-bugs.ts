@@ -50,18 +50,6 @@ export const PACK_BUGS = {
         },
       }),
   },
-  "a writer that looks at its base first, and then at what is condemned": {
-    writer: (store) => {
-      let there = new Set<string>();
-      return replaced(store, {
-        list: async function* (folder) {
-          if (folder === "condemned") there = new Set(await Array.fromAsync(store.list(""), ({ key }) => key));
-          yield* store.list(folder);
-        },
-        stat: async (key) => (there.has(key) ? { sizeBytes: 1 } : await store.stat(key)),
-      });
-    },
-  },
   "a collector that does not say what it condemns": {
     collector: (store) =>
       replaced(store, {
@@ -124,15 +112,17 @@ export const PACK_BUGS = {
         },
       }),
   },
-  "a collector that does not look whether who is dead may publish": {
-    collector: (store) =>
-      replaced(store, {
-        listFolders: async function* (folder) {
-          if (folder !== "") yield* store.listFolders(folder);
-        },
-      }),
-  },
 } as const satisfies Record<string, PlantedBug>;
+
+/** Removes the pins of the dead without a look at what they may still publish. */
+export const FORGETS_WHO_MAY_PUBLISH: PlantedBug = {
+  collector: (store) =>
+    replaced(store, {
+      listFolders: async function* (folder) {
+        if (folder !== "") yield* store.listFolders(folder);
+      },
+    }),
+};
 
 function isPin(key: string): boolean {
   return key.startsWith("pins/");

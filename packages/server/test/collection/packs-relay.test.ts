@@ -4,9 +4,12 @@ import { packId, packKey } from "../../src/checkpoints/packs/pack-names.ts";
 import { type PackPin, PackPins } from "../../src/checkpoints/packs/pins.ts";
 import { collectGarbage } from "../../src/collection/collect-garbage.ts";
 import { PackSurveyor } from "../../src/collection/pack-survey.ts";
+import type { ObjectStore } from "../../src/store/store.ts";
 import { FakeClock } from "../lease/fake-clock.ts";
 import { MemoryStore } from "./memory-store.ts";
 import { packsOfModel } from "./packs-world.ts";
+import { replaced } from "./planted-bugs.ts";
+import { Turns } from "./turns.ts";
 
 /** A writer that has begun: it has pinned what its base has, and looked. */
 interface Begun {
@@ -52,4 +55,48 @@ it("a pack that is handed on from image to image behind the collector's back sta
   for (let runs = 0; runs < 3; runs++) await collectGarbage({ store, ...context });
   const last = (await packsOfModel(store, await finish(writer))) ?? [];
   expect(last.filter((id) => !store.has(packKey(id)))).toEqual([]);
+});
+
+/**
+ * The collector did not see the base when it looked first, and looks at pins before the writer has pinned. The writer is
+ * told what is condemned when all of that is over. Its base goes as soon as it was seen.
+ */
+it("a writer looks at its base after it has heard what is condemned", async () => {
+  const store = new MemoryStore();
+  const pack = packId(randomUUID(), 0);
+  const base = { imageKey: "base.img", packs: [pack] };
+  await store.write(packKey(pack), [Buffer.from("blocks")]);
+  const hooked = (methods: Partial<ObjectStore>): ObjectStore => replaced(new Turns().storeOf(0, store), methods);
+
+  const ended = Promise.withResolvers<void>();
+  const heard = Promise.withResolvers<void>();
+  const writerStore = hooked({
+    list: async function* (folder) {
+      heard.resolve();
+      if (folder === "condemned") await ended.promise;
+      yield* store.list(folder);
+    },
+    stat: async (key) => {
+      const found = await store.stat(key);
+      await store.delete(key);
+      return found;
+    },
+  });
+  let [imageLists, pinLists] = [0, 0];
+  let writing: Promise<PackPin> | undefined;
+  const collectorStore = hooked({
+    list: async function* (folder) {
+      yield* await Array.fromAsync(store.list(folder));
+      if (folder === "" && ++imageLists === 1) await store.write(base.imageKey, [Buffer.from(JSON.stringify([pack]))]);
+      if (folder !== "pins" || ++pinLists !== 2) return;
+      writing = new PackPins(writerStore, () => "").hold({ uuid: randomUUID(), base });
+      await heard.promise;
+    },
+  });
+  const context = { clock: new FakeClock(), apply: true, keep: {}, packs: new PackSurveyor(packsOfModel) };
+  await collectGarbage({ store: collectorStore, ...context });
+  ended.resolve();
+  const pin = await writing;
+  expect([imageLists, pinLists]).toEqual([2, 2]);
+  expect(pin?.isCondemned(pack) === false && !store.has(packKey(pack))).toBe(false);
 });

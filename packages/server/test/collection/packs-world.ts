@@ -38,7 +38,9 @@ export async function writeModel(
   const own = packId(uuid, 0);
   try {
     await onPinned();
-    const packs = [...(base?.packs ?? []).filter((id) => !pin.isCondemned(id)), own];
+    // What it has in common with its base becomes less: so packs come to be unneeded while others still are.
+    const taken = (base?.packs ?? []).slice(-2).filter((id) => !pin.isCondemned(id));
+    const packs = [...taken, own];
     await store.write(packKey(own), [Buffer.from("blocks")]);
     const { outcome } = await store.write(imageKey, [Buffer.from(JSON.stringify(packs))], { ifAbsent: true });
     if (outcome === "conflict") throw new Error(`${imageKey} is taken.`);
