@@ -15,7 +15,7 @@ const SPARE_MIB = 2048;
 
 /** What a server with many live sandboxes still does in what time, and what they cost. */
 export async function measureLive(lab: Lab): Promise<Partial<Findings>> {
-  const counts = byEffort(lab, { full: [1, 10, 50, 150, 300, 500], quick: [1, 10, 40], smoke: [1, 3] });
+  const counts = byEffort(lab, { full: [1, 10, 50, 150, 300, 500], quick: [1, 5, 20], smoke: [1, 3] });
   const dataHome = await mkdtemp(join(lab.scratch, "data-"));
   const store = await mkdtemp(join(lab.scratch, "store-"));
   const flags = [`--runsc=${lab.engine.path}`, `--max-sandboxes=${2 * Math.max(...counts) + 10}`, "--rate-limit=0"];

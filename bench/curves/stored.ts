@@ -16,7 +16,7 @@ const MANY = 10_000;
 export async function measureStored(lab: Lab): Promise<Partial<Findings>> {
   const counts = byEffort(lab, {
     full: [10, 100, 1000, 10_000, 100_000],
-    quick: [10, 100, 1000, 10_000],
+    quick: [10, 100, 1000],
     smoke: [10, 100],
   });
   const store = await mkdtemp(join(lab.scratch, "store-"));

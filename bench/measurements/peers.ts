@@ -91,10 +91,10 @@ function sideOf({ name, work }: Peer, task: TaskName, row: RowName, values: read
 }
 
 const ROUNDS = {
-  run: { full: 11, quick: 3, smoke: 1 },
-  exec: { full: 31, quick: 7, smoke: 2 },
-  files: { full: 5, quick: 2, smoke: 1 },
-  memory: { full: 5, quick: 2, smoke: 1 },
+  run: { full: 9, quick: 3, smoke: 1 },
+  exec: { full: 25, quick: 7, smoke: 2 },
+  files: { full: 5, quick: 1, smoke: 1 },
+  memory: { full: 5, quick: 1, smoke: 1 },
 } as const;
 
 /** What hangs is left to the clean-up. */
