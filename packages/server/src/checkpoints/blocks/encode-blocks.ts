@@ -7,8 +7,14 @@ import { compress, exclusiveOr } from "./difference.ts";
 
 const ZEROS = Buffer.alloc(BLOCK_BYTES);
 
-/** A difference of at most this share of the block is taken without looking for anything better. */
-const GOOD_SHARE = 1 / 4;
+/** A difference of at most this share of the block is taken without trying how far the block itself can be compressed. */
+const GOOD_SHARE = 1 / 64;
+/** So much of the base at one place in a block being the same, there is no need to look for another place. */
+const CLOSE_SHARE = 3 / 4;
+/** With less in common a difference is not worth the try. */
+const SMALLEST_SHARE = 1 / 8;
+const SAMPLE_BYTES = 500;
+const MOST_PLACES = 4;
 /** A block that depends on others must save at least this much against one that does not. */
 const WORTH_SHARE = 3 / 4;
 
@@ -63,42 +69,69 @@ export class BlockEncoder {
     return { ...described, codec, likeness: undefined, bytes: stored };
   }
 
-  #difference(block: Buffer, position: number, member: BaseMember): { likeness: Likeness; bytes: Buffer } | undefined {
-    const first = this.#differenceTo(block, member, position - this.#moved);
-    if (first !== undefined && first.bytes.byteLength <= block.byteLength * GOOD_SHARE) return first;
-    const found = this.#whereInBase(block, member);
-    if (found === undefined || found === position - this.#moved) return first;
-    const second = this.#differenceTo(block, member, found);
-    if (second === undefined) return first;
-    if (first !== undefined && first.bytes.byteLength <= second.bytes.byteLength) return first;
-    this.#moved = position - found;
-    return second;
+  /** The difference to what of the base resembles the block most: where it was looked for last, or where a page of it is now. */
+  #difference(block: Buffer, position: number, member: BaseMember): Difference | undefined {
+    let best = this.#candidate(block, member, position - this.#moved);
+    if (best === undefined || best.alike < CLOSE_SHARE) {
+      for (const found of this.#placesInBase(block, member)) {
+        const candidate = this.#candidate(block, member, found);
+        if (candidate !== undefined && candidate.alike > (best?.alike ?? 0)) best = candidate;
+        if (best !== undefined && best.alike >= CLOSE_SHARE) break;
+      }
+    }
+    if (best === undefined || best.alike < SMALLEST_SHARE) return undefined;
+    this.#moved = position - best.position;
+    const into = this.#scratch.subarray(0, block.byteLength);
+    exclusiveOr(block, best.bytes, into);
+    return { likeness: best.likeness, bytes: compress(into) };
   }
 
-  #differenceTo(
-    block: Buffer,
-    member: BaseMember,
-    position: number,
-  ): { likeness: Likeness; bytes: Buffer } | undefined {
+  #candidate(block: Buffer, member: BaseMember, position: number): Candidate | undefined {
     const likeness = this.#base?.likenessAt(member, position);
     if (likeness === undefined || this.#base === undefined) return undefined;
-    const into = this.#scratch.subarray(0, block.byteLength);
     try {
-      exclusiveOr(block, this.#base.read(likeness, block.byteLength), into);
+      const bytes = this.#base.read(likeness, block.byteLength);
+      return { position, likeness, bytes, alike: shareAlike(block, bytes) };
     } catch (error) {
       // What is damaged, or has gone from this machine meanwhile, is no base for anything.
       if (error instanceof BlockDamagedError) return undefined;
       throw error;
     }
-    return { likeness, bytes: compress(into) };
   }
 
   /** Some page of this block begins a block of the base, if its content has moved by whole pages. */
-  #whereInBase(block: Buffer, member: BaseMember): number | undefined {
-    for (let at = 0; at + PAGE_BYTES <= block.byteLength; at += PAGE_BYTES) {
+  *#placesInBase(block: Buffer, member: BaseMember): Generator<number> {
+    const tried = new Set<number>();
+    for (let at = 0; at + PAGE_BYTES <= block.byteLength && tried.size < MOST_PLACES; at += PAGE_BYTES) {
       const found = this.#base?.blockBeginningWith(crc32(block.subarray(at, at + PAGE_BYTES)), member);
-      if (found !== undefined) return found * BLOCK_BYTES - at;
+      const place = found === undefined ? undefined : found * BLOCK_BYTES - at;
+      if (place === undefined || tried.has(place)) continue;
+      tried.add(place);
+      yield place;
     }
-    return undefined;
   }
+}
+
+interface Difference {
+  readonly likeness: Likeness;
+  readonly bytes: Buffer;
+}
+
+/** Something of the base that a block may be a difference to. */
+interface Candidate {
+  readonly position: number;
+  readonly likeness: Likeness;
+  readonly bytes: Buffer;
+  readonly alike: number;
+}
+
+/** How much of a block is the same as another's at the same place, by a look at a word of each {@link SAMPLE_BYTES}. */
+function shareAlike(block: Buffer, other: Buffer): number {
+  let alike = 0;
+  let looks = 0;
+  for (let at = 0; at + 4 <= block.byteLength; at += SAMPLE_BYTES) {
+    looks += 1;
+    if (block.readInt32LE(at) === other.readInt32LE(at)) alike += 1;
+  }
+  return looks === 0 ? 0 : alike / looks;
 }
