@@ -68,8 +68,9 @@ export class PackPins {
   }
 
   async #usableOf({ imageKey, packs }: NonNullable<PinRequest["base"]>): Promise<ReadonlySet<string>> {
-    const isThere = async (): Promise<boolean> => (await this.#store.stat(imageKey)) !== undefined;
-    const [condemned, hasBase] = await Promise.all([readCondemned(this.#store), isThere()]);
+    const condemned = await readCondemned(this.#store);
+    // Not before the other was answered: a collection that saw neither pin nor base could end in between.
+    const hasBase = (await this.#store.stat(imageKey)) !== undefined;
     if (!hasBase || condemned.some((each) => each.packs === undefined)) return new Set();
     return new Set(packs).difference(new Set(condemned.flatMap((each) => each.packs ?? [])));
   }
