@@ -6,6 +6,7 @@ import { expect, test, vi } from "vitest";
 import { collectGarbage } from "../../src/collection/collect-garbage.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import { systemClock } from "../../src/support/clock.ts";
+import { newKey, serverKeys } from "../checkpoints/keys/key-lab.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../websocket/support/test-server.ts";
 import { SnapshotClient } from "./snapshot-client.ts";
 
@@ -225,6 +226,37 @@ test("an image that a head or a record names and that is gone is missing", async
     ].toSorted((a, b) => (("sandbox_id" in a ? id : "snapshots") < ("sandbox_id" in b ? id : "snapshots") ? -1 : 1)),
   );
   expect(await api.get(snapshot)).toMatchObject({ state: "missing" });
+});
+
+test("what is encrypted is read where its key is, and is locked, not damaged, where it is not", async () => {
+  const keys = serverKeys(new Map([["main", newKey()]]), "main");
+  const api = await start({ masterKeys: keys });
+  const id = await withFile(api);
+  await checkpoint(api, id);
+  await api.take(id, { name: "before" });
+  expect(await scrub(api)).toMatchObject({ ok: true, images: { whole: 2, locked: 0 } });
+  const other = await start({ store: api.server.storeFolder ?? "" });
+  expect(await scrub(other)).toMatchObject({ ok: true, images: { whole: 0, locked: 2 } });
+  expect(await other.refused("POST", "/v1/snapshots/before/verify")).toEqual([503, "key_unavailable"]);
+  expect(await other.refused("POST", `/v1/sandboxes/${id}/verify`)).toEqual([503, "key_unavailable"]);
+  expect([await other.get("before"), await told(other)]).toMatchObject([{ state: "ready" }, []]);
+  const [pack = ""] = await packs(api);
+  await flipMiddle(pack);
+  expect(await scrub(api)).toMatchObject({ ok: false, images: { damaged: 2 }, damaged_block_count: 1 });
+  await rm(pack);
+  expect(await scrub(other)).toMatchObject({ ok: false, images: { damaged: 2 }, missing_packs: [{}] });
+});
+
+test("what is under its client's key is verified with it", async () => {
+  const api = await start();
+  const headers = { "sandboxer-encryption-key": randomBytes(32).toString("hex") };
+  const { body: box } = await api.http.call<{ id: string }>("POST", "/v1/sandboxes", {}, { headers });
+  await checkpoint(api, box.id);
+  const path = `/v1/sandboxes/${box.id}/verify`;
+  expect(await api.refused("POST", path)).toEqual([403, "key_required"]);
+  const { body } = await api.http.call<IntegrityReport>("POST", path, {}, { headers });
+  expect(body).toMatchObject({ ok: true, images: { whole: 1 } });
+  expect(await scrub(api)).toMatchObject({ ok: true, images: { whole: 0, locked: 1 } });
 });
 
 test("saves and a collection beside it are no damage", { timeout: 60_000 }, async () => {

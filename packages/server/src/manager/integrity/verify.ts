@@ -28,6 +28,7 @@ export async function verifySnapshot(
     });
   }
   options.operation?.concerns({ snapshotId: id });
+  await unlessDamaged(context.snapshots.checkKey(id, options.encryption ?? {}));
   const known = new Map([[imageKey(id), snapshot]]);
   return await look(context, [{ key: imageKey(id), sha256 }], known, options, (bad) =>
     bad.size === 0
@@ -54,6 +55,10 @@ export async function verifySandbox(
     });
   }
   const wanted = checkpoint === undefined ? [...names] : [checkpoint];
+  const [first] = wanted;
+  if (first !== undefined) {
+    await unlessDamaged(context.durable.checkpoints.checkKey(sandboxId, first, options.encryption ?? {}));
+  }
   const targets = wanted.map((name): ImageTarget => {
     return { key: checkpointKey(sandboxId, name), sha256: name === present ? head.checkpoint?.sha256 : undefined };
   });
@@ -68,6 +73,13 @@ export async function verifySandbox(
     }
     const whole = wanted.filter((name) => !isBad(name)).toSorted(newestFirst)[0];
     return whole === undefined ? NONE_WHOLE : wakeFrom(sandboxId, whole);
+  });
+}
+
+/** A key that is missing is said at once; what is damaged is for the report. */
+async function unlessDamaged(check: Promise<void>): Promise<void> {
+  await check.catch((error: unknown) => {
+    if (!(error instanceof SandboxerError) || error.code !== "image_damaged") throw error;
   });
 }
 
@@ -88,7 +100,7 @@ async function look(
   const { clock } = context.options;
   const { images } = integrityOf(context);
   const startedMs = clock.wallMs();
-  const scrub = images.scrub({ clock, threads: VERIFY_THREADS });
+  const scrub = images.scrub({ clock, threads: VERIFY_THREADS, presentedKey: options.encryption?.presentedKey });
   const signal = options.signal === undefined ? {} : { signal: options.signal };
   const onProgress = options.operation?.onProgress ?? options.onProgress;
   const result = await scrub.verify(targets, { ...signal, ...(onProgress === undefined ? {} : { onProgress }) });

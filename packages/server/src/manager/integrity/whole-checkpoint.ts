@@ -1,5 +1,6 @@
 import { SandboxerError, type Head } from "@sandboxer/protocol";
 import { checkpointMs } from "../../checkpoints/checkpoint-names.ts";
+import type { KeyOptions } from "../../checkpoints/keys/key-choice.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import type { ManagerContext } from "../context.ts";
 
@@ -15,7 +16,7 @@ export async function namingWholeCheckpoint(
   { durable }: Pick<ManagerContext, "durable">,
   { sandboxId, head, damaged }: { readonly sandboxId: string; readonly head: Head; readonly damaged: string },
   error: unknown,
-  options: CallOptions,
+  options: CallOptions & KeyOptions,
 ): Promise<unknown> {
   if (!(error instanceof SandboxerError) || error.code !== "image_damaged") return error;
   const newestMs = checkpointMs(head.checkpoint?.name ?? damaged) ?? Infinity;
@@ -35,7 +36,7 @@ async function isWhole(
   { checkpoints }: ManagerContext["durable"],
   sandboxId: string,
   name: string,
-  options: CallOptions,
+  options: CallOptions & KeyOptions,
 ): Promise<boolean> {
   try {
     await checkpoints.verify(sandboxId, name, options);
