@@ -12,7 +12,7 @@ const KEY = randomBytes(32).toString("base64");
 const { fingerprint } = MasterKey.parse(KEY) ?? newKey();
 const HEADER = { headers: { "Sandboxer-Encryption-Key": KEY } };
 const OTHER_HEADER = { headers: { "sandboxer-encryption-key": randomBytes(32).toString("hex") } };
-const MARK = "a word that is nowhere in the store";
+const MARK = "a word that is found again";
 
 async function start(options: TestServerOptions = {}) {
   const server = await startTestServer(options);
@@ -35,6 +35,13 @@ async function read(server: TestServer, id: string): Promise<string> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of handle.files.read("/workspace/mark.txt")) chunks.push(chunk);
   return Buffer.concat(chunks).toString();
+}
+
+/** The images of a server's store that are not encrypted. */
+async function plainImages({ storeFolder }: TestServer): Promise<readonly string[]> {
+  const images = [...(await filesIn(storeFolder ?? ""))].filter(([path]) => path.endsWith(".img"));
+  expect(images).not.toEqual([]);
+  return images.filter(([, bytes]) => !bytes.includes('"encryption":{"key_id"')).map(([path]) => path);
 }
 
 async function refusal(http: HttpClient, method: string, path: string, body?: unknown, options = {}) {
@@ -62,8 +69,11 @@ describe("a sandbox under its client's key", () => {
     expect(await http.get(id)).toMatchObject({ state: "stored", epoch: 1 });
     expect((await http.call("POST", resume, undefined, HEADER)).status).toBe(200);
     expect(await read(server, id)).toBe(MARK);
-    const readable = [...(await filesIn(server.storeFolder ?? ""))].filter(([, bytes]) => bytes.includes(MARK));
-    expect(readable.map(([path]) => path)).toEqual([]);
+    expect(await plainImages(server)).toEqual([]);
+    const plain = await http.create();
+    await write(server, plain.id);
+    await http.call("POST", `/v1/sandboxes/${plain.id}/checkpoint`);
+    expect(await plainImages(server)).toHaveLength(1);
   });
 
   test("keeps its key to itself: forks, snapshots and what is made of them need it too", async () => {
@@ -181,8 +191,7 @@ describe("a server's key", () => {
     expect((await new HttpClient(without).get(id)).encryption).toEqual({ held_by: "server", key: "main" });
     expect((await new HttpClient(same).call("POST", resume)).status).toBe(200);
     expect(await read(same, id)).toBe(MARK);
-    const readable = [...(await filesIn(store ?? ""))].filter(([, bytes]) => bytes.includes(MARK));
-    expect(readable).toEqual([]);
+    expect(await plainImages(server)).toEqual([]);
   });
 
   test("that cannot be had makes no sandbox, and says which", async () => {
