@@ -9,11 +9,11 @@ const ZEROS = Buffer.alloc(BLOCK_BYTES);
 
 /** A difference of at most this share of the block is taken without trying how far the block itself can be compressed. */
 const GOOD_SHARE = 1 / 64;
-/** So much of the base at one place in a block being the same, there is no need to look for another place. */
-const CLOSE_SHARE = 3 / 4;
+/** With so many pages of the base being the same at one place, there is no need to look for another place. */
+const CLOSE_SHARE = 1 / 4;
+const WORD_WEIGHT = 1 / 1000;
 /** With less in common a difference is not worth the try. */
-const SMALLEST_SHARE = 1 / 8;
-const SAMPLE_BYTES = 500;
+const SMALLEST_SHARE = WORD_WEIGHT / 4;
 const MOST_PLACES = 4;
 /** A block that depends on others must save at least this much against one that does not. */
 const WORTH_SHARE = 3 / 4;
@@ -125,13 +125,20 @@ interface Candidate {
   readonly alike: number;
 }
 
-/** How much of a block is the same as another's at the same place, by a look at a word of each {@link SAMPLE_BYTES}. */
+/**
+ * How much of a block is the same as another's at the same place: whole pages first, for single words are the same at wrong
+ * places too where all content is of one kind; these decide only where no page has stayed as it was.
+ */
 function shareAlike(block: Buffer, other: Buffer): number {
-  let alike = 0;
-  let looks = 0;
-  for (let at = 0; at + 4 <= block.byteLength; at += SAMPLE_BYTES) {
-    looks += 1;
-    if (block.readInt32LE(at) === other.readInt32LE(at)) alike += 1;
+  let pages = 0;
+  let words = 0;
+  for (let at = 0; at < block.byteLength; at += PAGE_BYTES) {
+    const end = Math.min(at + PAGE_BYTES, block.byteLength);
+    if (block.compare(other, at, end, at, end) === 0) pages += 1;
+    // One of each page, at another place in each.
+    const word = Math.min(at + (((at / PAGE_BYTES) * 20) % (PAGE_BYTES - 4)), Math.max(0, end - 4));
+    if (end - at >= 4 && block.readInt32LE(word) === other.readInt32LE(word)) words += 1;
   }
-  return looks === 0 ? 0 : alike / looks;
+  const count = Math.ceil(block.byteLength / PAGE_BYTES);
+  return pages / count + (words / count) * WORD_WEIGHT;
 }

@@ -52,10 +52,14 @@ describe("an image that is written against another one", () => {
 
   it("finds again what has moved when everything looks alike", async () => {
     const lab = await openLab();
-    const record = (number: number): string =>
-      `{"id":${number},"name":"user ${number}","score":${(number * 7919) % 100003}}\n`;
-    const text = Array.from({ length: 120_000 }, (_, number) => record(number)).join("");
-    const memory = Buffer.from(text).subarray(0, Math.floor(text.length / PAGE) * PAGE);
+    // Objects as an interpreter lays them out: a type, a count, a pointer, and little that is their own.
+    const memory = Buffer.alloc(LARGE);
+    for (let at = 0; at < LARGE; at += 64) {
+      memory.writeBigUInt64LE(0x7f12_3456_7890n, at);
+      memory.writeUInt32LE(1, at + 8);
+      memory.writeBigUInt64LE(0x7f00_0000_0000n + BigInt(at * 3), at + 16);
+      memory.set(randomBytes(3), at + 32);
+    }
     const first = await lab.save({ memory });
     const moved = Buffer.concat([
       memory.subarray(0, 6 * PAGE),
