@@ -14,6 +14,8 @@ import { asFarAsItGoes } from "./as-far-as.ts";
 import { Points } from "./points.ts";
 
 const KIND = "random bytes";
+/** One more than this takes minutes, and is measured once. */
+const LARGE_MB = 1000;
 
 /** How saving and restoring grow with the memory that a sandbox holds, from 1 MB to 4 GB. */
 export async function measureImageSizes(lab: Lab): Promise<Partial<Findings>> {
@@ -39,7 +41,8 @@ export async function measureImageSizes(lab: Lab): Promise<Partial<Findings>> {
         y: "ms",
         series: times.series(),
         notes: [
-          "A checkpoint of sandboxer is durable, verified and compressed in its store; `runsc checkpoint` leaves plain files that are not synced. " +
+          `Sizes above ${LARGE_MB} MB are measured once. ` +
+            "A checkpoint of sandboxer is durable, verified and compressed in its store; `runsc checkpoint` leaves plain files that are not synced. " +
             "A restore is measured to the first answer of the agent inside; memory that an engine loads behind that is waited for by who uses it, so the time until 1 % of all pages were changed stands beside it. Elsewhere means at a server that has nothing of it in its caches. Before the second checkpoint 1 % of the pages were changed, spread over all. " +
             "The engine writes and reads all of the memory each time, so nothing here can be flat before the engine is; what sandboxer takes beyond it is hashing, compression, syncing and reading back.",
         ],
@@ -115,5 +118,6 @@ function memoryMbOf(megabytes: number): number {
 }
 
 function roundsOf(lab: Lab, megabytes: number): number {
-  return byEffort(lab, { full: megabytes > 600 ? 2 : 3, quick: 2, smoke: 1 });
+  const full = megabytes > LARGE_MB ? 1 : 3;
+  return byEffort(lab, { full, quick: 2, smoke: 1 });
 }
