@@ -46,6 +46,13 @@ export function clientKeyFor(encryption: Encryption | null | undefined, keys?: R
   return encryption?.held_by === "client" ? keys?.presentedKey : undefined;
 }
 
+/** One that its provider kept while no server had its key: whoever shows that now lets this one keep it. */
+export function takeShownKey(sandbox: LiveSandbox, keys: RequestKeys | undefined): void {
+  const { encryption } = sandbox.facts.about;
+  if (sandbox.clientKey !== undefined || keys?.presentedKey?.fingerprint !== encryption?.key) return;
+  sandbox.clientKey = clientKeyFor(encryption, keys);
+}
+
 /** Who makes another sandbox of one that is under its client's key has to show that, though this server has it now. */
 export function checkShown(encryption: Encryption | null | undefined, { presentedKey }: RequestKeys = {}): void {
   if (encryption?.held_by !== "client") return;

@@ -6,6 +6,7 @@ import { needsStore } from "../checkpoints/snapshot-local.ts";
 import { imageKey } from "../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "./context.ts";
 import { proveBehind } from "./durability/prove-behind.ts";
+import { takeShownKey } from "./encryption.ts";
 import { inTurnUntil } from "./in-turn-until.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { nearestImage } from "./nearest-image.ts";
@@ -40,6 +41,7 @@ export async function captureSnapshot(
   const { backend } = sandbox.facts;
   const library = context.snapshots;
   const mode = checkCapture(context, backend, request);
+  takeShownKey(sandbox, options.encryption);
   const operation = request.reason === "named" ? "filesystem_snapshot" : "snapshot";
   const work = { operation, sandboxId: sandbox.id, backend, reason: request.reason } as const;
   const save = (onCaptured: () => void): Promise<SavedSnapshot> =>

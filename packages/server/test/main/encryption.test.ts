@@ -1,0 +1,42 @@
+import { randomBytes } from "node:crypto";
+import { expect, test } from "vitest";
+import { checkEncryption, masterKeysOf } from "../../src/main/encryption.ts";
+import { SecretSources } from "../../src/secrets/secret-sources.ts";
+
+const KEY = randomBytes(32).toString("base64");
+
+function mastersWith(environment: Record<string, string>) {
+  const definitions = { main: { environment: "MAIN" }, old: { environment: "OLD" } };
+  const secrets = new SecretSources({ definitions, environment, warn: () => {} });
+  return masterKeysOf({ encryptionKey: "main", encryptionOldKeys: ["old"] }, secrets);
+}
+
+test("the keys of a server are its secrets, read each time", async () => {
+  const environment: Record<string, string> = { MAIN: KEY };
+  const masters = mastersWith(environment);
+  const first = await masters.resolve("main");
+  environment["MAIN"] = randomBytes(32).toString("hex");
+  expect((await masters.resolve("main")).fingerprint).not.toBe(first.fingerprint);
+  expect(masters).toMatchObject({ defaultName: "main", oldNames: ["old"] });
+});
+
+test.each([
+  ["is not there", {}, "is not set"],
+  ["is no key", { MAIN: "a password that people know" }, "32 bytes"],
+])("a server whose key %s does not start, and does not show it", async (_, environment, why) => {
+  const failing = checkEncryption({ encryptionKey: "main", imageFormat: 2 }, mastersWith(environment));
+  await expect(failing).rejects.toMatchObject({
+    code: "key_unavailable",
+    message: expect.stringContaining(why) as string,
+  });
+  await expect(failing).rejects.not.toThrow("a password that people know");
+});
+
+test("images of format 1 cannot be encrypted", async () => {
+  const masters = mastersWith({ MAIN: KEY });
+  await expect(checkEncryption({ encryptionKey: "main", imageFormat: 1 }, masters)).rejects.toMatchObject({
+    code: "bad_request",
+    hint: expect.stringContaining("--image-format") as string,
+  });
+  await checkEncryption({ encryptionKey: undefined, imageFormat: 1 }, masters);
+});
