@@ -2,8 +2,12 @@ import { packsOfImage } from "../checkpoints/packs/image-packs.ts";
 import type { ObjectStore } from "../store/store.ts";
 import type { Clock } from "../support/clock.ts";
 import { collectGarbage } from "./collect-garbage.ts";
-import type { Findings } from "./garbage.ts";
+import { collectPacks } from "./collect-packs.ts";
+import type { CollectionContext, Findings } from "./garbage.ts";
 import { PackSurveyor, type PacksOfImage } from "./pack-survey.ts";
+
+/** How long after a removal its packs go; what is removed meanwhile goes along. */
+const SOON_MS = 5 * 60_000;
 
 export interface BackgroundOptions {
   readonly store: ObjectStore;
@@ -21,29 +25,60 @@ export interface BackgroundOptions {
  * checkpoint and no snapshot: each server has its own rule for these, and keeps to it when it saves them.
  */
 export class BackgroundCollection {
+  readonly #options: BackgroundOptions;
+  /** What it has read of images is kept for the next time. */
+  readonly #packs: PackSurveyor;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
+  #removal = new AbortController();
 
   constructor(options: BackgroundOptions) {
-    this.#running = run(options, this.#stop.signal);
+    this.#options = options;
+    this.#packs = new PackSurveyor(options.packsOfImage ?? packsOfImage);
+    this.#running = this.#run();
+  }
+
+  /** Images were removed: their packs, which are most of their bytes, are looked for soon. */
+  imagesRemoved(): void {
+    this.#removal.abort();
   }
 
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#running;
   }
-}
 
-async function run(options: BackgroundOptions, signal: AbortSignal): Promise<void> {
-  const { store, clock, everyMs, chance = Math.random } = options;
-  // What it has read of images is kept for the next time.
-  const packs = new PackSurveyor(options.packsOfImage ?? packsOfImage);
-  while (!signal.aborted) {
-    try {
-      await clock.sleep(everyMs * (0.5 + chance() / 2), signal);
-      options.onCollected(await collectGarbage({ store, clock, apply: true, keep: {}, packs, signal }));
-    } catch (error) {
-      if (!signal.aborted) options.onError(error);
+  async #run(): Promise<void> {
+    const { store, clock, everyMs, chance = Math.random, onCollected, onError } = this.#options;
+    const { signal } = this.#stop;
+    const context: CollectionContext = { store, clock, apply: true, keep: {}, packs: this.#packs, signal };
+    const nextDueMs = (): number => clock.monotonicMs() + everyMs * (0.5 + chance() / 2);
+    let dueMs = nextDueMs();
+    while (!signal.aborted) {
+      try {
+        const all = await this.#untilDue(dueMs);
+        if (all) dueMs = nextDueMs();
+        onCollected(all ? await collectGarbage(context) : await collectPacks(context, this.#packs, new Set()));
+      } catch (error) {
+        if (!signal.aborted) onError(error);
+      }
     }
+  }
+
+  /** True when all is due, false when only packs are. */
+  async #untilDue(dueMs: number): Promise<boolean> {
+    const { clock } = this.#options;
+    const { signal } = this.#stop;
+    const removal = this.#removal.signal;
+    const leftMs = Math.max(0, dueMs - clock.monotonicMs());
+    const isOver = await clock.sleep(leftMs, AbortSignal.any([signal, removal])).then(
+      () => true,
+      () => false,
+    );
+    signal.throwIfAborted();
+    if (isOver) return true;
+    await clock.sleep(SOON_MS, signal);
+    this.#removal = new AbortController();
+    return false;
   }
 }

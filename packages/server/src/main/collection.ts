@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { BackgroundCollection } from "../collection/background-collection.ts";
+import type { EventLog } from "../manager/events/event-log.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
@@ -8,10 +9,11 @@ import type { ServerConfig } from "./config.ts";
 export function startCollection(
   { collectEveryMs }: ServerConfig,
   store: ObjectStore,
+  events: EventLog,
   log: Logger,
 ): BackgroundCollection | undefined {
   if (collectEveryMs === undefined) return undefined;
-  return new BackgroundCollection({
+  const collection = new BackgroundCollection({
     store,
     clock: systemClock,
     everyMs: collectEveryMs,
@@ -24,4 +26,9 @@ export function startCollection(
     },
     onError: (error) => log.warn({ err: error }, "the store could not be cleaned; it is tried again"),
   });
+  events.listen(({ type, data }) => {
+    const destroyed = type === "operation.ended" && data["kind"] === "destroy";
+    if (destroyed || type === "snapshot.deleted") collection.imagesRemoved();
+  });
+  return collection;
 }

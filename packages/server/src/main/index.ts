@@ -164,7 +164,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     });
     parts.manager.settleOrphans();
     if (parts.durability !== undefined)
-      parts.collection = startCollection(config, parts.durability.instances.store, log);
+      parts.collection = startCollection(config, parts.durability.instances.store, parts.manager.events, log);
     parts.service = createService(parts.manager, {
       version: VERSION,
       store: config.store,

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { packId, packKey } from "../../src/checkpoints/packs/pack-names.ts";
 import { BackgroundCollection } from "../../src/collection/background-collection.ts";
@@ -45,4 +46,35 @@ it("collects when its time has come, again after a failure, and reads each image
   await collection.close();
   clock.advance(EVERY_MS);
   expect(found).toHaveLength(3);
+});
+
+it("looks for packs soon after images were removed, and for all when that is due", async () => {
+  const [store, clock] = [new MemoryStore(), new FakeClock()];
+  const image = await writeModel(store, randomUUID(), `${randomUUID()}/checkpoints/checkpoint_1.img`, undefined);
+  const found: unknown[] = [];
+  const collection = new BackgroundCollection({
+    store,
+    clock,
+    everyMs: 3_600_000,
+    chance: () => 1,
+    onCollected: (findings) => found.push(findings),
+    onError: (error) => found.push(error),
+    packsOfImage: packsOfModel,
+  });
+  const pass = async (ms: number): Promise<void> => {
+    clock.advance(ms);
+    for (let turn = 0; turn < 50; turn++) await setImmediate();
+  };
+  await store.delete(image.imageKey);
+  for (let time = 0; time < 3; time++) collection.imagesRemoved();
+  await pass(0);
+  await pass(299_999);
+  expect(found).toEqual([]);
+  await pass(1);
+  expect(found).toMatchObject([{ garbage: [{ kind: "pack" }] }]);
+  await pass(3_299_999);
+  expect(found).toHaveLength(1);
+  await pass(1);
+  expect(found).toMatchObject([{}, { garbage: [], left: [] }]);
+  await collection.close();
 });
