@@ -37,7 +37,7 @@ export const configSchema = z.object({
   keepCheckpoints: keep(),
   keepSnapshots: keepOrAll(),
   collectEveryMs: durationOrOff(),
-  scrubEvery: z.union([z.literal("auto"), durationOrOff()]),
+  scrubEvery: durationOrOff({ word: "auto", mostDays: 3650 }),
   scrubRateMb: integer(0, 1_000_000),
   imageFormat: z.enum(["1", "2"], "must be 1 or 2").transform((text) => (text === "1" ? 1 : 2)),
   encryptionKey: secretName().optional(),
@@ -155,14 +155,15 @@ function noKeep(context: z.RefinementCtx, other: string) {
   return z.NEVER;
 }
 
-/** Undefined: off. */
-function durationOrOff() {
-  return z.string().transform((text, context) => {
+/** Undefined: off. A timer takes no longer one than 20 days. */
+function durationOrOff<Word extends string = never>({ word, mostDays = 20 }: { word?: Word; mostDays?: number } = {}) {
+  return z.string().transform((text, context): number | Word | undefined => {
     if (text.trim() === "off") return undefined;
+    if (word !== undefined && text.trim() === word) return word;
     const parsed = tryParseDurationMs(text);
-    // A timer takes no longer one.
-    if (parsed !== undefined && parsed >= 60_000 && parsed <= 20 * 86_400_000) return parsed;
-    context.addIssue({ code: "custom", message: `must be off, or a duration from 1m to 20d. ${DURATION_HINT}` });
+    if (parsed !== undefined && parsed >= 60_000 && parsed <= mostDays * 86_400_000) return parsed;
+    const message = `must be off, or a duration from 1m to ${mostDays}d. ${DURATION_HINT}`;
+    context.addIssue({ code: "custom", message });
     return z.NEVER;
   });
 }

@@ -56,7 +56,7 @@ export class Scrubber {
 
   /** Looks at everything. `rateMb` null: no limit; undefined: as the server is set. */
   async run(rateMb: number | null | undefined, options: VerbOptions = {}): Promise<IntegrityReport> {
-    const { images, records } = integrityOf(this.#context);
+    const { images } = integrityOf(this.#context);
     if (this.#context.draining) throw new SandboxerError("draining", "The server is shutting down.");
     if (this.#running !== undefined) {
       throw new SandboxerError("wrong_state", "A scrub is under way.", {
@@ -81,7 +81,6 @@ export class Scrubber {
       return report;
     } catch (error) {
       this.#paused = { scrub, startedMs };
-      await this.#context.reported("record of a scrub that was stopped", records.stopped());
       throw error;
     } finally {
       this.#running = undefined;
@@ -128,6 +127,7 @@ export class Scrubber {
       operation.finish({});
     } catch (error) {
       operation.finish({ error });
+      await this.#context.reported("record of a scrub that was stopped", records.stopped());
       if (!this.#context.draining) throw error;
     }
   }
