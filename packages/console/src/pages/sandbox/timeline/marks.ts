@@ -124,6 +124,10 @@ function eventMark(event: EventRecord): Mark {
         outcome: text(data["reason"]),
         failed: true,
       };
+    case "store.damaged": {
+      const what = data["snapshot_id"] === null ? "Its checkpoints are damaged" : `Snapshot ${name} is damaged`;
+      return { ...momentMark(event, "saved", what), outcome: text(data["problem"]), failed: true };
+    }
     case "snapshot.changed":
       return momentMark(event, "saved", `Snapshot ${name} named or labelled`);
     case "snapshot.deleted":
