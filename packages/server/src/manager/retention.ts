@@ -32,7 +32,7 @@ export async function pruneSnapshots(
   for (const state of dated) if (!kept.has(state)) await removeOld(context, state.id);
 }
 
-export function isExpendable(snapshot: { name: string | null; pinned?: boolean | undefined; state: string }): boolean {
+function isExpendable(snapshot: { name: string | null; pinned?: boolean | undefined; state: string }): boolean {
   return snapshot.name === null && snapshot.pinned !== true && snapshot.state === "ready";
 }
 
