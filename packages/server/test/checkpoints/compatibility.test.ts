@@ -9,7 +9,7 @@ import { decodeRecord, encodeHead } from "../../src/lease/head-codec.ts";
 import { decodeRecord as decodeLiveness } from "../../src/lease/liveness-record.ts";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
-import { FIXTURE_KEYS, fixtureStates } from "./block-image/fixture-life.ts";
+import { FIXTURE_KEYS, fixtureStates, writeLife } from "./block-image/fixture-life.ts";
 import { FIXTURE_LABEL, writeFixtureState } from "./fixture-state.ts";
 import { contentsOf } from "./saved-states.ts";
 
@@ -51,24 +51,26 @@ it("writes the image of format 1 byte for byte", async () => {
   expect(packer.packed).toEqual({ manifestSha256: MANIFEST_SHA256, sizeBytes: written.byteLength });
 });
 
-it("reads images of format 2, with their packs, as they were saved", async () => {
-  const root = await temporaryFolder();
-  await cp(join(FIXTURES, "images-format-2"), root, { recursive: true });
-  const images = new ImageStore(await DirectoryStore.open(root));
-  for (const [index, members] of fixtureStates().entries()) {
-    const image = await images.open(FIXTURE_KEYS[index] ?? "");
-    expect(image.manifestSha256).toBe(ENVELOPE_SHA256[index]);
-    expect(image.manifest).toMatchObject({
-      sandbox_id: "life",
-      kind: "fake-state",
-      parent: FIXTURE_KEYS[index - 1] ?? null,
-    });
-    const { members: loaded } = await images.unpack(image, await temporaryFolder());
-    for (const { name, path } of loaded)
-      expect((await readFile(path)).equals(members[name] ?? Buffer.alloc(0))).toBe(true);
-    expect(loaded.map(({ name }) => name)).toEqual(Object.keys(members));
-  }
-});
+it.each(["that were frozen", "of now"])(
+  "reads images of format 2 %s, with their packs, as they were saved",
+  async (which) => {
+    const root = await temporaryFolder();
+    const isFrozen = which === "that were frozen";
+    if (isFrozen) await cp(join(FIXTURES, "images-format-2"), root, { recursive: true });
+    const images = new ImageStore(await DirectoryStore.open(root));
+    const digests = isFrozen ? ENVELOPE_SHA256 : await writeLife(images);
+    for (const [index, members] of fixtureStates().entries()) {
+      const image = await images.open(FIXTURE_KEYS[index] ?? "");
+      expect(image.manifestSha256).toBe(digests[index]);
+      const parent = FIXTURE_KEYS[index - 1] ?? null;
+      expect(image.manifest).toMatchObject({ sandbox_id: "life", kind: "fake-state", parent });
+      const { members: loaded } = await images.unpack(image, await temporaryFolder());
+      for (const { name, path } of loaded)
+        expect((await readFile(path)).equals(members[name] ?? Buffer.alloc(0))).toBe(true);
+      expect(loaded.map(({ name }) => name)).toEqual(Object.keys(members));
+    }
+  },
+);
 
 it("reads a head of format 1, and writes it back with what it does not know", async () => {
   const text = await readFile(join(FIXTURES, "head-format-1.json"), "utf8");
