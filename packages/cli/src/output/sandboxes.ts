@@ -1,6 +1,7 @@
 import type { SandboxRecord } from "@sandboxer/protocol";
 import { formatKeep } from "@sandboxer/protocol/keep-text";
 import { formatBytes } from "./bytes.ts";
+import { encryptionText } from "./encryption.ts";
 import { type Paint, paintState } from "./colour.ts";
 import { formatFields, formatTable, visible } from "./table.ts";
 import { formatAge, formatSeconds } from "./time.ts";
@@ -54,6 +55,7 @@ export function formatSandbox(sandbox: SandboxRecord): string {
     "max loss": durability.max_loss === null ? null : lossText(durability.max_loss),
     "keeps checkpoints": retention?.checkpoints && formatKeep(retention.checkpoints),
     "keeps snapshots": retention?.snapshots && formatKeep(retention.snapshots),
+    "encrypted with": encryptionText(sandbox.encryption),
     "at risk": durability.at_risk && `since ${durability.at_risk.since}: ${durability.at_risk.reason}`,
     "made from": origin.snapshot_id === null ? origin.sandbox_id : `snapshot ${origin.snapshot_id}`,
     placement: placement && `${placement.backend} (${placement.strategy}): ${placement.reason}`,

@@ -1,5 +1,6 @@
 import type { SnapshotDiff, SnapshotInfo } from "@sandboxer/protocol";
 import { formatBytes } from "./bytes.ts";
+import { encryptionText } from "./encryption.ts";
 import { type Colour, type Paint, paintState } from "./colour.ts";
 import { shortId } from "./sandboxes.ts";
 import { formatFields, formatTable, visible } from "./table.ts";
@@ -35,6 +36,7 @@ export function formatSnapshot(snapshot: SnapshotInfo): string {
     profile: snapshot.profile,
     size: formatBytes(snapshot.size_bytes),
     created: `${snapshot.created_at} (${formatAge(snapshot.created_at)})`,
+    "encrypted with": encryptionText(snapshot.encryption),
     proven: snapshot.proven && `${snapshot.proven.at}, on ${snapshot.proven.engine}`,
     "not proven": snapshot.unproven && `${snapshot.unproven.at}: ${snapshot.unproven.reason}`,
     "taken of":

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { CreatedSandboxRecord, SandboxRecord, SnapshotInfo } from "@sandboxer/protocol";
+import { pino } from "pino";
 import { describe, expect, test, vi } from "vitest";
 import { MasterKey } from "../../src/checkpoints/keys/master-key.ts";
 import { KeyFile } from "../../src/gateway/access/key-file.ts";
@@ -149,6 +150,46 @@ describe("a sandbox under its client's key", () => {
     expect(await http.get(id)).toMatchObject({ state: "running", epoch: 1, owner: { here: true } });
     expect((await http.call("POST", handoff, { to: two.httpUrl }, HEADER)).status).toBe(200);
     expect(await read(two, id)).toBe(MARK);
+  });
+
+  test("is worked with through a server that has it not, which passes the key on", async () => {
+    const { server, http } = await start();
+    const asked = new HttpClient(await startTestServer({ store: server.storeFolder ?? null }));
+    const { id } = await create(http);
+    const relayed = { "sandboxer-relay": "allow" };
+    const fork = `/v1/sandboxes/${id}/fork`;
+    expect(await refusal(asked, "POST", fork, { count: 1 }, { headers: relayed })).toMatchObject({
+      code: "key_required",
+    });
+    const forked = await asked.call("POST", fork, { count: 1 }, { headers: { ...relayed, ...HEADER.headers } });
+    expect(forked.status).toBe(201);
+  });
+
+  test("leaves its key in no log, audit, event, operation or file of the store", async () => {
+    const lines: string[] = [];
+    const log = pino({ level: "trace" }, { write: (line: string) => void lines.push(line) });
+    const { server, http } = await start({ access: { log } });
+    const { id } = await create(http);
+    await http.call("POST", `/v1/sandboxes/${id}/snapshot`, { name: "mine" }, HEADER);
+    await http.call("POST", "/v1/snapshots/mine/restore", {}, OTHER_HEADER);
+    await http.call("POST", `/v1/sandboxes/${id}/checkpoint`);
+    const told = [
+      lines,
+      (await http.call<unknown>("GET", "/v1/operations?limit=100")).body,
+      (await http.call<unknown>("GET", "/v1/events?limit=1000")).body,
+      (await http.call<unknown>("GET", "/v1/sandboxes")).body,
+    ];
+    expect(lines.length).toBeGreaterThan(3);
+    const bytes = Buffer.from(KEY, "base64");
+    const forms = [
+      KEY,
+      bytes.toString("hex"),
+      bytes.toString("base64url"),
+      OTHER_HEADER.headers["sandboxer-encryption-key"],
+    ];
+    for (const form of forms) expect(JSON.stringify(told)).not.toContain(form);
+    const stored = [...(await filesIn(server.storeFolder ?? ""))];
+    expect(stored.filter(([, file]) => file.includes(bytes) || forms.some((form) => file.includes(form)))).toEqual([]);
   });
 
   test("is destroyed, and its key shredded, without it", async () => {

@@ -1,0 +1,8 @@
+import type { SandboxRecord } from "@sandboxer/protocol";
+
+/** Null where the server decides when it saves. */
+export function encryptionText(encryption: SandboxRecord["encryption"]): string | null {
+  if (encryption === null) return null;
+  const { held_by, key } = encryption;
+  return held_by === "client" ? `a key of its client, ${key}` : `the server's key ${key}`;
+}
