@@ -79,7 +79,7 @@ export const aboutSchema = z.looseObject({
   /** How much of its work may be lost; what cannot be read promises nothing. */
   max_loss: maxLossSchema.nullable().default(null).catch(null),
   /** Which of its saved states stay; null: as its server says. */
-  retention: storedRetentionSchema,
+  retention: storedRetentionSchema.default(null),
   /** Null: with the server's own key, where it has one when the sandbox is saved. */
   encryption: encryptionSchema.nullable().default(null),
 });

@@ -26,7 +26,4 @@ export type Retention = z.infer<typeof retentionSchema>;
 const ALL: Keep = { keep_last: KEEP_MOST };
 
 /** As it is stored: a rule that this release does not know may keep more than those that it knows, so that all stays. */
-export const storedRetentionSchema = retentionSchema
-  .nullable()
-  .default(null)
-  .catch({ checkpoints: ALL, snapshots: ALL });
+export const storedRetentionSchema = retentionSchema.nullable().catch({ checkpoints: ALL, snapshots: ALL });
