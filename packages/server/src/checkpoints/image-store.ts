@@ -77,7 +77,7 @@ export class ImageStore {
   constructor(store: ObjectStore, options: ImageStoreOptions = {}) {
     const cache = options.cache ?? new PackCache(join(tmpdir(), `sandboxer-packs-${process.pid}`), DEFAULT_CACHE_BYTES);
     const pins = new PackPins(store, options.publisher ?? (() => ""));
-    this.#keys = options.dataKeys ?? new StoredDataKeys(store);
+    this.#keys = options.dataKeys ?? new StoredDataKeys(store, undefined, options.format);
     this.#context = { store, workers: WORKERS, cache, pins, dataKeys: this.#keys };
     this.#format = options.format ?? 2;
     this.#unpacked = options.unpacked;
@@ -112,7 +112,7 @@ export class ImageStore {
     base: string | undefined,
     write: (dataKey: DataKey | undefined) => Promise<Result>,
   ): Promise<Result> {
-    return await withDataKey(this.#keys, { choice, holder, base, format: this.#format }, write);
+    return await withDataKey(this.#keys, { choice, holder, base }, write);
   }
 
   async open(key: string, options: KeyOptions = {}): Promise<OpenImage> {

@@ -8,7 +8,8 @@ import {
   type StoredDataKey,
   wrappedFolder,
 } from "../checkpoints/keys/data-key-cell.ts";
-import { readDataKey, removeDataKey, StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
+import { readDataKey, removeDataKey } from "../checkpoints/keys/data-key-files.ts";
+import { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
 import { recordKey, snapshotFolder } from "../checkpoints/snapshot-record.ts";
 import { readStoredRecord } from "../lease/stored-head.ts";
 import { type CollectionContext, type Findings, leftAlone, NOTHING, together } from "./garbage.ts";

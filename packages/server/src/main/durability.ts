@@ -53,7 +53,7 @@ export async function openDurability(
     onError: (error) => log.warn({ err: error }, "the store did not answer a renewal or a look"),
   });
   const ownership = new Ownership(instances);
-  const keys = new StoredDataKeys(store, masters);
+  const keys = new StoredDataKeys(store, masters, config.imageFormat);
   const images = openImages(config, store, instances, keys);
   const durable: DurableStore = {
     ownership,

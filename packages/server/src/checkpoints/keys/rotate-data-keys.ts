@@ -11,7 +11,7 @@ import {
 } from "./data-key-cell.ts";
 import type { MasterKey } from "./master-key.ts";
 import { type MasterKeys, presentName } from "./master-keys.ts";
-import { readDataKey, readWrapped, removeDataKey, serverKeyOf, unwrapWith } from "./stored-data-keys.ts";
+import { readDataKey, readWrapped, removeDataKey, serverKeyOf, unwrapWith } from "./data-key-files.ts";
 
 export interface RotateOptions {
   /** False: say what would be done. */

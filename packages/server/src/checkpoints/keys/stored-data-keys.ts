@@ -1,19 +1,13 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { type Encryption, SandboxerError } from "@sandboxer/protocol";
-import { ObjectNotFoundError, type ObjectStore } from "../../store/store.ts";
+import type { ObjectStore } from "../../store/store.ts";
 import type { DataKey, DataKeys } from "../data-keys.ts";
 import { changeCell } from "../snapshot-cell.ts";
-import {
-  dataKeyCell,
-  decodeDataKey,
-  isDataKeyId,
-  type StoredDataKey,
-  wrappedFolder,
-  wrappedKey,
-} from "./data-key-cell.ts";
+import { dataKeyCell, decodeDataKey, type StoredDataKey, wrappedKey } from "./data-key-cell.ts";
+import { dataKeyGone, readDataKey, readWrapped, removeDataKey, serverKeyOf, unwrapWith } from "./data-key-files.ts";
 import { dataKeyOfImage } from "./image-key.ts";
 import type { KeyChoice, KeyOptions } from "./key-choice.ts";
-import { keyRequired, keyUnavailable, wrongKey } from "./key-errors.ts";
+import { keyRequired, wrongKey } from "./key-errors.ts";
 import { KEY_BYTES, type MasterKey } from "./master-key.ts";
 import { type MasterKeys, NO_MASTER_KEYS, presentName } from "./master-keys.ts";
 
@@ -33,16 +27,20 @@ export interface NewDataKey extends DataKey {
 export class StoredDataKeys implements DataKeys {
   readonly #store: ObjectStore;
   readonly #masters: MasterKeys;
+  readonly #format: 1 | 2;
 
-  constructor(store: ObjectStore, masters: MasterKeys = NO_MASTER_KEYS) {
+  /** `format` is that of the images that are written here. */
+  constructor(store: ObjectStore, masters: MasterKeys = NO_MASTER_KEYS, format: 1 | 2 = 2) {
     this.#store = store;
     this.#masters = masters;
+    this.#format = format;
   }
 
   /** What something new of this choice is under; null: it is not encrypted. Asks for the key, so that a lack shows early. */
   async settle(choice: KeyChoice): Promise<Encryption | null> {
     const settled = this.#settled(choice.encryption);
-    if (settled !== null) await this.#masterOf(settled, choice);
+    if (settled === null) return null;
+    await this.#masterForWriting(settled, choice);
     return settled;
   }
 
@@ -62,7 +60,7 @@ export class StoredDataKeys implements DataKeys {
   async forWriting(choice: KeyChoice, holder: string, baseKey: string | undefined): Promise<NewDataKey | undefined> {
     const settled = this.#settled(choice.encryption);
     if (settled === null) return undefined;
-    const master = await this.#masterOf(settled, choice);
+    const master = await this.#masterForWriting(settled, choice);
     const base = baseKey === undefined ? undefined : await dataKeyOfImage(this.#store, baseKey);
     const again = base === undefined ? undefined : await this.#useAgain(base, settled, choice, holder);
     return again ?? (await this.#create(settled, master, holder));
@@ -70,7 +68,7 @@ export class StoredDataKeys implements DataKeys {
 
   async open(keyId: string, options: KeyOptions = {}): Promise<Uint8Array> {
     const cell = await this.#read(keyId);
-    if (cell === undefined) throw gone(keyId);
+    if (cell === undefined || cell.state === "removed") throw dataKeyGone(keyId);
     return await this.#unwrap(cell, options);
   }
 
@@ -97,6 +95,13 @@ export class StoredDataKeys implements DataKeys {
     if (encryption?.held_by === "client") return encryption;
     if (encryption != null) return { held_by: "server", key: presentName(this.#masters, encryption.key) };
     return defaultName === undefined ? null : { held_by: "server", key: defaultName };
+  }
+
+  async #masterForWriting(settled: Encryption, options: KeyOptions): Promise<MasterKey> {
+    if (this.#format === 2) return await this.#masterOf(settled, options);
+    throw new SandboxerError("not_supported", "This server writes images of format 1, which cannot be encrypted.", {
+      hint: "Start it without --image-format 1, or send no key.",
+    });
   }
 
   async #masterOf({ held_by: heldBy, key }: Encryption, { presentedKey }: KeyOptions): Promise<MasterKey> {
@@ -158,7 +163,7 @@ export class StoredDataKeys implements DataKeys {
     if (wrapped !== undefined) return unwrapWith(master, cell.id, wrapped);
     // Encrypted with another key meanwhile: the cell says with which one.
     const again = await this.#read(cell.id);
-    if (again === undefined || again.fingerprint === cell.fingerprint) throw gone(cell.id);
+    if (again === undefined || again.fingerprint === cell.fingerprint) throw dataKeyGone(cell.id);
     return await this.#unwrap(again, options);
   }
 
@@ -175,70 +180,4 @@ export class StoredDataKeys implements DataKeys {
     const decode = (body: Uint8Array): StoredDataKey => decodeDataKey(keyId, body);
     return await changeCell<StoredDataKey>(this.#store, { key: dataKeyCell(keyId), decode, change });
   }
-}
-
-export async function readDataKey(store: ObjectStore, keyId: string): Promise<StoredDataKey | undefined> {
-  if (!isDataKeyId(keyId)) return undefined;
-  const cell = await store.readCell(dataKeyCell(keyId));
-  return cell === undefined ? undefined : decodeDataKey(keyId, cell.body);
-}
-
-/** First the key itself: from then on nothing can be read. The cell says until the end that it is going. */
-export async function removeDataKey(store: ObjectStore, keyId: string): Promise<void> {
-  await store.deleteTree(wrappedFolder(keyId));
-  await store.deleteCell(dataKeyCell(keyId));
-}
-
-/** The key of that fingerprint: by its name, or as one of the others. */
-export async function serverKeyOf(
-  masters: MasterKeys,
-  { key, fingerprint }: Pick<StoredDataKey, "id" | "key" | "fingerprint">,
-): Promise<MasterKey> {
-  const names = new Set([key, presentName(masters, key), ...masters.oldNames]);
-  let other: { readonly name: string; readonly fingerprint: string } | undefined;
-  let failure: unknown;
-  for (const name of names) {
-    try {
-      const master = await masters.resolve(name);
-      if (master.fingerprint === fingerprint) return master;
-      other ??= { name, fingerprint: master.fingerprint };
-    } catch (error) {
-      failure ??= error;
-    }
-  }
-  if (other !== undefined) throw wrongKey(fingerprint, other.fingerprint, `this server's "${other.name}"`);
-  const why = failure instanceof Error ? ` ${failure.message}` : "";
-  throw keyUnavailable(`This is encrypted with the key "${key}" (${fingerprint}).${why}`, { key, fingerprint });
-}
-
-export function unwrapWith(master: MasterKey, keyId: string, wrapped: Uint8Array): Buffer {
-  const bytes = master.unwrap(keyId, wrapped);
-  if (bytes !== undefined) return bytes;
-  throw new SandboxerError(
-    "image_damaged",
-    `The data key ${keyId} is not what was encrypted with ${master.fingerprint}.`,
-    {
-      hint: "Put the file back from a backup: what is encrypted with it cannot be read without it.",
-      details: { data_key: keyId, fingerprint: master.fingerprint },
-    },
-  );
-}
-
-export async function readWrapped(
-  store: ObjectStore,
-  { id, fingerprint }: Pick<StoredDataKey, "id" | "fingerprint">,
-): Promise<Buffer | undefined> {
-  try {
-    return Buffer.concat(await Array.fromAsync(store.read(wrappedKey(id, fingerprint), { end: 1024 })));
-  } catch (error) {
-    if (error instanceof ObjectNotFoundError) return undefined;
-    throw error;
-  }
-}
-
-function gone(keyId: string): SandboxerError {
-  return new SandboxerError("image_damaged", `Its data key ${keyId} is not in the store any more.`, {
-    hint: "What was encrypted with it cannot be read again: it was removed with the last sandbox or snapshot that had it.",
-    details: { data_key: keyId },
-  });
 }

@@ -1,4 +1,3 @@
-import { SandboxerError } from "@sandboxer/protocol";
 import type { DataKey, DataKeys } from "../data-keys.ts";
 import type { KeyChoice } from "./key-choice.ts";
 import { keyUnavailable } from "./key-errors.ts";
@@ -10,22 +9,15 @@ export interface KeyedWrite {
   readonly holder: string;
   /** The image that it is written against. */
   readonly base: string | undefined;
-  readonly format: 1 | 2;
 }
 
 /** Writes something under the data key that it is to have, or under none. A key that was made for it goes if that fails. */
 export async function withDataKey<Result>(
   keys: StoredDataKeys,
-  { choice, holder, base, format }: KeyedWrite,
+  { choice, holder, base }: KeyedWrite,
   write: (dataKey: DataKey | undefined) => Promise<Result>,
 ): Promise<Result> {
   const dataKey = await keys.forWriting(choice, holder, base);
-  if (dataKey !== undefined && format === 1) {
-    if (dataKey.fresh) await keys.release(dataKey.id, holder);
-    throw new SandboxerError("not_supported", "Images of format 1 cannot be encrypted.", {
-      hint: "Start the server with --image-format 2.",
-    });
-  }
   try {
     return await write(dataKey);
   } catch (error) {

@@ -3,6 +3,7 @@ import { cp, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { dataKeyOfImage } from "../../../src/checkpoints/keys/image-key.ts";
+import { StoredDataKeys } from "../../../src/checkpoints/keys/stored-data-keys.ts";
 import { DirectoryStore } from "../../../src/store/directory/directory-store.ts";
 import { collect } from "../../store/store-contract.ts";
 import { stateOf, withNewPages } from "../block-image/block-images.ts";
@@ -177,6 +178,35 @@ describe("a data key", () => {
     const next = await server.save(fork, { text: TEXT }, { base });
     expect(await server.load(fork, next.name)).toEqual({ text: TEXT });
     expect(await dataKeyOfImage(store, `${fork}/checkpoints/${next.name}`)).not.toBe(before);
+  });
+
+  it("opens nothing any more from the moment that it is going, however far that came", async () => {
+    const { store } = await openStore();
+    const masters = serverKeys(new Map([["main", newKey()]]), "main");
+    const server = serverOn(store, masters);
+    const sandboxId = newId();
+    const { name } = await server.save(sandboxId, { text: TEXT });
+    const dataKey = (await dataKeyOfImage(store, `${sandboxId}/checkpoints/${name}`)) ?? "";
+    const stuck = new Proxy(store, {
+      get: (target, method) => {
+        const value: unknown = Reflect.get(target, method, target);
+        if (method === "deleteTree") return () => Promise.reject(new Error("killed"));
+        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+      },
+    });
+    await expect(serverOn(stuck, masters).dataKeys.release(dataKey, `sandbox:${sandboxId}`)).rejects.toThrow("killed");
+    await expect(server.load(sandboxId, name)).rejects.toMatchObject({ code: "image_damaged" });
+  });
+
+  it("is not asked for where images of format 1 are written", async () => {
+    const { store } = await openStore();
+    const keys = new StoredDataKeys(store, serverKeys(new Map([["main", newKey()]])), 1);
+    expect(await keys.settle({})).toBeNull();
+    await expect(keys.settle({ encryption: named("main") })).rejects.toMatchObject({ code: "not_supported" });
+    await expect(keys.forWriting({ encryption: named("main") }, "sandbox:1", undefined)).rejects.toMatchObject({
+      code: "not_supported",
+    });
+    expect(await collect(store.list("data-keys"))).toEqual([]);
   });
 
   it("goes again when what it was made for fails", async () => {

@@ -1,0 +1,79 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { ObjectNotFoundError, type ObjectStore } from "../../store/store.ts";
+import {
+  dataKeyCell,
+  decodeDataKey,
+  isDataKeyId,
+  type StoredDataKey,
+  wrappedFolder,
+  wrappedKey,
+} from "./data-key-cell.ts";
+import { keyUnavailable, wrongKey } from "./key-errors.ts";
+import type { MasterKey } from "./master-key.ts";
+import { type MasterKeys, presentName } from "./master-keys.ts";
+
+export async function readDataKey(store: ObjectStore, keyId: string): Promise<StoredDataKey | undefined> {
+  if (!isDataKeyId(keyId)) return undefined;
+  const cell = await store.readCell(dataKeyCell(keyId));
+  return cell === undefined ? undefined : decodeDataKey(keyId, cell.body);
+}
+
+/** First the key itself: from then on nothing can be read. The cell says until the end that it is going. */
+export async function removeDataKey(store: ObjectStore, keyId: string): Promise<void> {
+  await store.deleteTree(wrappedFolder(keyId));
+  await store.deleteCell(dataKeyCell(keyId));
+}
+
+/** The key of that fingerprint: by its name, or as one of the others. */
+export async function serverKeyOf(
+  masters: MasterKeys,
+  { key, fingerprint }: Pick<StoredDataKey, "id" | "key" | "fingerprint">,
+): Promise<MasterKey> {
+  const names = new Set([key, presentName(masters, key), ...masters.oldNames]);
+  let other: { readonly name: string; readonly fingerprint: string } | undefined;
+  let failure: unknown;
+  for (const name of names) {
+    try {
+      const master = await masters.resolve(name);
+      if (master.fingerprint === fingerprint) return master;
+      other ??= { name, fingerprint: master.fingerprint };
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+  if (other !== undefined) throw wrongKey(fingerprint, other.fingerprint, `this server's "${other.name}"`);
+  const why = failure instanceof Error ? ` ${failure.message}` : "";
+  throw keyUnavailable(`This is encrypted with the key "${key}" (${fingerprint}).${why}`, { key, fingerprint });
+}
+
+export function unwrapWith(master: MasterKey, keyId: string, wrapped: Uint8Array): Buffer {
+  const bytes = master.unwrap(keyId, wrapped);
+  if (bytes !== undefined) return bytes;
+  throw new SandboxerError(
+    "image_damaged",
+    `The data key ${keyId} is not what was encrypted with ${master.fingerprint}.`,
+    {
+      hint: "Put the file back from a backup: what is encrypted with it cannot be read without it.",
+      details: { data_key: keyId, fingerprint: master.fingerprint },
+    },
+  );
+}
+
+export async function readWrapped(
+  store: ObjectStore,
+  { id, fingerprint }: Pick<StoredDataKey, "id" | "fingerprint">,
+): Promise<Buffer | undefined> {
+  try {
+    return Buffer.concat(await Array.fromAsync(store.read(wrappedKey(id, fingerprint), { end: 1024 })));
+  } catch (error) {
+    if (error instanceof ObjectNotFoundError) return undefined;
+    throw error;
+  }
+}
+
+export function dataKeyGone(keyId: string): SandboxerError {
+  return new SandboxerError("image_damaged", `Its data key ${keyId} is not in the store any more.`, {
+    hint: "What was encrypted with it cannot be read again: it was removed with the last sandbox or snapshot that had it.",
+    details: { data_key: keyId },
+  });
+}
