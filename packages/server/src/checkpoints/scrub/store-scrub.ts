@@ -66,14 +66,20 @@ export class StoreScrub {
     return this.#scrub.bytes;
   }
 
-  /** Looks at some images, and finds all others that need what is damaged. One that is not there is `missing`. */
-  async verify(targets: readonly ImageTarget[], options: CallOptions = {}): Promise<ScrubResult> {
+  /**
+   * Looks at some images, and finds all others that need what is damaged. One that is not there, and that something names
+   * after that was found out, is `missing`.
+   */
+  async verify(
+    targets: readonly ImageTarget[],
+    isNamed: (key: string) => Promise<boolean>,
+    options: CallOptions = {},
+  ): Promise<ScrubResult> {
     return await this.#cleaningUp(async () => {
       for (const target of targets) {
         this.#tell(options, "verifying", undefined);
-        if ((await this.#scrub.look(target, this.#telling(options, "verifying", undefined))) === "gone") {
-          this.#missing(target.key);
-        }
+        const found = await this.#scrub.look(target, this.#telling(options, "verifying", undefined));
+        if (found === "gone" && (await isNamed(target.key))) this.#missing(target.key);
       }
       await this.#scrub.spread(options.signal);
     });

@@ -29,8 +29,12 @@ export async function verifySnapshot(
   }
   options.operation?.concerns({ snapshotId: id });
   await unlessDamaged(context.snapshots.checkKey(id, options.encryption ?? {}));
-  const known = new Map([[imageKey(id), snapshot]]);
-  return await look(context, [{ key: imageKey(id), sha256 }], known, options, (bad) =>
+  const looks: Looks = {
+    targets: [{ key: imageKey(id), sha256 }],
+    isNamed: async () => (await context.snapshots.get(id)) !== undefined,
+    snapshots: new Map([[imageKey(id), snapshot]]),
+  };
+  return await look(context, looks, options, (bad) =>
     bad.size === 0
       ? undefined
       : "Take another one while its sandbox runs: what is damaged is written anew. This one can be deleted.",
@@ -65,7 +69,13 @@ export async function verifySandbox(
   // One that was never saved itself is what it began with.
   const snapshot = present === undefined && checkpoint === undefined ? head.lineage.snapshot : undefined;
   if (snapshot != null) targets.push({ key: imageKey(snapshot) });
-  return await look(context, targets, new Map(), options, (bad) => {
+  // Others go as new ones come.
+  const isNamed = async (key: string): Promise<boolean> => {
+    const now = await context.storedHead(sandboxId);
+    const name = now?.checkpoint?.name;
+    return key === (name === undefined ? imageKey(now?.lineage.snapshot ?? "") : checkpointKey(sandboxId, name));
+  };
+  return await look(context, { targets, isNamed, snapshots: new Map() }, options, (bad) => {
     const isBad = (name: string): boolean => bad.has(checkpointKey(sandboxId, name));
     if (present === undefined || !isBad(present)) return undefined;
     if (context.sandboxes.has(sandboxId)) {
@@ -90,10 +100,17 @@ function newestFirst(a: string, b: string): number {
   return (checkpointMs(b) ?? 0) - (checkpointMs(a) ?? 0);
 }
 
+interface Looks {
+  readonly targets: readonly ImageTarget[];
+  /** Whether an image that is not there should be. */
+  readonly isNamed: (key: string) => Promise<boolean>;
+  /** The records of the snapshots that are looked at, by their images. */
+  readonly snapshots: StoredImages["snapshots"];
+}
+
 async function look(
   context: ManagerContext,
-  targets: readonly ImageTarget[],
-  known: StoredImages["snapshots"],
+  { targets, isNamed, snapshots }: Looks,
   options: VerbOptions,
   nextStep: (bad: ReadonlySet<string>) => string | undefined,
 ): Promise<IntegrityReport> {
@@ -103,8 +120,11 @@ async function look(
   const scrub = images.scrub({ clock, threads: VERIFY_THREADS, presentedKey: options.encryption?.presentedKey });
   const signal = options.signal === undefined ? {} : { signal: options.signal };
   const onProgress = options.operation?.onProgress ?? options.onProgress;
-  const result = await scrub.verify(targets, { ...signal, ...(onProgress === undefined ? {} : { onProgress }) });
-  const nothingElse: StoredImages = { digests: new Map(), current: new Set(), snapshots: known };
+  const result = await scrub.verify(targets, isNamed, {
+    ...signal,
+    ...(onProgress === undefined ? {} : { onProgress }),
+  });
+  const nothingElse: StoredImages = { digests: new Map(), current: new Set(), snapshots };
   // All that is stored is read only where others may be hurt.
   const stored =
     result.problems.size === 0

@@ -10,6 +10,7 @@ import { temporaryFolder } from "../../store/temporary-folder.ts";
 import { asText, BLOCK, type ImageLab, openLab, stateOf, withNewPages } from "../block-image/block-images.ts";
 
 const NOTHING_NAMED = async () => new Map<string, string | undefined>();
+const NAMED = async () => true;
 const PACK_HEADER = 16;
 
 const begin = ({ images }: ImageLab, options: Partial<ScrubOptions> = {}) =>
@@ -47,7 +48,7 @@ test("finds nothing in what is whole, and reads each block once", async () => {
   // 12 of the first, the changed one of the three that share them, 9 of the other.
   expect(result.blocks).toBe(12 + 3 + 9);
   expect([result.damagedBlocks, result.missingPacks, result.problems.size]).toEqual([[], [], 0]);
-  const alone = await begin(lab).verify([first, shares]);
+  const alone = await begin(lab).verify([first, shares], NAMED);
   expect(alone.blocks).toBe(13);
 });
 
@@ -92,7 +93,7 @@ test("verifying one image names the others that its damage hurts, without readin
   const lab = await openLab();
   const { first, shares, differs, pack } = await family(lab);
   await flip(join(lab.root, "packs", `${pack}.pack`), PACK_HEADER + 7 * BLOCK + 5);
-  const { damagedBlocks, blocks } = await begin(lab).verify([shares]);
+  const { damagedBlocks, blocks } = await begin(lab).verify([shares], NAMED);
   expect(damagedBlocks.map(({ images }) => images)).toEqual([keys(shares, first, differs)]);
   expect(blocks).toBe(13);
 });
@@ -152,6 +153,14 @@ test("an image that a head or a record names and that is not there is missing; a
   let asked = 0;
   const moved = async () => new Map(asked++ === 0 ? [[gone, undefined]] : []);
   expect((await begin(lab).run(moved)).problems.size).toBe(0);
+});
+
+test("an image that goes before it is verified is missing only if something still names it", async () => {
+  const lab = await openLab();
+  const key = "sandbox/checkpoints/checkpoint_77.img";
+  expect((await begin(lab).verify([{ key }], async () => false)).problems.size).toBe(0);
+  const { problems, images } = await begin(lab).verify([{ key }], NAMED);
+  expect([problems.get(key)?.verdict, images.missing]).toEqual(["missing", 1]);
 });
 
 test("what goes while it is looked at is no damage", async () => {
