@@ -135,7 +135,7 @@ export class ImageStore {
   /** Removes what is somebody's, with the data keys that nobody else needs. */
   async removing(holder: string, images: readonly string[], remove: () => Promise<void>): Promise<void> {
     const dataKeys = new Set<string>();
-    for (const key of images) {
+    for (const key of (await this.#keys.isUsed()) ? images : []) {
       const dataKey = await dataKeyOfImage(this.#context.store, key);
       if (dataKey !== undefined) dataKeys.add(dataKey);
     }

@@ -3,7 +3,7 @@ import { type Encryption, SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../../store/store.ts";
 import type { DataKey, DataKeys } from "../data-keys.ts";
 import { changeCell } from "../snapshot-cell.ts";
-import { dataKeyCell, decodeDataKey, type StoredDataKey, wrappedKey } from "./data-key-cell.ts";
+import { DATA_KEYS_FOLDER, dataKeyCell, decodeDataKey, type StoredDataKey, wrappedKey } from "./data-key-cell.ts";
 import { dataKeyGone, readDataKey, readWrapped, removeDataKey, serverKeyOf, unwrapWith } from "./data-key-files.ts";
 import { dataKeyOfImage } from "./image-key.ts";
 import type { KeyChoice, KeyOptions } from "./key-choice.ts";
@@ -48,6 +48,12 @@ export class StoredDataKeys implements DataKeys {
   isServers(encryption: Encryption): boolean {
     const settled = this.#settled(encryption);
     return settled?.held_by === "server" && settled.key === this.#masters.defaultName;
+  }
+
+  /** Whether there are data keys at all: one look instead of one at each image. */
+  async isUsed(): Promise<boolean> {
+    for await (const _ of this.#store.listCells(DATA_KEYS_FOLDER)) return true;
+    return false;
   }
 
   /** What a data key is under; undefined: there is none. */
