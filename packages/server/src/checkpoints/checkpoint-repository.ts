@@ -109,18 +109,6 @@ export class CheckpointRepository {
     return found.toSorted((a, b) => (checkpointMs(b.name) ?? 0) - (checkpointMs(a.name) ?? 0));
   }
 
-  /** The newest image whose manifest holds; those that do not are passed over. */
-  async newestUsable(sandboxId: string): Promise<OpenImage | undefined> {
-    for (const { name } of await this.list(sandboxId)) {
-      try {
-        return await this.open(sandboxId, name);
-      } catch (error) {
-        if (!(error instanceof SandboxerError) || error.code !== "image_damaged") throw error;
-      }
-    }
-    return undefined;
-  }
-
   /** What `latest` says; undefined when it is missing or names no checkpoint. For folders without a head. */
   async latestName(sandboxId: string): Promise<string | undefined> {
     const chunks: Uint8Array[] = [];

@@ -19,6 +19,15 @@ export function imageMissing(image: string): SandboxerError {
   });
 }
 
+/** What lies on this machine of an image is not the image; the store's own is as good as before. */
+export function localCopyDiffers(image: string, member: string): SandboxerError {
+  return imageDamaged(image, "the copy of it on this machine differs", member, { local_copy: true });
+}
+
+export function isOfLocalCopy(error: unknown): boolean {
+  return error instanceof SandboxerError && error.details["local_copy"] === true;
+}
+
 export function isMissing(error: unknown): boolean {
   return error instanceof SandboxerError && error.code === "image_damaged" && error.details["problem"] === "missing";
 }

@@ -1,4 +1,5 @@
-import { rm } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Encryption, SandboxerError } from "@sandboxer/protocol";
@@ -7,7 +8,7 @@ import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import type { OpenBlockImage } from "./block-image/open-block-image.ts";
 import { compareBlockImage, unpackBlockImage, verifyBlockImage } from "./block-image/read-block-image.ts";
-import { type ReadyImage, writeBlockImage } from "./block-image/write-block-image.ts";
+import { ImageMayBeThereError, type ReadyImage, writeBlockImage } from "./block-image/write-block-image.ts";
 import { BlockWorkers } from "./blocks/block-workers.ts";
 import type { DataKey } from "./data-keys.ts";
 import type { ImageContext, ImageLabel, WriteImageOptions } from "./image-context.ts";
@@ -16,6 +17,7 @@ import type { KeyChoice, KeyOptions } from "./keys/key-choice.ts";
 import { sealedWith, unsealBytes } from "./keys/sealed-bytes.ts";
 import { StoredDataKeys } from "./keys/stored-data-keys.ts";
 import { onlyKey, withDataKey } from "./keys/with-data-key.ts";
+import { isOfLocalCopy, localCopyDiffers } from "./image-errors.ts";
 import { openImage, type OpenImage } from "./open-image.ts";
 import { PackCache } from "./packs/pack-cache.ts";
 import { PackPins } from "./packs/pins.ts";
@@ -75,7 +77,8 @@ export class ImageStore {
   readonly #keys: StoredDataKeys;
 
   constructor(store: ObjectStore, options: ImageStoreOptions = {}) {
-    const cache = options.cache ?? new PackCache(join(tmpdir(), `sandboxer-packs-${process.pid}`), DEFAULT_CACHE_BYTES);
+    const cache =
+      options.cache ?? new PackCache(join(tmpdir(), `sandboxer-packs-${randomUUID()}`), DEFAULT_CACHE_BYTES);
     const pins = new PackPins(store, options.publisher ?? (() => ""));
     this.#keys = options.dataKeys ?? new StoredDataKeys(store, undefined, options.format);
     this.#context = { store, workers: WORKERS, cache, pins, dataKeys: this.#keys };
@@ -174,8 +177,8 @@ export class ImageStore {
     const { manifest, manifestSha256 } = image;
     const names = manifest.members.map(({ name }) => name);
     if ((await this.#unpacked?.take(manifestSha256, names, into)) !== true) return undefined;
-    const verified = compareBlockImage(this.#context, image, into, options).catch(async (error: unknown) => {
-      await this.#unpacked?.forget(manifestSha256);
+    const verified = compareCopy(this.#context, image, into, options).catch(async (error: unknown) => {
+      if (isOfLocalCopy(error)) await this.#unpacked?.forget(manifestSha256);
       throw error;
     });
     const members = manifest.members.map(({ name, size_bytes: sizeBytes }) => ({
@@ -192,7 +195,7 @@ export class ImageStore {
       await verified;
       return state;
     } catch (error) {
-      if (!(error instanceof SandboxerError) || error.code !== "image_damaged") throw error;
+      if (!isOfLocalCopy(error)) throw error;
       for (const name of names) await rm(join(into, name), { force: true });
       return undefined;
     }
@@ -220,11 +223,44 @@ export class ImageStore {
 
   async #place(key: string, { bytes, ...saved }: ReadyImage): Promise<Omit<SavedImage, "key"> | "conflict"> {
     const { store } = this.#context;
-    if ((await store.write(key, [bytes], { ifAbsent: true })).outcome === "conflict") return "conflict";
-    const stored = await readRange(store, key, 0, bytes.byteLength);
-    if (!stored.equals(bytes) || (await store.stat(key))?.sizeBytes !== bytes.byteLength) {
-      throw new SandboxerError("checkpoint_failed", `The image ${key} reads back differently from what was written.`);
+    try {
+      if ((await store.write(key, [bytes], { ifAbsent: true })).outcome === "conflict") return "conflict";
+      const stored = await readRange(store, key, 0, bytes.byteLength);
+      if (!stored.equals(bytes) || (await store.stat(key))?.sizeBytes !== bytes.byteLength) {
+        throw new SandboxerError("checkpoint_failed", `The image ${key} reads back differently from what was written.`);
+      }
+      return saved;
+    } catch (error) {
+      // Whoever has the name, an image without its packs must not be there.
+      throw (await this.#isNotThere(key, bytes)) ? error : new ImageMayBeThereError(key, { cause: error });
     }
-    return saved;
   }
+
+  /** Takes an image away again that could not be read back; true when it is known not to be there. */
+  async #isNotThere(key: string, bytes: Buffer): Promise<boolean> {
+    const { store } = this.#context;
+    try {
+      if ((await store.stat(key)) === undefined) return true;
+      const stored = Buffer.concat(await Array.fromAsync(store.read(key)));
+      // Another's is left alone. One that reads back differently is not known to be another's.
+      if (!stored.equals(bytes)) return false;
+      await store.delete(key);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** Sizes first: a file that is longer than it should be has the right blocks too. */
+async function compareCopy(
+  context: ImageContext,
+  image: OpenBlockImage,
+  folder: string,
+  options: CallOptions,
+): Promise<void> {
+  for (const { name, size_bytes: sizeBytes } of image.manifest.members) {
+    if ((await stat(join(folder, name))).size !== sizeBytes) throw localCopyDiffers(image.key, name);
+  }
+  await compareBlockImage(context, image, folder, options);
 }

@@ -30,9 +30,9 @@ export class UnpackedImages {
       await linkAll(members, draft);
       await rename(draft, this.#path(sha256));
     } catch {
-      await rm(draft, { recursive: true, force: true });
+      await rm(draft, { recursive: true, force: true }).catch(() => {});
     }
-    await this.#evict();
+    await this.#evict().catch(() => {});
   }
 
   /** Lays the members into a folder; false when they are not all here, and then nothing was laid there. */
@@ -49,7 +49,7 @@ export class UnpackedImages {
       await utimes(from, now, now);
       return true;
     } catch {
-      for (const name of linked) await rm(join(into, name), { force: true });
+      for (const name of linked) await rm(join(into, name), { force: true }).catch(() => {});
       return false;
     }
   }

@@ -9,6 +9,7 @@ import type { SandboxClient } from "./client.ts";
 import type { ManagerContext } from "./context.ts";
 import { clientKeyFor, encryptionFor } from "./encryption.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
+import { withGoodCopy } from "./local-copy.ts";
 import { LiveSandbox, type SandboxFacts } from "./live-sandbox.ts";
 import { forgetOutliving, noteOutliving } from "./outliving-records.ts";
 import { checkNeeds, type SandboxPlan } from "./plan.ts";
@@ -142,11 +143,13 @@ async function acquire(
     source === undefined
       ? await backend.acquire(request, track.options)
       : ((await takePrepared(backend, request, source, track.options)) ??
-        (await withWorkFolder(context.options.workDirectory, async (folder) => {
-          const state = await source.load(folder, { ...track.options, verifyBeside: true });
-          track.lap("unpack");
-          return acquireWithState(backend, request, state, track.options, onUnpacked);
-        })));
+        (await withGoodCopy(() =>
+          withWorkFolder(context.options.workDirectory, async (folder) => {
+            const state = await source.load(folder, { ...track.options, verifyBeside: true });
+            track.lap("unpack");
+            return await acquireWithState(backend, request, state, track.options, onUnpacked);
+          }),
+        )));
   track.lap("backend");
   return handle;
 }

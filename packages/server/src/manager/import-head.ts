@@ -1,5 +1,6 @@
 import { aboutSchema, SandboxerError, type CheckpointReference, type Head } from "@sandboxer/protocol";
 import type { KeyOptions } from "../checkpoints/keys/key-choice.ts";
+import type { OpenImage } from "../checkpoints/open-image.ts";
 import type { DurableStore } from "./durable-store.ts";
 import { notFound } from "./not-found.ts";
 
@@ -22,7 +23,7 @@ export async function importHead(durable: DurableStore, sandboxId: string, optio
   const checkpoint: CheckpointReference = {
     name,
     sha256: image.manifestSha256,
-    size_bytes: image.sizeBytes,
+    size_bytes: image.sizeBytes + packedBytes(image),
     created_at,
     kind,
     parent: null,
@@ -42,4 +43,9 @@ export async function importHead(durable: DurableStore, sandboxId: string, optio
     checkpoint,
   });
   return durable.ownership.release(sandboxId);
+}
+
+/** What its blocks take up that are not in the image itself, with what else is in the same packs. */
+function packedBytes(image: OpenImage): number {
+  return image.format === 1 ? 0 : image.envelope.packs.reduce((sum, { size_bytes: sizeBytes }) => sum + sizeBytes, 0);
 }

@@ -11,6 +11,7 @@ import { freezeIfDue } from "./freeze.ts";
 import { importHead } from "./import-head.ts";
 import { namingWholeCheckpoint } from "./integrity/whole-checkpoint.ts";
 import { LiveSandbox } from "./live-sandbox.ts";
+import { withGoodCopy } from "./local-copy.ts";
 import { notFound } from "./not-found.ts";
 import { acquireWithState } from "./portable/acquire-with-state.ts";
 import { storedFacts } from "./stored-facts.ts";
@@ -103,28 +104,30 @@ async function load(context: ManagerContext, head: Head, request: AttachRequest,
   const snapshotId = name === undefined ? head.lineage.snapshot : undefined;
   if (name === undefined && snapshotId == null) throw notFound(sandboxId);
   const sha256 = name === newest?.name ? newest?.sha256 : undefined;
-  return withWorkFolder(context.options.workDirectory, async (folder) => {
-    const digest = sha256 === undefined ? {} : { sha256 };
-    const state =
-      name === undefined
-        ? await context.snapshots.load(snapshotId ?? "", folder, { ...track.options, verifyBeside: true })
-        : await checkpoints.load(sandboxId, name, folder, { ...track.options, ...digest, verifyBeside: true });
-    track.lap("unpack");
-    const backend = context.backend(head.backend);
-    try {
-      const request = await acquireRequest(context, storedFacts(sandboxId, head), track.options);
-      return await acquireWithState(backend, request, state, track.options);
-    } catch (thrown) {
-      const error = asSandboxerError(thrown);
-      throw new SandboxerError(error.code, `${name ?? `snapshot ${snapshotId}`}: ${error.message}`, {
-        cause: thrown,
-        hint: error.hint,
-        details: error.details,
-      });
-    } finally {
-      track.lap("backend");
-    }
-  });
+  return await withGoodCopy(() =>
+    withWorkFolder(context.options.workDirectory, async (folder) => {
+      const digest = sha256 === undefined ? {} : { sha256 };
+      const state =
+        name === undefined
+          ? await context.snapshots.load(snapshotId ?? "", folder, { ...track.options, verifyBeside: true })
+          : await checkpoints.load(sandboxId, name, folder, { ...track.options, ...digest, verifyBeside: true });
+      track.lap("unpack");
+      const backend = context.backend(head.backend);
+      try {
+        const request = await acquireRequest(context, storedFacts(sandboxId, head), track.options);
+        return await acquireWithState(backend, request, state, track.options);
+      } catch (thrown) {
+        const error = asSandboxerError(thrown);
+        throw new SandboxerError(error.code, `${name ?? `snapshot ${snapshotId}`}: ${error.message}`, {
+          cause: thrown,
+          hint: error.hint,
+          details: error.details,
+        });
+      } finally {
+        track.lap("backend");
+      }
+    }),
+  );
 }
 
 function hasState({ checkpoint, lineage }: Head): boolean {

@@ -9,6 +9,7 @@ import { discardLostSandbox, watchForEnd } from "./end-of-sandbox.ts";
 import type { Execution } from "./execution.ts";
 import { freezeIfDue } from "./freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
+import { withGoodCopy } from "./local-copy.ts";
 import { acquireWithState } from "./portable/acquire-with-state.ts";
 import { checkLoadable } from "./portable/loadable.ts";
 import { followHead } from "./save.ts";
@@ -41,7 +42,7 @@ export async function rewindSandbox(
   const work = { operation: "rewind", sandboxId: sandbox.id, backend: sandbox.facts.backend } as const;
   await sandbox.queue.run(() =>
     tracked(context, work, options, async (track) => {
-      checkRunning(sandbox);
+      sandbox.checkRunning();
       await sandbox.liveSaves.callOff();
       const mark = sandbox.unsaved.mark(context.nowMs);
       const copy = await makeCopy(context, sandbox, snapshot.id, track);
@@ -68,17 +69,13 @@ function checkCan(context: ManagerContext, { facts }: LiveSandbox): void {
   });
 }
 
-function checkRunning(sandbox: LiveSandbox): void {
-  sandbox.checkRunning();
-}
-
 async function makeCopy(
   context: ManagerContext,
   sandbox: LiveSandbox,
   snapshotId: string,
   track: Track,
 ): Promise<NewCopy> {
-  return await withWorkFolder(context.options.workDirectory, async (folder) => {
+  const copyIn = async (folder: string): Promise<NewCopy> => {
     const state = await context.snapshots.load(snapshotId, folder, { ...track.options, verifyBeside: true });
     track.lap("unpack");
     const request = await acquireRequest(context, sandbox.facts, track.options);
@@ -88,9 +85,9 @@ async function makeCopy(
     try {
       const execution = await adoptExecution(handle);
       // Its end, or its loss to another server, is found out by others meanwhile.
-      checkRunning(sandbox);
+      sandbox.checkRunning();
       const checkpoint = sandbox.durable ? await publish(context, sandbox, { snapshotId, state }, track) : undefined;
-      checkRunning(sandbox);
+      sandbox.checkRunning();
       return { handle, execution, checkpoint };
     } catch (thrown) {
       await context.reported("end of a copy that was not wanted", handle.destroy());
@@ -98,7 +95,8 @@ async function makeCopy(
       if (error.code === "lease_lost") await discardLostSandbox(context, sandbox, error);
       throw thrown;
     }
-  });
+  };
+  return await withGoodCopy(() => withWorkFolder(context.options.workDirectory, copyIn));
 }
 
 /** From here on a server that takes the sandbox over gets the state of the snapshot, not what was before. */

@@ -34,7 +34,7 @@ describe("snapshots without a store", () => {
       format: 1,
       snapshots: [{ format: 1, id: snapshot.id, name: "base", state: "ready", kind: "stub-metadata" }],
     });
-    expect(await library.load("base")).toEqual(STATE);
+    expect(await library.load("base")).toMatchObject(STATE);
     expect(snapshot.details).toMatchObject({ endpoint: "https://example.test/1" });
     await expect(save(library, "base")).rejects.toMatchObject({ code: "name_taken" });
     const second = await save(library, "base", true);

@@ -21,17 +21,26 @@ export const MANIFEST_SEQUENCE = 0xffff_ffff;
 
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const size = z.number().int().nonnegative();
-/** Of a state of some 16 TB. */
-const LARGEST_ENTRY_COUNT = 64 * 1024 * 1024;
+/** Of a state of a terabyte. */
+const LARGEST_ENTRY_COUNT = 4 * 1024 * 1024;
+/** What a reader takes into memory. */
+const LARGEST_IN_IMAGE_BYTES = 16 * 1024 * 1024;
+const LARGEST_TABLE_BYTES = 512 * 1024 * 1024;
+const LARGEST_MANIFEST_BYTES = 64 * 1024 * 1024;
+const MOST_PACKS = 65_536;
 
 export const envelopeSchema = z.looseObject({
   format: z.literal(BLOCK_IMAGE_FORMAT),
   /** Fresh for each image; the ids of the packs that were written for it begin with it. */
   writer_id: z.uuid(),
-  packs: z.array(z.looseObject({ id: z.string().refine(isPackId), size_bytes: size })),
-  blocks: z.looseObject({ size_bytes: size }),
-  table: z.looseObject({ size_bytes: size, sha256: digest, entries: size.max(LARGEST_ENTRY_COUNT) }),
-  manifest: z.looseObject({ size_bytes: size, sha256: digest }),
+  packs: z.array(z.looseObject({ id: z.string().refine(isPackId), size_bytes: size })).max(MOST_PACKS),
+  blocks: z.looseObject({ size_bytes: size.max(LARGEST_IN_IMAGE_BYTES) }),
+  table: z.looseObject({
+    size_bytes: size.max(LARGEST_TABLE_BYTES),
+    sha256: digest,
+    entries: size.max(LARGEST_ENTRY_COUNT),
+  }),
+  manifest: z.looseObject({ size_bytes: size.max(LARGEST_MANIFEST_BYTES), sha256: digest }),
   /** The data key that everything is encrypted with; null: nothing is. */
   encryption: z.looseObject({ key_id: z.string() }).nullable(),
 });

@@ -1,6 +1,6 @@
 import type { ObjectStore } from "../../store/store.ts";
 import { BlockCipher } from "../blocks/block-cipher.ts";
-import { BLOCK_BYTES, ENTRY_BYTES, faultOfTable } from "../blocks/block-table.ts";
+import { BLOCK_BYTES, ENTRY_BYTES, faultOfTable, LARGEST_DEPTH, readEntry } from "../blocks/block-table.ts";
 import { decompressWhole } from "../blocks/difference.ts";
 import type { DataKeys } from "../data-keys.ts";
 import { imageDamaged } from "../image-errors.ts";
@@ -17,6 +17,9 @@ import {
   MANIFEST_SEQUENCE,
   TABLE_SEQUENCE,
 } from "./envelope.ts";
+
+/** A block may refer to two others, and each of these to two, as deep as it goes. */
+const ENTRIES_FOR_A_BLOCK = 2 ** (LARGEST_DEPTH + 1) - 1;
 
 /** An image of format 2 whose envelope and manifest were read and hold. */
 export interface OpenBlockImage {
@@ -89,7 +92,19 @@ export async function readBlockContents(store: ObjectStore, image: OpenBlockImag
   table.set(plain);
   const fault = faultOfTable(table, envelope.packs.length, envelope.blocks.size_bytes);
   if (fault !== undefined) throw imageDamaged(key, fault);
+  checkSizes(image, table);
   return { table, inImage: bytes.subarray(0, envelope.blocks.size_bytes) };
+}
+
+/** Every block of a member is whole but the last, which is the rest. */
+function checkSizes({ key, manifest }: OpenBlockImage, table: Buffer): void {
+  for (const { name, size_bytes: sizeBytes, first_block: firstBlock, blocks } of manifest.members) {
+    for (let block = 0; block < blocks; block++) {
+      const wanted = Math.min(BLOCK_BYTES, sizeBytes - block * BLOCK_BYTES);
+      if (readEntry(table, firstBlock + block).rawBytes === wanted) continue;
+      throw imageDamaged(key, `block ${block} is not as long as it should be`, name);
+    }
+  }
 }
 
 interface Place {
@@ -171,4 +186,5 @@ function checkMembers(key: string, { members }: BlockManifest, { table }: Envelo
     block += member.blocks;
   }
   if (block > table.entries) throw imageDamaged(key, "the table ends before its members do");
+  if (table.entries > block * ENTRIES_FOR_A_BLOCK) throw imageDamaged(key, "the table has more than its members need");
 }

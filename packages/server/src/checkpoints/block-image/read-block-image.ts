@@ -1,3 +1,4 @@
+import { SandboxerError } from "@sandboxer/protocol";
 import { mkdir, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { SnapshotKind, SnapshotMember, SnapshotPayload } from "../../backends/backend.ts";
@@ -8,7 +9,7 @@ import type { DecodeJob } from "../blocks/block-jobs.ts";
 import { BLOCK_BYTES, IN_IMAGE, readEntry, referencesOf } from "../blocks/block-table.ts";
 import { openHere, type OpenSession } from "../blocks/block-workers.ts";
 import type { ImageContext } from "../image-context.ts";
-import { imageDamaged } from "../image-errors.ts";
+import { imageDamaged, localCopyDiffers } from "../image-errors.ts";
 import { openPackFiles, type PackFiles } from "../packs/pack-files.ts";
 import { packKey, writerOf } from "../packs/pack-names.ts";
 import type { BlockMember } from "./envelope.ts";
@@ -41,7 +42,7 @@ export async function unpackBlockImage(
     members.push({ name, path, sizeBytes });
   }
   const pathOf = (member: BlockMember): string => join(into, member.name);
-  await new BlockImageReading(context, image, options).read("unpacking", pathOf);
+  await readMended(context, image, { ...options, phase: "unpacking" }, pathOf);
   // A kind of a later release is refused by the backend that is asked to load it.
   return { kind: kind as SnapshotKind, members, requirements };
 }
@@ -52,7 +53,27 @@ export async function verifyBlockImage(
   image: OpenBlockImage,
   options: CallOptions = {},
 ): Promise<void> {
-  await new BlockImageReading(context, image, options).read("verifying", () => undefined);
+  await readMended(context, image, { ...options, phase: "verifying" }, () => undefined);
+}
+
+/** What is damaged, or missing, of the packs that lie here as copies is fetched again before anybody is blamed. */
+async function readMended(
+  context: ImageContext,
+  image: OpenBlockImage,
+  { phase, ...options }: CallOptions & { readonly phase: string },
+  pathOf: (member: BlockMember) => string | undefined,
+): Promise<void> {
+  const fetchedAgain = new Set<unknown>();
+  for (;;) {
+    try {
+      return await new BlockImageReading(context, image, options).read(phase, pathOf);
+    } catch (error) {
+      const pack = error instanceof SandboxerError ? error.details["pack"] : undefined;
+      const isCopy = context.store.localFile === undefined && typeof pack === "string";
+      if (!isCopy || fetchedAgain.has(pack)) throw error;
+      fetchedAgain.add(pack);
+    }
+  }
 }
 
 /** Holds files that should be an image's members against it, without a look at any pack. */
@@ -71,6 +92,8 @@ class BlockImageReading {
   readonly #options: CallOptions;
   readonly #files: PackFiles;
   readonly #fetches = new Map<number, Promise<string>>();
+  /** Aborted when nobody waits for a pack any more. */
+  readonly #over = new AbortController();
 
   constructor(context: ImageContext, image: OpenBlockImage, options: CallOptions) {
     this.#context = context;
@@ -86,7 +109,7 @@ class BlockImageReading {
     const totalBytes = manifest.members.reduce((sum, { size_bytes: sizeBytes }) => sum + sizeBytes, 0);
     let doneBytes = 0;
     try {
-      await this.#fetchAll();
+      this.#fetchAll(contents);
       const jobs = [...this.#jobs(pathOf)];
       const run = async ({ member, job }: PlannedJob): Promise<void> => {
         await this.#decode(session, contents, member, job);
@@ -96,6 +119,7 @@ class BlockImageReading {
       await mapAtOnce(jobs, 2 * this.#context.workers.count, run, this.#options.signal);
     } finally {
       session.close();
+      this.#over.abort();
       await Promise.allSettled(this.#fetches.values());
       await this.#files.close();
     }
@@ -108,7 +132,7 @@ class BlockImageReading {
       if (into === undefined) return;
       const result = await session.run({ kind: "compare", firstBlock, blockCount, file: into });
       if (result.kind === "decoded") return;
-      throw imageDamaged(this.#image.key, "the copy of it on this machine differs", member.name);
+      throw localCopyDiffers(this.#image.key, member.name);
     };
     try {
       await mapAtOnce([...this.#jobs(pathOf)], 2 * this.#context.workers.count, run, this.#options.signal);
@@ -125,19 +149,23 @@ class BlockImageReading {
     return envelope.table.entries <= SMALL_BLOCKS ? openHere(session) : this.#context.workers.open(session);
   }
 
-  /** Begins to bring all packs here, a few at a time; those who need one wait for it alone. */
-  async #fetchAll(): Promise<void> {
-    const { packs } = this.#image.envelope;
-    const begun = packs.map(() => Promise.withResolvers<string>());
-    for (const [pack, { promise }] of begun.entries()) {
+  /** Begins to bring all packs here that are needed, a few at a time; those who need one wait for it alone. */
+  #fetchAll({ table }: BlockContents): void {
+    const { envelope, manifest } = this.#image;
+    const blockCount = manifest.members.reduce((sum, { blocks }) => sum + blocks, 0);
+    const needed = [...packsOf(table, { firstBlock: 0, blockCount })];
+    const begun = new Map(needed.map((pack) => [pack, Promise.withResolvers<string>()]));
+    for (const [pack, { promise }] of begun) {
       promise.catch(() => {});
       this.#fetches.set(pack, promise);
     }
+    const { signal } = this.#options;
+    const until = signal === undefined ? this.#over.signal : AbortSignal.any([signal, this.#over.signal]);
     const fetch = async (pack: number): Promise<void> => {
-      const id = packs[pack]?.id ?? "";
-      await this.#files.file(id, this.#options.signal).then(begun[pack]?.resolve, begun[pack]?.reject);
+      const id = envelope.packs[pack]?.id ?? "";
+      await this.#files.file(id, until).then(begun.get(pack)?.resolve, begun.get(pack)?.reject);
     };
-    void mapAtOnce([...packs.keys()], FETCHES_AT_ONCE, fetch);
+    void mapAtOnce(needed, FETCHES_AT_ONCE, fetch);
   }
 
   *#jobs(pathOf: (member: BlockMember) => string | undefined): Generator<PlannedJob> {

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { SnapshotPayload } from "../../backends/backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
+import { mapAtOnce } from "../../support/map-at-once.ts";
 import { BlockCipher } from "../blocks/block-cipher.ts";
 import { type BlockEntry, BLOCK_BYTES, CODEC, encodeTable, IN_IMAGE } from "../blocks/block-table.ts";
 import { openHere, type OpenSession } from "../blocks/block-workers.ts";
@@ -9,7 +10,7 @@ import type { ImageContext, ImageLabel, WriteImageOptions } from "../image-conte
 import { encodeFooter, encodeHeaderStart, sha256Of } from "../image-format.ts";
 import { checkMemberNames } from "../member-names.ts";
 import { openPackFiles, type PackFiles } from "../packs/pack-files.ts";
-import { writerOf } from "../packs/pack-names.ts";
+import { packKey, writerOf } from "../packs/pack-names.ts";
 import { PackWriter, type WrittenPack } from "../packs/pack-writer.ts";
 import type { PackPin } from "../packs/pins.ts";
 import { type BaseImage, openBase } from "./base-image.ts";
@@ -20,6 +21,7 @@ import { type BlockManifest, type Envelope, MANIFEST_SEQUENCE, TABLE_SEQUENCE } 
 
 /** What is smaller is not worth the way to another thread. */
 const SMALL_BYTES = 2 * 1024 * 1024;
+const STATS_AT_ONCE = 16;
 
 /** All that an image needs is in the store, and this is what is still to be put there under the image's name. */
 export interface ReadyImage {
@@ -30,6 +32,9 @@ export interface ReadyImage {
   /** What of it was not in the store before. */
   readonly addedBytes: number;
 }
+
+/** It is unknown whether an image is under its name. */
+export class ImageMayBeThereError extends Error {}
 
 /**
  * Writes what a state does not share with its base to packs, and hands the image over to be placed. Whatever the image
@@ -47,6 +52,8 @@ export async function writeBlockImage<Placed>(
   try {
     return await place(await writing.write());
   } catch (error) {
+    // An image that may be there keeps its packs; collection judges both.
+    if (error instanceof ImageMayBeThereError) throw error.cause;
     await writing.giveUp(error);
     throw error;
   } finally {
@@ -110,8 +117,11 @@ class BlockImageWriting {
   }
 
   async close(): Promise<void> {
-    await this.#packFiles.close();
-    await this.#pin?.release();
+    try {
+      await this.#packFiles.close();
+    } finally {
+      await this.#pin?.release();
+    }
   }
 
   async #beginPacks(): Promise<PackWriter> {
@@ -123,9 +133,7 @@ class BlockImageWriting {
 
   async #openSession(base: (BaseImage & { readonly packIds: readonly string[] }) | undefined): Promise<OpenSession> {
     const dataKey = this.#options.dataKey?.bytes;
-    const usable = base?.packIds.map(
-      (id, pack) => base.usefulPacks[pack] === true && this.#pin?.isCondemned(id) === false,
-    );
+    const usable = base && (await this.#usablePacks(base));
     const session = {
       kind: "write",
       writerId: this.#writerId,
@@ -134,10 +142,23 @@ class BlockImageWriting {
         image: await this.#readable(base, usable ?? []),
         memberBlocks: base.image.manifest.members.reduce((sum, { blocks }) => sum + blocks, 0),
         usablePacks: usable ?? [],
+        isCopy: this.#context.store.localFile === undefined,
       },
     } as const;
     const totalBytes = this.#state.members.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-    return totalBytes <= SMALL_BYTES ? openHere(session) : this.#context.workers.open(session);
+    const isSmall = totalBytes + (base?.contents.table.byteLength ?? 0) <= SMALL_BYTES;
+    return isSmall ? openHere(session) : this.#context.workers.open(session);
+  }
+
+  /** The base vouches for its packs; what was lost since, by whatever way, is written anew while it is at hand. */
+  async #usablePacks({ image, usefulPacks }: BaseImage): Promise<readonly boolean[]> {
+    const { packs } = image.envelope;
+    const isUsable = async (pack: number): Promise<boolean> => {
+      const { id, size_bytes: sizeBytes } = packs[pack] ?? { id: "", size_bytes: -1 };
+      if (usefulPacks[pack] !== true || this.#pin?.isCondemned(id) !== false) return false;
+      return (await this.#context.store.stat(packKey(id)))?.sizeBytes === sizeBytes;
+    };
+    return await mapAtOnce([...packs.keys()], STATS_AT_ONCE, isUsable, this.#options.signal);
   }
 
   /** Of the base's packs, those that are on this machine: differences are only made to what is at hand. */

@@ -70,16 +70,18 @@ export class BlockBase {
 
   /**
    * What the base has of a block with these bytes in the image itself, where others cannot name it: to be stored again as
-   * it is, if all that it is made from can be named.
+   * it is, if all that it is made from can be named, and it still gives these bytes.
    */
   findInImage(
     sha256: Uint8Array,
+    block: Buffer,
   ): { readonly codec: Codec; readonly likeness: Likeness | undefined; readonly bytes: Buffer } | undefined {
     const index = this.#inImage.get(digestKey(sha256));
     if (index === undefined) return undefined;
     const { codec } = this.#reader.entry(index);
     const likeness = codec === CODEC.difference ? this.#likenessOf(index) : undefined;
     if (codec === CODEC.difference && likeness === undefined) return undefined;
+    if (!this.#reader.read(index).equals(block)) return undefined;
     return { codec, likeness, bytes: this.#reader.readStored(index) };
   }
 

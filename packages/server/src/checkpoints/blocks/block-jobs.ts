@@ -21,6 +21,8 @@ export interface WritingBase {
   /** How many of its entries are members' blocks. */
   readonly memberBlocks: number;
   readonly usablePacks: readonly boolean[];
+  /** Whether its packs lie here as copies of what the store has. */
+  readonly isCopy: boolean;
 }
 
 export type BlockSession =
@@ -81,7 +83,8 @@ export class BlockSessionWork {
   constructor(session: BlockSession) {
     this.#session = session;
     const image = session.kind === "read" ? session.image : session.base?.image;
-    this.#reader = image === undefined ? undefined : readerOf(image, session.kind === "read");
+    const verifies = session.kind === "read" || session.base?.isCopy === true;
+    this.#reader = image === undefined ? undefined : readerOf(image, verifies);
     if (session.kind === "read") return;
     if (session.dataKey !== undefined) this.#cipher = new BlockCipher(session.dataKey);
     if (this.#reader === undefined || session.base === undefined) return;

@@ -19,8 +19,9 @@ export interface BlockSource {
   readonly writerId: string;
   readonly cipher: BlockCipher | undefined;
   /**
-   * Whether blocks are held against their digests. Not by who writes an image against another one: what was wrong with a
-   * block then is in the difference too, and the new block comes out right as long as the old one stays as it is.
+   * Whether blocks are held against their digests. Not by who writes an image against blocks of packs that are the store's
+   * own files: what is wrong with one is in the difference too, and the new block comes out right as long as the old one
+   * stays as it is. What lies here as a copy may differ from what the store has, and is always looked at.
    */
   readonly verifies: boolean;
 }
@@ -86,12 +87,7 @@ export class BlockReader {
 
   /** The bytes from `shift` on in one block and the next, as many as a block of `sizeBytes` has; zeros where there are none. */
   readAcross(first: number, second: number, shift: number, sizeBytes: number): Buffer {
-    const left = this.#content(first);
-    if (shift === 0 && left.byteLength >= sizeBytes) return left.subarray(0, sizeBytes);
-    const across = Buffer.alloc(sizeBytes);
-    if (shift < left.byteLength) left.copy(across, 0, shift, shift + sizeBytes);
-    if (second !== NO_REFERENCE) this.#content(second).copy(across, BLOCK_BYTES - shift, 0, sizeBytes);
-    return across;
+    return across(this.read(first), second === NO_REFERENCE ? undefined : this.read(second), shift, sizeBytes);
   }
 
   /** What is stored of a block, decrypted. */
@@ -125,8 +121,8 @@ export class BlockReader {
     if (plain === undefined) throw new BlockDamagedError(index, entry.pack, "it cannot be decompressed");
     if (entry.codec === CODEC.zstd || plain.byteLength !== entry.rawBytes) return plain;
     const block = Buffer.allocUnsafeSlow(entry.rawBytes);
-    const reference = this.readAcross(entry.reference, entry.secondReference, entry.shift, entry.rawBytes);
-    exclusiveOr(plain, reference, block);
+    const second = entry.secondReference === NO_REFERENCE ? undefined : this.#content(entry.secondReference);
+    exclusiveOr(plain, across(this.#content(entry.reference), second, entry.shift, entry.rawBytes), block);
     return block;
   }
 
@@ -172,4 +168,12 @@ export class BlockReader {
     const [oldest] = this.#kept.keys();
     if (this.#kept.size > KEPT_BLOCKS && oldest !== undefined) this.#kept.delete(oldest);
   }
+}
+
+function across(first: Buffer, second: Buffer | undefined, shift: number, sizeBytes: number): Buffer {
+  if (shift === 0 && first.byteLength >= sizeBytes) return first.subarray(0, sizeBytes);
+  const bytes = Buffer.alloc(sizeBytes);
+  if (shift < first.byteLength) first.copy(bytes, 0, shift, shift + sizeBytes);
+  second?.copy(bytes, BLOCK_BYTES - shift, 0, sizeBytes);
+  return bytes;
 }

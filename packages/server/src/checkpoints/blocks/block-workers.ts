@@ -48,6 +48,15 @@ export class BlockWorkers {
   }
 
   #dispatch(): void {
+    try {
+      this.#dispatchAll();
+    } catch (error) {
+      // No thread can be had: whoever waits is told.
+      for (const { reject } of this.#waiting.splice(0)) reject(error as Error);
+    }
+  }
+
+  #dispatchAll(): void {
     while (this.#waiting.length > 0) {
       const worker = this.#freeWorker();
       const next = worker === undefined ? undefined : this.#waiting.shift();
@@ -73,7 +82,17 @@ export class BlockWorkers {
 /** The same in the caller's thread, for what is so small that a thread would take longer to be told of it. */
 export function openHere(session: BlockSession): OpenSession {
   const work = new BlockSessionWork(session);
-  return { run: async (job) => work.run(job), close: () => work.close() };
+  let isClosed = false;
+  return {
+    run: async (job) => {
+      if (isClosed) throw new Error("The session was closed before its job began.");
+      return work.run(job);
+    },
+    close: () => {
+      isClosed = true;
+      work.close();
+    },
+  };
 }
 
 class BlockWorker {

@@ -1,7 +1,6 @@
 import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { type BaseMember, type BlockBase, type Likeness, PAGE_BYTES } from "./block-base.ts";
-import { BlockDamagedError } from "./block-reader.ts";
 import { BLOCK_BYTES, CODEC, type Codec } from "./block-table.ts";
 import { compress, exclusiveOr } from "./difference.ts";
 
@@ -54,7 +53,7 @@ export class BlockEncoder {
     const known = this.#base?.find(sha256);
     if (known !== undefined) return { kind: "known", index: known };
     const described = { kind: "stored", sha256, rawBytes, hint: crc32(block.subarray(0, PAGE_BYTES)) } as const;
-    const again = this.#base?.findInImage(sha256);
+    const again = unlessUnreadable(() => this.#base?.findInImage(sha256, block));
     if (again !== undefined) return { ...described, ...again };
     const difference = member === undefined ? undefined : this.#difference(block, position, member);
     if (difference !== undefined && difference.bytes.byteLength <= rawBytes * GOOD_SHARE) {
@@ -89,14 +88,8 @@ export class BlockEncoder {
   #candidate(block: Buffer, member: BaseMember, position: number): Candidate | undefined {
     const likeness = this.#base?.likenessAt(member, position);
     if (likeness === undefined || this.#base === undefined) return undefined;
-    try {
-      const bytes = this.#base.read(likeness, block.byteLength);
-      return { position, likeness, bytes, alike: shareAlike(block, bytes) };
-    } catch (error) {
-      // What is damaged, or has gone from this machine meanwhile, is no base for anything.
-      if (error instanceof BlockDamagedError) return undefined;
-      throw error;
-    }
+    const bytes = unlessUnreadable(() => this.#base?.read(likeness, block.byteLength));
+    return bytes && { position, likeness, bytes, alike: shareAlike(block, bytes) };
   }
 
   /** Some page of this block begins a block of the base, if its content has moved by whole pages. */
@@ -109,6 +102,15 @@ export class BlockEncoder {
       tried.add(place);
       yield place;
     }
+  }
+}
+
+/** What is damaged, has gone from this machine, or is on a disk that fails is no base for anything: the block is at hand. */
+function unlessUnreadable<Result>(read: () => Result): Result | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
   }
 }
 

@@ -5,18 +5,21 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ObjectStore } from "../../store/store.ts";
+import { unlessAborted } from "../../support/unless-aborted.ts";
 import { type Kept, removeAbandonedDrafts, tooMuch } from "../local-room.ts";
 import { isPackId, packKey } from "./pack-names.ts";
 
 /**
  * Packs of a store that is elsewhere, as files on this machine's disk. What is damaged here is found out by whoever reads
- * it, since every block is held against its digest; {@link forget} then makes room for a good one.
+ * it, since every block is held against its digest; {@link forget} then makes room for a good one. Other processes may use
+ * the same folder: what one of them removes is a miss.
  */
 export class PackCache {
   readonly #folder: string;
   readonly #limitBytes: number;
   readonly #held = new Map<string, number>();
   readonly #underWay = new Map<string, Promise<void>>();
+  readonly #going = new Map<string, Promise<void>>();
 
   constructor(folder: string, limitBytes: number) {
     this.#folder = folder;
@@ -31,7 +34,10 @@ export class PackCache {
   async hold(store: ObjectStore, id: string, signal?: AbortSignal): Promise<string> {
     this.#held.set(id, (this.#held.get(id) ?? 0) + 1);
     try {
-      if (!(await this.#touch(id))) await this.#fetchOnce(store, id, signal);
+      await this.#going.get(id);
+      signal?.throwIfAborted();
+      // The fetch is also for others, and goes on when this one is called off.
+      if (!(await this.#touch(id))) await unlessAborted(this.#fetchOnce(store, id), signal);
       return this.path(id);
     } catch (error) {
       this.#letGo(id);
@@ -42,6 +48,7 @@ export class PackCache {
   /** Whether a pack is here; held if so. */
   async holdIfHere(id: string): Promise<string | undefined> {
     this.#held.set(id, (this.#held.get(id) ?? 0) + 1);
+    await this.#going.get(id);
     if (await this.#touch(id)) return this.path(id);
     this.#letGo(id);
     return undefined;
@@ -49,7 +56,7 @@ export class PackCache {
 
   async release(ids: readonly string[]): Promise<void> {
     for (const id of ids) this.#letGo(id);
-    await this.#evict();
+    await this.#evict().catch(() => {});
   }
 
   async forget(id: string): Promise<void> {
@@ -61,15 +68,17 @@ export class PackCache {
     const draft = this.#draft();
     const stream = await this.#openDraft(draft);
     let complete = false;
+    let seenBytes = 0;
     try {
       for await (const chunk of chunks) {
+        seenBytes += chunk.byteLength;
         // Copied: the producer may use its memory again.
         if (stream?.writable === true && !stream.write(Buffer.from(chunk))) await drained(stream);
         yield chunk;
       }
       complete = true;
     } finally {
-      await this.#settle(id, draft, stream, complete);
+      await this.#settle(id, draft, stream, complete ? seenBytes : undefined);
     }
   }
 
@@ -88,32 +97,32 @@ export class PackCache {
     id: string,
     draft: string,
     stream: ReturnType<typeof createWriteStream> | undefined,
-    complete: boolean,
+    wholeBytes: number | undefined,
   ) {
     if (stream === undefined) return;
     const written = await new Promise<boolean>((resolve) => {
       if (stream.destroyed) return resolve(false);
       stream.once("error", () => resolve(false));
-      stream.end(() => resolve(true));
+      stream.end((error?: Error | null) => resolve(error == null));
     });
-    if (complete && written) await rename(draft, this.path(id)).catch(() => {});
+    if (written && stream.bytesWritten === wholeBytes) await rename(draft, this.path(id)).catch(() => {});
     await rm(draft, { force: true }).catch(() => {});
     await this.#evict().catch(() => {});
   }
 
-  async #fetchOnce(store: ObjectStore, id: string, signal: AbortSignal | undefined): Promise<void> {
+  async #fetchOnce(store: ObjectStore, id: string): Promise<void> {
     const present = this.#underWay.get(id);
     if (present !== undefined) return await present;
-    const fetching = this.#fetch(store, id, signal).finally(() => this.#underWay.delete(id));
+    const fetching = this.#fetch(store, id).finally(() => this.#underWay.delete(id));
     this.#underWay.set(id, fetching);
     await fetching;
   }
 
-  async #fetch(store: ObjectStore, id: string, signal: AbortSignal | undefined): Promise<void> {
+  async #fetch(store: ObjectStore, id: string): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const draft = this.#draft();
     try {
-      const bytes = Readable.from(store.read(packKey(id), signal === undefined ? {} : { signal }));
+      const bytes = Readable.from(store.read(packKey(id)));
       await pipeline(bytes, createWriteStream(draft, { flags: "wx", mode: 0o600 }));
       await rename(draft, this.path(id));
     } finally {
@@ -149,7 +158,13 @@ export class PackCache {
       return { name, sizeBytes: found?.size ?? 0, usedMs: found?.mtimeMs ?? 0 };
     };
     const kept = await Promise.all(names.map(look));
-    for (const name of await tooMuch(this.#folder, this.#limitBytes, kept)) await this.forget(name);
+    for (const name of await tooMuch(this.#folder, this.#limitBytes, kept)) {
+      if (this.#held.has(name)) continue;
+      // Whoever wants it from now on waits until it is gone, and fetches it.
+      const going = this.forget(name).finally(() => this.#going.delete(name));
+      this.#going.set(name, going);
+      await going;
+    }
     await removeAbandonedDrafts(this.#folder);
   }
 }

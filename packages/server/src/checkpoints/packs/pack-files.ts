@@ -4,7 +4,7 @@ import { packKey } from "./pack-names.ts";
 
 /** Where the packs of a store lie as files that threads can read, for as long as one image is worked on. */
 export interface PackFiles {
-  /** Brings the pack here if it must. Throws ObjectNotFoundError, at the latest when the file is opened. */
+  /** Brings the pack here if it must, and throws ObjectNotFoundError then; else a missing one is found out by who opens it. */
   file(id: string, signal?: AbortSignal): Promise<string>;
   /** Only if it is here already. */
   fileIfHere(id: string): Promise<string | undefined>;

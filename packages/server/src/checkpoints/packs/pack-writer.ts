@@ -33,7 +33,7 @@ export class PackWriter {
     this.#options = options;
   }
 
-  /** Where the bytes will be. They are used until the promise resolves and not copied; they must not change afterwards. */
+  /** Where the bytes will be. They are not copied, and must not change any more. */
   async add(bytes: Uint8Array): Promise<{ readonly pack: number; readonly offset: number }> {
     if (this.#current !== undefined && this.#current.sizeBytes + bytes.byteLength > PACK_BYTES) this.#finishCurrent();
     this.#current ??= await this.#begin();

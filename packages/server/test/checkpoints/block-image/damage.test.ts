@@ -72,15 +72,45 @@ it("of a pack that is cut off or missing is said so", async () => {
   });
 });
 
-it("of a copy on this machine is mended by the next load", async () => {
+it("of a copy on this machine is mended from the store", async () => {
   const folder = await temporaryFolder();
   const lab = await openLab({ remote: true, cache: new PackCache(folder, 1024 ** 3) });
   const memory = randomBytes(12 * BLOCK);
   const image = await lab.save({ memory });
   const [pack = ""] = await lab.packs();
   await flip(join(folder, pack.replace(".pack", "")), 16 + 7 * BLOCK + 5);
-  expect(await problemOf(lab.load(image))).toMatchObject({ code: "image_damaged" });
   expect(await lab.load(image)).toEqual(asText({ memory }));
+  await rm(join(folder, pack.replace(".pack", "")));
+  expect(await lab.load(image)).toEqual(asText({ memory }));
+});
+
+it("of a copy on this machine does not go into what is saved", async () => {
+  const folder = await temporaryFolder();
+  const lab = await openLab({ remote: true, cache: new PackCache(folder, 1024 ** 3) });
+  const memory = randomBytes(12 * BLOCK);
+  const image = await lab.save({ memory });
+  const [pack = ""] = await lab.packs();
+  await flip(join(folder, pack.replace(".pack", "")), 16 + 7 * BLOCK + 5);
+  const changed = withNewPages(memory, [7 * 64 + 3]);
+  const second = await lab.save({ memory: changed }, image);
+  expect(await lab.load(second)).toEqual(asText({ memory: changed }));
+});
+
+it("of blocks that are in an image itself does not go into the next one", async () => {
+  const { lab, image, memory } = await packedImage();
+  const changed = withNewPages(memory, [64 * 7]);
+  const second = await lab.save({ memory: changed }, image);
+  await flip(join(lab.root, second.key), 16 + 40);
+  expect(await problemOf(lab.load(second))).toMatchObject({ code: "image_damaged" });
+  const third = await lab.save({ memory: changed }, second);
+  expect(await lab.load(third)).toEqual(asText({ memory: changed }));
+});
+
+it("of packs that were lost is mended by the next save of what is at hand", async () => {
+  const { lab, image, pack, memory } = await packedImage();
+  await rm(join(lab.root, "packs", pack));
+  const second = await lab.save({ memory }, image);
+  expect(await lab.load(second)).toEqual(asText({ memory }));
 });
 
 async function packedImage() {

@@ -33,6 +33,26 @@ describe("packs of a store that is elsewhere", () => {
     }
   });
 
+  it("come for one load though another that waited for them too was called off", async () => {
+    const folder = await temporaryFolder();
+    const lab = await openLab({ remote: true, cache: new PackCache(folder, 1024 ** 3) });
+    const memory = randomBytes(LARGE);
+    const image = await lab.save({ memory });
+    await rm(folder, { recursive: true });
+    const controller = new AbortController();
+    const { store } = lab;
+    const read = store.read.bind(store);
+    store.read = async function* (key, options) {
+      if (key.startsWith("packs/")) controller.abort(new Error("called off"));
+      yield* read(key, options);
+    };
+    const into = await temporaryFolder();
+    const first = lab.images.unpack(await lab.images.open(image.key), into, { signal: controller.signal });
+    const [calledOff, loaded] = await Promise.allSettled([first, lab.load(image)]);
+    expect(calledOff).toMatchObject({ status: "rejected", reason: { message: "called off" } });
+    expect(loaded).toEqual({ status: "fulfilled", value: asText({ memory }) });
+  });
+
   it("are not needed for a save: what cannot be taken as a difference is written in full", async () => {
     const folder = await temporaryFolder();
     const lab = await openLab({ remote: true, cache: new PackCache(folder, 1024 ** 3) });
@@ -65,6 +85,18 @@ describe("a save that fails", () => {
     expect(await lab.packs()).toEqual([]);
     expect(await Array.fromAsync(lab.store.list("pins"))).toEqual([]);
     expect(await lab.store.stat("sandbox/x.img")).toBeUndefined();
+  });
+
+  it("that cannot be read back leaves no image without its packs", async () => {
+    const lab = await openLab();
+    const read = lab.store.read.bind(lab.store);
+    let failures = 1;
+    lab.store.read = (key, options) => {
+      if (key.endsWith(".img") && failures-- > 0) throw new Error("away for a moment");
+      return read(key, options);
+    };
+    await expect(lab.save({ memory: randomBytes(LARGE) })).rejects.toThrow("away for a moment");
+    expect(await Array.fromAsync(lab.store.list(""), ({ key }) => key)).toEqual([]);
   });
 
   it("that reads back differently is no save", async () => {

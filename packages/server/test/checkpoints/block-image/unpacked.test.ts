@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { readdir, rm, writeFile } from "node:fs/promises";
+import { readdir, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { UnpackedImages } from "../../../src/checkpoints/unpacked-images.ts";
@@ -40,6 +40,15 @@ describe("an image that lies unpacked on this machine", () => {
     damaged[BLOCK - 1] = (damaged[BLOCK - 1] ?? 0) ^ 1;
     await writeFile(join(folder, image.sha256, what), damaged);
     expect(await lab.load(image)).toEqual(asText(members));
+  });
+
+  it.each([-1, 11])("is unpacked anew when it is %i bytes longer", async (more) => {
+    const folder = await temporaryFolder();
+    const lab = await openLab({ unpacked: new UnpackedImages(folder, 10 * LARGE) });
+    const memory = randomBytes(LARGE);
+    const image = await lab.save({ memory });
+    await truncate(join(folder, image.sha256, "memory"), LARGE + more);
+    expect(await lab.load(image)).toEqual(asText({ memory }));
   });
 
   it("can be used while it is held against the image, and who does is told", async () => {
