@@ -8,6 +8,7 @@ import { createSandbox } from "../server/http-call.ts";
 import { startServer, type ServerProcess } from "../server/server-process.ts";
 import { asFarAsItGoes } from "./as-far-as.ts";
 import { Points } from "./points.ts";
+import { NOTHING_AHEAD } from "../server/warm-server.ts";
 
 /** What the clients ask for, and of whom. */
 interface Kind {
@@ -24,7 +25,7 @@ export async function measureClients(lab: Lab): Promise<Partial<Findings>> {
     {
       name: "HTTP stats (gVisor)",
       kind: "http",
-      flags: [`--runsc=${lab.engine.path}`],
+      flags: [`--runsc=${lab.engine.path}`, NOTHING_AHEAD],
       path: async (server) => `/v1/sandboxes/${await createSandbox(server)}/stats`,
     },
     { name: "WebSocket exec (fake backend)", kind: "websocket", flags: ["--backend=fake"], path: async () => "/" },

@@ -8,6 +8,7 @@ import { timed } from "../rounds.ts";
 import { callServer, createSandbox, destroySandbox, execIn } from "../server/http-call.ts";
 import { startServer, type ServerProcess } from "../server/server-process.ts";
 import { Points } from "./points.ts";
+import { NOTHING_AHEAD } from "../server/warm-server.ts";
 
 const CREATES_AT_ONCE = 4;
 /** What has to be left for the machine to go on. */
@@ -18,7 +19,12 @@ export async function measureLive(lab: Lab): Promise<Partial<Findings>> {
   const counts = byEffort(lab, { full: [1, 10, 50, 150, 300, 500], quick: [1, 5, 20], smoke: [1, 3] });
   const dataHome = await mkdtemp(join(lab.scratch, "data-"));
   const store = await mkdtemp(join(lab.scratch, "store-"));
-  const flags = [`--runsc=${lab.engine.path}`, `--max-sandboxes=${2 * Math.max(...counts) + 10}`, "--rate-limit=0"];
+  const flags = [
+    `--runsc=${lab.engine.path}`,
+    `--max-sandboxes=${2 * Math.max(...counts) + 10}`,
+    "--rate-limit=0",
+    NOTHING_AHEAD,
+  ];
   const server = await startServer({ store, dataHome, flags }, lab.cleanUp);
   const [times, memory] = [new Points(), new Points()];
   const notes: string[] = [];

@@ -126,7 +126,7 @@ function comparison(
 }
 
 /** What others have written is on the disk, so that an fsync waits for its own bytes only. */
-async function settle(): Promise<void> {
+export async function settle(): Promise<void> {
   await promisify(execFile)("sync");
 }
 

@@ -10,6 +10,7 @@ import { TickWatch, TICK } from "../server/tick-watch.ts";
 import { summarize, summarizePhases } from "../statistics.ts";
 import { openBenchStores, type BenchStore } from "../stores/bench-store.ts";
 import { leaveHeap } from "./heap.ts";
+import { NOTHING_AHEAD } from "../server/warm-server.ts";
 
 const CONFIGURATION = { enable_checkpoint: true, enable_sandbox_handoff: true };
 const RAW = "runsc checkpoint, one plain copy of the bytes, runsc restore, one after the other";
@@ -33,7 +34,7 @@ export async function measureHandoff(lab: Lab): Promise<Comparison[]> {
 async function startOne(lab: Lab, store: string): Promise<ServerProcess> {
   const dataHome = await mkdtemp(join(lab.scratch, "data-"));
   // An emulator may take longer for a large upload than a newcomer waits by default.
-  const flags = [`--runsc=${lab.engine.path}`, "--handoff-timeout=10m"];
+  const flags = [`--runsc=${lab.engine.path}`, "--handoff-timeout=10m", NOTHING_AHEAD];
   return startServer({ store, dataHome, flags }, lab.cleanUp);
 }
 

@@ -4,6 +4,7 @@ import { timed } from "../rounds.ts";
 import { ClientSession } from "../server/client-session.ts";
 import { summarize } from "../statistics.ts";
 import { diskMegabytes } from "../stores/disk-usage.ts";
+import { settle } from "./checkpoint.ts";
 import { CHANGE_HEAP, leaveChangingHeap, type HeapKind } from "./heap.ts";
 
 /** A first checkpoint, and a second one after one percent has changed. */
@@ -33,10 +34,12 @@ async function checkpointTwice(lab: Lab, kind: HeapKind, megabytes: number, foun
   const session = await ClientSession.create(server.url, configuration);
   await session.execute("python", leaveChangingHeap(kind, megabytes));
   const before = await diskMegabytes(server.store);
+  await settle();
   found.times.first.push(await timed(() => session.checkpoint()));
   const between = await diskMegabytes(server.store);
   const again = await ClientSession.attach(server.url, session.sandboxId);
   await again.execute("python", CHANGE_HEAP);
+  await settle();
   found.times.second.push(await timed(() => again.checkpoint()));
   const after = await diskMegabytes(server.store);
   found.bytes.first.push(between - before);

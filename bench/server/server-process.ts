@@ -49,6 +49,9 @@ export async function startServer(options: ServerOptions, cleanUp: CleanUp): Pro
       "--port=0",
       `--store=${options.store}`,
       "--idle-timeout=1h",
+      // What a group adds to the store is measured, and must not be mixed with what goes from it meanwhile.
+      "--collect-every=off",
+      "--scrub-every=off",
       ...(options.flags ?? []),
     ],
     { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...options.env, XDG_DATA_HOME: options.dataHome } },

@@ -13,7 +13,7 @@ async function complete(cli: Cli, line: string): Promise<string[]> {
 test("commands, subcommands, options and their values", async () => {
   const cli = await startCli();
   expect(await complete(cli, "sandboxer sna")).toEqual(["snapshot", "snapshots"]);
-  expect(await complete(cli, "sandboxer snapshots ")).toEqual(["diff", "get", "list", "name", "rm"]);
+  expect(await complete(cli, "sandboxer snapshots ")).toEqual(["diff", "get", "list", "name", "pin", "rm", "unpin"]);
   expect(await complete(cli, "sandboxer create --na")).toEqual(["--name"]);
   expect(await complete(cli, "sandboxer ls --state st")).toEqual(["stored"]);
   expect(await complete(cli, "sandboxer completion ")).toEqual(["bash", "fish", "zsh"]);

@@ -25,6 +25,7 @@ export class Doze {
   #timer: NodeJS.Timeout | undefined;
   #begun = false;
   #dozing = false;
+  #ended = false;
   #wasBeating = false;
   /** By who holds the sandbox still or needs it awake; absent: it may doze off and be woken. */
   #kept: "awake" | "dozing" | undefined;
@@ -52,13 +53,14 @@ export class Doze {
 
   /** The sandbox has ended. */
   end(): void {
+    this.#ended = true;
     this.#kernel = undefined;
     clearTimeout(this.#timer);
   }
 
   /** To be called before each frame. One that is kept dozing gets the frame later. */
   wake(): void {
-    if (!this.#dozing || this.#kept === "dozing") return;
+    if (this.#ended || !this.#dozing || this.#kept === "dozing") return;
     this.#dozing = false;
     this.#kernel?.signal("SIGCONT");
     const { agent, afterMs, onChange } = this.#options;

@@ -121,7 +121,8 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
           untilLoaded(runsc, containerId, attached, { ...options, timeoutMs: START_TIMEOUT_MS }),
         )
       : firstWords(sandbox, agent, attached, plan, options));
-    await asUsual();
+    // One that goes on standing back is slower, and a sandbox all the same.
+    await asUsual().catch(() => {});
     pad.pipes.prepare();
     return sandbox;
   } catch (error) {

@@ -25,6 +25,10 @@ const NO_VERDICT: ReadonlySet<string> = new Set([
   "no_space",
   "store_unavailable",
   "backend_unavailable",
+  // A machine that has too much to do, or too little room.
+  "timeout",
+  "internal",
+  "sandbox_failed",
   // An encrypted one whose key is not here.
   "key_required",
   "wrong_key",

@@ -109,12 +109,19 @@ describe("a sandbox is saved, and goes on,", () => {
     const held = Promise.withResolvers<void>();
     server.backend.faults.set("snapshot", { until: held.promise });
     await Promise.all(ids.map((id) => run(http, id)));
-    // Those that wait are said to: by then the server has looked at all of them, several times.
-    await Promise.all(ids.map((id) => run(http, id)));
-    for (const id of ids) await untilTold(server, id, "durability.at_risk");
+    // In those that are being captured this one has to wait. The others wait for their save, and are said to: by then the
+    // server has looked at all of them, several times.
+    const again = Promise.all(ids.map((id) => run(http, id)));
+    const atRisk = async (): Promise<string[]> => {
+      const counts = await Promise.all(ids.map((id) => told(server, id, "durability.at_risk")));
+      return ids.filter((_, index) => (counts[index]?.length ?? 0) > 0);
+    };
+    await vi.waitFor(async () => expect((await atRisk()).length).toBeGreaterThanOrEqual(3), PATIENCE);
     expect(await underWay(http)).toBe(2);
     held.resolve();
-    for (const id of ids) await untilTold(server, id, "durability.restored");
+    await again;
+    for (const id of ids) await untilTold(server, id, "checkpoint.created");
+    for (const id of await atRisk()) await untilTold(server, id, "durability.restored");
   });
 
   test("and is put down in the middle of it, with what was done since", async () => {
