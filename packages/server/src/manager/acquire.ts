@@ -3,6 +3,7 @@ import {
   type AcquireTier,
   type CreateRequestBody,
   type ErrorCode,
+  SandboxerError,
   type SandboxRecord,
 } from "@sandboxer/protocol";
 import { isKeyProblem } from "../checkpoints/keys/key-errors.ts";
@@ -161,7 +162,10 @@ async function renewPromise(context: ManagerContext, { id, facts }: LiveSandbox,
     await amendSandbox(context, id, undefined, { max_loss });
 }
 
-/** One that cannot be had now, because another server uses it, is not replaced: its state would be lost. */
+/**
+ * One that cannot be had now, because another server uses it, or because its newest state is damaged, is not replaced:
+ * what it has, and what is whole of it, would be lost.
+ */
 async function healthy(context: ManagerContext, id: string, options: VerbOptions): Promise<LiveSandbox | undefined> {
   try {
     const sandbox = await resumeAmongOthers(context, id, options);
@@ -170,9 +174,19 @@ async function healthy(context: ManagerContext, id: string, options: VerbOptions
   } catch (thrown) {
     const error = asSandboxerError(thrown);
     if (MAY_COME_BACK.has(error.code)) throw error;
+    if (error.code === "image_damaged") throw keptThoughDamaged(error, id);
     context.options.observer.problem("a sandbox of a key is replaced", { sandboxId: id, error });
     return undefined;
   }
+}
+
+/** Whether to go on with an older state, or without any, is not for this server to choose. */
+function keptThoughDamaged(error: SandboxerError, id: string): SandboxerError {
+  return new SandboxerError(error.code, error.message, {
+    cause: error,
+    hint: `${error.hint} The key stands for it as long as it is there: \`sandboxer destroy ${id}\` gives it up.`,
+    details: { ...error.details, sandbox_id: id },
+  });
 }
 
 /** Others who ask for the same key may be moving it just now: then it is there a moment later. */

@@ -1,3 +1,5 @@
+import { readdir, truncate } from "node:fs/promises";
+import { join } from "node:path";
 import type { SandboxRecord } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
 import { startTestServer, type TestServer } from "../websocket/support/test-server.ts";
@@ -81,6 +83,36 @@ test("one that does not answer is replaced", async () => {
   const second = (await acquire(server, { enable_checkpoint: false })).body;
   expect(second).toMatchObject({ tier: "fresh" });
   expect(second.id).not.toBe(first.id);
+});
+
+test("one whose newest state is damaged is not destroyed for it: what is whole of it can be resumed", async () => {
+  const server = await startTestServer();
+  const http = new HttpClient(server);
+  const { id } = (await acquire(server)).body;
+  await mark(server, id);
+  await http.call("POST", `/v1/sandboxes/${id}/checkpoint`, { leave_running: true });
+  const whole = (await http.get(id)).checkpoint?.name ?? "";
+  await http.call("POST", `/v1/sandboxes/${id}/checkpoint`);
+  const newest = (await http.get(id)).checkpoint?.name ?? "";
+  expect(newest).not.toBe(whole);
+  const path = (name: string): string => join(server.storeFolder ?? "", id, "checkpoints", name);
+  await truncate(path(newest), 100);
+  const refused = (await acquire(server)) as Answer as Answer<ErrorAnswer>;
+  expect(refused.status).toBe(422);
+  expect(refused.body.error).toMatchObject({ code: "image_damaged", details: { whole_checkpoint: whole } });
+  expect(refused.body.error.hint).toMatch(new RegExp(`checkpoint=${whole}.*sandboxer destroy ${id}`));
+  expect((await http.get(id)).state).toBe("stored");
+  expect((await http.call("POST", `/v1/sandboxes/${id}/resume`, { checkpoint: whole })).status).toBe(200);
+  expect((await acquire(server)).body).toMatchObject({ id, tier: "reattached" });
+  expect(await marked(server, id)).toBe(true);
+
+  await http.call("POST", `/v1/sandboxes/${id}/checkpoint`);
+  for (const name of await readdir(path(""))) await truncate(path(name), 100);
+  const none = (await acquire(server)) as Answer as Answer<ErrorAnswer>;
+  expect(none.body.error).toMatchObject({ code: "image_damaged", details: { whole_checkpoint: null } });
+  expect((await http.get(id)).state).toBe("stored");
+  await http.call("DELETE", `/v1/sandboxes/${id}`);
+  expect((await acquire(server)).body.tier).toBe("fresh");
 });
 
 test("one that somebody else uses elsewhere is not destroyed for it", async () => {
