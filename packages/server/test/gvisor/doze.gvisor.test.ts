@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { SandboxHandle } from "../../src/backends/backend.ts";
 import {
@@ -8,6 +8,7 @@ import {
   delay,
   errorCode,
   eventually,
+  Follower,
   readText,
   run,
   start,
@@ -132,6 +133,56 @@ describeGvisor("doze", (engine) => {
     const restored = await fixture.restore(snapshot);
     await countAbove(restored, "/workspace/count", await countAbove(restored, "/workspace/count", 0));
     await restored.destroy();
+    await fixture.expectNothingLeft();
+  });
+
+  test.for(["before", "in"] as const)(
+    "one that is to be held still %s the middle of a save is, and nothing goes on before it is let go",
+    async (when) => {
+      const handle = await fixture.acquire();
+      const [pid = 0] = kernels();
+      const process = await start(handle, counter("/workspace/count"));
+      const output = new Follower(process);
+      await output.until("3\n");
+      const folder = await fixture.folder();
+      const saving = handle.snapshot(folder, { mode: "full", leaveRunning: true });
+      if (when === "in") await eventually(() => existsSync(`${folder}/image/checkpoint.img`), "the image");
+      const heard = output.chunks.length;
+      const pausing = handle.pause();
+      const snapshot = await saving;
+      await pausing;
+      await eventually(() => factsOf(pid).state === STOPPED, "the stop");
+      if (when === "in") expect(output.chunks.length).toBe(heard);
+      const before = { ...factsOf(pid), heard: output.chunks.length };
+      await delay(LONG_MS);
+      expect({ ...factsOf(pid), heard: output.chunks.length }).toEqual(before);
+      await handle.resume();
+      await eventually(() => output.chunks.length > before.heard + 3, "output after the pause");
+      await process.signal(9, "group");
+      await output.ended;
+      const numbers = output.text.trim().split("\n").map(Number);
+      expect(numbers).toEqual(numbers.map((_, index) => index + 1));
+      await handle.destroy();
+      const restored = await fixture.restore(snapshot);
+      await countAbove(restored, "/workspace/count", await countAbove(restored, "/workspace/count", 0));
+      await restored.destroy();
+      await fixture.expectNothingLeft();
+    },
+  );
+
+  test("one that is held still while its files are saved goes on afterwards, and can be saved before", async () => {
+    const handle = await fixture.acquire();
+    await start(handle, counter("/workspace/count"));
+    await countAbove(handle, "/workspace/count", 0);
+    const saving = handle.snapshot(await fixture.folder(), { mode: "filesystem", leaveRunning: true });
+    await handle.pause();
+    await saving;
+    await fixture.save(handle);
+    expect(kernels().map((pid) => factsOf(pid).state)).toEqual([STOPPED]);
+    await handle.snapshot(await fixture.folder(), { mode: "filesystem", leaveRunning: true });
+    await handle.resume();
+    await countAbove(handle, "/workspace/count", await countAbove(handle, "/workspace/count", 0));
+    await handle.destroy();
     await fixture.expectNothingLeft();
   });
 

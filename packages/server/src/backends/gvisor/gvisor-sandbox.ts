@@ -148,9 +148,8 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
   }
 
   async whileFrozen<Result>(work: () => Promise<Result>): Promise<Result> {
-    await this.#stillness.freeze();
     try {
-      return await work();
+      return await this.#stillness.whileFrozen(work);
     } finally {
       // Of one that has ended meanwhile there is nothing to let go.
       await this.#stillness.release().catch(() => {});
@@ -198,15 +197,15 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     const { runsc, containerId, requirements } = this.#parts;
     options.onProgress?.({ phase: "saving" });
     const image = join(into, "image");
-    await this.#stillness.silence();
-    const stillMs = performance.now();
+    const checkpoint = ["checkpoint", "--leave-running", "--compression=none", `--image-path=${image}`, containerId];
+    const patience = {
+      timeoutMs: SAVE_TIMEOUT_MS,
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+    };
+    const capture = async (): Promise<void> => void (await runsc.command(checkpoint, patience));
     try {
       // A sandbox with a network could still be heard.
-      if (requirements.network !== "none") await this.#stillness.pause();
-      await runsc.command(
-        ["checkpoint", "--leave-running", "--compression=none", `--image-path=${image}`, containerId],
-        { timeoutMs: SAVE_TIMEOUT_MS, ...(options.signal === undefined ? {} : { signal: options.signal }) },
-      );
+      const stillMs = await this.#stillness.capture(capture, { paused: requirements.network !== "none" });
       if (options.leaveRunning) {
         await this.#stillness.release();
         options.onStill?.(performance.now() - stillMs);
@@ -243,11 +242,13 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
   async #saveFiles(into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
     const { agent, rootPath, requirements, diskLimitBytes } = this.#parts;
     options.onProgress?.({ phase: "saving files" });
-    await this.#stillness.freeze();
-    const stillMs = performance.now();
     try {
       const path = join(into, FILES_MEMBER);
-      await saveFilesystem(agent.rootFiles, rootPath, path, diskLimitBytes);
+      const stillMs = await this.#stillness.whileFrozen(async () => {
+        const frozenMs = performance.now();
+        await saveFilesystem(agent.rootFiles, rootPath, path, diskLimitBytes);
+        return frozenMs;
+      });
       const { root_filesystem } = requirements;
       const members = [await member(FILES_MEMBER, path)];
       if (options.leaveRunning) {

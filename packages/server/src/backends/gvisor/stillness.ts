@@ -25,25 +25,31 @@ export class Stillness {
     this.#doze = doze;
   }
 
-  /** After this nothing is in the agent's pipes and nobody hears of what goes on inside. */
-  silence(): Promise<void> {
+  /**
+   * Captures everything while nothing is in the agent's pipes and nobody hears of what goes on inside, which lasts until
+   * {@link release}; gives when that began. One step with what it needs: who wants it held meanwhile would stop the
+   * kernel that runsc waits for. What could be heard otherwise is `paused` before.
+   */
+  capture(work: () => Promise<void>, { paused }: { readonly paused: boolean }): Promise<number> {
     return this.#step(async () => {
-      this.#doze.keepAwake();
-      // A paused agent cannot fall silent.
-      if (this.#paused !== undefined) await this.#resume();
+      await this.#meetAgent();
       await this.#agent.quiesce();
       this.#silent = true;
+      const silentMs = performance.now();
+      if (paused || this.#held) await this.#pause();
+      await work();
+      if (this.#held) await this.#pauseAndStop();
+      return silentMs;
     });
   }
 
-  /** After this nothing inside goes on but the agent, which still answers. */
-  freeze(): Promise<void> {
+  /** Does something while nothing inside goes on but the agent, which still answers. It stays so until {@link release}. */
+  whileFrozen<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#step(async () => {
-      this.#doze.keepAwake();
-      // Nor can a paused one freeze the others or read their files.
-      if (this.#paused !== undefined) await this.#resume();
+      await this.#meetAgent();
       await this.#agent.freezeProcesses();
       this.#frozen = true;
+      return work();
     });
   }
 
@@ -58,10 +64,6 @@ export class Stillness {
     return this.release();
   }
 
-  pause(): Promise<void> {
-    return this.#step(() => this.#pause());
-  }
-
   /** Begins to pause without waiting for it. A sandbox that ends meanwhile needs no pause. */
   pauseSoon(): void {
     this.#step(() => this.#pauseAndStop()).catch(() => {});
@@ -72,28 +74,37 @@ export class Stillness {
     return this.#steps.run(async () => {});
   }
 
-  /** Ends what a save needed. A sandbox that is held stays paused. */
+  /**
+   * Ends what a save needed. One that is held stays paused, and its agent as it is until {@link letGo}: to let that go
+   * on, everything inside would have to go on for a moment.
+   */
   release(): Promise<void> {
-    return this.#step(async () => {
-      const needsAgent = this.#silent || this.#frozen;
-      if (this.#paused !== undefined && (needsAgent || !this.#held)) await this.#resume();
-      if (this.#silent) await this.#agent.resume();
-      this.#silent = false;
-      if (this.#frozen) await this.#agent.thawProcesses();
-      this.#frozen = false;
-      if (this.#held) await this.#pauseAndStop();
-    });
+    return this.#step(() => (this.#held ? this.#pauseAndStop() : this.#goOn()));
   }
 
   /** One that is held still in any way must be neither woken nor doze off by what else goes on. */
-  #step(work: () => Promise<void>): Promise<void> {
+  #step<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#steps.run(async () => {
       try {
-        await work();
+        return await work();
       } finally {
         if (!this.#silent && !this.#frozen && this.#paused === undefined) this.#doze.letBe();
       }
     });
+  }
+
+  /** A paused agent can neither fall silent nor freeze the others; nor can one that is silent since an earlier save. */
+  async #meetAgent(): Promise<void> {
+    this.#doze.keepAwake();
+    await this.#goOn();
+  }
+
+  async #goOn(): Promise<void> {
+    if (this.#paused !== undefined) await this.#resume();
+    if (this.#silent) await this.#agent.resume();
+    this.#silent = false;
+    if (this.#frozen) await this.#agent.thawProcesses();
+    this.#frozen = false;
   }
 
   async #pause(): Promise<void> {
