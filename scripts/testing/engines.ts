@@ -15,7 +15,7 @@ import {
 } from "@sandboxer/server/setup";
 import { vitestSuite, type Suite } from "./suite.ts";
 
-const GVISOR_TIMEOUT_MS = 12 * 60_000;
+const GVISOR_TIMEOUT_MS = 20 * 60_000;
 
 const config = parseConfig({ flags: {}, env: process.env, homeDirectory: homedir() });
 export const context: SetupContext = {
@@ -53,6 +53,11 @@ function onceOnly(suite: Suite): Suite {
     "**/test/crash/**",
     "**/websocket/server-life.gvisor.test.ts",
     "**/http/processes/**",
+    "**/http/encryption.gvisor.test.ts",
+    "**/http/integrity.gvisor.test.ts",
+    "**/http/prove.gvisor.test.ts",
+    "**/http/warm-pool.gvisor.test.ts",
+    "**/gvisor/warm/**",
   ];
   return { ...suite, argv: [...suite.argv, ...elsewhere.map((pattern) => `--exclude=${pattern}`)] };
 }

