@@ -25,7 +25,7 @@ const storedSnapshotSchema = z.looseObject({
   publisher: instanceId,
   /** The name that it was given last. It has it only while the name's own record says so. */
   name: z.string().nullable(),
-  /** Who removes it; empty for a collection. */
+  /** Who is about to remove it; empty once that is decided: then any collection may. */
   removed_by: instanceId.optional(),
   reason: z.enum(["request", "fork", "named", "move"]),
   mode: z.enum(["full", "filesystem", "workspace", "metadata"]),

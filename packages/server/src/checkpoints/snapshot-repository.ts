@@ -119,7 +119,7 @@ export class SnapshotRepository implements SnapshotLibrary {
     try {
       await this.#mark(id, state, problem);
     } catch (error) {
-      if (!(error instanceof SandboxerError) || error.code !== "snapshot_not_found") throw error;
+      if (!isNotFound(error)) throw error;
     }
   }
 
@@ -141,13 +141,21 @@ export class SnapshotRepository implements SnapshotLibrary {
     const present = await this.get(id);
     if (present === undefined) throw snapshotNotFound(id);
     if (typeof name === "string") await this.#names.take(name, id, (other) => this.#isThere(other));
-    const amended = await this.#change(id, (record) => ({
-      ...record,
-      ...(name === undefined ? {} : { name }),
-      ...(labels === undefined ? {} : { labels: { ...labels } }),
-      ...(pinned === undefined ? {} : { pinned }),
-      ...proof,
-    }));
+    const amending = this.#change(id, (record) => {
+      // Whoever removes it has looked at it already: what is changed now would be lost.
+      if (record.state === "removing") throw snapshotNotFound(id);
+      return {
+        ...record,
+        ...(name === undefined ? {} : { name }),
+        ...(labels === undefined ? {} : { labels: { ...labels } }),
+        ...(pinned === undefined ? {} : { pinned }),
+        ...proof,
+      };
+    });
+    const amended = await amending.catch(async (error: unknown) => {
+      if (typeof name === "string" && name !== present.name && isNotFound(error)) await this.#names.release(name, id);
+      throw error;
+    });
     if (name !== undefined && present.name !== null && present.name !== name) {
       await this.#names.release(present.name, id);
     }
@@ -160,17 +168,22 @@ export class SnapshotRepository implements SnapshotLibrary {
     const present = await this.#readPresent(id);
     if (present === undefined) throw snapshotNotFound(id);
     await refuse(present);
+    const remover = this.#options.publisher();
     const { before } = await this.#swap(id, (record) => {
       if (record.state === "removing") throw snapshotNotFound(id);
-      return { ...record, state: "removing", removed_by: this.#options.publisher() };
+      return { ...record, state: "removing", removed_by: remover };
     });
     const state = before?.state ?? "ready";
+    const ifOurs = (change: Partial<StoredSnapshot>) => (record: StoredSnapshot) =>
+      record.state === "removing" && record.removed_by === remover ? { ...record, ...change } : undefined;
     try {
       await refuse(before === undefined ? present : await this.#withName(before));
     } catch (error) {
-      await this.#swap(id, (record) => (record.state === "removing" ? { ...record, state } : undefined));
+      await this.#swap(id, ifOurs({ state }));
       throw error;
     }
+    // From here on it goes, whoever removes it: a collection does when this is cut short.
+    await this.#swap(id, ifOurs({ removed_by: "" }));
     await this.#images.removing(snapshotHolder(id), [imageKey(id)], async () => await removeSnapshot(this.#store, id));
     if (before?.name != null) await this.#names.release(before.name, id);
     await this.#options.onChange?.(id, undefined);
@@ -266,6 +279,10 @@ export class SnapshotRepository implements SnapshotLibrary {
       },
     });
   }
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof SandboxerError && error.code === "snapshot_not_found";
 }
 
 function unlessUnreadable(error: unknown): undefined {

@@ -110,14 +110,14 @@ export class SnapshotSave {
     return after;
   }
 
-  /** What stays when this fails is for collection: its record says whose it was. */
+  /** What stays when this fails is for collection: its record says whose it was, or that it is nobody's. */
   async #withdraw(): Promise<void> {
     const { id } = this.#snapshot;
     const { after } = await changeCell<StoredSnapshot>(this.#store, {
       key: recordKey(id),
       decode: (body) => decodeSnapshot(id, body),
       change: (present) =>
-        present?.state === "saving" ? { ...present, state: "removing", removed_by: this.#publisher } : undefined,
+        present?.state === "saving" ? { ...present, state: "removing", removed_by: "" } : undefined,
     });
     // It may be ready in spite of the error, when the answer to that was lost.
     if (after === undefined || after.state === "removing") await removeSnapshot(this.#store, id);

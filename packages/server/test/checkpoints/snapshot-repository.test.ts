@@ -5,6 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { SnapshotPayload } from "../../src/backends/backend.ts";
 import { imageKey } from "../../src/checkpoints/snapshot-record.ts";
+import { SnapshotNames } from "../../src/checkpoints/snapshot-names.ts";
 import { SnapshotRepository } from "../../src/checkpoints/snapshot-repository.ts";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import type { ObjectStore } from "../../src/store/store.ts";
@@ -130,6 +131,41 @@ describe("a snapshot", () => {
       code: "snapshot_not_found",
     });
   });
+
+  it.each([{ pinned: true }, { name: "taken" }, { labels: { a: "b" } }])(
+    "that is being removed is not changed any more: %j",
+    async (changes) => {
+      const { store, repository } = await openRepository();
+      const { snapshot } = await save(repository, await savedState({ a: 100 }));
+      const [looked, decided] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      let looks = 0;
+      const refuse = async (): Promise<void> => {
+        looks += 1;
+        if (looks === 1) return;
+        looked.resolve();
+        await decided.promise;
+      };
+      let removal: Promise<void> | undefined;
+      // Whoever changes it has seen it; then its removal begins.
+      const between = new Proxy<ObjectStore>(store, {
+        get: (target, property) => {
+          const value: unknown = Reflect.get(target, property, target);
+          if (property !== "readCell") return typeof value === "function" ? (value.bind(target) as unknown) : value;
+          return async (key: string) => {
+            const cell = await target.readCell(key);
+            removal ??= repository.remove(snapshot.id, refuse);
+            await looked.promise;
+            return cell;
+          };
+        },
+      });
+      const amended = new SnapshotRepository(between, PUBLISHER).amend(snapshot.id, changes);
+      await expect(amended).rejects.toMatchObject({ code: "snapshot_not_found" });
+      decided.resolve();
+      await removal;
+      expect(await new SnapshotNames(store).holder("taken")).toBeUndefined();
+    },
+  );
 });
 
 describe("a name", () => {

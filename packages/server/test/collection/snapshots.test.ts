@@ -177,3 +177,24 @@ describe("images of snapshots", () => {
     expect(await imagesIn(store)).toEqual([]);
   });
 });
+
+describe("a removal that fails half-way", () => {
+  it.each(["delete", "deleteCell"] as const)(
+    "in %s is finished by a collection while its server lives",
+    async (verb) => {
+      const { store, snapshot } = await aStore(LIVING);
+      const failing = new Proxy<ObjectStore>(store, {
+        get: (target, property) => {
+          if (property === verb) return async () => await Promise.reject(new Error("The store is away."));
+          const value: unknown = Reflect.get(target, property, target);
+          return typeof value === "function" ? (value.bind(target) as unknown) : value;
+        },
+      });
+      await expect(repositoryOf(failing).remove(snapshot.id, async () => {})).rejects.toThrow("The store is away.");
+      expect(await repositoryOf(store).get(snapshot.id)).toBeUndefined();
+      await collectGarbage({ store, clock: new FakeClock(), apply: true, keep: {} });
+      expect(await store.readCell(recordKey(snapshot.id))).toBeUndefined();
+      expect(store.has(imageKey(snapshot.id))).toBe(false);
+    },
+  );
+});
