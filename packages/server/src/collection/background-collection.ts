@@ -8,6 +8,8 @@ import { PackSurveyor, type PacksOfImage } from "./pack-survey.ts";
 
 /** How long after a removal its packs go; what is removed meanwhile goes along. */
 const SOON_MS = 5 * 60_000;
+/** Saves that make older ones go come again and again; a look for each of them would read the list of the store all the time. */
+const BETWEEN_LOOKS_MS = 3_600_000;
 
 export interface BackgroundOptions {
   readonly store: ObjectStore;
@@ -31,6 +33,7 @@ export class BackgroundCollection {
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
   #removal = new AbortController();
+  #lookedMs = -Infinity;
 
   constructor(options: BackgroundOptions) {
     this.#options = options;
@@ -41,6 +44,11 @@ export class BackgroundCollection {
   /** Images were removed: their packs, which are most of their bytes, are looked for soon. */
   imagesRemoved(): void {
     this.#removal.abort();
+  }
+
+  /** A save may have made an older image go: the same, unless a look was begun within the last hour. */
+  imageReplaced(): void {
+    if (this.#options.clock.monotonicMs() - this.#lookedMs >= BETWEEN_LOOKS_MS) this.imagesRemoved();
   }
 
   async close(): Promise<void> {
@@ -58,6 +66,7 @@ export class BackgroundCollection {
       try {
         const all = await this.#untilDue(dueMs);
         if (all) dueMs = nextDueMs();
+        this.#lookedMs = clock.monotonicMs();
         onCollected(all ? await collectGarbage(context) : await collectPacks(context, this.#packs, new Set()));
       } catch (error) {
         if (!signal.aborted) onError(error);
@@ -71,6 +80,8 @@ export class BackgroundCollection {
     const { signal } = this.#stop;
     const removal = this.#removal.signal;
     const leftMs = Math.max(0, dueMs - clock.monotonicMs());
+    // However many images go: they do not put off the rest.
+    if (leftMs === 0) return true;
     const isOver = await clock.sleep(leftMs, AbortSignal.any([signal, removal])).then(
       () => true,
       () => false,

@@ -33,6 +33,7 @@ interface SightedImages {
 /** Looks at who needs packs, again and again; an image, which never changes, is read once. */
 export class PackSurveyor {
   readonly #packsOfImage: PacksOfImage;
+  /** Images that share packs share the strings of their ids. */
   #known = new Map<string, readonly string[]>();
 
   constructor(packsOfImage: PacksOfImage) {
@@ -44,10 +45,11 @@ export class PackSurveyor {
     const keys: string[] = [];
     for await (const { key } of store.list("")) if (IMAGE.test(key) && !going.has(key)) keys.push(key);
     const known = new Map<string, readonly string[]>();
+    const shared = sharing(this.#known.values());
     const unreadable: LeftAlone[] = [];
     const read = async (key: string): Promise<void> => {
       try {
-        const packs = this.#known.get(key) ?? (await this.#packsOfImage(store, key));
+        const packs = this.#known.get(key) ?? (await this.#packsOfImage(store, key))?.map(shared);
         if (packs !== undefined) known.set(key, packs);
       } catch (error) {
         if (!(error instanceof SandboxerError) || error.code !== "image_damaged") throw error;
@@ -74,4 +76,16 @@ export class PackSurveyor {
     const writers = new Set(pins.map(({ pin }) => pin.uuid));
     return { pins, unreadable, isPinned: (packId) => used.has(packId) || writers.has(writerOf(packId) ?? "") };
   }
+}
+
+/** Gives the same string for the same id: a pack is named by many images. */
+function sharing(known: Iterable<readonly string[]>): (id: string) => string {
+  const ids = new Map<string, string>();
+  const shared = (id: string): string => {
+    const same = ids.get(id);
+    if (same === undefined) ids.set(id, id);
+    return same ?? id;
+  };
+  for (const packs of known) for (const id of packs) shared(id);
+  return shared;
 }

@@ -29,6 +29,7 @@ export function startCollection(
   events.listen(({ type, data }) => {
     const destroyed = type === "operation.ended" && data["kind"] === "destroy";
     if (destroyed || type === "snapshot.deleted") collection.imagesRemoved();
+    if (type === "checkpoint.created") collection.imageReplaced();
   });
   return collection;
 }

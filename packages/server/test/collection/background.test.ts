@@ -78,3 +78,56 @@ it("looks for packs soon after images were removed, and for all when that is due
   expect(found).toMatchObject([{}, { garbage: [], left: [] }]);
   await collection.close();
 });
+
+function watched(everyMs: number) {
+  const [store, clock] = [new MemoryStore(), new FakeClock()];
+  const kinds: string[] = [];
+  // Only a full pass looks at the servers.
+  let all = false;
+  const listCells = store.listCells.bind(store);
+  store.listCells = (folder) => {
+    if (folder.startsWith("instances")) all = true;
+    return listCells(folder);
+  };
+  const collection = new BackgroundCollection({
+    store,
+    clock,
+    everyMs,
+    chance: () => 1,
+    onCollected: () => {
+      kinds.push(all ? "all" : "packs");
+      all = false;
+      // While it was at work something else went.
+      onLooked();
+    },
+    onError: (error) => kinds.push(String(error)),
+    packsOfImage: packsOfModel,
+  });
+  let onLooked = (): void => {};
+  const pass = async (ms: number): Promise<void> => {
+    clock.advance(ms);
+    for (let turn = 0; turn < 50; turn++) await setImmediate();
+  };
+  return { collection, kinds, pass, afterEach: (then: () => void) => (onLooked = then) };
+}
+
+it("looks for all when that is due, also where images go all the time", async () => {
+  const { collection, kinds, pass, afterEach } = watched(600_000);
+  afterEach(() => collection.imagesRemoved());
+  collection.imagesRemoved();
+  await pass(0);
+  for (let time = 0; time < 2; time++) await pass(300_000);
+  await pass(0);
+  expect(kinds).toEqual(["packs", "packs", "all"]);
+  await collection.close();
+});
+
+it("looks for packs once in an hour where saves make older ones go", async () => {
+  const { collection, kinds, pass } = watched(24 * 3_600_000);
+  for (let minute = 0; minute < 180; minute++) {
+    collection.imageReplaced();
+    await pass(60_000);
+  }
+  expect(kinds).toEqual(["packs", "packs", "packs"]);
+  await collection.close();
+});

@@ -12,7 +12,7 @@ function configured(collectEvery: string) {
   return parseConfig({ flags: {}, env, homeDirectory: "/home/somebody", serving: false });
 }
 
-test("a destroyed sandbox and a removed snapshot are followed by a look for packs, and nothing else is", async () => {
+test("a destroyed sandbox and a removed snapshot are followed by a look for packs, and so is a save, but for less", async () => {
   const server = await startTestServer();
   const collection = startCollection(
     configured("1h"),
@@ -21,17 +21,19 @@ test("a destroyed sandbox and a removed snapshot are followed by a look for pack
     pino({ enabled: false }),
   );
   if (collection === undefined) throw new Error("It is on.");
-  let removals = 0;
+  let [removals, saves] = [0, 0];
   collection.imagesRemoved = () => (removals += 1);
+  collection.imageReplaced = () => (saves += 1);
   const api = new SnapshotClient(server);
   const { id } = await api.http.create({});
   const snapshot = await api.take(id);
+  expect([removals, saves]).toEqual([0, 0]);
   await api.call("POST", `/v1/sandboxes/${id}/checkpoint`);
-  expect(removals).toBe(0);
+  expect([removals, saves]).toEqual([0, 1]);
   await api.remove(snapshot.id);
   expect(removals).toBe(1);
   await api.call("DELETE", `/v1/sandboxes/${id}`);
-  expect(removals).toBe(2);
+  expect([removals, saves]).toEqual([2, 1]);
   await collection.close();
 });
 
