@@ -8,7 +8,7 @@ import { removeSnapshot } from "./snapshot-remove.ts";
 
 /**
  * Saves the files of a sandbox under a name, for new sandboxes to start from. The sandbox goes on. The name goes over in
- * one step, and what had it before goes, unless a sandbox that is there began with it.
+ * one step, and what had it before goes, unless it is pinned, or a sandbox that is there began with it.
  */
 export async function snapshotFilesystem(
   context: ManagerContext,
@@ -23,7 +23,8 @@ export async function snapshotFilesystem(
   const { replacedId } = await captureSnapshot(context, sandbox, request, options);
   if (replacedId === undefined) return;
   await removeSnapshot(context, replacedId).catch((error: unknown) => {
-    const expected = error instanceof SandboxerError && ["snapshot_in_use", "snapshot_not_found"].includes(error.code);
+    const stays = ["snapshot_in_use", "snapshot_pinned", "snapshot_not_found"];
+    const expected = error instanceof SandboxerError && stays.includes(error.code);
     if (!expected) context.options.observer.problem("removal of a replaced snapshot", { error });
   });
 }

@@ -14,6 +14,20 @@ describe("filesystem snapshot", () => {
     expect(await fresh.run("bash", "cat file").until("EXECUTION_DONE")).toContain("out:shared\n");
   });
 
+  test("that is pinned stays when its name goes to another one, and that is no problem", async () => {
+    const server = await startTestServer();
+    const { client } = await server.create();
+    const take = async () =>
+      await client.send({ action: "snapshot_filesystem", name: "base" }).until("FILESYSTEM_SNAPSHOT_CREATED");
+    await take();
+    const [first] = (await server.durable?.snapshots.list()) ?? [];
+    await server.durable?.snapshots.amend(first?.id ?? "", { pinned: true });
+    await take();
+    const left = (await server.durable?.snapshots.list()) ?? [];
+    expect(left.find(({ id }) => id === first?.id)).toMatchObject({ name: null, pinned: true });
+    expect([left.length, server.problems]).toEqual([2, []]);
+  });
+
   test("while executing: the execution goes on", async () => {
     const server = await startTestServer();
     const { client } = await server.create();
