@@ -82,7 +82,7 @@ async function amendRecord(
     ...changedBy(amended(context, storedFacts(sandboxId, record), amendments)),
   };
   const { records } = context.options;
-  if (await records.swap(sandboxId, record, next)) return describeOutliving(sandboxId, next);
+  if (await records.swap(sandboxId, record, next)) return describeOutliving(context, sandboxId, next);
   throw new SandboxerError("wrong_state", "The sandbox was changed or taken up at the same moment.", {
     hint: "Try again.",
   });

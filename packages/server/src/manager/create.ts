@@ -73,7 +73,7 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
   const { plan, source } = request;
   source?.check(context.backend(plan.backend));
   const token = randomBytes(TOKEN_BYTES).toString("hex");
-  const encryption = await encryptionFor(context, options.encryption, source?.encryption);
+  const encryption = await encryptionFor(context, options.encryption, source);
   const facts = factsOf(context, { ...plan, about: { ...plan.about, encryption } }, source?.lineage, token);
   const sandbox = new LiveSandbox(facts, "creating", context.nowMs, context.onMove(facts.sandboxId));
   sandbox.clientKey = clientKeyFor(encryption, options.encryption);

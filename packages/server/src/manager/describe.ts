@@ -15,7 +15,7 @@ export function describeLive(context: ManagerContext, sandbox: LiveSandbox): San
   const head = sandbox.durable ? durable?.ownership.held(sandbox.id) : undefined;
   const { state } = sandbox;
   return {
-    ...ofFacts(sandbox.facts),
+    ...ofFacts(context, sandbox.facts),
     state: state === "gone" ? "stored" : state,
     frozen: isFrozen(context, sandbox),
     owner: head?.owner == null ? null : { instance_id: head.owner, url: context.options.url ?? null, here: true },
@@ -31,15 +31,20 @@ export function describeLive(context: ManagerContext, sandbox: LiveSandbox): San
 /** The record of a sandbox as the store knows it. */
 export async function describeStored(context: ManagerContext, sandboxId: string, head: Head): Promise<SandboxRecord> {
   const url = head.owner === null ? undefined : await context.durable.ownership.urlOf(head.owner);
-  return describeHead(sandboxId, head, url);
+  return describeHead(context, sandboxId, head, url);
 }
 
 /** As {@link describeStored}, where the address of the owner is known. */
-export function describeHead(sandboxId: string, head: Head, url: string | undefined): SandboxRecord {
+export function describeHead(
+  context: ManagerContext,
+  sandboxId: string,
+  head: Head,
+  url: string | undefined,
+): SandboxRecord {
   const { owner } = head;
   const facts = storedFacts(sandboxId, head);
   return {
-    ...ofFacts(facts),
+    ...ofFacts(context, facts),
     state: head.state === "deleted" ? "destroyed" : owner === null ? "stored" : "running",
     frozen: false,
     owner: owner === null ? null : { instance_id: owner, url: url ?? null, here: false },
@@ -53,10 +58,10 @@ export function describeHead(sandboxId: string, head: Head, url: string | undefi
 }
 
 /** The record of a sandbox that waits at its provider for a server to take it up. */
-export function describeOutliving(sandboxId: string, record: OutlivingRecord): SandboxRecord {
+export function describeOutliving(context: ManagerContext, sandboxId: string, record: OutlivingRecord): SandboxRecord {
   const facts = storedFacts(sandboxId, record);
   return {
-    ...ofFacts(facts),
+    ...ofFacts(context, facts),
     state: record.stopped_at === null && record.holder !== null ? "running" : "stored",
     frozen: false,
     owner: null,
@@ -74,7 +79,7 @@ type Told = Omit<
   "state" | "frozen" | "owner" | "epoch" | "idle_seconds" | "executing" | "clients" | "checkpoint" | "durability"
 >;
 
-function ofFacts(facts: SandboxFacts): Told {
+function ofFacts({ options }: ManagerContext, facts: SandboxFacts): Told {
   const { about, lineage, spec } = facts;
   return {
     id: facts.sandboxId,
@@ -93,7 +98,8 @@ function ofFacts(facts: SandboxFacts): Told {
     idle_timeout: facts.idleTimeoutMs / 1000,
     origin: { sandbox_id: lineage.sandbox_id, snapshot_id: lineage.snapshot ?? lineage.filesystem_snapshot },
     retention: about.retention,
-    encryption: about.encryption,
+    // The server's own key is not recorded with a sandbox: it may have another name tomorrow.
+    encryption: options.durable?.keys?.named(about.encryption) ?? about.encryption,
     placement: about.placement,
     details: {},
   };

@@ -1,8 +1,12 @@
 import { type Encryption, type Head, SandboxerError } from "@sandboxer/protocol";
 import type { KeyChoice, KeyOptions } from "../checkpoints/keys/key-choice.ts";
 import { keyRequired, wrongKey } from "../checkpoints/keys/key-errors.ts";
+import { checkpointKey } from "../checkpoints/checkpoint-names.ts";
+import type { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
+import { imageKey, type StoredSnapshot } from "../checkpoints/snapshot-record.ts";
 import { MasterKey } from "../checkpoints/keys/master-key.ts";
 import type { ManagerContext } from "./context.ts";
+import type { SandboxSource } from "./create.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 
 /** The keys that a request comes with. */
@@ -17,23 +21,33 @@ export function parseKey(text: string): MasterKey | undefined {
 }
 
 /**
- * What a new sandbox is saved under; null: it is not encrypted. Beginning with a state that has a key of its own, it stays
- * under that; else the key of the request counts, then that of the caller, then the server's. A key that is missing shows
- * here, and not at the first save.
+ * What a new sandbox is saved under; null: the server's own key, or none. Beginning with a state that has a key of its
+ * own, it stays under that; else the key of the request counts, then that of the caller, then the server's. A key that
+ * is missing shows here, and not at the first save.
  */
 export async function encryptionFor(
   { options }: ManagerContext,
   { presentedKey, keyName }: RequestKeys = {},
-  source: Encryption | null = null,
+  source?: Pick<SandboxSource, "encryption" | "lineage">,
 ): Promise<Encryption | null> {
   const keys = options.durable?.keys;
   if (keys === undefined) return null;
   const asked: Encryption | undefined =
     presentedKey === undefined ? undefined : { held_by: "client", key: presentedKey.fingerprint };
   const ofCaller: Encryption | undefined = keyName === undefined ? undefined : { held_by: "server", key: keyName };
-  const own = source !== null && !keys.isServers(source) ? source : undefined;
-  const chosen = own?.held_by === "client" ? own : (asked ?? own ?? ofCaller ?? source);
+  const own = await encryptionOfSource(keys, source);
+  const chosen = own?.held_by === "client" ? own : (asked ?? own ?? ofCaller);
   return await keys.settle({ encryption: chosen, presentedKey });
+}
+
+/** Null: the server's own key, or none. */
+async function encryptionOfSource(
+  keys: StoredDataKeys,
+  source: Pick<SandboxSource, "encryption" | "lineage"> | undefined,
+): Promise<Encryption | null> {
+  const { snapshot } = source?.lineage ?? {};
+  if (source === undefined || snapshot == null) return source?.encryption ?? null;
+  return await keys.recorded(source.encryption, imageKey(snapshot));
 }
 
 /** What a sandbox that is here is saved with. */
@@ -61,6 +75,18 @@ export function checkShown(encryption: Encryption | null | undefined, { presente
   if (presentedKey.fingerprint !== key) throw wrongKey(key, presentedKey.fingerprint, "the one that was sent");
 }
 
+/** What a stored sandbox is saved under from now on. */
+export async function encryptionOfHead(
+  { options }: ManagerContext,
+  sandboxId: string,
+  { about, checkpoint }: Head,
+): Promise<Encryption | null> {
+  const keys = options.durable?.keys;
+  // What it was made of may be under another key; its own checkpoints are not.
+  if (keys === undefined || checkpoint === null) return about?.encryption ?? null;
+  return await keys.recorded(about?.encryption, checkpointKey(sandboxId, checkpoint.name));
+}
+
 /** Whether a stored sandbox can be opened here; throws what is missing, before anything is taken from anyone. */
 export async function checkKeysFor(
   context: ManagerContext,
@@ -70,19 +96,30 @@ export async function checkKeysFor(
 ): Promise<void> {
   const { keys, checkpoints, snapshots } = context.durable;
   if (keys === undefined) return;
-  const settled = await keys.settle({ encryption: head.about?.encryption, presentedKey });
+  const encryption = await encryptionOfHead(context, sandboxId, head);
+  await keys.settle({ encryption, presentedKey });
   // Of what nobody has, and what is most likely not encrypted, a failed load takes nothing away.
-  if (settled === null && head.owner === null) return;
+  if (keys.named(encryption) === null && head.owner === null) return;
   const name = checkpoint ?? head.checkpoint?.name;
   if (name !== undefined) await checkpoints.checkKey(sandboxId, name, { presentedKey });
   else if (head.lineage.snapshot != null) await snapshots.checkKey(head.lineage.snapshot, { presentedKey });
 }
 
-/** What only its client can read does not become part of a sandbox that others can. */
-export function checkRewindTo({ facts }: LiveSandbox, encryption: Encryption | null | undefined): void {
-  if (encryption?.held_by !== "client" || facts.about.encryption?.key === encryption.key) return;
-  throw new SandboxerError("not_supported", "The snapshot is under a key of its client, and the sandbox is not.", {
+/** What is under a key of its client or of a tenant does not become part of a sandbox that is under another one. */
+export async function checkRewindTo(
+  { options }: ManagerContext,
+  { facts }: LiveSandbox,
+  snapshot: StoredSnapshot,
+): Promise<void> {
+  const keys = options.durable?.keys;
+  const encryption = (await keys?.recorded(snapshot.encryption, imageKey(snapshot.id))) ?? null;
+  if (encryption === null) return;
+  const { held_by: heldBy, key } = encryption;
+  const own = facts.about.encryption;
+  if (own?.held_by === heldBy && own.key === key) return;
+  const whose = heldBy === "client" ? "a key of its client" : `the key "${key}"`;
+  throw new SandboxerError("not_supported", `The snapshot is under ${whose}, and the sandbox is not.`, {
     hint: "Restore the snapshot, which makes a new sandbox under the same key.",
-    details: { fingerprint: encryption.key },
+    details: heldBy === "client" ? { fingerprint: key } : { key },
   });
 }

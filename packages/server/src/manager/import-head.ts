@@ -14,7 +14,8 @@ export async function importHead(durable: DurableStore, sandboxId: string, optio
   const name = await durable.checkpoints.latestName(sandboxId);
   if (name === undefined) throw notFound(sandboxId);
   const image = await durable.checkpoints.open(sandboxId, name, options);
-  const encryption = (await durable.checkpoints.encryptionOf(sandboxId, name)) ?? null;
+  const under = await durable.checkpoints.encryptionOf(sandboxId, name);
+  const encryption = under === undefined || durable.keys?.isServers(under) === true ? null : under;
   const { kind, created_at } = image.manifest;
   const backend = BACKEND_OF_KIND.get(kind);
   if (backend === undefined) {

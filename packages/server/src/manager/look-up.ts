@@ -19,7 +19,7 @@ export async function findSandbox(context: ManagerContext, sandboxId: string): P
   if (live !== undefined) return describeLive(context, live);
   const head = await context.storedHead(sandboxId);
   const record = head === undefined ? await context.options.records.get(sandboxId) : undefined;
-  if (record !== undefined) return describeOutliving(sandboxId, record);
+  if (record !== undefined) return describeOutliving(context, sandboxId, record);
   if (head === undefined) throw notFound(sandboxId);
   return describeStored(context, sandboxId, head);
 }
@@ -30,7 +30,7 @@ export async function listSandboxes(context: ManagerContext, filter: SandboxFilt
   const seen = new Set(found.map(({ id }) => id));
   const { durable, records } = context.options;
   for (const [id, record] of await records.list()) {
-    if (!seen.has(id)) found.push(describeOutliving(id, record));
+    if (!seen.has(id)) found.push(describeOutliving(context, id, record));
     seen.add(id);
   }
   if (durable !== undefined) {
@@ -42,7 +42,7 @@ export async function listSandboxes(context: ManagerContext, filter: SandboxFilt
       }
       if (head === undefined || seen.has(sandboxId)) continue;
       if (head.state === "deleted" && filter.state !== "destroyed") continue;
-      found.push(describeHead(sandboxId, head, urls.get(head.owner ?? "")));
+      found.push(describeHead(context, sandboxId, head, urls.get(head.owner ?? "")));
     }
   }
   return found.filter((record) => matches(record, filter)).toSorted(newestFirst);

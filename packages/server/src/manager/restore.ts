@@ -4,7 +4,7 @@ import { acquireRequest } from "./acquire-request.ts";
 import { adoptExecution } from "./adopt-execution.ts";
 import type { AttachRequest } from "./attach.ts";
 import type { ManagerContext } from "./context.ts";
-import { checkKeysFor, clientKeyFor } from "./encryption.ts";
+import { checkKeysFor, clientKeyFor, encryptionOfHead } from "./encryption.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 import type { Execution } from "./execution.ts";
 import { freezeIfDue } from "./freeze.ts";
@@ -31,8 +31,11 @@ export async function restoreSandbox(
   if (head.state === "deleted" || (head.owner === null && !hasState(head))) throw notFound(sandboxId);
   const { checkpoint } = request;
   await checkKeysFor(context, sandboxId, head, { checkpoint, presentedKey: keys?.presentedKey });
-  const sandbox = new LiveSandbox(storedFacts(sandboxId, head), "restoring", context.nowMs, context.onMove(sandboxId));
-  sandbox.clientKey = clientKeyFor(head.about?.encryption, keys);
+  const stored = storedFacts(sandboxId, head);
+  const encryption = await encryptionOfHead(context, sandboxId, head);
+  const facts = { ...stored, about: { ...stored.about, encryption } };
+  const sandbox = new LiveSandbox(facts, "restoring", context.nowMs, context.onMove(sandboxId));
+  sandbox.clientKey = clientKeyFor(encryption, keys);
   context.admit(sandbox);
   const work = { operation: "restore", sandboxId, backend: head.backend } as const;
   try {

@@ -37,7 +37,7 @@ export async function rewindSandbox(
   checkCan(context, sandbox);
   const snapshot = await findSnapshot(context, idOrName);
   checkLoadable(context, context.backend(sandbox.facts.backend), labelOf(snapshot));
-  checkRewindTo(sandbox, snapshot.encryption);
+  await checkRewindTo(context, sandbox, snapshot);
   options.operation?.concerns({ snapshotId: snapshot.id });
   const work = { operation: "rewind", sandboxId: sandbox.id, backend: sandbox.facts.backend } as const;
   await sandbox.queue.run(() =>

@@ -11,7 +11,8 @@ import {
 } from "./data-key-cell.ts";
 import type { MasterKey } from "./master-key.ts";
 import { type MasterKeys, presentName } from "./master-keys.ts";
-import { readDataKey, readWrapped, removeDataKey, serverKeyOf, unwrapWith } from "./data-key-files.ts";
+import { dataKeyGone, readDataKey, readWrapped, removeDataKey, serverKeyOf, unwrapWith } from "./data-key-files.ts";
+import { removeOldWrapped } from "./remove-old-wrapped.ts";
 
 export interface RotateOptions {
   /** False: say what would be done. */
@@ -31,7 +32,8 @@ export interface Rotation {
 
 /**
  * Encrypts every data key with the present value of its master key, instead of an older one. Images stay as they are.
- * What was done stays done, so that one that was cut short is finished by the next; servers may work on the store.
+ * What was done stays done, so that one that was cut short is finished by the next; servers may work on the store. Of
+ * two rotations to different keys one has each data key, and the other one fails with it unless it knows that key.
  */
 export async function rotateDataKeys(
   store: ObjectStore,
@@ -72,43 +74,46 @@ async function rotate(
   present.set(name, resolving);
   const master = await resolving;
   const { fingerprint } = master;
-  if (cell.fingerprint === fingerprint) {
-    if (!apply) return "current";
-    await removeOthers(store, id, fingerprint);
-    if (cell.key !== name) await rename(store, cell, { name, fingerprint });
-    return "current";
-  }
-  const old = await serverKeyOf(masters, cell);
+  const isCurrent = cell.fingerprint === fingerprint;
+  const old = isCurrent ? master : await serverKeyOf(masters, cell);
   const wrapped = await readWrapped(store, cell);
-  // Another one was faster, or it is gone.
-  if (wrapped === undefined) return "current";
+  if (wrapped === undefined) {
+    const again = await movedOn(store, cell);
+    return again === undefined ? "current" : await rotate(store, masters, again, present, apply);
+  }
   const bytes = unwrapWith(old, id, wrapped);
-  if (!apply) return "rewrapped";
-  await store.write(wrappedKey(id, fingerprint), [master.wrap(id, bytes)]);
-  const after = await rename(store, cell, { name, fingerprint });
+  if (!apply) return isCurrent ? "current" : "rewrapped";
+  if (!isCurrent) await store.write(wrappedKey(id, fingerprint), [master.wrap(id, bytes)]);
+  const after = isCurrent && cell.key === name ? cell : await rename(store, cell, { name, fingerprint });
   // It went meanwhile: then what was written goes too, so that nothing can be read.
   if (after === undefined || after.state === "removed") await removeDataKey(store, id);
-  else await removeOthers(store, id, after.fingerprint);
-  return "rewrapped";
+  // Another rotation was faster. If it was to another key, that one counts, and has to be known here to go on.
+  else if (after.fingerprint !== fingerprint) return await rotate(store, masters, after, present, apply);
+  else await removeOldWrapped(store, masters, after, cell.fingerprint);
+  return isCurrent ? "current" : "rewrapped";
 }
 
+/** What the cell says by now, where the blob that it named is not there; undefined: the key is gone, and was to go. */
+async function movedOn(store: ObjectStore, { id, fingerprint }: StoredDataKey): Promise<StoredDataKey | undefined> {
+  const again = await readDataKey(store, id);
+  if (again === undefined || again.state === "removed") return undefined;
+  if (again.fingerprint === fingerprint) throw dataKeyGone(id);
+  return again;
+}
+
+/** Only while the cell is as it was read: of two rotations one goes first, and the other one sees it. */
 async function rename(
   store: ObjectStore,
-  { id }: StoredDataKey,
+  { id, fingerprint: read }: StoredDataKey,
   { name, fingerprint }: { readonly name: string; readonly fingerprint: string },
 ): Promise<StoredDataKey | undefined> {
   const { after } = await changeCell<StoredDataKey>(store, {
     key: dataKeyCell(id),
     decode: (body) => decodeDataKey(id, body),
     change: (cell) =>
-      cell === undefined || cell.state === "removed" ? undefined : { ...cell, key: name, fingerprint },
+      cell === undefined || cell.state === "removed" || cell.fingerprint !== read
+        ? undefined
+        : { ...cell, key: name, fingerprint },
   });
   return after;
-}
-
-/** What one that was cut short has left: encrypted with a key that the cell does not name. */
-async function removeOthers(store: ObjectStore, id: string, fingerprint: string): Promise<void> {
-  const stays = wrappedKey(id, fingerprint);
-  const found = await Array.fromAsync(store.list(`${DATA_KEYS_FOLDER}/${id}`), ({ key }) => key);
-  for (const key of found) if (key !== stays) await store.delete(key);
 }

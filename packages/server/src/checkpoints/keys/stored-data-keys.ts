@@ -36,12 +36,32 @@ export class StoredDataKeys implements DataKeys {
     this.#format = format;
   }
 
-  /** What something new of this choice is under; null: it is not encrypted. Asks for the key, so that a lack shows early. */
+  /**
+   * What is to be recorded of something new of this choice; null: the server's own key, which may have another name
+   * tomorrow, or none. Asks for the key, so that a lack shows early.
+   */
   async settle(choice: KeyChoice): Promise<Encryption | null> {
     const settled = this.#settled(choice.encryption);
     if (settled === null) return null;
     await this.#masterForWriting(settled, choice);
-    return settled;
+    return this.isServers(settled) ? null : settled;
+  }
+
+  /** What is under this key, by its name of today; null: it is not encrypted. */
+  named(encryption: Encryption | null | undefined): Encryption | null {
+    return this.#settled(encryption);
+  }
+
+  /**
+   * What a record says, without the name of the server's own key: records of earlier servers have it, and a rotation
+   * gives data keys another name and leaves records as they are.
+   */
+  async recorded(encryption: Encryption | null | undefined, image: string): Promise<Encryption | null> {
+    if (encryption?.held_by !== "server") return encryption ?? null;
+    if (this.isServers(encryption)) return null;
+    const dataKey = await dataKeyOfImage(this.#store, image);
+    const under = dataKey === undefined ? undefined : await this.encryptionOf(dataKey);
+    return under !== undefined && this.isServers(under) ? null : encryption;
   }
 
   /** Whether it is nobody's in particular: the server's own key. */
@@ -64,10 +84,10 @@ export class StoredDataKeys implements DataKeys {
 
   /** The key for an image that is written against another one; undefined: it is not encrypted. */
   async forWriting(choice: KeyChoice, holder: string, baseKey: string | undefined): Promise<NewDataKey | undefined> {
-    const settled = this.#settled(choice.encryption);
+    const base = baseKey === undefined ? undefined : await dataKeyOfImage(this.#store, baseKey);
+    const settled = this.#settled(choice.encryption) ?? (await this.#ofBase(base));
     if (settled === null) return undefined;
     const master = await this.#masterForWriting(settled, choice);
-    const base = baseKey === undefined ? undefined : await dataKeyOfImage(this.#store, baseKey);
     const again = base === undefined ? undefined : await this.#useAgain(base, settled, choice, holder);
     return again ?? (await this.#create(settled, master, holder));
   }
@@ -94,6 +114,12 @@ export class StoredDataKeys implements DataKeys {
     if (after?.state === "kept") return false;
     await removeDataKey(this.#store, keyId);
     return true;
+  }
+
+  /** On a server without a key of its own, what was encrypted with a server's key stays so. */
+  async #ofBase(base: string | undefined): Promise<Encryption | null> {
+    const under = base === undefined ? undefined : await this.encryptionOf(base);
+    return under?.held_by === "server" ? this.#settled(under) : null;
   }
 
   #settled(encryption: Encryption | null | undefined): Encryption | null {

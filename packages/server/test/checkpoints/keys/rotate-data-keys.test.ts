@@ -40,6 +40,62 @@ function endingAt(store: ObjectStore, last: number): ObjectStore {
   });
 }
 
+/** Before the call of that number something else is done, all of it. */
+function interruptedAt(store: ObjectStore, number: number, meanwhile: () => Promise<unknown>): ObjectStore {
+  let calls = 0;
+  const step = async (): Promise<void> => {
+    if (++calls === number) await meanwhile();
+  };
+  return new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      const call = (...args: unknown[]): unknown => (value as (...args: unknown[]) => unknown).apply(target, args);
+      if (["write", "swapCell", "delete", "readCell"].includes(String(name))) {
+        return async (...args: unknown[]): Promise<unknown> => {
+          await step();
+          return await call(...args);
+        };
+      }
+      if (!["list", "read"].includes(String(name))) return call;
+      return async function* (...args: unknown[]) {
+        await step();
+        yield* call(...args) as AsyncIterable<unknown>;
+      };
+    },
+  });
+}
+
+/** Two rotations to different keys: of those that come from the same, one after the other, and there and back. */
+const PAIRS = [
+  { first: ["new", "old"], second: ["newer", "old"] },
+  { first: ["new", "old"], second: ["newer", "new", "old"] },
+  { first: ["new", "newer", "old"], second: ["newer", "new", "old"] },
+] as const;
+const STEPS = Array.from({ length: 12 }, (_, index) => index + 1);
+
+describe("two rotations to different keys at once", () => {
+  it.each(PAIRS.flatMap((pair) => STEPS.map((step) => ({ ...pair, step }))))(
+    "leave a key that opens: to $first, and at its step $step to $second",
+    async ({ first, second, step }) => {
+      const { store } = await openStore();
+      const keys = new Map(["old", "new", "newer"].map((name) => [name, newKey()]));
+      const id = newId();
+      const { name } = await serverOn(store, serverKeys(keys, "old")).save(id, { text: TEXT });
+      const [present, ...before] = first;
+      const [other, ...otherBefore] = second;
+      const meanwhile = () => rotateDataKeys(store, serverKeys(keys, other, otherBefore), { apply: true });
+      const masters = serverKeys(keys, present, before);
+      const all = serverOn(store, serverKeys(keys, "old", ["new", "newer"]));
+      // Once from the old key, and once where the cell has the new one already.
+      for (let turn = 0; turn < 2; turn++) {
+        await rotateDataKeys(interruptedAt(store, step, meanwhile), masters, { apply: true });
+        expect(await all.load(id, name)).toEqual({ text: TEXT });
+      }
+    },
+  );
+});
+
 describe("rotation", () => {
   it("lets the new key open everything, and the old one nothing", async () => {
     const { root, store, keys, saved, masters } = await openLab();
@@ -98,6 +154,18 @@ describe("rotation", () => {
     keys.delete("lost");
     const rotation = await rotateDataKeys(store, masters, { apply: true });
     expect(rotation).toMatchObject({ rewrapped: 3, failed: [{ error: "key_unavailable" }] });
+  });
+
+  it("does not count a key as encrypted that is not there", async () => {
+    const { store, saved, masters } = await openLab();
+    await rotateDataKeys(store, masters, { apply: true });
+    const present = (await masters.resolve("new")).fingerprint;
+    const blobs = (await collect(store.list("data-keys"))).filter(({ key }) => key.endsWith(`${present}.key`));
+    await store.delete(blobs[0]?.key ?? "");
+    for (const apply of [false, true]) {
+      const rotation = await rotateDataKeys(store, masters, { apply });
+      expect(rotation).toMatchObject({ current: saved.length - 1, failed: [{ error: "image_damaged" }] });
+    }
   });
 
   it("brings no key back that goes meanwhile", async () => {
