@@ -26,6 +26,6 @@ export interface Lab {
   readonly progress: (line: string) => void;
 }
 
-export function byEffort<T>({ effort }: Lab, choices: Readonly<Record<Effort, T>>): T {
+export function byEffort<T>({ effort }: Pick<Lab, "effort">, choices: Readonly<Record<Effort, T>>): T {
   return choices[effort];
 }

@@ -32,7 +32,11 @@ async function bench(options: BenchArguments, cleanUp: CleanUp): Promise<void> {
     if (options.only.length > 0 && !options.only.includes(name)) continue;
     lab.progress(`\n== ${name}`);
     const startMs = performance.now();
-    const told = await measure(lab).catch((error: unknown) => failed(name, error));
+    let hasFailed = false;
+    const told = await measure(lab).catch((error: unknown) => {
+      hasFailed = true;
+      return failed(name, error);
+    });
     const findings = joinFindings([told, { skipped: lab.skipped.splice(0) }]);
     const { path: _, ...engine } = lab.engine;
     const run = {
@@ -45,7 +49,7 @@ async function bench(options: BenchArguments, cleanUp: CleanUp): Promise<void> {
     };
     const seconds = Math.round((performance.now() - startMs) / 1000);
     for (const each of Object.keys(measured)) measured[each] = { ...(measured[each] as GroupResult), run };
-    measured[name] = { ...findings, run, seconds };
+    measured[name] = { ...findings, run, seconds, ...(hasFailed ? { failed: true } : {}) };
     await writeReports(measured, options);
     process.stdout.write(renderForTerminal(findings));
     lab.progress(`== ${name}: ${seconds} s`);

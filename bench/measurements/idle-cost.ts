@@ -4,11 +4,13 @@ import { cpuUseOf } from "../process-cpu.ts";
 import { treeMemoryMiB } from "../process-memory.ts";
 import type { RawContainer } from "../raw/raw-container.ts";
 import type { Comparison } from "../result.ts";
-import { createSandbox, destroySandbox } from "../server/http-call.ts";
+import { callServer, createSandbox, destroySandbox, execIn } from "../server/http-call.ts";
 import type { ServerProcess } from "../server/server-process.ts";
 import { summarize } from "../statistics.ts";
 import { untilAllDoze } from "./until-dozing.ts";
 
+/** A program that waits, and is left behind: what it is in does not doze. */
+const LEAVE_WAITING = ["bash", "-c", "setsid sleep infinity > /dev/null 2>&1 < /dev/null &"];
 /** What one tick of all of them together would be: less than that cannot be seen. */
 const LEAST_MS = 10;
 
@@ -18,45 +20,75 @@ interface Cost {
   readonly cpuPercent: number;
 }
 
-/** What a sandbox costs that does nothing: memory, and the processor's time while nobody asks for anything. */
+type Kind = "dozing" | "waiting";
+
+/**
+ * What a sandbox costs that does nothing: memory, and the processor's time while nobody asks for anything. With nothing
+ * in it but the agent, so that it dozes, and with a program that waits, as raw runsc has.
+ */
 export async function measureIdleCost(lab: Lab, server: ServerProcess): Promise<Comparison[]> {
   const count = byEffort(lab, { full: 20, quick: 20, smoke: 3 });
   const rounds = byEffort(lab, { full: 2, quick: 1, smoke: 1 });
   const watchedMs = byEffort(lab, { full: 15_000, quick: 10_000, smoke: 2_000 });
   lab.progress(`${count} idle sandboxes, for ${watchedMs / 1000} s`);
-  const ours: Cost[] = [];
-  const raw: Cost[] = [];
+  const costs: Record<Kind | "raw", Cost[]> = { dozing: [], waiting: [], raw: [] };
+  // Once: after a round the server holds more than an empty one.
+  const emptyMiB = await treeMemoryMiB(server.pid);
   for (let round = 0; round < rounds; round++) {
-    ours.push(await costOfOurs(server, count, watchedMs));
-    raw.push(await costOfRaw(lab, count, watchedMs));
+    for (const kind of ["dozing", "waiting"] as const) {
+      costs[kind].push(await costOfOurs(server, kind, { count, watchedMs, emptyMiB }));
+    }
+    costs.raw.push(await costOfRaw(lab, count, watchedMs));
   }
-  const [sandboxes, containers] = [`${count} sandboxes, dozing`, `${count} runsc run of sleep`];
+  const containers = `${count} runsc run of sleep`;
   const seconds = `${watchedMs / 1000} s`;
   return [
-    {
-      id: "idle-memory",
-      title: "Memory of an idle sandbox, dozing",
-      unit: "MiB",
-      ours: { what: `PSS of server and ${sandboxes}, less the empty server's`, summary: memoryOf(ours) },
-      raw: { what: `PSS of ${containers}`, summary: memoryOf(raw) },
-      aim: { bound: "at most", ratio: 1.1 },
-    },
-    {
-      id: "idle-cpu",
-      title: "Processor of an idle sandbox, of one core",
-      unit: "%",
-      ours: { what: `all processes of ${sandboxes}, in ${seconds}`, summary: cpuOf(ours) },
-      raw: { what: `all processes of ${containers}, in ${seconds}`, summary: cpuOf(raw) },
-    },
+    ...rows("idle", `${count} sandboxes, dozing`, "dozing", costs.dozing),
+    ...rows("idle-waiting", `${count} sandboxes with a sleep each, awake`, "with a program that waits", costs.waiting),
   ];
+
+  function rows(id: string, sandboxes: string, which: string, ours: readonly Cost[]): Comparison[] {
+    return [
+      {
+        id: `${id}-memory`,
+        title: `Memory of an idle sandbox, ${which}`,
+        unit: "MiB",
+        ours: { what: `PSS of server and ${sandboxes}, less the empty server's`, summary: memoryOf(ours) },
+        raw: { what: `PSS of ${containers}`, summary: memoryOf(costs.raw) },
+        aim: { bound: "at most", ratio: 1.1 },
+      },
+      {
+        id: `${id}-cpu`,
+        title: `Processor of an idle sandbox, ${which}, of one core`,
+        unit: "%",
+        ours: { what: `all processes of ${sandboxes}, in ${seconds}`, summary: cpuOf(ours) },
+        raw: { what: `all processes of ${containers}, in ${seconds}`, summary: cpuOf(costs.raw) },
+      },
+    ];
+  }
 }
 
-async function costOfOurs(server: ServerProcess, count: number, watchedMs: number): Promise<Cost> {
-  const emptyMiB = await treeMemoryMiB(server.pid);
+interface Conditions {
+  readonly count: number;
+  readonly watchedMs: number;
+  readonly emptyMiB: number;
+}
+
+async function costOfOurs(
+  server: ServerProcess,
+  kind: Kind,
+  { count, watchedMs, emptyMiB }: Conditions,
+): Promise<Cost> {
   const sandboxes: string[] = [];
-  for (let index = 0; index < count; index++) sandboxes.push(await createSandbox(server));
-  await untilAllDoze(server);
+  for (let index = 0; index < count; index++) {
+    const sandbox = await createSandbox(server);
+    if (kind === "waiting") await execIn(server, sandbox, LEAVE_WAITING);
+    sandboxes.push(sandbox);
+  }
+  if (kind === "dozing") await untilAllDoze(server);
   const cpuPercent = await watch(count, watchedMs, async () => (await cpuUseOf(server.pid)).descendantsMs);
+  const { dozing } = await callServer(server, "GET", "/v1/server");
+  if (kind === "waiting" && dozing !== 0) throw new Error(`${String(dozing)} sandboxes doze though a program waits.`);
   const memoryMiB = ((await treeMemoryMiB(server.pid)) - emptyMiB) / count;
   for (const sandbox of sandboxes) await destroySandbox(server, sandbox);
   return { memoryMiB, cpuPercent };

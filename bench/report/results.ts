@@ -17,10 +17,21 @@ export interface RunFacts {
 export interface GroupResult extends Findings {
   readonly run: RunFacts;
   readonly seconds: number;
+  /** Nothing of it was measured. */
+  readonly failed?: true;
 }
 
 /** The newest of each group: what `results.json` holds, and what the page is made of. */
 export interface Results {
   readonly format: 1;
   readonly groups: Readonly<Record<string, GroupResult>>;
+}
+
+/** What was measured now takes the place of what was before; a group that failed does not, where there is a better one. */
+export function withNewer(before: Results, measured: Results["groups"]): Results {
+  const newer = Object.entries(measured).filter(([name, { failed }]) => {
+    const older = before.groups[name];
+    return failed !== true || older === undefined || older.failed === true;
+  });
+  return { format: 1, groups: { ...before.groups, ...Object.fromEntries(newer) } };
 }

@@ -5,10 +5,10 @@ import { allContests } from "../result.ts";
 import { renderCurvePlot } from "./curve-plot.ts";
 import { findingsOfSection, plotName, ratiosName, renderPage } from "./page.ts";
 import { renderRatioPlot } from "./ratio-plot.ts";
-import type { GroupResult, Results } from "./results.ts";
+import { withNewer, type GroupResult, type Results } from "./results.ts";
 import { SECTIONS } from "./sections.ts";
 
-/** Into the folder for results and, if asked for, into the documentation: groups that were not measured now stay. */
+/** Into the folder for results and, if asked for, into the documentation: groups that were not measured now, or failed, stay. */
 export async function writeReports(
   measured: Readonly<Record<string, GroupResult>>,
   { outDirectory, writeDocs }: BenchArguments,
@@ -17,7 +17,7 @@ export async function writeReports(
   for (const folder of folders) {
     await mkdir(folder, { recursive: true });
     const before = await readResults(join(folder, "results.json"));
-    await writeFolder(folder, { format: 1, groups: { ...before.groups, ...measured } });
+    await writeFolder(folder, withNewer(before, measured));
   }
 }
 

@@ -20,6 +20,7 @@ interface Pool {
   readonly ready: number;
   readonly preparing: number;
   readonly handed_out: number;
+  readonly missed: number;
 }
 
 export async function startWarmServer(lab: Lab): Promise<WarmServer> {
@@ -32,6 +33,18 @@ export async function startWarmServer(lab: Lab): Promise<WarmServer> {
 /** How many requests have got one that was started ahead. */
 export async function handedOut(server: Pick<ServerProcess, "url">): Promise<number> {
   return (await poolOf(server)).handed_out;
+}
+
+/** Does something, and tells how many of its requests got one that was started ahead. */
+export async function withHitRate<T>(
+  server: Pick<ServerProcess, "url">,
+  work: () => Promise<T>,
+): Promise<{ readonly result: T; readonly hits: string }> {
+  const before = await poolOf(server);
+  const result = await work();
+  const after = await poolOf(server);
+  const [got, missed] = [after.handed_out - before.handed_out, after.missed - before.missed];
+  return { result, hits: `${got} of ${got + missed} requests got one that was started ahead` };
 }
 
 async function poolOf(server: Pick<ServerProcess, "url">): Promise<Pool> {
