@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { EventRecord, IntegrityReport, OperationRecordBody, ScrubStatus } from "@sandboxer/protocol";
 import { expect, test, vi } from "vitest";
@@ -162,6 +162,11 @@ test("verify of a sandbox says which older checkpoint is whole, and so does the 
   const report = await verify();
   expect(report).toMatchObject({ ok: false, images: { whole: 1 } });
   expect(report.next_step).toContain(`?checkpoint=${first}`);
+  // What no head has named is no checkpoint of it, however whole it is.
+  const never = `checkpoint_${Date.now() + 3_600_000}.img`;
+  await copyFile(path(first), path(never));
+  expect(await verify()).toMatchObject({ ok: false, images: { whole: 2 }, next_step: report.next_step });
+  await rm(path(never));
   expect(await verify({ checkpoint: first })).toMatchObject({ ok: true, images: { whole: 1 } });
   expect(await api.refused("POST", `/v1/sandboxes/${id}/verify`, { checkpoint: "checkpoint_1.img" })).toEqual([
     400,
@@ -326,6 +331,18 @@ test("the server does it by itself when it is due, once for all servers of the s
   const { body } = await later.call<ScrubStatus>("GET", "/v1/scrub");
   expect(body).toMatchObject({ every_seconds: week / 1000, last: null, last_full_pass_at: expect.any(String) });
   expect(later.server.manager.integrity.figures).toMatchObject({ damagedImages: 1 });
+});
+
+test("one that was begun by itself and stopped does not begin again at the next look", async () => {
+  const api = await start({ scrub: { everyMs: 3_600_000, rateMb: 0.001 } });
+  await checkpoint(api, await withFile(api));
+  const { integrity } = api.server.manager;
+  const running = integrity.runIfDue();
+  await vi.waitFor(async () => expect(await integrity.status()).toMatchObject({ running: true }));
+  integrity.stopScrub();
+  await expect(running).rejects.toMatchObject({ message: "The scrub was stopped." });
+  await integrity.runIfDue();
+  expect(await integrity.status()).toMatchObject({ running: false, paused: true, last: null });
 });
 
 test("without a store there is nothing to scrub", async () => {

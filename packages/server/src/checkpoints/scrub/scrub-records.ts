@@ -10,6 +10,10 @@ const recordSchema = z.looseObject({
   format: z.literal(1),
   /** When a pass over the whole store was begun last, by its own account of a server; null: that one was stopped. */
   begun_at: time.nullable(),
+  /** The server that is at it; absent or null: none is, or an older version that does not say so. */
+  scrubber: z.string().nullish(),
+  /** Somebody has stopped one: before this none begins by itself. */
+  not_before: time.nullish(),
   /** When the last one that came to its end had begun and ended, and what it found. */
   last: z
     .looseObject({
@@ -26,6 +30,14 @@ const recordSchema = z.looseObject({
 type ScrubRecord = z.infer<typeof recordSchema>;
 export type LastScrub = NonNullable<ScrubRecord["last"]>;
 
+export interface Turn {
+  readonly nowMs: number;
+  readonly sinceMs: number;
+  /** The id by which others see whether this server lives. */
+  readonly scrubber: string;
+  readonly isDead: (instanceId: string) => Promise<boolean>;
+}
+
 /** `scrub/record.json`: by it the servers of a store take turns, and one that was started again knows when it is due. */
 export class ScrubRecords {
   readonly #store: ObjectStore;
@@ -39,22 +51,38 @@ export class ScrubRecords {
     return (cell === undefined ? undefined : decode(cell.body))?.last ?? undefined;
   }
 
-  /** Whether it is this server's turn, which it then has: none was begun since `sinceMs`. */
-  async begin(nowMs: number, sinceMs: number): Promise<boolean> {
-    const { before } = await this.#change((present) => {
-      if (latestMs(present) > sinceMs) return undefined;
-      return { ...present, begun_at: new Date(nowMs).toISOString() };
+  /** Whether it is this server's turn, which it then has: none was begun since then but by servers that are dead. */
+  async begin({ nowMs, sinceMs, scrubber, isDead }: Turn): Promise<boolean> {
+    const cell = await this.#store.readCell(RECORD_KEY);
+    const other = (cell === undefined ? undefined : decode(cell.body))?.scrubber ?? undefined;
+    const isFree = other !== undefined && (other === scrubber || (await isDead(other)));
+    let begun = false;
+    await this.#change((present) => {
+      const latest = isFree && present.scrubber === other ? { ...present, begun_at: null } : present;
+      begun = latestMs(latest) <= sinceMs && msOf(present.not_before) <= nowMs;
+      return begun ? { ...present, begun_at: new Date(nowMs).toISOString(), scrubber, not_before: null } : undefined;
     });
-    return latestMs(before ?? EMPTY) <= sinceMs;
+    return begun;
   }
 
   /** What was begun was stopped: somebody else may begin. */
   async stopped(): Promise<void> {
-    await this.#change((present) => ({ ...present, begun_at: null }));
+    await this.#change((present) => ({ ...present, begun_at: null, scrubber: null }));
+  }
+
+  /** Nobody is to begin by itself for some time. */
+  async hold(untilMs: number): Promise<void> {
+    await this.#change((present) => ({ ...present, not_before: new Date(untilMs).toISOString() }));
   }
 
   async ended(last: LastScrub): Promise<void> {
-    await this.#change((present) => ({ ...present, begun_at: last.started_at, last }));
+    await this.#change((present) => ({
+      ...present,
+      begun_at: last.started_at,
+      scrubber: null,
+      not_before: null,
+      last,
+    }));
   }
 
   async #change(change: (present: ScrubRecord) => ScrubRecord | undefined) {
@@ -69,7 +97,11 @@ export class ScrubRecords {
 const EMPTY: ScrubRecord & Nonced = { format: 1, begun_at: null, last: null, nonce: "", history: [] };
 
 function latestMs({ begun_at, last }: ScrubRecord): number {
-  return Math.max(...[begun_at, last?.started_at].map((at) => (at == null ? 0 : Date.parse(at) || 0)));
+  return Math.max(msOf(begun_at), msOf(last?.started_at));
+}
+
+function msOf(at: string | null | undefined): number {
+  return at == null ? 0 : Date.parse(at) || 0;
 }
 
 /** One that cannot be read says nothing: the next one is begun as if there were none. */

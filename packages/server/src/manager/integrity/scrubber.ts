@@ -10,6 +10,8 @@ import { lastOf, problemsOf, reportOf } from "./report.ts";
 const MEGABYTE = 1_000_000;
 /** What was found whole so long ago is looked at again. */
 const STALE_MS = 24 * 3_600_000;
+/** So long none begins by itself after one that was stopped; less than a day, so that it goes on where that one was. */
+const HOLD_MS = 12 * 3_600_000;
 
 export interface ScrubSettings {
   /** Undefined: the server does not do it by itself. */
@@ -31,8 +33,10 @@ export class Scrubber {
   readonly #context: ManagerContext;
   readonly #settings: ScrubSettings;
   #running: { readonly stop: AbortController; readonly scrub: StoreScrub } | undefined;
-  #paused: { readonly scrub: StoreScrub; readonly startedMs: number } | undefined;
+  #paused: { readonly scrub: StoreScrub; readonly startedMs: number; readonly pausedMs: number } | undefined;
   #last: IntegrityReport | undefined;
+  /** Whether it is this server's turn is being asked, or it is. */
+  #isLooking = false;
   #figures: IntegrityFigures = { damagedBlocks: 0, scrubbedBytes: 0, damagedImages: 0, lastFullPassMs: undefined };
 
   constructor(context: ManagerContext, settings: ScrubSettings = {}) {
@@ -65,7 +69,7 @@ export class Scrubber {
     }
     const { clock } = this.#context.options;
     const nowMs = clock.wallMs();
-    const paused = nowMs - (this.#paused?.startedMs ?? 0) < STALE_MS ? this.#paused : undefined;
+    const paused = nowMs - (this.#paused?.pausedMs ?? 0) < STALE_MS ? this.#paused : undefined;
     const { scrub, startedMs } = paused ?? { scrub: images.scrub({ clock }), startedMs: nowMs };
     const rate = rateMb === undefined ? this.#settings.rateMb : (rateMb ?? undefined);
     scrub.pace.bytesPerSecond = rate === undefined ? undefined : rate * MEGABYTE;
@@ -80,7 +84,8 @@ export class Scrubber {
       this.#paused = undefined;
       return report;
     } catch (error) {
-      this.#paused = { scrub, startedMs };
+      this.#paused = { scrub, startedMs, pausedMs: clock.wallMs() };
+      if (stop.signal.aborted && !this.#context.draining) await this.#hold();
       throw error;
     } finally {
       this.#running = undefined;
@@ -88,7 +93,7 @@ export class Scrubber {
     }
   }
 
-  /** The next one goes on where it was. Nothing happens when none is under way. */
+  /** The next one goes on where it was, and none begins by itself for some time. Nothing happens when none is under way. */
   stop(): void {
     const ends = this.#context.draining;
     const reason = ends
@@ -111,14 +116,28 @@ export class Scrubber {
     };
   }
 
-  /** By itself, when none of the store's servers has begun one for so long. */
+  /** By itself, when none of the store's servers that live has begun one for so long, and nobody has stopped one lately. */
   async runIfDue(): Promise<void> {
     const { everyMs } = this.#settings;
-    const { draining, operations, options } = this.#context;
-    if (everyMs === undefined || draining || this.#running !== undefined) return;
+    if (everyMs === undefined || this.#context.draining || this.#running !== undefined || this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      await this.#runIfTurn(everyMs);
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  async #runIfTurn(everyMs: number): Promise<void> {
+    const { operations, options } = this.#context;
     const { records } = integrityOf(this.#context);
     const nowMs = options.clock.wallMs();
-    const begun = await records.begin(nowMs, nowMs - everyMs);
+    const begun = await records.begin({
+      nowMs,
+      sinceMs: nowMs - everyMs,
+      scrubber: this.#context.durable.ownership.instanceId,
+      isDead: async (instanceId) => await this.#isDead(instanceId),
+    });
     await this.#knowOthers();
     if (!begun) return;
     const operation = operations.open("scrub", {});
@@ -163,6 +182,18 @@ export class Scrubber {
       this.#context.options.observer.problem("the store is damaged", { images, blocks: report.damaged_block_count });
     }
     await this.#context.reported("record of a scrub", integrityOf(this.#context).records.ended(last));
+  }
+
+  /** Somebody has stopped it, who does not want it to begin again at the next look. */
+  async #hold(): Promise<void> {
+    const untilMs = this.#context.options.clock.wallMs() + Math.min(this.#settings.everyMs ?? Infinity, HOLD_MS);
+    const held = integrityOf(this.#context).records.hold(untilMs);
+    await this.#context.reported("record of a scrub that is not to begin again soon", held);
+  }
+
+  async #isDead(instanceId: string): Promise<boolean> {
+    const servers = await this.#context.durable.ownership.servers();
+    return !servers.some((server) => server.instanceId === instanceId && server.alive);
   }
 
   async #knowOthers(): Promise<void> {

@@ -1,6 +1,7 @@
 import { type IntegrityReport, SandboxerError } from "@sandboxer/protocol";
 import { checkpointKey, checkpointMs } from "../../checkpoints/checkpoint-names.ts";
 import type { ImageTarget } from "../../checkpoints/scrub/image-scrub.ts";
+import type { ScrubResult } from "../../checkpoints/scrub/store-scrub.ts";
 import { imageKey } from "../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../context.ts";
 import { notFound } from "../not-found.ts";
@@ -75,13 +76,18 @@ export async function verifySandbox(
     const name = now?.checkpoint?.name;
     return key === (name === undefined ? imageKey(now?.lineage.snapshot ?? "") : checkpointKey(sandboxId, name));
   };
-  return await look(context, { targets, isNamed, snapshots: new Map() }, options, (bad) => {
+  return await look(context, { targets, isNamed, snapshots: new Map() }, options, (bad, { looked, problems }) => {
     const isBad = (name: string): boolean => bad.has(checkpointKey(sandboxId, name));
     if (present === undefined || !isBad(present)) return undefined;
     if (context.sandboxes.has(sandboxId)) {
       return `It runs here: save it again (\`sandboxer checkpoint ${sandboxId} --leave-running\`), and what is damaged is written anew.`;
     }
-    const whole = wanted.filter((name) => !isBad(name)).toSorted(newestFirst)[0];
+    // One may have gone meanwhile or be locked, and one that is newer than the head's was never published.
+    const presentMs = checkpointMs(present) ?? Infinity;
+    const isWhole = (key: string): boolean => looked.has(key) && !problems.has(key);
+    const whole = wanted
+      .filter((name) => isWhole(checkpointKey(sandboxId, name)) && (checkpointMs(name) ?? Infinity) <= presentMs)
+      .toSorted(newestFirst)[0];
     return whole === undefined ? NONE_WHOLE : wakeFrom(sandboxId, whole);
   });
 }
@@ -112,7 +118,7 @@ async function look(
   context: ManagerContext,
   { targets, isNamed, snapshots }: Looks,
   options: VerbOptions,
-  nextStep: (bad: ReadonlySet<string>) => string | undefined,
+  nextStep: (bad: ReadonlySet<string>, result: ScrubResult) => string | undefined,
 ): Promise<IntegrityReport> {
   const { clock } = context.options;
   const { images } = integrityOf(context);
@@ -134,6 +140,6 @@ async function look(
   tellDamage(context.events, problemsOf(result, stored), stored);
   context.integrity.found(result);
   const bad = new Set([...result.problems].flatMap(([key, { verdict }]) => (verdict === "locked" ? [] : [key])));
-  const next = nextStep(bad);
+  const next = nextStep(bad, result);
   return reportOf(result, stored, { startedMs, endedMs: clock.wallMs(), full: false, nextStep: next });
 }
