@@ -1,5 +1,8 @@
 import { SandboxerError } from "@sandboxer/protocol";
 
+/** It is unknown whether an image is under its name. What it needs stays; `cause` is what went wrong. */
+export class ImageMayBeThereError extends Error {}
+
 /** An image that cannot be used, named with what is wrong with it. */
 export function imageDamaged(
   image: string,

@@ -8,7 +8,7 @@ import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import type { OpenBlockImage } from "./block-image/open-block-image.ts";
 import { compareBlockImage, unpackBlockImage, verifyBlockImage } from "./block-image/read-block-image.ts";
-import { ImageMayBeThereError, type ReadyImage, writeBlockImage } from "./block-image/write-block-image.ts";
+import { type ReadyImage, writeBlockImage } from "./block-image/write-block-image.ts";
 import { BlockWorkers } from "./blocks/block-workers.ts";
 import type { DataKey } from "./data-keys.ts";
 import type { ImageContext, ImageLabel, WriteImageOptions } from "./image-context.ts";
@@ -17,7 +17,7 @@ import type { KeyChoice, KeyOptions } from "./keys/key-choice.ts";
 import { sealedWith, unsealBytes } from "./keys/sealed-bytes.ts";
 import { StoredDataKeys } from "./keys/stored-data-keys.ts";
 import { onlyKey, withDataKey } from "./keys/with-data-key.ts";
-import { isOfLocalCopy, localCopyDiffers } from "./image-errors.ts";
+import { ImageMayBeThereError, isOfLocalCopy, localCopyDiffers } from "./image-errors.ts";
 import { openImage, type OpenImage } from "./open-image.ts";
 import { PackCache } from "./packs/pack-cache.ts";
 import { PackPins } from "./packs/pins.ts";
@@ -102,7 +102,10 @@ export class ImageStore {
     const context = { ...this.#context, dataKeys: onlyKey(options.dataKey) };
     const saved = await writeBlockImage(context, state, label, options, (image) =>
       this.#firstFree(keys, (key) => this.#place(key, image)),
-    );
+    ).catch((error: unknown) => {
+      // Whoever made its key has to know, and then tells the cause.
+      throw error instanceof ImageMayBeThereError && options.dataKey === undefined ? error.cause : error;
+    });
     // What is encrypted in the store does not lie about here as it is.
     if (options.dataKey === undefined) await this.#unpacked?.keep(saved.sha256, state.members);
     return saved;
@@ -144,6 +147,11 @@ export class ImageStore {
     }
     await remove();
     for (const dataKey of dataKeys) await this.#keys.release(dataKey, holder);
+  }
+
+  /** Somebody who was to have an image under a data key has none. */
+  async release(dataKeyId: string, holder: string): Promise<void> {
+    await this.#keys.release(dataKeyId, holder);
   }
 
   /** Bytes that lie beside an image, under its key or none. */

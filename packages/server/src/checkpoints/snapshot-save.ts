@@ -29,6 +29,8 @@ export class SnapshotSave {
   readonly #images: ImageStore;
   readonly #snapshot: NewSnapshot;
   readonly #publisher: string;
+  /** What it is under, once that is known. */
+  #dataKeyId: string | undefined;
 
   constructor(store: ObjectStore, images: ImageStore, snapshot: NewSnapshot, publisher: string) {
     this.#store = store;
@@ -52,7 +54,10 @@ export class SnapshotSave {
         { encryption, presentedKey },
         snapshotHolder(id),
         options.base,
-        (dataKey) => this.#write(captured, dataKey, options),
+        async (dataKey) => {
+          this.#dataKeyId = dataKey?.id;
+          return await this.#write(captured, dataKey, options);
+        },
       );
       return await this.#publish({ ...written, state: "ready" });
     } catch (error) {
@@ -120,7 +125,9 @@ export class SnapshotSave {
         present?.state === "saving" ? { ...present, state: "removing", removed_by: "" } : undefined,
     });
     // It may be ready in spite of the error, when the answer to that was lost.
-    if (after === undefined || after.state === "removing") await removeSnapshot(this.#store, id);
+    if (after !== undefined && after.state !== "removing") return;
+    await removeSnapshot(this.#store, id);
+    if (this.#dataKeyId !== undefined) await this.#images.release(this.#dataKeyId, snapshotHolder(id));
   }
 }
 

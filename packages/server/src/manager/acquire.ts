@@ -13,6 +13,7 @@ import { restedTooLong } from "./acquire-rested.ts";
 import type { ManagerContext } from "./context.ts";
 import { createSandbox } from "./create.ts";
 import { destroySandbox } from "./destroy.ts";
+import { checkAsked, encryptionFor, takeShownKey } from "./encryption.ts";
 import { IN_USE } from "./handoff.ts";
 import { destroyById } from "./destroy-by-id.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
@@ -54,6 +55,8 @@ async function acquire(context: ManagerContext, body: KeyedRequest, options: Ver
   const plan = await planSandbox(context, body, "durable");
   const there = (await reattach(context, plan, body.key, options)) ?? (await adoptByKey(context, plan, options));
   if (there !== undefined) {
+    checkAsked(context, there, options.encryption);
+    takeShownKey(there, options.encryption);
     await renewPromise(context, there, body);
     return { sandbox: there, tier: "reattached", token: null };
   }
@@ -233,7 +236,10 @@ async function adoptByKey(
   options: VerbOptions,
 ): Promise<LiveSandbox | undefined> {
   if (!outlives(context, plan)) return undefined;
+  const encryption = await encryptionFor(context, options.encryption);
   const request = await acquireRequest(context, { sandboxId: "", ...plan }, options);
   const handle = await context.backend(plan.backend).tryResume(request, options);
-  return handle === undefined ? undefined : adoptOutliving(context, plan, handle);
+  if (handle === undefined) return undefined;
+  const adopted = { ...plan, about: { ...plan.about, encryption } };
+  return await adoptOutliving(context, adopted, handle, options.encryption);
 }

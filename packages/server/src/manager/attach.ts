@@ -3,6 +3,7 @@ import type { OutlivingRecord } from "../records/sandbox-records.ts";
 import type { SandboxClient } from "./client.ts";
 import type { ManagerContext } from "./context.ts";
 import type { DurableStore } from "./durable-store.ts";
+import { takeShownKey } from "./encryption.ts";
 import { hasExpired } from "./expiry.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { reviveSandbox } from "./outliving.ts";
@@ -49,6 +50,7 @@ export async function attachSandbox(
         "The sandbox is running; an older checkpoint can be chosen once it is saved or gone.",
       );
     }
+    takeShownKey(live, options.encryption);
     if (client !== undefined) live.attach(client, context.nowMs);
     return live;
   }

@@ -67,6 +67,18 @@ export function takeShownKey(sandbox: LiveSandbox, keys: RequestKeys | undefined
   sandbox.clientKey = clientKeyFor(encryption, keys);
 }
 
+/** Who asks for a sandbox under a key of their own does not get one that is saved in another way. */
+export function checkAsked({ options }: ManagerContext, { id, facts }: LiveSandbox, keys: RequestKeys = {}): void {
+  const { presentedKey } = keys;
+  const { encryption } = facts.about;
+  if (options.durable?.keys === undefined || presentedKey === undefined) return;
+  if (encryption?.held_by === "client") return checkShown(encryption, keys);
+  throw new SandboxerError("not_supported", "The sandbox of this key is there, and is not under your encryption key.", {
+    hint: `Ask for it without that key, or destroy it first (\`sandboxer destroy ${id}\`).`,
+    details: { sandbox_id: id, fingerprint: presentedKey.fingerprint },
+  });
+}
+
 /** Who makes another sandbox of one that is under its client's key has to show that, though this server has it now. */
 export function checkShown(encryption: Encryption | null | undefined, { presentedKey }: RequestKeys = {}): void {
   if (encryption?.held_by !== "client") return;

@@ -3,6 +3,7 @@ import type { SandboxHandle } from "../backends/backend.ts";
 import type { OutlivingRecord } from "../records/sandbox-records.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import type { ManagerContext } from "./context.ts";
+import { type RequestKeys, takeShownKey } from "./encryption.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 import { LiveSandbox, type SandboxFacts } from "./live-sandbox.ts";
 import { notFound } from "./not-found.ts";
@@ -46,6 +47,7 @@ async function revive(
 ): Promise<LiveSandbox> {
   const facts = storedFacts(sandboxId, record);
   const sandbox = new LiveSandbox(facts, "restoring", context.nowMs, context.onMove(sandboxId));
+  takeShownKey(sandbox, options.encryption);
   context.admit(sandbox);
   try {
     return await tracked(
@@ -107,6 +109,7 @@ export async function adoptOutliving(
   context: ManagerContext,
   plan: SandboxPlan,
   handle: SandboxHandle,
+  keys: RequestKeys | undefined,
 ): Promise<LiveSandbox> {
   const { backend, spec, labels, flags, idleTimeoutMs, about } = plan;
   const facts: SandboxFacts = {
@@ -122,6 +125,7 @@ export async function adoptOutliving(
     tokenHash: undefined,
   };
   const sandbox = new LiveSandbox(facts, "restoring", context.nowMs, context.onMove(facts.sandboxId));
+  takeShownKey(sandbox, keys);
   context.admit(sandbox);
   sandbox.started(handle);
   watchForEnd(context, sandbox);

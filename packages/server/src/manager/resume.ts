@@ -1,6 +1,7 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { attachSandbox } from "./attach.ts";
 import type { ManagerContext } from "./context.ts";
+import { takeShownKey } from "./encryption.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { checkEpoch } from "./running.ts";
 import type { VerbOptions } from "./tracked.ts";
@@ -22,6 +23,7 @@ export async function resumeSandbox(
   if (epoch !== undefined) checkEpoch(ownership?.held(sandboxId) ?? (await ownership?.read(sandboxId)), epoch);
   const live = context.sandboxes.get(sandboxId);
   if (live?.state === "running" && checkpoint === undefined) {
+    takeShownKey(live, options.encryption);
     live.touch(context.nowMs);
     return live;
   }

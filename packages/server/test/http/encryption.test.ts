@@ -1,7 +1,9 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import type { CreatedSandboxRecord, SandboxRecord, SnapshotInfo } from "@sandboxer/protocol";
 import { pino } from "pino";
 import { describe, expect, test, vi } from "vitest";
+import type { SandboxBackend } from "../../src/backends/backend.ts";
+import { FakeBackend } from "../../src/backends/fake/index.ts";
 import { MasterKey } from "../../src/checkpoints/keys/master-key.ts";
 import { rotateDataKeys } from "../../src/checkpoints/keys/rotate-data-keys.ts";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
@@ -203,6 +205,52 @@ describe("a sandbox under its client's key", () => {
     expect(await keysIn()).toHaveLength(1);
     expect((await http.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(204);
     await vi.waitFor(async () => expect(await keysIn()).toEqual([]));
+  });
+});
+
+describe("a sandbox that a key stands for", () => {
+  const acquire = (http: HttpClient, options = {}) =>
+    http.call<CreatedSandboxRecord & ErrorAnswer>("POST", "/v1/sandboxes/acquire", { key: "convo" }, options);
+
+  test("is not given to who wants it under a key of theirs, when it is not", async () => {
+    const { http } = await start();
+    expect((await acquire(http)).status).toBeLessThan(300);
+    expect((await acquire(http, HEADER)).body.error).toMatchObject({ code: "not_supported", details: { fingerprint } });
+    const { http: other } = await start();
+    const made = (await acquire(other, HEADER)).body;
+    expect((await acquire(other, HEADER)).body).toMatchObject({ id: made.id, encryption: { key: fingerprint } });
+    expect((await acquire(other, OTHER_HEADER)).body.error).toMatchObject({ code: "wrong_key" });
+  });
+
+  test("and that its provider has is saved under the key of who asks for it", async () => {
+    const backend = new FakeBackend({ capabilities: { snapshot: "none", outlivesServer: true } });
+    const wrapBackend = (wrapped: FakeBackend): SandboxBackend =>
+      new Proxy(wrapped, {
+        get: (target, name) => {
+          const value: unknown = name === "close" ? async () => {} : Reflect.get(target, name, target);
+          return typeof value === "function" ? (value.bind(target) as unknown) : value;
+        },
+      });
+    vi.spyOn(backend, "tryResume").mockImplementationOnce((request) =>
+      backend.acquire({ ...request, sandboxId: randomUUID() }),
+    );
+    const dataFolder = await temporaryFolder();
+    const { server, http } = await start({ backend, wrapBackend, dataFolder });
+    const { id, encryption, ...more } = (await acquire(http, HEADER)).body;
+    expect(more).toMatchObject({ tier: "reattached" });
+    expect(encryption).toEqual({ held_by: "client", key: fingerprint });
+    const taken = await http.call<SnapshotInfo>("POST", `/v1/sandboxes/${id}/snapshot`, { mode: "workspace" });
+    expect(taken.body.encryption).toEqual({ held_by: "client", key: fingerprint });
+    expect(await plainImages(server)).toEqual([]);
+    // The next server has the record and not the key, until somebody shows it.
+    await server.manager.drain();
+    const next = await start({ store: server.storeFolder ?? null, backend, wrapBackend, dataFolder });
+    expect((await next.http.call("POST", `/v1/sandboxes/${id}/resume`)).status).toBe(200);
+    const snapshot = `/v1/sandboxes/${id}/snapshot`;
+    expect(await refusal(next.http, "POST", snapshot, { mode: "workspace" })).toMatchObject({ code: "key_required" });
+    expect((await next.http.call("POST", `/v1/sandboxes/${id}/resume`, undefined, HEADER)).status).toBe(200);
+    expect((await next.http.call("POST", snapshot, { mode: "workspace" })).status).toBe(201);
+    expect(await plainImages(server)).toEqual([]);
   });
 });
 

@@ -6,6 +6,7 @@ import { BlockCipher } from "../blocks/block-cipher.ts";
 import { type BlockEntry, BLOCK_BYTES, CODEC, encodeTable, IN_IMAGE } from "../blocks/block-table.ts";
 import { openHere, type OpenSession } from "../blocks/block-workers.ts";
 import { compress } from "../blocks/difference.ts";
+import { ImageMayBeThereError } from "../image-errors.ts";
 import type { ImageContext, ImageLabel, WriteImageOptions } from "../image-context.ts";
 import { encodeFooter, encodeHeaderStart, sha256Of } from "../image-format.ts";
 import { checkMemberNames } from "../member-names.ts";
@@ -33,12 +34,9 @@ export interface ReadyImage {
   readonly addedBytes: number;
 }
 
-/** It is unknown whether an image is under its name. */
-export class ImageMayBeThereError extends Error {}
-
 /**
  * Writes what a state does not share with its base to packs, and hands the image over to be placed. Whatever the image
- * names stays pinned until `place` has ended, and what was written for it goes again if that fails.
+ * names stays pinned until `place` has ended. What was written for it goes again if that fails, unless it may be there.
  */
 export async function writeBlockImage<Placed>(
   context: ImageContext,
@@ -53,8 +51,7 @@ export async function writeBlockImage<Placed>(
     return await place(await writing.write());
   } catch (error) {
     // An image that may be there keeps its packs; collection judges both.
-    if (error instanceof ImageMayBeThereError) throw error.cause;
-    await writing.giveUp(error);
+    if (!(error instanceof ImageMayBeThereError)) await writing.giveUp(error);
     throw error;
   } finally {
     await writing.close();

@@ -185,7 +185,13 @@ export class StoredDataKeys implements DataKeys {
       const named = { held_by, key, fingerprint, holders: [holder], created_at };
       return { format: 1, id, state: "kept", ...named, nonce: "", history: [] };
     });
-    await this.#store.write(wrappedKey(id, fingerprint), [master.wrap(id, bytes)]);
+    try {
+      await this.#store.write(wrappedKey(id, fingerprint), [master.wrap(id, bytes)]);
+    } catch (error) {
+      // What stays is found by collection, once its holder is gone.
+      await this.release(id, holder).catch(() => {});
+      throw error;
+    }
     return { id, bytes, fresh: true };
   }
 

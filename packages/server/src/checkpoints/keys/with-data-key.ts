@@ -1,4 +1,5 @@
 import type { DataKey, DataKeys } from "../data-keys.ts";
+import { ImageMayBeThereError } from "../image-errors.ts";
 import type { KeyChoice } from "./key-choice.ts";
 import { keyUnavailable } from "./key-errors.ts";
 import type { StoredDataKeys } from "./stored-data-keys.ts";
@@ -11,7 +12,10 @@ export interface KeyedWrite {
   readonly base: string | undefined;
 }
 
-/** Writes something under the data key that it is to have, or under none. A key that was made for it goes if that fails. */
+/**
+ * Writes something under the data key that it is to have, or under none. A key that was made for it goes if that fails,
+ * unless an image under it may be there.
+ */
 export async function withDataKey<Result>(
   keys: StoredDataKeys,
   { choice, holder, base }: KeyedWrite,
@@ -21,6 +25,7 @@ export async function withDataKey<Result>(
   try {
     return await write(dataKey);
   } catch (error) {
+    if (error instanceof ImageMayBeThereError) throw error.cause;
     // What stays is found by collection, once its holder is gone.
     if (dataKey?.fresh === true) await keys.release(dataKey.id, holder).catch(() => {});
     throw error;

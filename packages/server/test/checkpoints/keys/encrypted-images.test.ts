@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { dataKeyOfImage } from "../../../src/checkpoints/keys/image-key.ts";
 import { StoredDataKeys } from "../../../src/checkpoints/keys/stored-data-keys.ts";
 import { DirectoryStore } from "../../../src/store/directory/directory-store.ts";
+import type { ObjectStore } from "../../../src/store/store.ts";
 import { collect } from "../../store/store-contract.ts";
 import { stateOf, withNewPages } from "../block-image/block-images.ts";
 import { newSnapshot } from "../snapshot-samples.ts";
@@ -14,6 +15,21 @@ const SECRET = "a sentence that nobody else may read";
 const TEXT = Buffer.from(`${SECRET}\n`.repeat(20_000));
 const client = (fingerprint: string) => ({ held_by: "client", key: fingerprint }) as const;
 const named = (key: string) => ({ held_by: "server", key }) as const;
+
+/** A store whose writes of blobs are what a test makes of them. */
+function changedStore(
+  store: ObjectStore,
+  change: (key: string, write: () => Promise<unknown>) => Promise<unknown>,
+): ObjectStore {
+  return new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      if (name !== "write") return value.bind(target) as unknown;
+      return (...args: Parameters<ObjectStore["write"]>) => change(args[0], async () => await target.write(...args));
+    },
+  });
+}
 
 describe("an encrypted image", () => {
   it("is loaded as it was saved, and nothing of it can be read in the store", async () => {
@@ -104,6 +120,54 @@ describe("an encrypted image", () => {
     await other.save(newId(), { text: TEXT }, { base });
     await expect(without.save(newId(), { text: TEXT }, { base })).rejects.toMatchObject({ code: "key_unavailable" });
     expect(await server.load(sandboxId, name)).toEqual({ text: TEXT });
+  });
+
+  it("keeps its key where a first save failed and it may be there", async () => {
+    const { store } = await openStore();
+    const masters = serverKeys(new Map([["main", newKey()]]), "main");
+    let isAway = false;
+    // The image is written, the answer is lost, and then the store is away.
+    const flaky = changedStore(store, (key, write) =>
+      key.endsWith(".img") ? write().then(() => Promise.reject(((isAway = true), new Error("lost")))) : write(),
+    );
+    const away = new Proxy(flaky, {
+      get: (target, name) => {
+        const value = Reflect.get(target, name, target) as unknown;
+        if (name !== "stat") return value;
+        return async (key: string) => {
+          if (isAway) throw new Error("away");
+          return await store.stat(key);
+        };
+      },
+    });
+    const sandboxId = newId();
+    await expect(serverOn(away, masters).save(sandboxId, { text: TEXT })).rejects.toThrow("lost");
+    const server = serverOn(store, masters);
+    const [there] = await server.checkpoints.list(sandboxId);
+    expect(await server.load(sandboxId, there?.name ?? "")).toEqual({ text: TEXT });
+  });
+
+  it("that could not be written leaves no data key, and no holder of one", async () => {
+    const { store } = await openStore();
+    const masters = serverKeys(new Map([["main", newKey()]]), "main");
+    const without = (suffix: string) =>
+      serverOn(
+        changedStore(store, (key, write) => (key.endsWith(suffix) ? Promise.reject(new Error("full")) : write())),
+        masters,
+      );
+    await expect(without(".key").save(newId(), { text: TEXT })).rejects.toThrow("full");
+    await expect(without(".img").save(newId(), { text: TEXT })).rejects.toThrow("full");
+    expect(await collect(store.listCells("data-keys"))).toEqual([]);
+    const sandboxId = newId();
+    const { name } = await serverOn(store, masters).save(sandboxId, { text: TEXT });
+    const state = await stateOf({ text: TEXT });
+    const base = `${sandboxId}/checkpoints/${name}`;
+    const options = { replaceName: true, base };
+    const saving = without(".img").snapshots.save(newSnapshot({ name: null }), async () => ({ state }), options);
+    await expect(saving).rejects.toThrow("full");
+    const [cell = ""] = await collect(store.listCells("data-keys"));
+    const { body } = (await store.readCell(cell)) ?? { body: Buffer.alloc(0) };
+    expect(JSON.parse(Buffer.from(body).toString())).toMatchObject({ holders: [`sandbox:${sandboxId}`] });
   });
 
   it("needs the key of its client each time", async () => {
