@@ -84,6 +84,8 @@ export interface SandboxBackend {
 export interface PreparedState {
   /** What has the same id is the same. */
   readonly id: string;
+  /** Of what it is made of, as its record says. */
+  readonly sizeBytes: number;
   /** Puts it into an empty folder, also long after the request. Throws when it is gone. */
   load(folder: string, options: CallOptions): Promise<SnapshotPayload>;
 }
@@ -147,6 +149,8 @@ export interface AcquireRequest {
   readonly identity?: SandboxIdentity;
   /** Who asks. What is prepared because of one who asked is never given to another. Absent: nobody says. */
   readonly tenant?: string;
+  /** For the server's own ends: nothing is taken that was started ahead for users, and nothing is because of it. */
+  readonly apart?: boolean;
 }
 
 export interface SandboxIdentity {

@@ -10,7 +10,8 @@ import type { StateLabel } from "./portable/workspace-archive.ts";
 /** The state of a snapshot that others may ask for too. */
 export function popularSource(context: ManagerContext, snapshot: StoredSnapshot, name?: string): SandboxSource {
   const source = sourceOf(context, snapshot, name);
-  const state: PreparedState = { id: snapshot.id, load: (folder, options) => source.load(folder, options) };
+  const { id, size_bytes: sizeBytes } = snapshot;
+  const state: PreparedState = { id, sizeBytes, load: (folder, options) => source.load(folder, options) };
   const isNative = (backend: SandboxBackend): boolean => loadWay(backend, labelOf(snapshot)) === "native";
   // What only its client can open is loaded for nobody who has not shown the key.
   const isForAll = source.encryption?.held_by !== "client";

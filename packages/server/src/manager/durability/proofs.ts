@@ -24,6 +24,11 @@ export class Proofs {
   }
 
   async run<Result>(prove: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    if (this.full) {
+      throw new SandboxerError("limit_reached", `${MOST_WAITING} test restores wait already.`, {
+        hint: "They are done one after the other: try again when some of them are over.",
+      });
+    }
     this.#waiting += 1;
     try {
       return await this.#queue.run(async () => {

@@ -132,7 +132,7 @@ async function restoreAndAsk(
 function requestFor({ id, spec: stored }: StoredSnapshot): AcquireRequest {
   const { spec } = parseStoredSpec(`snapshots/${id}/record.json`, stored);
   const { secretRefs: _secrets, setup: _setup, ...rest } = spec;
-  return { sandboxId: randomUUID(), spec: { ...rest, network: "none" } };
+  return { sandboxId: randomUUID(), spec: { ...rest, network: "none" }, apart: true };
 }
 
 async function noteSuccess(context: ManagerContext, snapshot: StoredSnapshot, backend: SandboxBackend): Promise<void> {

@@ -24,12 +24,14 @@ import { warmOptions } from "../support/warm-options.ts";
 /** What a store would keep of a sandbox. */
 export class SavedState implements PreparedState {
   readonly id = randomUUID();
+  readonly sizeBytes: number;
   loads = 0;
   failure: Error | undefined;
   readonly #snapshot: SnapshotPayload;
 
   private constructor(snapshot: SnapshotPayload) {
     this.#snapshot = snapshot;
+    this.sizeBytes = snapshot.members.reduce((sum, member) => sum + member.sizeBytes, 0);
   }
 
   static async of(handle: SandboxHandle, mode: "full" | "filesystem"): Promise<SavedState> {

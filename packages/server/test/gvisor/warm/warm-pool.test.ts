@@ -101,6 +101,28 @@ describe("who gets one", () => {
     expect((await lab.take("mine"))?.key).toBe("mine");
   });
 
+  test("who waits for one that is being made waits for a while, and not after they have gone", async () => {
+    const lab = new PoolLab();
+    lab.atOnce = false;
+    await lab.take();
+    await lab.pass(1_000);
+    const gone = new AbortController();
+    const leaving = lab.take("plain", 0, gone.signal);
+    await settle();
+    gone.abort();
+    expect(await leaving).toBeUndefined();
+    lab.work[0]?.done();
+    await lab.pass(1_000);
+    // It was to be theirs, so nobody else gets it.
+    expect(lab.made.map(({ destroyed }) => destroyed)).toEqual([true]);
+    const waiting = lab.take();
+    await lab.pass(15_000);
+    expect(await waiting).toBeUndefined();
+    lab.work[0]?.done();
+    await settle();
+    expect(lab.made.map(({ destroyed }) => destroyed)).toEqual([true, true]);
+  });
+
   test("who comes while one is being made gets that, and it is made in a hurry", async () => {
     const lab = new PoolLab();
     lab.atOnce = false;

@@ -1,6 +1,6 @@
 import { type EventRecord, SandboxerError, type SandboxRecord, type SnapshotInfo } from "@sandboxer/protocol";
 import { describe, expect, test, vi } from "vitest";
-import type { AcquireRequest, SandboxBackend, SandboxSpec } from "../../../src/backends/backend.ts";
+import type { AcquireRequest, SandboxBackend } from "../../../src/backends/backend.ts";
 import type { FakeBackend } from "../../../src/backends/fake/index.ts";
 import { type ErrorAnswer, HttpClient } from "../../http/support.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../../websocket/support/test-server.ts";
@@ -26,7 +26,7 @@ async function withSnapshot(
 }
 
 /** The fake backend has no networks: it is asked for sandboxes without, and told of what is asked for a restore. */
-function asIfNetworked(onRestore: (spec: SandboxSpec) => void): (backend: FakeBackend) => SandboxBackend {
+function asIfNetworked(onRestore: (request: AcquireRequest) => void): (backend: FakeBackend) => SandboxBackend {
   return (backend) =>
     new Proxy(backend, {
       get: (target, name) => {
@@ -36,7 +36,7 @@ function asIfNetworked(onRestore: (spec: SandboxSpec) => void): (backend: FakeBa
             target.acquire({ ...request, spec: { ...spec, network: "none" } });
         if (name === "acquireFromSnapshot")
           return (...given: Parameters<SandboxBackend["acquireFromSnapshot"]>) => {
-            onRestore(given[0].spec);
+            onRestore(given[0]);
             return target.acquireFromSnapshot(...given);
           };
         return typeof value === "function" ? (value.bind(target) as unknown) : value;
@@ -78,24 +78,25 @@ describe("a test restore", () => {
     expect((await told(http, "sandbox.state")).filter(({ to }) => to === "creating")).toHaveLength(1);
   });
 
-  test("has no network, no secrets and none of the setup of the captured one", async () => {
-    const seen: SandboxSpec[] = [];
+  test("has no network, no secrets and none of the setup of the captured one, nor anything that was started for users", async () => {
+    const seen: AcquireRequest[] = [];
     const { http, id } = await withSnapshot(
-      { wrapBackend: asIfNetworked((spec) => seen.push(spec)) },
+      { wrapBackend: asIfNetworked((request) => seen.push(request)) },
       { network: "sandbox", env: { A: "1" } },
       { mode: "filesystem" },
     );
     expect((await prove(http, id)).status).toBe(200);
-    expect(seen).toEqual([{ env: { A: "1" }, resources: {}, network: "none" }]);
+    expect(seen).toMatchObject([{ apart: true }]);
+    expect(seen.map(({ spec }) => spec)).toEqual([{ env: { A: "1" }, resources: {}, network: "none" }]);
   });
 
   test("that fails says why, in the record, the event and the answer, and leaves nothing", async () => {
     const { server, http, id } = await withSnapshot();
     expect((await prove(http, id)).status).toBe(200);
-    server.backend.faults.set("ping", { error: new SandboxerError("sandbox_failed", "no answer"), times: 1 });
+    server.backend.faults.set("ping", { error: new SandboxerError("image_damaged", "no answer"), times: 1 });
     const { body } = await prove(http, id);
     expect(body.error).toMatchObject({
-      code: "sandbox_failed",
+      code: "image_damaged",
       message: expect.stringContaining("no answer") as string,
     });
     expect(body.error.hint).toContain("Take another one");
@@ -134,6 +135,18 @@ describe("a test restore", () => {
 });
 
 describe("nothing is said of a snapshot", () => {
+  test.each(["sandbox_failed", "timeout", "internal"] as const)(
+    "when its test restore fails as it would on a machine that has too much to do: %s",
+    async (code) => {
+      const { server, http, id } = await withSnapshot();
+      server.backend.faults.set("ping", { error: new SandboxerError(code, "no answer"), times: 1 });
+      expect((await prove(http, id)).body.error.code).toBe(code);
+      expect(await recordOf(http, id)).toMatchObject({ proven: null, unproven: null });
+      expect(await told(http, "snapshot.unproven")).toEqual([]);
+      expect(server.backend.runningCount).toBe(1);
+    },
+  );
+
   const untouched = { proven: null, unproven: null };
 
   test("when there is no place for another sandbox", async () => {

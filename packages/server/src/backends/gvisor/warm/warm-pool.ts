@@ -22,6 +22,8 @@ const WINDOW_MS = 60_000;
 const SETTLE_MS = 150;
 /** An engine that is called off in the middle of its start takes longer to clear away than one that has started. */
 const FINISH_MS = 2_000;
+/** How long one who has asked waits for one that is being made; then a start of their own is the surer way. */
+const WAIT_MS = 10_000;
 /** How often it is looked at whether something is too much, while there is anything. */
 const LOOK_MS = 1_000;
 
@@ -75,7 +77,7 @@ export class WarmPool<Sandbox extends WarmSandbox> {
     shelf.asked(this.#nowMs);
     const taking = shelf.take();
     this.#wake();
-    const taken = await taking;
+    const taken = await this.#inTime(taking, signal);
     const adopted = taken !== undefined && (await this.#isAdopted(taken, adopt, signal)) ? taken : undefined;
     if (adopted === undefined) this.#counts.missed += 1;
     else this.#counts.handedOut += 1;
@@ -110,6 +112,21 @@ export class WarmPool<Sandbox extends WarmSandbox> {
 
   get #nowMs(): number {
     return this.#options.clock.monotonicMs();
+  }
+
+  /** Who goes away, or has waited long enough, leaves it to nobody: it was to be theirs. */
+  async #inTime(taking: Promise<Sandbox | undefined>, signal: AbortSignal | undefined): Promise<Sandbox | undefined> {
+    const over = new AbortController();
+    const signals = [over.signal, ...(signal === undefined ? [] : [signal])];
+    const late = this.#options.clock.sleep(WAIT_MS, AbortSignal.any(signals)).then(
+      () => "late" as const,
+      () => "late" as const,
+    );
+    const first = await Promise.race([taking, late]);
+    over.abort();
+    if (first !== "late") return first;
+    void taking.then((sandbox) => sandbox !== undefined && this.#end(sandbox));
+    return undefined;
   }
 
   async #isAdopted(
