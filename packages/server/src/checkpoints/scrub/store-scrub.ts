@@ -21,6 +21,8 @@ export interface ScrubOptions {
   readonly bytesPerSecond?: number | undefined;
   /** How many threads may be at work for this; absent: one, so that saves and restores find the others free. */
   readonly threads?: number | undefined;
+  /** Where packs of a distant store lie meanwhile: a folder that goes when its process was killed. Absent: the system's. */
+  readonly workDirectory?: string | undefined;
 }
 
 /** The images that heads and records name, with their digests where they say one. */
@@ -52,11 +54,12 @@ export interface ScrubResult {
 export class StoreScrub {
   readonly pace: Pace;
   readonly #context: ImageContext;
-  readonly #scratch = join(tmpdir(), `sandboxer-scrub-${randomUUID()}`);
+  readonly #scratch: string;
   readonly #scrub: ImageScrub;
   #unnamedPacks = { count: 0, bytes: 0 };
 
-  constructor(context: ImageContext, { clock, bytesPerSecond, threads = 1 }: ScrubOptions) {
+  constructor(context: ImageContext, { clock, bytesPerSecond, threads = 1, workDirectory = tmpdir() }: ScrubOptions) {
+    this.#scratch = join(workDirectory, `sandboxer-scrub-${randomUUID()}`);
     this.pace = new Pace(clock, bytesPerSecond);
     this.#context = { ...context, cache: new PackCache(this.#scratch, SCRATCH_BYTES) };
     this.#scrub = new ImageScrub(this.#context, { pace: this.pace, threads });

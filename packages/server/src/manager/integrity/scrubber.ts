@@ -67,10 +67,10 @@ export class Scrubber {
         hint: "Follow it with `sandboxer scrub --status`, or stop it with `sandboxer scrub --stop`.",
       });
     }
-    const { clock } = this.#context.options;
+    const { clock, workDirectory } = this.#context.options;
     const nowMs = clock.wallMs();
     const paused = nowMs - (this.#paused?.pausedMs ?? 0) < STALE_MS ? this.#paused : undefined;
-    const { scrub, startedMs } = paused ?? { scrub: images.scrub({ clock }), startedMs: nowMs };
+    const { scrub, startedMs } = paused ?? { scrub: images.scrub({ clock, workDirectory }), startedMs: nowMs };
     const rate = rateMb === undefined ? this.#settings.rateMb : (rateMb ?? undefined);
     scrub.pace.bytesPerSecond = rate === undefined ? undefined : rate * MEGABYTE;
     const stop = new AbortController();

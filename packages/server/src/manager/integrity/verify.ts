@@ -120,10 +120,15 @@ async function look(
   options: VerbOptions,
   nextStep: (bad: ReadonlySet<string>, result: ScrubResult) => string | undefined,
 ): Promise<IntegrityReport> {
-  const { clock } = context.options;
+  const { clock, workDirectory } = context.options;
   const { images } = integrityOf(context);
   const startedMs = clock.wallMs();
-  const scrub = images.scrub({ clock, threads: VERIFY_THREADS, presentedKey: options.encryption?.presentedKey });
+  const scrub = images.scrub({
+    clock,
+    workDirectory,
+    threads: VERIFY_THREADS,
+    presentedKey: options.encryption?.presentedKey,
+  });
   const signal = options.signal === undefined ? {} : { signal: options.signal };
   const onProgress = options.operation?.onProgress ?? options.onProgress;
   const result = await scrub.verify(targets, isNamed, {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { readFile, rm, truncate, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { ImageStore, type SavedImage } from "../../../src/checkpoints/image-store.ts";
 import { PackCache } from "../../../src/checkpoints/packs/pack-cache.ts";
@@ -229,4 +229,21 @@ test("of a store that is elsewhere the store's own bytes are read, not a copy he
   expect((await scrub(lab)).damagedBlocks).toMatchObject([{ images: keys(image) }]);
   await rm(join(lab.root, "packs", pack));
   expect((await scrub(lab)).missingPacks).toMatchObject([{ images: keys(image) }]);
+});
+
+test("what is fetched of a store that is elsewhere lies in the folder that is given for it, for as long as it takes", async () => {
+  const lab = await openLab({ remote: true });
+  await lab.save({ memory: randomBytes(12 * BLOCK) });
+  const [pack = ""] = await lab.packs();
+  const workDirectory = await temporaryFolder();
+  const seen = new Set<string>();
+  const sleep = async (): Promise<void> => {
+    for (const name of await readdir(workDirectory, { recursive: true })) seen.add(basename(name));
+  };
+  const { images } = await begin(lab, { clock: { ...systemClock, sleep }, bytesPerSecond: 1, workDirectory }).run(
+    NOTHING_NAMED,
+  );
+  expect(images.whole).toBe(1);
+  expect(seen).toContain(pack.replace(".pack", ""));
+  expect(await readdir(workDirectory)).toEqual([]);
 });
