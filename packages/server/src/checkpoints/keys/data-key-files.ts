@@ -36,7 +36,8 @@ export async function serverKeyOf(
     try {
       const master = await masters.resolve(name);
       if (master.fingerprint === fingerprint) return master;
-      other ??= { name, fingerprint: master.fingerprint };
+      // That one of the others is another one says nothing.
+      if (name === key) other = { name, fingerprint: master.fingerprint };
     } catch (error) {
       failure ??= error;
     }

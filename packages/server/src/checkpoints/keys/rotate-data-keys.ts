@@ -1,4 +1,4 @@
-import { asSandboxerError } from "@sandboxer/protocol";
+import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../../store/store.ts";
 import { changeCell } from "../snapshot-cell.ts";
 import {
@@ -69,6 +69,7 @@ async function rotate(
 ): Promise<"rewrapped" | "current" | "client_held"> {
   if (cell.held_by === "client") return "client_held";
   const { id } = cell;
+  if (masters.defaultName === undefined && masters.oldNames.includes(cell.key)) throw noPresentKey(cell.key);
   const name = presentName(masters, cell.key);
   const resolving = present.get(name) ?? masters.resolve(name);
   present.set(name, resolving);
@@ -91,6 +92,13 @@ async function rotate(
   else if (after.fingerprint !== fingerprint) return await rotate(store, masters, after, present, apply);
   else await removeOldWrapped(store, masters, after, cell.fingerprint);
   return isCurrent ? "current" : "rewrapped";
+}
+
+function noPresentKey(key: string): SandboxerError {
+  return new SandboxerError("bad_request", `"${key}" is an old key, and there is no present one.`, {
+    hint: "Name the new one in encryption_key.",
+    details: { key },
+  });
 }
 
 /** What the cell says by now, where the blob that it named is not there; undefined: the key is gone, and was to go. */

@@ -23,27 +23,31 @@ export async function namingWholeCheckpoint(
   const others = (await durable.checkpoints.list(sandboxId)).filter(
     ({ name }) => name !== damaged && (checkpointMs(name) ?? Infinity) <= newestMs,
   );
+  let isKnown = true;
   for (const { name } of others) {
     options.signal?.throwIfAborted();
-    if (!(await isWhole(durable, sandboxId, name, options))) continue;
-    return changed(error, wakeFrom(sandboxId, name), { whole_checkpoint: name });
+    const whole = await isWhole(durable, sandboxId, name, options);
+    if (whole === true) return changed(error, wakeFrom(sandboxId, name), { whole_checkpoint: name });
+    isKnown &&= whole === false;
   }
+  if (!isKnown) return error;
   const hint = "No other checkpoint of it is whole: restore a snapshot of it, or the store from a backup.";
   return changed(error, hint, { whole_checkpoint: null });
 }
 
+/** Undefined: nobody can tell now. */
 async function isWhole(
   { checkpoints }: ManagerContext["durable"],
   sandboxId: string,
   name: string,
   options: CallOptions & KeyOptions,
-): Promise<boolean> {
+): Promise<boolean | undefined> {
   try {
     await checkpoints.verify(sandboxId, name, options);
     return true;
   } catch (error) {
-    if (error instanceof SandboxerError && error.code === "image_damaged") return false;
-    throw error;
+    // What cannot be looked at, such as for want of a key, takes nothing away from what is known of the other one.
+    return error instanceof SandboxerError && error.code === "image_damaged" ? false : undefined;
   }
 }
 

@@ -156,6 +156,23 @@ describe("rotation", () => {
     expect(rotation).toMatchObject({ rewrapped: 3, failed: [{ error: "key_unavailable" }] });
   });
 
+  it("says that there is no present key, instead of taking an old one for it", async () => {
+    const { store, keys } = await openLab();
+    const rotation = await rotateDataKeys(store, serverKeys(keys, undefined, ["old"]), { apply: true });
+    expect(rotation).toMatchObject({ rewrapped: 0, current: 0, client_held: 1 });
+    expect(rotation.failed.map(({ error }) => error)).toEqual(["bad_request", "bad_request", "bad_request"]);
+  });
+
+  it("says which secret is missing where the server has others", async () => {
+    const { store, keys, saved, masters } = await openLab();
+    keys.delete("old");
+    const { id, name } = saved[0] ?? { id: "", name: "" };
+    await expect(serverOn(store, masters).load(id, name)).rejects.toMatchObject({
+      code: "key_unavailable",
+      details: { key: "old" },
+    });
+  });
+
   it("does not count a key as encrypted that is not there", async () => {
     const { store, saved, masters } = await openLab();
     await rotateDataKeys(store, masters, { apply: true });
