@@ -8,11 +8,15 @@ import {
   type StoredDataKey,
   wrappedFolder,
 } from "../checkpoints/keys/data-key-cell.ts";
+import { dataKeyOfImage } from "../checkpoints/keys/image-key.ts";
 import { readDataKey, removeDataKey } from "../checkpoints/keys/data-key-files.ts";
 import { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
 import { recordKey, snapshotFolder } from "../checkpoints/snapshot-record.ts";
 import { readStoredRecord } from "../lease/stored-head.ts";
+import { mapAtOnce } from "../support/map-at-once.ts";
 import { type CollectionContext, type Findings, leftAlone, NOTHING, together } from "./garbage.ts";
+
+const READS_AT_ONCE = 16;
 
 /**
  * Removes data keys whose holders are all gone: from then on nothing that was encrypted with one can be read. Most go at
@@ -24,21 +28,43 @@ import { type CollectionContext, type Findings, leftAlone, NOTHING, together } f
 export async function collectDataKeys(context: CollectionContext, going: ReadonlySet<string>): Promise<Findings> {
   const { store } = context;
   const ids = new Set<string>();
-  // A cell comes before what lies beside it: what has none by now had one, and was removed.
+  // A cell comes before what lies beside it, and goes after it: what has none was written by one who was too late, or
+  // its cell was lost.
   for await (const id of store.listFolders(DATA_KEYS_FOLDER)) if (isDataKeyId(id)) ids.add(id);
   for await (const key of store.listCells(DATA_KEYS_FOLDER)) {
     const id = dataKeyIdOf(key);
     if (id !== undefined) ids.add(id);
   }
   const parts: Findings[] = [];
+  let named: Promise<ReadonlySet<string>> | undefined;
+  const isNamed = async (id: string): Promise<boolean> => {
+    named ??= keysOfImages(context, going);
+    return (await named).has(id);
+  };
   for (const id of ids) {
     context.signal?.throwIfAborted();
-    parts.push(await collectDataKey(context, id, going));
+    parts.push(await collectDataKey(context, id, going, isNamed));
   }
   return together(parts);
 }
 
-async function collectDataKey(context: CollectionContext, id: string, going: ReadonlySet<string>): Promise<Findings> {
+/** The data keys that images are under: all of them are looked at, which only a lost cell is worth. */
+async function keysOfImages(
+  { store, signal }: CollectionContext,
+  going: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> {
+  const images: string[] = [];
+  for await (const { key } of store.list("")) if (key.endsWith(".img") && !going.has(key)) images.push(key);
+  const found = await mapAtOnce(images, READS_AT_ONCE, async (key) => await dataKeyOfImage(store, key), signal);
+  return new Set(found.filter((id) => id !== undefined));
+}
+
+async function collectDataKey(
+  context: CollectionContext,
+  id: string,
+  going: ReadonlySet<string>,
+  isNamed: (id: string) => Promise<boolean>,
+): Promise<Findings> {
   const { store, apply } = context;
   let cell: StoredDataKey | undefined;
   try {
@@ -46,6 +72,9 @@ async function collectDataKey(context: CollectionContext, id: string, going: Rea
   } catch (error) {
     if (!(error instanceof SandboxerError) || error.code !== "image_damaged") throw error;
     return leftAlone(dataKeyCell(id), "its record cannot be read");
+  }
+  if (cell === undefined && (await isNamed(id))) {
+    return leftAlone(wrappedFolder(id), "its record is missing, and an image needs it");
   }
   const gone = new Set<string>();
   for (const holder of cell?.state === "kept" ? cell.holders : []) {

@@ -53,6 +53,7 @@ export type LeftReason =
   | "a removal may be under way"
   | "a head that cannot be read may name it"
   | "its packs cannot be told"
+  | "its record is missing, and an image needs it"
   | "past retention, and kept by its provider"
   | "in use";
 
