@@ -28,7 +28,6 @@ const NO_VERDICT: ReadonlySet<string> = new Set([
   // A machine that has too much to do, or too little room.
   "timeout",
   "internal",
-  "sandbox_failed",
   // An encrypted one whose key is not here.
   "key_required",
   "wrong_key",

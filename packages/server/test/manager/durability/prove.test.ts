@@ -135,7 +135,7 @@ describe("a test restore", () => {
 });
 
 describe("nothing is said of a snapshot", () => {
-  test.each(["sandbox_failed", "timeout", "internal"] as const)(
+  test.each(["timeout", "internal"] as const)(
     "when its test restore fails as it would on a machine that has too much to do: %s",
     async (code) => {
       const { server, http, id } = await withSnapshot();
