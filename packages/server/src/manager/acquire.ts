@@ -101,20 +101,34 @@ async function reattach(
 ): Promise<LiveSandbox | undefined> {
   const claimed = await claimedSandbox(context, plan, key);
   let found: LiveSandbox | undefined;
+  const lost: { readonly id: string; readonly error: SandboxerError }[] = [];
   // The key says which one it is, unless it was made another way, or is gone: then all are looked through.
   for (const record of claimed ?? (await listSandboxes(context, { key }))) {
     const { id, spec_hash } = record;
     if (found === undefined && spec_hash === plan.about.spec_hash && !(await restedTooLong(context, id))) {
       await renewTime(context, record, plan);
-      found = await healthy(context, id, options);
-      if (found !== undefined) continue;
+      const had = await healthy(context, id, options).catch(unlessLost);
+      if (had instanceof SandboxerError) lost.push({ id, error: had });
+      else found = had;
+      if (had !== undefined) continue;
     }
     const ending = endOf(context, id, options);
     // Its provider would find and remove what another server runs.
     if (found === undefined) await ending.catch(throwIfInUse);
     await context.reported("end of a sandbox that its key does not stand for any more", ending);
   }
+  if (found === undefined && lost[0] !== undefined) throw lost[0].error;
+  for (const { id } of lost)
+    await context.reported("end of a sandbox that nobody can have", endOf(context, id, options));
   return found;
+}
+
+/** One of which nothing is whole is passed over for an older one that can be had; for none it does not go. */
+function unlessLost(thrown: unknown): SandboxerError {
+  const error = asSandboxerError(thrown);
+  const nothingWhole = error.code === "image_damaged" && error.details["whole_checkpoint"] === null;
+  if (!nothingWhole || error.details["data_key"] !== undefined) throw error;
+  return error;
 }
 
 async function endOf(context: ManagerContext, id: string, options: VerbOptions): Promise<void> {
