@@ -178,7 +178,8 @@ describeGvisor("doze", (engine) => {
     await handle.pause();
     await saving;
     await fixture.save(handle);
-    expect(kernels().map((pid) => factsOf(pid).state)).toEqual([STOPPED]);
+    // A signal has been sent by now; that it has been heard takes a moment where others want the processor too.
+    await eventually(() => kernels().every((pid) => factsOf(pid).state === STOPPED), "the stop after a save");
     await handle.snapshot(await fixture.folder(), { mode: "filesystem", leaveRunning: true });
     await handle.resume();
     await countAbove(handle, "/workspace/count", await countAbove(handle, "/workspace/count", 0));
