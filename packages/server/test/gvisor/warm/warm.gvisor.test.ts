@@ -87,10 +87,7 @@ print(open("/proc/meminfo").readline(), open("/proc/mounts").read())
     await (await lab.acquire()).destroy();
     await lab.untilReady(1);
     const [kernel] = kernelPids(lab.runDirectory.path);
-    await eventually(
-      () => /^\d+ \(.*\) T /.test(readFileSync(`/proc/${kernel}/stat`, "utf8")),
-      "a kernel that is stopped",
-    );
+    await eventually(() => isStopped(kernel!), "a kernel that is stopped");
     const handle = await lab.acquire();
     expect((await run(handle, bash("echo awake"))).stdout).toBe("awake\n");
     expect(lab.figures).toMatchObject({ handedOut: 1, failed: 0 });
@@ -107,6 +104,7 @@ print(open("/proc/meminfo").readline(), open("/proc/mounts").read())
     expect(others).toEqual([]);
     process.kill(kernel!, signal);
     if (signal === "SIGKILL") await eventually(() => lab.figures.failed === 1, "a death that was noticed");
+    else await eventually(() => isStopped(kernel!), "the stop");
     const handle = await lab.acquire();
     expect((await run(handle, bash("echo works"))).stdout).toBe("works\n");
     expect(lab.figures).toMatchObject({ handedOut: 0, missed: 2, failed: 1 });
@@ -123,6 +121,10 @@ print(open("/proc/meminfo").readline(), open("/proc/mounts").read())
     expect(lab.figures).toMatchObject({ ready: 0, preparing: 0 });
   });
 });
+
+function isStopped(pid: number): boolean {
+  return /^\d+ \(.*\) T /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+}
 
 /** gVisor's kernels among the processes of a server. */
 function kernelPids(runDirectory: string): number[] {
