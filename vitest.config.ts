@@ -63,7 +63,7 @@ export default defineConfig({
           include: ["packages/server/test/**/*.extension.test.ts"],
           globalSetup: ["packages/server/test/services/extension-services.ts"],
           fileParallelism: false,
-          testTimeout: 60_000,
+          testTimeout: 180_000,
           hookTimeout: 60_000,
         },
       },
