@@ -26,14 +26,19 @@ const memberSchema = z.looseObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
 });
 
-export const manifestSchema = z.looseObject({
-  format: z.literal(IMAGE_FORMAT),
+/** What the manifest of every format says of the state. */
+export const stateFields = {
   sandbox_id: z.string(),
   kind: z.string(),
   created_at: z.string(),
   /** The image that was the sandbox's state before this one. */
   parent: z.string().nullable(),
   requirements: z.record(z.string(), z.unknown()),
+};
+
+export const manifestSchema = z.looseObject({
+  format: z.literal(IMAGE_FORMAT),
+  ...stateFields,
   members: z.array(memberSchema),
 });
 

@@ -1,13 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Encryption, SandboxerError } from "@sandboxer/protocol";
-import type { SnapshotKind, SnapshotPayload } from "../backends/backend.ts";
+import type { SnapshotPayload } from "../backends/backend.ts";
 import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
-import type { OpenBlockImage } from "./block-image/open-block-image.ts";
-import { compareBlockImage, unpackBlockImage, verifyBlockImage } from "./block-image/read-block-image.ts";
+import { unpackBlockImage, verifyBlockImage } from "./block-image/read-block-image.ts";
 import { type ReadyImage, writeBlockImage } from "./block-image/write-block-image.ts";
 import { BlockWorkers } from "./blocks/block-workers.ts";
 import type { DataKey } from "./data-keys.ts";
@@ -17,7 +15,7 @@ import type { KeyChoice, KeyOptions } from "./keys/key-choice.ts";
 import { sealedWith, unsealBytes } from "./keys/sealed-bytes.ts";
 import { StoredDataKeys } from "./keys/stored-data-keys.ts";
 import { onlyKey, withDataKey } from "./keys/with-data-key.ts";
-import { ImageMayBeThereError, isOfLocalCopy, localCopyDiffers } from "./image-errors.ts";
+import { ImageMayBeThereError } from "./image-errors.ts";
 import { openImage, type OpenImage } from "./open-image.ts";
 import { PackCache } from "./packs/pack-cache.ts";
 import { PackPins } from "./packs/pins.ts";
@@ -27,6 +25,7 @@ import { savePlainImage } from "./save-image.ts";
 import { type ScrubOptions, StoreScrub } from "./scrub/store-scrub.ts";
 import { unpackImage } from "./unpack.ts";
 import type { UnpackedImages } from "./unpacked-images.ts";
+import { type LoadedState, takeUnpacked, type UnpackOptions } from "./unpacked-state.ts";
 
 export interface ImageStoreOptions {
   /** The id by which others see whether this server lives. */
@@ -39,17 +38,6 @@ export interface ImageStoreOptions {
   readonly dataKeys?: StoredDataKeys;
   /** Images as they are unpacked, on this machine; absent: none are kept. */
   readonly unpacked?: UnpackedImages;
-}
-
-export interface UnpackOptions extends CallOptions, KeyOptions {
-  /** Return what lies on this machine at once; it is being held against the image meanwhile. */
-  readonly verifyBeside?: boolean;
-}
-
-/** A state that was loaded, and whether it is what was saved. */
-export interface LoadedState extends SnapshotPayload {
-  /** Rejects with `image_damaged` when it is not; what lay here is then forgotten, and the next load comes from the store. */
-  readonly verified: Promise<void>;
 }
 
 function checked(state: SnapshotPayload): LoadedState {
@@ -167,7 +155,7 @@ export class ImageStore {
    */
   async unpack(image: OpenImage, into: string, options: UnpackOptions = {}): Promise<LoadedState> {
     if (image.format === 1) return checked(await unpackImage(this.#context.store, image, into, options));
-    const here = await this.#takeUnpacked(image, into, options);
+    const here = this.#unpacked && (await takeUnpacked(this.#context, this.#unpacked, image, into, options));
     if (here !== undefined) return here;
     const state = await unpackBlockImage(this.#context, image, into, options);
     if (image.dataKey === undefined) await this.#unpacked?.keep(image.manifestSha256, state.members);
@@ -178,35 +166,6 @@ export class ImageStore {
   async verify(image: OpenImage, options: CallOptions = {}): Promise<void> {
     if (image.format === 2) return await verifyBlockImage(this.#context, image, options);
     await verifyImage(this.#context.store, image, options);
-  }
-
-  /** What lies here of an image is held against it like what comes from the store; what differs is unpacked anew. */
-  async #takeUnpacked(image: OpenBlockImage, into: string, options: UnpackOptions): Promise<LoadedState | undefined> {
-    const { manifest, manifestSha256 } = image;
-    const names = manifest.members.map(({ name }) => name);
-    if ((await this.#unpacked?.take(manifestSha256, names, into)) !== true) return undefined;
-    const verified = compareCopy(this.#context, image, into, options).catch(async (error: unknown) => {
-      if (isOfLocalCopy(error)) await this.#unpacked?.forget(manifestSha256);
-      throw error;
-    });
-    const members = manifest.members.map(({ name, size_bytes: sizeBytes }) => ({
-      name,
-      path: join(into, name),
-      sizeBytes,
-    }));
-    // A kind of a later release is refused by the backend that is asked to load it.
-    const state = { kind: manifest.kind as SnapshotKind, members, requirements: manifest.requirements, verified };
-    // Met by who loads it.
-    verified.catch(() => {});
-    if (options.verifyBeside === true) return state;
-    try {
-      await verified;
-      return state;
-    } catch (error) {
-      if (!isOfLocalCopy(error)) throw error;
-      for (const name of names) await rm(join(into, name), { force: true });
-      return undefined;
-    }
   }
 
   /** For a look at what is stored that tells all that is wrong, and goes on. */
@@ -258,17 +217,4 @@ export class ImageStore {
       return false;
     }
   }
-}
-
-/** Sizes first: a file that is longer than it should be has the right blocks too. */
-async function compareCopy(
-  context: ImageContext,
-  image: OpenBlockImage,
-  folder: string,
-  options: CallOptions,
-): Promise<void> {
-  for (const { name, size_bytes: sizeBytes } of image.manifest.members) {
-    if ((await stat(join(folder, name))).size !== sizeBytes) throw localCopyDiffers(image.key, name);
-  }
-  await compareBlockImage(context, image, folder, options);
 }

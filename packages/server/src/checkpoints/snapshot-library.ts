@@ -1,7 +1,7 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotPayload } from "../backends/backend.ts";
 import type { CallOptions } from "../support/call-options.ts";
-import type { LoadedState, UnpackOptions } from "./image-store.ts";
+import type { LoadedState, UnpackOptions } from "./unpacked-state.ts";
 import type { KeyOptions } from "./keys/key-choice.ts";
 import type { StoredSnapshot } from "./snapshot-record.ts";
 

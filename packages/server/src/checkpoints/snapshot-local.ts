@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotKind } from "../backends/backend.ts";
 import { detailsOf } from "./snapshot-details.ts";
-import type { LoadedState } from "./image-store.ts";
+import type { LoadedState } from "./unpacked-state.ts";
 import type { SnapshotFile } from "./snapshot-file.ts";
 import {
   type CapturedState,

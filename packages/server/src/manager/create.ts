@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import type { Encryption, Lineage } from "@sandboxer/protocol";
 import type { AcquireRequest, PreparedState, SandboxBackend, SandboxHandle } from "../backends/backend.ts";
-import type { LoadedState, UnpackOptions } from "../checkpoints/image-store.ts";
+import type { LoadedState, UnpackOptions } from "../checkpoints/unpacked-state.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import { adoptExecution } from "./adopt-execution.ts";

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { stateFields } from "../image-format.ts";
 import { isPackId } from "../packs/pack-names.ts";
 
 /**
@@ -57,12 +58,7 @@ export type BlockMember = z.infer<typeof memberSchema>;
 
 export const blockManifestSchema = z.looseObject({
   format: z.literal(BLOCK_IMAGE_FORMAT),
-  sandbox_id: z.string(),
-  kind: z.string(),
-  created_at: z.string(),
-  /** The image that was the sandbox's state before this one. */
-  parent: z.string().nullable(),
-  requirements: z.record(z.string(), z.unknown()),
+  ...stateFields,
   members: z.array(memberSchema),
 });
 export type BlockManifest = z.infer<typeof blockManifestSchema>;

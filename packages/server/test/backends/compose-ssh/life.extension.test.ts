@@ -92,7 +92,7 @@ describeServices("a compose-ssh sandbox", (services) => {
     expect(await hostState(services, base)).toEqual([]);
   });
 
-  // Once in about ten runs of everything one of these steps did not come to its end; the log says which.
+  // One run of everything hung in one of these steps, for a reason that is not known; if it comes again, the log says where.
   test("a process that has ended with its output unread holds up no other", { retry: 1 }, async () => {
     const { placement } = await place();
     const request = requestFor(await lab.repository(), placement);

@@ -1,0 +1,72 @@
+import { rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { SnapshotKind, SnapshotPayload } from "../backends/backend.ts";
+import type { CallOptions } from "../support/call-options.ts";
+import type { OpenBlockImage } from "./block-image/open-block-image.ts";
+import { compareBlockImage } from "./block-image/read-block-image.ts";
+import type { ImageContext } from "./image-context.ts";
+import { isOfLocalCopy, localCopyDiffers } from "./image-errors.ts";
+import type { KeyOptions } from "./keys/key-choice.ts";
+import type { UnpackedImages } from "./unpacked-images.ts";
+
+export interface UnpackOptions extends CallOptions, KeyOptions {
+  /** Return what lies on this machine at once; it is being held against the image meanwhile. */
+  readonly verifyBeside?: boolean;
+}
+
+/** A state that was loaded, and whether it is what was saved. */
+export interface LoadedState extends SnapshotPayload {
+  /** Rejects with `image_damaged` when it is not; what lay here is then forgotten, and the next load comes from the store. */
+  readonly verified: Promise<void>;
+}
+
+/**
+ * The state as it lies on this machine, held against its image like what comes from the store; undefined when it is not
+ * here, or differs: then it has been forgotten.
+ */
+export async function takeUnpacked(
+  context: ImageContext,
+  unpacked: UnpackedImages,
+  image: OpenBlockImage,
+  into: string,
+  options: UnpackOptions,
+): Promise<LoadedState | undefined> {
+  const { manifest, manifestSha256 } = image;
+  const members = manifest.members.map(({ name, size_bytes: sizeBytes }) => ({
+    name,
+    path: join(into, name),
+    sizeBytes,
+  }));
+  const names = members.map(({ name }) => name);
+  if (!(await unpacked.take(manifestSha256, names, into))) return undefined;
+  const verified = compareCopy(context, image, into, options).catch(async (error: unknown) => {
+    if (isOfLocalCopy(error)) await unpacked.forget(manifestSha256);
+    throw error;
+  });
+  // Met by who loads it.
+  verified.catch(() => {});
+  // A kind of a later release is refused by the backend that is asked to load it.
+  const state = { kind: manifest.kind as SnapshotKind, members, requirements: manifest.requirements, verified };
+  if (options.verifyBeside === true) return state;
+  try {
+    await verified;
+    return state;
+  } catch (error) {
+    if (!isOfLocalCopy(error)) throw error;
+    for (const { path } of members) await rm(path, { force: true });
+    return undefined;
+  }
+}
+
+/** Sizes first: a file that is longer than it should be has the right blocks too. */
+async function compareCopy(
+  context: ImageContext,
+  image: OpenBlockImage,
+  folder: string,
+  options: CallOptions,
+): Promise<void> {
+  for (const { name, size_bytes: sizeBytes } of image.manifest.members) {
+    if ((await stat(join(folder, name))).size !== sizeBytes) throw localCopyDiffers(image.key, name);
+  }
+  await compareBlockImage(context, image, folder, options);
+}
