@@ -12,7 +12,7 @@ import { readVitestReport } from "./testing/vitest-report.ts";
 const { values, positionals } = parseArgs({ options: { write: { type: "boolean" } }, allowPositionals: true });
 const observations = positionals.length === 0 ? lastSeen() : positionals.map(readVitestReport).flatMap(observationsOf);
 if (values.write === true) writeFileSync(PAGE, withObservations(readFileSync(PAGE, "utf8"), observations));
-process.exitCode = reportDifferences(observations) === 0 ? 0 : 1;
+process.exitCode = reportDifferences(observations).length === 0 ? 0 : 1;
 
 function lastSeen(): Observation[] {
   if (existsSync(LAST_SEEN)) return JSON.parse(readFileSync(LAST_SEEN, "utf8")) as Observation[];

@@ -20,7 +20,7 @@ import { context, planGvisorSuites, type Planned } from "./testing/engines.ts";
 import { Room } from "./testing/room.ts";
 import { runSuite } from "./testing/run-suite.ts";
 import { SIMULATION, STATIC_SUITES, titleOf, vitestSuite, type SuiteResult } from "./testing/suite.ts";
-import { printSummary } from "./testing/summary.ts";
+import { summaryOf } from "./testing/summary.ts";
 
 const QUICK_TIMEOUT_MS = 12 * 60_000;
 const strict = process.env["CI"] === "true";
@@ -71,7 +71,8 @@ await Promise.all(
 const backendTable = checkBackendTable(results);
 if (backendTable !== undefined) results.push(backendTable);
 
-process.exitCode = printSummary(results) ? 0 : 1;
+process.stdout.write(summaryOf(results));
+process.exitCode = results.every(({ failed }) => failed === 0) ? 0 : 1;
 
 function planAgent(): Planned {
   if (findCompiler(context.searchPath) !== undefined) return vitestSuite("agent", QUICK_TIMEOUT_MS);

@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { observationsOf } from "./backend-table/observation.ts";
+import { failureOfOutput, failuresOf, type Failure } from "./failures.ts";
 import { titleOf, type Suite, type SuiteResult } from "./suite.ts";
 import { readVitestReport, skippedTestsOf, type VitestReport } from "./vitest-report.ts";
 
@@ -29,13 +30,15 @@ export async function runSuite(
       ? [...suite.argv, "--reporter=default", "--reporter=json", `--outputFile.json=${reportPath}`]
       : suite.argv;
     const exitCode = await run(argv, suite, outputFile ?? "inherit");
-    if (outputFile !== undefined) process.stdout.write(heading + readFileSync(outputPath, "utf8"));
+    const said = outputFile === undefined ? "(see above)" : readFileSync(outputPath, "utf8");
+    if (outputFile !== undefined) process.stdout.write(heading + said);
     const counts = suite.vitest
       ? readReport(reportPath)
-      : { passed: exitCode === 0 ? 1 : 0, failed: 0, skippedTests: [] };
+      : { passed: exitCode === 0 ? 1 : 0, failed: 0, skippedTests: [], failures: [] };
     // A crash, an unhandled rejection or a file that cannot be loaded is a failure that no test reports.
     const failed = exitCode !== 0 ? Math.max(1, counts.failed) : counts.failed;
-    return { title, ...counts, failed, elapsedMs: performance.now() - startMs };
+    const failures = failed > 0 && counts.failures.length === 0 ? [failureOfOutput(title, said)] : counts.failures;
+    return { title, ...counts, failed, failures, elapsedMs: performance.now() - startMs };
   } finally {
     if (outputFile !== undefined) closeSync(outputFile);
     rmSync(directory, { recursive: true, force: true });
@@ -61,7 +64,9 @@ function run(argv: readonly string[], suite: Suite, output: "inherit" | number):
   const interrupted = (): never => process.exit(130);
   process.once("exit", killGroup).once("SIGINT", interrupted).once("SIGTERM", interrupted);
   const timer = setTimeout(() => {
-    process.stderr.write(`${titleOf(suite)}: not done within ${suite.timeoutMs / 1000} s; killed\n`);
+    const line = `${titleOf(suite)}: not done within ${suite.timeoutMs / 1000} s; killed\n`;
+    process.stderr.write(line);
+    if (output !== "inherit") writeSync(output, line);
     killGroup();
   }, suite.timeoutMs);
   return new Promise<number>((resolve, reject) => {
@@ -74,17 +79,20 @@ function run(argv: readonly string[], suite: Suite, output: "inherit" | number):
   });
 }
 
-function readReport(path: string): Pick<SuiteResult, "passed" | "failed" | "skippedTests" | "observations"> {
+function readReport(
+  path: string,
+): Pick<SuiteResult, "passed" | "failed" | "skippedTests" | "observations"> & { failures: readonly Failure[] } {
   let report: VitestReport;
   try {
     report = readVitestReport(path);
   } catch {
-    return { passed: 0, failed: 0, skippedTests: [] };
+    return { passed: 0, failed: 0, skippedTests: [], failures: [] };
   }
   return {
     passed: report.numPassedTests,
     failed: report.numFailedTests,
     skippedTests: skippedTestsOf(report),
+    failures: failuresOf(report, ROOT),
     observations: observationsOf(report),
   };
 }

@@ -1,4 +1,5 @@
 import type { Observation } from "./backend-table/observation.ts";
+import type { Failure } from "./failures.ts";
 
 /** A part of `npm test`. */
 export interface Suite {
@@ -18,6 +19,8 @@ export interface SuiteResult {
   readonly passed: number;
   readonly failed: number;
   readonly elapsedMs: number;
+  /** What failed, to be said at the end. */
+  readonly failures?: readonly Failure[];
   /** Tests that a suite left out because of what this machine or this engine cannot do. */
   readonly skippedTests: readonly string[];
   /** What its tests of the backends' contract saw. */

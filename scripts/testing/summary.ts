@@ -1,7 +1,7 @@
 import type { SuiteResult } from "./suite.ts";
 
-/** Says what each suite did, then the totals alone on the last line. True when nothing failed. */
-export function printSummary(results: readonly SuiteResult[]): boolean {
+/** Says what each suite did, then what failed, then the totals alone on the last line. */
+export function summaryOf(results: readonly SuiteResult[]): string {
   const lines = results.flatMap((result) => {
     const seconds = `${(result.elapsedMs / 1000).toFixed(1)} s`;
     const left = result.skippedTests.length === 0 ? "" : `, ${result.skippedTests.length} skipped`;
@@ -16,8 +16,16 @@ export function printSummary(results: readonly SuiteResult[]): boolean {
   });
   const passed = sum(results.map((result) => result.passed));
   const failed = sum(results.map((result) => result.failed));
-  process.stdout.write(`\n== Summary\n${lines.join("\n")}\n\n${passed} passed, ${failed} failed\n`);
-  return failed === 0;
+  const failures = results.flatMap(failureLines);
+  const said = failures.length === 0 ? "" : `== Failed\n${failures.join("\n")}\n\n`;
+  return `\n== Summary\n${lines.join("\n")}\n\n${said}${passed} passed, ${failed} failed\n`;
+}
+
+function failureLines(result: SuiteResult): string[] {
+  const indented = (text: string): string[] => text.split("\n").map((line) => `      ${line}`.trimEnd());
+  const reasons = (result.failures ?? []).flatMap(({ what, why }) => [`    ${what}`, ...indented(why)]);
+  if (result.failed === 0) return [];
+  return [`  ${result.title}:${result.skippedBecause === undefined ? "" : ` ${result.skippedBecause}`}`, ...reasons];
 }
 
 function sum(numbers: readonly number[]): number {

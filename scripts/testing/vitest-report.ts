@@ -4,13 +4,23 @@ import { readFileSync } from "node:fs";
 export interface VitestReport {
   readonly numPassedTests: number;
   readonly numFailedTests: number;
-  readonly testResults: readonly { readonly assertionResults: readonly ReportedTest[] }[];
+  readonly testResults: readonly ReportedFile[];
+}
+
+interface ReportedFile {
+  /** Its whole path. */
+  readonly name: string;
+  readonly status: string;
+  /** Why a file could not be run. */
+  readonly message?: string;
+  readonly assertionResults: readonly ReportedTest[];
 }
 
 export interface ReportedTest {
   readonly ancestorTitles: readonly string[];
   readonly fullName: string;
   readonly status: string;
+  readonly failureMessages?: readonly string[] | null;
   /** What the test has noted of itself, such as why it was skipped. */
   readonly meta?: { readonly lacking?: { readonly reason: string; readonly instead?: string } };
 }

@@ -19,15 +19,16 @@ export function checkBackendTable(results: readonly SuiteResult[]): SuiteResult 
   const differences = reportDifferences(observations);
   return {
     title: "backend-table",
-    passed: differences === 0 ? 1 : 0,
-    failed: differences === 0 ? 0 : 1,
+    passed: differences.length === 0 ? 1 : 0,
+    failed: differences.length === 0 ? 0 : 1,
     elapsedMs: performance.now() - startMs,
     skippedTests: [],
+    ...(differences.length === 0 ? {} : { failures: [{ what: PAGE, why: differences.join("\n") }] }),
   };
 }
 
-/** Prints how the page differs from what was seen, and how many differences there are. */
-export function reportDifferences(observations: readonly Observation[]): number {
+/** Prints how the page differs from what was seen, and gives the differences. */
+export function reportDifferences(observations: readonly Observation[]): readonly string[] {
   const page = readFileSync(PAGE, "utf8");
   const differences = differencesFrom(page, observations);
   const backends = [...new Set(observations.map(({ backend }) => backend))].join(", ");
@@ -39,5 +40,5 @@ export function reportDifferences(observations: readonly Observation[]): number 
       : `it does not say what was seen:\n${differences.map((line) => `  ${line}\n`).join("")}` +
         "If that is how it should be, write it with: npm run backend-table -- --write";
   process.stdout.write(`\n== The table of docs/backends.md: ${outcome}\n`);
-  return differences.length;
+  return differences;
 }
