@@ -34,6 +34,9 @@ describeGvisor("cgroups that no run directory names", () => {
         true,
         true,
       ]);
+      // A server with another data directory, while this one takes long to start a sandbox.
+      await recoverRunDirectories(join(runParent, "of-another"));
+      expect(existsSync(place(known))).toBe(true);
       await here.close();
       const removed = join(runParent, "removed");
       sleeper.kill("SIGKILL");

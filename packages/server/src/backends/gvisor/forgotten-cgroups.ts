@@ -3,17 +3,25 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { CGROUP_MOUNT, removeCgroups } from "./cgroups.ts";
 
-/** Longer than a sandbox's cgroup is empty before its first process. */
+/** Longer than a sandbox's cgroup is empty before its first process, where not everything has to wait for processors. */
 const BEING_STARTED_MS = 1_000;
 
 /**
  * Removes the cgroups of servers whose run directory was deleted by hand: nothing else names them any more. Servers with
- * another data directory have theirs in the same place, so that one goes only if it stays empty, and with it only what was
- * seen in it: a living server may be making a sandbox's. It makes its own anew when it needs it.
+ * another data directory have theirs in the same place: those that live are `living`, asked for when all are seen that
+ * were there before. One in another container cannot be told, so that a cgroup goes only if it stays empty, and with it
+ * only what was seen in it: a living server may be making a sandbox's. It makes its own anew when it needs it.
  */
-export async function removeForgottenCgroups(parent: string, known: ReadonlySet<string>): Promise<void> {
-  const unknown = [...(await foldersOf(parent))].filter((name) => !known.has(name)).map((name) => `${parent}/${name}`);
-  const empty = await asyncFilter(unknown, async (path) => await isEmpty(path));
+export async function removeForgottenCgroups(
+  parent: string,
+  known: ReadonlySet<string>,
+  living: () => Promise<ReadonlySet<string>>,
+): Promise<void> {
+  const unknown = [...(await foldersOf(parent))].filter((name) => !known.has(name));
+  if (unknown.length === 0) return;
+  const held = await living();
+  const dead = unknown.filter((name) => !held.has(name)).map((name) => `${parent}/${name}`);
+  const empty = await asyncFilter(dead, async (path) => await isEmpty(path));
   const seen = await Promise.all(empty.map(async (path) => ({ path, sandboxes: await foldersOf(path) })));
   if (seen.some(({ sandboxes }) => sandboxes.size > 0)) await delay(BEING_STARTED_MS);
   const forgotten = await asyncFilter(seen, async ({ path }) => await isEmpty(path));

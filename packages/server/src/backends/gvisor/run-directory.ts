@@ -5,6 +5,7 @@ import { acquireFileLock, type FileLock } from "../../support/file-lock.ts";
 import { killQuietly } from "../../support/kill.ts";
 import { removeCgroups } from "./cgroups.ts";
 import { removeForgottenCgroups } from "./forgotten-cgroups.ts";
+import { foldersHeldBy } from "./living-servers.ts";
 import { networkName } from "./network/names.ts";
 import { removeServerNetwork } from "./network/server-network.ts";
 
@@ -78,7 +79,7 @@ export class RunDirectory {
 /** Cleans up after dead servers; gives the ids of those, so that their leases can be ended at once. */
 export async function recoverRunDirectories(parent: string): Promise<string[]> {
   const found = await readdir(parent).catch(() => undefined);
-  await removeForgottenCgroups(CGROUP_PARENT, new Set(found));
+  await removeForgottenCgroups(CGROUP_PARENT, new Set(found), () => foldersHeldBy(LOCK_NAME));
   if (found === undefined) return [];
   // One at a time: two that look into the same folder would get in each other's way when they remove it.
   const turn = await acquireFileLock(join(parent, RECOVERY_LOCK_NAME), { waitMs: RECOVERY_TURN_MS });
