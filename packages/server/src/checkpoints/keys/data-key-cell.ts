@@ -1,14 +1,18 @@
+import { randomUUID } from "node:crypto";
 import { SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
 
 export const DATA_KEYS_FOLDER = "data-keys";
+
+const blobName = z.string().regex(/^[0-9a-f]{16}\.[0-9a-f-]{36}$/);
 
 /**
  * `data-keys/{id}.json`: which key a data key is encrypted with, and who needs it. The encrypted key itself is a blob
  * beside it and not in the cell, because stores keep older versions of cells: there a key would outlive its removal.
  */
 const dataKeySchema = z.looseObject({
-  format: z.literal(1),
+  /** 2 where `wrapped` is there, which readers of 1 do not look at. */
+  format: z.union([z.literal(1), z.literal(2)]),
   id: z.uuid(),
   /** `removed`: it is going, and nobody may need it any more. */
   state: z.enum(["kept", "removed"]),
@@ -17,6 +21,10 @@ const dataKeySchema = z.looseObject({
   key: z.string(),
   /** Of the key that it is encrypted with now. */
   fingerprint: z.string().regex(/^[0-9a-f]{16}$/),
+  /** Which blob has the key; absent: the one that is called as the fingerprint. No name is used twice. */
+  wrapped: blobName.optional(),
+  /** Blobs that rotations are writing, each announced before it is there. What is neither here nor named may go. */
+  announced: z.array(blobName).optional(),
   /** `sandbox:{id}`, `snapshot:{id}`: whose images may be under it. */
   holders: z.array(z.string()),
   created_at: z.string(),
@@ -24,6 +32,7 @@ const dataKeySchema = z.looseObject({
   history: z.array(z.string()),
 });
 export type StoredDataKey = z.infer<typeof dataKeySchema>;
+export type NamedBlob = Pick<StoredDataKey, "id" | "fingerprint" | "wrapped">;
 
 export function sandboxHolder(sandboxId: string): string {
   return `sandbox:${sandboxId}`;
@@ -43,8 +52,13 @@ export function wrappedFolder(id: string): string {
 }
 
 /** The data key, encrypted with the key of that fingerprint. */
-export function wrappedKey(id: string, fingerprint: string): string {
-  return `${DATA_KEYS_FOLDER}/${id}/${fingerprint}.key`;
+export function wrappedKey({ id, fingerprint, wrapped }: NamedBlob): string {
+  return `${wrappedFolder(id)}/${wrapped ?? fingerprint}.key`;
+}
+
+/** A name that no rotation has had before, nor will have again. */
+export function newBlobName(fingerprint: string): string {
+  return `${fingerprint}.${randomUUID()}`;
 }
 
 export function isDataKeyId(id: string): boolean {

@@ -4,6 +4,7 @@ import {
   dataKeyCell,
   decodeDataKey,
   isDataKeyId,
+  type NamedBlob,
   type StoredDataKey,
   wrappedFolder,
   wrappedKey,
@@ -60,12 +61,9 @@ export function unwrapWith(master: MasterKey, keyId: string, wrapped: Uint8Array
   );
 }
 
-export async function readWrapped(
-  store: ObjectStore,
-  { id, fingerprint }: Pick<StoredDataKey, "id" | "fingerprint">,
-): Promise<Buffer | undefined> {
+export async function readWrapped(store: ObjectStore, blob: NamedBlob): Promise<Buffer | undefined> {
   try {
-    return Buffer.concat(await Array.fromAsync(store.read(wrappedKey(id, fingerprint), { end: 1024 })));
+    return Buffer.concat(await Array.fromAsync(store.read(wrappedKey(blob), { end: 1024 })));
   } catch (error) {
     if (error instanceof ObjectNotFoundError) return undefined;
     throw error;

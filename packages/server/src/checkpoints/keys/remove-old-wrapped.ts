@@ -1,45 +1,31 @@
 import type { ObjectStore } from "../../store/store.ts";
-import { type StoredDataKey, wrappedFolder, wrappedKey } from "./data-key-cell.ts";
-import { dataKeyGone, readDataKey, readWrapped, removeDataKey, serverKeyOf, unwrapWith } from "./data-key-files.ts";
+import { wrappedFolder, wrappedKey } from "./data-key-cell.ts";
+import { dataKeyGone, readDataKey, readWrapped, serverKeyOf, unwrapWith } from "./data-key-files.ts";
 import type { MasterKeys } from "./master-keys.ts";
+import { changeDataKey } from "./wrap-anew.ts";
 
 /**
- * Removes what an old key could open of a data key that is under another one now: what it was under before, and what a
- * rotation that was cut short has left under one of the old keys. Under any other key it may be another rotation's.
+ * Removes every form of a data key but the one that its cell names: what it was under before, and what rotations that
+ * were cut short have left. What others announced is taken back before, so that no cell can come to name it any more;
+ * one who is still writing it sees that, and begins anew. What is named can be opened here, or nothing is removed.
  */
-export async function removeOldWrapped(
-  store: ObjectStore,
-  masters: MasterKeys,
-  { id, fingerprint }: StoredDataKey,
-  before: string,
-): Promise<void> {
-  const found = new Set(await Array.fromAsync(store.list(wrappedFolder(id)), ({ key }) => key));
-  const old = new Set([before, ...(await oldFingerprints(masters))]);
-  for (const each of old) {
-    if (each !== fingerprint && found.has(wrappedKey(id, each))) await removeOne(store, masters, id, each);
-  }
-}
-
-async function oldFingerprints(masters: MasterKeys): Promise<readonly string[]> {
-  const found = await Promise.allSettled(
-    masters.oldNames.map(async (name) => (await masters.resolve(name)).fingerprint),
+export async function removeOldWrapped(store: ObjectStore, masters: MasterKeys, id: string): Promise<void> {
+  const found = await Array.fromAsync(store.list(wrappedFolder(id)), ({ key }) => key);
+  const read = await readDataKey(store, id);
+  if (read === undefined || read.state === "removed") return;
+  const hasOthers = found.some((key) => key !== wrappedKey(read)) || (read.announced ?? []).length > 0;
+  if (!hasOthers) return;
+  const cell = await changeDataKey(store, read, (present) =>
+    (present.announced ?? []).length === 0 ? undefined : { ...present, announced: [] },
   );
-  return found.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-}
-
-/** Never the last one: what the cell names is there and can be opened, before and after. */
-async function removeOne(store: ObjectStore, masters: MasterKeys, id: string, fingerprint: string): Promise<void> {
-  const cell = await readDataKey(store, id);
-  if (cell === undefined || cell.state === "removed" || cell.fingerprint === fingerprint) return;
+  // Another rotation came in between, and does this itself.
+  if (cell === undefined || cell.state === "removed" || wrappedKey(cell) !== wrappedKey(read)) return;
   const named = await readWrapped(store, cell);
-  if (named === undefined) throw dataKeyGone(id);
+  if (named === undefined) {
+    const again = await readDataKey(store, id);
+    if (again !== undefined && wrappedKey(again) === wrappedKey(cell)) throw dataKeyGone(id);
+    return;
+  }
   unwrapWith(await serverKeyOf(masters, cell), id, named);
-  const old = await readWrapped(store, { id, fingerprint });
-  if (old === undefined) return;
-  await store.delete(wrappedKey(id, fingerprint));
-  // A rotation the other way round may have come back to it between the look and the removal.
-  if ((await readDataKey(store, id))?.fingerprint !== fingerprint) return;
-  await store.write(wrappedKey(id, fingerprint), [old]);
-  const after = await readDataKey(store, id);
-  if (after === undefined || after.state === "removed") await removeDataKey(store, id);
+  for (const key of found) if (key !== wrappedKey(cell)) await store.delete(key);
 }

@@ -1,18 +1,11 @@
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../../store/store.ts";
-import { changeCell } from "../snapshot-cell.ts";
-import {
-  dataKeyCell,
-  dataKeyIdOf,
-  DATA_KEYS_FOLDER,
-  decodeDataKey,
-  type StoredDataKey,
-  wrappedKey,
-} from "./data-key-cell.ts";
+import { dataKeyIdOf, DATA_KEYS_FOLDER, type StoredDataKey, wrappedKey } from "./data-key-cell.ts";
 import type { MasterKey } from "./master-key.ts";
 import { type MasterKeys, presentName } from "./master-keys.ts";
 import { dataKeyGone, readDataKey, readWrapped, removeDataKey, serverKeyOf, unwrapWith } from "./data-key-files.ts";
 import { removeOldWrapped } from "./remove-old-wrapped.ts";
+import { changeDataKey, wrapAnew } from "./wrap-anew.ts";
 
 export interface RotateOptions {
   /** False: say what would be done. */
@@ -84,13 +77,12 @@ async function rotate(
   }
   const bytes = unwrapWith(old, id, wrapped);
   if (!apply) return isCurrent ? "current" : "rewrapped";
-  if (!isCurrent) await store.write(wrappedKey(id, fingerprint), [master.wrap(id, bytes)]);
-  const after = isCurrent && cell.key === name ? cell : await rename(store, cell, { name, fingerprint });
+  const after = isCurrent ? await rename(store, cell, name) : await wrapAnew(store, cell, { name, master, bytes });
   // It went meanwhile: then what was written goes too, so that nothing can be read.
   if (after === undefined || after.state === "removed") await removeDataKey(store, id);
   // Another rotation was faster. If it was to another key, that one counts, and has to be known here to go on.
   else if (after.fingerprint !== fingerprint) return await rotate(store, masters, after, present, apply);
-  else await removeOldWrapped(store, masters, after, cell.fingerprint);
+  else await removeOldWrapped(store, masters, id);
   return isCurrent ? "current" : "rewrapped";
 }
 
@@ -102,26 +94,15 @@ function noPresentKey(key: string): SandboxerError {
 }
 
 /** What the cell says by now, where the blob that it named is not there; undefined: the key is gone, and was to go. */
-async function movedOn(store: ObjectStore, { id, fingerprint }: StoredDataKey): Promise<StoredDataKey | undefined> {
-  const again = await readDataKey(store, id);
+async function movedOn(store: ObjectStore, cell: StoredDataKey): Promise<StoredDataKey | undefined> {
+  const again = await readDataKey(store, cell.id);
   if (again === undefined || again.state === "removed") return undefined;
-  if (again.fingerprint === fingerprint) throw dataKeyGone(id);
+  if (wrappedKey(again) === wrappedKey(cell)) throw dataKeyGone(cell.id);
   return again;
 }
 
-/** Only while the cell is as it was read: of two rotations one goes first, and the other one sees it. */
-async function rename(
-  store: ObjectStore,
-  { id, fingerprint: read }: StoredDataKey,
-  { name, fingerprint }: { readonly name: string; readonly fingerprint: string },
-): Promise<StoredDataKey | undefined> {
-  const { after } = await changeCell<StoredDataKey>(store, {
-    key: dataKeyCell(id),
-    decode: (body) => decodeDataKey(id, body),
-    change: (cell) =>
-      cell === undefined || cell.state === "removed" || cell.fingerprint !== read
-        ? undefined
-        : { ...cell, key: name, fingerprint },
-  });
-  return after;
+/** The same key under its present name. */
+async function rename(store: ObjectStore, read: StoredDataKey, name: string): Promise<StoredDataKey | undefined> {
+  if (read.key === name) return read;
+  return await changeDataKey(store, read, (cell) => ({ ...cell, key: name }));
 }

@@ -186,7 +186,7 @@ export class StoredDataKeys implements DataKeys {
       return { format: 1, id, state: "kept", ...named, nonce: "", history: [] };
     });
     try {
-      await this.#store.write(wrappedKey(id, fingerprint), [master.wrap(id, bytes)]);
+      await this.#store.write(wrappedKey({ id, fingerprint }), [master.wrap(id, bytes)]);
     } catch (error) {
       // What stays is found by collection, once its holder is gone.
       await this.release(id, holder).catch(() => {});
@@ -199,9 +199,9 @@ export class StoredDataKeys implements DataKeys {
     const master = cell.held_by === "client" ? await this.#masterOf(cell, options) : await this.#serverKeyOf(cell);
     const wrapped = await readWrapped(this.#store, cell);
     if (wrapped !== undefined) return unwrapWith(master, cell.id, wrapped);
-    // Encrypted with another key meanwhile: the cell says with which one.
+    // Encrypted anew meanwhile: the cell says where.
     const again = await this.#read(cell.id);
-    if (again === undefined || again.fingerprint === cell.fingerprint) throw dataKeyGone(cell.id);
+    if (again === undefined || wrappedKey(again) === wrappedKey(cell)) throw dataKeyGone(cell.id);
     return await this.#unwrap(again, options);
   }
 
