@@ -31,3 +31,15 @@ test("a pinned snapshot is shown as one, and stays until it is unpinned", async 
   expect(items).toMatchObject([{ id, pinned: false }]);
   expect((await cli(["snapshots", "rm", "before"])).code).toBe(0);
 });
+
+test("a dry run says what other rules would remove, and changes nothing", async () => {
+  const cli = await startCli();
+  await cli.id(["create", "--name", "web"]);
+  for (let time = 0; time < 2; time += 1) await cli(["checkpoint", "web", "--leave-running"]);
+  await cli.id(["snapshot", "web", "--name", "before"]);
+  const { out } = await cli(["update", "web", "--keep-checkpoints", "1", "--dry-run"]);
+  expect(out).toMatch(/^checkpoint +checkpoint_\d+\.img/m);
+  expect(out).toMatch(/1 checkpoints and 1 snapshots stay \(snapshots: 1 named\)\. .+ would be freed/);
+  expect(await cli.json(["get", "web"])).toMatchObject({ retention: null });
+  expect((await cli(["update", "web", "--dry-run"])).out).toContain("Nothing would go.");
+});

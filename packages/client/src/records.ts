@@ -16,6 +16,8 @@ export type SnapshotDiff = Of<"diffSnapshots">;
 /** What a look at saved states has found. */
 export type IntegrityReport = Of<"verifySnapshot">;
 export type ScrubStatus = Of<"scrubStatus">;
+/** What rules of retention would do to the saved states of a sandbox. */
+export type RetentionPreview = Of<"previewRetention">;
 export type OperationRecord = Camel<WireOperation>;
 export type EventRecord = ItemOf<Of<"events">>;
 export type ProcessRecord = ItemOf<Of<"listProcesses">>;

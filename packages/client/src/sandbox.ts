@@ -17,6 +17,7 @@ import type {
   ProcessTableEntry,
   Reachability,
   RestoreSettings,
+  RetentionPreview,
   SandboxChange,
   SandboxFilter,
   SandboxRecord,
@@ -27,6 +28,7 @@ import type {
   SnapshotRecord,
   SnapshotSettings,
 } from "./records.ts";
+import { previewRetention } from "./retention.ts";
 import { SandboxCalls, type RoamingOptions } from "./sandbox-calls.ts";
 import { SandboxFiles } from "./sandbox-files.ts";
 import { Sandboxer } from "./sandboxer.ts";
@@ -213,6 +215,11 @@ export class Sandbox {
     const { checkpoint, ...long } = options;
     const input = { ...this.#target, body: checkpoint === undefined ? {} : { checkpoint } };
     return fromWire(await this.client.call("verifySandbox", input, longCall(long).call));
+  }
+
+  /** What of its saved states would go by rules of retention, or by those that it has, and how many bytes. */
+  async previewRetention(retention?: SandboxChange["retention"], options: CallOptions = {}): Promise<RetentionPreview> {
+    return previewRetention(this.client, this.id, retention, options);
   }
 
   /** Puts it back to a snapshot, in place. */

@@ -1,8 +1,11 @@
 import { Option } from "commander";
+import type { Keep, Retention } from "@sandboxer/protocol";
 import { SandboxerError } from "@sandboxer/protocol/errors";
+import { formatKeep } from "@sandboxer/protocol/keep-text";
 import { defineCommand } from "../define-command.ts";
 import { durationMs, pairOption, several } from "../options/parse.ts";
 import { defined, keepOption, maxLossOption, readMaxLoss, readRetention } from "../options/sandbox.ts";
+import { formatRetentionPreview } from "../output/retention.ts";
 import { findSandbox } from "../targets/sandbox.ts";
 
 export const updateCommand = defineCommand({
@@ -13,6 +16,7 @@ export const updateCommand = defineCommand({
     "sandboxer update web --idle-timeout 30m",
     "sandboxer update web --max-loss 5m",
     "sandboxer update web --keep-checkpoints last=3,hourly=24,daily=7",
+    "sandboxer update web --keep-checkpoints 1 --dry-run",
   ],
   options: (command) =>
     command
@@ -26,10 +30,16 @@ export const updateCommand = defineCommand({
       .addOption(keepOption("--keep-checkpoints", "checkpoints that stay"))
       .addOption(new Option("--no-keep-checkpoints", "as many checkpoints stay as the server says"))
       .addOption(keepOption("--keep-snapshots", "snapshots without a name that stay"))
-      .addOption(new Option("--no-keep-snapshots", "as many of these stay as the server says")),
+      .addOption(new Option("--no-keep-snapshots", "as many of these stay as the server says"))
+      .option("--dry-run", "say which checkpoints and snapshots these rules would remove; nothing is changed"),
   async run(run) {
     const client = await run.client();
     const { id, labels: before, retention } = await findSandbox(client, run.argument(0));
+    if (run.flag("dryRun")) {
+      const query = previewQuery(readRetention(run, retention));
+      run.print(await client.call("previewRetention", { params: { id }, query }), formatRetentionPreview);
+      return;
+    }
     const added = run.value<Record<string, string>>("label");
     const removed = run.value<string[]>("removeLabel");
     const idleTimeoutMs = run.number("idleTimeout");
@@ -45,6 +55,12 @@ export const updateCommand = defineCommand({
     run.print(updated, (record) => `${record.id}\n`);
   },
 });
+
+function previewQuery(retention: Retention | null | undefined): { keep_checkpoints?: string; keep_snapshots?: string } {
+  if (retention === undefined) return {};
+  const text = (keep: Keep | undefined): string => (keep === undefined ? "server" : formatKeep(keep));
+  return { keep_checkpoints: text(retention?.checkpoints), keep_snapshots: text(retention?.snapshots) };
+}
 
 function changed(
   before: Readonly<Record<string, string>>,

@@ -10,6 +10,7 @@ import type { LoadedState, UnpackOptions } from "./unpacked-state.ts";
 import { sandboxHolder } from "./keys/data-key-cell.ts";
 import type { KeyChoice, KeyOptions } from "./keys/key-choice.ts";
 import type { OpenImage } from "./open-image.ts";
+import { freedBytes } from "./packs/freed-bytes.ts";
 
 export interface SaveOptions extends CallOptions, KeyChoice {
   readonly wallMs: number;
@@ -23,6 +24,17 @@ export interface StoredCheckpoint {
   readonly name: string;
   /** Of the image's own object, without the packs that it names. */
   readonly sizeBytes: number;
+}
+
+/** A checkpoint, and when it was captured. */
+interface DatedCheckpoint {
+  readonly name: string;
+  readonly ms: number;
+}
+
+export interface JudgedCheckpoints {
+  readonly kept: readonly DatedCheckpoint[];
+  readonly going: readonly DatedCheckpoint[];
 }
 
 export interface LoadOptions extends UnpackOptions {
@@ -128,14 +140,25 @@ export class CheckpointRepository {
     await this.#store.writeText(latestKey(sandboxId), `${name}\n`);
   }
 
-  /** Removes the images before the newest published one that a rule does not keep; gives the names of those removed. */
-  async prune(sandboxId: string, newestName: string, keep: Keep): Promise<readonly string[]> {
+  /** The images before the newest published one, which always stays, by whether a rule keeps them. */
+  async judge(sandboxId: string, newestName: string, keep: Keep): Promise<JudgedCheckpoints> {
     const newestMs = checkpointMs(newestName) ?? -1;
     const dated = (await this.list(sandboxId))
       .map(({ name }) => ({ name, ms: checkpointMs(name) ?? Infinity }))
       .filter(({ ms }) => ms <= newestMs);
-    const kept = keptBy(keep, dated);
-    const removed = dated.filter((each) => !kept.has(each) && each.name !== newestName).map(({ name }) => name);
+    const byRule = keptBy(keep, dated);
+    const stays = (each: (typeof dated)[number]): boolean => byRule.has(each) || each.name === newestName;
+    return { kept: dated.filter(stays), going: dated.filter((each) => !stays(each)) };
+  }
+
+  /** How many bytes the store would have less without these images, whosever they are. */
+  async freedBytes(imageKeys: readonly string[], { signal }: CallOptions = {}): Promise<number> {
+    return await freedBytes(this.#store, imageKeys, signal);
+  }
+
+  /** Removes the images that a rule does not keep, as {@link judge} says; gives the names of those removed. */
+  async prune(sandboxId: string, newestName: string, keep: Keep): Promise<readonly string[]> {
+    const removed = (await this.judge(sandboxId, newestName, keep)).going.map(({ name }) => name);
     for (const name of removed) await this.#store.delete(checkpointKey(sandboxId, name));
     return removed;
   }

@@ -1,5 +1,6 @@
-import { SandboxerError } from "@sandboxer/protocol";
+import { type Keep, SandboxerError } from "@sandboxer/protocol";
 import { keptBy } from "../checkpoints/retention.ts";
+import type { StoredSnapshot } from "../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { removeSnapshot } from "./snapshot-remove.ts";
@@ -24,12 +25,15 @@ export async function pruneSnapshots(
 ): Promise<void> {
   const keep = facts.about.retention?.snapshots ?? context.options.durable?.retention.snapshots;
   if (keep === undefined) return;
-  const all = await context.snapshots.list();
-  const dated = all
-    .filter((each) => each.sandbox_id === sandboxId && isExpendable(each))
-    .map(({ id, created_at }) => ({ id, ms: Date.parse(created_at) }));
+  const ofOne = (await context.snapshots.list()).filter((each) => each.sandbox_id === sandboxId);
+  for (const { id } of oldSnapshots(ofOne, keep)) await removeOld(context, id);
+}
+
+/** Which of a sandbox's snapshots a rule makes old. Whether a sandbox needs one of them is another matter. */
+export function oldSnapshots(ofOne: readonly StoredSnapshot[], keep: Keep): readonly StoredSnapshot[] {
+  const dated = ofOne.filter(isExpendable).map((snapshot) => ({ snapshot, ms: Date.parse(snapshot.created_at) }));
   const kept = keptBy(keep, dated);
-  for (const state of dated) if (!kept.has(state)) await removeOld(context, state.id);
+  return dated.filter((each) => !kept.has(each)).map(({ snapshot }) => snapshot);
 }
 
 function isExpendable(snapshot: { name: string | null; pinned?: boolean | undefined; state: string }): boolean {

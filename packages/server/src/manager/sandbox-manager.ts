@@ -5,6 +5,7 @@ import {
   type CreationMessage,
   type Language,
   type RestoreRequestBody,
+  type RetentionPreview,
   type SandboxRecord,
   type SandboxState,
   type SnapshotDiff,
@@ -32,6 +33,7 @@ import { findSandbox, listSandboxes, type SandboxFilter } from "./look-up.ts";
 import type { Operations } from "./operations/operations.ts";
 import { otherServer, ownerElsewhere, type OtherServer } from "./owner-elsewhere.ts";
 import { settleOrphans } from "./outliving-orphans.ts";
+import { previewRetention, type PreviewedRules } from "./preview-retention.ts";
 import { saveFor } from "./put-down.ts";
 import { reachabilityOf, type Reachability } from "./reachability.ts";
 import { recreateSandbox } from "./recreate.ts";
@@ -187,6 +189,10 @@ export class SandboxManager {
 
   list(filter: SandboxFilter): Promise<SandboxRecord[]> {
     return listSandboxes(this.#context, filter);
+  }
+
+  previewRetention(sandboxId: string, rules: PreviewedRules, options?: CallOptions): Promise<RetentionPreview> {
+    return previewRetention(this.#context, sandboxId, rules, options);
   }
 
   backends(): Promise<BackendRecord[]> {

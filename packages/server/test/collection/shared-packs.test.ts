@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import type { SnapshotPayload } from "../../src/backends/backend.ts";
+import { checkpointKey } from "../../src/checkpoints/checkpoint-names.ts";
 import { CheckpointRepository } from "../../src/checkpoints/checkpoint-repository.ts";
 import { ImageStore } from "../../src/checkpoints/image-store.ts";
 import { collectGarbage } from "../../src/collection/collect-garbage.ts";
@@ -38,6 +39,9 @@ it("frees the packs that only old images need, says so before, and leaves those 
 
   const foreseen = await collectGarbage({ ...context, apply: false });
   expect(await packs()).toEqual(before);
+  const old = [first, second].map(({ name }) => checkpointKey(id, name));
+  expect(await checkpoints.freedBytes(old)).toBe(bytesOf(foreseen.garbage));
+  expect(await checkpoints.freedBytes([])).toBe(0);
   const foreseenPacks = foreseen.garbage.filter(({ kind }) => kind === "pack");
   expect(bytesOf(foreseenPacks)).toBeGreaterThan(3 * MIB);
   expect(await collectGarbage({ ...context, apply: true })).toEqual(foreseen);
@@ -61,10 +65,15 @@ it("removes no pack while there is an image that it cannot read", async () => {
   const before = await collect(store.list("packs"));
   expect(before).not.toEqual([]);
   await writeFile(`${root}/${id}/checkpoints/${saved.name}`, "no image");
+  const other = await checkpoints.save(id, await savedState({ memory: MIB }), { wallMs: 2, parent: null });
+  const key = checkpointKey(id, other.name);
+  expect(await checkpoints.freedBytes([key])).toBe((await store.stat(key))?.sizeBytes);
+  await store.delete(key);
+  const present = await collect(store.list("packs"));
   const findings = await collectGarbage({ store, clock: new FakeClock(), apply: true, keep: {} });
   expect(findings.left).toContainEqual({
     key: `${id}/checkpoints/${saved.name}`,
     reason: "its packs cannot be told",
   });
-  expect(await collect(store.list("packs"))).toEqual(before);
+  expect(await collect(store.list("packs"))).toEqual(present);
 });

@@ -11,6 +11,7 @@ import {
   pageOf,
   pageQuerySchema,
 } from "../common.ts";
+import { previewedKeepSchema, retentionPreviewSchema } from "../retention-preview.ts";
 import { route } from "../route.ts";
 import {
   acquiredSandboxSchema,
@@ -115,6 +116,20 @@ export const SANDBOX_ROUTES = {
     status: 200,
     response: sandboxRecordSchema,
     fenced: true,
+  }),
+  previewRetention: route({
+    method: "GET",
+    path: "/v1/sandboxes/{id}/retention",
+    summary: "What of its saved states stays, what goes with the next save, and how many bytes; nothing is removed.",
+    tag,
+    scope: "read",
+    params: sandboxParams,
+    query: z.object({
+      keep_checkpoints: previewedKeepSchema.optional(),
+      keep_snapshots: previewedKeepSchema.optional(),
+    }),
+    status: 200,
+    response: retentionPreviewSchema,
   }),
   destroySandbox: route({
     method: "DELETE",

@@ -9,6 +9,7 @@ type SandboxHandlers = Pick<
   | "listSandboxes"
   | "getSandbox"
   | "updateSandbox"
+  | "previewRetention"
   | "destroySandbox"
   | "checkpointSandbox"
   | "resumeSandbox"
@@ -37,6 +38,7 @@ export function sandboxesHandlers(manager: SandboxManager): SandboxHandlers {
       const idleTimeoutMs = seconds === undefined ? undefined : seconds * 1000;
       return manager.amend(params.id, epoch, { name, labels, idleTimeoutMs, max_loss, retention });
     },
+    previewRetention: ({ params, query, options }) => manager.previewRetention(params.id, query, options),
     destroySandbox: async ({ params, epoch, options }) => {
       await manager.destroyById(params.id, epoch, options);
       return undefined;

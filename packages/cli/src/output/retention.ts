@@ -1,0 +1,20 @@
+import type { RetentionPreview } from "@sandboxer/protocol";
+import { formatBytes } from "./bytes.ts";
+import { formatTable } from "./table.ts";
+
+/** What would go by a rule, and what stays whatever it says. */
+export function formatRetentionPreview({ checkpoints, snapshots, freed_bytes: freed }: RetentionPreview): string {
+  const going = [
+    ...checkpoints.going.map(({ name, created_at }) => ["checkpoint", name, created_at]),
+    ...snapshots.going.map(({ name, created_at }) => ["snapshot", name, created_at]),
+  ];
+  const table = going.length === 0 ? "" : `${formatTable([["goes", "name", "saved"], ...going])}\n`;
+  const kept = `${checkpoints.kept} checkpoints and ${snapshots.kept} snapshots stay${reasons(snapshots)}.`;
+  const bytes = going.length === 0 ? "Nothing would go." : `${formatBytes(freed)} would be freed with the next save.`;
+  return `${table}${kept} ${bytes} Nothing was changed.\n`;
+}
+
+function reasons({ named, pinned, in_use: needed }: RetentionPreview["snapshots"]): string {
+  const counts = [`${named} named`, `${pinned} pinned`, `${needed} in use`].filter((text) => !text.startsWith("0 "));
+  return counts.length === 0 ? "" : ` (snapshots: ${counts.join(", ")})`;
+}

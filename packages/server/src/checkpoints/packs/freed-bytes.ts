@@ -1,0 +1,51 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { ObjectStore } from "../../store/store.ts";
+import { mapAtOnce } from "../../support/map-at-once.ts";
+import { packsOfImage } from "./image-packs.ts";
+import { packKey } from "./pack-names.ts";
+
+const READS_AT_ONCE = 16;
+const IMAGE = /\.img$/;
+
+/**
+ * How many bytes a store would have less without some of its images: their own objects, and the packs that no other
+ * image names. An image that cannot be read may name any pack, so that then none counts, as none would go.
+ */
+export async function freedBytes(
+  store: ObjectStore,
+  imageKeys: readonly string[],
+  signal?: AbortSignal,
+): Promise<number> {
+  const own = await sizesOf(store, imageKeys, signal);
+  const named = await mapAtOnce(imageKeys, READS_AT_ONCE, async (key) => await packsOf(store, key), signal);
+  if (named.some((packs) => packs === "unknown")) return own;
+  const packs = new Set(named.flat());
+  const going = new Set(imageKeys);
+  const others: string[] = [];
+  // Most share nothing with the rest of the store: whoever does is found among all images only.
+  if (packs.size > 0) {
+    for await (const { key } of store.list("")) if (IMAGE.test(key) && !going.has(key)) others.push(key);
+  }
+  const strike = async (key: string): Promise<void> => {
+    if (packs.size === 0) return;
+    const needed = await packsOf(store, key);
+    if (needed === "unknown") packs.clear();
+    else for (const id of needed) packs.delete(id);
+  };
+  await mapAtOnce(others, READS_AT_ONCE, strike, signal);
+  return own + (await sizesOf(store, [...packs].map(packKey), signal));
+}
+
+async function sizesOf(store: ObjectStore, keys: readonly string[], signal: AbortSignal | undefined): Promise<number> {
+  const size = async (key: string): Promise<number> => (await store.stat(key))?.sizeBytes ?? 0;
+  return (await mapAtOnce(keys, READS_AT_ONCE, size, signal)).reduce((sum, bytes) => sum + bytes, 0);
+}
+
+async function packsOf(store: ObjectStore, key: string): Promise<readonly string[] | "unknown"> {
+  try {
+    return (await packsOfImage(store, key)) ?? [];
+  } catch (error) {
+    if (error instanceof SandboxerError && error.code === "image_damaged") return "unknown";
+    throw error;
+  }
+}
