@@ -10,11 +10,14 @@ import {
 } from "../checkpoints/keys/data-key-cell.ts";
 import { dataKeyOfImage } from "../checkpoints/keys/image-key.ts";
 import { readDataKey, removeDataKey } from "../checkpoints/keys/data-key-files.ts";
+import { markLeaving, releaseLeaving } from "../checkpoints/keys/leaving-holders.ts";
 import { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
 import { recordKey, snapshotFolder } from "../checkpoints/snapshot-record.ts";
 import { readStoredRecord } from "../lease/stored-head.ts";
+import type { ObjectStore } from "../store/store.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
 import { type CollectionContext, type Findings, leftAlone, NOTHING, together } from "./garbage.ts";
+import { UnusedDataKeys } from "./unused-data-keys.ts";
 
 const READS_AT_ONCE = 16;
 
@@ -22,6 +25,8 @@ const READS_AT_ONCE = 16;
  * Removes data keys whose holders are all gone: from then on nothing that was encrypted with one can be read. Most go at
  * once, with their last holder; here go those whose server was cut short. A holder has its head or its record before it
  * holds anything, and ids are never used again: one that has none now is gone for good.
+ *
+ * One that is there and has no image under the key any more is marked, and goes with a later collection.
  *
  * What is `going`, which a dry run only foresees, counts as gone.
  */
@@ -35,15 +40,24 @@ export async function collectDataKeys(context: CollectionContext, going: Readonl
     const id = dataKeyIdOf(key);
     if (id !== undefined) ids.add(id);
   }
+  // All cells before any image: what is said of the images of a holder is said of later than its marks.
+  const cells = new Map<string, StoredDataKey | undefined>();
   const parts: Findings[] = [];
+  for (const id of ids) {
+    context.signal?.throwIfAborted();
+    const cell = await readCell(context, id);
+    if (cell === "unreadable") parts.push(leftAlone(dataKeyCell(id), "its record cannot be read"));
+    else cells.set(id, cell);
+  }
+  const unused = new UnusedDataKeys(context, [...cells.values()], going);
   let named: Promise<ReadonlySet<string>> | undefined;
   const isNamed = async (id: string): Promise<boolean> => {
     named ??= keysOfImages(context, going);
     return (await named).has(id);
   };
-  for (const id of ids) {
+  for (const [id, cell] of cells) {
     context.signal?.throwIfAborted();
-    parts.push(await collectDataKey(context, id, going, isNamed));
+    parts.push(await collectDataKey(context, id, cell, { going, isNamed, unused }));
   }
   return together(parts);
 }
@@ -59,34 +73,58 @@ async function keysOfImages(
   return new Set(found.filter((id) => id !== undefined));
 }
 
+async function readCell({ store }: CollectionContext, id: string): Promise<StoredDataKey | "unreadable" | undefined> {
+  try {
+    return await readDataKey(store, id);
+  } catch (error) {
+    if (!(error instanceof SandboxerError) || error.code !== "image_damaged") throw error;
+    return "unreadable";
+  }
+}
+
+interface KnownOfHolders {
+  readonly going: ReadonlySet<string>;
+  readonly isNamed: (id: string) => Promise<boolean>;
+  readonly unused: UnusedDataKeys;
+}
+
 async function collectDataKey(
   context: CollectionContext,
   id: string,
-  going: ReadonlySet<string>,
-  isNamed: (id: string) => Promise<boolean>,
+  cell: StoredDataKey | undefined,
+  { going, isNamed, unused }: KnownOfHolders,
 ): Promise<Findings> {
   const { store, apply } = context;
-  let cell: StoredDataKey | undefined;
-  try {
-    cell = await readDataKey(store, id);
-  } catch (error) {
-    if (!(error instanceof SandboxerError) || error.code !== "image_damaged") throw error;
-    return leftAlone(dataKeyCell(id), "its record cannot be read");
-  }
   if (cell === undefined && (await isNamed(id))) {
     return leftAlone(wrappedFolder(id), "its record is missing, and an image needs it");
   }
   const gone = new Set<string>();
+  const leaving = new Set<string>();
   for (const holder of cell?.state === "kept" ? cell.holders : []) {
     if (await isGone(context, holder, going)) gone.add(holder);
+    else if (cell !== undefined && (await unused.isUnused(cell, holder))) leaving.add(holder);
   }
-  const isNeeded = cell?.state === "kept" && cell.holders.some((holder) => !gone.has(holder));
-  if (isNeeded && gone.size === 0) return NOTHING;
+  const marked = new Set(cell?.leaving?.filter((holder) => leaving.has(holder)));
+  const isNeeded = cell?.state === "kept" && cell.holders.some((holder) => !gone.has(holder) && !marked.has(holder));
+  if (isNeeded && gone.size === 0 && leaving.size === 0) return NOTHING;
   const sizeBytes = await sizeOf(context, id);
   if (apply && cell?.state !== "kept") await removeDataKey(store, id);
   // Somebody may have come to hold it meanwhile.
-  else if (apply && !(await new StoredDataKeys(store).releaseAll(id, (each) => gone.has(each)))) return NOTHING;
+  else if (apply && cell !== undefined && !(await removeHolders(store, cell, { gone, leaving, marked })))
+    return NOTHING;
   return isNeeded ? NOTHING : { garbage: [{ kind: "data-key", key: dataKeyCell(id), sizeBytes }], left: [] };
+}
+
+/** True when the key went with them. */
+async function removeHolders(
+  store: ObjectStore,
+  cell: StoredDataKey,
+  { gone, leaving, marked }: Readonly<Record<"gone" | "leaving" | "marked", ReadonlySet<string>>>,
+): Promise<boolean> {
+  if (marked.size > 0 && (await releaseLeaving(store, cell, marked))) return true;
+  if (gone.size > 0 && (await new StoredDataKeys(store).releaseAll(cell.id, (each) => gone.has(each)))) return true;
+  if (leaving.size > marked.size) await markLeaving(store, cell, leaving);
+  return false;
 }
 
 async function isGone({ store }: CollectionContext, holder: string, going: ReadonlySet<string>): Promise<boolean> {

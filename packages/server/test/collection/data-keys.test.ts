@@ -86,3 +86,79 @@ it("leaves the data key of a folder that came without a head", async () => {
   expect(await dataKeys()).toHaveLength(1);
   expect(await server.load(id, saved.name)).toEqual({ text: TEXT });
 });
+
+/** A sandbox whose newest checkpoint is under another data key than the first one, which is removed. */
+async function openLabOfTwoKeys() {
+  const lab = await openLab();
+  const { a, store, id, server, saved } = lab;
+  const masters = serverKeys(new Map([["main", newKey()]]), "main");
+  // Nobody can open the first data key any more, so that there is a second one.
+  const after = serverOn(store, masters);
+  const second = await after.save(id, { text: TEXT }, { parent: saved.name });
+  await a.publish(id, second);
+  expect(await lab.dataKeys()).toHaveLength(2);
+  return { ...lab, server: after, first: server, second };
+}
+
+it("removes a data key of which retention has removed the last image, once two have looked", async () => {
+  const { id, server, second, dataKeys, collect: collectNow } = await openLabOfTwoKeys();
+  await collectNow();
+  await collectNow();
+  expect(await dataKeys()).toHaveLength(2);
+  await server.checkpoints.prune(id, second.name, { keep_last: 1 });
+  await collectNow();
+  expect(await dataKeys()).toHaveLength(2);
+  const foreseen = await collectNow(false);
+  expect(foreseen.garbage.map(({ kind }) => kind)).toEqual(["data-key"]);
+  expect(await dataKeys()).toHaveLength(2);
+  expect(await collectNow()).toEqual(foreseen);
+  expect(await dataKeys()).toHaveLength(1);
+  expect(await server.load(id, second.name)).toEqual({ text: TEXT });
+});
+
+it.each(["before the mark", "before the release"])(
+  "leaves a data key under which an image is written meanwhile: %s",
+  async (when) => {
+    const { store, id, first, server, saved, second, dataKeys, collect: collectNow } = await openLabOfTwoKeys();
+    const held = await first.dataKeys.forWriting({}, `sandbox:${id}`, `${id}/checkpoints/${saved.name}`);
+    expect(held?.fresh).toBe(false);
+    await server.checkpoints.prune(id, second.name, { keep_last: 1 });
+    if (when === "before the release") await collectNow();
+    const place = async (): Promise<void> => {
+      const key = `${id}/checkpoints/checkpoint_1790000009999.img`;
+      const label = { sandboxId: id, createdAt: new Date(0).toISOString(), parent: null };
+      await first.images.save([key], await stateOf({ text: TEXT }), label, { dataKey: held });
+      expect(await first.dataKeys.confirm(held?.id ?? "", `sandbox:${id}`)).toBe(true);
+    };
+    // At the end of a look for its images, just before what follows of it.
+    let isPlaced = false;
+    const looked = new Proxy(store, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (name !== "swapCell") return typeof value === "function" ? (value.bind(target) as unknown) : value;
+        return async (...args: Parameters<typeof store.swapCell>) => {
+          if (!isPlaced && args[0].includes(held?.id ?? "?")) {
+            isPlaced = true;
+            await place();
+          }
+          return await target.swapCell(...args);
+        };
+      },
+    });
+    await collectGarbage({ store: looked, clock: new FakeClock(), keep: {}, apply: true });
+    expect(isPlaced).toBe(true);
+    await collectNow();
+    await collectNow();
+    expect(await dataKeys()).toHaveLength(2);
+    expect(await first.load(id, "checkpoint_1790000009999.img")).toEqual({ text: TEXT });
+  },
+);
+
+it("says that a save came to nothing whose data key went meanwhile", async () => {
+  const { store, id, server } = await openLab();
+  const saving = server.images.withKey({}, `sandbox:${id}`, undefined, async (dataKey) => {
+    await server.dataKeys.release(dataKey?.id ?? "", `sandbox:${id}`);
+  });
+  await expect(saving).rejects.toMatchObject({ code: "checkpoint_failed" });
+  expect(await collect(store.listCells("data-keys"))).toHaveLength(1);
+});

@@ -27,6 +27,8 @@ const dataKeySchema = z.looseObject({
   announced: z.array(blobName).optional(),
   /** `sandbox:{id}`, `snapshot:{id}`: whose images may be under it. */
   holders: z.array(z.string()),
+  /** Holders of which a collection has found no image under it. Who has written one takes itself off before it counts. */
+  leaving: z.array(z.string()).optional(),
   created_at: z.string(),
   nonce: z.string(),
   history: z.array(z.string()),

@@ -92,6 +92,14 @@ export class StoredDataKeys implements DataKeys {
     return again ?? (await this.#create(settled, master, holder));
   }
 
+  /**
+   * To be asked after an image was written under a key and before it counts: a collection may have begun to let its holder
+   * go because it had none. False when the key went: then nothing can be read of the image.
+   */
+  async confirm(keyId: string, holder: string): Promise<boolean> {
+    return await this.#hold(await this.#read(keyId), holder);
+  }
+
   async open(keyId: string, options: KeyOptions = {}): Promise<Uint8Array> {
     const cell = await this.#read(keyId);
     if (cell === undefined || cell.state === "removed") throw dataKeyGone(keyId);
@@ -161,13 +169,19 @@ export class StoredDataKeys implements DataKeys {
       }
       throw error;
     }
-    if (present.holders.includes(holder)) return { id: keyId, bytes, fresh: false };
-    const { after } = await this.#change(keyId, (cell) =>
-      cell === undefined || cell.state === "removed" || cell.holders.includes(holder)
-        ? undefined
-        : { ...cell, holders: [...cell.holders, holder] },
-    );
-    return after?.state === "kept" ? { id: keyId, bytes, fresh: false } : undefined;
+    return (await this.#hold(present, holder)) ? { id: keyId, bytes, fresh: false } : undefined;
+  }
+
+  /** Makes somebody a holder who stays; false when the key is going. */
+  async #hold(read: StoredDataKey | undefined, holder: string): Promise<boolean> {
+    if (read === undefined || read.state === "removed") return false;
+    if (isHolder(read, holder)) return true;
+    const { after } = await this.#change(read.id, (cell) => {
+      if (cell === undefined || cell.state === "removed" || isHolder(cell, holder)) return undefined;
+      const leaving = cell.leaving?.filter((each) => each !== holder) ?? [];
+      return { ...cell, holders: [...new Set([...cell.holders, holder])], leaving };
+    });
+    return after?.state === "kept";
   }
 
   #isUnder(cell: StoredDataKey, { held_by: heldBy, key }: Encryption): boolean {
@@ -218,4 +232,8 @@ export class StoredDataKeys implements DataKeys {
     const decode = (body: Uint8Array): StoredDataKey => decodeDataKey(keyId, body);
     return await changeCell<StoredDataKey>(this.#store, { key: dataKeyCell(keyId), decode, change });
   }
+}
+
+function isHolder({ holders, leaving }: StoredDataKey, holder: string): boolean {
+  return holders.includes(holder) && leaving?.includes(holder) !== true;
 }

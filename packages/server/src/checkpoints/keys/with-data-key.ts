@@ -1,3 +1,4 @@
+import { SandboxerError } from "@sandboxer/protocol";
 import type { DataKey, DataKeys } from "../data-keys.ts";
 import { ImageMayBeThereError } from "../image-errors.ts";
 import type { KeyChoice } from "./key-choice.ts";
@@ -23,7 +24,12 @@ export async function withDataKey<Result>(
 ): Promise<Result> {
   const dataKey = await keys.forWriting(choice, holder, base);
   try {
-    return await write(dataKey);
+    const written = await write(dataKey);
+    if (dataKey === undefined || (await keys.confirm(dataKey.id, holder))) return written;
+    throw new SandboxerError("checkpoint_failed", "A collection has removed its data key while it was written.", {
+      hint: "What was saved before is untouched. Save again.",
+      details: { data_key: dataKey.id },
+    });
   } catch (error) {
     if (error instanceof ImageMayBeThereError) throw error.cause;
     // What stays is found by collection, once its holder is gone.
