@@ -22,6 +22,11 @@ const LONG_MS = 1_500;
 const HEARTBEAT_MS = 600;
 const STOPPED = "T";
 
+interface Facts {
+  readonly state: string;
+  readonly ticks: number;
+}
+
 describeGvisor("doze", (engine) => {
   const fixture = new GvisorFixture(engine, async () => ({
     dozeAfterMs: DOZE_AFTER_MS,
@@ -43,7 +48,7 @@ describeGvisor("doze", (engine) => {
     const handle = await dozing();
     const [pid = 0] = kernels();
     // The signal is under way when it is called dozing.
-    await eventually(() => factsOf(pid).state === STOPPED, "the stop");
+    await stopped(pid);
     const before = factsOf(pid);
     // Beyond the heartbeat: what is dozing has nothing to fear. To ask what it uses wakes nobody.
     await delay(LONG_MS);
@@ -81,8 +86,10 @@ describeGvisor("doze", (engine) => {
   test("one that is dozing can be held still, saved, and taken up again", async () => {
     const handle = await dozing();
     await handle.pause();
+    const [pid = 0] = kernels();
+    await stopped(pid);
     expect(await errorCode(handle.ping({ signal: AbortSignal.timeout(LONG_MS) }))).not.toBe("no error");
-    expect(kernels().map((pid) => factsOf(pid).state)).toEqual([STOPPED]);
+    expect(factsOf(pid).state).toBe(STOPPED);
     const paused = await fixture.save(handle);
     await handle.resume();
     await handle.ping();
@@ -105,7 +112,7 @@ describeGvisor("doze", (engine) => {
     const handle = await dozing();
     await fixture.save(handle, false);
     const [pid = 0] = kernels();
-    await eventually(() => factsOf(pid).state === STOPPED, "the stop");
+    await stopped(pid);
     expect(await errorCode(handle.ping({ signal: AbortSignal.timeout(LONG_MS) }))).not.toBe("no error");
     expect(factsOf(pid).state).toBe(STOPPED);
     await handle.resume();
@@ -120,13 +127,13 @@ describeGvisor("doze", (engine) => {
     await start(handle, counter("/workspace/count"));
     await countAbove(handle, "/workspace/count", 0);
     await handle.pause();
-    await eventually(() => factsOf(pid).state === STOPPED, "the stop");
+    await stopped(pid);
     const before = factsOf(pid);
     // Beyond the heartbeat.
     await delay(LONG_MS);
     expect(factsOf(pid)).toEqual(before);
     const snapshot = await fixture.save(handle);
-    await eventually(() => factsOf(pid).state === STOPPED, "the stop after a save");
+    await stopped(pid);
     await handle.resume();
     await countAbove(handle, "/workspace/count", await countAbove(handle, "/workspace/count", 0));
     await handle.destroy();
@@ -151,7 +158,7 @@ describeGvisor("doze", (engine) => {
       const pausing = handle.pause();
       const snapshot = await saving;
       await pausing;
-      await eventually(() => factsOf(pid).state === STOPPED, "the stop");
+      await stopped(pid);
       if (when === "in") expect(output.chunks.length).toBe(heard);
       const before = { ...factsOf(pid), heard: output.chunks.length };
       await delay(LONG_MS);
@@ -179,7 +186,7 @@ describeGvisor("doze", (engine) => {
     await saving;
     await fixture.save(handle);
     // A signal has been sent by now; that it has been heard takes a moment where others want the processor too.
-    await eventually(() => kernels().every((pid) => factsOf(pid).state === STOPPED), "the stop after a save");
+    await Promise.all(kernels().map(stopped));
     await handle.snapshot(await fixture.folder(), { mode: "filesystem", leaveRunning: true });
     await handle.resume();
     await countAbove(handle, "/workspace/count", await countAbove(handle, "/workspace/count", 0));
@@ -196,6 +203,12 @@ describeGvisor("doze", (engine) => {
   });
 });
 
+/** Once each of its threads is: one that waits for a processor when the first have stopped takes some of it to hear of it. */
+function stopped(pid: number): Promise<void> {
+  const threads = (): string[] => readdirSync(`/proc/${pid}/task`).map((thread) => `/proc/${pid}/task/${thread}`);
+  return eventually(() => threads().every((thread) => statOf(thread).state === STOPPED), "the stop of every thread");
+}
+
 /** The processes of gVisor's kernel of a server's sandboxes. */
 function kernelsOf(runDirectory: string): number[] {
   return readdirSync("/proc")
@@ -207,8 +220,12 @@ function kernelsOf(runDirectory: string): number[] {
     });
 }
 
-function factsOf(pid: number): { state: string; ticks: number } {
-  const text = read(`/proc/${pid}/stat`);
+function factsOf(pid: number): Facts {
+  return statOf(`/proc/${pid}`);
+}
+
+function statOf(folder: string): Facts {
+  const text = read(`${folder}/stat`);
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   return { state: fields[0] ?? "", ticks: Number(fields[11]) + Number(fields[12]) };
 }

@@ -141,9 +141,12 @@ describeGvisor("images", (engine) => {
   });
 
   test("gVisor's kernel killed in the middle of a save is the end of the sandbox, and is said so", async () => {
+    const others = attachedRunscs();
     const victim = await fixture.acquire();
+    const [attached = 0] = attachedRunscs().filter((pid) => !others.includes(pid));
     await run(victim, bash("head -c 150M /dev/urandom > /workspace/large"));
-    const [kernel, into] = [await newestKernel(), await fixture.folder()];
+    const [kernel, into] = [(await findKernelPid(attached)) ?? 0, await fixture.folder()];
+    expect(kernel).toBeGreaterThan(0);
     const saving = errorCode(victim.snapshot(into, { mode: "full", leaveRunning: true }));
     while (!existsSync(join(into, "image", "checkpoint.img"))) await delay(1);
     process.kill(kernel, "SIGKILL");
@@ -153,15 +156,10 @@ describeGvisor("images", (engine) => {
     await victim.destroy();
   });
 
-  /** The kernel of the sandbox that was started last. */
-  async function newestKernel(): Promise<number> {
-    const attached = sandboxLeftovers(fixture.opened.runDirectory).processes.filter((line) =>
-      / run --bundle=/.test(line),
-    );
-    const pids = attached.map((line) => Number(line.split(" ")[0])).toSorted((left, right) => right - left);
-    const kernel = await findKernelPid(pids[0] ?? 0);
-    if (kernel === undefined) throw new Error("No kernel runs.");
-    return kernel;
+  /** One for each sandbox that runs. */
+  function attachedRunscs(): number[] {
+    const { processes } = sandboxLeftovers(fixture.opened.runDirectory);
+    return processes.filter((line) => / run --bundle=/.test(line)).map((line) => Number(line.split(" ")[0]));
   }
 });
 

@@ -66,11 +66,12 @@ describeGvisor("limits", (engine) => {
 
   test.each(Object.entries(MEMORY_BOMBS))("memory: %s", async (_, bomb) => {
     await withNeighbour(async (handle) => {
-      const outcome = await Promise.race([errorCode(run(handle, bomb)), delay(15_000).then(() => "still running")]);
+      await Promise.race([errorCode(run(handle, bomb)), delay(15_000)]);
       expect((await handle.stats()).memoryBytes).toBeLessThanOrEqual(RESOURCES.memoryBytes + 96 * MIB);
-      // Whether gVisor's kernel or one process is killed is the host kernel's choice.
-      if (outcome === "sandbox_failed") expect(await handle.ended).toEqual(OUT_OF_MEMORY);
-      else await handle.ping();
+      // Whether gVisor's kernel or one process is killed is the host kernel's choice, and that may come at any time.
+      const answer = await errorCode(handle.ping());
+      if (answer === "sandbox_failed") expect(await handle.ended).toEqual(OUT_OF_MEMORY);
+      else expect(answer).toBe("no error");
     });
   });
 
@@ -144,7 +145,8 @@ describeGvisor("limits", (engine) => {
   test("the share of the CPU holds", async () => {
     const handle = await fixture.acquire({ resources: { ...RESOURCES, cpus: 0.25 } });
     await Promise.all([1, 2].map(() => start(handle, bash("while true; do :; done"))));
-    const [beforeMs, startMs] = [(await handle.stats()).cpuMs, performance.now()];
+    // Longer than what is counted, however long it takes to ask.
+    const [startMs, beforeMs] = [performance.now(), (await handle.stats()).cpuMs];
     await delay(2_000);
     const share = ((await handle.stats()).cpuMs - beforeMs) / (performance.now() - startMs);
     expect(share).toBeLessThan(0.25 * 1.6);

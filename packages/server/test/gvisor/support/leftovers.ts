@@ -26,10 +26,10 @@ export function sandboxLeftovers(server: ServerPlaces): Leftovers {
   };
 }
 
-/** Of a server that is gone. */
+/** Of a server that is gone. A program that was making pipes for it ends by itself, and finds no folder to make them in. */
 export function serverLeftovers(server: ServerPlaces): Leftovers {
   return {
-    processes: processesOf(server.path),
+    processes: processesOf(server.path).filter((line) => !/^\d+ mkfifo /.test(line)),
     cgroups: cgroupsOf(server.cgroupPath),
     mounts: mountsOf(server.path),
     files: existsSync(server.path) ? [server.path] : [],
