@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe } from "vitest";
 import { connectionContract } from "./contract/connections.ts";
 import {
   ContractContext,
@@ -48,6 +48,7 @@ export function testBackend(name: string, open: OpenBackend, options: ContractOp
   describe(`contract of the ${name} backend`, { timeout: TEST_TIMEOUT_MS }, () => {
     const context = new ContractContext(open, options);
     beforeAll(() => context.start(), HOOK_TIMEOUT_MS);
+    afterEach(() => context.endTest(), HOOK_TIMEOUT_MS);
     afterAll(() => context.finish(), HOOK_TIMEOUT_MS);
 
     for (const [subject, define, need] of CONTRACTS) {

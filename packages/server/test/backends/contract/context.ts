@@ -19,7 +19,7 @@ export class ContractContext {
   readonly runsCommands: boolean;
   readonly #open: OpenBackend;
   readonly #closing: (() => Promise<void>)[] = [];
-  readonly #handles: SandboxHandle[] = [];
+  #handles: SandboxHandle[] = [];
   #backend: SandboxBackend | undefined;
   #shared: Promise<SandboxHandle> | undefined;
 
@@ -32,8 +32,16 @@ export class ContractContext {
     this.#backend = await this.openAnother();
   }
 
+  /** What runs on in the sandboxes of a test that is over would take the CPU from those that follow. */
+  async endTest(): Promise<void> {
+    const handles = this.#handles;
+    this.#handles = [];
+    await Promise.allSettled(handles.map((handle) => handle.destroy()));
+  }
+
   async finish(): Promise<void> {
-    await Promise.allSettled(this.#handles.map((handle) => handle.destroy()));
+    await this.endTest();
+    await this.#shared?.then((handle) => handle.destroy()).catch(() => {});
     for (const close of this.#closing.toReversed()) await close();
   }
 
@@ -51,7 +59,7 @@ export class ContractContext {
 
   /** The sandbox that many tests use one after the other. */
   shared(): Promise<SandboxHandle> {
-    this.#shared ??= this.acquire({ env: { GREETING: "grüß dich" } });
+    this.#shared ??= this.backend.acquire(newRequest({ env: { GREETING: "grüß dich" } }));
     return this.#shared;
   }
 
@@ -59,7 +67,7 @@ export class ContractContext {
     return this.keep(await backend.acquire(newRequest(spec)));
   }
 
-  /** Destroyed at the end, whatever the test did. */
+  /** Destroyed at the end of the test, whatever it did. */
   keep(handle: SandboxHandle): SandboxHandle {
     this.#handles.push(handle);
     return handle;
