@@ -159,7 +159,9 @@ export class CheckpointRepository {
   /** Removes the images that a rule does not keep, as {@link judge} says; gives the names of those removed. */
   async prune(sandboxId: string, newestName: string, keep: Keep): Promise<readonly string[]> {
     const removed = (await this.judge(sandboxId, newestName, keep)).going.map(({ name }) => name);
-    for (const name of removed) await this.#store.delete(checkpointKey(sandboxId, name));
+    const images = removed.map((name) => checkpointKey(sandboxId, name));
+    for (const image of images) await this.#store.delete(image);
+    if (images.length > 0) await this.#images.forgetCopies(images);
     return removed;
   }
 

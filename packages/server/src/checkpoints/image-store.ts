@@ -95,7 +95,7 @@ export class ImageStore {
       throw error instanceof ImageMayBeThereError && options.dataKey === undefined ? error.cause : error;
     });
     // What is encrypted in the store does not lie about here as it is.
-    if (options.dataKey === undefined) await this.#unpacked?.keep(saved.sha256, state.members);
+    if (options.dataKey === undefined) await this.#unpacked?.keep(saved.sha256, state.members, saved.key);
     return saved;
   }
 
@@ -126,7 +126,7 @@ export class ImageStore {
     return dataKey === undefined ? undefined : await this.#keys.encryptionOf(dataKey);
   }
 
-  /** Removes what is somebody's, with the data keys that nobody else needs. */
+  /** Removes what is somebody's, with what lies of it on this machine as it is, and the data keys that nobody else needs. */
   async removing(holder: string, images: readonly string[], remove: () => Promise<void>): Promise<void> {
     const dataKeys = new Set<string>();
     for (const key of (await this.#keys.isUsed()) ? images : []) {
@@ -134,7 +134,18 @@ export class ImageStore {
       if (dataKey !== undefined) dataKeys.add(dataKey);
     }
     await remove();
+    await this.forgetCopies(images);
     for (const dataKey of dataKeys) await this.#keys.release(dataKey, holder);
+  }
+
+  /** What lies of removed images on this machine, as it is, goes too. */
+  async forgetCopies(images: readonly string[]): Promise<void> {
+    await this.#unpacked?.forgetImages(images);
+  }
+
+  /** The same for images that other servers or a collection have removed. */
+  async forgetCopiesOfRemoved(): Promise<void> {
+    await this.#unpacked?.forgetUnless(async (key) => (await this.#context.store.stat(key)) !== undefined);
   }
 
   /** Somebody who was to have an image under a data key has none. */
@@ -158,7 +169,8 @@ export class ImageStore {
     const here = this.#unpacked && (await takeUnpacked(this.#context, this.#unpacked, image, into, options));
     if (here !== undefined) return here;
     const state = await unpackBlockImage(this.#context, image, into, options);
-    if (image.dataKey === undefined) await this.#unpacked?.keep(image.manifestSha256, state.members);
+    const { dataKey, manifestSha256, key } = image;
+    if (dataKey === undefined) await this.#unpacked?.keep(manifestSha256, state.members, key);
     return checked(state);
   }
 

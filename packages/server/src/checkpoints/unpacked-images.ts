@@ -1,15 +1,18 @@
-import { link, mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
+import { link, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { randomUUID } from "node:crypto";
 import type { SnapshotMember } from "../backends/backend.ts";
 import { type Kept, removeAbandonedDrafts, tooMuch } from "./local-room.ts";
 
 const NAME = /^[0-9a-f]{64}$/;
+/** Beside the members, none of which can have this name: the key of the image in the store. */
+const IMAGE = ".image";
 
 /**
  * Members of images as they are, on this machine's disk, under the image's digest: those that were just saved here, and
- * those that were unpacked here. They are linked in and out, never copied, and nobody writes to them. Whoever takes them
- * holds them against the image again. Failures are misses: the image is in the store.
+ * those that were unpacked here. They are linked in and out, never copied, and nobody writes to them: whoever has taken
+ * them keeps them when they go from here. Whoever takes them holds them against the image again. Failures are misses: the
+ * image is in the store.
  */
 export class UnpackedImages {
   readonly #folder: string;
@@ -20,14 +23,15 @@ export class UnpackedImages {
     this.#limitBytes = limitBytes;
   }
 
-  /** Keeps members, which must be files of the same file system that nobody writes to any more. */
-  async keep(sha256: string, members: readonly SnapshotMember[]): Promise<void> {
+  /** Keeps members of an image of the store, which must be files of the same file system that nobody writes to any more. */
+  async keep(sha256: string, members: readonly SnapshotMember[], imageKey: string): Promise<void> {
     const sizeBytes = members.reduce((sum, member) => sum + member.sizeBytes, 0);
     if (sizeBytes > this.#limitBytes) return;
     const draft = join(this.#folder, `.draft-${randomUUID()}`);
     try {
       await mkdir(draft, { recursive: true, mode: 0o700 });
       await linkAll(members, draft);
+      await writeFile(join(draft, IMAGE), imageKey, { mode: 0o600 });
       await rename(draft, this.#path(sha256));
     } catch {
       await rm(draft, { recursive: true, force: true }).catch(() => {});
@@ -58,12 +62,29 @@ export class UnpackedImages {
     await rm(this.#path(sha256), { recursive: true, force: true });
   }
 
+  /** Forgets those of images that were removed. */
+  async forgetImages(keys: readonly string[]): Promise<void> {
+    await this.forgetUnless(async (key) => !keys.includes(key));
+  }
+
+  /** Forgets those of which it is not said that their image is in the store, and those that do not say which it is. */
+  async forgetUnless(isStored: (imageKey: string) => Promise<boolean>): Promise<void> {
+    for (const name of await this.#names()) {
+      const key = await readFile(join(this.#path(name), IMAGE), "utf8").catch(() => undefined);
+      if (key === undefined || !(await isStored(key))) await this.forget(name);
+    }
+  }
+
+  async #names(): Promise<readonly string[]> {
+    return (await readdir(this.#folder).catch(() => [])).filter((name) => NAME.test(name));
+  }
+
   #path(sha256: string): string {
     return join(this.#folder, sha256);
   }
 
   async #evict(): Promise<void> {
-    const names = (await readdir(this.#folder).catch(() => [])).filter((name) => NAME.test(name));
+    const names = await this.#names();
     const look = async (name: string): Promise<Kept> => {
       const path = this.#path(name);
       return { name, usedMs: await mtimeOf(path), sizeBytes: await sizeOf(path) };

@@ -1,23 +1,31 @@
 import type { Logger } from "pino";
+import type { ImageStore } from "../checkpoints/image-store.ts";
 import { BackgroundCollection } from "../collection/background-collection.ts";
 import type { EventLog } from "../manager/events/event-log.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
 
-/** Undefined when it is off. */
+/** Undefined when it is off. What others have removed from the store goes from this machine too, at the start and each time. */
 export function startCollection(
   { collectEveryMs }: ServerConfig,
-  store: ObjectStore,
+  { store, images }: { readonly store: ObjectStore; readonly images: ImageStore | undefined },
   events: EventLog,
   log: Logger,
 ): BackgroundCollection | undefined {
+  const forgetCopies = (): void => {
+    images
+      ?.forgetCopiesOfRemoved()
+      .catch((error: unknown) => log.warn({ err: error }, "copies of removed images stay on this machine for now"));
+  };
+  forgetCopies();
   if (collectEveryMs === undefined) return undefined;
   const collection = new BackgroundCollection({
     store,
     clock: systemClock,
     everyMs: collectEveryMs,
     onCollected: ({ garbage, left }) => {
+      forgetCopies();
       const bytes = garbage.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
       if (garbage.length > 0) log.info({ removed: garbage.length, bytes }, "removed from the store what nothing needs");
       // Until somebody has looked at these, no pack goes.

@@ -163,8 +163,11 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       handoffTimeoutMs: config.handoffTimeoutMs,
     });
     parts.manager.settleOrphans();
-    if (parts.durability !== undefined)
-      parts.collection = startCollection(config, parts.durability.instances.store, parts.manager.events, log);
+    if (parts.durability !== undefined) {
+      const { durable, instances } = parts.durability;
+      const saved = { store: instances.store, images: durable.integrity?.images };
+      parts.collection = startCollection(config, saved, parts.manager.events, log);
+    }
     parts.service = createService(parts.manager, {
       version: VERSION,
       store: config.store,

@@ -1,10 +1,15 @@
 import { randomUUID } from "node:crypto";
+import { readdir } from "node:fs/promises";
 import { pino } from "pino";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { ImageStore } from "../../src/checkpoints/image-store.ts";
+import { UnpackedImages } from "../../src/checkpoints/unpacked-images.ts";
 import { startCollection } from "../../src/main/collection.ts";
 import { parseConfig } from "../../src/main/config.ts";
 import { SnapshotClient } from "../http/snapshot-client.ts";
+import { stateOf } from "../checkpoints/block-image/block-images.ts";
 import { MemoryStore } from "../collection/memory-store.ts";
+import { temporaryFolder } from "../store/temporary-folder.ts";
 import { startTestServer } from "../websocket/support/test-server.ts";
 
 function configured(collectEvery: string) {
@@ -16,7 +21,7 @@ test("a destroyed sandbox and a removed snapshot are followed by a look for pack
   const server = await startTestServer();
   const collection = startCollection(
     configured("1h"),
-    new MemoryStore(),
+    { store: new MemoryStore(), images: undefined },
     server.manager.events,
     pino({ enabled: false }),
   );
@@ -37,9 +42,17 @@ test("a destroyed sandbox and a removed snapshot are followed by a look for pack
   await collection.close();
 });
 
-test("off is off", async () => {
+test("off is off, but for what lies on this machine of images that are gone", async () => {
   const { manager } = await startTestServer();
-  expect(
-    startCollection(configured("off"), new MemoryStore(), manager.events, pino({ enabled: false })),
-  ).toBeUndefined();
+  const store = new MemoryStore();
+  const folder = await temporaryFolder();
+  const images = new ImageStore(store, { unpacked: new UnpackedImages(folder, 1024 ** 3) });
+  const label = { sandboxId: randomUUID(), createdAt: new Date(0).toISOString(), parent: null };
+  for (const key of ["a/1.img", "a/2.img"])
+    await images.save([key], await stateOf({ memory: Buffer.from(key) }), label);
+  expect(await readdir(folder)).toHaveLength(2);
+  await store.delete("a/1.img");
+  const log = pino({ enabled: false });
+  expect(startCollection(configured("off"), { store, images }, manager.events, log)).toBeUndefined();
+  await vi.waitFor(async () => expect(await readdir(folder)).toHaveLength(1));
 });
