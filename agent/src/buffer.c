@@ -6,7 +6,7 @@
 
 #include "report.h"
 
-#define KEEP_CAPACITY 65536 /* an emptied buffer above this gives its memory back */
+#define KEEP_CAPACITY 65536 /* an emptied buffer above this gives its memory back, unless it says another number */
 
 void *must_reallocate(void *memory, size_t size) {
     void *grown = realloc(memory, size == 0 ? 1 : size);
@@ -53,13 +53,13 @@ void buffer_consume(struct buffer *buffer, size_t size) {
 }
 
 void buffer_clear(struct buffer *buffer) {
-    if (buffer->capacity > KEEP_CAPACITY) buffer_free(buffer);
+    if (buffer->capacity > (buffer->keep == 0 ? KEEP_CAPACITY : buffer->keep)) buffer_free(buffer);
     buffer->head = buffer->tail = 0;
 }
 
 void buffer_free(struct buffer *buffer) {
     free(buffer->data);
-    *buffer = (struct buffer){0};
+    *buffer = (struct buffer){.keep = buffer->keep};
 }
 
 void put_u8(struct buffer *buffer, uint8_t value) { buffer_append(buffer, &value, 1); }

@@ -21,8 +21,9 @@
 #define HEADER_SIZE 9u
 
 #define POSTPONED_MAXIMUM 4194304u
+#define KEPT 1048576u /* see the outbox */
 
-static struct buffer arrived;
+static struct buffer arrived = {.keep = KEPT};
 static struct buffer postponed; /* whole frames that came while quiesced and wait for RESUME */
 static size_t skip_left;        /* bytes of an oversized frame that are still to come */
 static size_t looked;           /* bytes of the incomplete frame in which there is no RESYNC */
@@ -95,6 +96,7 @@ static bool serve_one(struct buffer *source) {
     if (source == &arrived) heartbeat_frame();
     uint8_t *frame = source->data + source->head;
     if (!postpone(frame, 4 + (size_t)length)) dispatch(frame + 4, length);
+    arrived.keep = session_quiesced() ? 0 : KEPT;
     buffer_consume(source, 4 + (size_t)length);
     return true;
 }

@@ -11,10 +11,12 @@
 #include "watch.h"
 
 #define HELD_MAXIMUM 262144u
+/* What a stream of large replies needs: memory that comes and goes with each costs more than all else about it. */
+#define KEPT 1048576u
 
-static struct buffer queue;
+static struct buffer queue = {.keep = KEPT};
 static struct buffer held;
-static struct buffer frame;
+static struct buffer frame = {.keep = KEPT};
 static bool holding;
 static bool wanted;
 
@@ -33,6 +35,12 @@ void frame_end(void) {
     size_t size = buffer_size(&frame);
     patch_u32(&frame, 0, (uint32_t)size - 4);
     if (holding && buffer_size(&held) + size > HELD_MAXIMUM) return;
+    if (!holding && buffer_size(&queue) == 0) {
+        struct buffer empty = queue;
+        queue = frame;
+        frame = empty;
+        return;
+    }
     buffer_append(holding ? &held : &queue, frame.data + frame.head, size);
 }
 
@@ -52,12 +60,24 @@ void reply_error(uint32_t request, int error, const char *about) {
 
 size_t outbox_size(void) { return buffer_size(&queue); }
 bool outbox_has_room_for_events(void) { return !holding && outbox_size() < OUTBOX_EVENTS; }
-void outbox_hold(void) { holding = true; }
+
+/* An image has no use for the memory of replies that were sent. */
+static void keep(size_t size) {
+    queue.keep = frame.keep = size;
+    if (buffer_size(&queue) == 0) buffer_clear(&queue);
+    buffer_clear(&frame);
+}
+
+void outbox_hold(void) {
+    holding = true;
+    keep(0);
+}
 
 void outbox_release(bool send) {
     if (send) buffer_append(&queue, held.data + held.head, buffer_size(&held));
     buffer_clear(&held);
     holding = false;
+    keep(KEPT);
 }
 
 void outbox_watch(void) {

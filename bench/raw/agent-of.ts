@@ -10,5 +10,6 @@ export function agentOf(container: RawContainer): AgentClient {
     heartbeatMs: 0,
     onFailure: () => {},
     onEnd: () => {},
+    chunksLast: false,
   });
 }

@@ -23,6 +23,7 @@ class HostileAgent {
       heartbeatMs: 0,
       onFailure: (error) => this.failures.push(error),
       onEnd: () => this.client.fail(new SandboxerError("sandbox_failed", "The agent is gone.")),
+      chunksLast: true,
     });
   }
 

@@ -13,7 +13,7 @@ test("frames come out as they went in, however the bytes are cut", () => {
   fc.assert(
     fc.property(frames, fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLength: 20 }), (sent, cuts) => {
       const bytes = Buffer.concat(sent.map(({ type, request, payload }) => encodeFrame(type, request, payload)));
-      const decoder = new FrameDecoder();
+      const decoder = new FrameDecoder({ chunksLast: true });
       const received: Frame[] = [];
       for (let at = 0, turn = 0; at < bytes.length; turn++) {
         const end = at + cuts[turn % cuts.length]!;
@@ -21,15 +21,30 @@ test("frames come out as they went in, however the bytes are cut", () => {
         at = end;
       }
       expect(received.map((frame) => ({ ...frame, payload: [...frame.payload] }))).toEqual(
-        sent.map((frame) => ({ ...frame, payload: [...frame.payload] })),
+        sent.map((frame) => ({ ...frame, payload: [...frame.payload], lasts: true })),
       );
     }),
   );
 });
 
+test("what does not last is copied by who keeps it, and large frames are whole however they are cut", () => {
+  const sent = [300_000, 10, 200_000, 130_000].map((length, index) => Buffer.alloc(length, index + 1));
+  const bytes = Buffer.concat(sent.map((payload, index) => encodeFrame(0x80, index + 1, payload)));
+  const decoder = new FrameDecoder({ chunksLast: false });
+  const memory = Buffer.alloc(70_001);
+  const kept: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += memory.length) {
+    const length = bytes.copy(memory, 0, at);
+    for (const { payload, lasts } of decoder.push(memory.subarray(0, length)))
+      kept.push(new PayloadReader(payload, lasts).rest());
+    memory.fill(0xff);
+  }
+  expect(kept.map((payload, index) => payload.equals(sent[index] as Buffer))).toEqual([true, true, true, true]);
+});
+
 test("a megabyte in single bytes is held once", () => {
   const whole = encodeFrame(0x80, 1, Buffer.alloc(1_000_000, 7));
-  const decoder = new FrameDecoder();
+  const decoder = new FrameDecoder({ chunksLast: true });
   const before = process.memoryUsage().heapUsed;
   const received: Frame[] = [];
   for (const byte of whole) received.push(...decoder.push(Buffer.of(byte)));

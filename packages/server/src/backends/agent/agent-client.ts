@@ -25,6 +25,8 @@ export interface AgentClientOptions {
   readonly onEnd: () => void;
   /** Called right before each frame that is sent. */
   readonly beforeFrame?: () => void;
+  /** Whether the chunks of its output stay as they are, or are in memory that the next one is in too. */
+  readonly chunksLast: boolean;
 }
 
 /** Everything that a backend asks of the agent inside its sandbox. The same for every backend that runs the agent. */
@@ -56,6 +58,7 @@ export class AgentClient {
         onFailure: (error) => this.#onFailure(error),
         onEnd: () => options.onEnd(),
         beforeFrame: options.beforeFrame,
+        chunksLast: options.chunksLast,
       },
     );
     this.files = new AgentFiles(this.#connection, "user");

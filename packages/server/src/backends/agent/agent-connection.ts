@@ -26,6 +26,8 @@ export interface AgentConnectionOptions {
   readonly onEnd: () => void;
   /** Called right before each frame that is sent. */
   readonly beforeFrame?: (() => void) | undefined;
+  /** Whether the chunks of the output stay as they are. */
+  readonly chunksLast: boolean;
 }
 
 /**
@@ -67,7 +69,7 @@ export class AgentConnection {
     this.#events = events;
     this.#options = options;
     this.#ready.promise.catch(() => {});
-    const decoder = new FrameDecoder();
+    const decoder = new FrameDecoder(options);
     output.on("data", (chunk: Buffer) => {
       if (this.#failure !== undefined) return;
       try {
@@ -176,7 +178,7 @@ export class AgentConnection {
   }
 
   #dispatch(frame: Frame): void {
-    const payload = new PayloadReader(frame.payload);
+    const payload = new PayloadReader(frame.payload, frame.lasts);
     if (this.#waiting.get(frame.request)?.unasked !== true) this.#usedMs = performance.now();
     switch (frame.type) {
       case Reply.ok:

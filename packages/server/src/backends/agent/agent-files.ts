@@ -5,10 +5,14 @@ import type { AgentConnection } from "./agent-connection.ts";
 import { Request } from "./frame-types.ts";
 import { MalformedFrameError, PayloadWriter, type PayloadReader, type StringEncoding } from "./payload.ts";
 
-const CHUNK_BYTES = 256 * 1024;
+/** The most that the agent gives at once. */
+export const READ_BYTES = 256 * 1024;
+const WRITE_BYTES = 256 * 1024;
+/** So many pieces of a file are asked for at once, so that neither side waits for the other. */
+const READS_AHEAD = 3;
 /** A folder is listed in memory; whoever fills one inside must not fill the server's. */
 const MAX_ENTRIES = 100_000;
-const ZEROS = new Uint8Array(CHUNK_BYTES);
+const ZEROS = new Uint8Array(WRITE_BYTES);
 const WriteFlag = { create: 1, truncate: 2 } as const;
 const SetFlag = { mode: 1, owner: 2, modified: 4 } as const;
 const E2BIG = 7;
@@ -66,14 +70,48 @@ export class AgentFiles implements RawFiles {
   async *read(path: string, options: { offset?: number; length?: number } = {}): AsyncGenerator<Uint8Array> {
     let offset = options.offset ?? 0;
     const end = options.length === undefined ? Number.POSITIVE_INFINITY : offset + options.length;
-    while (offset < end) {
-      const length = Math.min(CHUNK_BYTES, end - offset);
-      const payload = this.#start().u64(offset).u32(length).string(checked(path));
-      const data = await this.#connection.ask(Request.fileRead, payload, (reply) => readContent(reply, length));
-      if (data.length === 0) return;
+    const underWay: { readonly length: number; readonly data: Promise<Buffer> }[] = [];
+    // Most files are small: more than one piece is asked for when there was one.
+    let ahead = 1;
+    for (let asked = offset; ;) {
+      for (; underWay.length < ahead && asked < end; asked += READ_BYTES) {
+        const length = Math.min(READ_BYTES, end - asked);
+        const data = this.#readPiece(path, asked, length, (reply) => reply.rest());
+        // One that nobody comes to take any more fails unheard.
+        data.catch(() => {});
+        underWay.push({ length, data });
+      }
+      const oldest = underWay.shift();
+      const data = await oldest?.data;
+      if (oldest === undefined || data === undefined || data.length === 0) return;
       offset += data.length;
+      ahead = READS_AHEAD;
       yield data;
+      if (data.length === oldest.length) continue;
+      // It ended here a moment ago; what was asked for behind that does not follow.
+      underWay.length = 0;
+      asked = offset;
+      ahead = 1;
     }
+  }
+
+  /** Reads as much as there is and as fits into this memory, and gives the part of it that was filled. */
+  async readInto(path: string, offset: number, memory: Buffer): Promise<Buffer> {
+    const bytes = await this.#readPiece(path, offset, memory.length, (reply) => reply.passing().copy(memory));
+    return memory.subarray(0, bytes);
+  }
+
+  async #readPiece<Result>(
+    path: string,
+    offset: number,
+    length: number,
+    read: (reply: PayloadReader) => Result,
+  ): Promise<Result> {
+    const payload = this.#start().u64(offset).u32(length).string(checked(path));
+    return await this.#connection.ask(Request.fileRead, payload, (reply) => {
+      if (reply.left > length) throw new MalformedFrameError("more bytes than asked for");
+      return read(reply);
+    });
   }
 
   async write(
@@ -92,8 +130,8 @@ export class AgentFiles implements RawFiles {
     };
     await put(new Uint8Array(), WriteFlag.create | WriteFlag.truncate);
     for await (const chunk of content instanceof Uint8Array ? [content] : content) {
-      for (let start = 0; start < chunk.length; start += CHUNK_BYTES) {
-        const piece = chunk.subarray(start, start + CHUNK_BYTES);
+      for (let start = 0; start < chunk.length; start += WRITE_BYTES) {
+        const piece = chunk.subarray(start, start + WRITE_BYTES);
         endsInHole = options.holes === true && piece.length > 0 && isZero(piece);
         if (endsInHole) offset += piece.length;
         else await put(piece, 0);
@@ -174,12 +212,6 @@ function readPage(reply: PayloadReader, names: StringEncoding): { more: boolean;
   const entries = reply.list(() => readEntry(reply, names));
   if (more && entries.length === 0) throw new MalformedFrameError("an empty page of a folder");
   return { more, entries };
-}
-
-function readContent(reply: PayloadReader, atMost: number): Buffer {
-  const data = reply.rest();
-  if (data.length > atMost) throw new MalformedFrameError("more bytes than asked for");
-  return data;
 }
 
 function readEntry(reply: PayloadReader, names: StringEncoding): AgentFileEntry {

@@ -7,6 +7,8 @@ export interface Frame {
   readonly type: number;
   readonly request: number;
   readonly payload: Buffer;
+  /** Whether the payload stays as it is; if not, it is another's from the next frame on. */
+  readonly lasts: boolean;
 }
 
 const LENGTH_BYTES = 4;
@@ -23,14 +25,27 @@ export function encodeFrame(type: number, request: number, payload: Uint8Array):
   return Buffer.concat([header, payload]);
 }
 
+/** Frames above this share their memory: one of its own for each costs the server more than all else about it. */
+const OWN_MEMORY_BYTES = 128 * 1024;
+/** Memory for large frames, of whichever sandbox, in none of which there is one at the moment. */
+const spare: Buffer[] = [];
+const SPARES = 4;
+
 /**
  * Cuts a byte stream into frames. It never holds more than one frame, in one buffer, however small the pieces are that
  * it comes in; a frame that came whole is not copied.
  */
 export class FrameDecoder {
-  /** The frame that is not complete yet: as long as it claims to be, or as its length field. */
-  #partial = Buffer.alloc(0);
+  readonly #chunksLast: boolean;
+  readonly #head = Buffer.alloc(LENGTH_BYTES + HEADER_BYTES);
+  /** The frame that is not complete yet: as long as it claims to be, or its head. */
+  #partial: Buffer = this.#head;
   #held = 0;
+
+  /** `chunksLast`: whether what is pushed stays as it is afterwards. */
+  constructor({ chunksLast }: { readonly chunksLast: boolean }) {
+    this.#chunksLast = chunksLast;
+  }
 
   *push(chunk: Buffer): Generator<Frame> {
     let rest = chunk;
@@ -38,30 +53,31 @@ export class FrameDecoder {
       if (this.#held === 0 && rest.length >= LENGTH_BYTES) {
         const end = frameEnd(rest);
         if (rest.length >= end) {
-          yield toFrame(rest.subarray(0, end));
+          yield toFrame(rest.subarray(0, end), this.#chunksLast);
           rest = rest.subarray(end);
           continue;
         }
       }
       rest = this.#keep(rest);
-      if (this.#held < this.#partial.length) return;
+      if (this.#partial === this.#head || this.#held < this.#partial.length) continue;
       const whole = this.#partial;
       this.#held = 0;
-      yield toFrame(whole);
+      this.#partial = this.#head;
+      const shared = whole.length > OWN_MEMORY_BYTES;
+      yield toFrame(whole, !shared);
+      if (shared && spare.length < SPARES) spare.push(Buffer.from(whole.buffer));
     }
   }
 
   /** Takes what belongs to the unfinished frame, and gives what is left. */
   #keep(data: Buffer): Buffer {
-    if (this.#held === 0) this.#partial = Buffer.allocUnsafe(LENGTH_BYTES);
-    let rest = this.#copy(data);
-    if (this.#held === LENGTH_BYTES && this.#partial.length === LENGTH_BYTES) {
-      const whole = Buffer.allocUnsafe(frameEnd(this.#partial));
-      this.#partial.copy(whole);
-      this.#partial = whole;
-      rest = this.#copy(rest);
-    }
-    return rest;
+    const rest = this.#copy(data);
+    if (this.#partial !== this.#head || this.#held < LENGTH_BYTES) return rest;
+    const end = frameEnd(this.#head);
+    if (this.#held < this.#head.length) return rest;
+    this.#partial = memoryFor(end);
+    this.#head.copy(this.#partial);
+    return this.#copy(rest);
   }
 
   #copy(data: Buffer): Buffer {
@@ -71,6 +87,12 @@ export class FrameDecoder {
   }
 }
 
+function memoryFor(bytes: number): Buffer {
+  if (bytes <= OWN_MEMORY_BYTES) return Buffer.allocUnsafe(bytes);
+  const shared = spare.pop();
+  return (shared !== undefined && shared.length >= bytes ? shared : Buffer.allocUnsafeSlow(bytes)).subarray(0, bytes);
+}
+
 function frameEnd(data: Buffer): number {
   const length = data.readUInt32LE(0);
   if (length < HEADER_BYTES || length > MAX_FRAME_BYTES)
@@ -78,6 +100,6 @@ function frameEnd(data: Buffer): number {
   return LENGTH_BYTES + length;
 }
 
-function toFrame(data: Buffer): Frame {
-  return { type: data.readUInt8(4), request: data.readUInt32LE(5), payload: data.subarray(9) };
+function toFrame(data: Buffer, lasts: boolean): Frame {
+  return { type: data.readUInt8(4), request: data.readUInt32LE(5), payload: data.subarray(9), lasts };
 }

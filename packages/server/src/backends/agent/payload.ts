@@ -68,10 +68,13 @@ export class MalformedFrameError extends Error {
 /** Reads a payload field by field; a field that is not there is a {@link MalformedFrameError}, never a crash. */
 export class PayloadReader {
   readonly #data: Buffer;
+  readonly #lasts: boolean;
   #position = 0;
 
-  constructor(data: Buffer) {
+  /** `lasts`: whether the bytes stay as they are afterwards. */
+  constructor(data: Buffer, lasts = true) {
     this.#data = data;
+    this.#lasts = lasts;
   }
 
   u8(): number {
@@ -105,13 +108,24 @@ export class PayloadReader {
     return this.bytes().toString(encoding);
   }
 
-  /** With a count before them. */
+  /** With a count before them; for who is done with them at once. */
   bytes(): Buffer {
     return this.#take(this.u32());
   }
 
+  /** How many bytes follow. */
+  get left(): number {
+    return this.#data.length - this.#position;
+  }
+
+  /** The rest for who is done with it at once. */
+  passing(): Buffer {
+    return this.#take(this.left);
+  }
+
   rest(): Buffer {
-    return this.#take(this.#data.length - this.#position);
+    const rest = this.passing();
+    return this.#lasts ? rest : Buffer.from(rest);
   }
 
   /** Nothing may follow. */

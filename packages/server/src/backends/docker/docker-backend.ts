@@ -1,7 +1,7 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
 import { AGENT_FILE_EXTRAS } from "../agent/agent-files.ts";
-import { loadFilesystem } from "../agent/filesystem-snapshot.ts";
+import { loadFilesystem } from "../agent/load-filesystem.ts";
 import type {
   AcquireRequest,
   Capabilities,

@@ -159,6 +159,7 @@ function openSandbox(
     heartbeatMs: pad.heartbeatMs,
     onFailure: (error) => void sandbox.agentFailed(error),
     onEnd: () => void sandbox.expectEnd(),
+    chunksLast: true,
   });
   const sandbox: DockerSandbox = new DockerSandbox({
     // Who asks by a key does not know the id of what is there.

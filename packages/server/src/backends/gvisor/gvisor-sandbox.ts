@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { AgentSandbox, DESTROYED, OUT_OF_MEMORY } from "../agent/agent-sandbox.ts";
-import { saveFilesystem } from "../agent/filesystem-snapshot.ts";
+import { saveFilesystem } from "../agent/save-filesystem.ts";
 import { DEFAULT_ENVIRONMENT } from "../agent/user-space.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import type {

@@ -96,6 +96,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
       onFailure: () => void endSandboxProcesses(attached),
       onEnd: () => void sandbox.expectEnd(),
       beforeFrame: () => sandbox.wake(),
+      chunksLast: false,
     });
     const sandbox: GvisorSandbox = new GvisorSandbox({
       sandboxId: plan.request.sandboxId,

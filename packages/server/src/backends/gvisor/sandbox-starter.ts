@@ -3,7 +3,7 @@ import { arch } from "node:os";
 import { dirname, join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
-import { loadFilesystem } from "../agent/filesystem-snapshot.ts";
+import { loadFilesystem } from "../agent/load-filesystem.ts";
 import type { AcquireRequest, PreparedState, SnapshotPayload } from "../backend.ts";
 import { placeSavedAgent, type PlacedAgent } from "./agent-placement.ts";
 import type { CgroupVersion } from "./cgroups.ts";

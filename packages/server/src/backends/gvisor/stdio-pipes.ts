@@ -13,7 +13,7 @@ const READ_BYTES = 256 * 1024;
 export interface StdioPipes {
   /** To the agent. */
   readonly input: Socket;
-  /** From the agent. */
+  /** From the agent. Its chunks do not last: the next one is in the same memory. */
   readonly output: Socket;
   /** The sandbox's ends, for `spawn`; closed here once it has them. */
   readonly childInput: number;
@@ -103,7 +103,7 @@ async function enlarge(descriptor: number, agentPath: string): Promise<void> {
   await new Promise((resolve) => program.once("error", resolve).once("exit", resolve));
 }
 
-/** Reads with one buffer of its own, and hands out copies of what came: most reads are small. */
+/** Reads into one buffer of its own: a chunk is what it is until its listeners have returned. */
 function reader(descriptor: number): Socket {
   const options: SocketConstructorOpts & { onread: object } = {
     fd: descriptor,
@@ -111,7 +111,7 @@ function reader(descriptor: number): Socket {
     writable: false,
     onread: {
       buffer: Buffer.allocUnsafeSlow(READ_BYTES),
-      callback: (bytes: number, buffer: Uint8Array) => socket.emit("data", Buffer.from(buffer.subarray(0, bytes))),
+      callback: (bytes: number, buffer: Uint8Array) => socket.emit("data", buffer.subarray(0, bytes)),
     },
   };
   const socket = new Socket(options);

@@ -2,8 +2,8 @@ import { posix } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { FileEntry, RawFiles } from "../../backends/backend.ts";
 import { LinkedFiles } from "./linked-files.ts";
-import type { Attributes } from "../trees/tar-attributes.ts";
-import { tarEnd, tarHeader, tarPadding } from "./tar-header.ts";
+import { tarEnd, tarHeader, tarPadding } from "../../support/tar-header.ts";
+import { type Attributes, encodeAttributes } from "../trees/tar-attributes.ts";
 import type { WorkspaceTally } from "./workspace-archive.ts";
 
 const ZEROS = Buffer.alloc(64 * 1024);
@@ -168,7 +168,7 @@ function header(source: Packing, name: string, entry: FileEntry, attributes?: At
     gid,
     sizeBytes: kind === "file" ? entry.sizeBytes : 0,
     modifiedMs,
-    attributes,
+    pax: attributes === undefined || attributes.size === 0 ? undefined : encodeAttributes(attributes),
   });
   return counted(source, head);
 }

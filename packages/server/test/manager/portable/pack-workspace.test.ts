@@ -9,9 +9,9 @@ import { extract } from "tar-stream";
 import { expect, onTestFinished, test } from "vitest";
 import type { FileEntry, RawFiles } from "../../../src/backends/backend.ts";
 import { packWorkspace, type PackSource } from "../../../src/manager/portable/pack-workspace.ts";
-import { tarHeader } from "../../../src/manager/portable/tar-header.ts";
 import { readAttributes } from "../../../src/manager/trees/tar-attributes.ts";
 import { emptyTally, type WorkspaceTally } from "../../../src/manager/portable/workspace-archive.ts";
+import { tarHeader } from "../../../src/support/tar-header.ts";
 
 const execFileAsync = promisify(execFile);
 const SECONDS = 1_234_567_890;

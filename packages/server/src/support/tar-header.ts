@@ -1,5 +1,3 @@
-import { type Attributes, encodeAttributes } from "../trees/tar-attributes.ts";
-
 const BLOCK_BYTES = 512;
 const NAME_BYTES = 100;
 const LINK_BYTES = 100;
@@ -14,7 +12,8 @@ export interface TarEntry {
   readonly name: Buffer;
   /** Of a hard link: the name of the file in the archive. */
   readonly linkTarget?: Buffer;
-  readonly attributes?: Attributes | undefined;
+  /** Records of a pax header: what else is said of it. */
+  readonly pax?: Buffer | undefined;
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
@@ -24,9 +23,9 @@ export interface TarEntry {
 
 /** The blocks before the content of an entry, as GNU tar writes them: names of any bytes and any length. */
 export function tarHeader(entry: TarEntry): Buffer {
-  const { name, linkTarget = Buffer.alloc(0), attributes } = entry;
+  const { name, linkTarget = Buffer.alloc(0), pax } = entry;
   return Buffer.concat([
-    ...(attributes === undefined || attributes.size === 0 ? [] : paxHeader(encodeAttributes(attributes))),
+    ...(pax === undefined ? [] : paxHeader(pax)),
     ...(linkTarget.length > LINK_BYTES ? longField("K", linkTarget) : []),
     ...(name.length > NAME_BYTES ? longField("L", name) : []),
     block(entry, TYPES[entry.kind], name, linkTarget),
@@ -57,7 +56,7 @@ function before(type: "K" | "L" | "x", name: string, content: Buffer): Buffer[] 
 }
 
 function block(
-  { mode, uid, gid, sizeBytes, modifiedMs }: Omit<TarEntry, "kind" | "name" | "linkTarget" | "attributes">,
+  { mode, uid, gid, sizeBytes, modifiedMs }: Omit<TarEntry, "kind" | "name" | "linkTarget" | "pax">,
   type: string,
   name: Buffer,
   linkTarget: Buffer,

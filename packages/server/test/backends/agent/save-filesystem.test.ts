@@ -1,0 +1,153 @@
+import { createReadStream } from "node:fs";
+import { lstat, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { extract } from "tar-stream";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { AgentFileEntry, AgentFiles } from "../../../src/backends/agent/agent-files.ts";
+import { saveFilesystem } from "../../../src/backends/agent/save-filesystem.ts";
+
+const LIMIT = 64 * 1024 ** 2;
+const ROOT_DEVICE = 1n;
+let folder: string;
+
+beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), "sandboxer-save-"))));
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+interface Node extends Partial<AgentFileEntry> {
+  readonly content?: Buffer;
+  readonly below?: Readonly<Record<string, Node>>;
+  /** What is given of it is this much shorter. */
+  readonly missing?: number;
+}
+
+function entryOf(name: string, node: Node): AgentFileEntry {
+  return {
+    name,
+    kind: node.below === undefined ? "file" : "folder",
+    kindLetter: "f",
+    mode: 0o644,
+    uid: 1000,
+    gid: 1000,
+    sizeBytes: node.content?.length ?? 0,
+    modifiedMs: 1_700_000_000_000,
+    modifiedNs: 1_700_000_000_000_000_000n,
+    linkTarget: undefined,
+    device: ROOT_DEVICE,
+    inode: 1n,
+    links: 1,
+    ...node,
+  };
+}
+
+/** What the agent of a sandbox with these files says; the largest number of reads that were under way at once. */
+function agentOf(root: Readonly<Record<string, Node>>): {
+  readonly files: AgentFiles;
+  readonly reads: { most: number };
+} {
+  const reads = { most: 0 };
+  let underWay = 0;
+  const find = (path: string): Node => {
+    let node: Node | undefined = { below: root };
+    for (const name of path.split("/").filter((part) => part !== "")) node = node?.below?.[name];
+    return node ?? { below: {} };
+  };
+  const files = {
+    stat: async (path: string) => entryOf(path, find(path)),
+    list: async (path: string) => Object.entries(find(path).below ?? {}).map(([name, node]) => entryOf(name, node)),
+    readInto: async (path: string, offset: number, memory: Buffer) => {
+      underWay += 1;
+      reads.most = Math.max(reads.most, underWay);
+      await new Promise(setImmediate);
+      underWay -= 1;
+      const { content = Buffer.alloc(0), missing = 0 } = find(path);
+      const copied = content.subarray(0, content.length - missing).copy(memory, 0, offset);
+      return memory.subarray(0, copied);
+    },
+  };
+  return { files: files as unknown as AgentFiles, reads };
+}
+
+async function saved(root: Readonly<Record<string, Node>>, limit = LIMIT): Promise<Map<string, Buffer>> {
+  const { files } = agentOf(root);
+  const archive = join(folder, "files.tar");
+  await mkdir(join(folder, "base"), { recursive: true });
+  await saveFilesystem(files, join(folder, "base"), archive, limit);
+  const found = new Map<string, Buffer>();
+  const entries = extract();
+  createReadStream(archive).pipe(entries);
+  for await (const entry of entries) {
+    const content: Buffer[] = [];
+    for await (const chunk of entry as unknown as AsyncIterable<Buffer>) content.push(chunk);
+    found.set(entry.header.name, Buffer.concat(content));
+  }
+  return found;
+}
+
+function pattern(length: number, seed: number): Buffer {
+  const bytes = Buffer.alloc(length);
+  for (let index = 0; index < length; index++) bytes[index] = (index * 31 + (index >> 10) + seed) & 255;
+  return bytes;
+}
+
+test("what is new, changed and removed is in the archive byte by byte, and nothing else", async () => {
+  await mkdir(join(folder, "base", "etc"), { recursive: true });
+  await writeFile(join(folder, "base", "etc", "same"), "same");
+  await writeFile(join(folder, "base", "etc", "gone"), "gone");
+  const { mtimeNs, mode, uid, gid } = await lstat(join(folder, "base", "etc", "same"), { bigint: true });
+  const asBase = { uid: Number(uid), gid: Number(gid), mode: Number(mode & 0o7777n), modifiedNs: mtimeNs };
+  const etc = await lstat(join(folder, "base", "etc"));
+  const large = pattern(3 * 1024 * 1024 + 17, 1);
+  const small = Object.fromEntries(
+    Array.from({ length: 40 }, (_, index) => [`f${index}`, { content: pattern(index * 900, index) }]),
+  );
+  const found = await saved({
+    etc: {
+      below: { same: { ...asBase, content: Buffer.from("same") }, changed: { content: Buffer.from("new") } },
+      uid: etc.uid,
+      gid: etc.gid,
+      mode: etc.mode & 0o7777,
+    },
+    proc: { below: { secret: { content: Buffer.from("kernel") } } },
+    other: { device: 2n, below: { file: { content: Buffer.from("another filesystem") } } },
+    workspace: { below: { large: { content: large }, many: { below: small }, pipe: { kind: "other" } } },
+    tmp: { device: 3n, below: { note: { content: Buffer.from("in memory") } } },
+  });
+  expect([...found.keys()].filter((name) => !name.startsWith("workspace/many/")).toSorted()).toEqual(
+    ["etc/.wh.gone", "etc/changed", "tmp/note", "workspace/", "workspace/large"].toSorted(),
+  );
+  expect(found.get("workspace/large")?.equals(large)).toBe(true);
+  const others = Object.entries(small).filter(
+    ([name, { content }]) => found.get(`workspace/many/${name}`)?.equals(content) !== true,
+  );
+  expect(others).toEqual([]);
+  expect(found.get("tmp/note")?.toString()).toBe("in memory");
+});
+
+test("pieces are asked for ahead, but not without a bound", async () => {
+  const { files, reads } = agentOf({ large: { content: pattern(8 * 1024 * 1024, 3) }, tmp: { below: {} } });
+  await saveFilesystem(files, folder, join(folder, "files.tar"), LIMIT);
+  expect(reads.most).toBeGreaterThan(3);
+  expect(reads.most).toBeLessThanOrEqual(9);
+});
+
+test("a file that turns out shorter than it was said to be is an error, not an archive that cannot be read", async () => {
+  const files = { file: { content: pattern(300_000, 4), missing: 1 } };
+  await expect(saved(files)).rejects.toMatchObject({ code: "sandbox_failed" });
+});
+
+test("files that are larger than the disk limit are not read", async () => {
+  await expect(saved({ file: { content: pattern(1000, 5) } }, 999)).rejects.toMatchObject({ code: "too_large" });
+});
+
+test.each([".", "..", "", "a/b", "a\0b"])("an agent that lists %j in a folder is not believed", async (name) => {
+  await expect(saved({ folder: { below: { [name]: { below: {} } } } })).rejects.toMatchObject({
+    code: "sandbox_failed",
+  });
+});
+
+test("a tree without an end is given up", async () => {
+  const node: { below: Record<string, Node> } = { below: {} };
+  node.below["again"] = node;
+  await expect(saved(node.below)).rejects.toMatchObject({ code: "too_large" });
+});
