@@ -73,6 +73,8 @@ export default defineConfig({
           name: "docker",
           include: ["packages/server/test/**/*.docker.test.ts"],
           globalSetup: ["packages/server/test/backends/docker/support/docker-service.ts"],
+          // Loading the server's sources once for all files of a worker saves time.
+          isolate: false,
           testTimeout: 60_000,
           hookTimeout: 60_000,
           maxWorkers: 2,
@@ -107,6 +109,8 @@ export default defineConfig({
           ...patience,
           name: "gvisor",
           include: ["packages/*/test/**/*.gvisor.test.ts"],
+          // Loading the server's sources once for all files of a worker saves time.
+          isolate: false,
           testTimeout: 120_000,
           hookTimeout: 120_000,
           maxWorkers: 3,

@@ -8,6 +8,8 @@ import { titleOf, type Suite, type SuiteResult } from "./suite.ts";
 import { readVitestReport, skippedTestsOf, type VitestReport } from "./vitest-report.ts";
 
 const ROOT = new URL("../..", import.meta.url).pathname;
+/** What Node made of the TypeScript: the suites start hundreds of processes, each of which would do it again. */
+const COMPILED = join(ROOT, "node_modules/.cache/sandboxer/compiled");
 
 /**
  * Runs a suite and counts. Its output is passed through, or, of one that runs beside others, shown when it has ended. A
@@ -51,7 +53,7 @@ function run(argv: readonly string[], suite: Suite, output: "inherit" | number):
     cwd: ROOT,
     stdio: ["inherit", output, output],
     detached: true,
-    env: { ...process.env, ...suite.env },
+    env: { NODE_COMPILE_CACHE: COMPILED, ...process.env, ...suite.env },
   });
   // A group of its own, so that nothing of a suite outlives it: vitest's workers would.
   const killGroup = (): void => {

@@ -27,7 +27,7 @@ describeGvisor("images", (engine) => {
   let snapshot: SnapshotPayload;
   beforeAll(async () => {
     handle = await fixture.acquire();
-    await start(handle, counter("/workspace/count"));
+    await start(handle, counter("/workspace/count", 0.25));
     await countAbove(handle, "/workspace/count", 2);
     snapshot = await fixture.save(handle);
   });

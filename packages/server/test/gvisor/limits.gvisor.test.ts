@@ -51,7 +51,7 @@ describeGvisor("limits", (engine) => {
   /** Beside the bomb a neighbour works on, and so does this process. */
   async function withNeighbour(bomb: (handle: SandboxHandle) => Promise<void>): Promise<void> {
     const [neighbour, handle] = await Promise.all([fixture.acquire(), fixture.acquire({ resources: RESOURCES })]);
-    await start(neighbour, counter("/workspace/count"));
+    await start(neighbour, counter("/workspace/count", 0.25));
     const residentBytes = process.memoryUsage().rss;
     try {
       await bomb(handle);

@@ -54,7 +54,7 @@ describeGvisor("after a server was killed", (engine) => {
     "in the middle of %s, after %i ms, the next one leaves nothing of it and touches no other",
     async (work, afterMs) => {
       const living = await fixture.acquire();
-      await start(living, counter("/workspace/count"));
+      await start(living, counter("/workspace/count", 0.25));
       const server = await doomed(work);
       await server.next();
       await delay(afterMs);

@@ -30,13 +30,14 @@ const spec = { network: network === undefined ? ("none" as const) : ("sandbox" a
 const say = (event: object): void => void process.stdout.write(`${JSON.stringify(event)}\n`);
 
 const first = await backend.acquire(newRequest(spec));
-await run(first, bash("head -c 30M /dev/urandom > /workspace/large"));
+// Much, so that a save and a restore take a while.
+if (work === "save" || work === "restore") await run(first, bash("head -c 30M /dev/urandom > /workspace/large"));
 const save = async (handle: SandboxHandle) => {
   const into = join(runDirectory.workDirectory, randomUUID());
   await mkdir(into);
   return { into, snapshot: await handle.snapshot(into, { mode: "full", leaveRunning: true }) };
 };
-const saved = await save(first);
+const saved = work === "restore" ? await save(first) : undefined;
 say({ path: runDirectory.path, cgroupPath: runDirectory.cgroupPath, instanceId: runDirectory.instanceId });
 
 if (work === "doze") await eventually(() => first.dozing === true, "a doze");
@@ -44,6 +45,6 @@ for (;;) {
   say({ event: "begin" });
   if (work === "save") await rm((await save(first)).into, { recursive: true });
   else if (work === "doze") await delay(60_000);
-  else if (work !== "restore") await (await backend.acquire(newRequest(spec))).destroy();
+  else if (saved === undefined) await (await backend.acquire(newRequest(spec))).destroy();
   else await (await backend.acquireFromSnapshot(newRequest(), saved.snapshot)).destroy();
 }
