@@ -10,15 +10,15 @@ import { BLOCK_BYTES, IN_IMAGE, readEntry, referencesOf } from "../blocks/block-
 import { openHere, type OpenSession } from "../blocks/block-workers.ts";
 import type { ImageContext } from "../image-context.ts";
 import { imageDamaged, localCopyDiffers } from "../image-errors.ts";
-import { openPackFiles, type PackFiles } from "../packs/pack-files.ts";
+import { PackFetches } from "../packs/pack-fetches.ts";
 import { packKey, writerOf } from "../packs/pack-names.ts";
 import type { BlockMember } from "./envelope.ts";
 import { type BlockContents, type OpenBlockImage, readBlockContents } from "./open-block-image.ts";
+import { inRounds, type NeedsPacks, type Round } from "./reading-rounds.ts";
 
 /** So much goes to a thread at a time. */
 const JOB_BLOCKS = 4;
 const SMALL_BLOCKS = 8;
-const FETCHES_AT_ONCE = 4;
 
 /** Extracts every member into a folder; each block is held against its digest before it is written. */
 export async function unpackBlockImage(
@@ -90,39 +90,57 @@ class BlockImageReading {
   readonly #context: ImageContext;
   readonly #image: OpenBlockImage;
   readonly #options: CallOptions;
-  readonly #files: PackFiles;
-  readonly #fetches = new Map<number, Promise<string>>();
-  /** Aborted when nobody waits for a pack any more. */
-  readonly #over = new AbortController();
 
   constructor(context: ImageContext, image: OpenBlockImage, options: CallOptions) {
     this.#context = context;
     this.#image = image;
     this.#options = options;
-    this.#files = openPackFiles(context.store, context.cache);
   }
 
   async read(phase: string, pathOf: (member: BlockMember) => string | undefined): Promise<void> {
     const { manifest } = this.#image;
     const contents = await readBlockContents(this.#context.store, this.#image);
-    const session = this.#openSession(contents);
     const totalBytes = manifest.members.reduce((sum, { size_bytes: sizeBytes }) => sum + sizeBytes, 0);
     let doneBytes = 0;
+    const onDone = (blockCount: number): void => {
+      doneBytes = Math.min(doneBytes + blockCount * BLOCK_BYTES, totalBytes);
+      this.#options.onProgress?.({ phase, doneBytes, totalBytes });
+    };
+    for (const round of this.#rounds(contents, pathOf)) await this.#readRound(contents, round, onDone);
+  }
+
+  /** A session for each: its threads have files open, which take up the disk's room also after the cache has let them go. */
+  async #readRound(contents: BlockContents, round: Round<ReadJob>, onDone: (blocks: number) => void): Promise<void> {
+    const { packs } = this.#image.envelope;
+    const ids = new Map([...round.packs].map((pack) => [pack, packs[pack]?.id ?? ""]));
+    const session = this.#openSession(contents);
+    const fetches = new PackFetches(this.#context, ids, this.#options.signal);
+    const run = async (job: ReadJob): Promise<void> => {
+      await this.#decode(session, fetches, job);
+      onDone(job.job.blockCount);
+    };
     try {
-      this.#fetchAll(contents);
-      const jobs = [...this.#jobs(pathOf)];
-      const run = async ({ member, job }: PlannedJob): Promise<void> => {
-        await this.#decode(session, contents, member, job);
-        doneBytes = Math.min(doneBytes + job.blockCount * BLOCK_BYTES, totalBytes);
-        this.#options.onProgress?.({ phase, doneBytes, totalBytes });
-      };
-      await mapAtOnce(jobs, 2 * this.#context.workers.count, run, this.#options.signal);
+      await mapAtOnce(round.jobs, 2 * this.#context.workers.count, run, this.#options.signal);
     } finally {
       session.close();
-      this.#over.abort();
-      await Promise.allSettled(this.#fetches.values());
-      await this.#files.close();
+      await fetches.close();
     }
+  }
+
+  /** Packs of a store that is elsewhere lie here meanwhile, no more of them at a time than the cache has room for. */
+  #rounds({ table }: BlockContents, pathOf: (member: BlockMember) => string | undefined): readonly Round<ReadJob>[] {
+    const { store, cache } = this.#context;
+    const { packs } = this.#image.envelope;
+    const roomBytes = store.localFile === undefined ? cache.limitBytes : Infinity;
+    // Most of many jobs need the same.
+    const known = new Map<string, ReadonlySet<number>>();
+    const jobs = [...this.#jobs(pathOf)].map((planned) => {
+      const needed = packsOf(table, planned.job);
+      const name = [...needed].join();
+      known.set(name, known.get(name) ?? needed);
+      return { ...planned, packs: known.get(name) ?? needed };
+    });
+    return inRounds(jobs, (pack) => packs[pack]?.size_bytes ?? 0, roomBytes);
   }
 
   async compare(pathOf: (member: BlockMember) => string): Promise<void> {
@@ -149,25 +167,6 @@ class BlockImageReading {
     return envelope.table.entries <= SMALL_BLOCKS ? openHere(session) : this.#context.workers.open(session);
   }
 
-  /** Begins to bring all packs here that are needed, a few at a time; those who need one wait for it alone. */
-  #fetchAll({ table }: BlockContents): void {
-    const { envelope, manifest } = this.#image;
-    const blockCount = manifest.members.reduce((sum, { blocks }) => sum + blocks, 0);
-    const needed = [...packsOf(table, { firstBlock: 0, blockCount })];
-    const begun = new Map(needed.map((pack) => [pack, Promise.withResolvers<string>()]));
-    for (const [pack, { promise }] of begun) {
-      promise.catch(() => {});
-      this.#fetches.set(pack, promise);
-    }
-    const { signal } = this.#options;
-    const until = signal === undefined ? this.#over.signal : AbortSignal.any([signal, this.#over.signal]);
-    const fetch = async (pack: number): Promise<void> => {
-      const id = envelope.packs[pack]?.id ?? "";
-      await this.#files.file(id, until).then(begun.get(pack)?.resolve, begun.get(pack)?.reject);
-    };
-    void mapAtOnce(needed, FETCHES_AT_ONCE, fetch);
-  }
-
   *#jobs(pathOf: (member: BlockMember) => string | undefined): Generator<PlannedJob> {
     for (const member of this.#image.manifest.members) {
       const path = pathOf(member);
@@ -179,14 +178,9 @@ class BlockImageReading {
     }
   }
 
-  async #decode(
-    session: OpenSession,
-    { table }: BlockContents,
-    member: BlockMember,
-    job: PlannedJob["job"],
-  ): Promise<void> {
+  async #decode(session: OpenSession, fetches: PackFetches, { member, job, packs }: ReadJob): Promise<void> {
     const packFiles: [number, string][] = [];
-    for (const pack of packsOf(table, job)) packFiles.push([pack, await this.#fileOf(pack, member)]);
+    for (const pack of packs) packFiles.push([pack, await this.#fileOf(fetches, pack, member)]);
     const result = await session.run({ kind: "decode", ...job, packFiles });
     if (result.kind !== "damaged") return;
     const id = this.#image.envelope.packs[result.pack]?.id;
@@ -196,9 +190,9 @@ class BlockImageReading {
     throw imageDamaged(this.#image.key, problem, member.name, { pack: id, block: result.index });
   }
 
-  async #fileOf(pack: number, member: BlockMember): Promise<string> {
+  async #fileOf(fetches: PackFetches, pack: number, member: BlockMember): Promise<string> {
     try {
-      return (await this.#fetches.get(pack)) ?? "";
+      return await fetches.file(pack);
     } catch (error) {
       if (!(error instanceof ObjectNotFoundError)) throw error;
       throw imageDamaged(this.#image.key, `its pack ${error.key} is not in the store`, member.name);
@@ -210,6 +204,8 @@ interface PlannedJob {
   readonly member: BlockMember;
   readonly job: Omit<DecodeJob, "kind" | "packFiles">;
 }
+
+type ReadJob = PlannedJob & NeedsPacks;
 
 /** The packs that blocks and all that they are made from are in. */
 export function packsOf(

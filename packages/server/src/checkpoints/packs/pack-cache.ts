@@ -15,15 +15,16 @@ import { isPackId, packKey } from "./pack-names.ts";
  * the same folder: what one of them removes is a miss.
  */
 export class PackCache {
+  /** Of what lies here, and of what one who reads an image holds at a time. */
+  readonly limitBytes: number;
   readonly #folder: string;
-  readonly #limitBytes: number;
   readonly #held = new Map<string, number>();
   readonly #underWay = new Map<string, Promise<void>>();
   readonly #going = new Map<string, Promise<void>>();
 
   constructor(folder: string, limitBytes: number) {
     this.#folder = folder;
-    this.#limitBytes = limitBytes;
+    this.limitBytes = limitBytes;
   }
 
   path(id: string): string {
@@ -37,7 +38,10 @@ export class PackCache {
       await this.#going.get(id);
       signal?.throwIfAborted();
       // The fetch is also for others, and goes on when this one is called off.
-      if (!(await this.#touch(id))) await unlessAborted(this.#fetchOnce(store, id), signal);
+      if (!(await this.#touch(id))) {
+        await unlessAborted(this.#fetchOnce(store, id), signal);
+        await this.#evict().catch(() => {});
+      }
       return this.path(id);
     } catch (error) {
       this.#letGo(id);
@@ -149,16 +153,18 @@ export class PackCache {
     else this.#held.set(id, holders);
   }
 
+  /** What is held counts too, but stays. */
   async #evict(): Promise<void> {
-    const names = (await readdir(this.#folder).catch(() => [])).filter(
-      (name) => isPackId(name) && !this.#held.has(name),
-    );
+    const names = (await readdir(this.#folder).catch(() => [])).filter((name) => isPackId(name));
     const look = async (name: string): Promise<Kept> => {
       const found = await stat(this.path(name)).catch(() => undefined);
       return { name, sizeBytes: found?.size ?? 0, usedMs: found?.mtimeMs ?? 0 };
     };
     const kept = await Promise.all(names.map(look));
-    for (const name of await tooMuch(this.#folder, this.#limitBytes, kept)) {
+    const [held, others] = [true, false].map((isHeld) => kept.filter(({ name }) => this.#held.has(name) === isHeld));
+    const heldBytes = (held ?? []).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+    const limitBytes = Math.max(0, this.limitBytes - heldBytes);
+    for (const name of await tooMuch(this.#folder, limitBytes, others ?? [])) {
       if (this.#held.has(name)) continue;
       // Whoever wants it from now on waits until it is gone, and fetches it.
       const going = this.forget(name).finally(() => this.#going.delete(name));

@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { readdir, rm } from "node:fs/promises";
+import { readdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { SavedImage } from "../../../src/checkpoints/image-store.ts";
 import { PackCache } from "../../../src/checkpoints/packs/pack-cache.ts";
 import { temporaryFolder } from "../../store/temporary-folder.ts";
 import { asText, BLOCK, openLab, PAGE, withNewPages } from "./block-images.ts";
@@ -31,6 +33,53 @@ describe("packs of a store that is elsewhere", () => {
       expect(await lab.load(image)).toEqual(asText({ memory: memories[index] ?? Buffer.alloc(0) }));
       expect(await readdir(folder)).toHaveLength(1);
     }
+  });
+
+  it("lie here for a load no more of them at a time than there is room for, but for those on their way", async () => {
+    const folder = await temporaryFolder();
+    const packBytes = 4 * BLOCK;
+    const limitBytes = 2.5 * packBytes;
+    const lab = await openLab({ remote: true, cache: new PackCache(folder, limitBytes) });
+    const members: Record<string, Buffer> = {};
+    let image: SavedImage | undefined;
+    for (let count = 0; count < 12; count++) {
+      members[`part-${count}`] = randomBytes(packBytes);
+      image = await lab.save(members, image);
+    }
+    expect(await lab.packs()).toHaveLength(12);
+    if (image === undefined) throw new Error("There is no image.");
+    // One that is made from blocks of most of the others.
+    members["part-3"] = withNewPages(members["part-3"] ?? Buffer.alloc(0), [1, 100, 200]);
+    members["part-9"] = withNewPages(members["part-9"] ?? Buffer.alloc(0), [2]);
+    image = await lab.save(members, image);
+    await rm(folder, { recursive: true });
+    let mostBytes = 0;
+    const look = async (): Promise<void> => {
+      const names = await readdir(folder).catch(() => []);
+      const sizes = await Promise.all(
+        names.map(async (name) => (await stat(join(folder, name)).catch(() => undefined))?.size ?? 0),
+      );
+      mostBytes = Math.max(
+        mostBytes,
+        sizes.reduce((sum, size) => sum + size, 0),
+      );
+    };
+    const { store } = lab;
+    const read = store.read.bind(store);
+    let fetched = 0;
+    store.read = async function* (key, options) {
+      await look();
+      if (key.startsWith("packs/")) fetched += 1;
+      yield* read(key, options);
+      await look();
+    };
+    expect(await lab.load(image)).toEqual(asText(members));
+    await look();
+    expect(fetched).toBeGreaterThanOrEqual(12);
+    expect(fetched).toBeLessThan(20);
+    // Four are on their way at the same time.
+    expect(mostBytes).toBeLessThanOrEqual(limitBytes + 4 * (packBytes + PAGE));
+    expect(mostBytes).toBeGreaterThan(packBytes);
   });
 
   it("come for one load though another that waited for them too was called off", async () => {
