@@ -1,8 +1,9 @@
 import type { CheckpointReference, Head } from "@sandboxer/protocol";
 import type { HeadDetails, NewSandbox } from "./head.ts";
 import type { Instances, OwnershipListener, RegisteredServer } from "./instances.ts";
+import { SandboxIndex, type IndexFile } from "./sandbox-index.ts";
 import { readHead } from "./stored-head.ts";
-import { listStoredSandboxes, type StoredSandbox } from "./stored-sandboxes.ts";
+import { listStoredSandboxes, readStoredSandbox, type StoredSandbox } from "./stored-sandboxes.ts";
 
 interface MoveOptions {
   /** The caller stops waiting. What was begun is brought to its end, and given back if it was a claim. */
@@ -24,10 +25,14 @@ export interface ClaimOptions extends MoveOptions {
  * sandbox are made one after the other.
  */
 export class Ownership {
+  /** Which sandboxes the store has, in the order of lists. */
+  readonly index: SandboxIndex;
   readonly #instances: Instances;
 
-  constructor(instances: Instances) {
+  /** `indexFile`: where this machine keeps what it knows of the store from one start to the next. */
+  constructor(instances: Instances, indexFile?: IndexFile) {
     this.#instances = instances;
+    this.index = new SandboxIndex(instances.store, indexFile);
   }
 
   get instanceId(): string {
@@ -67,7 +72,14 @@ export class Ownership {
     return await readHead(this.#instances.store, sandboxId);
   }
 
-  /** Every sandbox in the store, a damaged or headless one included. */
+  /** As {@link read}, for one of a list: what is wrong with it is told, not thrown, and the index hears of its end. */
+  async readStored(sandboxId: string): Promise<StoredSandbox> {
+    const stored = await readStoredSandbox(this.#instances.store, sandboxId);
+    if (stored.head !== undefined) this.index.met(sandboxId, stored.head);
+    return stored;
+  }
+
+  /** Every sandbox in the store, a damaged or headless one included; reads all their heads. */
   list(): AsyncIterable<StoredSandbox> {
     return listStoredSandboxes(this.#instances.store);
   }

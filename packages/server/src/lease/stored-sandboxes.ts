@@ -1,5 +1,6 @@
 import { asSandboxerError, type Head, isSandboxId, type SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
+import { beginAhead } from "../support/begin-ahead.ts";
 import { readHead } from "./stored-head.ts";
 
 /** A sandbox in the store: with its head, or without one (an import in the seeds' layout), or unreadable. */
@@ -9,21 +10,18 @@ export interface StoredSandbox {
   readonly error: SandboxerError | undefined;
 }
 
-const READS_AT_ONCE = 16;
+const READS_AHEAD = 16;
 
 export async function* listStoredSandboxes(store: ObjectStore): AsyncIterable<StoredSandbox> {
-  const underWay: Promise<StoredSandbox>[] = [];
-  for await (const name of store.listFolders("")) {
-    if (!isSandboxId(name)) continue;
-    underWay.push(readOne(store, name));
-    const oldest = underWay.length < READS_AT_ONCE ? undefined : underWay.shift();
-    if (oldest !== undefined) yield await oldest;
-  }
-  for (const read of underWay) yield await read;
+  yield* beginAhead(storedSandboxIds(store), READS_AHEAD, (sandboxId) => readStoredSandbox(store, sandboxId));
+}
+
+export async function* storedSandboxIds(store: ObjectStore): AsyncIterable<string> {
+  for await (const name of store.listFolders("")) if (isSandboxId(name)) yield name;
 }
 
 /** Never rejects: one damaged head does not hide the others. */
-async function readOne(store: ObjectStore, sandboxId: string): Promise<StoredSandbox> {
+export async function readStoredSandbox(store: ObjectStore, sandboxId: string): Promise<StoredSandbox> {
   try {
     return { sandboxId, head: await readHead(store, sandboxId), error: undefined };
   } catch (error) {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { SandboxerError } from "@sandboxer/protocol";
+import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import { CheckpointRepository } from "../checkpoints/checkpoint-repository.ts";
 import { ImageStore } from "../checkpoints/image-store.ts";
@@ -9,6 +9,7 @@ import { UnpackedImages } from "../checkpoints/unpacked-images.ts";
 import { ScrubRecords } from "../checkpoints/scrub/scrub-records.ts";
 import { Instances } from "../lease/instances.ts";
 import { Ownership } from "../lease/ownership.ts";
+import { SandboxIndexFile } from "../lease/sandbox-index-file.ts";
 import type { DurableStore } from "../manager/durable-store.ts";
 import { KeyClaims } from "../records/key-claims.ts";
 import type { SandboxRecords } from "../records/sandbox-records.ts";
@@ -52,7 +53,8 @@ export async function openDurability(
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", `This server has lost its sandboxes: ${reason}`)),
     onError: (error) => log.warn({ err: error }, "the store did not answer a renewal or a look"),
   });
-  const ownership = new Ownership(instances);
+  const indexFile = new SandboxIndexFile(join(config.dataDirectory, "cache", "stored-sandboxes"), store.address);
+  const ownership = new Ownership(instances, indexFile);
   const keys = new StoredDataKeys(store, masters, config.imageFormat);
   const images = openImages(config, store, instances, keys);
   const durable: DurableStore = {
@@ -79,14 +81,18 @@ function openImages(
   return new ImageStore(store, { publisher, cache, unpacked, format: config.imageFormat, dataKeys });
 }
 
-/** How many sandboxes the store knows; a head that cannot be read is named in the log. */
-export async function countStoredSandboxes(durable: DurableStore, log: Logger): Promise<number> {
-  let count = 0;
-  for await (const { sandboxId, head, error } of durable.ownership.list()) {
-    if (head?.state !== "deleted") count += 1;
-    if (error !== undefined) log.warn({ sandboxId, error: error.message }, "a stored sandbox cannot be read");
+/** Meets the sandboxes that the store has, behind all else, so that the first list finds them known. */
+export async function meetStoredSandboxes({ ownership }: DurableStore, log: Logger): Promise<void> {
+  try {
+    const { sorted, others } = await ownership.index.look();
+    for (const { sandboxId, error } of others)
+      if (error !== undefined) log.warn({ sandboxId, error: error.message }, "a stored sandbox cannot be read");
+    const destroyed = sorted.filter(({ sandboxId }) => ownership.index.isDestroyed(sandboxId)).length;
+    log.info({ stored: sorted.length + others.length - destroyed }, "stored sandboxes");
+  } catch (error) {
+    if (asSandboxerError(error).code !== "draining")
+      log.warn({ err: error }, "the stored sandboxes could not be listed");
   }
-  return count;
 }
 
 function isBucket(location: string): boolean {

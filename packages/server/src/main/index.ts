@@ -22,7 +22,7 @@ import { openServerAccess } from "./access.ts";
 import { prepareBackend, type OpenBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
 import { startCollection } from "./collection.ts";
-import { countStoredSandboxes, openDurability, type Durability } from "./durability.ts";
+import { meetStoredSandboxes, openDurability, type Durability } from "./durability.ts";
 import { localSnapshots } from "./snapshots.ts";
 import { isHolderAlive, isHolderGone, thisHolder } from "./holder.ts";
 import { installationId } from "./installation.ts";
@@ -125,7 +125,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
         );
       // Nobody has to wait for the lease of a server whose run directory was found without its process.
       for (const instanceId of dead) await parts.durability.instances.markDead(instanceId);
-      log.info({ stored: await countStoredSandboxes(parts.durability.durable, log) }, "store opened");
+      log.info("store opened");
     }
     if (dead.length > 0) log.info({ dead }, "cleaned up after servers that had died");
     parts.open = await prepared.open(parts.durability?.instances.instanceId ?? randomUUID());
@@ -186,6 +186,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     await parts.open?.close();
     // A store that does not answer must not hold the end up, and what is cut short here is found by the next one.
     await Promise.race([collected, delay(FAREWELL_MS, undefined, { ref: false })]);
+    parts.durability?.durable.ownership.index.close();
     await parts.durability?.instances.close();
     await app.close();
   }
@@ -201,6 +202,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     return draining;
   };
   log.info({ url, store: config.store, engine: prepared.engine }, "listening");
+  if (parts.durability !== undefined) void meetStoredSandboxes(parts.durability.durable, log);
   const { open } = gate.authenticator;
   return {
     url,

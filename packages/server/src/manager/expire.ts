@@ -2,7 +2,8 @@ import { asSandboxerError, type SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
 import { destroyById } from "./destroy-by-id.ts";
 import { hasExpired } from "./expiry.ts";
-import { findSandbox, listSandboxes } from "./look-up.ts";
+import { listSandboxes } from "./list-sandboxes.ts";
+import { findSandbox } from "./look-up.ts";
 
 export interface Expiry {
   readonly expired: readonly SandboxRecord[];

@@ -29,7 +29,8 @@ import { handOver, type HandedOver, type HandOver } from "./hand-over.ts";
 import { IntegrityVerbs } from "./integrity/integrity-verbs.ts";
 import { listBackends, type BackendRecord } from "./list-backends.ts";
 import { instanceCondition, listInstances, type InstanceCondition, type InstanceRecord } from "./list-instances.ts";
-import { findSandbox, listSandboxes, type SandboxFilter } from "./look-up.ts";
+import { listSandboxPage, type ListPlace, type SandboxFilter, type SandboxPage } from "./list-sandboxes.ts";
+import { findSandbox } from "./look-up.ts";
 import type { Operations } from "./operations/operations.ts";
 import { otherServer, ownerElsewhere, type OtherServer } from "./owner-elsewhere.ts";
 import { settleOrphans } from "./outliving-orphans.ts";
@@ -187,8 +188,11 @@ export class SandboxManager {
     return otherServer(this.#context, instanceId);
   }
 
-  list(filter: SandboxFilter): Promise<SandboxRecord[]> {
-    return listSandboxes(this.#context, filter);
+  list(
+    filter: SandboxFilter,
+    page: { readonly limit: number; readonly after: ListPlace | undefined },
+  ): Promise<SandboxPage> {
+    return listSandboxPage(this.#context, filter, page);
   }
 
   previewRetention(sandboxId: string, rules: PreviewedRules, options?: CallOptions): Promise<RetentionPreview> {

@@ -5,7 +5,7 @@ import type { StoredSnapshot } from "../checkpoints/snapshot-record.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import type { ManagerContext } from "./context.ts";
 import { type Descendant, readDescendants } from "./lineage.ts";
-import { hasLabels } from "./look-up.ts";
+import { hasLabels } from "./list-sandboxes.ts";
 import { findSnapshot } from "./snapshot-source.ts";
 
 export interface SnapshotFilter {

@@ -16,6 +16,19 @@ interface PageQuery {
   readonly cursor?: string | undefined;
 }
 
+/** A page of a list that knows what is behind a place by itself. */
+export async function pageBehind<Item extends Place>(
+  { limit, cursor }: PageQuery,
+  read: (page: {
+    readonly limit: number;
+    readonly after: Place | undefined;
+  }) => Promise<{ readonly items: Item[]; readonly more: boolean }>,
+): Promise<Page<Item>> {
+  const { items, more } = await read({ limit, after: cursor === undefined ? undefined : decode(cursor) });
+  const last = items.at(-1);
+  return { items, next_cursor: more && last !== undefined ? encode(last) : null };
+}
+
 /** One page of a list that is sorted, newest first. The cursor is the place of the last item of the page before. */
 export function pageOfList<Item extends Place>(all: readonly Item[], query: PageQuery): Page<Item> {
   return pageOfPlaces(all, query, (item) => item);

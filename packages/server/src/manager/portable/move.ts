@@ -7,7 +7,7 @@ import { destroySandbox } from "../destroy.ts";
 import { destroyById } from "../destroy-by-id.ts";
 import { checkShown } from "../encryption.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
-import { listSandboxes } from "../look-up.ts";
+import { listSandboxes } from "../list-sandboxes.ts";
 import { captureSnapshot } from "../snapshot.ts";
 import { removeSnapshot } from "../snapshot-remove.ts";
 import { sourceOf } from "../snapshot-source.ts";

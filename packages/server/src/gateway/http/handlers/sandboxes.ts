@@ -1,6 +1,6 @@
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import type { Handlers } from "../handler.ts";
-import { pageOfList } from "../page.ts";
+import { pageBehind } from "../page.ts";
 
 type SandboxHandlers = Pick<
   Handlers,
@@ -31,7 +31,7 @@ export function sandboxesHandlers(manager: SandboxManager): SandboxHandlers {
       const { sandbox, tier, token } = await manager.acquire(body, options);
       return { ...manager.describe(sandbox), tier, token };
     },
-    listSandboxes: async ({ query }) => pageOfList(await manager.list(query), query),
+    listSandboxes: ({ query }) => pageBehind(query, (page) => manager.list(query, page)),
     getSandbox: ({ params }) => manager.find(params.id),
     updateSandbox: ({ params, body, epoch }) => {
       const { name, labels, idle_timeout: seconds, max_loss, retention } = body;
