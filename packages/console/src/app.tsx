@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { ConfirmAction } from "./dialogs/confirm-action.tsx";
 import { Dialogs } from "./dialogs/dialogs.tsx";
+import { keepDamage } from "./live/damage.ts";
 import { connected } from "./live/events.ts";
 import { keepOperations } from "./live/operations.ts";
 import { keepSandboxes } from "./live/sandboxes.ts";
@@ -55,6 +56,7 @@ function Live(): JSX.Element {
     const end = new AbortController();
     keepSandboxes(end.signal);
     keepOperations(end.signal);
+    keepDamage(end.signal);
     const stop = effect(() => {
       if (connected.value) void refreshServer();
     });

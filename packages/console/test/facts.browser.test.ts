@@ -10,7 +10,7 @@ test("facts tell what it is and who has it; name, times and reachability can be 
   await made.getByText("team=ml").waitFor();
   const lease = page.getByRole("region", { name: "Lease" });
   await lease.getByText("this server").waitFor();
-  await lease.getByText("the last 5m").waitFor();
+  await page.getByRole("region", { name: "Saved states" }).getByText("the last 5m").waitFor();
   await lease.getByRole("button", { name: "Does it answer?", exact: true }).click();
   await lease.getByText(/^yes, after/).waitFor();
   await screenshot("facts");

@@ -26,7 +26,7 @@ export const checkpointAction: SandboxAction = {
   run: async (record, onProgress) => void (await (await here(record)).checkpoint({ onProgress })),
 };
 
-const liveCheckpointAction: SandboxAction = {
+export const liveCheckpointAction: SandboxAction = {
   name: "Checkpoint and go on",
   scope: "use",
   applies: (record) => checkpointAction.applies(record),

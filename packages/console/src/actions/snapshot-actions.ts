@@ -149,7 +149,8 @@ export function diffSpellings(from: string, to: string): Spellings {
   );
 }
 
-function onSnapshots(cli: readonly string[], sdk: string, call: HttpCall): Spellings {
+/** The same call on the snapshots of a server as a command line, a program and a request. */
+export function onSnapshots(cli: readonly string[], sdk: string, call: HttpCall): Spellings {
   return {
     cli: commandLine(...cli),
     sdk: [
@@ -162,7 +163,7 @@ function onSnapshots(cli: readonly string[], sdk: string, call: HttpCall): Spell
   };
 }
 
-function snapshotPath(id: string): string {
+export function snapshotPath(id: string): string {
   return `/v1/snapshots/${encodeURIComponent(id)}`;
 }
 

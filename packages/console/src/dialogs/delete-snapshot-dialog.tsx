@@ -30,6 +30,7 @@ export function DeleteSnapshotDialog({
       title={`Delete ${snapshotTitle(snapshot)}`}
       submit="Delete it"
       danger
+      ready={!snapshot.pinned}
       onClose={onClose}
       call={call}
       onSubmit={submit}
@@ -38,6 +39,9 @@ export function DeleteSnapshotDialog({
       more={call.error === undefined ? null : <Dependants error={call.error} />}
     >
       <p>The snapshot and its {formatBytes(snapshot.sizeBytes)} are gone for good. Snapshots that came from it stay.</p>
+      {snapshot.pinned ? (
+        <p class="dialog-warning">It is pinned: unpin it first. Until then nobody can remove it.</p>
+      ) : null}
     </ActionDialog>
   );
 }

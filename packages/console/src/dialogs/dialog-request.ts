@@ -3,9 +3,15 @@ import type { SandboxRecord, SnapshotRecord } from "@sandboxer/client";
 
 /** A dialog that a page asks for, by what it is about. */
 export type DialogRequest =
-  | { readonly what: "snapshot" | "fork" | "handoff" | "move" | "rename" | "labels"; readonly sandbox: SandboxRecord }
+  | {
+      readonly what: "snapshot" | "fork" | "handoff" | "move" | "rename" | "labels" | "verify" | "retention";
+      readonly sandbox: SandboxRecord;
+    }
   | { readonly what: "rewind"; readonly sandbox: SandboxRecord; readonly snapshotId?: string }
-  | { readonly what: "restore" | "describe snapshot" | "delete snapshot"; readonly snapshot: SnapshotRecord };
+  | {
+      readonly what: "restore" | "describe snapshot" | "delete snapshot" | "verify snapshot" | "prove snapshot";
+      readonly snapshot: SnapshotRecord;
+    };
 
 export const dialogRequest = signal<DialogRequest | undefined>(undefined);
 

@@ -6,10 +6,13 @@ import { ForkDialog } from "./fork-dialog.tsx";
 import { HandoffDialog } from "./handoff-dialog.tsx";
 import { LabelsDialog } from "./labels-dialog.tsx";
 import { MoveDialog } from "./move-dialog.tsx";
+import { ProveDialog } from "./prove-dialog.tsx";
 import { RenameDialog } from "./rename-dialog.tsx";
 import { RestoreDialog } from "./restore-dialog.tsx";
+import { RetentionDialog } from "./retention-dialog.tsx";
 import { RewindDialog } from "./rewind-dialog.tsx";
 import { SnapshotDialog } from "./snapshot-dialog.tsx";
+import { VerifyDialog } from "./verify-dialog.tsx";
 import "./dialogs.css";
 
 export function RequestedDialog({
@@ -34,6 +37,14 @@ export function RequestedDialog({
       return <RenameDialog sandbox={request.sandbox} onClose={onClose} />;
     case "labels":
       return <LabelsDialog sandbox={request.sandbox} onClose={onClose} />;
+    case "verify":
+      return <VerifyDialog target={request} onClose={onClose} />;
+    case "retention":
+      return <RetentionDialog sandbox={request.sandbox} onClose={onClose} />;
+    case "verify snapshot":
+      return <VerifyDialog target={request} onClose={onClose} />;
+    case "prove snapshot":
+      return <ProveDialog snapshot={request.snapshot} onClose={onClose} />;
     case "restore":
       return <RestoreDialog snapshot={request.snapshot} onClose={onClose} />;
     case "describe snapshot":

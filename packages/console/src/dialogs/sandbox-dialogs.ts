@@ -63,6 +63,21 @@ export const labelsDialog: SandboxDialog = {
   open: (sandbox) => openDialog({ what: "labels", sandbox }),
 };
 
+export const verifyDialog: SandboxDialog = {
+  name: "Verify …",
+  scope: "use",
+  applies: (record) => isThere(record) && record.checkpoint !== null,
+  open: (sandbox) => openDialog({ what: "verify", sandbox }),
+};
+
+export const retentionDialog: SandboxDialog = {
+  name: "Retention …",
+  scope: "use",
+  // What is not stored has no saved states that could go.
+  applies: (record) => isThere(record) && record.epoch !== null,
+  open: (sandbox) => openDialog({ what: "retention", sandbox }),
+};
+
 export const SANDBOX_DIALOGS: readonly SandboxDialog[] = [
   snapshotDialog,
   forkDialog,
@@ -71,4 +86,6 @@ export const SANDBOX_DIALOGS: readonly SandboxDialog[] = [
   moveDialog,
   renameDialog,
   labelsDialog,
+  verifyDialog,
+  retentionDialog,
 ];

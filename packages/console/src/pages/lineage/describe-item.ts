@@ -1,6 +1,8 @@
+import { sandboxBadges, snapshotBadges, type Badge } from "../../format/badges.ts";
 import { formatBytes } from "../../format/bytes.ts";
 import { formatSeconds } from "../../format/duration.ts";
 import { shortId } from "../../format/names.ts";
+import { damagedSandboxes } from "../../live/damage.ts";
 import type { LineageItem } from "./forest.ts";
 
 export function itemTitle({ record }: LineageItem): string {
@@ -13,12 +15,17 @@ export function itemFacts(item: LineageItem, nowMs: number): string {
   const [age] = formatSeconds((nowMs - Date.parse(item.record.createdAt)) / 1_000).split(" ");
   if (item.kind === "sandbox") return `${itemState(item)} · ${item.record.backend} · ${age}`;
   const { mode, sizeBytes, backend } = item.record;
-  const state = itemState(item);
-  return `${state === "ready" ? "" : `${state} · `}${mode} · ${formatBytes(sizeBytes)} · ${backend} · ${age}`;
+  return `${mode} · ${formatBytes(sizeBytes)} · ${backend} · ${age}`;
 }
 
 export function itemState(item: LineageItem): string {
   return item.kind === "sandbox" && item.record.frozen ? "frozen" : item.record.state;
+}
+
+/** What a person should see of its saved state without asking. */
+export function itemBadges(item: LineageItem): readonly Badge[] {
+  if (item.kind === "snapshot") return snapshotBadges(item.record);
+  return sandboxBadges(item.record, damagedSandboxes.value.get(item.record.id));
 }
 
 /** Whether it is something that runs now. */

@@ -5,6 +5,9 @@ export type LineageItem = { readonly key: string; readonly parentKey: string | u
   | { readonly kind: "snapshot"; readonly record: SnapshotRecord }
 );
 
+export type SandboxItem = LineageItem & { readonly kind: "sandbox" };
+export type SnapshotItem = LineageItem & { readonly kind: "snapshot" };
+
 export interface LineageNode {
   readonly item: LineageItem;
   /** Oldest first. */

@@ -1,17 +1,18 @@
 import type { ComponentChildren, JSX, RefObject } from "preact";
-import { openDialog } from "../../dialogs/dialog-request.ts";
-import { forkDialog, renameDialog, rewindDialog, snapshotDialog } from "../../dialogs/sandbox-dialogs.ts";
+import { encryptionWords, lossWords } from "../../format/badges.ts";
 import { formatBytes } from "../../format/bytes.ts";
 import { shortId } from "../../format/names.ts";
 import { sandboxes } from "../../live/sandboxes.ts";
 import { snapshots } from "../../live/snapshots.ts";
 import { Link } from "../../router.tsx";
-import { may } from "../../session.ts";
 import { Age } from "../../ui/age.tsx";
+import { Badges } from "../../ui/badges.tsx";
 import { Button } from "../../ui/button.tsx";
 import { copyText } from "../../ui/copy-text.ts";
-import { itemState, itemTitle } from "./describe-item.ts";
-import type { LineageItem, LineageNode } from "./forest.ts";
+import { StateChip } from "../../ui/state-chip.tsx";
+import { itemBadges, itemTitle } from "./describe-item.ts";
+import type { LineageItem, LineageNode, SandboxItem, SnapshotItem } from "./forest.ts";
+import { SandboxButtons, SnapshotButtons } from "./node-buttons.tsx";
 
 interface PanelProperties {
   readonly node: LineageNode;
@@ -33,11 +34,12 @@ export function NodePanel(properties: PanelProperties): JSX.Element {
         <h2 ref={properties.heading} tabIndex={-1}>
           {title}
         </h2>
-        <span class={`chip chip-${itemState(item)}`}>{itemState(item)}</span>
+        {item.kind === "sandbox" ? <StateChip state={item.record.state} frozen={item.record.frozen} /> : null}
         <Button kind="quiet" label="Close the details" onClick={properties.onClose}>
           ✕
         </Button>
       </header>
+      <Badges badges={itemBadges(item)} />
       <dl class="lineage-fields">
         <Field name="Kind">{item.kind === "sandbox" ? "Sandbox" : `Snapshot, ${item.record.mode}`}</Field>
         <Field name="Id">
@@ -77,11 +79,8 @@ function Field({ name, children }: { readonly name: string; readonly children: C
   );
 }
 
-type SandboxItem = LineageItem & { readonly kind: "sandbox" };
-type SnapshotItem = LineageItem & { readonly kind: "snapshot" };
-
 function SandboxFields({ item: { record } }: { readonly item: SandboxItem }): JSX.Element {
-  const { owner, checkpoint, origin } = record;
+  const { owner, checkpoint, origin, durability, encryption, flags } = record;
   return (
     <>
       {origin.snapshotId === null ? null : (
@@ -91,6 +90,13 @@ function SandboxFields({ item: { record } }: { readonly item: SandboxItem }): JS
       )}
       <Field name="Owner">{owner === null ? "nobody runs it" : owner.instanceId}</Field>
       <Field name="Checkpoint">{checkpoint === null ? "none" : formatBytes(checkpoint.sizeBytes)}</Field>
+      <Field name="May be lost">{flags.enableCheckpoint ? lossWords(durability.maxLoss) : "everything"}</Field>
+      {durability.atRisk === null ? null : (
+        <Field name="At risk">
+          for <Age time={durability.atRisk.since} />: {durability.atRisk.reason}
+        </Field>
+      )}
+      {encryption == null ? null : <Field name="Encrypted with">{encryptionWords(encryption)}</Field>}
     </>
   );
 }
@@ -102,7 +108,7 @@ function LineageLink({ id }: { readonly id: string }): JSX.Element {
 }
 
 function SnapshotFields({ item: { record } }: { readonly item: SnapshotItem }): JSX.Element {
-  const { problem, sizeBytes, reason, proven, unproven, sandboxes: began } = record;
+  const { problem, sizeBytes, reason, proven, unproven, encryption, sandboxes: began } = record;
   return (
     <>
       <Field name="Of">
@@ -111,15 +117,25 @@ function SnapshotFields({ item: { record } }: { readonly item: SnapshotItem }): 
       <Field name="Size">{formatBytes(sizeBytes)}</Field>
       <Field name="Taken">{REASONS[reason]}</Field>
       <Field name="Sandboxes that began with it">{String(began.length)}</Field>
-      {proven === null ? null : (
+      <Field name="Stays">{staysText(record)}</Field>
+      {encryption == null ? null : <Field name="Encrypted with">{encryptionWords(encryption)}</Field>}
+      {proven == null ? null : (
         <Field name="Proven">
           <Age time={proven.at} /> ago, by a test restore on {proven.engine}
         </Field>
       )}
-      {unproven === null ? null : <Field name="Not proven">{unproven.reason}</Field>}
+      {unproven == null ? null : <Field name="Not proven">{unproven.reason}</Field>}
       {problem === null ? null : <Field name="Problem">{problem}</Field>}
     </>
   );
+}
+
+/** What keeps it from going by itself. */
+function staysText({ pinned, name }: SnapshotItem["record"]): string {
+  if (pinned) return "until it is unpinned";
+  return name === null
+    ? "as long as the retention of its sandbox says"
+    : "until somebody deletes it, or takes its name";
 }
 
 const REASONS = {
@@ -141,45 +157,6 @@ function Labels({ labels }: { readonly labels: Readonly<Record<string, string>> 
         </li>
       ))}
     </ul>
-  );
-}
-
-function SandboxButtons({ item: { record } }: { readonly item: SandboxItem }): JSX.Element {
-  const dialogs = [snapshotDialog, forkDialog, rewindDialog, renameDialog];
-  return (
-    <>
-      <Link to={`/sandboxes/${encodeURIComponent(record.id)}`} class="button">
-        Open
-      </Link>
-      {dialogs
-        .filter((dialog) => may(dialog.scope) && dialog.applies(record))
-        .map((dialog) => (
-          <Button key={dialog.name} onClick={() => dialog.open(record)}>
-            {dialog.name}
-          </Button>
-        ))}
-    </>
-  );
-}
-
-function SnapshotButtons({ item: { record } }: { readonly item: SnapshotItem }): JSX.Element | null {
-  if (!may("use")) return null;
-  const captured = sandboxes.value.get(record.sandboxId);
-  return (
-    <>
-      <Button kind="primary" onClick={() => openDialog({ what: "restore", snapshot: record })}>
-        Restore …
-      </Button>
-      {captured !== undefined && rewindDialog.applies(captured) ? (
-        <Button onClick={() => openDialog({ what: "rewind", sandbox: captured, snapshotId: record.id })}>
-          Rewind its sandbox …
-        </Button>
-      ) : null}
-      <Button onClick={() => openDialog({ what: "describe snapshot", snapshot: record })}>Name and labels …</Button>
-      <Button kind="danger" onClick={() => openDialog({ what: "delete snapshot", snapshot: record })}>
-        Delete …
-      </Button>
-    </>
   );
 }
 

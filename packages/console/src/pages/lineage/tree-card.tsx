@@ -1,5 +1,7 @@
 import type { JSX } from "preact";
-import { cutText, isLive, itemFacts, itemState, itemTitle } from "./describe-item.ts";
+import type { Badge } from "../../format/badges.ts";
+import { cutText, isLive, itemBadges, itemFacts, itemState, itemTitle } from "./describe-item.ts";
+import { CardBadges } from "./card-badges.tsx";
 import type { LineageNode } from "./forest.ts";
 import { CARD_HEIGHT, CARD_WIDTH } from "./layout.ts";
 
@@ -22,6 +24,7 @@ interface NodeLook {
   readonly title: string;
   readonly facts: string;
   readonly children: number;
+  readonly badges: readonly Badge[];
 }
 
 export function lookOf({ item, children }: LineageNode, nowMs: number): NodeLook {
@@ -32,6 +35,7 @@ export function lookOf({ item, children }: LineageNode, nowMs: number): NodeLook
     title: itemTitle(item),
     facts: itemFacts(item, nowMs),
     children: children.length,
+    badges: itemBadges(item),
   };
 }
 
@@ -62,7 +66,7 @@ export function TreeCard({
       aria-expanded={children === 0 ? undefined : open}
       onClick={onSelect}
     >
-      <title>{`${kind} ${title}, ${facts}`}</title>
+      <title>{[`${kind} ${title}`, facts, ...look.badges.map(({ text }) => text)].join(", ")}</title>
       <g aria-hidden="true">
         <rect width={CARD_WIDTH} height={CARD_HEIGHT} rx={kind === "sandbox" ? 10 : 3} />
         <Sign kind={kind} />
@@ -72,6 +76,7 @@ export function TreeCard({
         <text x={28} y={36} class="lineage-facts">
           {cutText(facts, 30)}
         </text>
+        <CardBadges badges={look.badges} />
         {children === 0 ? null : (
           <g
             class="lineage-toggle"

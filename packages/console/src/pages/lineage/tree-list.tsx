@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
+import { Badges } from "../../ui/badges.tsx";
 import { Button } from "../../ui/button.tsx";
-import { isLive, itemFacts, itemTitle } from "./describe-item.ts";
+import { isLive, itemBadges, itemFacts, itemTitle } from "./describe-item.ts";
 import type { LineageNode } from "./forest.ts";
 import type { TreeProperties } from "./tree-canvas.tsx";
 
@@ -56,6 +57,7 @@ function Entry({ node, properties }: { readonly node: LineageNode; readonly prop
             <span class={`chip${isLive(item) ? " chip-running" : ""}`}>{kind}</span>{" "}
             <span class={properties.isFound(node) ? "lineage-name lineage-name-found" : "lineage-name"}>{title}</span>
           </Button>
+          <Badges badges={itemBadges(item)} />
           <span class="hint">{itemFacts(item, properties.nowMs)}</span>
         </span>
       </div>

@@ -1,11 +1,15 @@
 import type { SandboxRecord } from "@sandboxer/client";
 import type { JSX } from "preact";
+import { sandboxBadges } from "../../format/badges.ts";
 import { sandboxTitle, shortId } from "../../format/names.ts";
+import { damagedSandboxes } from "../../live/damage.ts";
 import { runningOperations } from "../../live/operations.ts";
 import { Link } from "../../router.tsx";
+import { Badges } from "../../ui/badges.tsx";
 import { copyText } from "../../ui/copy-text.ts";
 import { OperationProgress } from "../../ui/operation-progress.tsx";
 import { StateChip } from "../../ui/state-chip.tsx";
+import { DurabilityBanner } from "./durability-banner.tsx";
 import { MoveBanner } from "./move-banner.tsx";
 import { SandboxActions } from "./sandbox-actions.tsx";
 
@@ -22,6 +26,7 @@ export function SandboxHeader({ record }: { readonly record: SandboxRecord }): J
         <span role="status">
           <StateChip state={state} frozen={frozen} />
         </span>
+        <Badges badges={sandboxBadges(record, damagedSandboxes.value.get(id))} />
       </div>
       <p class="sandbox-facts">
         <button type="button" class="sandbox-id mono" title="Copy the id" onClick={() => void copyText(id, "the id")}>
@@ -33,6 +38,7 @@ export function SandboxHeader({ record }: { readonly record: SandboxRecord }): J
         {frozen ? <span class="sandbox-frozen">held still, because its server cannot prove to be alive</span> : null}
       </p>
       <SandboxActions record={record} />
+      <DurabilityBanner record={record} />
       <MoveBanner record={record} />
       {runningOperations.value
         .filter(({ sandboxId }) => sandboxId === id)

@@ -7,9 +7,10 @@ import { nowMs } from "../../live/clock.ts";
 import { usageOf } from "../../live/usage.ts";
 import { Link } from "../../router.tsx";
 import { Age } from "../../ui/age.tsx";
+import { Badges } from "../../ui/badges.tsx";
 import { Sparkline } from "../../ui/sparkline.tsx";
 import { StateChip } from "../../ui/state-chip.tsx";
-import { labelTexts, shownState } from "./filter.ts";
+import { badgesOf, labelTexts, shownState } from "./filter.ts";
 
 export interface Column {
   readonly id: string;
@@ -32,6 +33,7 @@ export const COLUMNS: readonly Column[] = [
           {sandboxTitle(record)}
         </Link>
         <span class="sandbox-labels">
+          <Badges badges={badgesOf(record)} />
           {labelTexts(record).map((text) => (
             <span key={text} class="label">
               {text}

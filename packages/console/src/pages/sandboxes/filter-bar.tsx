@@ -1,7 +1,7 @@
 import type { SandboxRecord } from "@sandboxer/client";
 import type { JSX } from "preact";
 import { setQuery } from "../../router.tsx";
-import { choices, labelTexts, shownState, type Filter } from "./filter.ts";
+import { badgeTexts, choices, labelTexts, shownState, type Filter } from "./filter.ts";
 
 interface FilterBarProperties {
   readonly filter: Filter;
@@ -33,6 +33,7 @@ export function FilterBar({ filter, records }: FilterBarProperties): JSX.Element
         all="Any backend"
         found={choices(records, ({ backend }) => [backend])}
       />
+      <Choice name="badge" value={filter.badge} all="Any badge" found={choices(records, badgeTexts)} />
       <Choice name="label" value={filter.label} all="Any label" found={choices(records, labelTexts)} />
     </search>
   );

@@ -1,4 +1,6 @@
 import type { SandboxRecord } from "@sandboxer/client";
+import { sandboxBadges, type Badge } from "../../format/badges.ts";
+import { damagedSandboxes } from "../../live/damage.ts";
 
 /** What the list shows. It is in the address, so that a link shows the same. */
 export interface Filter {
@@ -7,11 +9,14 @@ export interface Filter {
   readonly backend: string;
   /** `KEY=VALUE`, or a key alone for any value. */
   readonly label: string;
+  /** The words of a badge. */
+  readonly badge: string;
 }
 
 export function filterOf(query: URLSearchParams): Filter {
   const part = (name: string): string => query.get(name) ?? "";
-  return { text: part("q"), state: part("state"), backend: part("backend"), label: part("label") };
+  const [state, backend] = [part("state"), part("backend")];
+  return { text: part("q"), state, backend, label: part("label"), badge: part("badge") };
 }
 
 export function isFiltered(filter: Filter): boolean {
@@ -19,10 +24,11 @@ export function isFiltered(filter: Filter): boolean {
 }
 
 /** All words have to be somewhere in what names it. */
-export function matches(record: SandboxRecord, { text, state, backend, label }: Filter): boolean {
+export function matches(record: SandboxRecord, { text, state, backend, label, badge }: Filter): boolean {
   if (state !== "" && shownState(record) !== state) return false;
   if (backend !== "" && record.backend !== backend) return false;
   if (label !== "" && !hasLabel(record, label)) return false;
+  if (badge !== "" && !badgeTexts(record).includes(badge)) return false;
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return true;
   const names = namesOf(record).toLowerCase();
@@ -44,6 +50,14 @@ export function choices(
     for (const value of valuesOf(record)) counts.set(value, (counts.get(value) ?? 0) + 1);
   }
   return [...counts].toSorted(([a, x], [b, y]) => y - x || a.localeCompare(b));
+}
+
+export function badgesOf(record: SandboxRecord): readonly Badge[] {
+  return sandboxBadges(record, damagedSandboxes.value.get(record.id));
+}
+
+export function badgeTexts(record: SandboxRecord): string[] {
+  return badgesOf(record).map(({ text }) => text);
 }
 
 export function labelTexts({ labels }: SandboxRecord): string[] {

@@ -1,11 +1,13 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
+import { damagedSandboxes } from "../../live/damage.ts";
 import { sandboxes, sandboxesState } from "../../live/sandboxes.ts";
 import { useUsage } from "../../live/usage.ts";
 import { query, setQuery } from "../../router.tsx";
 import { may } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
+import { AtRiskNotice } from "./at-risk-notice.tsx";
 import { BulkActions } from "./bulk-actions.tsx";
 import { RequestedBulk } from "./bulk-dialog.tsx";
 import { ordered } from "./columns.tsx";
@@ -31,7 +33,7 @@ export function SandboxesPage(): JSX.Element {
         records.filter((record) => matches(record, filter)),
         { by, descending },
       ),
-    [records, filter, by, descending],
+    [records, filter, by, descending, damagedSandboxes.value],
   );
   const chosen = useMemo(() => records.filter(({ id }) => selected.value.has(id)), [records, selected.value]);
   const { loaded, error } = sandboxesState.value;
@@ -52,6 +54,7 @@ export function SandboxesPage(): JSX.Element {
       {loaded && records.length === 0 ? <FirstSteps onNew={askForSandbox} /> : null}
       {records.length === 0 ? null : (
         <>
+          <AtRiskNotice records={records} />
           <FilterBar filter={filter} records={records} />
           {chosen.length === 0 ? null : <BulkActions chosen={chosen} />}
           {shown.length === 0 ? <NoMatch filtered={isFiltered(filter)} /> : null}
@@ -69,7 +72,8 @@ function countText(shown: number, all: number): string {
 
 function NoMatch({ filtered }: { readonly filtered: boolean }): JSX.Element | null {
   if (!filtered) return null;
-  const clear = (): void => setQuery({ q: undefined, state: undefined, backend: undefined, label: undefined });
+  const clear = (): void =>
+    setQuery({ q: undefined, state: undefined, backend: undefined, label: undefined, badge: undefined });
   return (
     <div class="card row">
       None of them matches. <Button onClick={clear}>Show all</Button>

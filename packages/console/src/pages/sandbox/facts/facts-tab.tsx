@@ -1,7 +1,6 @@
 import type { SandboxRecord } from "@sandboxer/client";
 import type { ComponentChildren, JSX } from "preact";
 import { labelsDialog, renameDialog } from "../../../dialogs/sandbox-dialogs.ts";
-import { formatBytes } from "../../../format/bytes.ts";
 import { formatSeconds } from "../../../format/duration.ts";
 import { shortId } from "../../../format/names.ts";
 import { Link } from "../../../router.tsx";
@@ -12,6 +11,7 @@ import { Facts } from "../../../ui/facts.tsx";
 import { sandboxPath } from "../tabs.tsx";
 import { Addresses } from "./addresses.tsx";
 import { Reachable } from "./reachable.tsx";
+import { SavedStates } from "./saved-states.tsx";
 import { Times } from "./times.tsx";
 import { TokenOnce } from "./token-once.tsx";
 import "./facts.css";
@@ -72,12 +72,12 @@ export function FactsTab({ record }: { readonly record: SandboxRecord }): JSX.El
             ["Its address", record.owner?.url ?? "not told"],
             ["Epoch", record.epoch ?? "none: it is not stored"],
             ["Frozen", record.frozen ? "yes: its server cannot prove to be alive" : "no"],
-            ["Last checkpoint", <Checkpoint record={record} />],
-            ["May be lost", lossText(record)],
-            ["At risk", record.durability.atRisk === null ? "no" : <AtRisk record={record} />],
           ]}
         />
         <Reachable record={record} />
+      </Card>
+      <Card title="Saved states">
+        <SavedStates record={record} />
       </Card>
       <Card title="Time">
         <Times record={record} />
@@ -134,29 +134,6 @@ function Origin({ record: { origin } }: { readonly record: SandboxRecord }): JSX
       )}
       {snapshotId === null || sandboxId === null ? "" : " of "}
       {sandboxId === null ? null : <Link to={sandboxPath(sandboxId)}>{shortId(sandboxId)}</Link>}
-    </>
-  );
-}
-
-/** What was promised of what is lost if its server dies. */
-function lossText({ flags, durability: { maxLoss } }: SandboxRecord): string {
-  if (maxLoss === null) return flags.enableCheckpoint ? "what was done since its last checkpoint" : "everything";
-  return typeof maxLoss === "string" ? `the last ${maxLoss}` : `the last ${maxLoss} executions`;
-}
-
-function AtRisk({ record: { durability } }: { readonly record: SandboxRecord }): JSX.Element {
-  return (
-    <>
-      for <Age time={durability.atRisk?.since ?? ""} /> more could be lost than that: {durability.atRisk?.reason}
-    </>
-  );
-}
-
-function Checkpoint({ record: { checkpoint } }: { readonly record: SandboxRecord }): JSX.Element {
-  if (checkpoint === null) return <>none</>;
-  return (
-    <>
-      <code>{checkpoint.name}</code>, {formatBytes(checkpoint.sizeBytes)}, <Age time={checkpoint.createdAt} /> ago
     </>
   );
 }
