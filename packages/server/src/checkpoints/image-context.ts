@@ -3,6 +3,7 @@ import type { BlockWorkers } from "./blocks/block-workers.ts";
 import type { DataKey, DataKeys } from "./data-keys.ts";
 import type { PackCache } from "./packs/pack-cache.ts";
 import type { PackPins } from "./packs/pins.ts";
+import type { UnpackedImages } from "./unpacked-images.ts";
 
 /** What images are written and read with. */
 export interface ImageContext {
@@ -11,6 +12,8 @@ export interface ImageContext {
   readonly cache: PackCache;
   readonly pins: PackPins;
   readonly dataKeys: DataKeys | undefined;
+  /** Images as they are unpacked, on this machine. */
+  readonly unpacked: UnpackedImages | undefined;
 }
 
 /** What an image says of itself besides its members. */

@@ -61,7 +61,6 @@ const DEFAULT_CACHE_BYTES = 1024 ** 3;
 export class ImageStore {
   readonly #context: ImageContext;
   readonly #format: 1 | 2;
-  readonly #unpacked: UnpackedImages | undefined;
   readonly #keys: StoredDataKeys;
 
   constructor(store: ObjectStore, options: ImageStoreOptions = {}) {
@@ -69,9 +68,8 @@ export class ImageStore {
       options.cache ?? new PackCache(join(tmpdir(), `sandboxer-packs-${randomUUID()}`), DEFAULT_CACHE_BYTES);
     const pins = new PackPins(store, options.publisher ?? (() => ""));
     this.#keys = options.dataKeys ?? new StoredDataKeys(store, undefined, options.format);
-    this.#context = { store, workers: WORKERS, cache, pins, dataKeys: this.#keys };
+    this.#context = { store, workers: WORKERS, cache, pins, dataKeys: this.#keys, unpacked: options.unpacked };
     this.#format = options.format ?? 2;
-    this.#unpacked = options.unpacked;
   }
 
   /**
@@ -95,7 +93,7 @@ export class ImageStore {
       throw error instanceof ImageMayBeThereError && options.dataKey === undefined ? error.cause : error;
     });
     // What is encrypted in the store does not lie about here as it is.
-    if (options.dataKey === undefined) await this.#unpacked?.keep(saved.sha256, state.members, saved.key);
+    if (options.dataKey === undefined) await this.#context.unpacked?.keep(saved.sha256, state.members, saved.key);
     return saved;
   }
 
@@ -140,12 +138,12 @@ export class ImageStore {
 
   /** What lies of removed images on this machine, as it is, goes too. */
   async forgetCopies(images: readonly string[]): Promise<void> {
-    await this.#unpacked?.forgetImages(images);
+    await this.#context.unpacked?.forgetImages(images);
   }
 
   /** The same for images that other servers or a collection have removed. */
   async forgetCopiesOfRemoved(): Promise<void> {
-    await this.#unpacked?.forgetUnless(async (key) => (await this.#context.store.stat(key)) !== undefined);
+    await this.#context.unpacked?.forgetUnless(async (key) => (await this.#context.store.stat(key)) !== undefined);
   }
 
   /** Somebody who was to have an image under a data key has none. */
@@ -166,11 +164,11 @@ export class ImageStore {
    */
   async unpack(image: OpenImage, into: string, options: UnpackOptions = {}): Promise<LoadedState> {
     if (image.format === 1) return checked(await unpackImage(this.#context.store, image, into, options));
-    const here = this.#unpacked && (await takeUnpacked(this.#context, this.#unpacked, image, into, options));
+    const here = await takeUnpacked(this.#context, image, into, options);
     if (here !== undefined) return here;
     const state = await unpackBlockImage(this.#context, image, into, options);
     const { dataKey, manifestSha256, key } = image;
-    if (dataKey === undefined) await this.#unpacked?.keep(manifestSha256, state.members, key);
+    if (dataKey === undefined) await this.#context.unpacked?.keep(manifestSha256, state.members, key);
     return checked(state);
   }
 

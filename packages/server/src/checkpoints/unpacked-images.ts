@@ -58,6 +58,13 @@ export class UnpackedImages {
     }
   }
 
+  /** Where members lie; empty when they are not all here. They may go at any time. */
+  async find(sha256: string, members: readonly Omit<SnapshotMember, "path">[]): Promise<readonly SnapshotMember[]> {
+    const found = members.map((member) => ({ ...member, path: join(this.#path(sha256), member.name) }));
+    const sizes = await Promise.all(found.map(async ({ path }) => (await stat(path).catch(() => undefined))?.size));
+    return found.every(({ sizeBytes }, index) => sizes[index] === sizeBytes) ? found : [];
+  }
+
   async forget(sha256: string): Promise<void> {
     await rm(this.#path(sha256), { recursive: true, force: true });
   }

@@ -7,7 +7,6 @@ import { compareBlockImage } from "./block-image/read-block-image.ts";
 import type { ImageContext } from "./image-context.ts";
 import { isOfLocalCopy, localCopyDiffers } from "./image-errors.ts";
 import type { KeyOptions } from "./keys/key-choice.ts";
-import type { UnpackedImages } from "./unpacked-images.ts";
 
 export interface UnpackOptions extends CallOptions, KeyOptions {
   /** Return what lies on this machine at once; it is being held against the image meanwhile. */
@@ -26,7 +25,6 @@ export interface LoadedState extends SnapshotPayload {
  */
 export async function takeUnpacked(
   context: ImageContext,
-  unpacked: UnpackedImages,
   image: OpenBlockImage,
   into: string,
   options: UnpackOptions,
@@ -38,7 +36,8 @@ export async function takeUnpacked(
     sizeBytes,
   }));
   const names = members.map(({ name }) => name);
-  if (!(await unpacked.take(manifestSha256, names, into))) return undefined;
+  const { unpacked } = context;
+  if (unpacked === undefined || !(await unpacked.take(manifestSha256, names, into))) return undefined;
   const verified = compareCopy(context, image, into, options).catch(async (error: unknown) => {
     if (isOfLocalCopy(error)) await unpacked.forget(manifestSha256);
     throw error;

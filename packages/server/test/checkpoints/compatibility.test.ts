@@ -19,9 +19,9 @@ import { contentsOf } from "./saved-states.ts";
  */
 const FIXTURES = join(import.meta.dirname, "fixtures");
 const ENVELOPE_SHA256 = [
-  "f01ecc697d5b6eb7325e7ca6f3451b2dfb126b9cdf1e7445aad59efaaf93d64a",
-  "8555af09c79e01a0dea4a690c9dc06b4fe31ad9b1e3f9e091459a1e692ffba8f",
-  "6398e3abf1c0b54efa42368e417b438445d78fa4799ac867adc83660151ce823",
+  "0094cd4c63d959802075dea20813491c247ea3418d60a2b41a273afd4e127ea5",
+  "5728f4b22e0dee469ebee0c71c4b2a7084a2bc20be2aab3249f092899c227234",
+  "b5ea28f80855fcd97b0f9bad06a467c8714939d775273cd512ff3e819c19454e",
 ];
 const MANIFEST_SHA256 = "aa689c24e6aad3b1ffe02b4d687743734007994d33687066fe08e9dd753f98ab";
 

@@ -8,7 +8,7 @@ import type { EncodedBlock } from "../blocks/encode-blocks.ts";
 import { type BaseImage, baseMember } from "./base-image.ts";
 
 /** So much goes to a thread at a time. */
-const JOB_BYTES = 4 * BLOCK_BYTES;
+const JOB_BYTES = 8 * BLOCK_BYTES;
 
 /** The blocks of all members, in order. A few jobs are ahead of the consumer, so that all threads have something to do. */
 export async function* encodeMembers(

@@ -53,6 +53,7 @@ export class EntryList {
         secondReference: this.#indexOrNone(likeness?.secondReference),
         shift: likeness?.shift ?? 0,
         hint: block.hint,
+        check: block.check,
         place: await store(block.bytes),
       };
       this.#byDigest.set(digest, entry);

@@ -6,6 +6,7 @@ import { BlockCipher } from "../blocks/block-cipher.ts";
 import { type BlockEntry, BLOCK_BYTES, CODEC, encodeTable, IN_IMAGE } from "../blocks/block-table.ts";
 import { openHere, type OpenSession } from "../blocks/block-workers.ts";
 import { compress } from "../blocks/difference.ts";
+import type { PlainCopy } from "../blocks/plain-copies.ts";
 import { ImageMayBeThereError } from "../image-errors.ts";
 import type { ImageContext, ImageLabel, WriteImageOptions } from "../image-context.ts";
 import { encodeFooter, encodeHeaderStart, sha256Of } from "../image-format.ts";
@@ -18,6 +19,7 @@ import { type BaseImage, openBase } from "./base-image.ts";
 import { BlockSink } from "./block-sink.ts";
 import { encodeMembers } from "./encode-members.ts";
 import { EntryList } from "./entry-list.ts";
+import type { OpenBlockImage } from "./open-block-image.ts";
 import { type BlockManifest, type Envelope, MANIFEST_SEQUENCE, TABLE_SEQUENCE } from "./envelope.ts";
 
 /** What is smaller is not worth the way to another thread. */
@@ -139,7 +141,7 @@ class BlockImageWriting {
         image: await this.#readable(base, usable ?? []),
         memberBlocks: base.image.manifest.members.reduce((sum, { blocks }) => sum + blocks, 0),
         usablePacks: usable ?? [],
-        isCopy: this.#context.store.localFile === undefined,
+        copies: await this.#copiesOf(base.image),
       },
     } as const;
     const totalBytes = this.#state.members.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
@@ -156,6 +158,16 @@ class BlockImageWriting {
       return (await this.#context.store.stat(packKey(id)))?.sizeBytes === sizeBytes;
     };
     return await mapAtOnce([...packs.keys()], STATS_AT_ONCE, isUsable, this.#options.signal);
+  }
+
+  /** The base's members as they are, where they lie on this machine: to read them takes less than to decode their blocks. */
+  async #copiesOf({ manifest, manifestSha256 }: OpenBlockImage): Promise<readonly PlainCopy[]> {
+    const members = manifest.members.map(({ name, size_bytes: sizeBytes }) => ({ name, sizeBytes }));
+    const found = (await this.#context.unpacked?.find(manifestSha256, members)) ?? [];
+    return found.map(({ path }, index) => {
+      const { first_block: firstBlock = 0, blocks: blockCount = 0 } = manifest.members[index] ?? {};
+      return { firstBlock, blockCount, path };
+    });
   }
 
   /** Of the base's packs, those that are on this machine: differences are only made to what is at hand. */

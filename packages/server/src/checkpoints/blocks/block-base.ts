@@ -10,8 +10,6 @@ import {
   referencesOf,
 } from "./block-table.ts";
 
-export const PAGE_BYTES = 4096;
-
 /** Blocks of a member of the base image, by their entries. */
 export interface BaseMember {
   readonly firstBlock: number;
@@ -99,6 +97,22 @@ export class BlockBase {
 
   read({ reference, secondReference, shift }: Likeness, sizeBytes: number): Buffer {
     return this.#reader.readAcross(reference, secondReference, shift, sizeBytes);
+  }
+
+  /** About what the block would take by itself: as much as the one at the beginning of the chain does. */
+  wholeBytes({ reference }: Likeness): number {
+    let entry = this.#reader.entry(reference);
+    while (entry.codec === CODEC.difference) entry = this.#reader.entry(entry.reference);
+    return entry.storedBytes;
+  }
+
+  /** The entry of a member's block with just these bytes, which a new image may name, if a copy of it lies here as it is. */
+  findSame(block: Buffer, { firstBlock, blockCount }: BaseMember, position: number): number | undefined {
+    const at = position / BLOCK_BYTES;
+    if (!Number.isInteger(at) || at < 0 || at >= blockCount) return undefined;
+    const index = firstBlock + at;
+    if (!this.#isUsable(this.#reader.entry(index))) return undefined;
+    return this.#reader.readCopy(index)?.equals(block) === true ? index : undefined;
   }
 
   /**

@@ -3,6 +3,7 @@ import { type BaseMember, BlockBase } from "./block-base.ts";
 import { BlockCipher } from "./block-cipher.ts";
 import { BlockDamagedError, BlockReader } from "./block-reader.ts";
 import { BLOCK_BYTES, CODEC, countEntries, IN_IMAGE } from "./block-table.ts";
+import { type PlainCopy, PlainCopies } from "./plain-copies.ts";
 import { BlockEncoder, type EncodedBlock } from "./encode-blocks.ts";
 
 /** An image whose blocks are read, in a form that goes from thread to thread. */
@@ -21,8 +22,8 @@ export interface WritingBase {
   /** How many of its entries are members' blocks. */
   readonly memberBlocks: number;
   readonly usablePacks: readonly boolean[];
-  /** Whether its packs lie here as copies of what the store has. */
-  readonly isCopy: boolean;
+  /** Its members as they are, where they lie on this machine. */
+  readonly copies: readonly PlainCopy[];
 }
 
 export type BlockSession =
@@ -83,8 +84,8 @@ export class BlockSessionWork {
   constructor(session: BlockSession) {
     this.#session = session;
     const image = session.kind === "read" ? session.image : session.base?.image;
-    const verifies = session.kind === "read" || session.base?.isCopy === true;
-    this.#reader = image === undefined ? undefined : readerOf(image, verifies);
+    const copies = session.kind === "write" ? (session.base?.copies ?? []) : [];
+    this.#reader = image && readerOf(image, session.kind === "read" ? "digest" : "check", copies);
     if (session.kind === "read") return;
     if (session.dataKey !== undefined) this.#cipher = new BlockCipher(session.dataKey);
     if (this.#reader === undefined || session.base === undefined) return;
@@ -175,11 +176,12 @@ export class BlockSessionWork {
   }
 }
 
-function readerOf(image: ReadableImage, verifies: boolean): BlockReader {
+function readerOf(image: ReadableImage, heldAgainst: "digest" | "check", files: readonly PlainCopy[]): BlockReader {
   const { table, inImage, writerIds, writerId, dataKey, packFiles } = image;
   const cipher = dataKey === undefined ? undefined : new BlockCipher(dataKey);
   const shared = Buffer.from(table.buffer, table.byteOffset, table.byteLength);
-  const reader = new BlockReader({ table: shared, inImage, writerIds, writerId, cipher, verifies });
+  const copies = files.length === 0 ? undefined : new PlainCopies(files);
+  const reader = new BlockReader({ table: shared, inImage, writerIds, writerId, cipher, heldAgainst, copies });
   reader.addPackFiles(packFiles);
   return reader;
 }

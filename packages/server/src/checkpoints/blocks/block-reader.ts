@@ -1,8 +1,10 @@
 import { hash } from "node:crypto";
 import { closeSync, openSync, readSync } from "node:fs";
+import { checkOf } from "./block-check.ts";
 import type { BlockCipher } from "./block-cipher.ts";
 import { BLOCK_BYTES, type BlockEntry, CODEC, IN_IMAGE, NO_REFERENCE, readEntry, referencesOf } from "./block-table.ts";
-import { decompress, exclusiveOr } from "./difference.ts";
+import { applyDifference, decompress } from "./difference.ts";
+import type { PlainCopies } from "./plain-copies.ts";
 
 /** How many decoded blocks are kept: neighbours are often made from the same ones. */
 const KEPT_BLOCKS = 12;
@@ -19,11 +21,12 @@ export interface BlockSource {
   readonly writerId: string;
   readonly cipher: BlockCipher | undefined;
   /**
-   * Whether blocks are held against their digests. Not by who writes an image against blocks of packs that are the store's
-   * own files: what is wrong with one is in the difference too, and the new block comes out right as long as the old one
-   * stays as it is. What lies here as a copy may differ from what the store has, and is always looked at.
+   * What blocks are held against: what somebody is to get, against their digests; what an image is written against, only
+   * against what tells that a disk has changed it, for else the difference would be to something that nobody has.
    */
-  readonly verifies: boolean;
+  readonly heldAgainst: "digest" | "check";
+  /** The image's members as they are, on this machine, for who writes against it. */
+  readonly copies?: PlainCopies | undefined;
 }
 
 /** A block whose stored bytes do not give what its entry says. */
@@ -62,17 +65,26 @@ export class BlockReader {
 
   /** Whether all that a block is made from lies on this machine. */
   isAtHand(index: number): boolean {
+    if (this.#source.copies?.has(index) === true) return true;
     const entry = this.entry(index);
     if (entry.codec === CODEC.zero) return true;
     if (entry.pack !== IN_IMAGE && !this.#packFiles.has(entry.pack)) return false;
     return referencesOf(entry).every((each) => this.isAtHand(each));
   }
 
+  /** The block as it lies here; undefined when it does not, or is not what it was. Stays as it is while a few others are read. */
+  readCopy(index: number): Buffer | undefined {
+    return this.#source.copies?.read(index, this.entry(index));
+  }
+
   /** The block's bytes, which are not to be changed; throws {@link BlockDamagedError}. */
   read(index: number): Buffer {
+    const copy = this.readCopy(index);
+    if (copy !== undefined) return copy;
     const bytes = this.#content(index);
     const entry = this.entry(index);
-    if (!this.#source.verifies || this.isBlock(index, bytes)) return bytes;
+    const isGood = this.#source.heldAgainst === "digest" ? this.isBlock(index, bytes) : isUnchanged(entry, bytes);
+    if (isGood) return bytes;
     // What it is made from was not looked at: if that is damaged, it is to blame.
     for (const reference of referencesOf(entry)) this.read(reference);
     throw new BlockDamagedError(index, entry.pack, "its digest differs");
@@ -98,6 +110,7 @@ export class BlockReader {
   close(): void {
     for (const descriptor of this.#descriptors.values()) closeSync(descriptor);
     this.#descriptors.clear();
+    this.#source.copies?.close();
     this.#kept.clear();
   }
 
@@ -119,10 +132,12 @@ export class BlockReader {
     if (entry.codec === CODEC.raw) return Buffer.from(stored);
     const plain = decompress(stored);
     if (plain === undefined) throw new BlockDamagedError(index, entry.pack, "it cannot be decompressed");
-    if (entry.codec === CODEC.zstd || plain.byteLength !== entry.rawBytes) return plain;
-    const block = Buffer.allocUnsafeSlow(entry.rawBytes);
+    if (entry.codec === CODEC.zstd) return plain;
     const second = entry.secondReference === NO_REFERENCE ? undefined : this.#content(entry.secondReference);
-    exclusiveOr(plain, across(this.#content(entry.reference), second, entry.shift, entry.rawBytes), block);
+    const other = across(this.#content(entry.reference), second, entry.shift, entry.rawBytes);
+    const block = applyDifference(plain, other);
+    if (block === undefined)
+      throw new BlockDamagedError(index, entry.pack, "it is no difference to a block of its size");
     return block;
   }
 
@@ -168,6 +183,10 @@ export class BlockReader {
     const [oldest] = this.#kept.keys();
     if (this.#kept.size > KEPT_BLOCKS && oldest !== undefined) this.#kept.delete(oldest);
   }
+}
+
+function isUnchanged({ codec, check }: BlockEntry, bytes: Buffer): boolean {
+  return codec === CODEC.zero || checkOf(bytes) === check;
 }
 
 function across(first: Buffer, second: Buffer | undefined, shift: number, sizeBytes: number): Buffer {

@@ -1,9 +1,9 @@
 /**
- * The table of an image of format 2: one entry of 72 bytes for each block of each member, in order, and behind them the
+ * The table of an image of format 2: one entry of 80 bytes for each block of each member, in order, and behind them the
  * blocks that those were made from. COMPATIBILITY.md describes it byte by byte.
  */
 export const BLOCK_BYTES = 256 * 1024;
-export const ENTRY_BYTES = 72;
+export const ENTRY_BYTES = 80;
 
 /** In place of a pack's number: the block is in the image itself. */
 export const IN_IMAGE = 0xffff_ffff;
@@ -34,6 +34,8 @@ export interface BlockEntry {
   readonly shift: number;
   /** CRC-32 of its first page, by which the same content is found again at another place. */
   readonly hint: number;
+  /** A quick look whether a copy on this machine is still the block: see {@link checkOf}. */
+  readonly check: bigint;
 }
 
 export function countEntries(table: Uint8Array): number {
@@ -55,6 +57,7 @@ export function readEntry(table: Buffer, index: number): BlockEntry {
     secondReference: table.readUInt32LE(at + 60),
     shift: table.readUInt32LE(at + 64),
     hint: table.readUInt32LE(at + 68),
+    check: table.readBigUInt64LE(at + 72),
   };
 }
 
@@ -74,6 +77,7 @@ export function encodeTable(entries: readonly BlockEntry[]): Buffer {
     table.writeUInt32LE(entry.secondReference, at + 60);
     table.writeUInt32LE(entry.shift, at + 64);
     table.writeUInt32LE(entry.hint, at + 68);
+    table.writeBigUInt64LE(entry.check, at + 72);
   }
   return table;
 }
@@ -93,6 +97,7 @@ export function zeroEntry(rawBytes: number): BlockEntry {
     secondReference: NO_REFERENCE,
     shift: 0,
     hint: 0,
+    check: 0n,
   };
 }
 

@@ -1,6 +1,13 @@
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { BLOCK_BYTES } from "./block-table.ts";
 
+export const PAGE_BYTES = 4096;
+
+/** One bit for each page of a block, the first page's the lowest of the first byte. */
+const BITMAP_BYTES = BLOCK_BYTES / PAGE_BYTES / 8;
+/** So much memory a difference may need. */
+export const LARGEST_DIFFERENCE_BYTES = BITMAP_BYTES + BLOCK_BYTES;
+
 /** Large enough that a block is not handed out in many pieces, small enough that the little that a difference needs costs little. */
 const FAST = { chunkSize: 64 * 1024, params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
@@ -8,9 +15,9 @@ export function compress(bytes: Uint8Array): Buffer {
   return zstdCompressSync(bytes, FAST);
 }
 
-/** Undefined when the bytes are no frame, or one of more than a block. */
+/** Undefined when the bytes are no frame, or one of more than a block, or than the difference to one. */
 export function decompress(bytes: Uint8Array): Buffer | undefined {
-  return decompressWhole(bytes, BLOCK_BYTES);
+  return decompressWhole(bytes, LARGEST_DIFFERENCE_BYTES);
 }
 
 /** Undefined when the bytes are no frame, or one of more than that. */
@@ -23,17 +30,56 @@ export function decompressWhole(bytes: Uint8Array, limitBytes: number): Buffer |
   }
 }
 
-/**
- * Block XOR reference, into `into`, in words of four bytes and what is left in bytes. All three are as long as the block.
- * Applied to its own result it gives the block again.
- */
-export function exclusiveOr(block: Uint8Array, reference: Uint8Array, into: Uint8Array): void {
-  const { byteLength } = block;
-  const aligned = [block, reference, into].every(({ byteOffset }) => byteOffset % 4 === 0);
+/** Which pages of a block are not the same in another of its size, as the bits of a difference. */
+export function changedPages(block: Buffer, other: Buffer): Uint8Array {
+  const bitmap = new Uint8Array(BITMAP_BYTES);
+  for (let at = 0, page = 0; at < block.byteLength; at += PAGE_BYTES, page++) {
+    const end = Math.min(at + PAGE_BYTES, block.byteLength);
+    if (block.compare(other, at, end, at, end) !== 0) bitmap[page >> 3] = (bitmap[page >> 3] ?? 0) | (1 << (page & 7));
+  }
+  return bitmap;
+}
+
+/** A block as its difference to another of its size: which pages are not the same, and these, XOR the other's. */
+export function differenceOf(block: Buffer, other: Buffer, changed: Uint8Array, into: Buffer): Buffer {
+  into.set(changed);
+  let end = BITMAP_BYTES;
+  for (const [from, to] of pageRanges(changed, block.byteLength)) {
+    exclusiveOr(block.subarray(from, to), other.subarray(from, to), into.subarray(end, end + to - from));
+    end += to - from;
+  }
+  return into.subarray(0, end);
+}
+
+/** The block that {@link differenceOf} was given; undefined when this is no difference to a block of that size. */
+export function applyDifference(difference: Buffer, other: Buffer): Buffer | undefined {
+  const changed = difference.subarray(0, BITMAP_BYTES);
+  const block = Buffer.allocUnsafeSlow(other.byteLength);
+  other.copy(block);
+  let at = BITMAP_BYTES;
+  for (const [from, to] of pageRanges(changed, block.byteLength)) {
+    if (at + to - from > difference.byteLength) return undefined;
+    exclusiveOr(difference.subarray(at, at + to - from), other.subarray(from, to), block.subarray(from, to));
+    at += to - from;
+  }
+  return at === difference.byteLength ? block : undefined;
+}
+
+/** A bit beyond the block's end is no page of it. */
+function* pageRanges(changed: Uint8Array, blockBytes: number): Generator<readonly [from: number, to: number]> {
+  for (let at = 0, page = 0; at < blockBytes; at += PAGE_BYTES, page++) {
+    if (((changed[page >> 3] ?? 0) & (1 << (page & 7))) !== 0) yield [at, Math.min(at + PAGE_BYTES, blockBytes)];
+  }
+}
+
+/** One XOR the other, into `into`, in words of four bytes and what is left in bytes. All three are of one size. */
+function exclusiveOr(one: Uint8Array, other: Uint8Array, into: Uint8Array): void {
+  const { byteLength } = one;
+  const aligned = one.byteOffset % 4 === 0 && other.byteOffset % 4 === 0 && into.byteOffset % 4 === 0;
   const wordCount = aligned ? Math.trunc(byteLength / 4) : 0;
-  const left = new Uint32Array(block.buffer, block.byteOffset, wordCount);
-  const right = new Uint32Array(reference.buffer, reference.byteOffset, wordCount);
+  const left = new Uint32Array(one.buffer, one.byteOffset, wordCount);
+  const right = new Uint32Array(other.buffer, other.byteOffset, wordCount);
   const result = new Uint32Array(into.buffer, into.byteOffset, wordCount);
   for (let word = 0; word < wordCount; word++) result[word] = (left[word] ?? 0) ^ (right[word] ?? 0);
-  for (let at = wordCount * 4; at < byteLength; at++) into[at] = (block[at] ?? 0) ^ (reference[at] ?? 0);
+  for (let at = wordCount * 4; at < byteLength; at++) into[at] = (one[at] ?? 0) ^ (other[at] ?? 0);
 }

@@ -1,13 +1,16 @@
 import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
-import { type BaseMember, type BlockBase, type Likeness, PAGE_BYTES } from "./block-base.ts";
+import type { BaseMember, BlockBase, Likeness } from "./block-base.ts";
+import { checkOf } from "./block-check.ts";
 import { BLOCK_BYTES, CODEC, type Codec } from "./block-table.ts";
-import { compress, exclusiveOr } from "./difference.ts";
+import { changedPages, compress, differenceOf, LARGEST_DIFFERENCE_BYTES, PAGE_BYTES } from "./difference.ts";
 
 const ZEROS = Buffer.alloc(BLOCK_BYTES);
 
-/** A difference of at most this share of the block is taken without trying how far the block itself can be compressed. */
+/** A difference of at most this share of the block is taken without trying how far the block itself can be compressed, */
 const GOOD_SHARE = 1 / 64;
+/** and so is one of this share of what the block that it is made from takes. */
+const GOOD_SHARE_OF_WHOLE = 1 / 4;
 /** With so many pages of the base being the same at one place, there is no need to look for another place. */
 const CLOSE_SHARE = 1 / 4;
 const WORD_WEIGHT = 1 / 1000;
@@ -31,13 +34,14 @@ export interface StoredBlock {
   /** Entries of the base. */
   readonly likeness: Likeness | undefined;
   readonly hint: number;
+  readonly check: bigint;
   readonly bytes: Uint8Array;
 }
 
 /** Turns blocks of one member, in order, into what is stored of them. */
 export class BlockEncoder {
   readonly #base: BlockBase | undefined;
-  readonly #scratch = Buffer.allocUnsafeSlow(BLOCK_BYTES);
+  readonly #scratch = Buffer.allocUnsafeSlow(LARGEST_DIFFERENCE_BYTES);
   /** How far the content of the base was found to have moved, in bytes; it stays so for long stretches. */
   #moved = 0;
 
@@ -49,21 +53,22 @@ export class BlockEncoder {
   encode(block: Buffer, position: number, member: BaseMember | undefined): EncodedBlock {
     const rawBytes = block.byteLength;
     if (block.equals(ZEROS.subarray(0, rawBytes))) return { kind: "zero", rawBytes };
+    const same = member && unlessUnreadable(() => this.#base?.findSame(block, member, position - this.#moved));
+    if (same !== undefined) return { kind: "known", index: same };
     const sha256 = hash("sha256", block, "buffer");
     const known = this.#base?.find(sha256);
     if (known !== undefined) return { kind: "known", index: known };
-    const described = { kind: "stored", sha256, rawBytes, hint: crc32(block.subarray(0, PAGE_BYTES)) } as const;
+    const hint = crc32(block.subarray(0, PAGE_BYTES));
+    const described = { kind: "stored", sha256, rawBytes, hint, check: checkOf(block) } as const;
     const again = unlessUnreadable(() => this.#base?.findInImage(sha256, block));
     if (again !== undefined) return { ...described, ...again };
     const difference = member === undefined ? undefined : this.#difference(block, position, member);
-    if (difference !== undefined && difference.bytes.byteLength <= rawBytes * GOOD_SHARE) {
-      return { ...described, ...difference, codec: CODEC.difference };
-    }
+    const asDifference = difference && { ...described, codec: CODEC.difference, ...difference.stored };
+    const differenceBytes = difference?.stored.bytes.byteLength ?? Infinity;
+    if (asDifference !== undefined && differenceBytes <= (difference?.goodBytes ?? 0)) return asDifference;
     const plain = compress(block);
     const stored = plain.byteLength < rawBytes ? plain : Buffer.from(block);
-    if (difference !== undefined && difference.bytes.byteLength <= stored.byteLength * WORTH_SHARE) {
-      return { ...described, ...difference, codec: CODEC.difference };
-    }
+    if (asDifference !== undefined && differenceBytes <= stored.byteLength * WORTH_SHARE) return asDifference;
     const codec = stored === plain ? CODEC.zstd : CODEC.raw;
     return { ...described, codec, likeness: undefined, bytes: stored };
   }
@@ -80,16 +85,20 @@ export class BlockEncoder {
     }
     if (best === undefined || best.alike < SMALLEST_SHARE) return undefined;
     this.#moved = position - best.position;
-    const into = this.#scratch.subarray(0, block.byteLength);
-    exclusiveOr(block, best.bytes, into);
-    return { likeness: best.likeness, bytes: compress(into) };
+    const { likeness } = best;
+    const wholeBytes = this.#base?.wholeBytes(likeness) ?? 0;
+    const goodBytes = Math.max(block.byteLength * GOOD_SHARE, wholeBytes * GOOD_SHARE_OF_WHOLE);
+    const bytes = compress(differenceOf(block, best.bytes, best.changed, this.#scratch));
+    return { stored: { likeness, bytes }, goodBytes };
   }
 
   #candidate(block: Buffer, member: BaseMember, position: number): Candidate | undefined {
     const likeness = this.#base?.likenessAt(member, position);
     if (likeness === undefined || this.#base === undefined) return undefined;
     const bytes = unlessUnreadable(() => this.#base?.read(likeness, block.byteLength));
-    return bytes && { position, likeness, bytes, alike: shareAlike(block, bytes) };
+    if (bytes === undefined) return undefined;
+    const changed = changedPages(block, bytes);
+    return { position, likeness, bytes, changed, alike: shareAlike(block, bytes, changed) };
   }
 
   /** Some page of this block begins a block of the base, if its content has moved by whole pages. */
@@ -115,8 +124,9 @@ function unlessUnreadable<Result>(read: () => Result): Result | undefined {
 }
 
 interface Difference {
-  readonly likeness: Likeness;
-  readonly bytes: Buffer;
+  readonly stored: { readonly likeness: Likeness; readonly bytes: Buffer };
+  /** With no more than this it is taken. */
+  readonly goodBytes: number;
 }
 
 /** Something of the base that a block may be a difference to. */
@@ -124,6 +134,7 @@ interface Candidate {
   readonly position: number;
   readonly likeness: Likeness;
   readonly bytes: Buffer;
+  readonly changed: Uint8Array;
   readonly alike: number;
 }
 
@@ -131,14 +142,14 @@ interface Candidate {
  * How much of a block is the same as another's at the same place: whole pages first, for single words are the same at wrong
  * places too where all content is of one kind; these decide only where no page has stayed as it was.
  */
-function shareAlike(block: Buffer, other: Buffer): number {
+function shareAlike(block: Buffer, other: Buffer, changed: Uint8Array): number {
   let pages = 0;
   let words = 0;
-  for (let at = 0; at < block.byteLength; at += PAGE_BYTES) {
+  for (let at = 0, page = 0; at < block.byteLength; at += PAGE_BYTES, page++) {
     const end = Math.min(at + PAGE_BYTES, block.byteLength);
-    if (block.compare(other, at, end, at, end) === 0) pages += 1;
+    if (((changed[page >> 3] ?? 0) & (1 << (page & 7))) === 0) pages += 1;
     // One of each page, at another place in each.
-    const word = Math.min(at + (((at / PAGE_BYTES) * 20) % (PAGE_BYTES - 4)), Math.max(0, end - 4));
+    const word = Math.min(at + ((page * 20) % (PAGE_BYTES - 4)), Math.max(0, end - 4));
     if (end - at >= 4 && block.readInt32LE(word) === other.readInt32LE(word)) words += 1;
   }
   const count = Math.ceil(block.byteLength / PAGE_BYTES);

@@ -1,0 +1,93 @@
+import { randomBytes } from "node:crypto";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ImageStore, type SavedImage } from "../../../src/checkpoints/image-store.ts";
+import { PackCache } from "../../../src/checkpoints/packs/pack-cache.ts";
+import { UnpackedImages } from "../../../src/checkpoints/unpacked-images.ts";
+import { temporaryFolder } from "../../store/temporary-folder.ts";
+import { asText, BLOCK, type ImageLab, openLab, PAGE, withNewPages } from "./block-images.ts";
+
+const LARGE = 24 * BLOCK;
+
+/** A store that is elsewhere, of which a server has the members of its images as they are. */
+async function openLabWithCopies() {
+  const [copies, packs] = [await temporaryFolder(), await temporaryFolder()];
+  const unpacked = new UnpackedImages(copies, 10 * LARGE);
+  const lab = await openLab({ remote: true, cache: new PackCache(packs, 1024 ** 3), unpacked });
+  return { lab, copies, packs };
+}
+
+/** By a server that has nothing of it. */
+async function loadElsewhere({ store }: ImageLab, { key }: SavedImage): Promise<Record<string, string>> {
+  const images = new ImageStore(store);
+  const { members } = await images.unpack(await images.open(key), await temporaryFolder());
+  const read = members.map(async ({ name, path }) => [name, await readFile(path)] as const);
+  return asText(Object.fromEntries(await Promise.all(read)));
+}
+
+describe("a save against an image whose members lie here as they are", () => {
+  it("needs no pack of that one", async () => {
+    const { lab, packs } = await openLabWithCopies();
+    const memory = randomBytes(LARGE);
+    const first = await lab.save({ memory, meta: Buffer.from("{}") });
+    await rm(packs, { recursive: true });
+    const changed = withNewPages(memory, [3, 700]);
+    const second = await lab.save({ memory: changed, meta: Buffer.from("{}") }, first);
+    expect(second.addedBytes).toBeLessThan(6 * PAGE);
+    expect(await loadElsewhere(lab, second)).toEqual(asText({ memory: changed, meta: Buffer.from("{}") }));
+  });
+
+  it("finds there what has moved", async () => {
+    const { lab, packs } = await openLabWithCopies();
+    const memory = randomBytes(LARGE);
+    const first = await lab.save({ memory });
+    await rm(packs, { recursive: true });
+    const moved = Buffer.concat([randomBytes(3 * PAGE), memory.subarray(0, 9 * BLOCK), memory.subarray(10 * BLOCK)]);
+    const second = await lab.save({ memory: moved }, first);
+    expect(second.addedBytes).toBeLessThan(2 * BLOCK);
+    expect(await loadElsewhere(lab, second)).toEqual(asText({ memory: moved }));
+  });
+
+  it.each([
+    ["in a page that has not changed", 5, true],
+    ["in a page that has", 3 * PAGE + 5, true],
+    ["where the state has changed in the same way", 5, false],
+  ])("takes nothing from a block that a disk has damaged %s", async (_where, offset, hasPacks) => {
+    const { lab, copies, packs } = await openLabWithCopies();
+    const memory = randomBytes(LARGE);
+    const first = await lab.save({ memory });
+    const at = 7 * BLOCK + offset;
+    const damaged = Buffer.from(memory);
+    damaged[at] = (damaged[at] ?? 0) ^ 1;
+    await writeFile(join(copies, first.sha256, "memory"), damaged);
+    if (!hasPacks) await rm(packs, { recursive: true });
+    const changed = hasPacks ? withNewPages(memory, [7 * 64 + 3]) : damaged;
+    const second = await lab.save({ memory: changed }, first);
+    // With its pack at hand the block costs what has changed all the same.
+    expect(second.addedBytes).toBeLessThan(hasPacks ? 3 * PAGE : 2 * BLOCK);
+    expect(await loadElsewhere(lab, second)).toEqual(asText({ memory: changed }));
+  });
+
+  it("goes on while they are removed", async () => {
+    const { lab, copies } = await openLabWithCopies();
+    const memory = randomBytes(LARGE);
+    const first = await lab.save({ memory });
+    const changed = withNewPages(memory, [3]);
+    const saving = lab.save({ memory: changed }, first);
+    await rm(copies, { recursive: true });
+    expect(await loadElsewhere(lab, await saving)).toEqual(asText({ memory: changed }));
+  });
+
+  it("gives back all of a long life", async () => {
+    const { lab } = await openLabWithCopies();
+    let memory: Buffer = randomBytes(LARGE / 2 + 123);
+    let last = await lab.save({ memory });
+    for (let step = 0; step < 7; step++) {
+      memory = withNewPages(memory, [step, 64 * step + 1, 700]);
+      if (step === 4) memory = Buffer.concat([randomBytes(5 * PAGE), memory]);
+      last = await lab.save({ memory }, last);
+      expect(await loadElsewhere(lab, last)).toEqual(asText({ memory }));
+    }
+  });
+});
