@@ -21,6 +21,12 @@ export class MemoryStore implements ObjectStore {
   readonly address = "memory";
   readonly #cells = new Map<string, Cell>();
   readonly #blobs = new Map<string, Buffer>();
+  #changes = 0;
+
+  /** Grows with each thing that is written or removed. */
+  get changes(): number {
+    return this.#changes;
+  }
 
   async readCell(key: string): Promise<Cell | undefined> {
     return this.#cells.get(checkKey(key));
@@ -29,12 +35,14 @@ export class MemoryStore implements ObjectStore {
   async swapCell(key: string, expected: string | undefined, body: Uint8Array): Promise<SwapOutcome> {
     if (this.#cells.get(checkKey(key))?.version !== expected) return { outcome: "conflict" };
     const version = randomUUID();
+    this.#changes += 1;
     this.#cells.set(key, { body: Buffer.from(body), version });
     return { outcome: "written", version };
   }
 
   async deleteCell(key: string): Promise<void> {
     this.#cells.delete(checkKey(key));
+    this.#changes += 1;
   }
 
   async *listCells(folder: string): AsyncIterable<string> {
@@ -70,6 +78,7 @@ export class MemoryStore implements ObjectStore {
     if (options.ifAbsent === true && this.#blobs.has(key)) return { outcome: "conflict" };
     const blob = Buffer.concat(pieces);
     this.#blobs.set(key, blob);
+    this.#changes += 1;
     return { outcome: "written", sizeBytes: blob.byteLength };
   }
 
@@ -94,10 +103,12 @@ export class MemoryStore implements ObjectStore {
 
   async delete(key: string): Promise<void> {
     this.#blobs.delete(checkKey(key));
+    this.#changes += 1;
   }
 
   async deleteTree(folder: string): Promise<void> {
     checkKey(folder);
+    this.#changes += 1;
     for (const objects of [this.#cells, this.#blobs])
       for (const key of below(folder, objects.keys())) objects.delete(key);
   }

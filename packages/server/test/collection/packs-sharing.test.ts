@@ -9,7 +9,7 @@ import { collect } from "../store/store-contract.ts";
 import { MemoryStore } from "./memory-store.ts";
 import { PACK_BUGS, type PlantedBug } from "./packs-bugs.ts";
 import { Killed, killedAt, type ModelImage, packsOfModel, pageByPage, writeModel } from "./packs-world.ts";
-import { type Burst, Turns } from "./turns.ts";
+import { type Burst, Turns, whenChanged } from "./turns.ts";
 
 /** Two who write one image after another, beginning with the same one, and two collectors. */
 const [WRITER, FORK, COLLECTOR, OTHER_COLLECTOR] = [0, 1, 2, 3] as const;
@@ -74,7 +74,11 @@ async function play({ bursts, lists, killed }: Story, bug: PlantedBug = {}): Pro
       if (!(error instanceof Killed)) throw error;
     });
   });
-  await turns.run(actors, bursts, async () => await check(store));
+  await turns.run(
+    actors,
+    bursts,
+    whenChanged(store, async () => await check(store)),
+  );
   if (Object.keys(bug).length === 0) await endWithNothingLeft(store);
 }
 

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { ObjectStore } from "../../src/store/store.ts";
+import type { MemoryStore } from "./memory-store.ts";
 
 /** Which actor goes on, and for how many steps. */
 export interface Burst {
@@ -8,6 +9,16 @@ export interface Burst {
 }
 
 const LISTS = new Set<PropertyKey>(["list", "listCells", "listFolders", "read"]);
+
+/** A check of nothing but the store, left out after steps that changed nothing there: its answer would be the same. */
+export function whenChanged(store: MemoryStore, check: () => Promise<void>): () => Promise<void> {
+  let checked = -1;
+  return async () => {
+    if (store.changes === checked) return;
+    checked = store.changes;
+    await check();
+  };
+}
 
 /** Several actors over one store, one store call at a time: each call waits for its turn, and so does its answer. */
 export class Turns {
