@@ -122,6 +122,11 @@ export class CheckpointRepository {
     return found.toSorted((a, b) => (checkpointMs(b.name) ?? 0) - (checkpointMs(a.name) ?? 0));
   }
 
+  /** Whether there is such an image, whosever it is. */
+  async hasImage(imageKey: string): Promise<boolean> {
+    return (await this.#store.stat(imageKey)) !== undefined;
+  }
+
   /** What `latest` says; undefined when it is missing or names no checkpoint. For folders without a head. */
   async latestName(sandboxId: string): Promise<string | undefined> {
     const chunks: Uint8Array[] = [];

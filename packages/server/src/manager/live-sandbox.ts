@@ -54,8 +54,8 @@ export class LiveSandbox {
   #activeMs: number;
   /** The checkpoint that the present state came from. */
   parentCheckpoint: string | null = null;
-  /** The newest image that was made of its state here, by its key; undefined when that is the parent's, or there is none. */
-  newestImage: string | undefined;
+  /** The images that were made of its state here since the parent's, by their keys, the newest first; some may be gone. */
+  newestImages: readonly string[] = [];
   /** Its client's key, where its states are under that; kept for as long as it is here. */
   clientKey: MasterKey | undefined;
   /** When it was stopped for its save, by the monotonic clock of this server. */

@@ -134,7 +134,7 @@ function switchTo(
   const old = sandbox.replaceHandle(handle);
   sandbox.execution = execution;
   if (checkpoint !== undefined) sandbox.parentCheckpoint = checkpoint.name;
-  sandbox.newestImage = lineage.snapshot == null ? undefined : imageKey(lineage.snapshot);
+  sandbox.newestImages = lineage.snapshot == null ? [] : [imageKey(lineage.snapshot)];
   sandbox.amend({ lineage });
   sandbox.touch(context.nowMs);
   freezeIfDue(context, sandbox);

@@ -76,7 +76,7 @@ async function save(
   const checkpoint = await withWorkFolder(context.options.workDirectory, async (folder) => {
     const state = await handle.snapshot(folder, { ...track.options, mode: "full", leaveRunning: false });
     track.lap("save");
-    const relatives = { parent: sandbox.parentCheckpoint, base: nearestImage(sandbox) };
+    const relatives = { parent: sandbox.parentCheckpoint, base: await nearestImage(context, sandbox) };
     return checkpoints.save(sandbox.id, state, { ...track.options, wallMs, ...relatives, ...keyChoiceOf(sandbox) });
   });
   track.lap("pack");

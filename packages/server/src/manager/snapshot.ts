@@ -9,7 +9,7 @@ import { proveBehind } from "./durability/prove-behind.ts";
 import { takeShownKey } from "./encryption.ts";
 import { inTurnUntil } from "./in-turn-until.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
-import { nearestImage } from "./nearest-image.ts";
+import { nearestImage, noteImage } from "./nearest-image.ts";
 import { captureWorkspace } from "./portable/capture-workspace.ts";
 import { pruneSnapshots } from "./retention.ts";
 import { encodeFileList } from "./snapshot-file-list.ts";
@@ -49,6 +49,7 @@ export async function captureSnapshot(
       sandbox.checkRunning();
       const snapshot = describe(context, sandbox, request, mode);
       options.operation?.concerns({ snapshotId: snapshot.id });
+      const base = await nearestImage(context, sandbox);
       const saved = await withWorkFolder(context.options.workDirectory, (folder) => {
         const captured = async (): Promise<CapturedState> => {
           const state = await capture(context, sandbox, mode, folder, track);
@@ -59,11 +60,11 @@ export async function captureSnapshot(
         return library.save(snapshot, captured, {
           ...track.options,
           replaceName,
-          base: nearestImage(sandbox),
+          base,
           presentedKey: sandbox.clientKey,
         });
       });
-      if (mode === "full") sandbox.newestImage = imageKey(snapshot.id);
+      if (mode === "full") noteImage(sandbox, imageKey(snapshot.id));
       track.lap("pack");
       track.sizeBytes = saved.snapshot.size_bytes;
       tell(context, sandbox, saved);

@@ -79,7 +79,7 @@ async function save(
     const state = await handle.snapshot(folder, { ...options, mode: "full", leaveRunning: true, onStill });
     track.lap("save");
     onCaptured();
-    const relatives = { parent: sandbox.parentCheckpoint, base: nearestImage(sandbox) };
+    const relatives = { parent: sandbox.parentCheckpoint, base: await nearestImage(context, sandbox) };
     return await checkpoints.save(sandbox.id, state, { ...options, wallMs, ...relatives, ...keyChoiceOf(sandbox) });
   });
   track.lap("pack");
@@ -89,7 +89,7 @@ async function save(
   sandbox.checkRunning();
   await ownership.publish(sandbox.id, checkpoint);
   sandbox.parentCheckpoint = checkpoint.name;
-  sandbox.newestImage = undefined;
+  sandbox.newestImages = [];
   sandbox.unsaved.published(mark, context.nowMs);
   await followHead(context, sandbox, checkpoint.name);
   track.lap("publish");
