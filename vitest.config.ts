@@ -19,6 +19,8 @@ export default defineConfig({
           name: "unit",
           // Much of their time is waiting.
           maxWorkers: 4,
+          // Loading the sources once for all files of a worker saves half of the time of the processors.
+          isolate: false,
           include: ["packages/*/test/**/*.test.ts", "scripts/test/**/*.test.ts"],
           exclude: [
             "**/*.gvisor.test.ts",
@@ -63,7 +65,7 @@ export default defineConfig({
           include: ["packages/server/test/**/*.extension.test.ts"],
           globalSetup: ["packages/server/test/services/extension-services.ts"],
           fileParallelism: false,
-          testTimeout: 180_000,
+          testTimeout: 60_000,
           hookTimeout: 60_000,
         },
       },

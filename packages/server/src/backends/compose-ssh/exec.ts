@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { PassThrough, pipeline, type Readable } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ExtensionCommand, ExtensionProcess } from "../extension/extension.ts";
+import { composeArgv } from "./compose-argv.ts";
 import type { ComposeProject } from "./handle.ts";
 import { quoteOnOneLine } from "./quote.ts";
 import { remoteError } from "./remote-errors.ts";
@@ -9,6 +10,7 @@ import { SSH_FAILED, type SshConnection, sshMissing } from "./ssh-connection.ts"
 import { runRemote } from "./run-remote.ts";
 import { scriptFor } from "./scripts.ts";
 import { readStart, type StartReport } from "./start-report.ts";
+import { untilEnded } from "./until-ended.ts";
 
 const SIGNAL_BASE = 128;
 const MAX_SIGNAL = 64;
@@ -30,27 +32,37 @@ export async function execInService(
     child.once("close", resolve);
   });
   closed.catch(() => {});
+  const [stdout, stderr] = [kept(child.stdout), kept(child.stderr)];
   child.stdin.on("error", () => {});
   child.stdin.write(`${startLine(command, nonce)}\n`);
-  const report = await readStart(child.stderr, nonce);
+  const report = await readStart(stderr, nonce);
   if (report.kind !== "started") {
     child.stdin.end();
-    throw await notStarted(connection, command, report, closed, child);
+    stdout.resume();
+    stderr.resume();
+    throw notStarted(connection, command, report, await closed);
   }
   return {
     pid: report.pid,
     stdin: child.stdin,
-    stdout: child.stdout,
-    stderr: child.stderr,
+    stdout,
+    stderr,
     exited: closed.then((code) => exitOf(connection, code)),
     signal: (signal, scope) => sendSignal(connection, project, report.pid, signal, scope),
-    hasEnded: () => hasEnded(connection, project, report.pid),
+    untilEnded: (signal) => untilEnded(connection, project, report.pid, signal),
     abandon: () => {
       child.kill();
-      child.stdout.destroy();
-      child.stderr.destroy();
+      stdout.destroy();
+      stderr.destroy();
     },
   };
+}
+
+/** When a child exits, Node throws away what it wrote and nobody reads yet; from here on it waits for its reader. */
+function kept(stream: Readable): PassThrough {
+  const through = new PassThrough();
+  pipeline(stream, through, () => {});
+  return through;
 }
 
 /** What the shell inside evaluates. It reports its number, which stays the program's, and gives way to the program. */
@@ -72,16 +84,12 @@ function checkName(name: string): string {
   throw new SandboxerError("bad_request", `${JSON.stringify(name)} cannot be the name of a variable.`);
 }
 
-async function notStarted(
+function notStarted(
   connection: SshConnection,
   { argv, workingFolder }: ExtensionCommand,
   report: Exclude<StartReport, { kind: "started" }>,
-  closed: Promise<number | null>,
-  child: ChildProcessWithoutNullStreams,
-): Promise<SandboxerError> {
-  child.stdout.resume();
-  child.stderr.resume();
-  const code = await closed;
+  code: number | null,
+): SandboxerError {
   if (report.kind === "no-folder") return new SandboxerError("file_not_found", `There is no folder ${workingFolder}.`);
   if (report.kind === "no-program") return new SandboxerError("file_not_found", `There is no program ${argv[0]}.`);
   if (code === SSH_FAILED || code === null) return connection.failure(report.said);
@@ -124,35 +132,4 @@ async function sendSignal(
   const target = scope === "group" ? `-${pid}` : String(pid);
   const body = `compose exec -d "$service" sh -c ${quoteOnOneLine(`kill -${signal} ${target}`)} < /dev/null >&2`;
   await runRemote(connection, scriptFor(project, body));
-}
-
-/** By what the question prints; its own end may be held up, for the reason above. */
-async function hasEnded(connection: SshConnection, project: ComposeProject, pid: number): Promise<boolean> {
-  const question = `if kill -0 ${pid} 2> /dev/null; then echo alive; else echo ended; fi`;
-  const child = connection.start(composeArgv(project, ["exec", "-T", project.service, "sh", "-c", question]));
-  child.on("error", () => {});
-  child.stdin.on("error", () => {}).end();
-  child.stderr.resume();
-  try {
-    let said = "";
-    for await (const data of child.stdout as AsyncIterable<Buffer>) {
-      said += data.toString("latin1");
-      if (said.includes("\n")) return said.startsWith("ended");
-    }
-    return false;
-  } finally {
-    child.kill();
-  }
-}
-
-function composeArgv(project: ComposeProject, args: readonly string[]): string[] {
-  const { docker_host: dockerHost } = project.placement;
-  return [
-    ...(dockerHost === undefined ? [] : ["env", `DOCKER_HOST=${dockerHost}`]),
-    ...(project.compose === "plugin" ? ["docker", "compose"] : ["docker-compose"]),
-    `--project-name=${project.project}`,
-    `--file=${project.remoteDir}/${project.composeFile}`,
-    `--project-directory=${project.remoteDir}`,
-    ...args,
-  ];
 }

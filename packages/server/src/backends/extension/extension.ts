@@ -114,10 +114,11 @@ export interface ExtensionProcess {
   readonly exited: Promise<{ readonly code: number | undefined; readonly signal: number | undefined }>;
   signal(signal: number, scope: "process" | "group"): Promise<void>;
   /**
-   * Whether it has ended, asked while its output waits for room. For providers where the unread output of a process that
-   * has ended holds up others: what is left of it, which is finite, is then taken out of the way.
+   * Settles when it has ended, without its output being read; called once that waits for room, and again when it rejects.
+   * For providers where the unread output of a process that has ended holds up others, or is lost: what is left of it,
+   * which is finite, is then taken out of the way.
    */
-  hasEnded?(): Promise<boolean>;
+  untilEnded?(signal: AbortSignal): Promise<void>;
   /** Lets go of it: nobody reads any more. The process itself may live on until the sandbox ends. */
   abandon(): void;
 }

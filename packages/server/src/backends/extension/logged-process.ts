@@ -10,8 +10,9 @@ import { followLog, type ReaderSlot } from "./follow-log.ts";
 const MAX_SIGNAL = 64;
 /** What the pipes between a process and this server hold is less. */
 const MAX_ASIDE_BYTES = 64 << 20;
-const ASK_AFTER_MS = 250;
-const ASK_AT_MOST_AFTER_MS = 5000;
+/** A log that is full for a moment only is no reason to watch a process. */
+const WATCH_AFTER_MS = 250;
+const RETRY_MS = 1000;
 
 /** What a process needs to know of its sandbox. */
 export interface ProcessHome {
@@ -33,8 +34,11 @@ export class LoggedProcess implements SandboxProcess {
   readonly #stdin = new SerialQueue();
   readonly #ending = Promise.withResolvers<ProcessExit>();
   #exit: ProcessExit | undefined;
-  #askAfterMs = ASK_AFTER_MS;
   #lost: unknown;
+  /** Nobody needs to know any more when the process ends. */
+  readonly #over = new AbortController();
+  #watching = false;
+  #ended = false;
 
   constructor(key: string, process: ExtensionProcess, home: ProcessHome) {
     this.key = key;
@@ -95,8 +99,6 @@ export class LoggedProcess implements SandboxProcess {
     }
     if (this.#exit !== undefined) return;
     await this.#process.signal(signal, scope);
-    this.#askAfterMs = ASK_AFTER_MS;
-    this.#log.notify();
   }
 
   async resize(): Promise<void> {
@@ -115,6 +117,7 @@ export class LoggedProcess implements SandboxProcess {
   /** The sandbox has ended: whoever reads or waits is told. */
   abandon(failure: SandboxerError): void {
     this.#ending.reject(failure);
+    this.#over.abort();
     this.#process.abandon();
     this.#log.notify();
   }
@@ -130,6 +133,8 @@ export class LoggedProcess implements SandboxProcess {
       this.#lost = thrown;
       this.#ending.reject(thrown);
       this.#log.notify();
+    } finally {
+      this.#over.abort();
     }
   }
 
@@ -155,19 +160,35 @@ export class LoggedProcess implements SandboxProcess {
     }
   }
 
-  /** Waits for room; true when the process turns out to have ended meanwhile. Asked less and less often. */
+  /** Waits for room; true when the process has ended, be it meanwhile. */
   async #roomOrEnd(mayStop: boolean): Promise<boolean> {
-    if (this.#process.hasEnded === undefined || !mayStop) {
-      await this.#log.changed();
-      return false;
+    if (mayStop && this.#ended) return true;
+    const changed = this.#log.changed();
+    if (mayStop && !this.#watching && this.#process.untilEnded !== undefined) {
+      const room = new AbortController();
+      const full = delay(WATCH_AFTER_MS, true, { signal: room.signal, ref: false }).catch(() => false);
+      if (await Promise.race([full, changed])) void this.#watch();
+      room.abort();
     }
-    const over = new AbortController();
-    const waited = delay(this.#askAfterMs, false, { signal: over.signal, ref: false }).catch(() => true);
-    const changed = await Promise.race([waited, this.#log.changed().then(() => true)]);
-    over.abort();
-    if (changed) return false;
-    this.#askAfterMs = Math.min(this.#askAfterMs * 2, ASK_AT_MOST_AFTER_MS);
-    return this.#process.hasEnded().catch(() => false);
+    await changed;
+    return mayStop && this.#ended;
+  }
+
+  /** From the first time that the log is full until the process has ended. Whoever waits for room is told. */
+  async #watch(): Promise<void> {
+    if (this.#watching || this.#process.untilEnded === undefined) return;
+    this.#watching = true;
+    const { signal } = this.#over;
+    while (!signal.aborted && !this.#ended) {
+      try {
+        await this.#home.ready();
+        await this.#process.untilEnded(signal);
+        this.#ended = true;
+        this.#log.notify();
+      } catch {
+        await delay(RETRY_MS, undefined, { signal, ref: false }).catch(() => {});
+      }
+    }
   }
 }
 

@@ -1,0 +1,62 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { composeArgv } from "./compose-argv.ts";
+import type { ComposeProject } from "./handle.ts";
+import type { SshConnection } from "./ssh-connection.ts";
+
+/** Of a fifth of a second: nobody ends a watch whose connection was lost, so it ends by itself. */
+const ROUNDS = 300;
+/** A watch that says nothing for so long is begun anew, whatever holds it up. */
+const SILENCE_MS = 10_000;
+
+/**
+ * Settles when a process in the service has ended; rejects when that cannot be seen. It is watched from inside, and by
+ * what the watch prints: Docker tells of no end in a container while the output of a process that has ended there is
+ * unread. It waits two seconds for that to be read, and then drops some of it, so the answer must come soon.
+ */
+export async function untilEnded(
+  connection: SshConnection,
+  project: ComposeProject,
+  pid: number,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!(await watch(connection, project, pid, signal))) signal.throwIfAborted();
+}
+
+/** False when it lived to the end of the watch. */
+async function watch(
+  connection: SshConnection,
+  project: ComposeProject,
+  pid: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  signal.throwIfAborted();
+  const child = connection.start(composeArgv(project, ["exec", "-T", project.service, "sh", "-c", watchScript(pid)]));
+  child.on("error", () => {});
+  child.stdin.on("error", () => {}).end();
+  child.stderr.resume();
+  const stop = (): void => void child.stdout.destroy();
+  const silence = setTimeout(stop, SILENCE_MS).unref();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    let said = "";
+    for await (const data of child.stdout as AsyncIterable<Buffer>) {
+      silence.refresh();
+      said = (said + data.toString("latin1")).slice(-"lives\n".length);
+      if (said === "ended\n") return true;
+      if (said === "lives\n") return false;
+    }
+    throw new SandboxerError("backend_unavailable", `Whether process ${pid} has ended cannot be seen.`);
+  } finally {
+    clearTimeout(silence);
+    signal.removeEventListener("abort", stop);
+    child.kill();
+  }
+}
+
+/** A dot says that the watch goes on. */
+function watchScript(pid: number): string {
+  return `i=0; while kill -0 ${pid} 2> /dev/null; do
+[ "$i" -lt ${ROUNDS} ] || { echo lives; exit; }
+i=$((i + 1)); printf .; sleep 0.2 2> /dev/null || sleep 1
+done; echo ended`;
+}

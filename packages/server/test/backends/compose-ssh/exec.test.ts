@@ -1,0 +1,41 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { PassThrough } from "node:stream";
+import { text } from "node:stream/consumers";
+import { expect, test } from "vitest";
+import { execInService } from "../../../src/backends/compose-ssh/exec.ts";
+import { parsePlacement } from "../../../src/backends/compose-ssh/placement.ts";
+import { remotePaths } from "../../../src/backends/compose-ssh/remote-paths.ts";
+import type { SshConnection } from "../../../src/backends/compose-ssh/ssh-connection.ts";
+
+const placement = parsePlacement({ host: "h" });
+const sandboxId = "7f2c1c9e-6f0e-4b38-9a52-0f3f2b8f5d11";
+const project = {
+  ...remotePaths(placement.base_dir, sandboxId),
+  sandboxId,
+  placement,
+  compose: "plugin",
+  composeFile: "compose.yaml",
+  service: "app",
+} as const;
+
+/**
+ * Runs what is for the inside of the service on this machine. Its report arrives after its exit, as it does where several
+ * children exit at about the same time: Node looks after all of them when it hears of one.
+ */
+const here = {
+  placement,
+  start: (argv: readonly string[]): ChildProcessWithoutNullStreams => {
+    const [program = "", ...args] = argv.slice(argv.lastIndexOf("sh"));
+    const child = spawn(program, args);
+    const stderr = new PassThrough();
+    const said = text(child.stderr);
+    child.once("exit", () => setImmediate(() => void said.then((report) => stderr.end(report))));
+    return Object.assign(child, { stderr });
+  },
+} as unknown as SshConnection;
+
+test("the output of a command that is over before anybody reads is there", async () => {
+  const process = await execInService(here, project, { argv: ["sh", "-c", "echo out; echo err >&2"], env: {} });
+  const [stdout, stderr] = await Promise.all([text(process.stdout), text(process.stderr)]);
+  expect([stdout, stderr, await process.exited]).toEqual(["out\n", "err\n", { code: 0, signal: undefined }]);
+});
