@@ -17,7 +17,7 @@
 #include "session.h"
 #include "watch.h"
 
-#define READ_SIZE 65536u
+#define READ_SIZE 262144u
 #define HEADER_SIZE 9u
 
 #define POSTPONED_MAXIMUM 4194304u

@@ -59,11 +59,14 @@ static bool speak(void) {
     return output_push();
 }
 
-/* On the host: gives the pipe on stdin more room, which Node cannot. */
-static int grow_pipe(void) { return fcntl(STDIN_FILENO, F_SETPIPE_SZ, 1 << 20) < 0; }
+/* On the host: gives the pipes on stdin and stdout more room, which Node cannot. */
+static int grow_pipes(void) {
+    bool grown = fcntl(STDIN_FILENO, F_SETPIPE_SZ, 1 << 20) >= 0;
+    return fcntl(STDOUT_FILENO, F_SETPIPE_SZ, 1 << 20) >= 0 && grown ? 0 : 1;
+}
 
 int main(int count, char **arguments) {
-    if (count == 2 && strcmp(arguments[1], "grow-pipe") == 0) return grow_pipe();
+    if (count == 2 && strcmp(arguments[1], "grow-pipe") == 0) return grow_pipes();
     prepare();
     for (;;) {
         bool more_requests = inbox_serve();

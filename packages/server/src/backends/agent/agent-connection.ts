@@ -123,7 +123,7 @@ export class AgentConnection {
     const request = this.#nextRequest;
     this.#nextRequest = request === 0xffff_ffff ? 1 : request + 1;
     return new Promise((resolve, reject) => {
-      const frame = encodeFrame(type, request, payload.finish());
+      const frame = encodeFrame(type, request, ...payload.parts);
       const giveUp = (error: Error): void => {
         this.#waiting.get(request)?.cleanUp();
         this.#waiting.delete(request);
@@ -153,7 +153,7 @@ export class AgentConnection {
 
   /** A request that wants no reply. */
   send(type: RequestType, payload: PayloadWriter, { unasked = false }: { readonly unasked?: boolean } = {}): void {
-    if (this.#failure === undefined) this.#write(encodeFrame(type, 0, payload.finish()), unasked);
+    if (this.#failure === undefined) this.#write(encodeFrame(type, 0, ...payload.parts), unasked);
   }
 
   #write(frame: Buffer, unasked: boolean): void {

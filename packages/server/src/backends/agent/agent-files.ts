@@ -10,6 +10,7 @@ export const READ_BYTES = 256 * 1024;
 const WRITE_BYTES = 256 * 1024;
 /** So many pieces of a file are asked for at once, so that neither side waits for the other. */
 const READS_AHEAD = 3;
+const WRITES_AHEAD = 3;
 /** A folder is listed in memory; whoever fills one inside must not fill the server's. */
 const MAX_ENTRIES = 100_000;
 const ZEROS = new Uint8Array(WRITE_BYTES);
@@ -121,26 +122,36 @@ export class AgentFiles implements RawFiles {
   ): Promise<void> {
     let offset = 0;
     let endsInHole = false;
-    const put = async (data: Uint8Array, flags: number): Promise<void> => {
+    const underWay: Promise<void>[] = [];
+    // The agent does one after the other, so that what follows one that failed changes nothing that others write later.
+    const put = async (data: Uint8Array, flags = 0): Promise<void> => {
       const payload = this.#start()
         .u8(flags)
         .u32(options.mode ?? 0o644);
-      await this.#connection.request(Request.fileWrite, payload.u64(offset).string(checked(path)).bytes(data));
+      payload.u64(offset).string(checked(path)).bytes(data);
       offset += data.length;
+      const written = this.#connection.request(Request.fileWrite, payload);
+      written.catch(() => {});
+      underWay.push(written);
+      if (underWay.length >= WRITES_AHEAD) await underWay.shift();
     };
     await put(new Uint8Array(), WriteFlag.create | WriteFlag.truncate);
+    // Nothing is read for a file that cannot be written.
+    await underWay.shift();
     for await (const chunk of content instanceof Uint8Array ? [content] : content) {
       for (let start = 0; start < chunk.length; start += WRITE_BYTES) {
         const piece = chunk.subarray(start, start + WRITE_BYTES);
         endsInHole = options.holes === true && piece.length > 0 && isZero(piece);
         if (endsInHole) offset += piece.length;
-        else await put(piece, 0);
+        else await put(piece);
       }
     }
-    if (!endsInHole) return;
-    // One byte makes the file as long as it is.
-    offset -= 1;
-    await put(Uint8Array.of(0), 0);
+    if (endsInHole) {
+      // One byte makes the file as long as it is.
+      offset -= 1;
+      await put(Uint8Array.of(0));
+    }
+    for (const written of underWay) await written;
   }
 
   async makeFolder(path: string, options: { parents?: boolean; mode?: number } = {}): Promise<void> {

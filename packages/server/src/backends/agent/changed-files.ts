@@ -35,32 +35,52 @@ export async function* changedFiles(files: AgentFiles, basePath: string): AsyncG
   for (const folder of ["/", ...EXTRA_ROOTS]) {
     const { device } = await files.stat(folder);
     const walk: Walk = { files, device, basePath: folder === "/" ? basePath : undefined };
-    yield* changesBelow(walk, folder, await files.list(folder));
+    yield* changesBelow(walk, { path: folder, entries: await files.list(folder) });
   }
 }
 
-async function* changesBelow(
-  walk: Walk,
-  folder: string,
-  entries: readonly AgentFileEntry[],
-): AsyncGenerator<ChangedFile, void, undefined> {
-  const { basePath } = walk;
-  const folders: string[] = [];
-  const looked = beginAhead(entries, LOOKS_AHEAD, async (entry) => {
-    const path = pathOf(folder, entry);
-    if (SKIPPED.has(path) || (entry.kind === "folder" && entry.device !== walk.device)) return undefined;
-    const unchanged = basePath !== undefined && (await isUnchanged(entry, join(basePath, path)));
-    return { path, entry, unchanged };
-  });
-  for await (const found of looked) {
-    if (found === undefined) continue;
-    const { path, entry, unchanged } = found;
-    if (!unchanged) yield { path, entry };
-    if (entry.kind === "folder") folders.push(path);
+interface ListedFolder {
+  readonly path: string;
+  readonly entries: readonly AgentFileEntry[];
+}
+
+/** Not by recursion: each change would be handed up through all folders above it, and whoever is inside makes many. */
+async function* changesBelow(walk: Walk, top: ListedFolder): AsyncGenerator<ChangedFile, void, undefined> {
+  const list = async (path: string): Promise<ListedFolder> => ({ path, entries: await walk.files.list(path) });
+  const levels: AsyncGenerator<ListedFolder, void, undefined>[] = [];
+  for (let folder: ListedFolder | undefined = top; folder !== undefined; folder = await nextOf(levels)) {
+    const folders: string[] = [];
+    for await (const { path, entry, unchanged } of lookedAt(walk, folder)) {
+      if (!unchanged) yield { path, entry };
+      if (entry.kind === "folder") folders.push(path);
+    }
+    if (walk.basePath !== undefined) yield* removals(walk.basePath, folder);
+    levels.push(beginAhead(folders, FOLDERS_AHEAD, list));
   }
-  if (basePath !== undefined) yield* removals(basePath, folder, new Set(entries.map(({ name }) => name)));
-  const list = async (path: string) => ({ path, below: await walk.files.list(path) });
-  for await (const { path, below } of beginAhead(folders, FOLDERS_AHEAD, list)) yield* changesBelow(walk, path, below);
+}
+
+async function nextOf(levels: AsyncGenerator<ListedFolder, void, undefined>[]): Promise<ListedFolder | undefined> {
+  for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
+    const { value } = await level.next();
+    if (value !== undefined) return value;
+    levels.pop();
+  }
+  return undefined;
+}
+
+async function* lookedAt({ basePath, device }: Walk, folder: ListedFolder): AsyncGenerator<LookedAt, void, undefined> {
+  const look = async (entry: AgentFileEntry): Promise<LookedAt | undefined> => {
+    const path = pathOf(folder.path, entry);
+    if (SKIPPED.has(path) || (entry.kind === "folder" && entry.device !== device)) return undefined;
+    return { path, entry, unchanged: basePath !== undefined && (await isUnchanged(entry, join(basePath, path))) };
+  };
+  for await (const found of beginAhead(folder.entries, LOOKS_AHEAD, look)) if (found !== undefined) yield found;
+}
+
+interface LookedAt {
+  readonly path: string;
+  readonly entry: AgentFileEntry;
+  readonly unchanged: boolean;
 }
 
 async function isUnchanged(entry: AgentFileEntry, basePath: string): Promise<boolean> {
@@ -80,9 +100,9 @@ function kindOf(base: { isFile(): boolean; isSymbolicLink(): boolean }): AgentFi
 
 async function* removals(
   basePath: string,
-  folder: string,
-  present: ReadonlySet<string>,
+  { path: folder, entries }: ListedFolder,
 ): AsyncGenerator<ChangedFile, void, undefined> {
+  const present = new Set(entries.map(({ name }) => name));
   for (const name of await readdir(join(basePath, folder)).catch(() => [])) {
     const path = join(folder, name);
     if (!present.has(name) && !SKIPPED.has(path)) yield { path, entry: undefined };

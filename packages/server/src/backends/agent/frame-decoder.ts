@@ -14,15 +14,17 @@ export interface Frame {
 const LENGTH_BYTES = 4;
 const HEADER_BYTES = 5;
 
-export function encodeFrame(type: number, request: number, payload: Uint8Array): Buffer {
-  if (HEADER_BYTES + payload.length > MAX_FRAME_BYTES) {
-    throw new SandboxerError("too_large", `A request of ${payload.length} bytes is too large for the sandbox's agent.`);
+/** The parts of the payload are copied: whoever has them may do with them what they like. */
+export function encodeFrame(type: number, request: number, ...payload: readonly Uint8Array[]): Buffer {
+  const bytes = payload.reduce((total, part) => total + part.length, 0);
+  if (HEADER_BYTES + bytes > MAX_FRAME_BYTES) {
+    throw new SandboxerError("too_large", `A request of ${bytes} bytes is too large for the sandbox's agent.`);
   }
   const header = Buffer.allocUnsafe(LENGTH_BYTES + HEADER_BYTES);
-  header.writeUInt32LE(HEADER_BYTES + payload.length, 0);
+  header.writeUInt32LE(HEADER_BYTES + bytes, 0);
   header.writeUInt8(type, 4);
   header.writeUInt32LE(request, 5);
-  return Buffer.concat([header, payload]);
+  return Buffer.concat([header, ...payload]);
 }
 
 /** Frames above this share their memory: one of its own for each costs the server more than all else about it. */

@@ -9,7 +9,7 @@ import { WHITEOUT } from "./save-filesystem.ts";
 /** Writes a saved archive into a fresh sandbox. Names come from a store: nothing but plain paths is accepted. */
 export async function loadFilesystem(files: AgentFiles, archivePath: string): Promise<void> {
   const archive = extract();
-  const reading = pipeline(createReadStream(archivePath), archive);
+  const reading = pipeline(createReadStream(archivePath, { highWaterMark: READ_AT_ONCE_BYTES }), archive);
   reading.catch(() => {});
   for await (const entry of archive) {
     await loadEntry(files, entry.header, entry as unknown as AsyncIterable<Uint8Array>);
@@ -43,6 +43,7 @@ async function loadEntry(files: AgentFiles, header: Header, content: AsyncIterab
 
 const ENOENT = 2;
 const EEXIST = 17;
+const READ_AT_ONCE_BYTES = 1024 * 1024;
 
 async function ignoring(errno: number, work: Promise<void>): Promise<void> {
   await work.catch((error: unknown) => {

@@ -55,6 +55,11 @@ export class PayloadWriter {
     return this;
   }
 
+  /** What it is made of so far. */
+  get parts(): readonly Buffer[] {
+    return this.#parts;
+  }
+
   finish(): Buffer {
     return Buffer.concat(this.#parts);
   }

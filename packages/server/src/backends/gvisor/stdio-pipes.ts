@@ -80,7 +80,7 @@ export async function openStdioPipes(directory: string, agentPath?: string): Pro
     const input = openEnd(inputPath, constants.O_WRONLY | constants.O_NONBLOCK);
     const output = openEnd(outputPath, constants.O_RDONLY | constants.O_NONBLOCK);
     const childOutput = openEnd(outputPath, constants.O_WRONLY | constants.O_NONBLOCK);
-    if (agentPath !== undefined) await enlarge(output, agentPath);
+    if (agentPath !== undefined) await enlarge(output, input, agentPath);
     return {
       input: new Socket({ fd: input, readable: false, writable: true }),
       output: reader(output),
@@ -96,9 +96,9 @@ export async function openStdioPipes(directory: string, agentPath?: string): Pro
   }
 }
 
-/** Gives a pipe room for 1 MiB, so that a burst of output is one turn of this process. Node cannot; the agent can. */
-async function enlarge(descriptor: number, agentPath: string): Promise<void> {
-  const program = spawn(agentPath, ["grow-pipe"], { stdio: [descriptor, "ignore", "ignore"] });
+/** Gives pipes room for 1 MiB, so that a burst is one turn of this process. Node cannot; the agent can. */
+async function enlarge(output: number, input: number, agentPath: string): Promise<void> {
+  const program = spawn(agentPath, ["grow-pipe"], { stdio: [output, input, "ignore"] });
   // A pipe of the usual size works too.
   await new Promise((resolve) => program.once("error", resolve).once("exit", resolve));
 }

@@ -1,0 +1,56 @@
+import { PassThrough } from "node:stream";
+import { AgentClient } from "../../../src/backends/agent/agent-client.ts";
+import { encodeFrame, FrameDecoder, type Frame } from "../../../src/backends/agent/frame-decoder.ts";
+import { Reply } from "../../../src/backends/agent/frame-types.ts";
+import { PayloadWriter } from "../../../src/backends/agent/payload.ts";
+
+/** An agent that answers what and when it is told to; all that it sends is in one and the same memory. */
+export class ScriptedAgent {
+  readonly asked: Frame[] = [];
+  readonly client: AgentClient;
+  readonly #output = new PassThrough();
+  readonly #memory = Buffer.alloc(1024 * 1024);
+  #heard = Promise.withResolvers<void>();
+
+  constructor() {
+    const input = new PassThrough();
+    const decoder = new FrameDecoder({ chunksLast: true });
+    input.on("data", (chunk: Buffer) => {
+      for (const frame of decoder.push(chunk)) this.asked.push({ ...frame, payload: Buffer.from(frame.payload) });
+      this.#heard.resolve();
+      this.#heard = Promise.withResolvers();
+    });
+    this.client = new AgentClient(input, this.#output, {
+      user: { uid: 1000, gid: 1000 },
+      env: {},
+      workingFolder: "/",
+      heartbeatMs: 0,
+      onFailure: () => {},
+      onEnd: () => {},
+      chunksLast: false,
+    });
+  }
+
+  async untilAsked(count: number): Promise<void> {
+    while (this.asked.length < count) await this.#heard.promise;
+  }
+
+  /** The question with this number, from 0 on. */
+  question(number: number): Frame {
+    return this.asked[number] as Frame;
+  }
+
+  answer(number: number, content: Buffer): void {
+    this.#send(encodeFrame(Reply.ok, this.question(number).request, content));
+  }
+
+  refuse(number: number, errno: number): void {
+    const why = new PayloadWriter().u32(errno).string("refused");
+    this.#send(encodeFrame(Reply.error, this.question(number).request, ...why.parts));
+  }
+
+  #send(frame: Buffer): void {
+    frame.copy(this.#memory);
+    this.#output.emit("data", this.#memory.subarray(0, frame.length));
+  }
+}
