@@ -29,11 +29,16 @@ export async function tooMuch(folder: string, limitBytes: number, kept: readonly
 
 /** Removes what was being written when a process was killed. */
 export async function removeAbandonedDrafts(folder: string): Promise<void> {
+  await removeAbandoned(folder, DRAFT, ABANDONED_MS);
+}
+
+/** Removes what has such a name and has not changed for so long. */
+export async function removeAbandoned(folder: string, name: RegExp, afterMs: number): Promise<void> {
   const names = await readdir(folder).catch(() => []);
-  for (const name of names.filter((each) => DRAFT.test(each))) {
-    const path = join(folder, name);
+  for (const each of names.filter((found) => name.test(found))) {
+    const path = join(folder, each);
     const changedMs = (await stat(path).catch(() => undefined))?.mtimeMs ?? Date.now();
-    if (Date.now() - changedMs > ABANDONED_MS) await rm(path, { recursive: true, force: true });
+    if (Date.now() - changedMs > afterMs) await rm(path, { recursive: true, force: true });
   }
 }
 

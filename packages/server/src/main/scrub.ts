@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import type { IntegrityReport } from "@sandboxer/protocol";
 import { ImageStore } from "../checkpoints/image-store.ts";
 import { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
@@ -14,7 +15,10 @@ import { masterKeysOf } from "./encryption.ts";
 import { openExistingStore } from "./existing-store.ts";
 import { openSecrets } from "./secrets.ts";
 
-/** Looks at everything in a store, without a server; servers may go on meanwhile. */
+/**
+ * Looks at everything in a store, without a server; servers may go on meanwhile. Packs of a distant one lie in the data
+ * directory while they are read.
+ */
 export async function scrubStoreAt(
   config: ServerConfig & { readonly store: string },
   { rateMb, ...options }: CallOptions & { readonly rateMb: number | undefined },
@@ -31,7 +35,11 @@ export async function scrubStoreAt(
   const snapshots = new SnapshotRepository(store, { publisher: () => "", images });
   const startedMs = systemClock.wallMs();
   const paced = rateMb === undefined ? { threads: availableParallelism() } : { bytesPerSecond: rateMb * 1_000_000 };
-  const scrub = images.scrub({ clock: systemClock, ...paced });
+  const scrub = images.scrub({
+    clock: systemClock,
+    ...paced,
+    workDirectory: join(config.dataDirectory, "cache"),
+  });
   const { result, stored } = await fullPass({ heads: () => listStoredSandboxes(store), snapshots }, scrub, options);
   const report = reportOf(result, stored, { startedMs, endedMs: systemClock.wallMs(), full: true });
   await new ScrubRecords(store).ended(lastOf(report));

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { CallOptions } from "../../support/call-options.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { ImageContext } from "../image-context.ts";
+import { removeAbandoned } from "../local-room.ts";
 import { PackCache } from "../packs/pack-cache.ts";
 import type { DamagedBlock, ImageProblem, ImageVerdict } from "./findings.ts";
 import { ImageScrub, type ImageTarget } from "./image-scrub.ts";
@@ -12,6 +13,9 @@ import { inFamilies, type SurveyedImage, surveyImages, surveyPacks } from "./ima
 import { Pace } from "./pace.ts";
 import { shunPacks } from "./shun-packs.ts";
 
+const SCRATCH = /^sandboxer-scrub-/;
+/** Packs come and go all the time, unless one is read very slowly. */
+const SCRATCH_ABANDONED_MS = 24 * 3_600_000;
 /** So much of a distant store's packs may lie here, besides what is being read. */
 const SCRATCH_BYTES = 256 * 1024 ** 2;
 
@@ -21,7 +25,7 @@ export interface ScrubOptions {
   readonly bytesPerSecond?: number | undefined;
   /** How many threads may be at work for this; absent: one, so that saves and restores find the others free. */
   readonly threads?: number | undefined;
-  /** Where packs of a distant store lie meanwhile: a folder that goes when its process was killed. Absent: the system's. */
+  /** Where packs of a distant store lie meanwhile. What a process that was killed has left there goes with a later one. */
   readonly workDirectory?: string | undefined;
 }
 
@@ -150,6 +154,7 @@ export class StoreScrub {
   }
 
   async #cleaningUp(work: () => Promise<void>): Promise<ScrubResult> {
+    await removeAbandoned(dirname(this.#scratch), SCRATCH, SCRATCH_ABANDONED_MS);
     try {
       await work();
       await shunPacks(this.#context.store, this.#scrub.findings.packs);

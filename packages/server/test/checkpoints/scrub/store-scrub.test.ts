@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, rm, truncate, utimes, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { ImageStore, type SavedImage } from "../../../src/checkpoints/image-store.ts";
@@ -246,4 +246,15 @@ test("what is fetched of a store that is elsewhere lies in the folder that is gi
   expect(images.whole).toBe(1);
   expect(seen).toContain(pack.replace(".pack", ""));
   expect(await readdir(workDirectory)).toEqual([]);
+});
+
+test("what a scrub that was killed has left goes with a later one, once nobody can be at it any more", async () => {
+  const lab = await openLab();
+  const workDirectory = await temporaryFolder();
+  const [old, present] = ["sandboxer-scrub-old", "sandboxer-scrub-present"];
+  for (const name of [old, present]) await mkdir(join(workDirectory, name));
+  const days = new Date(Date.now() - 2 * 24 * 3_600_000);
+  await utimes(join(workDirectory, old), days, days);
+  await begin(lab, { clock: systemClock, workDirectory }).run(NOTHING_NAMED);
+  expect(await readdir(workDirectory)).toEqual([present]);
 });
