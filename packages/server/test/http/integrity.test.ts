@@ -1,76 +1,20 @@
 import { randomBytes } from "node:crypto";
-import { copyFile, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { EventRecord, IntegrityReport, OperationRecordBody, ScrubStatus } from "@sandboxer/protocol";
-import { expect, test, vi } from "vitest";
-import { collectGarbage } from "../../src/collection/collect-garbage.ts";
-import { openStore } from "../../src/store/open-store.ts";
-import { systemClock } from "../../src/support/clock.ts";
+import type { IntegrityReport, ScrubStatus } from "@sandboxer/protocol";
+import { expect, test } from "vitest";
 import { newKey, serverKeys } from "../checkpoints/keys/key-lab.ts";
-import { startTestServer, type TestServer, type TestServerOptions } from "../websocket/support/test-server.ts";
-import { SnapshotClient } from "./snapshot-client.ts";
-
-type Api = SnapshotClient<TestServer>;
-
-async function start(options: TestServerOptions = {}): Promise<Api> {
-  return new SnapshotClient(await startTestServer(options));
-}
-
-/** A sandbox whose state is too large to be in the image itself. */
-async function withFile(api: Api): Promise<string> {
-  const { id } = await api.http.create();
-  const url = `${api.server.httpUrl}/v1/sandboxes/${id}/files?path=/workspace/data`;
-  const headers = { "content-type": "application/octet-stream" };
-  const { status } = await fetch(url, { method: "PUT", headers, body: randomBytes(1_500_000) });
-  expect(status).toBeLessThan(300);
-  return id;
-}
-
-async function checkpoint(api: Api, id: string): Promise<string> {
-  const { status } = await api.call("POST", `/v1/sandboxes/${id}/checkpoint`, { leave_running: true });
-  expect(status).toBe(200);
-  return (await api.http.get(id)).checkpoint?.name ?? "";
-}
-
-const putDown = async (api: Api, id: string) => await api.call("POST", `/v1/sandboxes/${id}/checkpoint`, {});
-
-const scrub = async (api: Api, body: object = { rate_mb: null }): Promise<IntegrityReport> =>
-  (await api.call<IntegrityReport>("POST", "/v1/scrub", body)).body;
-
-async function told(api: Api): Promise<EventRecord[]> {
-  return (await api.call<{ items: EventRecord[] }>("GET", "/v1/events?type=store.damaged&limit=1000")).body.items;
-}
-
-async function packs({ server }: Api): Promise<string[]> {
-  const folder = join(server.storeFolder ?? "", "packs");
-  return (await readdir(folder)).map((name) => join(folder, name));
-}
-
-async function flipMiddle(path: string): Promise<void> {
-  const bytes = await readFile(path);
-  const middle = bytes.byteLength >> 1;
-  bytes[middle] = (bytes[middle] ?? 0) ^ 1;
-  await writeFile(path, bytes);
-}
-
-/** Every image of the store, each looked at by itself. */
-async function imagesByTruth({ server }: Api): Promise<{ damaged: string[]; whole: string[] }> {
-  const [damaged, whole]: [string[], string[]] = [[], []];
-  const images = server.durable?.integrity?.images;
-  const root = server.storeFolder ?? "";
-  for (const name of await readdir(root, { recursive: true })) {
-    if (!name.endsWith(".img")) continue;
-    const list = await images
-      ?.open(name)
-      .then((open) => images.verify(open))
-      .then(
-        () => whole,
-        () => damaged,
-      );
-    list?.push(name);
-  }
-  return { damaged: damaged.toSorted(), whole };
-}
+import {
+  start,
+  withFile,
+  checkpoint,
+  putDown,
+  scrub,
+  told,
+  packs,
+  flipMiddle,
+  imagesByTruth,
+} from "./integrity-lab.ts";
 
 test("a byte that flips in a shared pack names checkpoint, snapshots and fork, and nothing else; and may heal", async () => {
   const api = await start();
@@ -262,90 +206,4 @@ test("what is under its client's key is verified with it", async () => {
   const { body } = await api.http.call<IntegrityReport>("POST", path, {}, { headers });
   expect(body).toMatchObject({ ok: true, images: { whole: 1 } });
   expect(await scrub(api)).toMatchObject({ ok: true, images: { whole: 0, locked: 1 } });
-});
-
-test("saves and a collection beside it are no damage", { timeout: 60_000 }, async () => {
-  const api = await start({ retention: { checkpoints: { keep_last: 1 } } });
-  const boxes = [await withFile(api), await withFile(api)];
-  for (const id of boxes) await checkpoint(api, id);
-  const store = await openStore(api.server.storeFolder ?? "");
-  const counts = { saves: 0, passes: 0 };
-  const enough = new AbortController();
-  const saving = async (id: string): Promise<void> => {
-    while (!enough.signal.aborted) {
-      await checkpoint(api, id);
-      const { id: snapshot } = await api.take(id);
-      await api.remove(snapshot);
-      counts.saves += 1;
-    }
-  };
-  const collecting = async (): Promise<void> => {
-    while (!enough.signal.aborted) await collectGarbage({ store, clock: systemClock, apply: true, keep: {} });
-  };
-  const beside = [...boxes.map(saving), collecting()];
-  while (counts.passes < 8 || counts.saves < 6) {
-    const report = await scrub(api);
-    expect([report.problems, report.damaged_blocks, report.missing_packs]).toEqual([[], [], []]);
-    counts.passes += 1;
-  }
-  enough.abort();
-  await Promise.all(beside);
-  expect(await told(api)).toEqual([]);
-});
-
-test("one at a time; one that was stopped goes on where it was, and a server that ends does not wait for it", async () => {
-  const api = await start();
-  const id = await withFile(api);
-  await checkpoint(api, id);
-  const begun = await fetch(`${api.server.httpUrl}/v1/scrub`, {
-    method: "POST",
-    headers: { prefer: "respond-async", "content-type": "application/json" },
-    body: JSON.stringify({ rate_mb: 0.001 }),
-  });
-  const operation = (await begun.json()) as OperationRecordBody;
-  expect([begun.status, operation.kind]).toEqual([202, "scrub"]);
-  const status = async () => (await api.call<ScrubStatus>("GET", "/v1/scrub")).body;
-  await vi.waitFor(async () => expect(await status()).toMatchObject({ running: true }));
-  expect(await api.refused("POST", "/v1/scrub", {})).toEqual([409, "wrong_state"]);
-  expect((await api.call("DELETE", "/v1/scrub")).status).toBe(204);
-  await vi.waitFor(async () => expect(await status()).toMatchObject({ running: false, paused: true }));
-  const ended = await api.call<OperationRecordBody>("GET", `/v1/operations/${operation.id}?wait=5`);
-  expect(ended.body).toMatchObject({ state: "failed", error: { hint: "The next one goes on where it was." } });
-  expect(await scrub(api)).toMatchObject({ ok: true, images: { whole: 1 } });
-  expect(await status()).toMatchObject({ paused: false });
-  void api.call("POST", "/v1/scrub", { rate_mb: 0.001 }).catch(() => {});
-  await vi.waitFor(async () => expect(await status()).toMatchObject({ running: true }));
-  await api.server.drain();
-});
-
-test("the server does it by itself when it is due, once for all servers of the store", async () => {
-  const api = await start({ scrub: { everyMs: 50, rateMb: undefined } });
-  const id = await withFile(api);
-  await checkpoint(api, id);
-  const [pack = ""] = await packs(api);
-  await flipMiddle(pack);
-  await vi.waitFor(async () => expect(await told(api)).not.toEqual([]), { timeout: 10_000 });
-  const week = 7 * 24 * 3_600_000;
-  const later = await start({ store: api.server.storeFolder ?? "", scrub: { everyMs: week } });
-  await later.server.manager.integrity.runIfDue();
-  const { body } = await later.call<ScrubStatus>("GET", "/v1/scrub");
-  expect(body).toMatchObject({ every_seconds: week / 1000, last: null, last_full_pass_at: expect.any(String) });
-  expect(later.server.manager.integrity.figures).toMatchObject({ damagedImages: 1 });
-});
-
-test("one that was begun by itself and stopped does not begin again at the next look", async () => {
-  const api = await start({ scrub: { everyMs: 3_600_000, rateMb: 0.001 } });
-  await checkpoint(api, await withFile(api));
-  const { integrity } = api.server.manager;
-  const running = integrity.runIfDue();
-  await vi.waitFor(async () => expect(await integrity.status()).toMatchObject({ running: true }));
-  integrity.stopScrub();
-  await expect(running).rejects.toMatchObject({ message: "The scrub was stopped." });
-  await integrity.runIfDue();
-  expect(await integrity.status()).toMatchObject({ running: false, paused: true, last: null });
-});
-
-test("without a store there is nothing to scrub", async () => {
-  const api = await start({ store: null });
-  expect(await api.refused("POST", "/v1/scrub", {})).toEqual([422, "checkpoint_disabled"]);
 });

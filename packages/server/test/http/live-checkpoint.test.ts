@@ -1,7 +1,7 @@
 import type { EventRecord, OperationRecordBody, SandboxRecord } from "@sandboxer/protocol";
 import { SandboxerError } from "@sandboxer/protocol";
 import { describe, expect, test, vi } from "vitest";
-import { heldStore } from "../manager/support/held-store.ts";
+import { heldWrite } from "../manager/support/held-call.ts";
 import { startTestServer, type TestServer } from "../websocket/support/test-server.ts";
 import { type ErrorAnswer, HttpClient } from "./support.ts";
 
@@ -91,7 +91,7 @@ describe("a checkpoint that leaves the sandbox running", () => {
 
 describe("while its image is on its way to the store", () => {
   test("nothing is acknowledged, and the sandbox takes work", async () => {
-    const store = heldStore(/\/checkpoint_\d+\.img$/);
+    const store = heldWrite(/\/checkpoint_\d+\.img$/);
     const server = await startTestServer({ wrapStore: store.wrapStore });
     const http = new HttpClient(server);
     const { id } = await http.create();
@@ -132,7 +132,7 @@ describe("while its image is on its way to the store", () => {
     ["put down", "POST", "checkpoint", "stored"],
     ["destroyed", "DELETE", "", "destroyed"],
   ])("it is called off by a sandbox that is %s", async (_what, method, verb, state) => {
-    const store = heldStore(/\/checkpoint_\d+\.img$/);
+    const store = heldWrite(/\/checkpoint_\d+\.img$/);
     const server = await startTestServer({ wrapStore: store.wrapStore });
     const http = new HttpClient(server);
     const { id } = await http.create();
@@ -154,7 +154,7 @@ describe("while its image is on its way to the store", () => {
   });
 
   test("it does not come over the state that the sandbox was rewound to", async () => {
-    const store = heldStore(/\/checkpoint_\d+\.img$/);
+    const store = heldWrite(/\/checkpoint_\d+\.img$/);
     const server = await startTestServer({ wrapStore: store.wrapStore });
     const http = new HttpClient(server);
     const { id } = await http.create();
@@ -174,7 +174,7 @@ describe("while its image is on its way to the store", () => {
   });
 
   test("one of a sandbox that has died is not published over what it goes on with", async () => {
-    const store = heldStore(/\/checkpoint_\d+\.img$/, 2);
+    const store = heldWrite(/\/checkpoint_\d+\.img$/, 2);
     const server = await startTestServer({ wrapStore: store.wrapStore });
     const http = new HttpClient(server);
     const { id } = await http.create();

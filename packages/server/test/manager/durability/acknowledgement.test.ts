@@ -2,7 +2,7 @@ import type { SnapshotInfo } from "@sandboxer/protocol";
 import { describe, expect, test } from "vitest";
 import { HttpClient } from "../../http/support.ts";
 import { startTestServer, type TestServer } from "../../websocket/support/test-server.ts";
-import { heldSwap } from "../support/held-swap.ts";
+import { heldSwap } from "../support/held-call.ts";
 
 /** The head names a checkpoint for the first time. */
 const publishes = (): ReturnType<typeof heldSwap> =>

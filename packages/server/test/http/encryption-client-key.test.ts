@@ -1,58 +1,26 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type { CreatedSandboxRecord, SandboxRecord, SnapshotInfo } from "@sandboxer/protocol";
 import { pino } from "pino";
 import { describe, expect, test, vi } from "vitest";
 import type { SandboxBackend } from "../../src/backends/backend.ts";
 import { FakeBackend } from "../../src/backends/fake/index.ts";
-import { MasterKey } from "../../src/checkpoints/keys/master-key.ts";
-import { rotateDataKeys } from "../../src/checkpoints/keys/rotate-data-keys.ts";
-import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
-import { KeyFile } from "../../src/gateway/access/key-file.ts";
 import { filesIn, newKey, serverKeys } from "../checkpoints/keys/key-lab.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
-import { startTestServer, type TestServer, type TestServerOptions } from "../websocket/support/test-server.ts";
+import { startTestServer } from "../websocket/support/test-server.ts";
+import {
+  KEY,
+  fingerprint,
+  HEADER,
+  OTHER_HEADER,
+  MARK,
+  start,
+  create,
+  write,
+  read,
+  plainImages,
+  refusal,
+} from "./encryption-lab.ts";
 import { type ErrorAnswer, HttpClient } from "./support.ts";
-
-const KEY = randomBytes(32).toString("base64");
-const { fingerprint } = MasterKey.parse(KEY) ?? newKey();
-const HEADER = { headers: { "Sandboxer-Encryption-Key": KEY } };
-const OTHER_HEADER = { headers: { "sandboxer-encryption-key": randomBytes(32).toString("hex") } };
-const MARK = "a word that is found again";
-
-async function start(options: TestServerOptions = {}) {
-  const server = await startTestServer(options);
-  return { server, http: new HttpClient(server) };
-}
-
-async function create(http: HttpClient, options = HEADER): Promise<CreatedSandboxRecord> {
-  const answer = await http.call<CreatedSandboxRecord>("POST", "/v1/sandboxes", {}, options);
-  expect(answer.status).toBe(201);
-  return answer.body;
-}
-
-async function write(server: TestServer, id: string): Promise<void> {
-  const { handle } = await server.manager.running(id);
-  await handle.files.write("/workspace/mark.txt", Buffer.from(MARK));
-}
-
-async function read(server: TestServer, id: string): Promise<string> {
-  const { handle } = await server.manager.running(id);
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of handle.files.read("/workspace/mark.txt")) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
-}
-
-/** The images of a server's store that are not encrypted. */
-async function plainImages({ storeFolder }: TestServer): Promise<readonly string[]> {
-  const images = [...(await filesIn(storeFolder ?? ""))].filter(([path]) => path.endsWith(".img"));
-  expect(images).not.toEqual([]);
-  return images.filter(([, bytes]) => !bytes.includes('"encryption":{"key_id"')).map(([path]) => path);
-}
-
-async function refusal(http: HttpClient, method: string, path: string, body?: unknown, options = {}) {
-  const answer = await http.call<ErrorAnswer>(method, path, body, options);
-  return { status: answer.status, ...answer.body.error };
-}
 
 describe("a sandbox under its client's key", () => {
   test("is saved and restored with it, and nobody restores it without", async () => {
@@ -261,134 +229,4 @@ test("a key that is none is refused, and not repeated", async () => {
   const refused = await refusal(http, "POST", "/v1/sandboxes", {}, { headers });
   expect(refused).toMatchObject({ status: 400, code: "bad_request" });
   expect(JSON.stringify(refused)).not.toContain(sent);
-});
-
-describe("a server's key", () => {
-  test("encrypts what does not say, for every server that has it; one that has it not takes nothing", async () => {
-    const keys = new Map([["main", newKey()]]);
-    const { server, http } = await start({ masterKeys: serverKeys(keys, "main") });
-    const store = server.storeFolder ?? null;
-    const same = await startTestServer({ store, masterKeys: serverKeys(keys, "main") });
-    const without = await startTestServer({ store });
-    const wrong = await startTestServer({ store, masterKeys: serverKeys(new Map([["main", newKey()]]), "main") });
-    const { id, encryption } = await http.create();
-    expect(encryption).toEqual({ held_by: "server", key: "main" });
-    await write(server, id);
-    await http.call("POST", `/v1/sandboxes/${id}/checkpoint`, { leave_running: true });
-    const resume = `/v1/sandboxes/${id}/resume`;
-    expect(await refusal(new HttpClient(without), "POST", resume)).toMatchObject({ code: "key_unavailable" });
-    expect(await refusal(new HttpClient(wrong), "POST", resume)).toMatchObject({ code: "wrong_key" });
-    expect(await http.get(id)).toMatchObject({ state: "running", epoch: 1, owner: { here: true } });
-    expect((await new HttpClient(same).get(id)).encryption).toEqual({ held_by: "server", key: "main" });
-    // The name is the server's, and not the sandbox's.
-    expect((await new HttpClient(without).get(id)).encryption).toBeNull();
-    expect((await new HttpClient(same).call("POST", resume)).status).toBe(200);
-    expect(await read(same, id)).toBe(MARK);
-    expect(await plainImages(server)).toEqual([]);
-  });
-
-  /** A saved sandbox and a snapshot of it under the key "old", and then a rotation to "new". */
-  async function rotated(options: TestServerOptions, asked = {}) {
-    const keys = new Map([
-      ["old", newKey()],
-      ["new", newKey()],
-    ]);
-    const { server, http } = await start({
-      ...options,
-      masterKeys: serverKeys(keys, options.access ? undefined : "old"),
-    });
-    const { id } = await create(http, asked as never);
-    await write(server, id);
-    expect((await http.call("POST", `/v1/sandboxes/${id}/snapshot`, { name: "base" }, asked)).status).toBe(201);
-    expect((await http.call("POST", `/v1/sandboxes/${id}/checkpoint`, undefined, asked)).status).toBe(200);
-    const store = await DirectoryStore.open(server.storeFolder ?? "");
-    const rotation = await rotateDataKeys(store, serverKeys(keys, "new", ["old"]), { apply: true });
-    expect(rotation).toMatchObject({ rewrapped: 1, failed: [] });
-    return { id, keys, store: server.storeFolder ?? null };
-  }
-
-  async function worksOn({ id, keys, store }: Awaited<ReturnType<typeof rotated>>, isOldKnown: boolean) {
-    const { fingerprint: present } = keys.get("new") ?? newKey();
-    if (!isOldKnown) keys.delete("old");
-    const { server, http } = await start({ store, masterKeys: serverKeys(keys, "new") });
-    expect((await http.call("POST", `/v1/sandboxes/${id}/resume`)).status).toBe(200);
-    expect(await read(server, id)).toBe(MARK);
-    expect((await http.get(id)).encryption).toEqual({ held_by: "server", key: "new" });
-    expect((await http.call("POST", `/v1/sandboxes/${id}/checkpoint`)).status).toBe(200);
-    const restored = await http.call<CreatedSandboxRecord>("POST", "/v1/snapshots/base/restore", {});
-    expect(restored.status).toBe(201);
-    expect(await read(server, restored.body.id)).toBe(MARK);
-    expect((await http.call("POST", `/v1/sandboxes/${restored.body.id}/checkpoint`)).status).toBe(200);
-    const fresh = await http.create();
-    expect((await http.call("POST", `/v1/sandboxes/${fresh.id}/rewind`, { snapshot_id: "base" })).status).toBe(200);
-    const wrapped = [...(await filesIn(store ?? "")).keys()].filter((path) => path.endsWith(".key"));
-    expect(wrapped.filter((path) => !path.includes(`/${present}.`))).toEqual([]);
-    expect(await plainImages(server)).toEqual([]);
-  }
-
-  test.each([false, true])(
-    "is changed for another one, and nothing goes on under the old (known: %s)",
-    async (known) => {
-      await worksOn(await rotated({}), known);
-    },
-  );
-
-  test.each([false, true])("is changed too where records have its old name (known: %s)", async (known) => {
-    // As earlier servers wrote them.
-    const file = new KeyFile(await temporaryFolder());
-    const { text } = await file.create({ name: "a", scope: "admin", encryptionKey: "old" });
-    const asked = { headers: { authorization: `Bearer ${text}` } };
-    await worksOn(await rotated({ access: { keyFile: file.path } }, asked), known);
-  });
-
-  test("of a server before stays on one that has the secret and no key of its own", async () => {
-    const keys = new Map([["main", newKey()]]);
-    const { server, http } = await start({ masterKeys: serverKeys(keys, "main") });
-    const { id } = await http.create();
-    await write(server, id);
-    await http.call("POST", `/v1/sandboxes/${id}/checkpoint`);
-    const without = await startTestServer({ store: server.storeFolder ?? null, masterKeys: serverKeys(keys) });
-    const there = new HttpClient(without);
-    expect((await there.call("POST", `/v1/sandboxes/${id}/resume`)).status).toBe(200);
-    expect((await there.call("POST", `/v1/sandboxes/${id}/checkpoint`)).status).toBe(200);
-    expect(await plainImages(server)).toEqual([]);
-  });
-
-  test("that cannot be had makes no sandbox, and says which", async () => {
-    const { http } = await start({ masterKeys: serverKeys(new Map(), "main") });
-    const refused = await refusal(http, "POST", "/v1/sandboxes", {});
-    expect(refused).toMatchObject({ status: 503, code: "key_unavailable" });
-    expect(refused.message).toContain('"main"');
-  });
-
-  test("of an API key is that of all that it makes, and of what is made of that", async () => {
-    const keys = new Map([
-      ["main", newKey()],
-      ["tenant-a", newKey()],
-    ]);
-    const folder = await temporaryFolder();
-    const file = new KeyFile(folder);
-    const tenant = await file.create({ name: "a", scope: "admin", encryptionKey: "tenant-a" });
-    const other = await file.create({ name: "b", scope: "admin" });
-    const access = { keyFile: file.path };
-    const { http } = await start({ masterKeys: serverKeys(keys, "main"), access });
-    const asTenant = { headers: { authorization: `Bearer ${tenant.text}` } };
-    const asOther = { headers: { authorization: `Bearer ${other.text}` } };
-    const made = await create(http, asTenant as never);
-    expect(made.encryption).toEqual({ held_by: "server", key: "tenant-a" });
-    expect((await create(http, asOther as never)).encryption?.key).toBe("main");
-    await http.call("POST", `/v1/sandboxes/${made.id}/snapshot`, { name: "base" }, asTenant);
-    const restored = await http.call<CreatedSandboxRecord>("POST", "/v1/snapshots/base/restore", {}, asOther);
-    expect(restored.body.encryption?.key).toBe("tenant-a");
-    const others = await create(http, asOther as never);
-    const rewind = `/v1/sandboxes/${others.id}/rewind`;
-    expect(await refusal(http, "POST", rewind, { snapshot_id: "base" }, asOther)).toMatchObject({
-      code: "not_supported",
-      details: { key: "tenant-a" },
-    });
-    const back = `/v1/sandboxes/${made.id}/rewind`;
-    expect((await http.call("POST", back, { snapshot_id: "base" }, asTenant)).status).toBe(200);
-    const shown = await create(http, { headers: { ...asTenant.headers, ...HEADER.headers } });
-    expect(shown.encryption).toEqual({ held_by: "client", key: fingerprint });
-  });
 });
