@@ -18,13 +18,14 @@ describeGvisor("cgroups that no run directory names", () => {
     const runParent = await temporaryFolder();
     const here = await RunDirectory.open(runParent, randomUUID());
     const [forgotten, bare, inUse, known] = [randomUUID(), randomUUID(), randomUUID(), here.instanceId];
-    for (const server of [forgotten, inUse, known]) {
-      await new SandboxCgroup(version, `/sandboxer/${server}/sandbox`).create(LIMITS);
-    }
-    await new SandboxCgroup(version, `/sandboxer/${bare}`).create(LIMITS);
     const place = (server: string): string =>
       join(CGROUP_MOUNT, version === "v1" ? "memory" : "", "sandboxer", server, server === bare ? "" : "sandbox");
     const sleeper = spawn("sleep", ["1000"], { stdio: "ignore" });
+    await new SandboxCgroup(version, `/sandboxer/${bare}`).create(LIMITS);
+    for (const server of [forgotten, known, inUse]) {
+      await new SandboxCgroup(version, `/sandboxer/${server}/sandbox`).create(LIMITS);
+    }
+    // At once: other servers of this machine look for forgotten ones too.
     writeFileSync(join(place(inUse), "cgroup.procs"), String(sleeper.pid));
     try {
       expect(await recoverRunDirectories(runParent)).toEqual([]);
