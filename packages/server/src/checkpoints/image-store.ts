@@ -19,11 +19,11 @@ import { ImageMayBeThereError } from "./image-errors.ts";
 import { openImage, type OpenImage } from "./open-image.ts";
 import { PackCache } from "./packs/pack-cache.ts";
 import { PackPins } from "./packs/pins.ts";
-import { verifyImage } from "./read-image.ts";
+import { verifyImage } from "./plain-image/read-plain-image.ts";
 import { readRange } from "./read-range.ts";
-import { savePlainImage } from "./save-image.ts";
+import { savePlainImage } from "./plain-image/save-plain-image.ts";
 import { type ScrubOptions, StoreScrub } from "./scrub/store-scrub.ts";
-import { unpackImage } from "./unpack.ts";
+import { unpackImage } from "./plain-image/unpack-plain-image.ts";
 import type { UnpackedImages } from "./unpacked-images.ts";
 import { type LoadedState, takeUnpacked, type UnpackOptions } from "./unpacked-state.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { CheckpointRepository } from "../../src/checkpoints/checkpoint-repository.ts";
 import { ImageStore } from "../../src/checkpoints/image-store.ts";
-import { ImagePacker } from "../../src/checkpoints/pack.ts";
+import { ImagePacker } from "../../src/checkpoints/plain-image/image-packer.ts";
 import { decodeName, decodeSnapshot, encodeCell } from "../../src/checkpoints/snapshot-record.ts";
 import { decodeRecord, encodeHead } from "../../src/lease/head-codec.ts";
 import { decodeRecord as decodeLiveness } from "../../src/lease/liveness-record.ts";

@@ -7,7 +7,7 @@ import type { ImageContext } from "../image-context.ts";
 import { isKeyProblem } from "../keys/key-errors.ts";
 import { type OpenImage, openImage, type OpenPlainImage, readFooter } from "../open-image.ts";
 import { packKey } from "../packs/pack-names.ts";
-import { readImage } from "../read-image.ts";
+import { readImage } from "../plain-image/read-plain-image.ts";
 import { checkBlocks } from "./check-blocks.ts";
 import { Findings, type ImageProblem } from "./findings.ts";
 import { surveyImages } from "./image-survey.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import type { ObjectStore } from "../store/store.ts";
-import type { CallOptions } from "../support/call-options.ts";
-import { imageDamaged } from "./image-errors.ts";
+import type { ObjectStore } from "../../store/store.ts";
+import type { CallOptions } from "../../support/call-options.ts";
+import { imageDamaged } from "../image-errors.ts";
 import {
   ALIGNMENT_BYTES,
   encodeHeader,
@@ -9,9 +9,9 @@ import {
   IMAGE_MAGIC,
   type ManifestMember,
   paddingAfter,
-} from "./image-format.ts";
+} from "../image-format.ts";
 import { ImageReader } from "./image-reader.ts";
-import type { OpenPlainImage } from "./open-image.ts";
+import type { OpenPlainImage } from "../open-image.ts";
 
 /** Where the bytes of a member go. */
 export interface MemberSink {

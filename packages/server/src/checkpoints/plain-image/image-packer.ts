@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { SandboxerError } from "@sandboxer/protocol";
-import type { SnapshotMember, SnapshotPayload } from "../backends/backend.ts";
-import type { CallOptions } from "../support/call-options.ts";
+import type { SnapshotMember, SnapshotPayload } from "../../backends/backend.ts";
+import type { CallOptions } from "../../support/call-options.ts";
 import {
   ALIGNMENT_BYTES,
   encodeFooter,
@@ -11,9 +11,9 @@ import {
   type ManifestMember,
   paddingAfter,
   sha256Of,
-} from "./image-format.ts";
-import type { ImageLabel } from "./image-context.ts";
-import { checkMemberNames } from "./member-names.ts";
+} from "../image-format.ts";
+import type { ImageLabel } from "../image-context.ts";
+import { checkMemberNames } from "../member-names.ts";
 import { oneAhead, readAhead, ReadRing } from "./read-ahead.ts";
 
 const ZEROS = Buffer.alloc(ALIGNMENT_BYTES);

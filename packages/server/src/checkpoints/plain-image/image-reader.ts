@@ -1,6 +1,6 @@
-import type { ObjectStore } from "../store/store.ts";
-import { imageDamaged } from "./image-errors.ts";
-import type { OpenPlainImage } from "./open-image.ts";
+import type { ObjectStore } from "../../store/store.ts";
+import { imageDamaged } from "../image-errors.ts";
+import type { OpenPlainImage } from "../open-image.ts";
 import { oneAhead } from "./read-ahead.ts";
 
 /** The bytes of an image from its start up to its manifest, handed out in the portions that the caller asks for. */

@@ -1,10 +1,10 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import type { SnapshotPayload } from "../backends/backend.ts";
-import type { ObjectStore } from "../store/store.ts";
-import type { CallOptions } from "../support/call-options.ts";
-import { openImage } from "./open-image.ts";
-import type { ImageLabel } from "./image-context.ts";
-import { ImagePacker } from "./pack.ts";
+import type { SnapshotPayload } from "../../backends/backend.ts";
+import type { ObjectStore } from "../../store/store.ts";
+import type { CallOptions } from "../../support/call-options.ts";
+import { openImage } from "../open-image.ts";
+import type { ImageLabel } from "../image-context.ts";
+import { ImagePacker } from "./image-packer.ts";
 
 /**
  * Writes an image of format 1 under a key that is free, and reads back its size, footer and manifest. The members' bytes

@@ -1,10 +1,10 @@
 import { type FileHandle, mkdir, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { SnapshotKind, SnapshotMember, SnapshotPayload } from "../backends/backend.ts";
-import type { ObjectStore } from "../store/store.ts";
-import type { CallOptions } from "../support/call-options.ts";
-import type { OpenPlainImage } from "./open-image.ts";
-import { type MemberSink, readImage } from "./read-image.ts";
+import type { SnapshotKind, SnapshotMember, SnapshotPayload } from "../../backends/backend.ts";
+import type { ObjectStore } from "../../store/store.ts";
+import type { CallOptions } from "../../support/call-options.ts";
+import type { OpenPlainImage } from "../open-image.ts";
+import { type MemberSink, readImage } from "./read-plain-image.ts";
 
 /**
  * Extracts every member into a folder, checking each digest while writing. When it throws, what lies in the folder must
