@@ -42,19 +42,22 @@ const browser = engines.then(() => (wanted("console") ? prepareChromium(report) 
 const extensionsOver = Promise.withResolvers<void>();
 const extensions = async (): Promise<readonly Planned[]> => (await services, [planExtensions()]);
 
-/** By rank: the longest first. A weight says how many workers it keeps busy, of which about half wait for something. */
+/**
+ * By rank: the longest first, and what others wait for; at the end what is short. A weight says how many workers it keeps
+ * busy, of which about half wait for something.
+ */
 const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>][] = [
   [1, async () => STATIC_SUITES],
   [3, async () => [vitestSuite("unit", QUICK_TIMEOUT_MS)]],
+  [1, extensions],
   [2, async () => (await engines).slice(1)],
-  [2, async () => (await engines).slice(0, 1)],
   [2, async () => (await extensionsOver.promise, wanted("docker") ? [await planDockerSuite(await engines)] : [])],
   [2, async () => (await browser, wanted("console") ? [await planConsoleSuite(await engines)] : [])],
-  [2, async () => [vitestSuite("crash", QUICK_TIMEOUT_MS)]],
+  [2, async () => (await engines).slice(0, 1)],
   [1, async () => (await stores, [vitestSuite("stores", QUICK_TIMEOUT_MS)])],
-  [1, extensions],
-  [2, async () => [planAgent()]],
-  [2, async () => [SIMULATION]],
+  [2, async () => [vitestSuite("crash", QUICK_TIMEOUT_MS)]],
+  [1, async () => [planAgent()]],
+  [1, async () => [SIMULATION]],
 ];
 // Each that runs listens for the end of this process.
 process.setMaxListeners(lanes.length + 10);
