@@ -38,7 +38,10 @@ test("a reload finds the terminal again with all that it showed, once, and it go
 test("a connection that breaks comes back: it is said, and every number is there once", async () => {
   const { page, client, open } = await startConsole({ path: false });
   const cuts: (() => Promise<void>)[] = [];
-  await page.routeWebSocket(/\/attach/, (socket) => {
+  const said = Promise.withResolvers<void>();
+  await page.routeWebSocket(/\/attach/, async (socket) => {
+    // The next connection waits until the page was seen to be without one.
+    if (cuts.length > 0) await said.promise;
     socket.connectToServer();
     cuts.push(() => socket.close({ code: 1006 }).catch(() => socket.close()));
   });
@@ -48,6 +51,7 @@ test("a connection that breaks comes back: it is said, and every number is there
   await untilTerminalShows(page, "5,");
   await cuts[0]?.();
   await page.getByText("Reconnecting").waitFor();
+  said.resolve();
   await untilTerminalShows(page, "60,");
   expect(await terminalText(page)).toBe(Array.from({ length: 60 }, (_, at) => `${at + 1},`).join(""));
   await expect.poll(() => page.getByText("Reconnecting").count()).toBe(0);
