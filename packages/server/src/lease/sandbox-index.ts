@@ -1,8 +1,8 @@
-import { type Head, SandboxerError } from "@sandboxer/protocol";
+import { type Head, isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import { beginAhead } from "../support/begin-ahead.ts";
 import { SerialQueue } from "../support/serial-queue.ts";
 import type { ObjectStore } from "../store/store.ts";
-import { readStoredSandbox, storedSandboxIds, type StoredSandbox } from "./stored-sandboxes.ts";
+import { readStoredSandbox, type StoredSandbox } from "./stored-sandboxes.ts";
 
 /** What no move of a sandbox changes: enough to find it and to sort it, never to say how it is. */
 export interface IndexedSandbox {
@@ -79,11 +79,13 @@ export class SandboxIndex {
 
   async #look(): Promise<IndexLook> {
     if (!this.#loaded) await this.#load();
-    const present = new Set<string>();
-    for await (const sandboxId of storedSandboxIds(this.#store)) present.add(sandboxId);
-    let changed = this.#drop(present);
+    const { unknown, gone } = await this.#compare();
+    for (const sandboxId of gone) {
+      this.#entries.delete(sandboxId);
+      this.#destroyed.delete(sandboxId);
+    }
+    let changed = gone.length > 0;
     const others: StoredSandbox[] = [];
-    const unknown = [...present].filter((sandboxId) => !this.#entries.has(sandboxId));
     const read = (sandboxId: string): Promise<StoredSandbox> => readStoredSandbox(this.#store, sandboxId);
     for await (const found of beginAhead(unknown, READS_AHEAD, read)) {
       if (this.#closed) throw new SandboxerError("draining", "The server is shutting down.");
@@ -103,13 +105,17 @@ export class SandboxIndex {
     return true;
   }
 
-  #drop(present: ReadonlySet<string>): boolean {
-    const gone = [...this.#entries.keys()].filter((sandboxId) => !present.has(sandboxId));
-    for (const sandboxId of gone) {
-      this.#entries.delete(sandboxId);
-      this.#destroyed.delete(sandboxId);
+  /** What the store has and the index not, and the other way round. As cheap as it can be: this is done for each list. */
+  async #compare(): Promise<{ readonly unknown: readonly string[]; readonly gone: readonly string[] }> {
+    const names: string[] = [];
+    const unknown: string[] = [];
+    for await (const name of this.#store.listFolders("")) {
+      if (this.#entries.has(name)) names.push(name);
+      else if (isSandboxId(name)) unknown.push(name);
     }
-    return gone.length > 0;
+    if (names.length === this.#entries.size) return { unknown, gone: [] };
+    const present = new Set(names);
+    return { unknown, gone: [...this.#entries.keys()].filter((sandboxId) => !present.has(sandboxId)) };
   }
 
   async #load(): Promise<void> {

@@ -16,7 +16,7 @@ export async function* listStoredSandboxes(store: ObjectStore): AsyncIterable<St
   yield* beginAhead(storedSandboxIds(store), READS_AHEAD, (sandboxId) => readStoredSandbox(store, sandboxId));
 }
 
-export async function* storedSandboxIds(store: ObjectStore): AsyncIterable<string> {
+async function* storedSandboxIds(store: ObjectStore): AsyncIterable<string> {
   for await (const name of store.listFolders("")) if (isSandboxId(name)) yield name;
 }
 

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import { CheckpointRepository } from "../checkpoints/checkpoint-repository.ts";
@@ -23,6 +24,8 @@ import { checkEncryption, masterKeysOf } from "./encryption.ts";
 import { retentionOf } from "./retention.ts";
 import { storedSnapshots } from "./snapshots.ts";
 import { ringOver } from "./peers.ts";
+
+const MEET_AFTER_MS = 2_000;
 
 export interface Durability {
   readonly durable: DurableStore;
@@ -83,6 +86,8 @@ function openImages(
 
 /** Meets the sandboxes that the store has, behind all else, so that the first list finds them known. */
 export async function meetStoredSandboxes({ ownership }: DurableStore, log: Logger): Promise<void> {
+  // Who waits for the server to start comes first.
+  await delay(MEET_AFTER_MS, undefined, { ref: false });
   try {
     const { sorted, others } = await ownership.index.look();
     for (const { sandboxId, error } of others)
