@@ -2,13 +2,13 @@ import { randomUUID } from "node:crypto";
 import { PassThrough, pipeline, type Readable } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ExtensionCommand, ExtensionProcess } from "../extension/extension.ts";
-import { composeArgv } from "./compose-argv.ts";
 import type { ComposeProject } from "./handle.ts";
 import { quoteOnOneLine } from "./quote.ts";
 import { remoteError } from "./remote-errors.ts";
 import { SSH_FAILED, type SshConnection, sshMissing } from "./ssh-connection.ts";
 import { runRemote } from "./run-remote.ts";
-import { scriptFor } from "./scripts.ts";
+import { scriptFor, SEND_SIGNAL } from "./scripts.ts";
+import { serviceArgv } from "./service-argv.ts";
 import { readStart, type StartReport } from "./start-report.ts";
 import { untilEnded } from "./until-ended.ts";
 
@@ -19,14 +19,14 @@ const MAX_SIGNAL = 64;
 const STARTER = `n='
 '; IFS= read -r c && eval "$c"`;
 
-/** Starts a process in the service's container, through `compose exec`. */
+/** Starts a process in the service's container, through `docker exec`. */
 export async function execInService(
   connection: SshConnection,
   project: ComposeProject,
   command: ExtensionCommand,
 ): Promise<ExtensionProcess> {
   const nonce = randomUUID();
-  const child = connection.start(composeArgv(project, ["exec", "-T", project.service, "sh", "-c", STARTER]));
+  const child = connection.start(serviceArgv(project, STARTER));
   const closed = new Promise<number | null>((resolve, reject) => {
     child.once("error", (error) => reject(sshMissing(error)));
     child.once("close", resolve);
@@ -119,7 +119,7 @@ async function exitOf(
 }
 
 /**
- * Every process that `compose exec` starts leads a group of its own. Detached: Docker tells of no end in a container while
+ * Every process that `docker exec` starts leads a group of its own. Detached: Docker tells of no end in a container while
  * the output of a process that has ended there is unread, and so it may be with the one that gets the signal.
  */
 async function sendSignal(
@@ -130,6 +130,5 @@ async function sendSignal(
   scope: "process" | "group",
 ): Promise<void> {
   const target = scope === "group" ? `-${pid}` : String(pid);
-  const body = `compose exec -d "$service" sh -c ${quoteOnOneLine(`kill -${signal} ${target}`)} < /dev/null >&2`;
-  await runRemote(connection, scriptFor(project, body));
+  await runRemote(connection, scriptFor(project, SEND_SIGNAL, { signal: String(signal), target }));
 }

@@ -21,7 +21,10 @@ compose() {
   if [ "$compose_kind" = plugin ]; then docker compose "$@"; else docker-compose "$@"; fi
 }
 containers() { docker ps -q --no-trunc --filter "label=com.docker.compose.project=$project" "$@"; }
-main_container() { containers -a --filter "label=com.docker.compose.service=$service" | head -n 1; }
+main_container() {
+  containers "$@" --filter "label=com.docker.compose.service=$service" --filter label=com.docker.compose.oneoff=False |
+    head -n 1
+}
 sweep() {
   command -v docker > /dev/null || return 0
   if [ -f "$dir/$compose_file" ]; then compose down -v --remove-orphans -t 0 > /dev/null 2>&1; fi
@@ -85,7 +88,7 @@ printf '%s' "$record_text" > "$record.part" && mv -f -- "$record.part" "$record"
 `;
 
 export const WAIT_READY = `
-id=$(main_container) || die docker_down ''
+id=$(main_container -a) || die docker_down ''
 [ -n "$id" ] || die exited 'it is gone'
 format='{{.State.Status}} {{.State.ExitCode}} {{if .State.Health}}{{.State.Health.Status}}{{else}}none{{end}}'
 tries=0
@@ -104,7 +107,7 @@ done
 
 /** Until the container of the service has ended for good; a restart by its policy is no end. */
 export const WAIT_END = `
-id=$(main_container) || die docker_down ''
+id=$(main_container -a) || die docker_down ''
 [ -n "$id" ] || { printf gone; exit 0; }
 while :; do
   docker wait "$id" > /dev/null 2>&1
@@ -112,6 +115,13 @@ while :; do
   state=$(docker inspect -f '{{.State.Status}} {{.State.ExitCode}} {{.State.OOMKilled}}' "$id" 2> /dev/null) || state=gone
   case $state in running* | restarting* | paused* | created*) ;; *) printf '%s' "$state"; exit 0 ;; esac
 done
+`;
+
+/** By a process of its own, whose end nobody waits for. */
+export const SEND_SIGNAL = `
+id=$(main_container)
+[ -n "$id" ] || die exited 'it is gone'
+docker exec -d "$id" sh -c "kill -$signal $target" >&2
 `;
 
 export const TEARDOWN = `

@@ -1,6 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import { composeArgv } from "./compose-argv.ts";
 import type { ComposeProject } from "./handle.ts";
+import { serviceArgv } from "./service-argv.ts";
 import type { SshConnection } from "./ssh-connection.ts";
 
 /** Of a fifth of a second: nobody ends a watch whose connection was lost, so it ends by itself. */
@@ -30,7 +30,7 @@ async function watch(
   signal: AbortSignal,
 ): Promise<boolean> {
   signal.throwIfAborted();
-  const child = connection.start(composeArgv(project, ["exec", "-T", project.service, "sh", "-c", watchScript(pid)]));
+  const child = connection.start(serviceArgv(project, watchScript(pid)));
   child.on("error", () => {});
   child.stdin.on("error", () => {}).end();
   child.stderr.resume();

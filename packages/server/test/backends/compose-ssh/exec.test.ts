@@ -25,8 +25,7 @@ const project = {
 const here = {
   placement,
   start: (argv: readonly string[]): ChildProcessWithoutNullStreams => {
-    const [program = "", ...args] = argv.slice(argv.lastIndexOf("sh"));
-    const child = spawn(program, args);
+    const child = spawn("sh", ["-c", argv.at(-1) ?? ""]);
     const stderr = new PassThrough();
     const said = text(child.stderr);
     child.once("exit", () => setImmediate(() => void said.then((report) => stderr.end(report))));

@@ -1,0 +1,21 @@
+import type { ComposeProject } from "./handle.ts";
+
+/**
+ * `docker exec`, in the container that compose labels as the service's: `compose exec` does the same, but starts three
+ * programs for it, and reads the compose file, which whoever works in the workspace may have broken meanwhile.
+ */
+const IN_SERVICE = `of=label=com.docker.compose
+ids=$(docker ps -q --no-trunc --filter "$of.project=$1" --filter "$of.service=$2" --filter "$of.oneoff=False") || exit
+script=$3; set -- $ids
+[ "$#" -gt 0 ] || { echo 'the service is not running' >&2; exit 1; }
+exec docker exec -i "$1" sh -c "$script"
+`;
+
+/** Runs a script in a shell of the service, as a command that sshd runs. */
+export function serviceArgv(project: ComposeProject, script: string): string[] {
+  const { docker_host: dockerHost } = project.placement;
+  return [
+    ...(dockerHost === undefined ? [] : ["env", `DOCKER_HOST=${dockerHost}`]),
+    ...["sh", "-c", IN_SERVICE, "sh", project.project, project.service, script],
+  ];
+}
