@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import {
   amendSnapshotSpellings,
   diffSpellings,
@@ -9,10 +9,15 @@ import {
   snapshotSpellings,
 } from "../../src/actions/snapshot-actions.ts";
 
-// What the modules of the page take for granted: they were served from somewhere.
+// What the modules of the page take for granted: they were served from somewhere. Other files may have loaded them elsewhere.
 vi.hoisted(() => {
+  vi.resetModules();
   vi.stubGlobal("location", new URL("http://127.0.0.1:8080/"));
   vi.stubGlobal("document", { visibilityState: "hidden" });
+});
+afterAll(() => {
+  vi.unstubAllGlobals();
+  vi.resetModules();
 });
 
 describe("how saved states are handled elsewhere", () => {

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { HOSTILE } from "../support/hostile.ts";
 
 async function at(url: string, hasKey: boolean): Promise<typeof import("../../src/actions/spellings.ts")> {
@@ -11,6 +11,7 @@ async function at(url: string, hasKey: boolean): Promise<typeof import("../../sr
 }
 
 beforeEach(() => () => vi.unstubAllGlobals());
+afterAll(() => void vi.resetModules());
 
 describe("what is copied for elsewhere", () => {
   test("means this server, and names the key where one is needed", async () => {
