@@ -11,13 +11,8 @@
  * Errors are {@link SandboxerError}s: `code` is what programs test, `hint` says what to do. `create` and `attach` are the
  * WebSocket protocol of one session (docs/websocket.md); docs/sdk.md has everything else.
  */
-export {
-  Sandbox,
-  type ClientOptions,
-  type CreateOptions,
-  type RestoreOptions,
-  type SandboxHandleOptions,
-} from "./sandbox.ts";
+export { Sandbox } from "./sandbox.ts";
+export type { ClientOptions, CreateOptions, RestoreOptions, SandboxHandleOptions } from "./sandbox-options.ts";
 export { Sandboxer } from "./sandboxer.ts";
 export { Execution } from "./process/execution.ts";
 export { SandboxProcess, type ExecResult, type PtySize } from "./process/process.ts";

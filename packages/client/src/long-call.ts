@@ -1,5 +1,5 @@
 import type { OperationRecord } from "./records.ts";
-import type { SandboxHandleOptions } from "./sandbox.ts";
+import type { SandboxHandleOptions } from "./sandbox-options.ts";
 import type { CallOptions, WireOptions } from "./wire/call-types.ts";
 import { fromWire } from "./wire/naming.ts";
 

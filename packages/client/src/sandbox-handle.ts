@@ -1,0 +1,124 @@
+import type { EventOptions } from "./events.ts";
+import { Execution } from "./process/execution.ts";
+import type { SandboxProcess } from "./process/process.ts";
+import { Processes, type AttachProcessOptions, type PtyOptions } from "./processes.ts";
+import type { Command, ExecOptions, SpawnOptions } from "./process/start.ts";
+import type {
+  AcquireTier,
+  Carried,
+  EventRecord,
+  ProcessRecord,
+  ProcessTableEntry,
+  Reachability,
+  SandboxRecord,
+  SandboxStats,
+  SandboxUsage,
+} from "./records.ts";
+import { SandboxCalls } from "./sandbox-calls.ts";
+import { SandboxFiles } from "./sandbox-files.ts";
+import type { SandboxHandleOptions } from "./sandbox-options.ts";
+import type { Sandboxer } from "./sandboxer.ts";
+import type { CallOptions } from "./wire/call-types.ts";
+import { fromWire } from "./wire/naming.ts";
+
+/** A handle on a sandbox: what is done in it, and what is told of it. */
+export class SandboxHandle {
+  readonly id: string;
+  /** Told once, at the creation. Whoever has it can attach. */
+  readonly token: string | undefined;
+  /** How `acquire` came by it. */
+  readonly tier: AcquireTier | undefined;
+  /** What `restore` and `move` have brought along. */
+  readonly carried: Carried | undefined;
+  readonly client: Sandboxer;
+  readonly files: SandboxFiles;
+  protected readonly calls: SandboxCalls;
+  readonly #processes: Processes;
+  #record: SandboxRecord;
+
+  constructor(
+    client: Sandboxer,
+    record: SandboxRecord & { readonly token?: string; readonly tier?: AcquireTier; readonly carried?: Carried },
+    options: SandboxHandleOptions = {},
+  ) {
+    const { token, tier, carried, ...rest } = record;
+    this.tier = tier;
+    this.carried = carried;
+    this.client = client;
+    this.id = record.id;
+    this.token = token;
+    this.#record = rest;
+    this.calls = new SandboxCalls(client.transport, this.id, options);
+    this.files = new SandboxFiles(this.calls);
+    this.#processes = new Processes(this.calls, token, options);
+  }
+
+  /** As the server last told it; `refresh` asks again. */
+  get record(): SandboxRecord {
+    return this.#record;
+  }
+
+  async refresh(options: CallOptions = {}): Promise<SandboxRecord> {
+    return this.note(fromWire(await this.client.call("getSandbox", { params: { id: this.id } }, options)));
+  }
+
+  /** Runs a line of shell, an argv, or code. Await it for the collected result, or iterate over its lines or bytes. */
+  exec(command: Command, options: ExecOptions = {}): Execution {
+    return new Execution(this.#processes.start(command, options), options);
+  }
+
+  /** Starts a process and gives it, without reading its output. */
+  async spawn(command: Command, options: SpawnOptions = {}): Promise<SandboxProcess> {
+    return this.#processes.start(command, options);
+  }
+
+  /** Starts a process in a terminal; a shell unless told otherwise. */
+  async pty(options: PtyOptions = {}): Promise<SandboxProcess> {
+    return this.#processes.pty(options);
+  }
+
+  /** Takes up a process that runs or has run, from an offset on; default: what nobody has read. */
+  async process(id: string, options: AttachProcessOptions = {}): Promise<SandboxProcess> {
+    return this.#processes.attach(id, options);
+  }
+
+  /** What was started over HTTP, oldest first. */
+  async processes(options: CallOptions = {}): Promise<ProcessRecord[]> {
+    return fromWire((await this.calls.call("listProcesses", this.target, options)).items);
+  }
+
+  /** Everything that runs inside. */
+  async processTable(options: CallOptions = {}): Promise<ProcessTableEntry[]> {
+    return fromWire((await this.calls.call("processTable", this.target, options)).items);
+  }
+
+  /** Memory, disk and CPU that it uses now. */
+  async stats(options: CallOptions = {}): Promise<SandboxStats> {
+    return fromWire(await this.calls.call("sandboxStats", this.target, options));
+  }
+
+  /** What it has used in the last half hour, in columns of equal length, and its limits. `since`: seconds since 1970. */
+  async usage({ since, ...options }: CallOptions & { readonly since?: number } = {}): Promise<SandboxUsage> {
+    const query = since === undefined ? {} : { since };
+    return fromWire(await this.calls.call("sandboxUsage", { ...this.target, query }, options));
+  }
+
+  /** Whether it answers, and how fast. */
+  async reachability(options: CallOptions = {}): Promise<Reachability> {
+    return fromWire(await this.client.call("reachability", this.target, options));
+  }
+
+  /** What happens to it, as it happens. */
+  events(options: Omit<EventOptions, "sandboxId"> = {}): AsyncGenerator<EventRecord, void, undefined> {
+    return this.client.events({ ...options, sandboxId: this.id });
+  }
+
+  protected get target(): { params: { id: string } } {
+    return { params: { id: this.id } };
+  }
+
+  protected note(record: SandboxRecord): SandboxRecord {
+    this.#record = record;
+    return record;
+  }
+}

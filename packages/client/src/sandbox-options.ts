@@ -1,0 +1,42 @@
+import { type LongCallOptions } from "./long-call.ts";
+import { type ReconnectOptions } from "./processes.ts";
+import type { RestoreSettings, SandboxSettings } from "./records.ts";
+import { type RoamingOptions } from "./sandbox-calls.ts";
+import { Sandboxer } from "./sandboxer.ts";
+import type { CallOptions } from "./wire/call-types.ts";
+import type { ConnectionOptions } from "./wire/transport.ts";
+
+export interface SandboxHandleOptions extends RoamingOptions, ReconnectOptions {
+  /** At the end of `await using`: saved instead of destroyed. */
+  readonly keep?: boolean | undefined;
+}
+
+/** Where to connect to: a client that is there already, or how to make one. */
+export type ClientOptions = ConnectionOptions | { readonly client: Sandboxer };
+
+export type CreateOptions = SandboxSettings & LongCallOptions & SandboxHandleOptions;
+export type RestoreOptions = RestoreSettings & LongCallOptions & SandboxHandleOptions;
+export type AttachOptions = CallOptions & SandboxHandleOptions;
+
+/** The client that is meant, and what is left of the options. */
+export function clientOf<Options extends ClientOptions>(
+  options: Options,
+): { client: Sandboxer; settings: Omit<Options, keyof ConnectionOptions | "client"> } {
+  const {
+    client,
+    url,
+    apiKey,
+    encryptionKey,
+    fetch,
+    signal: _,
+    retry,
+    relay,
+    ...settings
+  } = options as ConnectionOptions & {
+    readonly client?: Sandboxer;
+  };
+  const connection = Object.fromEntries(
+    Object.entries({ url, apiKey, encryptionKey, fetch, retry, relay }).filter(([, value]) => value !== undefined),
+  );
+  return { client: client ?? new Sandboxer(connection), settings: settings as never };
+}
