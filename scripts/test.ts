@@ -27,6 +27,9 @@ const strict = process.env["CI"] === "true";
 const selected = process.argv.slice(2);
 const wanted = (name: string): boolean => selected.length === 0 || selected.includes(name);
 
+/** Of the console: for whoever asks for its suite. */
+const pictures = selected.includes("console") ? "kept" : "none";
+
 const results: SuiteResult[] = [];
 const room = new Room(Math.max(4, 2 * availableParallelism()));
 const report = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -52,7 +55,7 @@ const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>
   [1, extensions],
   [2, async () => (await engines).slice(1)],
   [2, async () => (await extensionsOver.promise, wanted("docker") ? [await planDockerSuite(await engines)] : [])],
-  [2, async () => (await browser, wanted("console") ? [await planConsoleSuite(await engines)] : [])],
+  [2, async () => (await browser, wanted("console") ? [await planConsoleSuite(await engines, pictures)] : [])],
   [2, async () => (await engines).slice(0, 1)],
   [1, async () => (await stores, [vitestSuite("stores", QUICK_TIMEOUT_MS)])],
   [2, async () => [vitestSuite("crash", QUICK_TIMEOUT_MS)]],

@@ -6,8 +6,12 @@ import type { Page } from "playwright-core";
 /** Not kept by git; looked at by people. Those of the last run. */
 export const SCREENSHOTS = fileURLToPath(new URL("../../../../build/console-screenshots", import.meta.url));
 
+/** Where nobody would look at them, as in a run of everything, they are not worth their time. */
+const ARE_WANTED = process.env["SANDBOXER_TEST_PICTURES"] !== "none";
+
 /** What the page looks like now, light and dark: `NAME-light.png`, `NAME-dark.png`. */
 export async function takeScreenshots(page: Page, name: string): Promise<void> {
+  if (!ARE_WANTED) return;
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     await takeScreenshot(page, `${name}-${colorScheme}`);
@@ -16,6 +20,7 @@ export async function takeScreenshots(page: Page, name: string): Promise<void> {
 }
 
 export async function takeScreenshot(page: Page, name: string): Promise<void> {
+  if (!ARE_WANTED) return;
   await mkdir(SCREENSHOTS, { recursive: true });
   await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), animations: "disabled" });
 }

@@ -44,7 +44,7 @@ describeGvisor("workspaces between gVisor and Daytona", (engine) => {
     const attributes = await shell(made.id, SHOW_ATTRIBUTES);
     expect(attributes).toContain("b'user.odd=%\\xff', b'\\x00\\x01");
 
-    await shell(made.id, "truncate -s 96M sparse; printf end >> sparse; truncate -s 128M sparse");
+    await shell(made.id, "truncate -s 60M sparse; printf end >> sparse; truncate -s 80M sparse");
 
     // On the same backend, from a capture that stays: with all of it, whatever the modes.
     const { id: captured } = await api.take(made.id, { mode: "workspace" });
