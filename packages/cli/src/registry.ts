@@ -139,7 +139,7 @@ const SAVED: readonly Row[] = [
   },
   {
     name: "prove",
-    summary: "Restore a snapshot once, out of reach, to prove that it can be.",
+    summary: "Restore a snapshot or a checkpoint once, out of reach, to prove that it can be.",
     load: async () => (await import("./commands/prove.ts")).proveCommand,
   },
   {

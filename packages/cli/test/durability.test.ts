@@ -1,4 +1,4 @@
-import type { SandboxRecord } from "@sandboxer/protocol";
+import type { ProvenCheckpoint, SandboxRecord } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
 import { startCli } from "./support/run-cli.ts";
 
@@ -42,4 +42,10 @@ test("prove restores a snapshot out of reach, and says so in its record, its lis
   });
   expect((await cli(["ls", "-q"])).out.trim().split("\n")).toHaveLength(1);
   expect((await cli(["prove", "after"])).code).toBe(4);
+  expect((await cli(["prove", "web"])).err).toContain("No checkpoint");
+  await cli(["checkpoint", "web", "--leave-running"]);
+  const { checkpoint, proven } = await cli.json<ProvenCheckpoint>(["prove", "web"]);
+  expect(proven.engine).toMatch(/^fake /);
+  const again = await cli(["prove", `web@${checkpoint}`]);
+  expect([again.code, again.out]).toEqual([0, `${checkpoint}\n`]);
 });

@@ -15,6 +15,8 @@ export type Carried = Of<"explainSnapshot">;
 export type SnapshotDiff = Of<"diffSnapshots">;
 /** What a look at saved states has found. */
 export type IntegrityReport = Of<"verifySnapshot">;
+/** A checkpoint that was restored where nobody could reach it. */
+export type ProvenCheckpoint = Of<"proveSandbox">;
 export type ScrubStatus = Of<"scrubStatus">;
 /** What rules of retention would do to the saved states of a sandbox. */
 export type RetentionPreview = Of<"previewRetention">;

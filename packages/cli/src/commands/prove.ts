@@ -1,21 +1,33 @@
 import { defineCommand } from "../define-command.ts";
 import { operate } from "../operate.ts";
-import { snapshotId } from "../targets/snapshot.ts";
+import type { Run } from "../run.ts";
+import { findSavedState } from "../targets/saved-state.ts";
 
 export const proveCommand = defineCommand({
   arguments: "<snapshot>",
   examples: [
     "sandboxer prove before-upgrade",
     "sandboxer prove 3f2a9c01 && sandboxer rm web",
+    "sandboxer prove sandbox:web",
+    "sandboxer prove web@checkpoint_1790000000000.img",
     "sandboxer prove before-upgrade --json | jq .proven.engine",
   ],
   details:
+    "It may be a snapshot, a sandbox (its newest checkpoint) or SANDBOX@CHECKPOINT; the sandbox itself is left alone.\n" +
     "The server restores it into a sandbox that nobody can reach, without a network, hears whether that answers, and ends\n" +
-    "it. The record says how it went, and so does the exit code.",
+    "it. The record of a snapshot says how it went, and so does the exit code.",
   async run(run) {
-    const id = await snapshotId(await run.client(), run.argument(0));
-    const proven = await operate(run, "proveSnapshot", { params: { id } });
-    run.print(proven, (record) => `${record.id}\n`);
-    run.say(`${proven.name ?? proven.id.slice(0, 8)} can be restored (${proven.proven?.engine ?? proven.backend}).`);
+    const target = await findSavedState(await run.client(), run.argument(0));
+    if (target.kind === "snapshot") return await proveSnapshot(run, target.id);
+    const body = target.checkpoint === undefined ? {} : { checkpoint: target.checkpoint };
+    const found = await operate(run, "proveSandbox", { params: { id: target.id }, body });
+    run.print(found, ({ checkpoint }) => `${checkpoint}\n`);
+    run.say(`${found.checkpoint} can be restored (${found.proven.engine}).`);
   },
 });
+
+async function proveSnapshot(run: Run, id: string): Promise<void> {
+  const proven = await operate(run, "proveSnapshot", { params: { id } });
+  run.print(proven, (record) => `${record.id}\n`);
+  run.say(`${proven.name ?? proven.id.slice(0, 8)} can be restored (${proven.proven?.engine ?? proven.backend}).`);
+}

@@ -75,6 +75,7 @@ export const ROUTE_TABLE = {
   explainSnapshot: { method: "GET", path: "/v1/snapshots/{id}/explain" },
   diffSnapshots: { method: "GET", path: "/v1/snapshots/{id}/diff" },
   verifySnapshot: { method: "POST", path: "/v1/snapshots/{id}/verify" },
+  proveSandbox: { method: "POST", path: "/v1/sandboxes/{id}/prove" },
   verifySandbox: { method: "POST", path: "/v1/sandboxes/{id}/verify" },
   scrubStore: { method: "POST", path: "/v1/scrub" },
   scrubStatus: { method: "GET", path: "/v1/scrub" },

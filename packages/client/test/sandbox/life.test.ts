@@ -127,6 +127,8 @@ describe("snapshots", () => {
     expect(snapshot.proven).toBeNull();
     const proven = await client.snapshots.prove(snapshot.id);
     expect(proven).toMatchObject({ proven: { engine: expect.stringMatching(/^fake /) as string }, unproven: null });
+    await box.checkpoint({ leaveRunning: true });
+    expect(await box.prove()).toMatchObject({ sandboxId: box.id, proven: { engine: expect.any(String) as string } });
     await restored.destroy();
     await client.snapshots.delete(snapshot.id);
     await expect(client.snapshots.get(snapshot.id)).rejects.toMatchObject({ code: "snapshot_not_found" });

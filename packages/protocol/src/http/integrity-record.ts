@@ -21,6 +21,16 @@ const imageProblemSchema = z.object({
 });
 export type ImageProblemRecord = z.infer<typeof imageProblemSchema>;
 
+/** A checkpoint that was restored where nobody could reach it, and answered. */
+export const provenCheckpointSchema = z
+  .object({
+    sandbox_id: z.string(),
+    checkpoint: z.string(),
+    proven: z.object({ at: timestampSchema, engine: z.string() }),
+  })
+  .meta({ id: "ProvenCheckpoint" });
+export type ProvenCheckpoint = z.infer<typeof provenCheckpointSchema>;
+
 export const integrityReportSchema = z
   .object({
     ok: z.boolean().meta({ description: "Nothing is damaged, unreadable or missing." }),

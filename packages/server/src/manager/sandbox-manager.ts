@@ -8,6 +8,7 @@ import {
   type RetentionPreview,
   type SandboxRecord,
   type SandboxState,
+  type ProvenCheckpoint,
   type SnapshotDiff,
   type SnapshotInfo,
 } from "@sandboxer/protocol";
@@ -22,6 +23,7 @@ import { describeLive } from "./describe.ts";
 import { destroyById } from "./destroy-by-id.ts";
 import { checkpointLive } from "./durability/live-checkpoint.ts";
 import { keepPromises } from "./durability/promise-keeper.ts";
+import { proveCheckpoint } from "./durability/prove-checkpoint.ts";
 import { proveSnapshot } from "./durability/prove-snapshot.ts";
 import type { EventLog } from "./events/event-log.ts";
 import { expireSandboxes, type Expiry } from "./expire.ts";
@@ -332,6 +334,11 @@ export class SandboxManager {
   /** Restores a snapshot where nobody can reach it, and says whether it answers. */
   proveSnapshot(idOrName: string, options?: VerbOptions): Promise<SnapshotInfo> {
     return proveSnapshot(this.#context, idOrName, options);
+  }
+
+  /** The same for a checkpoint of a sandbox; absent: its newest. */
+  proveCheckpoint(sandboxId: string, checkpoint?: string, options?: VerbOptions): Promise<ProvenCheckpoint> {
+    return proveCheckpoint(this.#context, sandboxId, checkpoint, options);
   }
 
   /** A new sandbox with the state of a snapshot. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integrityReportSchema, scrubStatusSchema } from "../integrity-record.ts";
+import { integrityReportSchema, provenCheckpointSchema, scrubStatusSchema } from "../integrity-record.ts";
 import { route } from "../route.ts";
 import { sandboxParams } from "./sandboxes.ts";
 
@@ -32,6 +32,22 @@ export const INTEGRITY_ROUTES = {
     status: 200,
     response: integrityReportSchema,
     operation: "verify",
+  }),
+  proveSandbox: route({
+    method: "POST",
+    path: "/v1/sandboxes/{id}/prove",
+    summary: "Restore a checkpoint of it where nobody can reach it, hear whether it answers, and end that.",
+    tag,
+    scope: "use",
+    params: sandboxParams,
+    body: z
+      .strictObject({
+        checkpoint: z.string().max(128).optional().meta({ description: "Absent: the newest." }),
+      })
+      .optional(),
+    status: 200,
+    response: provenCheckpointSchema,
+    operation: "prove",
   }),
   scrubStore: route({
     method: "POST",

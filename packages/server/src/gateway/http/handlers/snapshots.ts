@@ -9,6 +9,7 @@ type SnapshotHandlers = Pick<
   | "getSnapshot"
   | "updateSnapshot"
   | "deleteSnapshot"
+  | "proveSandbox"
   | "proveSnapshot"
   | "restoreSnapshot"
   | "explainSnapshot"
@@ -34,6 +35,7 @@ export function snapshotsHandlers(manager: SandboxManager): SnapshotHandlers {
       await manager.removeSnapshot(params.id);
       return undefined;
     },
+    proveSandbox: ({ params, body, options }) => manager.proveCheckpoint(params.id, body?.checkpoint, options),
     proveSnapshot: ({ params, options }) => manager.proveSnapshot(params.id, options),
     restoreSnapshot: async ({ params, body, options }) => {
       const { sandbox, token, carried } = await manager.restoreSnapshot(params.id, body ?? {}, options);
