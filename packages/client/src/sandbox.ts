@@ -1,90 +1,49 @@
-import type { EventOptions } from "./events.ts";
 import { longCall, type LongCallOptions } from "./long-call.ts";
 import { everyItem } from "./pages.ts";
-import { Execution } from "./process/execution.ts";
-import type { SandboxProcess } from "./process/process.ts";
-import { Processes, type AttachProcessOptions, type PtyOptions, type ReconnectOptions } from "./processes.ts";
-import type { Command, ExecOptions, SpawnOptions } from "./process/start.ts";
 import type {
   AcquireTier,
-  Carried,
-  EventRecord,
   ForkSettings,
   HandoffRecord,
   IntegrityReport,
   MoveSettings,
-  ProcessRecord,
-  ProcessTableEntry,
   ProvenCheckpoint,
-  Reachability,
-  RestoreSettings,
   RetentionPreview,
   SandboxChange,
   SandboxFilter,
   SandboxRecord,
-  SandboxSettings,
-  SandboxStats,
-  SandboxUsage,
   SnapshotDiff,
   SnapshotRecord,
   SnapshotSettings,
 } from "./records.ts";
 import { previewRetention } from "./retention.ts";
-import { SandboxCalls, type RoamingOptions } from "./sandbox-calls.ts";
-import { SandboxFiles } from "./sandbox-files.ts";
-import { Sandboxer } from "./sandboxer.ts";
+import { SandboxHandle } from "./sandbox-handle.ts";
+import {
+  clientOf,
+  type AttachOptions,
+  type ClientOptions,
+  type CreateOptions,
+  type RestoreOptions,
+  type SandboxHandleOptions,
+} from "./sandbox-options.ts";
+import type { Sandboxer } from "./sandboxer.ts";
 import type { Answer, CallInput, CallOptions } from "./wire/call-types.ts";
 import { isSandboxerError } from "./wire/errors.ts";
 import { fromWire, toWire } from "./wire/naming.ts";
-import type { ConnectionOptions } from "./wire/transport.ts";
-
-export interface SandboxHandleOptions extends RoamingOptions, ReconnectOptions {
-  /** At the end of `await using`: saved instead of destroyed. */
-  readonly keep?: boolean | undefined;
-}
-
-/** Where to connect to: a client that is there already, or how to make one. */
-export type ClientOptions = ConnectionOptions | { readonly client: Sandboxer };
-
-export type CreateOptions = SandboxSettings & LongCallOptions & SandboxHandleOptions;
-export type RestoreOptions = RestoreSettings & LongCallOptions & SandboxHandleOptions;
-type AttachOptions = CallOptions & SandboxHandleOptions;
 
 /**
  * A sandbox. Calls go to the server that has it, and wake it where nobody has; a handle outlives checkpoints, moves and
  * restarts of servers. `await using` destroys the sandbox at the end of the scope, or saves it with `keep`.
  */
-export class Sandbox {
-  readonly id: string;
-  /** Told once, at the creation. Whoever has it can attach. */
-  readonly token: string | undefined;
-  /** How `acquire` came by it. */
-  readonly tier: AcquireTier | undefined;
-  /** What `restore` and `move` have brought along. */
-  readonly carried: Carried | undefined;
-  readonly client: Sandboxer;
-  readonly files: SandboxFiles;
-  readonly #calls: SandboxCalls;
-  readonly #processes: Processes;
+export class Sandbox extends SandboxHandle {
   readonly #keep: boolean;
-  #record: SandboxRecord;
 
   constructor(
     client: Sandboxer,
-    record: SandboxRecord & { readonly token?: string; readonly tier?: AcquireTier; readonly carried?: Carried },
+    record: ConstructorParameters<typeof SandboxHandle>[1],
     options: SandboxHandleOptions = {},
   ) {
-    const { token, tier, carried, ...rest } = record;
-    this.tier = tier;
-    this.carried = carried;
-    this.client = client;
-    this.id = record.id;
-    this.token = token;
-    this.#record = rest;
+    super(client, record, options);
     this.#keep = options.keep ?? false;
-    this.#calls = new SandboxCalls(client.transport, this.id, options);
-    this.files = new SandboxFiles(this.#calls);
-    this.#processes = new Processes(this.#calls, token, options);
   }
 
   /** Makes a sandbox, on http://127.0.0.1:8080 unless told otherwise. */
@@ -142,49 +101,10 @@ export class Sandbox {
     return new Sandbox(client, fromWire(record), options);
   }
 
-  /** As the server last told it; `refresh` asks again. */
-  get record(): SandboxRecord {
-    return this.#record;
-  }
-
-  async refresh(options: CallOptions = {}): Promise<SandboxRecord> {
-    return this.#note(fromWire(await this.client.call("getSandbox", { params: { id: this.id } }, options)));
-  }
-
-  /** Runs a line of shell, an argv, or code. Await it for the collected result, or iterate over its lines or bytes. */
-  exec(command: Command, options: ExecOptions = {}): Execution {
-    return new Execution(this.#processes.start(command, options), options);
-  }
-
-  /** Starts a process and gives it, without reading its output. */
-  async spawn(command: Command, options: SpawnOptions = {}): Promise<SandboxProcess> {
-    return this.#processes.start(command, options);
-  }
-
-  /** Starts a process in a terminal; a shell unless told otherwise. */
-  async pty(options: PtyOptions = {}): Promise<SandboxProcess> {
-    return this.#processes.pty(options);
-  }
-
-  /** Takes up a process that runs or has run, from an offset on; default: what nobody has read. */
-  async process(id: string, options: AttachProcessOptions = {}): Promise<SandboxProcess> {
-    return this.#processes.attach(id, options);
-  }
-
-  /** What was started over HTTP, oldest first. */
-  async processes(options: CallOptions = {}): Promise<ProcessRecord[]> {
-    return fromWire((await this.#calls.call("listProcesses", this.#target, options)).items);
-  }
-
-  /** Everything that runs inside. */
-  async processTable(options: CallOptions = {}): Promise<ProcessTableEntry[]> {
-    return fromWire((await this.#calls.call("processTable", this.#target, options)).items);
-  }
-
   /** Captures it; it goes on. */
   async snapshot(options: SnapshotSettings & LongCallOptions = {}): Promise<SnapshotRecord> {
     const { call, rest } = longCall(options);
-    return fromWire(await this.#calls.call("createSnapshot", { ...this.#target, body: toWire(rest) }, call));
+    return fromWire(await this.calls.call("createSnapshot", { ...this.target, body: toWire(rest) }, call));
   }
 
   /** The snapshots that were taken of it, newest first. */
@@ -200,7 +120,7 @@ export class Sandbox {
   /** Captures it once and makes new sandboxes of that; it goes on. */
   async fork(options: ForkSettings & LongCallOptions & SandboxHandleOptions = {}): Promise<Sandbox[]> {
     const { call, handle, rest } = longCall(options);
-    const { items } = await this.#calls.call("forkSandbox", { ...this.#target, body: toWire(rest) }, call);
+    const { items } = await this.calls.call("forkSandbox", { ...this.target, body: toWire(rest) }, call);
     return items.map((record) => Sandbox.#of(this.client, record, handle));
   }
 
@@ -208,20 +128,20 @@ export class Sandbox {
   async move(options: MoveSettings & LongCallOptions & SandboxHandleOptions): Promise<Sandbox> {
     const { call, handle, rest } = longCall(options);
     const body: NonNullable<CallInput<"moveSandbox">["body"]> = toWire(rest);
-    return Sandbox.#of(this.client, await this.#calls.call("moveSandbox", { ...this.#target, body }, call), handle);
+    return Sandbox.#of(this.client, await this.calls.call("moveSandbox", { ...this.target, body }, call), handle);
   }
 
   /** Reads every block of its stored checkpoints, or of one; it is not woken. */
   async verify(options: LongCallOptions & { readonly checkpoint?: string } = {}): Promise<IntegrityReport> {
     const { checkpoint, ...long } = options;
-    const input = { ...this.#target, body: checkpoint === undefined ? {} : { checkpoint } };
+    const input = { ...this.target, body: checkpoint === undefined ? {} : { checkpoint } };
     return fromWire(await this.client.call("verifySandbox", input, longCall(long).call));
   }
 
   /** Restores its newest checkpoint, or another one, where nobody can reach it, and hears whether it answers. */
   async prove(options: LongCallOptions & { readonly checkpoint?: string } = {}): Promise<ProvenCheckpoint> {
     const { checkpoint, ...long } = options;
-    const input = { ...this.#target, body: checkpoint === undefined ? {} : { checkpoint } };
+    const input = { ...this.target, body: checkpoint === undefined ? {} : { checkpoint } };
     return fromWire(await this.client.call("proveSandbox", input, longCall(long).call));
   }
 
@@ -232,8 +152,8 @@ export class Sandbox {
 
   /** Puts it back to a snapshot, in place. */
   async rewind(snapshotId: string, options: LongCallOptions = {}): Promise<SandboxRecord> {
-    const input = { ...this.#target, body: { snapshot_id: snapshotId } };
-    return this.#note(fromWire(await this.#calls.call("rewindSandbox", input, longCall(options).call)));
+    const input = { ...this.target, body: { snapshot_id: snapshotId } };
+    return this.note(fromWire(await this.calls.call("rewindSandbox", input, longCall(options).call)));
   }
 
   /**
@@ -243,16 +163,16 @@ export class Sandbox {
   async checkpoint(options: LongCallOptions & { readonly leaveRunning?: boolean } = {}): Promise<SandboxRecord> {
     const { call } = longCall(options);
     if (options.leaveRunning === true) {
-      const input = { ...this.#target, body: { leave_running: true } };
-      return this.#note(fromWire(await this.#calls.call("checkpointSandbox", input, call)));
+      const input = { ...this.target, body: { leave_running: true } };
+      return this.note(fromWire(await this.calls.call("checkpointSandbox", input, call)));
     }
-    return this.#calls.puttingDown(async () => {
+    return this.calls.puttingDown(async () => {
       try {
-        return this.#note(fromWire(await this.#calls.call("checkpointSandbox", this.#target, call)));
+        return this.note(fromWire(await this.calls.call("checkpointSandbox", this.target, call)));
       } catch (error) {
         // The answer was lost, not the checkpoint.
         if (isSandboxerError(error, "server_unreachable") && (await this.refresh(options)).state === "stored") {
-          return this.#record;
+          return this.record;
         }
         throw error;
       }
@@ -262,59 +182,38 @@ export class Sandbox {
   /** Wakes it on the client's server; a server that runs it is asked to give it up. */
   async resume(options: LongCallOptions & { readonly checkpoint?: string } = {}): Promise<SandboxRecord> {
     const { checkpoint } = options;
-    return this.#note(fromWire(await this.#calls.resume({ ...longCall(options).call, checkpoint })));
+    return this.note(fromWire(await this.calls.resume({ ...longCall(options).call, checkpoint })));
   }
 
   /** Moves it to another server of the store: a URL, or the id of an instance. This handle follows it. */
   async handoff(to: string, options: LongCallOptions = {}): Promise<HandoffRecord> {
     const { call } = longCall(options);
-    const moved = fromWire(await this.#calls.call("handoffSandbox", { ...this.#target, body: { to } }, call));
-    this.#note(moved.sandbox);
+    const moved = fromWire(await this.calls.call("handoffSandbox", { ...this.target, body: { to } }, call));
+    this.note(moved.sandbox);
     return moved;
   }
 
   /** Makes it anew from what it was made of, under the same id; its state is lost. */
   async recreate(options: LongCallOptions = {}): Promise<SandboxRecord> {
     const { call } = longCall(options);
-    return this.#note(fromWire(await this.#calls.call("recreateSandbox", this.#target, call)));
+    return this.note(fromWire(await this.calls.call("recreateSandbox", this.target, call)));
   }
 
   /** Changes name, labels, idle timeout or what may be lost of it. */
   async update(change: SandboxChange, options: CallOptions = {}): Promise<SandboxRecord> {
-    const input = { ...this.#target, body: toWire(change) };
-    return this.#note(fromWire(await this.#calls.call("updateSandbox", input, options)));
+    const input = { ...this.target, body: toWire(change) };
+    return this.note(fromWire(await this.calls.call("updateSandbox", input, options)));
   }
 
   /** Lets it live for this long from now, such as `4h`. */
   async extendTtl(duration: string, options: CallOptions = {}): Promise<SandboxRecord> {
-    const input = { ...this.#target, body: { duration } };
-    return this.#note(fromWire(await this.#calls.call("extendTtl", input, options)));
-  }
-
-  /** Memory, disk and CPU that it uses now. */
-  async stats(options: CallOptions = {}): Promise<SandboxStats> {
-    return fromWire(await this.#calls.call("sandboxStats", this.#target, options));
-  }
-
-  /** What it has used in the last half hour, in columns of equal length, and its limits. `since`: seconds since 1970. */
-  async usage({ since, ...options }: CallOptions & { readonly since?: number } = {}): Promise<SandboxUsage> {
-    const query = since === undefined ? {} : { since };
-    return fromWire(await this.#calls.call("sandboxUsage", { ...this.#target, query }, options));
-  }
-
-  /** Whether it answers, and how fast. */
-  async reachability(options: CallOptions = {}): Promise<Reachability> {
-    return fromWire(await this.client.call("reachability", this.#target, options));
-  }
-
-  /** What happens to it, as it happens. */
-  events(options: Omit<EventOptions, "sandboxId"> = {}): AsyncGenerator<EventRecord, void, undefined> {
-    return this.client.events({ ...options, sandboxId: this.id });
+    const input = { ...this.target, body: { duration } };
+    return this.note(fromWire(await this.calls.call("extendTtl", input, options)));
   }
 
   /** Destroys it and everything that is stored of it. */
   async destroy(options: CallOptions = {}): Promise<void> {
-    await this.#calls.puttingDown(() => this.#calls.call("destroySandbox", this.#target, options));
+    await this.calls.puttingDown(() => this.calls.call("destroySandbox", this.target, options));
   }
 
   /** The end of `await using`: destroyed, or saved with `keep`. One that is gone, or saved, already is left so. */
@@ -330,35 +229,4 @@ export class Sandbox {
     const { state } = await this.refresh();
     if (state !== "stored" && state !== "destroyed") await this.checkpoint();
   }
-
-  get #target(): { params: { id: string } } {
-    return { params: { id: this.id } };
-  }
-
-  #note(record: SandboxRecord): SandboxRecord {
-    this.#record = record;
-    return record;
-  }
-}
-
-function clientOf<Options extends ClientOptions>(
-  options: Options,
-): { client: Sandboxer; settings: Omit<Options, keyof ConnectionOptions | "client"> } {
-  const {
-    client,
-    url,
-    apiKey,
-    encryptionKey,
-    fetch,
-    signal: _,
-    retry,
-    relay,
-    ...settings
-  } = options as ConnectionOptions & {
-    readonly client?: Sandboxer;
-  };
-  const connection = Object.fromEntries(
-    Object.entries({ url, apiKey, encryptionKey, fetch, retry, relay }).filter(([, value]) => value !== undefined),
-  );
-  return { client: client ?? new Sandboxer(connection), settings: settings as never };
 }
