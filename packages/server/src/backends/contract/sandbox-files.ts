@@ -1,0 +1,57 @@
+export interface FileEntry {
+  readonly name: string;
+  readonly kind: "file" | "folder" | "symlink" | "other";
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  readonly sizeBytes: number;
+  readonly modifiedMs: number;
+  readonly linkTarget: string | undefined;
+  /** Names with the same device and inode stand for one file, which has so many; absent: the backend cannot say. */
+  readonly device?: bigint;
+  readonly inode?: bigint;
+  readonly links?: number;
+}
+
+/** Files inside, with the rights of the sandbox's user. Absolute paths. */
+export interface SandboxFiles {
+  stat(path: string): Promise<FileEntry>;
+  list(path: string): Promise<readonly FileEntry[]>;
+  read(path: string, options?: { readonly offset?: number; readonly length?: number }): AsyncIterable<Uint8Array>;
+  /**
+   * Replaces the content. Parent folders must exist. The mode counts when the file is made. With `holes`, zeros need not
+   * take room where the backend can leave them out.
+   */
+  write(
+    path: string,
+    content: Uint8Array | AsyncIterable<Uint8Array>,
+    options?: { readonly mode?: number; readonly holes?: boolean },
+  ): Promise<void>;
+  makeFolder(path: string, options?: { readonly parents?: boolean }): Promise<void>;
+  remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  /** A link with that text, which need not lead anywhere. Something that has the name already is an error. */
+  makeSymlink(target: string, path: string): Promise<void>;
+  /** Another name for a file that is there. Absent, or `not_supported`: there are none. */
+  makeHardLink?(existing: string, path: string): Promise<void>;
+  /** Does not follow a link: of one, only the time can be set. */
+  set(path: string, attributes: { readonly mode?: number; readonly modifiedNs?: bigint }): Promise<void>;
+}
+
+/** Files with the rights of root. Each character of a name, a path or a link's target is one byte (latin1). */
+export interface RawFiles extends SandboxFiles {
+  /**
+   * The extended attributes of the user (`user.*`), whose names are bytes too. Absent, or `not_supported`: nobody can
+   * say; `too_large`: more than can be told.
+   */
+  attributes?(path: string): Promise<ReadonlyMap<string, Uint8Array>>;
+  setAttribute?(path: string, name: string, value: Uint8Array): Promise<void>;
+  set(
+    path: string,
+    attributes: {
+      readonly mode?: number;
+      readonly modifiedNs?: bigint;
+      readonly owner?: { readonly uid: number; readonly gid: number };
+    },
+  ): Promise<void>;
+}
