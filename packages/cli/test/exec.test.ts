@@ -1,4 +1,4 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { runProgram } from "../src/program.ts";
 import { startProxy } from "./support/proxy.ts";
 import { startCli } from "./support/run-cli.ts";
@@ -70,12 +70,12 @@ test("stdin whose arrival is in doubt is an error, and the program does not take
   };
   const io = cli.io({ env: { SANDBOXER_URL: proxy.url }, stdin: stdin() });
   const code = runProgram(["exec", "-i", "web", "-c", "echo begun; sleep 60; cat"], io);
-  await vi.waitFor(() => expect(io.out()).toBe("begun\n"));
-  await vi.waitFor(async () => expect((await cli(["ps", "web"])).out).toContain("running"));
+  await expect.poll(() => io.out()).toBe("begun\n");
+  await expect.poll(async () => (await cli(["ps", "web"])).out).toContain("running");
   proxy.cut();
   expect(await code).toBe(10);
   expect(io.err()).toContain("The connection broke while stdin was on its way.\n  It is not known how much");
-  await vi.waitFor(async () => expect((await cli(["ps", "web"])).out).toContain("exited (SIGKILL)"));
+  await expect.poll(async () => (await cli(["ps", "web"])).out).toContain("exited (SIGKILL)");
   rest.resolve();
 });
 
@@ -110,7 +110,7 @@ test("a detached process: ps, logs, kill", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   const process = await cli.id(["exec", "-d", "web", "-c", "echo begun; sleep 60"]);
-  await vi.waitFor(async () => expect((await cli(["logs", "web", process])).out).toBe("begun\n"));
+  await expect.poll(async () => (await cli(["logs", "web", process])).out).toBe("begun\n");
   expect((await cli(["ps", "web"])).out).toMatch(new RegExp(`^${process.slice(0, 8)} +\\d+ +running +no `, "m"));
   const followed = cli(["logs", "-f", "web", process.slice(0, 6)]);
   expect((await cli(["kill", "web", process, "--signal", "KILL"])).out).toBe(`${process}\n`);
@@ -156,7 +156,7 @@ test("the end of our stdin is the end of its stdin only where that is asked for"
   await cli.id(["create", "--name", "web"]);
   const process = await cli.id(["exec", "-d", "web", "--", "cat"]);
   const looking = cli(["attach", "web", process], { stdin: "one\n" });
-  await vi.waitFor(async () => expect((await cli(["logs", "web", process])).out).toBe("one\n"));
+  await expect.poll(async () => (await cli(["logs", "web", process])).out).toBe("one\n");
   expect((await cli(["ps", "web"])).out).toContain("running");
   expect((await cli(["attach", "web", process, "--close-stdin"], { stdin: "two\n" })).out).toBe("one\ntwo\n");
   expect((await looking).code).toBe(5);
@@ -167,7 +167,7 @@ test("without a terminal the first Ctrl-C goes to the program", async () => {
   await cli.id(["create", "--name", "web"]);
   const io = cli.io();
   const code = runProgram(["exec", "web", "-c", "echo begun; sleep 60"], io);
-  await vi.waitFor(() => expect(io.out()).toBe("begun\n"));
+  await expect.poll(() => io.out()).toBe("begun\n");
   io.signal("SIGINT");
   expect(await code).toBe(130);
 });
@@ -178,7 +178,7 @@ test("output goes on through a handoff, and no byte is lost or comes twice", asy
   await one.id(["create", "--name", "web"]);
   const io = one.io();
   const code = runProgram(["exec", "web", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do echo $i; sleep 0.1; done"], io);
-  await vi.waitFor(() => expect(io.out()).toContain("2\n"));
+  await expect.poll(() => io.out()).toContain("2\n");
   await one.id(["handoff", "web", "--to", two.server.url]);
   expect(await code).toBe(0);
   expect(io.out()).toBe("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n");

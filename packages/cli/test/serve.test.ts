@@ -30,7 +30,7 @@ async function started(argv: string[], server = fakeServer()) {
     return server;
   });
   const exitCode = runProgram(argv, io);
-  await vi.waitFor(() => expect(io.out()).not.toBe(""));
+  await expect.poll(() => io.out()).not.toBe("");
   return { io, server, exitCode };
 }
 
@@ -99,7 +99,7 @@ describe("signals", () => {
     const io = fakeIo();
     startServer.mockImplementation(() => new Promise(() => {}));
     void runProgram(["serve"], io);
-    await vi.waitFor(() => expect(startServer).toHaveBeenCalled());
+    await expect.poll(() => startServer).toHaveBeenCalled();
     io.signal("SIGINT");
     expect(io.exits).toEqual([130]);
   });

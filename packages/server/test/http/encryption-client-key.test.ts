@@ -172,7 +172,7 @@ describe("a sandbox under its client's key", () => {
       [...(await filesIn(server.storeFolder ?? "")).keys()].filter((path) => path.endsWith(".key"));
     expect(await keysIn()).toHaveLength(1);
     expect((await http.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(204);
-    await vi.waitFor(async () => expect(await keysIn()).toEqual([]));
+    await expect.poll(async () => await keysIn()).toEqual([]);
   });
 });
 

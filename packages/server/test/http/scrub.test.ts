@@ -46,16 +46,16 @@ test("one at a time; one that was stopped goes on where it was, and a server tha
   const operation = (await begun.json()) as OperationRecordBody;
   expect([begun.status, operation.kind]).toEqual([202, "scrub"]);
   const status = async () => (await api.call<ScrubStatus>("GET", "/v1/scrub")).body;
-  await vi.waitFor(async () => expect(await status()).toMatchObject({ running: true }));
+  await expect.poll(async () => await status()).toMatchObject({ running: true });
   expect(await api.refused("POST", "/v1/scrub", {})).toEqual([409, "wrong_state"]);
   expect((await api.call("DELETE", "/v1/scrub")).status).toBe(204);
-  await vi.waitFor(async () => expect(await status()).toMatchObject({ running: false, paused: true }));
+  await expect.poll(async () => await status()).toMatchObject({ running: false, paused: true });
   const ended = await api.call<OperationRecordBody>("GET", `/v1/operations/${operation.id}?wait=5`);
   expect(ended.body).toMatchObject({ state: "failed", error: { hint: "The next one goes on where it was." } });
   expect(await scrub(api)).toMatchObject({ ok: true, images: { whole: 1 } });
   expect(await status()).toMatchObject({ paused: false });
   void api.call("POST", "/v1/scrub", { rate_mb: 0.001 }).catch(() => {});
-  await vi.waitFor(async () => expect(await status()).toMatchObject({ running: true }));
+  await expect.poll(async () => await status()).toMatchObject({ running: true });
   await api.server.drain();
 });
 
@@ -79,7 +79,7 @@ test("one that was begun by itself and stopped does not begin again at the next 
   await checkpoint(api, await withFile(api));
   const { integrity } = api.server.manager;
   const running = integrity.runIfDue();
-  await vi.waitFor(async () => expect(await integrity.status()).toMatchObject({ running: true }));
+  await expect.poll(async () => await integrity.status()).toMatchObject({ running: true });
   integrity.stopScrub();
   await expect(running).rejects.toMatchObject({ message: "The scrub was stopped." });
   await integrity.runIfDue();

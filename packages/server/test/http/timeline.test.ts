@@ -19,7 +19,7 @@ test("executions are told, however they were started", async () => {
   await client.until("EXECUTION_DONE");
   await http.call("POST", `/v1/sandboxes/${id}/exec`, { command: ["true", "an argument"] });
   await http.call("POST", `/v1/sandboxes/${id}/exec`, { language: "python", code: "print(1)" });
-  await vi.waitFor(async () => expect(await told(server, id, "execution")).toHaveLength(6));
+  await expect.poll(async () => await told(server, id, "execution")).toHaveLength(6);
   const events = await told(server, id, "execution");
   expect(events.filter(({ type }) => type === "execution.started")).toMatchObject([
     { kind: "execution", command: "exit 3", language: "bash" },
@@ -43,10 +43,10 @@ test("one that goes on elsewhere leaves here, and is continued there until its e
   const started = { shell: "read line", wait: false };
   const { body } = await here.call<{ id: string }>("POST", `/v1/sandboxes/${id}/exec`, started);
   await there.call("POST", `/v1/sandboxes/${id}/resume`);
-  await vi.waitFor(async () => expect(await told(second, id, "execution")).toHaveLength(1));
+  await expect.poll(async () => await told(second, id, "execution")).toHaveLength(1);
   expect(await told(first, id, "execution.ended")).toMatchObject([{ outcome: "left", exit_code: null }]);
   await there.call("POST", `/v1/sandboxes/${id}/processes/${body.id}/signal`, { signal: "SIGKILL" });
-  await vi.waitFor(async () => expect(await told(second, id, "execution")).toHaveLength(2));
+  await expect.poll(async () => await told(second, id, "execution")).toHaveLength(2);
   expect(await told(second, id, "execution")).toMatchObject([
     { type: "execution.continued", process_id: body.id },
     { type: "execution.ended", process_id: body.id, signal: "SIGKILL", elapsed_ms: null },
@@ -135,6 +135,6 @@ test("a sandbox that ends by itself says why", async () => {
   const server = await startTestServer();
   const { id } = await new HttpClient(server).create();
   server.backend.crash(id);
-  await vi.waitFor(async () => expect(await told(server, id, "sandbox.failed")).toHaveLength(1));
+  await expect.poll(async () => await told(server, id, "sandbox.failed")).toHaveLength(1);
   expect(await told(server, id, "sandbox.failed")).toMatchObject([{ reason: "crashed" }]);
 });

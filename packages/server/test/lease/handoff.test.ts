@@ -122,7 +122,7 @@ it("goes to whoever waits when the owner turns out to be dead", async () => {
   });
   expect(head).toMatchObject({ owner: b.name, epoch: 2, checkpoint: checkpoint(1) });
   a.instances.rung(id);
-  await vi.waitFor(() => expect(lost).toHaveBeenCalledExactlyOnceWith(id, expect.anything()));
+  await expect.poll(() => lost).toHaveBeenCalledExactlyOnceWith(id, expect.anything());
   expect(a.held(id)).toBeUndefined();
 });
 
@@ -134,6 +134,6 @@ it("gives a claim back that succeeded after its caller had gone", async () => {
   const claim = b.claim(id, { signal: stop.signal });
   stop.abort(new Error("gone"));
   await expect(claim).rejects.toThrow("gone");
-  await vi.waitFor(async () => expect((await a.read(id))?.owner).toBeNull());
+  await expect.poll(async () => (await a.read(id))?.owner).toBeNull();
   expect(await a.claim(id)).toMatchObject({ owner: a.name, checkpoint: checkpoint(1) });
 });

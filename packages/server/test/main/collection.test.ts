@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { pino } from "pino";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { ImageStore } from "../../src/checkpoints/image-store.ts";
 import { UnpackedImages } from "../../src/checkpoints/unpacked-images.ts";
 import { startCollection } from "../../src/main/collection.ts";
@@ -54,5 +54,5 @@ test("off is off, but for what lies on this machine of images that are gone", as
   await store.delete("a/1.img");
   const log = pino({ enabled: false });
   expect(startCollection(configured("off"), { store, images }, manager.events, log)).toBeUndefined();
-  await vi.waitFor(async () => expect(await readdir(folder)).toHaveLength(1));
+  await expect.poll(async () => await readdir(folder)).toHaveLength(1);
 });
