@@ -19,7 +19,7 @@ export default defineConfig({
           name: "unit",
           // Much of their time is waiting.
           maxWorkers: 4,
-          // Loading the sources once for all files of a worker saves half of the time of the processors.
+          // Loading the sources anew for each of these files took half of the time of processors of most of them.
           isolate: false,
           include: ["packages/*/test/**/*.test.ts", "scripts/test/**/*.test.ts"],
           exclude: [
