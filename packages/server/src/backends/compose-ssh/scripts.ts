@@ -27,11 +27,13 @@ main_container() {
 }
 sweep() {
   command -v docker > /dev/null || return 0
-  if [ -f "$dir/$compose_file" ]; then compose down -v --remove-orphans -t 0 > /dev/null 2>&1; fi
   of="label=com.docker.compose.project=$project"
-  for id in $(docker ps -aq --filter "$of"); do docker rm -f -v "$id" > /dev/null || return 1; done
-  for id in $(docker network ls -q --filter "$of"); do docker network rm "$id" > /dev/null || return 1; done
-  for id in $(docker volume ls -q --filter "$of"); do docker volume rm "$id" > /dev/null || return 1; done
+  left=$(docker ps -aq --filter "$of") || return 1
+  [ -z "$left" ] || docker rm -f -v $left > /dev/null || return 1
+  left=$(docker network ls -q --filter "$of") || return 1
+  [ -z "$left" ] || docker network rm $left > /dev/null || return 1
+  left=$(docker volume ls -q --filter "$of") || return 1
+  [ -z "$left" ] || docker volume rm $left > /dev/null || return 1
 }
 `;
 
@@ -62,9 +64,11 @@ elif docker-compose version > /dev/null 2>&1; then compose_kind=standalone
 else die no_compose ''; fi
 said=$(mkdir -p "$base/sandboxes" "$base/snapshots" 2>&1) || die no_base "$said"
 ${REMOVE_DEAD}
+again=
+[ ! -e "$lock_file" ] || again=yes
 lock
 [ ! -e "$record" ] || die exists "$dir"
-sweep || die left_over "$dir"
+[ -z "$again" ] || sweep || die left_over "$dir"
 rm -rf -- "$dir" || die left_over "$dir"
 said=$(mkdir -- "$dir" 2>&1) || die no_base "$said"
 printf '%s' "$compose_kind"
@@ -79,8 +83,8 @@ tar -x -p -o -f - -C "$dir" || die tar_failed ''
 export const UP = `
 lock
 [ -f "$dir/$compose_file" ] || die compose_missing "$compose_file"
-compose config -q || die compose_broken ''
-compose config --services | grep -F -x -q -e "$service" || die no_service "$service"
+services=$(compose config --services) || die compose_broken ''
+printf '%s\\n' "$services" | grep -F -x -q -e "$service" || die no_service "$service"
 paused=$(containers --filter status=paused)
 [ -z "$paused" ] || docker unpause $paused > /dev/null || die up_failed ''
 compose up -d >&2 || die up_failed ''

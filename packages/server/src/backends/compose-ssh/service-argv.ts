@@ -14,8 +14,6 @@ exec docker exec -i "$1" sh -c "$script"
 /** Runs a script in a shell of the service, as a command that sshd runs. */
 export function serviceArgv(project: ComposeProject, script: string): string[] {
   const { docker_host: dockerHost } = project.placement;
-  return [
-    ...(dockerHost === undefined ? [] : ["env", `DOCKER_HOST=${dockerHost}`]),
-    ...["sh", "-c", IN_SERVICE, "sh", project.project, project.service, script],
-  ];
+  const argv = ["sh", "-c", IN_SERVICE, "sh", project.project, project.service, script];
+  return dockerHost === undefined ? argv : ["env", `DOCKER_HOST=${dockerHost}`, ...argv];
 }

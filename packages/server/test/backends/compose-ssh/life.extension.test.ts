@@ -234,8 +234,8 @@ describeServices("a compose-ssh sandbox", (services) => {
     });
   });
 
-  test("a sandbox that is saved to be put down stays still until it is resumed", async () => {
-    const { placement } = await place();
+  test("a sandbox that is saved to be put down stays still until it is resumed, and can be destroyed paused", async () => {
+    const { base, placement } = await place();
     const handle = await lab.backend().acquire(requestFor(await lab.repository(), placement));
     await handle.snapshot(await lab.folder(), { mode: "filesystem", leaveRunning: false });
     expect(await docker(services, "ps", "-q", "--filter", "status=paused")).not.toBe("");
@@ -245,6 +245,8 @@ describeServices("a compose-ssh sandbox", (services) => {
     await handle.resume();
     await reading;
     await eventually(async () => (await docker(services, "ps", "-q", "--filter", "status=paused")) === "", "the end");
+    await handle.pause();
     await handle.destroy();
+    expect(await hostState(services, base)).toHaveLength(1);
   });
 });
