@@ -1,13 +1,22 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
 
-/** Gives the address of a store in a new bucket, seen through `seenAt`. */
+/**
+ * Gives the address of a store in a new bucket, seen through `seenAt`. Asked on a connection of its own: one that the tests before have used
+ * may just be closed by the server, and nobody sends a POST again by itself.
+ */
 export async function newGcsStore(endpoint: string, seenAt: string): Promise<string> {
   const bucket = `test-${randomUUID()}`;
-  const answer = await fetch(`${endpoint}/storage/v1/b?project=test`, {
+  const asked = request(`${endpoint}/storage/v1/b?project=test`, {
     method: "POST",
+    agent: false,
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ name: bucket }),
   });
-  if (!answer.ok) throw new Error(`no bucket: ${answer.status} ${await answer.text()}`);
+  asked.end(JSON.stringify({ name: bucket }));
+  const [answer] = (await once(asked, "response")) as [IncomingMessage];
+  const said = await text(answer);
+  if (answer.statusCode !== 200) throw new Error(`no bucket: ${answer.statusCode} ${said}`);
   return `gs://${bucket}/some/prefix?endpoint=${seenAt}`;
 }
