@@ -26,7 +26,8 @@ export interface PreparedBackend {
   readonly name: string;
   /** One line for people. */
   readonly engine: string;
-  open(instanceId: string): Promise<OpenBackend>;
+  /** `sandboxes`: how many places of the server are taken. */
+  open(instanceId: string, sandboxes?: () => number): Promise<OpenBackend>;
   /** Ends and removes what dead servers on this machine have left; gives their instance ids. */
   recover(): Promise<readonly string[]>;
 }
@@ -100,7 +101,7 @@ async function prepareGvisorBackend(
     name: "gvisor",
     engine: `gVisor (runsc ${engine.version}, ${platform}), ${engine.path}`,
     recover: () => recoverRunDirectories(runParent),
-    open: async (instanceId) => {
+    open: async (instanceId, sandboxes) => {
       const runDirectory = await RunDirectory.open(runParent, instanceId);
       const backend = await GvisorBackend.open({
         engine,
@@ -115,7 +116,13 @@ async function prepareGvisorBackend(
         // A server that cannot act any more freezes nothing; the agents then do, before others may take over.
         heartbeatMs: heartbeatMs(config),
         dozeAfterMs: config.dozeAfterMs,
-        warm: { max: config.warmPoolMax, maxSandboxes: config.maxSandboxes, clock: systemClock, onProblem },
+        warm: {
+          max: config.warmPoolMax,
+          maxSandboxes: config.maxSandboxes,
+          sandboxes,
+          clock: systemClock,
+          onProblem,
+        },
       });
       return {
         backend,

@@ -128,7 +128,8 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       log.info("store opened");
     }
     if (dead.length > 0) log.info({ dead }, "cleaned up after servers that had died");
-    parts.open = await prepared.open(parts.durability?.instances.instanceId ?? randomUUID());
+    const instanceId = parts.durability?.instances.instanceId ?? randomUUID();
+    parts.open = await prepared.open(instanceId, () => parts.manager?.placesTaken ?? 0);
     const { open } = parts;
     const { backend, workDirectory } = open;
     parts.backends = await assembleBackends(config, backend, secrets);

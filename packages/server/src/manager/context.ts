@@ -7,6 +7,7 @@ import type { Holder, SandboxRecords } from "../records/sandbox-records.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import type { Clock } from "../support/clock.ts";
 import { KeyedQueue } from "../support/keyed-queue.ts";
+import { unlessAborted } from "../support/unless-aborted.ts";
 import { Departures } from "./departures.ts";
 import { Proofs } from "./durability/proofs.ts";
 import type { AtRisk } from "./durability/risk.ts";
@@ -18,6 +19,9 @@ import { Scrubber, type ScrubSettings } from "./integrity/scrubber.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import type { Observer } from "./observer.ts";
 import { Operations } from "./operations/operations.ts";
+
+/** How long whoever was admitted waits for a test restore that has to end first. */
+const LEAVING_MS = 10_000;
 
 export interface ManagerOptions {
   readonly backends: ReadonlyMap<string, SandboxBackend>;
@@ -147,6 +151,15 @@ export class ManagerContext {
     }
     this.sandboxes.set(sandbox.id, sandbox);
     this.#tellState(sandbox.id, undefined, sandbox.state);
+  }
+
+  /** Waits, though not for ever, until a test restore that gave way to one that was admitted has ended. */
+  async hasPlace(signal: AbortSignal | undefined): Promise<void> {
+    const { gone } = this.proofs;
+    if (gone === undefined) return;
+    const over = new AbortController();
+    const late = this.options.clock.sleep(LEAVING_MS, over.signal).catch(() => {});
+    await unlessAborted(Promise.race([gone, late]), signal).finally(() => over.abort());
   }
 
   /** For {@link LiveSandbox}: a sandbox that is gone leaves the table in the same step. */

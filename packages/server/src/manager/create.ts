@@ -85,6 +85,7 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
       let lost: LostExtras | undefined;
       // Before it is there: another server that is asked for its key would find it at the provider, and take it.
       if (facts.about.key !== null) await noteOutliving(context, facts, false);
+      await context.hasPlace(signal);
       const asked = options.tenant === undefined ? {} : { tenant: options.tenant };
       const handle = await acquire(context, facts, asked, source, track, (unpacked) => (lost = unpacked));
       await orDestroy(handle, async () => {

@@ -77,6 +77,7 @@ async function bringBack(
 ): Promise<{ handle: SandboxHandle; execution: Execution | undefined }> {
   let handle: SandboxHandle | undefined;
   try {
+    await context.hasPlace(track.options.signal);
     handle = await load(context, head, request, track);
     const execution = await adoptExecution(handle);
     checkStillOwned(context, request.sandboxId, head);

@@ -128,6 +128,11 @@ export class SandboxManager {
     return counts;
   }
 
+  /** Of the sandboxes that there may be: those that are being made and test restores included. */
+  get placesTaken(): number {
+    return this.#context.sandboxes.size + this.#context.proofs.size;
+  }
+
   /** How many sandboxes there are of which more could be lost than was promised. */
   get atRisk(): number {
     const { sandboxes, atRisk } = this.#context;

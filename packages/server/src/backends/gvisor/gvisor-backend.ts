@@ -126,8 +126,10 @@ export class GvisorBackend implements SandboxBackend {
     snapshot: SnapshotPayload,
     options: CallOptions = {},
   ): Promise<SandboxHandle> {
-    if (snapshot.kind === "gvisor-checkpoint")
+    if (snapshot.kind === "gvisor-checkpoint") {
+      await this.#warm?.giveWay();
       return this.#own(await this.#starter.restored(request, snapshot, options));
+    }
     if (snapshot.kind === "workspace-tar") {
       return this.#starter.withFiles(snapshot, () => this.#acquireFresh(request, options));
     }
@@ -162,7 +164,10 @@ export class GvisorBackend implements SandboxBackend {
     this.#starter.check(request);
     // What has a wrong image fails here, and is not tried again behind anybody's back.
     await this.#starter.image(request);
-    return this.#own((await this.#warm?.take(request, options)) ?? (await this.#starter.fresh(request, options)));
+    const taken = await this.#warm?.take(request, options);
+    if (taken !== undefined) return this.#own(taken);
+    await this.#warm?.giveWay();
+    return this.#own(await this.#starter.fresh(request, options));
   }
 
   /** From here on somebody has it. */

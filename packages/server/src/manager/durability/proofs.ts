@@ -11,7 +11,8 @@ const MOST_WAITING = 100;
 export class Proofs {
   readonly #queue = new SerialQueue();
   #waiting = 0;
-  #running: AbortController | undefined;
+  #running: { readonly stop: AbortController; readonly ended: PromiseWithResolvers<void> } | undefined;
+  #leaving: Promise<void> | undefined;
   #over: SandboxerError | undefined;
 
   /** How many sandboxes there are for proofs now. */
@@ -33,11 +34,14 @@ export class Proofs {
     try {
       return await this.#queue.run(async () => {
         if (this.#over !== undefined) throw this.#over;
-        this.#running = new AbortController();
+        const running = { stop: new AbortController(), ended: Promise.withResolvers<void>() };
+        this.#running = running;
         try {
-          return await prove(this.#running.signal);
+          return await prove(running.stop.signal);
         } finally {
           this.#running = undefined;
+          this.#leaving = undefined;
+          running.ended.resolve();
         }
       });
     } finally {
@@ -45,18 +49,25 @@ export class Proofs {
     }
   }
 
-  /** Somebody needs its place. */
+  /** Somebody needs its place, which is free once {@link gone} resolves. */
   giveWay(): void {
-    this.#running?.abort(
+    if (this.#running === undefined) return;
+    this.#leaving = this.#running.ended.promise;
+    this.#running.stop.abort(
       new SandboxerError("limit_reached", "The test restore gave way: the server is at its limit of sandboxes.", {
         hint: "Try again later, or start the server with more --max-sandboxes.",
       }),
     );
   }
 
+  /** When the one that gave way has ended; undefined: none has to. */
+  get gone(): Promise<void> | undefined {
+    return this.#leaving;
+  }
+
   /** For good: the server ends. */
   stop(): void {
     this.#over = new SandboxerError("draining", "The server is shutting down.");
-    this.#running?.abort(this.#over);
+    this.#running?.stop.abort(this.#over);
   }
 }

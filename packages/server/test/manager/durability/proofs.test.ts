@@ -1,5 +1,28 @@
+import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { Proofs } from "../../../src/manager/durability/proofs.ts";
+
+test("who needs the place of one can wait until it has ended", async () => {
+  const proofs = new Proofs();
+  expect(proofs.gone).toBeUndefined();
+  const ended = Promise.withResolvers<void>();
+  const outcome = proofs.run(async (signal) => {
+    await ended.promise;
+    signal.throwIfAborted();
+  });
+  const refused = outcome.catch((error: unknown) => error);
+  await setImmediate();
+  expect([proofs.size, proofs.gone]).toEqual([1, undefined]);
+  proofs.giveWay();
+  let isGone = false;
+  const waiting = proofs.gone?.then(() => (isGone = true));
+  await setImmediate();
+  expect([waiting === undefined, isGone]).toEqual([false, false]);
+  ended.resolve();
+  await waiting;
+  expect(await refused).toMatchObject({ code: "limit_reached" });
+  expect([proofs.size, proofs.gone]).toEqual([0, undefined]);
+});
 
 test("so many test restores wait at most, whoever asks for them; the next one is refused and not kept", async () => {
   const proofs = new Proofs();

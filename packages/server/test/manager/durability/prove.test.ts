@@ -169,6 +169,26 @@ describe("nothing is said of a snapshot", () => {
     expect(await recordOf(http, id)).toMatchObject(untouched);
   });
 
+  test("when it gives way, and whose place it had begins after its end", async () => {
+    const { server, http, id } = await withSnapshot({ maxSandboxes: 2 });
+    server.backend.faults.set("ping", { until: new Promise(() => {}), times: 1 });
+    const ending = Promise.withResolvers<void>();
+    const proof = prove(http, id);
+    await vi.waitFor(() => expect(server.backend.runningCount).toBe(2), PATIENCE);
+    server.backend.faults.set("destroy", { until: ending.promise, times: 1 });
+    let mostRunning = 0;
+    server.manager.events.listen(({ type }) => {
+      if (type === "sandbox.state") mostRunning = Math.max(mostRunning, server.backend.runningCount);
+    });
+    const created = http.create();
+    await vi.waitFor(() => expect(server.manager.states()).toMatchObject({ creating: 1 }), PATIENCE);
+    ending.resolve();
+    await created;
+    expect((await proof).body.error.code).toBe("limit_reached");
+    expect(mostRunning).toBe(2);
+    expect(server.backend.runningCount).toBe(2);
+  });
+
   test("when the server ends, and its test restores with it", async () => {
     const { server, http, id } = await withSnapshot();
     server.backend.faults.set("ping", { until: new Promise(() => {}), times: 1 });

@@ -84,6 +84,17 @@ export class WarmPool<Sandbox extends WarmSandbox> {
     return adopted;
   }
 
+  /** Ends what is ready beyond so many, those first that were asked for longest ago, and waits until it has ended. */
+  async keepAtMost(places: number): Promise<void> {
+    const before = this.stock;
+    const shelves = [...this.#shelves.values()].toSorted((left, right) => left.lastAskedMs - right.lastAskedMs);
+    for (const shelf of shelves) {
+      const tooMany = Math.max(0, this.stock - Math.max(0, places));
+      if (tooMany > 0) this.#discard(shelf, Math.max(0, shelf.ready.length - tooMany));
+    }
+    if (this.stock < before) await Promise.all(this.#ends);
+  }
+
   /** Throws away what was made by these recipes, such as those of a state that is removed. */
   forget(isMeant: (key: string) => boolean): void {
     for (const [key, shelf] of this.#shelves) {

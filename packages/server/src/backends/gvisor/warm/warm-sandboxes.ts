@@ -14,6 +14,8 @@ export interface WarmOptions {
   readonly max: number;
   /** How many sandboxes there may be on the server, these included. */
   readonly maxSandboxes: number;
+  /** How many there are on the server that somebody has, of all backends, and those that are being made. Absent: gVisor's. */
+  readonly sandboxes?: (() => number) | undefined;
   readonly clock: Clock;
   readonly onProblem: (message: string, error: unknown) => void;
   /** Absent: what this machine says. */
@@ -34,15 +36,18 @@ const NOBODY = "warm";
 export class WarmSandboxes {
   readonly #source: WarmSource;
   readonly #pool: WarmPool<GvisorSandbox>;
+  /** How many more sandboxes there may be than somebody has. */
+  readonly #places: () => number;
 
   constructor(options: WarmOptions, source: WarmSource) {
     this.#source = source;
-    const { maxSandboxes, room = machineRoom } = options;
+    const { maxSandboxes, sandboxes = source.live, room = machineRoom } = options;
+    this.#places = () => maxSandboxes - Math.max(sandboxes(), source.live());
     this.#pool = new WarmPool({
       ...options,
       room: () => {
-        if (source.live() >= maxSandboxes) return "short";
-        return source.live() + this.#pool.stock >= maxSandboxes ? "busy" : room();
+        if (this.#places() <= 0) return "short";
+        return this.#pool.stock >= this.#places() ? "busy" : room();
       },
     });
   }
@@ -77,6 +82,11 @@ export class WarmSandboxes {
       make: (how) => starter.stateAhead(anybodys, state, how.signal, how.hurry),
     };
     return this.#take(recipe, request, options);
+  }
+
+  /** Before one is made that was not ready: what is ready gives up its place where there is no other, and has ended then. */
+  async giveWay(): Promise<void> {
+    await this.#pool.keepAtMost(this.#places());
   }
 
   forget(stateId: string): void {
