@@ -1,18 +1,20 @@
 import { randomBytes } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
-import type { ExecCommand, OutputBounds, ProcessExit, ProcessTableEntry, SandboxConnection } from "../backend.ts";
+import type { ExecCommand, OutputBounds, ProcessTableEntry, SandboxConnection } from "../backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { AgentConnection, type RequestOptions } from "./agent-connection.ts";
 import { AgentFiles } from "./agent-files.ts";
 import { AgentProcess, type AgentProcessRecord } from "./agent-process.ts";
 import { AgentTcp } from "./agent-tcp.ts";
 import { PROTOCOL_VERSION, Request } from "./frame-types.ts";
+import { readProcess, readProcessTable, toExit } from "./process-replies.ts";
+import { spawnPayload } from "./spawn-payload.ts";
+import { within } from "./within.ts";
 import { MalformedFrameError, PayloadWriter, type PayloadReader } from "./payload.ts";
 
 /** Heartbeats in the time after which the agent misses them. */
 const BEATS = 4;
-const SpawnFlag = { pty: 1, noStdin: 2 } as const;
 
 export interface AgentClientOptions {
   readonly user: { readonly uid: number; readonly gid: number };
@@ -110,21 +112,9 @@ export class AgentClient {
 
   async exec(command: ExecCommand, options: CallOptions = {}): Promise<AgentProcess> {
     if (command.argv.length === 0) throw new SandboxerError("bad_request", "There is no command to run.");
-    const environment = Object.entries({ ...this.#env, ...command.env });
     const { user } = this.#options;
-    const payload = new PayloadWriter()
-      .u8(command.pty === undefined ? 0 : SpawnFlag.pty)
-      .u16(command.pty?.rows ?? 0)
-      .u16(command.pty?.columns ?? 0);
-    payload
-      .u32(user.uid)
-      .u32(user.gid)
-      .string(command.key)
-      .string(command.workingFolder ?? this.#options.workingFolder);
-    payload.u32(command.argv.length);
-    for (const argument of command.argv) payload.string(withoutNul(argument));
-    payload.u32(environment.length);
-    for (const [name, value] of environment) payload.string(withoutNul(`${name}=${value}`));
+    const workingFolder = command.workingFolder ?? this.#options.workingFolder;
+    const payload = spawnPayload({ ...command, workingFolder, env: { ...this.#env, ...command.env } }, user);
     const started = await this.#connection.ask(
       Request.spawn,
       payload,
@@ -156,17 +146,7 @@ export class AgentClient {
   }
 
   async processTable(options: RequestOptions = {}): Promise<readonly ProcessTableEntry[]> {
-    const read = (reply: PayloadReader): ProcessTableEntry[] =>
-      reply.list(() => ({
-        pid: reply.u32(),
-        parentPid: reply.u32(),
-        uid: reply.u32(),
-        state: String.fromCharCode(reply.u8()),
-        residentBytes: reply.u64(),
-        cpuMs: reply.u64(),
-        command: reply.string(),
-      }));
-    return this.#connection.ask(Request.processTable, new PayloadWriter(), read, options);
+    return this.#connection.ask(Request.processTable, new PayloadWriter(), readProcessTable, options);
   }
 
   /** When somebody last wanted something of the sandbox, or it said something; monotonic. */
@@ -276,7 +256,7 @@ export class AgentClient {
 
   #readProcesses(reply: PayloadReader): Map<number, OutputBounds> {
     const logs = new Map<number, OutputBounds>();
-    for (const { bounds, ...record } of reply.list(() => readRecord(reply))) {
+    for (const { bounds, ...record } of reply.list(() => readProcess(reply))) {
       logs.set(record.process, bounds);
       if (!this.#processes.has(record.process)) this.#track(record);
     }
@@ -306,39 +286,5 @@ export class AgentClient {
     for (const process of this.#processes.values()) process.onConnectionFailed(error);
     for (const connection of this.#connections.values()) connection.onClosed(0);
     this.#options.onFailure(error);
-  }
-}
-
-function readRecord(reply: PayloadReader): AgentProcessRecord & { readonly bounds: OutputBounds } {
-  const [process, pid] = [reply.u32(), reply.u32()];
-  const exited = reply.u8() === 1;
-  reply.u8();
-  const [code, signal] = [reply.i32(), reply.i32()];
-  const [start, acknowledged, end] = [reply.u64(), reply.u64(), reply.u64()];
-  const exit = exited ? toExit(code, signal, end) : undefined;
-  return { process, pid, key: reply.string(), acknowledged, exit, bounds: { start, end } };
-}
-
-function toExit(code: number, signal: number, outputEnd: number): ProcessExit {
-  return { code: signal === 0 ? code : undefined, signal: signal === 0 ? undefined : signal, outputEnd };
-}
-
-function withoutNul(value: string): string {
-  if (value.includes("\0")) throw new SandboxerError("bad_request", "An argument or variable cannot contain NUL.");
-  return value;
-}
-
-async function within(promise: Promise<void>, options: RequestOptions & { readonly late: Error }): Promise<void> {
-  const { timeoutMs, signal, late } = options;
-  const over = Promise.withResolvers<never>();
-  const timer = timeoutMs === undefined ? undefined : setTimeout(() => over.reject(late), timeoutMs);
-  const onAbort = (): void => over.reject(signal?.reason as Error);
-  signal?.addEventListener("abort", onAbort, { once: true });
-  try {
-    signal?.throwIfAborted();
-    await Promise.race([promise, over.promise]);
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", onAbort);
   }
 }
