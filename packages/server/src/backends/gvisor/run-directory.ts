@@ -105,6 +105,9 @@ async function recover(path: string, instanceId: string): Promise<string[]> {
   await lock.release();
   if (!abandoned) return [];
   await rm(path, { recursive: true, force: true, maxRetries: 5 });
+  // A program that the server was just starting when it died may have begun meanwhile. Later ones find no folder, and end.
+  await endProcesses(path, instanceId);
+  await rm(path, { recursive: true, force: true, maxRetries: 5 });
   // What comes after the last end of a line was not written to its end.
   return [instanceId, ...laterIds.split("\n").slice(0, -1)];
 }
