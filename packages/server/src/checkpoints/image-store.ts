@@ -164,7 +164,7 @@ export class ImageStore {
    */
   async unpack(image: OpenImage, into: string, options: UnpackOptions = {}): Promise<LoadedState> {
     if (image.format === 1) return checked(await unpackImage(this.#context.store, image, into, options));
-    const here = await takeUnpacked(this.#context, image, into, options);
+    const here = options.fromStore === true ? undefined : await takeUnpacked(this.#context, image, into, options);
     if (here !== undefined) return here;
     const state = await unpackBlockImage(this.#context, image, into, options);
     const { dataKey, manifestSha256, key } = image;

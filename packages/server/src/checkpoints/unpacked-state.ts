@@ -11,6 +11,8 @@ import type { KeyOptions } from "./keys/key-choice.ts";
 export interface UnpackOptions extends CallOptions, KeyOptions {
   /** Return what lies on this machine at once; it is being held against the image meanwhile. */
   readonly verifyBeside?: boolean;
+  /** Read what the store has, whatever lies on this machine: who asks wants to know whether others could load it. */
+  readonly fromStore?: boolean;
 }
 
 /** A state that was loaded, and whether it is what was saved. */

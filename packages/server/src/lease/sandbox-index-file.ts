@@ -21,7 +21,7 @@ export class SandboxIndexFile implements IndexFile {
   }
 
   async read(): Promise<readonly IndexedSandbox[]> {
-    const file = await open(this.#path);
+    await using file = await open(this.#path);
     const entries: IndexedSandbox[] = [];
     let isHead = true;
     for await (const line of file.readLines()) {

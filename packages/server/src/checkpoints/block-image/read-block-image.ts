@@ -19,6 +19,8 @@ import { inRounds, type NeedsPacks, type Round } from "./reading-rounds.ts";
 /** So much goes to a thread at a time. */
 const JOB_BLOCKS = 4;
 const SMALL_BLOCKS = 8;
+/** Others who read the same bad copy of a pack may throw the good one away that has come in its place. */
+const MOST_ATTEMPTS = 4;
 
 /** Extracts every member into a folder; each block is held against its digest before it is written. */
 export async function unpackBlockImage(
@@ -63,15 +65,16 @@ async function readMended(
   { phase, ...options }: CallOptions & { readonly phase: string },
   pathOf: (member: BlockMember) => string | undefined,
 ): Promise<void> {
-  const fetchedAgain = new Set<unknown>();
+  const attempts = new Map<string, number>();
   for (;;) {
     try {
       return await new BlockImageReading(context, image, options).read(phase, pathOf);
     } catch (error) {
       const pack = error instanceof SandboxerError ? error.details["pack"] : undefined;
       const isCopy = context.store.localFile === undefined && typeof pack === "string";
-      if (!isCopy || fetchedAgain.has(pack)) throw error;
-      fetchedAgain.add(pack);
+      const attempt = isCopy ? (attempts.get(pack) ?? 0) + 1 : Infinity;
+      if (!isCopy || attempt >= MOST_ATTEMPTS) throw error;
+      attempts.set(pack, attempt);
     }
   }
 }

@@ -79,7 +79,7 @@ export class BlockBase {
     const { codec } = this.#reader.entry(index);
     const likeness = codec === CODEC.difference ? this.#likenessOf(index) : undefined;
     if (codec === CODEC.difference && likeness === undefined) return undefined;
-    if (!this.#reader.read(index).equals(block)) return undefined;
+    if (!this.#reader.readDecoded(index).equals(block)) return undefined;
     return { codec, likeness, bytes: this.#reader.readStored(index) };
   }
 

@@ -79,14 +79,17 @@ export class BlockReader {
 
   /** The block's bytes, which are not to be changed; throws {@link BlockDamagedError}. */
   read(index: number): Buffer {
-    const copy = this.readCopy(index);
-    if (copy !== undefined) return copy;
+    return this.readCopy(index) ?? this.readDecoded(index);
+  }
+
+  /** As {@link read}, by what is stored of it. */
+  readDecoded(index: number): Buffer {
     const bytes = this.#content(index);
     const entry = this.entry(index);
     const isGood = this.#source.heldAgainst === "digest" ? this.isBlock(index, bytes) : isUnchanged(entry, bytes);
     if (isGood) return bytes;
     // What it is made from was not looked at: if that is damaged, it is to blame.
-    for (const reference of referencesOf(entry)) this.read(reference);
+    for (const reference of referencesOf(entry)) this.readDecoded(reference);
     throw new BlockDamagedError(index, entry.pack, "its digest differs");
   }
 

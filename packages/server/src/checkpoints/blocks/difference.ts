@@ -75,11 +75,13 @@ function* pageRanges(changed: Uint8Array, blockBytes: number): Generator<readonl
 /** One XOR the other, into `into`, in words of four bytes and what is left in bytes. All three are of one size. */
 function exclusiveOr(one: Uint8Array, other: Uint8Array, into: Uint8Array): void {
   const { byteLength } = one;
-  const aligned = one.byteOffset % 4 === 0 && other.byteOffset % 4 === 0 && into.byteOffset % 4 === 0;
+  const aligned = [one, other, into].every(({ byteOffset }) => byteOffset % 4 === 0);
   const wordCount = aligned ? Math.trunc(byteLength / 4) : 0;
-  const left = new Uint32Array(one.buffer, one.byteOffset, wordCount);
-  const right = new Uint32Array(other.buffer, other.byteOffset, wordCount);
-  const result = new Uint32Array(into.buffer, into.byteOffset, wordCount);
-  for (let word = 0; word < wordCount; word++) result[word] = (left[word] ?? 0) ^ (right[word] ?? 0);
+  if (aligned) {
+    const left = new Uint32Array(one.buffer, one.byteOffset, wordCount);
+    const right = new Uint32Array(other.buffer, other.byteOffset, wordCount);
+    const result = new Uint32Array(into.buffer, into.byteOffset, wordCount);
+    for (let word = 0; word < wordCount; word++) result[word] = (left[word] ?? 0) ^ (right[word] ?? 0);
+  }
   for (let at = wordCount * 4; at < byteLength; at++) into[at] = (one[at] ?? 0) ^ (other[at] ?? 0);
 }

@@ -17,7 +17,7 @@ export class PlainCopies {
   readonly #files: readonly PlainCopy[];
   readonly #descriptors = new Map<string, number>();
   readonly #memory: Buffer[] = [];
-  /** By their entries, the oldest first. */
+  /** By their entries, the one that was asked for longest ago first. */
   readonly #held = new Map<number, Buffer>();
 
   constructor(files: readonly PlainCopy[]) {
@@ -32,7 +32,12 @@ export class PlainCopies {
   /** Only until {@link HELD_BLOCKS} others have been read. */
   read(index: number, { rawBytes, check }: BlockEntry): Buffer | undefined {
     const held = this.#held.get(index);
-    if (held !== undefined) return held;
+    if (held !== undefined) {
+      // Who gets it may read as many others as who has just read it from the disk.
+      this.#held.delete(index);
+      this.#held.set(index, held);
+      return held;
+    }
     const file = this.#fileOf(index);
     if (file === undefined) return undefined;
     const memory = this.#freeMemory();

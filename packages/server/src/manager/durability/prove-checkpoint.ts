@@ -1,4 +1,5 @@
 import { type ProvenCheckpoint, SandboxerError } from "@sandboxer/protocol";
+import type { UnpackOptions } from "../../checkpoints/unpacked-state.ts";
 import { checkpointKey } from "../../checkpoints/checkpoint-names.ts";
 import type { ManagerContext } from "../context.ts";
 import { notFound } from "../not-found.ts";
@@ -35,7 +36,7 @@ export async function proveCheckpoint(
     sandboxId,
     backend,
     spec,
-    load: (folder: string, given: typeof options) => checkpoints.load(sandboxId, name, folder, { ...given, ...digest }),
+    load: (folder: string, given: UnpackOptions) => checkpoints.load(sandboxId, name, folder, { ...given, ...digest }),
     proven: async (proven: ProvenCheckpoint["proven"]) => {
       proof = proven;
       tell("checkpoint.proven", proven);

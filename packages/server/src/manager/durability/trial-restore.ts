@@ -37,7 +37,7 @@ export interface Trial {
   readonly sandboxId: string;
   readonly backend: SandboxBackend;
   readonly spec: SandboxSpec;
-  load(folder: string, options: CallOptions & KeyOptions): Promise<MaybeVerified>;
+  load(folder: string, options: CallOptions & KeyOptions & { readonly fromStore: boolean }): Promise<MaybeVerified>;
   /** Writes down how it went. */
   proven(proof: { readonly at: string; readonly engine: string }): Promise<void>;
   unproven(failure: { readonly at: string; readonly reason: string }, error: SandboxerError): Promise<SandboxerError>;
@@ -98,7 +98,7 @@ async function restoreAndAsk(context: ManagerContext, trial: Trial, track: Track
   const { secretRefs: _secrets, setup: _setup, ...rest } = trial.spec;
   const request = { sandboxId: randomUUID(), spec: { ...rest, network: "none" as const }, apart: true };
   await withWorkFolder(context.options.workDirectory, async (folder) => {
-    const state = await trial.load(folder, track.options);
+    const state = await trial.load(folder, { ...track.options, fromStore: true });
     track.lap("unpack");
     const handle = await acquireWithState(trial.backend, request, state, track.options);
     track.lap("backend");

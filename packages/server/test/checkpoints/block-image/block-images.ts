@@ -75,6 +75,13 @@ export function withNewPages(bytes: Uint8Array, pages: readonly number[]): Buffe
   return changed;
 }
 
+/** Changes one bit of a file, as a disk does. */
+export async function flip(path: string, at: number): Promise<void> {
+  const bytes = await readFile(path);
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  await writeFile(path, bytes);
+}
+
 /** A store like a bucket: its blobs are no files of this machine. */
 function withoutFiles(store: DirectoryStore): ObjectStore {
   return new Proxy(store, {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { PackCache } from "../../../src/checkpoints/packs/pack-cache.ts";
 import { temporaryFolder } from "../../store/temporary-folder.ts";
-import { asText, BLOCK, openLab, withNewPages } from "./block-images.ts";
+import { asText, BLOCK, flip, openLab, withNewPages } from "./block-images.ts";
 
 it("is found all over an image, and its blocks", { timeout: 120_000 }, async () => {
   const lab = await openLab();
@@ -120,12 +120,6 @@ async function packedImage() {
   const image = await lab.save({ memory });
   const [pack = ""] = await lab.packs();
   return { lab, image, pack, memory };
-}
-
-async function flip(path: string, at: number): Promise<void> {
-  const bytes = await readFile(path);
-  bytes[at] = (bytes[at] ?? 0) ^ 1;
-  await writeFile(path, bytes);
 }
 
 async function problemOf(work: Promise<unknown>): Promise<{ code?: string; message: string } | undefined> {

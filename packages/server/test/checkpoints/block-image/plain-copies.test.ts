@@ -2,11 +2,14 @@ import { randomBytes } from "node:crypto";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { checkOf } from "../../../src/checkpoints/blocks/block-check.ts";
+import { zeroEntry } from "../../../src/checkpoints/blocks/block-table.ts";
+import { PlainCopies } from "../../../src/checkpoints/blocks/plain-copies.ts";
 import { ImageStore, type SavedImage } from "../../../src/checkpoints/image-store.ts";
 import { PackCache } from "../../../src/checkpoints/packs/pack-cache.ts";
 import { UnpackedImages } from "../../../src/checkpoints/unpacked-images.ts";
 import { temporaryFolder } from "../../store/temporary-folder.ts";
-import { asText, BLOCK, type ImageLab, openLab, PAGE, withNewPages } from "./block-images.ts";
+import { asText, BLOCK, flip, type ImageLab, openLab, PAGE, withNewPages } from "./block-images.ts";
 
 const LARGE = 24 * BLOCK;
 
@@ -69,6 +72,17 @@ describe("a save against an image whose members lie here as they are", () => {
     expect(await loadElsewhere(lab, second)).toEqual(asText({ memory: changed }));
   });
 
+  it("takes no bytes that are damaged in the image itself, though the copy is whole", async () => {
+    const { lab } = await openLabWithCopies();
+    const memory = randomBytes(LARGE);
+    const first = await lab.save({ memory });
+    const changed = withNewPages(memory, [64 * 7]);
+    const second = await lab.save({ memory: changed }, first);
+    await flip(join(lab.root, second.key), 16 + 40);
+    const third = await lab.save({ memory: changed }, second);
+    expect(await loadElsewhere(lab, third)).toEqual(asText({ memory: changed }));
+  });
+
   it("goes on while they are removed", async () => {
     const { lab, copies } = await openLabWithCopies();
     const memory = randomBytes(LARGE);
@@ -90,4 +104,31 @@ describe("a save against an image whose members lie here as they are", () => {
       expect(await loadElsewhere(lab, last)).toEqual(asText({ memory }));
     }
   });
+});
+
+it("are not looked at by who asks for what the store has", async () => {
+  const { lab, packs } = await openLabWithCopies();
+  const image = await lab.save({ memory: randomBytes(LARGE) });
+  const load = async (fromStore: boolean) =>
+    await lab.images.unpack(await lab.images.open(image.key), await temporaryFolder(), { fromStore });
+  await rm(packs, { recursive: true });
+  await rm(join(lab.root, "packs"), { recursive: true });
+  await (
+    await load(false)
+  ).verified;
+  await expect(load(true)).rejects.toMatchObject({ code: "image_damaged" });
+});
+
+it("stay as they are for who has read one again, while as many others are read as for who has read it first", async () => {
+  const blocks = Array.from({ length: 40 }, () => randomBytes(BLOCK));
+  const path = join(await temporaryFolder(), "memory");
+  await writeFile(path, Buffer.concat(blocks));
+  const copies = new PlainCopies([{ firstBlock: 0, blockCount: blocks.length, path }]);
+  const read = (index: number): Buffer | undefined =>
+    copies.read(index, { ...zeroEntry(BLOCK), check: checkOf(blocks[index] ?? Buffer.alloc(0)) });
+  for (let index = 0; index < 16; index++) read(index);
+  const again = read(0);
+  for (let index = 16; index < 31; index++) expect(read(index)?.equals(blocks[index] ?? Buffer.alloc(0))).toBe(true);
+  expect(again?.equals(blocks[0] ?? Buffer.alloc(0))).toBe(true);
+  copies.close();
 });
