@@ -53,9 +53,9 @@ async function watch(
   }
 }
 
-/** A dot says that the watch goes on. */
+/** A dot says that the watch goes on. A process of another user cannot be signalled, and is there all the same. */
 function watchScript(pid: number): string {
-  return `i=0; while kill -0 ${pid} 2> /dev/null; do
+  return `i=0; while kill -0 ${pid} 2> /dev/null || [ -d /proc/${pid} ]; do
 [ "$i" -lt ${ROUNDS} ] || { echo lives; exit; }
 i=$((i + 1)); printf .; sleep 0.2 2> /dev/null || sleep 1
 done; echo ended`;

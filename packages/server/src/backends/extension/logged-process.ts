@@ -138,12 +138,18 @@ export class LoggedProcess implements SandboxProcess {
     }
   }
 
-  /** No faster than the log has room: the stream, and so the process, waits. What is left of one that ended is set aside. */
+  /**
+   * No faster than the log has room: the stream, and so the process, waits. What is left of one that has ended is set aside;
+   * if that is too much, what holds its output open goes on printing, and waits like any other.
+   */
   async #pump(name: OutputStream, stream: Readable): Promise<void> {
     const aside: Uint8Array[] = [];
     let asideBytes = 0;
     for await (const data of stream as AsyncIterable<Uint8Array>) {
-      const left = aside.length > 0 && asideBytes < MAX_ASIDE_BYTES ? data : await this.#append(name, data, true);
+      const isTooMuch = asideBytes >= MAX_ASIDE_BYTES;
+      if (isTooMuch) for (const each of aside.splice(0)) await this.#append(name, each, false);
+      const left = aside.length > 0 ? data : await this.#append(name, data, !isTooMuch);
+      if (isTooMuch) continue;
       if (left.length > 0) aside.push(left);
       asideBytes += left.length;
     }
