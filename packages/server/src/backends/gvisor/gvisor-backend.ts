@@ -1,6 +1,7 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { loadsInBackground } from "./background-load.ts";
 import type { CallOptions } from "../../support/call-options.ts";
+import { unlessAborted } from "../../support/unless-aborted.ts";
 import { AGENT_FILE_EXTRAS } from "../agent/agent-files.ts";
 import type {
   AcquireRequest,
@@ -127,7 +128,7 @@ export class GvisorBackend implements SandboxBackend {
     options: CallOptions = {},
   ): Promise<SandboxHandle> {
     if (snapshot.kind === "gvisor-checkpoint") {
-      await this.#warm?.giveWay();
+      await this.#makeRoom(options);
       return this.#own(await this.#starter.restored(request, snapshot, options));
     }
     if (snapshot.kind === "workspace-tar") {
@@ -166,8 +167,12 @@ export class GvisorBackend implements SandboxBackend {
     await this.#starter.image(request);
     const taken = await this.#warm?.take(request, options);
     if (taken !== undefined) return this.#own(taken);
-    await this.#warm?.giveWay();
+    await this.#makeRoom(options);
     return this.#own(await this.#starter.fresh(request, options));
+  }
+
+  async #makeRoom({ signal }: CallOptions): Promise<void> {
+    if (this.#warm !== undefined) await unlessAborted(this.#warm.giveWay(), signal);
   }
 
   /** From here on somebody has it. */
