@@ -61,6 +61,8 @@ test("chosen ones are put down, woken and destroyed together, and failures name 
   const { page, client, guard } = await startConsole();
   for (const name of ["one", "two", "three"]) await Sandbox.create({ client, name });
   await Sandbox.create({ client, name: "fleeting", enableCheckpoint: false });
+  // Their rows come in any order.
+  await expect.poll(() => page.getByRole("row").count()).toBe(5);
   await page.getByLabel("Choose fleeting").check();
   await page.getByLabel("Choose one", { exact: true }).click({ modifiers: ["Shift"] });
   await page.getByText("4 chosen").waitFor();

@@ -67,7 +67,7 @@ class PromiseKeeper {
   #judge(sandbox: LiveSandbox, limit: LossLimit): void {
     const { nowMs, atRisk } = this.#context;
     const { unsaved } = sandbox;
-    if (isBroken(limit, unsaved, nowMs)) return raiseRisk(this.#context, sandbox, this.#whyLate(sandbox));
+    if (isBroken(limit, unsaved, nowMs)) return raiseRisk(this.#context, sandbox, { late: this.#whyLate(sandbox) });
     const risk = atRisk.get(sandbox);
     if (risk === undefined || unsaved.publishedMs < risk.sinceMs || !isEasy(limit, unsaved, nowMs)) return;
     endRisk(this.#context, sandbox);
@@ -115,7 +115,7 @@ class PromiseKeeper {
       const { jitter, elapsedMs, failures } = this.#watchOf(sandbox);
       const notBeforeMs = context.nowMs + restMs(limit, failures + 1);
       this.#watches.set(sandbox, { failures: failures + 1, notBeforeMs, jitter, elapsedMs });
-      raiseRisk(context, sandbox, error.message);
+      raiseRisk(context, sandbox, { failure: error.message });
     } finally {
       this.#saving -= 1;
     }

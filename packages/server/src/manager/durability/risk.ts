@@ -8,18 +8,26 @@ export interface AtRisk {
   /** ISO 8601. */
   readonly since: string;
   readonly reason: string;
+  /** Whether a save has failed; else it is only late. */
+  readonly hasFailed: boolean;
   readonly sinceMs: number;
   /** What was promised then. */
   readonly maxLoss: MaxLoss | null;
 }
 
-/** Told once, until the promise is kept again. */
-export function raiseRisk(context: ManagerContext, sandbox: LiveSandbox, why: string): void {
-  if (context.atRisk.has(sandbox)) return;
-  const reason = cutMessage(why);
-  const since = new Date(context.options.clock.wallMs()).toISOString();
+/** Told once, until the promise is kept again; and once more when what was late turns out to fail. */
+export function raiseRisk(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  why: { readonly late: string } | { readonly failure: string },
+): void {
+  const hasFailed = "failure" in why;
+  const present = context.atRisk.get(sandbox);
+  if (present !== undefined && (present.hasFailed || !hasFailed)) return;
+  const reason = cutMessage(hasFailed ? why.failure : why.late);
+  const since = present?.since ?? new Date(context.options.clock.wallMs()).toISOString();
   const maxLoss = sandbox.facts.about.max_loss;
-  context.atRisk.set(sandbox, { since, reason, sinceMs: context.nowMs, maxLoss });
+  context.atRisk.set(sandbox, { since, reason, hasFailed, sinceMs: present?.sinceMs ?? context.nowMs, maxLoss });
   const data = { max_loss: maxLoss, since, reason, last_saved_at: lastSavedAt(context, sandbox) };
   context.events.append({ type: "durability.at_risk", sandboxId: sandbox.id, data });
   context.options.observer.problem("more of a sandbox could be lost than was promised", {

@@ -177,6 +177,20 @@ describe("what cannot be kept is told once, and that it is kept again,", () => {
     await untilTold(server, id, "durability.restored");
   });
 
+  test("of a save that takes longer than the promise, and once more when it then fails", async () => {
+    const server = await startTestServer();
+    const http = new HttpClient(server);
+    const { id } = await http.create({ max_loss: "1s" });
+    const held = Promise.withResolvers<void>();
+    const error = new SandboxerError("no_space", "the disk is full");
+    server.backend.faults.set("snapshot", { until: held.promise, error, times: 1 });
+    const [late] = await untilTold(server, id, "durability.at_risk").finally(held.resolve);
+    await expect.poll(async () => (await told(server, id, "durability.at_risk")).length).toBe(2);
+    const [, failed] = await told(server, id, "durability.at_risk");
+    expect(failed).toMatchObject({ since: late?.["since"], reason: "the disk is full" });
+    await untilTold(server, id, "durability.restored");
+  });
+
   test("of a store that is away", async () => {
     const store = absentableStore();
     const server = await startTestServer({ wrapStore: store.wrapStore });
