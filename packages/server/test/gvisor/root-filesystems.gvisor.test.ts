@@ -1,5 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test, type TestContext } from "vitest";
 import type { SandboxHandle } from "../../src/backends/backend.ts";
@@ -91,6 +100,29 @@ describeGvisor("root filesystems", (engine) => {
     execFileSync("sh", ["-c", `tar -c -C ${root} . | docker import - sandboxer-test-busybox`], { stdio: "pipe" });
     await tryOut("docker:sandboxer-test-busybox");
     execFileSync("docker", ["image", "rm", "sandboxer-test-busybox"], { stdio: "pipe" });
+  });
+
+  test("files in place of links and folders, and with names like removals or of any bytes, are in a snapshot of files", async (context) => {
+    needBusybox(context);
+    const changed = join(images, "changed");
+    makeBusyboxRoot(busybox as string, changed);
+    mkdirSync(join(changed, "kinds/folder"), { recursive: true });
+    for (const name of ["folder/old", "file"]) writeFileSync(join(changed, "kinds", name), "old\n");
+    symlinkSync("../etc/kind", join(changed, "kinds/link"));
+    symlinkSync("../etc", join(changed, "kinds/link-to-folder"));
+    execFileSync("chown", ["-hR", "1000:1000", join(changed, "kinds")]);
+    const image = `dir:${changed}`;
+    const handle = await fixture.acquire({ image });
+    const change = `cd /kinds && /bin/busybox rm -r folder file link link-to-folder && mkdir file link-to-folder &&
+      for name in folder link file/inner link-to-folder/inner .wh. .wh.file "$(printf 'any\\377')"; do echo new > "$name"; done`;
+    expect(await run(handle, shell(change))).toMatchObject({ exit: { code: 0 }, stderr: "" });
+    const look = shell("cd /kinds; ls -AFR; cat /etc/kind */* .wh.* any* folder link; ls /etc");
+    const { stdout: before } = await run(handle, look);
+    const snapshot = await handle.snapshot(await fixture.folder(), { mode: "filesystem", leaveRunning: true });
+    const restored = await fixture.restore(snapshot, { image });
+    expect((await run(restored, look)).stdout).toBe(before);
+    expect(before).toContain(`busybox\n${"new\n".repeat(7)}`);
+    await Promise.all([handle.destroy(), restored.destroy()]);
   });
 
   test("a copy with its times is the same root filesystem; a changed one is refused, and the error says why", async (context) => {

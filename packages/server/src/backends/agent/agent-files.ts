@@ -1,7 +1,9 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import type { FileEntry, FileExtras, RawFiles } from "../backend.ts";
+import type { FileExtras, RawFiles } from "../backend.ts";
 import { errnoOf } from "./agent-error.ts";
 import type { AgentConnection } from "./agent-connection.ts";
+import { readable } from "./byte-names.ts";
+import { readEntry, readPage, type AgentFileEntry } from "./file-entry.ts";
 import { Request } from "./frame-types.ts";
 import { MalformedFrameError, PayloadWriter, type PayloadReader, type StringEncoding } from "./payload.ts";
 
@@ -13,23 +15,15 @@ const READS_AHEAD = 3;
 const WRITES_AHEAD = 3;
 /** A folder is listed in memory; whoever fills one inside must not fill the server's. */
 const MAX_ENTRIES = 100_000;
+/** Of names and targets of links together. */
+const MAX_LISTED_BYTES = 32 * 1024 ** 2;
 const ZEROS = new Uint8Array(WRITE_BYTES);
 const WriteFlag = { create: 1, truncate: 2 } as const;
 const SetFlag = { mode: 1, owner: 2, modified: 4 } as const;
 const E2BIG = 7;
-const KINDS: Readonly<Record<string, FileEntry["kind"]>> = { f: "file", d: "folder", l: "symlink" };
 
 /** What the agent can say of files, and do, on file systems that have it. */
 export const AGENT_FILE_EXTRAS: FileExtras = { hardLinks: true, extendedAttributes: true };
-
-/** An entry with what only a whole-tree walk needs: the device, to stay on one filesystem, and links between names. */
-export interface AgentFileEntry extends FileEntry {
-  readonly kindLetter: string;
-  readonly device: bigint;
-  readonly inode: bigint;
-  readonly links: number;
-  readonly modifiedNs: bigint;
-}
 
 export interface FileAttributes {
   readonly mode?: number;
@@ -57,13 +51,16 @@ export class AgentFiles implements RawFiles {
 
   async list(path: string): Promise<readonly AgentFileEntry[]> {
     const entries: AgentFileEntry[] = [];
+    let bytes = 0;
     for (let more = true; more;) {
       const payload = this.#start().u32(entries.length).string(checked(path));
       const page = await this.#connection.ask(Request.fileList, payload, (reply) => readPage(reply, this.#names));
       for (const entry of page.entries) entries.push(entry);
+      bytes += page.bytes;
       more = page.more;
-      if (entries.length <= MAX_ENTRIES) continue;
-      throw new SandboxerError("limit_reached", `The folder ${path} has more than ${MAX_ENTRIES} entries.`);
+      if (entries.length > MAX_ENTRIES) throw this.#tooMuchIn(path, `more than ${MAX_ENTRIES} entries`);
+      if (bytes > MAX_LISTED_BYTES)
+        throw this.#tooMuchIn(path, "names and targets of links that are too long together");
     }
     return entries;
   }
@@ -213,41 +210,15 @@ export class AgentFiles implements RawFiles {
     await this.#connection.request(Request.fileSet, payload.string(checked(path)));
   }
 
+  #tooMuchIn(path: string, what: string): SandboxerError {
+    const folder = this.#names === "latin1" ? readable(path) : path;
+    const hint = "Divide it into several folders.";
+    return new SandboxerError("limit_reached", `The folder ${folder} has ${what}.`, { hint });
+  }
+
   #start(): PayloadWriter {
     return new PayloadWriter(this.#names).u8(this.#asRoot);
   }
-}
-
-function readPage(reply: PayloadReader, names: StringEncoding): { more: boolean; entries: AgentFileEntry[] } {
-  const more = reply.u8() === 1;
-  const entries = reply.list(() => readEntry(reply, names));
-  if (more && entries.length === 0) throw new MalformedFrameError("an empty page of a folder");
-  return { more, entries };
-}
-
-function readEntry(reply: PayloadReader, names: StringEncoding): AgentFileEntry {
-  const kindLetter = String.fromCharCode(reply.u8());
-  const [mode, uid, gid] = [reply.u32(), reply.u32(), reply.u32()];
-  const sizeBytes = reply.u64();
-  const modifiedNs = reply.i64();
-  const [device, inode, links] = [reply.u64Exact(), reply.u64Exact(), reply.u32()];
-  const name = reply.string(names);
-  const target = reply.string(names);
-  return {
-    name,
-    kind: KINDS[kindLetter] ?? "other",
-    kindLetter,
-    mode,
-    uid,
-    gid,
-    sizeBytes,
-    modifiedMs: Number(modifiedNs / 1_000_000n),
-    modifiedNs,
-    linkTarget: kindLetter === "l" ? target : undefined,
-    device,
-    inode,
-    links,
-  };
 }
 
 function isZero(bytes: Uint8Array): boolean {

@@ -1,14 +1,22 @@
 import { createReadStream } from "node:fs";
+import { basename } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { SandboxerError } from "@sandboxer/protocol";
 import { extract, type Header } from "tar-stream";
 import { errnoOf } from "./agent-error.ts";
 import type { AgentFiles } from "./agent-files.ts";
-import { WHITEOUT } from "./save-filesystem.ts";
+import { readable } from "./byte-names.ts";
+import { isWhiteout, LITERAL, removedBy } from "./whiteout.ts";
 
-/** Writes a saved archive into a fresh sandbox. Names come from a store: nothing but plain paths is accepted. */
+/** An option of tar-stream that its types do not know. */
+const BYTE_NAMES = { filenameEncoding: "latin1" } as object;
+
+/**
+ * Writes a saved archive into a fresh sandbox, whose `files` have to have raw names. Names come from a store: nothing
+ * but plain paths is accepted.
+ */
 export async function loadFilesystem(files: AgentFiles, archivePath: string): Promise<void> {
-  const archive = extract();
+  const archive = extract(BYTE_NAMES);
   const reading = pipeline(createReadStream(archivePath, { highWaterMark: READ_AT_ONCE_BYTES }), archive);
   reading.catch(() => {});
   for await (const entry of archive) {
@@ -21,11 +29,11 @@ export async function loadFilesystem(files: AgentFiles, archivePath: string): Pr
 async function loadEntry(files: AgentFiles, header: Header, content: AsyncIterable<Uint8Array>): Promise<void> {
   const path = `/${header.name.replace(/\/$/, "")}`;
   if (path.split("/").some((part) => part === "..") || path.includes("\0")) {
-    throw new SandboxerError("image_damaged", `The filesystem snapshot names a file outside of the sandbox: ${path}`);
+    throw damaged(`names a file outside of the sandbox: ${readable(path)}`);
   }
-  const name = path.slice(path.lastIndexOf("/") + 1);
-  if (name.startsWith(WHITEOUT)) {
-    const removed = path.slice(0, -name.length) + name.slice(WHITEOUT.length);
+  if (isWhiteout(basename(path)) && !isLiteral(header)) {
+    const removed = header.type === "file" && header.size === 0 ? removedBy(path) : undefined;
+    if (removed === undefined) throw damaged(`removes what has no name: ${readable(path)}`);
     return ignoring(ENOENT, files.remove(removed, { recursive: true }));
   }
   if (header.type === "directory") await ignoring(EEXIST, files.makeFolder(path, { mode: header.mode ?? 0o755 }));
@@ -39,6 +47,14 @@ async function loadEntry(files: AgentFiles, header: Header, content: AsyncIterab
     owner: { uid: header.uid ?? 0, gid: header.gid ?? 0 },
     modifiedNs: BigInt(header.mtime?.getTime() ?? 0) * 1_000_000n,
   });
+}
+
+function isLiteral({ pax }: Header): boolean {
+  return (pax as Readonly<Record<string, string>> | null | undefined)?.[LITERAL] !== undefined;
+}
+
+function damaged(what: string): SandboxerError {
+  return new SandboxerError("image_damaged", `The filesystem snapshot ${what}`);
 }
 
 const ENOENT = 2;

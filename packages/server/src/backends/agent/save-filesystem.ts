@@ -1,14 +1,15 @@
 import { Buffer } from "node:buffer";
 import { open, type FileHandle } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import { beginAhead } from "../../support/begin-ahead.ts";
 import { tarEnd, tarHeader, tarPadding, type TarEntry } from "../../support/tar-header.ts";
-import { READ_BYTES, type AgentFileEntry, type AgentFiles } from "./agent-files.ts";
+import { READ_BYTES, type AgentFiles } from "./agent-files.ts";
+import { readable, toBytes } from "./byte-names.ts";
 import { changedFiles, type ChangedFile } from "./changed-files.ts";
+import type { AgentFileEntry } from "./file-entry.ts";
+import { isWhiteout, LITERAL_RECORD, whiteoutOf } from "./whiteout.ts";
 
-/** Marks a file of the root filesystem that the sandbox has removed, as container layers do. */
-export const WHITEOUT = ".wh.";
 /** Pieces that are asked for before the first of them is written, so that neither side waits for the other. */
 const PIECES_AHEAD = 8;
 const STAGE_BYTES = 1024 * 1024;
@@ -21,7 +22,8 @@ type Piece = Buffer | { readonly path: string; readonly offset: number; readonly
 
 /**
  * Writes what a sandbox has changed of its root filesystem as a tar archive, of at most so many bytes of content. It is
- * read through the agent, so that it needs nothing of the engine and can be loaded by any engine version.
+ * read through the agent, so that it needs nothing of the engine and can be loaded by any engine version. `files` has
+ * to have raw names: those that are no text are saved too.
  */
 export async function saveFilesystem(
   files: AgentFiles,
@@ -40,7 +42,7 @@ export async function saveFilesystem(
       const { path, offset, length } = piece;
       const data = await files.readInto(path, offset, (rooms[reads++ % rooms.length] as Buffer).subarray(0, length));
       if (data.length === length) return data;
-      throw new SandboxerError("sandbox_failed", `${path} became shorter while the sandbox was held still.`);
+      throw new SandboxerError("sandbox_failed", `${readable(path)} became shorter while the sandbox was held still.`);
     };
     for await (const data of beginAhead(archive(changedFiles(files, basePath), maxBytes), PIECES_AHEAD, begin))
       await stage.add(data);
@@ -62,7 +64,7 @@ async function* archive(changes: AsyncIterable<ChangedFile>, maxBytes: number): 
     leftBytes -= header.sizeBytes;
     if (leftHeadBytes < 0) throw new SandboxerError("too_large", "The sandbox has more files than can be saved.");
     if (leftBytes < 0)
-      throw new SandboxerError("too_large", `The sandbox's files are larger than its disk limit (${path}).`);
+      throw new SandboxerError("too_large", `The sandbox's files are larger than its disk limit (${readable(path)}).`);
     yield head;
     for (let offset = 0; offset < header.sizeBytes; offset += READ_BYTES)
       yield { path, offset, length: Math.min(READ_BYTES, header.sizeBytes - offset) };
@@ -75,14 +77,15 @@ async function* archive(changes: AsyncIterable<ChangedFile>, maxBytes: number): 
 function describe(path: string, entry: AgentFileEntry): TarEntry | undefined {
   const { kind, mode, uid, gid, modifiedMs } = entry;
   if (kind === "other") return undefined;
-  const name = Buffer.from(kind === "folder" ? `${path.slice(1)}/` : path.slice(1));
+  const name = toBytes(kind === "folder" ? `${path.slice(1)}/` : path.slice(1));
   const sizeBytes = kind === "file" ? entry.sizeBytes : 0;
-  const header = { kind, name, mode: mode & 0o7777, uid, gid, sizeBytes, modifiedMs };
-  return kind === "symlink" ? { ...header, linkTarget: Buffer.from(entry.linkTarget ?? "") } : header;
+  const pax = isWhiteout(basename(path)) ? LITERAL_RECORD : undefined;
+  const header = { kind, name, pax, mode: mode & 0o7777, uid, gid, sizeBytes, modifiedMs };
+  return kind === "symlink" ? { ...header, linkTarget: toBytes(entry.linkTarget ?? "") } : header;
 }
 
 function whiteout(path: string): TarEntry {
-  return { ...REMOVED, kind: "file", name: Buffer.from(join(dirname(path), WHITEOUT + basename(path)).slice(1)) };
+  return { ...REMOVED, kind: "file", name: toBytes(whiteoutOf(path).slice(1)) };
 }
 
 /** Collects what is written, so that the many small parts of an archive are few writes. */

@@ -197,7 +197,7 @@ export class DockerBackend implements SandboxBackend {
     if (path === undefined) throw new SandboxerError("image_damaged", "The snapshot has no files.");
     const sandbox = await this.#acquire(request, options);
     try {
-      await loadFilesystem(sandbox.rootFiles, path);
+      await loadFilesystem(sandbox.rawFiles, path);
       return sandbox;
     } catch (error) {
       await sandbox.destroy();

@@ -246,7 +246,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
       const path = join(into, FILES_MEMBER);
       const stillMs = await this.#stillness.whileFrozen(async () => {
         const frozenMs = performance.now();
-        await saveFilesystem(agent.rootFiles, rootPath, path, diskLimitBytes);
+        await saveFilesystem(agent.rawFiles, rootPath, path, diskLimitBytes);
         return frozenMs;
       });
       const { root_filesystem } = requirements;

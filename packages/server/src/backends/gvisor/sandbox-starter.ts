@@ -131,7 +131,7 @@ export class SandboxStarter {
     const paths = memberPaths(snapshot, [FILES_MEMBER]);
     const sandbox = await fresh();
     try {
-      await loadFilesystem(sandbox.rootFiles, paths[FILES_MEMBER]!);
+      await loadFilesystem(sandbox.rawFiles, paths[FILES_MEMBER]!);
       return sandbox;
     } catch (error) {
       await sandbox.destroy();

@@ -1,87 +1,21 @@
-import { createReadStream } from "node:fs";
 import { lstat, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { extract } from "tar-stream";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { AgentFileEntry, AgentFiles } from "../../../src/backends/agent/agent-files.ts";
 import { saveFilesystem } from "../../../src/backends/agent/save-filesystem.ts";
+import { agentOf, entriesOf, type Node, type Tree } from "./agent-of-tree.ts";
 
 const LIMIT = 64 * 1024 ** 2;
-const ROOT_DEVICE = 1n;
 let folder: string;
 
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), "sandboxer-save-"))));
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-interface Node extends Partial<AgentFileEntry> {
-  readonly content?: Buffer;
-  readonly below?: Readonly<Record<string, Node>>;
-  /** What is given of it is this much shorter. */
-  readonly missing?: number;
-}
-
-function entryOf(name: string, node: Node): AgentFileEntry {
-  return {
-    name,
-    kind: node.below === undefined ? "file" : "folder",
-    kindLetter: "f",
-    mode: 0o644,
-    uid: 1000,
-    gid: 1000,
-    sizeBytes: node.content?.length ?? 0,
-    modifiedMs: 1_700_000_000_000,
-    modifiedNs: 1_700_000_000_000_000_000n,
-    linkTarget: undefined,
-    device: ROOT_DEVICE,
-    inode: 1n,
-    links: 1,
-    ...node,
-  };
-}
-
-/** What the agent of a sandbox with these files says; the largest number of reads that were under way at once. */
-function agentOf(root: Readonly<Record<string, Node>>): {
-  readonly files: AgentFiles;
-  readonly reads: { most: number };
-} {
-  const reads = { most: 0 };
-  let underWay = 0;
-  const find = (path: string): Node => {
-    let node: Node | undefined = { below: root };
-    for (const name of path.split("/").filter((part) => part !== "")) node = node?.below?.[name];
-    return node ?? { below: {} };
-  };
-  const files = {
-    stat: async (path: string) => entryOf(path, find(path)),
-    list: async (path: string) => Object.entries(find(path).below ?? {}).map(([name, node]) => entryOf(name, node)),
-    readInto: async (path: string, offset: number, memory: Buffer) => {
-      underWay += 1;
-      reads.most = Math.max(reads.most, underWay);
-      await new Promise(setImmediate);
-      underWay -= 1;
-      const { content = Buffer.alloc(0), missing = 0 } = find(path);
-      const copied = content.subarray(0, content.length - missing).copy(memory, 0, offset);
-      return memory.subarray(0, copied);
-    },
-  };
-  return { files: files as unknown as AgentFiles, reads };
-}
-
-async function saved(root: Readonly<Record<string, Node>>, limit = LIMIT): Promise<Map<string, Buffer>> {
-  const { files } = agentOf(root);
+async function saved(root: Tree, limit = LIMIT): Promise<Map<string, Buffer>> {
   const archive = join(folder, "files.tar");
   await mkdir(join(folder, "base"), { recursive: true });
-  await saveFilesystem(files, join(folder, "base"), archive, limit);
-  const found = new Map<string, Buffer>();
-  const entries = extract();
-  createReadStream(archive).pipe(entries);
-  for await (const entry of entries) {
-    const content: Buffer[] = [];
-    for await (const chunk of entry as unknown as AsyncIterable<Buffer>) content.push(chunk);
-    found.set(entry.header.name, Buffer.concat(content));
-  }
-  return found;
+  await saveFilesystem(agentOf(root).files, join(folder, "base"), archive, limit);
+  return new Map((await entriesOf(archive)).map(({ header, content }) => [header.name, content]));
 }
 
 function pattern(length: number, seed: number): Buffer {
@@ -150,4 +84,15 @@ test("a tree without an end is given up", async () => {
   const node: { below: Record<string, Node> } = { below: {} };
   node.below["again"] = node;
   await expect(saved(node.below)).rejects.toMatchObject({ code: "too_large" });
+});
+
+test("few listings are held at once, however deep the tree is", async () => {
+  const depth = 100;
+  const empty: Node = { below: {} };
+  let tree: Tree = {};
+  for (let level = 0; level < depth; level++) tree = { a: { below: tree }, b: empty, c: empty, d: empty };
+  const { files, listed } = agentOf(tree);
+  await saveFilesystem(files, folder, join(folder, "files.tar"), LIMIT);
+  const deepest = listed.indexOf("/a".repeat(depth));
+  expect(listed.slice(0, deepest).filter((path) => !path.endsWith("/a")).length).toBeLessThan(12);
 });
