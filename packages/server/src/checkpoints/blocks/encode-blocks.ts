@@ -17,6 +17,9 @@ const WORD_WEIGHT = 1 / 1000;
 /** With less in common a difference is not worth the try. */
 const SMALLEST_SHARE = WORD_WEIGHT / 4;
 const MOST_PLACES = 4;
+/** Of the 64 of a block. */
+const SAMPLED_PAGES = 8;
+const INCOMPRESSIBLE_SHARE = 0.98;
 /** A block that depends on others must save at least this much against one that does not. */
 const WORTH_SHARE = 3 / 4;
 
@@ -66,11 +69,24 @@ export class BlockEncoder {
     const asDifference = difference && { ...described, codec: CODEC.difference, ...difference.stored };
     const differenceBytes = difference?.stored.bytes.byteLength ?? Infinity;
     if (asDifference !== undefined && differenceBytes <= (difference?.goodBytes ?? 0)) return asDifference;
-    const plain = compress(block);
-    const stored = plain.byteLength < rawBytes ? plain : Buffer.from(block);
-    if (asDifference !== undefined && differenceBytes <= stored.byteLength * WORTH_SHARE) return asDifference;
-    const codec = stored === plain ? CODEC.zstd : CODEC.raw;
-    return { ...described, codec, likeness: undefined, bytes: stored };
+    const plain = this.#seemsCompressible(block) ? compress(block) : block;
+    const isSmaller = plain.byteLength < rawBytes;
+    if (asDifference !== undefined && differenceBytes <= plain.byteLength * WORTH_SHARE) return asDifference;
+    // The block's own memory is used for the next one.
+    const bytes = isSmaller ? plain : Buffer.from(block);
+    return { ...described, codec: isSmaller ? CODEC.zstd : CODEC.raw, likeness: undefined, bytes };
+  }
+
+  /** By some of its pages: what is random, encrypted or compressed is not worth the time that the whole would take. */
+  #seemsCompressible(block: Buffer): boolean {
+    if (block.byteLength < BLOCK_BYTES) return true;
+    for (let sample = 0; sample < SAMPLED_PAGES; sample++) {
+      // In no step that content may have as well.
+      const at = sample * (SAMPLED_PAGES + 1) * PAGE_BYTES;
+      block.copy(this.#scratch, sample * PAGE_BYTES, at, at + PAGE_BYTES);
+    }
+    const sampledBytes = SAMPLED_PAGES * PAGE_BYTES;
+    return compress(this.#scratch.subarray(0, sampledBytes)).byteLength < sampledBytes * INCOMPRESSIBLE_SHARE;
   }
 
   /** The difference to what of the base resembles the block most: where it was looked for last, or where a page of it is now. */

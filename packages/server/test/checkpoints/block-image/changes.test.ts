@@ -134,6 +134,21 @@ describe("an image that is written against another one", () => {
   });
 });
 
+it.each([
+  ["every eighth page", (page: number) => page % 8 === 5],
+  ["the first half", (page: number) => page % 64 < 32],
+])("compresses blocks of which only %s can be compressed", async (_, isPlain) => {
+  const lab = await openLab();
+  const pages = Array.from({ length: 24 * 64 }, (__, page) =>
+    isPlain(page) ? Buffer.alloc(PAGE, 7) : randomBytes(PAGE),
+  );
+  const memory = Buffer.concat(pages);
+  const image = await lab.save({ memory });
+  const plainBytes = pages.filter((__, page) => isPlain(page)).length * PAGE;
+  expect(image.addedBytes).toBeLessThan(LARGE - plainBytes * 0.9);
+  expect(await lab.load(image)).toEqual(asText({ memory }));
+});
+
 it("gives back every image of a long life, whatever changes in it", { timeout: 120_000 }, async () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant("page"), at: fc.nat(400) }),
