@@ -28,6 +28,9 @@ export interface Setting {
   readonly direct: ObjectStore;
 }
 
+/** As small as S3 allows: a fault means that a part is sent again. */
+const PARTS = { partBytes: 5 * 1024 * 1024 };
+
 /** An empty store behind a proxy for each test. */
 export function behindFaults(server: StoreServer, running: () => RunningStoreServer): () => Setting {
   let setting: Setting;
@@ -36,7 +39,7 @@ export function behindFaults(server: StoreServer, running: () => RunningStoreSer
     if (server === fakeGcsServer) proxy.sessions = new UploadSessions();
     const address = await running().newStore(proxy.endpoint);
     const directAddress = address.replace(proxy.endpoint, running().endpoint);
-    setting = { proxy, store: await openStore(address), direct: await openStore(directAddress) };
+    setting = { proxy, store: await openStore(address, PARTS), direct: await openStore(directAddress, PARTS) };
   });
   afterEach(async () => await setting.proxy.stop());
   return () => setting;

@@ -1,3 +1,4 @@
+import type { Clock } from "../../support/clock.ts";
 import type { RefusalReason } from "./bucket-error.ts";
 
 /**
@@ -78,7 +79,7 @@ export interface UploadOptions extends PutOptions {
 
 export type Retry = <T>(action: () => Promise<T>) => Promise<T>;
 
-/** All parts but the last have {@link PART_BYTES}. The upload does its own retrying. */
+/** All parts but the last have one size. The upload does its own retrying. */
 export interface LargeUpload {
   /** The bytes belong to the upload from now on. Resolves when there is room for another part. */
   add(part: Uint8Array, last: boolean): Promise<void>;
@@ -87,7 +88,13 @@ export interface LargeUpload {
   abort(): Promise<void>;
 }
 
-/** Large enough for 160 GB in the 10,000 parts that S3 allows; a multiple of 256 KiB, as GCS demands. */
+export interface BucketStoreOptions {
+  readonly clock?: Clock;
+  /** Of what is too large for one request; a multiple of 256 KiB, as GCS demands, and not below the 5 MiB of S3. */
+  readonly partBytes?: number;
+}
+
+/** Large enough for 160 GB in the 10,000 parts that S3 allows. */
 export const PART_BYTES = 16 * 1024 * 1024;
 
 export interface ListRequest {

@@ -11,10 +11,12 @@ import { BLOB_REQUESTS, delayMs, retryUnclear } from "./retry.ts";
 export class BucketBlobs {
   readonly #api: BucketApi;
   readonly #clock: Clock;
+  readonly #partBytes: number;
 
-  constructor(api: BucketApi, clock: Clock) {
+  constructor(api: BucketApi, clock: Clock, partBytes: number) {
     this.#api = api;
     this.#clock = clock;
+    this.#partBytes = partBytes;
   }
 
   /** Goes on where a broken connection ended, and only with the same version of the blob. */
@@ -72,7 +74,7 @@ export class BucketBlobs {
   async #upload(name: string, chunks: Chunks, put: PutOptions, retry: Retry, sent: { bytes: number }): Promise<void> {
     let upload;
     try {
-      for await (const { bytes, last } of parts(chunks, put.signal)) {
+      for await (const { bytes, last } of parts(chunks, this.#partBytes, put.signal)) {
         sent.bytes += bytes.byteLength;
         if (last && upload === undefined) return await retry(() => this.#api.put(name, bytes, put));
         upload ??= await retry(() => this.#api.beginUpload(name, { ...put, retry }));

@@ -15,7 +15,7 @@ import {
   type WriteOptions,
   type WriteOutcome,
 } from "../store.ts";
-import type { BucketApi } from "./bucket-api.ts";
+import { type BucketApi, type BucketStoreOptions, PART_BYTES } from "./bucket-api.ts";
 import { BucketBlobs } from "./bucket-blobs.ts";
 import { asMissingBucket, hasFailed } from "./bucket-error.ts";
 import { BucketListing } from "./bucket-listing.ts";
@@ -34,11 +34,12 @@ export class BucketStore implements ObjectStore {
   readonly #blobs: BucketBlobs;
   readonly #listing: BucketListing;
 
-  constructor(api: BucketApi, prefix: string, clock: Clock = systemClock) {
+  constructor(api: BucketApi, prefix: string, options: BucketStoreOptions = {}) {
+    const { clock = systemClock, partBytes = PART_BYTES } = options;
     this.#api = api;
     this.#prefix = prefix;
     this.#clock = clock;
-    this.#blobs = new BucketBlobs(api, clock);
+    this.#blobs = new BucketBlobs(api, clock, partBytes);
     this.#listing = new BucketListing(api, (action) => this.#retrying(action));
   }
 

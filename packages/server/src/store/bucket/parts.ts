@@ -1,5 +1,4 @@
 import type { Chunks } from "../store.ts";
-import { PART_BYTES } from "./bucket-api.ts";
 
 export interface Part {
   readonly bytes: Uint8Array;
@@ -9,22 +8,26 @@ export interface Part {
 const FIRST_BYTES = 64 * 1024;
 
 /**
- * Copies chunks into parts of PART_BYTES, so that the producer may reuse its memory. There is always a last part; it is
+ * Copies chunks into parts of one size, so that the producer may reuse its memory. There is always a last part; it is
  * empty only when there were no bytes at all.
  */
-export async function* parts(chunks: Chunks, signal: AbortSignal | undefined): AsyncGenerator<Part, void, undefined> {
+export async function* parts(
+  chunks: Chunks,
+  partBytes: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Part, void, undefined> {
   let memory = Buffer.alloc(0);
   let filled = 0;
   for await (const chunk of chunks) {
     signal?.throwIfAborted();
     for (let taken = 0; taken < chunk.byteLength;) {
-      if (filled === PART_BYTES) {
+      if (filled === partBytes) {
         yield { bytes: memory, last: false };
-        memory = Buffer.allocUnsafeSlow(PART_BYTES);
+        memory = Buffer.allocUnsafeSlow(partBytes);
         filled = 0;
       }
-      const piece = chunk.subarray(taken, taken + PART_BYTES - filled);
-      memory = withRoom(memory, filled, filled + piece.byteLength);
+      const piece = chunk.subarray(taken, taken + partBytes - filled);
+      memory = withRoom(memory, filled, filled + piece.byteLength, partBytes);
       memory.set(piece, filled);
       filled += piece.byteLength;
       taken += piece.byteLength;
@@ -35,9 +38,14 @@ export async function* parts(chunks: Chunks, signal: AbortSignal | undefined): A
 }
 
 /** Doubles, so that a small blob does not cost a whole part. */
-function withRoom(memory: Buffer<ArrayBuffer>, filled: number, wanted: number): Buffer<ArrayBuffer> {
+function withRoom(
+  memory: Buffer<ArrayBuffer>,
+  filled: number,
+  wanted: number,
+  partBytes: number,
+): Buffer<ArrayBuffer> {
   if (wanted <= memory.byteLength) return memory;
-  const larger = Buffer.allocUnsafeSlow(Math.min(PART_BYTES, Math.max(FIRST_BYTES, wanted, memory.byteLength * 2)));
+  const larger = Buffer.allocUnsafeSlow(Math.min(partBytes, Math.max(FIRST_BYTES, wanted, memory.byteLength * 2)));
   memory.copy(larger, 0, 0, filled);
   return larger;
 }

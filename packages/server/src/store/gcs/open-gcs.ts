@@ -1,5 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { parseBucketAddress } from "../bucket/address.ts";
+import type { BucketStoreOptions } from "../bucket/bucket-api.ts";
 import { BucketStore } from "../bucket/bucket-store.ts";
 import { GcsApi } from "./gcs-api.ts";
 import { type Authorize, GcsHttp } from "./gcs-http.ts";
@@ -11,11 +12,11 @@ const SCOPES = ["https://www.googleapis.com/auth/devstorage.read_write"];
  * A store at `gs://bucket/prefix`. Credentials come from where every Google client takes them. An endpoint without TLS is
  * an emulator, and is sent none.
  */
-export async function openGcsStore(address: string): Promise<BucketStore> {
+export async function openGcsStore(address: string, options: BucketStoreOptions = {}): Promise<BucketStore> {
   const { text, bucket, prefix, parameters } = parseBucketAddress(address, ["endpoint"]);
   const endpoint = (parameters.get("endpoint") ?? GOOGLE).replace(/\/+$/, "");
   const http = new GcsHttp(endpoint.startsWith("https:") ? await googleCredentials() : anonymous);
-  return new BucketStore(new GcsApi({ address: text, http, endpoint, bucket }), prefix);
+  return new BucketStore(new GcsApi({ address: text, http, endpoint, bucket }), prefix, options);
 }
 
 const anonymous: Authorize = async () => new Headers();

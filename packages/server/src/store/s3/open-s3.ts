@@ -1,5 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { parseBucketAddress } from "../bucket/address.ts";
+import type { BucketStoreOptions } from "../bucket/bucket-api.ts";
 import { BucketStore } from "../bucket/bucket-store.ts";
 import { S3Api } from "./s3-api.ts";
 import type { S3Sdk } from "./s3-request.ts";
@@ -13,7 +14,7 @@ const ANY_REGION = "us-east-1";
  * A store at `s3://bucket/prefix`, with `?endpoint=`, `&region=` and `&path-style=true|false`. Credentials, and the region
  * of AWS, come from where every AWS client takes them.
  */
-export async function openS3Store(address: string): Promise<BucketStore> {
+export async function openS3Store(address: string, options: BucketStoreOptions = {}): Promise<BucketStore> {
   const { text, bucket, prefix, parameters } = parseBucketAddress(address, ["endpoint", "region", "path-style"]);
   const endpoint = parameters.get("endpoint");
   const region = parameters.get("region") ?? (endpoint === undefined ? undefined : ANY_REGION);
@@ -32,7 +33,7 @@ export async function openS3Store(address: string): Promise<BucketStore> {
     expectContinueHeader: false,
     requestHandler: { connectionTimeout: CONNECT_LIMIT_MS },
   });
-  return new BucketStore(new S3Api({ address: text, sdk, client, bucket }), prefix);
+  return new BucketStore(new S3Api({ address: text, sdk, client, bucket }), prefix, options);
 }
 
 async function loadSdk(): Promise<S3Sdk> {
