@@ -38,12 +38,7 @@ export async function* parts(
 }
 
 /** Doubles, so that a small blob does not cost a whole part. */
-function withRoom(
-  memory: Buffer<ArrayBuffer>,
-  filled: number,
-  wanted: number,
-  partBytes: number,
-): Buffer<ArrayBuffer> {
+function withRoom(memory: Buffer<ArrayBuffer>, filled: number, wanted: number, partBytes: number): Buffer<ArrayBuffer> {
   if (wanted <= memory.byteLength) return memory;
   const larger = Buffer.allocUnsafeSlow(Math.min(partBytes, Math.max(FIRST_BYTES, wanted, memory.byteLength * 2)));
   memory.copy(larger, 0, 0, filled);
