@@ -40,6 +40,7 @@ import { openStore } from "../../../src/store/open-store.ts";
 import type { ObjectStore } from "../../../src/store/store.ts";
 import { systemClock } from "../../../src/support/clock.ts";
 import { RawClient, type RawClientOptions } from "./raw-client.ts";
+import { REMOVAL } from "../../store/temporary-folder.ts";
 
 export interface TestServerOptions {
   /** A folder that servers share; absent: one of its own; null: no store. */
@@ -224,7 +225,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   onTestFinished(async () => {
     backend.faults.clear();
     await drain();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, REMOVAL);
   });
 
   const url = `ws://127.0.0.1:${port}`;
