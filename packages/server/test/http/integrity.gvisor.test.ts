@@ -1,21 +1,15 @@
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { IntegrityReport, SandboxRecord } from "@sandboxer/protocol";
 import { describe, expect, test } from "vitest";
 import { ServerProcess, whyNoEngine } from "../websocket/support/server-process.ts";
 import { temporaryFolder } from "../websocket/support/temporary-folder.ts";
+import { flipMiddle } from "./integrity-lab.ts";
 import { SandboxClient } from "./processes/support.ts";
 import { SnapshotClient } from "./snapshot-client.ts";
 
 const missing = whyNoEngine();
 if (missing !== undefined) console.warn(`The test of damage on gVisor is skipped: ${missing}`);
-
-async function flipMiddle(path: string): Promise<void> {
-  const bytes = await readFile(path);
-  const middle = bytes.byteLength >> 1;
-  bytes[middle] = (bytes[middle] ?? 0) ^ 1;
-  await writeFile(path, bytes);
-}
 
 describe.skipIf(missing !== undefined)("damage on gVisor", () => {
   test("in a pack that memory is in is found, and the next save of what runs is whole and can be restored", async () => {

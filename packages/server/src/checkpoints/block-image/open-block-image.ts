@@ -1,7 +1,7 @@
 import type { ObjectStore } from "../../store/store.ts";
 import { BlockCipher } from "../blocks/block-cipher.ts";
 import { BLOCK_BYTES, ENTRY_BYTES, faultOfTable, LARGEST_DEPTH, readEntry } from "../blocks/block-table.ts";
-import { decompressWhole } from "../blocks/difference.ts";
+import { decompress } from "../blocks/compression.ts";
 import type { DataKeys } from "../data-keys.ts";
 import { imageDamaged } from "../image-errors.ts";
 import { encodeHeaderStart, type Footer, FOOTER_BYTES, sha256Of } from "../image-format.ts";
@@ -54,7 +54,7 @@ export async function openBlockImage(
   const stored = await readPlace(store, key, { start, end }, { sizeBytes, tail });
   if (sha256Of(stored) !== envelope.manifest.sha256) throw imageDamaged(key, "the manifest's digest differs");
   const text = unsealed(key, stored, envelope, dataKey, MANIFEST_SEQUENCE);
-  const manifest = parseManifest(key, decompressWhole(text, 64 * 1024 * 1024));
+  const manifest = parseManifest(key, decompress(text, 64 * 1024 * 1024));
   checkMembers(key, manifest, envelope);
   return { format: 2, key, sizeBytes, manifestSha256: footer.manifestSha256, manifest, envelope, dataKey };
 }
@@ -86,7 +86,7 @@ export async function readBlockContents(store: ObjectStore, image: OpenBlockImag
   const stored = bytes.subarray(envelope.blocks.size_bytes);
   if (sha256Of(stored) !== envelope.table.sha256) throw imageDamaged(key, "the table's digest differs");
   const sizeBytes = envelope.table.entries * ENTRY_BYTES;
-  const plain = decompressWhole(unsealed(key, stored, envelope, dataKey, TABLE_SEQUENCE), sizeBytes);
+  const plain = decompress(unsealed(key, stored, envelope, dataKey, TABLE_SEQUENCE), sizeBytes);
   if (plain?.byteLength !== sizeBytes) throw imageDamaged(key, "the table is not as long as it should be");
   const table = Buffer.from(new SharedArrayBuffer(sizeBytes));
   table.set(plain);

@@ -5,7 +5,7 @@ import { mapAtOnce } from "../../support/map-at-once.ts";
 import { BlockCipher } from "../blocks/block-cipher.ts";
 import { type BlockEntry, BLOCK_BYTES, CODEC, encodeTable, IN_IMAGE } from "../blocks/block-table.ts";
 import { openHere, type OpenSession } from "../blocks/block-workers.ts";
-import { compress } from "../blocks/difference.ts";
+import { compress } from "../blocks/compression.ts";
 import type { PlainCopy } from "../blocks/plain-copies.ts";
 import { ImageMayBeThereError } from "../image-errors.ts";
 import type { ImageContext, ImageLabel, WriteImageOptions } from "../image-context.ts";

@@ -3,7 +3,8 @@ import { closeSync, openSync, readSync } from "node:fs";
 import { checkOf } from "./block-check.ts";
 import type { BlockCipher } from "./block-cipher.ts";
 import { BLOCK_BYTES, type BlockEntry, CODEC, IN_IMAGE, NO_REFERENCE, readEntry, referencesOf } from "./block-table.ts";
-import { applyDifference, decompress } from "./difference.ts";
+import { decompress } from "./compression.ts";
+import { applyDifference, LARGEST_DIFFERENCE_BYTES } from "./difference.ts";
 import type { PlainCopies } from "./plain-copies.ts";
 
 /** How many decoded blocks are kept: neighbours are often made from the same ones. */
@@ -133,7 +134,7 @@ export class BlockReader {
     const stored = this.#unsealed(index, entry);
     // What was read is in memory that the next block uses.
     if (entry.codec === CODEC.raw) return Buffer.from(stored);
-    const plain = decompress(stored);
+    const plain = decompress(stored, entry.codec === CODEC.difference ? LARGEST_DIFFERENCE_BYTES : BLOCK_BYTES);
     if (plain === undefined) throw new BlockDamagedError(index, entry.pack, "it cannot be decompressed");
     if (entry.codec === CODEC.zstd) return plain;
     const second = entry.secondReference === NO_REFERENCE ? undefined : this.#content(entry.secondReference);

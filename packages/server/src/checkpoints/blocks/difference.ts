@@ -1,4 +1,3 @@
-import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { BLOCK_BYTES } from "./block-table.ts";
 
 export const PAGE_BYTES = 4096;
@@ -8,28 +7,6 @@ const BITMAP_BYTES = BLOCK_BYTES / PAGE_BYTES / 8;
 /** So much memory a difference may need. */
 export const LARGEST_DIFFERENCE_BYTES = BITMAP_BYTES + BLOCK_BYTES;
 
-/** Large enough that a block is not handed out in many pieces, small enough that the little that a difference needs costs little. */
-const FAST = { chunkSize: 64 * 1024, params: { [constants.ZSTD_c_compressionLevel]: 1 } };
-
-export function compress(bytes: Uint8Array): Buffer {
-  return zstdCompressSync(bytes, FAST);
-}
-
-/** Undefined when the bytes are no frame, or one of more than a block, or than the difference to one. */
-export function decompress(bytes: Uint8Array): Buffer | undefined {
-  return decompressWhole(bytes, LARGEST_DIFFERENCE_BYTES);
-}
-
-/** Undefined when the bytes are no frame, or one of more than that. */
-export function decompressWhole(bytes: Uint8Array, limitBytes: number): Buffer | undefined {
-  try {
-    const chunkSize = Math.min(Math.max(limitBytes, 64), BLOCK_BYTES);
-    return zstdDecompressSync(bytes, { chunkSize, maxOutputLength: Math.max(limitBytes, 1) });
-  } catch {
-    return undefined;
-  }
-}
-
 /** Which pages of a block are not the same in another of its size, as the bits of a difference. */
 export function changedPages(block: Buffer, other: Buffer): Uint8Array {
   const bitmap = new Uint8Array(BITMAP_BYTES);
@@ -38,6 +15,10 @@ export function changedPages(block: Buffer, other: Buffer): Uint8Array {
     if (block.compare(other, at, end, at, end) !== 0) bitmap[page >> 3] = (bitmap[page >> 3] ?? 0) | (1 << (page & 7));
   }
   return bitmap;
+}
+
+export function hasChanged(changed: Uint8Array, page: number): boolean {
+  return ((changed[page >> 3] ?? 0) & (1 << (page & 7))) !== 0;
 }
 
 /** A block as its difference to another of its size: which pages are not the same, and these, XOR the other's. */
@@ -68,7 +49,7 @@ export function applyDifference(difference: Buffer, other: Buffer): Buffer | und
 /** A bit beyond the block's end is no page of it. */
 function* pageRanges(changed: Uint8Array, blockBytes: number): Generator<readonly [from: number, to: number]> {
   for (let at = 0, page = 0; at < blockBytes; at += PAGE_BYTES, page++) {
-    if (((changed[page >> 3] ?? 0) & (1 << (page & 7))) !== 0) yield [at, Math.min(at + PAGE_BYTES, blockBytes)];
+    if (hasChanged(changed, page)) yield [at, Math.min(at + PAGE_BYTES, blockBytes)];
   }
 }
 

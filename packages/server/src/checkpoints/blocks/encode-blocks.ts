@@ -3,7 +3,8 @@ import { crc32 } from "node:zlib";
 import type { BaseMember, BlockBase, Likeness } from "./block-base.ts";
 import { checkOf } from "./block-check.ts";
 import { BLOCK_BYTES, CODEC, type Codec } from "./block-table.ts";
-import { changedPages, compress, differenceOf, LARGEST_DIFFERENCE_BYTES, PAGE_BYTES } from "./difference.ts";
+import { compress } from "./compression.ts";
+import { changedPages, differenceOf, hasChanged, LARGEST_DIFFERENCE_BYTES, PAGE_BYTES } from "./difference.ts";
 
 const ZEROS = Buffer.alloc(BLOCK_BYTES);
 
@@ -66,12 +67,12 @@ export class BlockEncoder {
     const again = unlessUnreadable(() => this.#base?.findInImage(sha256, block));
     if (again !== undefined) return { ...described, ...again };
     const difference = member === undefined ? undefined : this.#difference(block, position, member);
-    const asDifference = difference && { ...described, codec: CODEC.difference, ...difference.stored };
-    const differenceBytes = difference?.stored.bytes.byteLength ?? Infinity;
-    if (asDifference !== undefined && differenceBytes <= (difference?.goodBytes ?? 0)) return asDifference;
+    const asDifference = difference && { ...described, ...difference.stored, codec: CODEC.difference };
+    if (asDifference !== undefined && difference?.isGood === true) return asDifference;
     const plain = this.#seemsCompressible(block) ? compress(block) : block;
     const isSmaller = plain.byteLength < rawBytes;
-    if (asDifference !== undefined && differenceBytes <= plain.byteLength * WORTH_SHARE) return asDifference;
+    const worthBytes = plain.byteLength * WORTH_SHARE;
+    if (asDifference !== undefined && asDifference.bytes.byteLength <= worthBytes) return asDifference;
     // The block's own memory is used for the next one.
     const bytes = isSmaller ? plain : Buffer.from(block);
     return { ...described, codec: isSmaller ? CODEC.zstd : CODEC.raw, likeness: undefined, bytes };
@@ -105,7 +106,7 @@ export class BlockEncoder {
     const wholeBytes = this.#base?.wholeBytes(likeness) ?? 0;
     const goodBytes = Math.max(block.byteLength * GOOD_SHARE, wholeBytes * GOOD_SHARE_OF_WHOLE);
     const bytes = compress(differenceOf(block, best.bytes, best.changed, this.#scratch));
-    return { stored: { likeness, bytes }, goodBytes };
+    return { stored: { likeness, bytes }, isGood: bytes.byteLength <= goodBytes };
   }
 
   #candidate(block: Buffer, member: BaseMember, position: number): Candidate | undefined {
@@ -141,8 +142,8 @@ function unlessUnreadable<Result>(read: () => Result): Result | undefined {
 
 interface Difference {
   readonly stored: { readonly likeness: Likeness; readonly bytes: Buffer };
-  /** With no more than this it is taken. */
-  readonly goodBytes: number;
+  /** It is taken, whatever the block itself would need. */
+  readonly isGood: boolean;
 }
 
 /** Something of the base that a block may be a difference to. */
@@ -163,7 +164,7 @@ function shareAlike(block: Buffer, other: Buffer, changed: Uint8Array): number {
   let words = 0;
   for (let at = 0, page = 0; at < block.byteLength; at += PAGE_BYTES, page++) {
     const end = Math.min(at + PAGE_BYTES, block.byteLength);
-    if (((changed[page >> 3] ?? 0) & (1 << (page & 7))) === 0) pages += 1;
+    if (!hasChanged(changed, page)) pages += 1;
     // One of each page, at another place in each.
     const word = Math.min(at + ((page * 20) % (PAGE_BYTES - 4)), Math.max(0, end - 4));
     if (end - at >= 4 && block.readInt32LE(word) === other.readInt32LE(word)) words += 1;

@@ -9,7 +9,7 @@ export interface PlainCopy {
   readonly path: string;
 }
 
-/** How many blocks are in memory: whoever reads one may read so many others less one before it is overwritten. */
+/** How many blocks are in memory. A search reads up to nine while it holds on to one. */
 const HELD_BLOCKS = 16;
 
 /** Blocks of an image that need not be decoded. Each is held against its check; one that differs or cannot be read is not there. */
@@ -29,7 +29,7 @@ export class PlainCopies {
     return this.#fileOf(index) !== undefined;
   }
 
-  /** Only until {@link HELD_BLOCKS} others have been read. */
+  /** Stays as it is until {@link HELD_BLOCKS} others have been asked for. */
   read(index: number, { rawBytes, check }: BlockEntry): Buffer | undefined {
     const held = this.#held.get(index);
     if (held !== undefined) {

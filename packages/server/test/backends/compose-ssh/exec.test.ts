@@ -3,27 +3,17 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { execInService } from "../../../src/backends/compose-ssh/exec.ts";
-import { parsePlacement } from "../../../src/backends/compose-ssh/placement.ts";
-import { remotePaths } from "../../../src/backends/compose-ssh/remote-paths.ts";
 import type { SshConnection } from "../../../src/backends/compose-ssh/ssh-connection.ts";
+import { sampleProject } from "./sample-project.ts";
 
-const placement = parsePlacement({ host: "h" });
-const sandboxId = "7f2c1c9e-6f0e-4b38-9a52-0f3f2b8f5d11";
-const project = {
-  ...remotePaths(placement.base_dir, sandboxId),
-  sandboxId,
-  placement,
-  compose: "plugin",
-  composeFile: "compose.yaml",
-  service: "app",
-} as const;
+const project = sampleProject("7f2c1c9e-6f0e-4b38-9a52-0f3f2b8f5d11", { host: "h" });
 
 /**
  * Runs what is for the inside of the service on this machine. Its report arrives after its exit, as it does where several
  * children exit at about the same time: Node looks after all of them when it hears of one.
  */
 const here = {
-  placement,
+  placement: project.placement,
   start: (argv: readonly string[]): ChildProcessWithoutNullStreams => {
     const child = spawn("sh", ["-c", argv.at(-1) ?? ""]);
     const stderr = new PassThrough();

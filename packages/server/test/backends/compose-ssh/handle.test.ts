@@ -1,19 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { fromHandle, toHandle } from "../../../src/backends/compose-ssh/handle.ts";
-import { parsePlacement } from "../../../src/backends/compose-ssh/placement.ts";
-import { artifactPath, remotePaths } from "../../../src/backends/compose-ssh/remote-paths.ts";
+import { artifactPath } from "../../../src/backends/compose-ssh/remote-paths.ts";
+import { sampleProject } from "./sample-project.ts";
 
 const sandboxId = randomUUID();
-const placement = parsePlacement({ host: "h", user: "u", port: "2222", base_dir: "/srv/boxes" });
-const project = {
-  ...remotePaths(placement.base_dir, sandboxId),
-  sandboxId,
-  placement,
-  compose: "plugin",
-  composeFile: "compose.yaml",
-  service: "app",
-} as const;
+const project = sampleProject(sandboxId, { host: "h", user: "u", port: "2222", base_dir: "/srv/boxes" });
+const { placement } = project;
 
 test("a handle is plain strings, and gives the project back after JSON", () => {
   const handle = JSON.parse(JSON.stringify(toHandle(project))) as Record<string, string>;

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, readFile, readdir, rm, truncate, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, truncate, utimes } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { ImageStore, type SavedImage } from "../../../src/checkpoints/image-store.ts";
@@ -7,7 +7,7 @@ import { PackCache } from "../../../src/checkpoints/packs/pack-cache.ts";
 import type { ScrubOptions, ScrubResult } from "../../../src/checkpoints/scrub/store-scrub.ts";
 import { type Clock, systemClock } from "../../../src/support/clock.ts";
 import { temporaryFolder } from "../../store/temporary-folder.ts";
-import { asText, BLOCK, type ImageLab, openLab, stateOf, withNewPages } from "../block-image/block-images.ts";
+import { asText, BLOCK, flip, type ImageLab, openLab, stateOf, withNewPages } from "../block-image/block-images.ts";
 
 const NOTHING_NAMED = async () => new Map<string, string | undefined>();
 const NAMED = async () => true;
@@ -30,12 +30,6 @@ async function family(lab: ImageLab) {
   const without = await lab.save({ memory: other }, first);
   const unrelated = await lab.save({ memory: randomBytes(9 * BLOCK) });
   return { memory, changed, first, pack, shares, differs, without, unrelated };
-}
-
-async function flip(path: string, at: number): Promise<void> {
-  const bytes = await readFile(path);
-  bytes[at] = (bytes[at] ?? 0) ^ 1;
-  await writeFile(path, bytes);
 }
 
 const keys = (...images: SavedImage[]): Set<string> => new Set(images.map(({ key }) => key));
