@@ -133,9 +133,20 @@ function inUse(): SandboxerError {
 async function settledSandbox(context: ManagerContext, sandboxId: string): Promise<LiveSandbox | undefined> {
   const live = context.sandboxes.get(sandboxId);
   if (live === undefined) return live;
-  // What has been given up already is nobody's here, though its client may not have heard of it yet.
-  const givenUp = live.state === "saving" && context.options.durable?.ownership.held(sandboxId) === undefined;
-  if (live.client !== undefined && !givenUp) return live;
+  if (live.client !== undefined && !(await isGivenUp(context, live))) return live;
   if (live.state === "saving" || live.state === "destroying") await live.queue.run(async () => {});
   return context.sandboxes.get(sandboxId);
+}
+
+/**
+ * What has been given up is nobody's here, though its client may not have heard of it yet. The store knows it first: who
+ * takes the sandbox sees the head that frees it before the write of that head has returned here.
+ */
+async function isGivenUp({ options }: ManagerContext, { id, state }: LiveSandbox): Promise<boolean> {
+  const { ownership } = options.durable ?? {};
+  if (state !== "saving" || ownership === undefined) return false;
+  const held = ownership.held(id);
+  if (held === undefined) return true;
+  const head = await ownership.read(id);
+  return head?.owner !== ownership.instanceId || head.epoch !== held.epoch;
 }

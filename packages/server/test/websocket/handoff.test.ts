@@ -1,5 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { describe, expect, test } from "vitest";
+import { heldSwap } from "../manager/support/held-call.ts";
 import { eventually } from "./support/eventually.ts";
 import type { RawClient } from "./support/raw-client.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "./support/test-server.ts";
@@ -119,6 +120,21 @@ describe("handoff between living servers", () => {
     expect(said[0]).toBe("PERMISSION_DENIAL_ERROR");
     await old.run("bash", "echo mine").until("EXECUTION_DONE");
     expect((await first.durable?.ownership.read(id))?.want).toBeNull();
+  });
+
+  test("one that comes back before its old server has heard that it gave it up is waited for", async () => {
+    const released = heldSwap((key, { state }) => key.endsWith("/metadata.json") && state === "parked", "after");
+    const first = await startTestServer({ wrapStore: released.wrapStore });
+    const second = await startTestServer({ store: first.storeFolder ?? null });
+    const { client: old, id } = await first.create(HANDOFF);
+    const fresh = second.attach(id);
+    await fresh.until("RUNNING");
+    const back = first.attach(id);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    released.release();
+    await back.until("RUNNING");
+    await Promise.all([old.closed, fresh.closed]);
+    expect((await first.durable?.ownership.read(id))?.epoch).toBe(3);
   });
 
   test("to and fro ten times, and a counter in the background never stops", async () => {

@@ -17,15 +17,18 @@ export function heldWrite(pattern: RegExp, turn = 1): HeldCall {
   });
 }
 
-/** The first change of a cell that fits waits before it is made. */
-export function heldSwap(fits: (key: string, record: Readonly<Record<string, unknown>>) => boolean): HeldCall {
+type Fits = (key: string, record: Readonly<Record<string, unknown>>) => boolean;
+
+/** The first change of a cell that fits waits, before it is made or with its answer. */
+export function heldSwap(fits: Fits, when: "before" | "after" = "before"): HeldCall {
   let seen = false;
   return heldCall("swapCell", (swapCell, hold) => async (key, expected, body) => {
-    if (!seen && key.endsWith(".json") && fits(key, parsed(body))) {
-      seen = true;
-      await hold();
-    }
-    return await swapCell(key, expected, body);
+    const holds = !seen && key.endsWith(".json") && fits(key, parsed(body));
+    seen ||= holds;
+    if (holds && when === "before") await hold();
+    const swapped = await swapCell(key, expected, body);
+    if (holds && when === "after") await hold();
+    return swapped;
   });
 }
 
