@@ -5,8 +5,8 @@ import { REQUEST_TIMEOUT_MS, type World } from "./world.ts";
 export interface Sender {
   readonly instanceId: string;
   readonly name: string;
-  /** Cut off from the store until then. */
-  readonly cutOffUntilMs: number;
+  /** The machine: cut off from the store until then, as it is at the moment of asking. */
+  readonly machine: { readonly cutOffUntilMs: number };
 }
 
 const LATE_MS = 9_000;
@@ -23,6 +23,8 @@ export function carry(world: World, sender: Sender, request: StoreRequest, answe
     answer(result);
   };
   timeline.after(REQUEST_TIMEOUT_MS, () => {
+    // Nearly all have been answered by then: an error, with its stack, is made only for those that have not.
+    if (!open) return;
     reply(writes ? { outcome: "ambiguous" } : { outcome: "failed", error: new Error("no answer"), permanent: false });
   });
   const back = weather.between(1, 40);
@@ -30,7 +32,7 @@ export function carry(world: World, sender: Sender, request: StoreRequest, answe
   const dice = weather.next();
   const there = weather.between(1, 40);
   const long = weather.next() * LATE_MS;
-  const isCutOff = (): boolean => timeline.nowMs < sender.cutOffUntilMs;
+  const isCutOff = (): boolean => timeline.nowMs < sender.machine.cutOffUntilMs;
   const arrive = (): void => {
     takeEffect(world, sender.instanceId, request, (result) => {
       if (!isCutOff()) timeline.after(back, () => reply(result));

@@ -122,27 +122,14 @@ export class SimulatedInstance {
       case "timer":
         return this.after(effect.delayMs / this.#rate, () => this.#tell({ kind: "timer", to: effect.from }));
       case "request": {
-        const { incarnation } = this;
-        const sender = this.#sender();
+        const { incarnation, instanceId, name } = this;
         const answer = (reply: Reply): void => {
           const seen = this.#misread(reply, effect.request.kind);
           this.#run(incarnation, () => this.#tell({ kind: "reply", to: effect.from, reply: seen }));
         };
-        return carry(this.#world, sender, effect.request, answer);
+        return carry(this.#world, { instanceId, name, machine: this }, effect.request, answer);
       }
     }
-  }
-
-  #sender(): { instanceId: string; name: string; cutOffUntilMs: number } {
-    const { instanceId, name } = this;
-    const until = (): number => this.cutOffUntilMs;
-    return {
-      instanceId,
-      name,
-      get cutOffUntilMs() {
-        return until();
-      },
-    };
   }
 
   #misread(reply: Reply, kind: string): Reply {
