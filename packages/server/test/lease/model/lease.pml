@@ -57,6 +57,12 @@
 #define MAY_RUN valid[MY_ID]
 #endif
 
+/*
+ * The instances differ by nothing but their numbers. So what the first swap that is applied leads to is the same for both, and only
+ * instance 0 applies it: that halves the states. Instance 1 may try before, at the same time and too late.
+ */
+#define MAY_BE_FIRST(id) (version > 1 || (id) % INSTANCES == 0)
+
 mtype = { claiming, asking, committing, releasing, destroying };
 
 /* The head. The writer of each version stands for the nonce and the history. */
@@ -154,7 +160,7 @@ inline swap() {
   if
   :: version < VERSIONS && CONDITION ->
      if
-     :: apply(kind, MY_ID, my_epoch, fresh); if :: true -> applied() :: true -> AMBIGUOUS fi
+     :: MAY_BE_FIRST(me) -> apply(kind, MY_ID, my_epoch, fresh); if :: true -> applied() :: true -> AMBIGUOUS fi
      :: true -> AMBIGUOUS
      :: lates < LATE && late_kind == 0 ->
         lates++; late_kind = kind; late_expected = expected; late_writer = MY_ID; late_fresh = fresh;
@@ -272,7 +278,7 @@ active proctype Network() {
   :: atomic {
        late_kind != 0 ->
        if
-       :: version == late_expected && version < VERSIONS -> apply(late_kind, late_writer, epoch, late_fresh)
+       :: version == late_expected && version < VERSIONS && MAY_BE_FIRST(late_writer) -> apply(late_kind, late_writer, epoch, late_fresh)
        :: true
        fi;
        late_kind = 0; late_expected = 0; late_writer = 0; late_fresh = 0

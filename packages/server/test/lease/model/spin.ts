@@ -33,8 +33,8 @@ export async function check(folder: string, switches: readonly string[], optimis
   const options = { cwd: folder, maxBuffer: 16 * 1024 * 1024 };
   await copyFile(MODEL, join(folder, "lease.pml"));
   await run("spin", ["-a", ...switches.map((name) => `-D${name}`), "lease.pml"], options);
-  await run("cc", [optimise, "-w", "-DSAFETY", "-DCOLLAPSE", "-DMEMLIM=2000", "-o", "pan", "pan.c"], options);
-  const { stdout } = await run(join(folder, "pan"), ["-m400000", "-E", "-w24"], options);
+  await run("cc", [optimise, "-w", "-DSAFETY", "-DMEMLIM=2000", "-o", "pan", "pan.c"], options);
+  const { stdout } = await run(join(folder, "pan"), ["-m10000", "-E", "-w22"], options);
   const errors = Number(/errors: (\d+)/.exec(stdout)?.[1] ?? Number.NaN);
   const states = Number(/([\d.e+]+) states, stored/.exec(stdout)?.[1] ?? Number.NaN);
   // A search that was cut short has shown nothing.
