@@ -1,21 +1,15 @@
 import {
   SandboxerError,
-  type Carried,
   type CreateRequestBody,
   type CreationMessage,
   type Language,
-  type RestoreRequestBody,
   type RetentionPreview,
   type SandboxRecord,
   type SandboxState,
-  type ProvenCheckpoint,
-  type SnapshotDiff,
-  type SnapshotInfo,
 } from "@sandboxer/protocol";
 import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
-import type { KeyOptions } from "../checkpoints/keys/key-choice.ts";
-import type { SnapshotChanges } from "../checkpoints/snapshot-library.ts";
 import type { CallOptions } from "../support/call-options.ts";
+import { countAtRisk, countDozing, countStates, summaryOf, type ServerSummary } from "./census.ts";
 import { acquireSandbox, type AcquiredSandbox } from "./acquire.ts";
 import { amendSandbox, type Amendments } from "./amend.ts";
 import { createFromRequest } from "./create-from-request.ts";
@@ -23,8 +17,6 @@ import { describeLive } from "./describe.ts";
 import { destroyById } from "./destroy-by-id.ts";
 import { checkpointLive } from "./durability/live-checkpoint.ts";
 import { keepPromises } from "./durability/promise-keeper.ts";
-import { proveCheckpoint } from "./durability/prove-checkpoint.ts";
-import { proveSnapshot } from "./durability/prove-snapshot.ts";
 import type { EventLog } from "./events/event-log.ts";
 import { expireSandboxes, type Expiry } from "./expire.ts";
 import { handOver, type HandedOver, type HandOver } from "./hand-over.ts";
@@ -63,27 +55,10 @@ import { stopPreparing, warmPoolRecord, type WarmPoolRecord } from "./warm-pool.
 import { runningSandbox } from "./running.ts";
 import { saveAndRelease } from "./save.ts";
 import { Usage } from "./usage/usage-records.ts";
-import { snapshotFilesystem } from "./snapshot-filesystem.ts";
-import { diffSnapshots } from "./diff.ts";
 import { forkSandbox, type Forked, type ForkRequest } from "./fork.ts";
 import { rewindSandbox } from "./rewind.ts";
-import { captureSnapshot, type CaptureRequest } from "./snapshot.ts";
-import { sandboxToCapture } from "./snapshot-resume.ts";
-import { removeSnapshot } from "./snapshot-remove.ts";
-import { explainRestore } from "./portable/carried.ts";
 import { moveSandbox, type MovedSandbox, type MoveRequest } from "./portable/move.ts";
-import { restoreSnapshot, type RestoredSandbox } from "./snapshot-restore.ts";
-import { amendSnapshot, describeNew, getSnapshot, listSnapshots, type SnapshotFilter } from "./snapshots.ts";
-
-export interface ServerSummary {
-  readonly instance_id: string | null;
-  readonly default_backend: string;
-  readonly draining: boolean;
-  readonly sandboxes: number;
-  readonly dozing: number;
-  readonly max_sandboxes: number;
-  readonly warm_pool: WarmPoolRecord | null;
-}
+import { SnapshotVerbs } from "./snapshot-verbs.ts";
 
 /** The only writer of sandbox state on a server. Each verb is a file of its own; this is the list of them. */
 export class SandboxManager {
@@ -94,6 +69,7 @@ export class SandboxManager {
   readonly usage: Usage;
   /** Whether what is stored is whole. */
   readonly integrity: IntegrityVerbs;
+  readonly snapshots: SnapshotVerbs;
   readonly #stopReaping: () => void;
   readonly #stopKeeping: () => void;
   readonly #stopListening: () => void;
@@ -103,6 +79,7 @@ export class SandboxManager {
     this.processes = new ProcessVerbs(this.#context);
     this.usage = new Usage(this.#context);
     this.integrity = new IntegrityVerbs(this.#context);
+    this.snapshots = new SnapshotVerbs(this.#context);
     this.#stopReaping = reapIdleSandboxes(this.#context);
     this.#stopKeeping = keepPromises(this.#context);
     this.#stopListening = this.#listen() ?? (() => {});
@@ -123,9 +100,7 @@ export class SandboxManager {
   }
 
   states(): Readonly<Partial<Record<SandboxState, number>>> {
-    const counts: Partial<Record<SandboxState, number>> = {};
-    for (const { state } of this.#context.sandboxes.values()) counts[state] = (counts[state] ?? 0) + 1;
-    return counts;
+    return countStates(this.#context);
   }
 
   /** Of the sandboxes that there may be: those that are being made and test restores included. */
@@ -135,8 +110,7 @@ export class SandboxManager {
 
   /** How many sandboxes there are of which more could be lost than was promised. */
   get atRisk(): number {
-    const { sandboxes, atRisk } = this.#context;
-    return [...sandboxes.values()].filter((sandbox) => atRisk.has(sandbox)).length;
+    return countAtRisk(this.#context);
   }
 
   /** The sandboxes that the default backend has started ahead of the need; undefined: it never does. */
@@ -146,10 +120,7 @@ export class SandboxManager {
 
   /** Those that run and take no processor. */
   get dozingCount(): number {
-    let count = 0;
-    for (const sandbox of this.#context.sandboxes.values())
-      if (sandbox.state === "running" && sandbox.handle.dozing === true) count += 1;
-    return count;
+    return countDozing(this.#context);
   }
 
   /** What is under way, and what was. */
@@ -166,16 +137,7 @@ export class SandboxManager {
   }
 
   summary(): ServerSummary {
-    const { durable, defaultBackend, maxSandboxes } = this.#context.options;
-    return {
-      instance_id: durable?.ownership.instanceId ?? null,
-      default_backend: defaultBackend,
-      draining: this.draining,
-      sandboxes: this.#context.sandboxes.size,
-      dozing: this.dozingCount,
-      max_sandboxes: maxSandboxes,
-      warm_pool: this.warmPool ?? null,
-    };
+    return summaryOf(this.#context);
   }
 
   describe(sandbox: LiveSandbox): SandboxRecord {
@@ -301,68 +263,9 @@ export class SandboxManager {
     await saveAndRelease(this.#context, sandbox, { ...options, reason: "asked for", lastLook });
   }
 
-  snapshotFilesystem(sandbox: LiveSandbox, name: string, options?: CallOptions): Promise<void> {
-    return snapshotFilesystem(this.#context, sandbox, name, options);
-  }
-
-  /** Captures a sandbox, which goes on. One that nobody runs is made to run here first. */
-  async snapshot(
-    sandboxId: string,
-    epoch: number | undefined,
-    request: CaptureRequest,
-    options?: VerbOptions,
-  ): Promise<SnapshotInfo> {
-    const sandbox = await sandboxToCapture(this.#context, sandboxId, epoch, request, options);
-    const { snapshot } = await captureSnapshot(this.#context, sandbox, request, options);
-    return describeNew(snapshot);
-  }
-
-  listSnapshots(filter: SnapshotFilter): Promise<SnapshotInfo[]> {
-    return listSnapshots(this.#context, filter);
-  }
-
-  getSnapshot(
-    idOrName: string,
-    options?: CallOptions & KeyOptions & { readonly verify?: boolean },
-  ): Promise<SnapshotInfo> {
-    return getSnapshot(this.#context, idOrName, options);
-  }
-
-  amendSnapshot(idOrName: string, changes: SnapshotChanges): Promise<SnapshotInfo> {
-    return amendSnapshot(this.#context, idOrName, changes);
-  }
-
-  removeSnapshot(idOrName: string): Promise<void> {
-    return removeSnapshot(this.#context, idOrName);
-  }
-
-  /** Restores a snapshot where nobody can reach it, and says whether it answers. */
-  proveSnapshot(idOrName: string, options?: VerbOptions): Promise<SnapshotInfo> {
-    return proveSnapshot(this.#context, idOrName, options);
-  }
-
-  /** The same for a checkpoint of a sandbox; absent: its newest. */
-  proveCheckpoint(sandboxId: string, checkpoint?: string, options?: VerbOptions): Promise<ProvenCheckpoint> {
-    return proveCheckpoint(this.#context, sandboxId, checkpoint, options);
-  }
-
-  /** A new sandbox with the state of a snapshot. */
-  restoreSnapshot(idOrName: string, body: RestoreRequestBody, options?: VerbOptions): Promise<RestoredSandbox> {
-    return restoreSnapshot(this.#context, idOrName, body, options);
-  }
-
-  /** What a restore would carry; nothing is done. */
-  explainRestore(idOrName: string, body: Pick<RestoreRequestBody, "backend">): Promise<Carried> {
-    return explainRestore(this.#context, idOrName, body);
-  }
-
   /** A new sandbox on another backend, with the workspace of this one, which is destroyed when that is up. */
   move(sandbox: LiveSandbox, request: MoveRequest, options?: VerbOptions): Promise<MovedSandbox> {
     return moveSandbox(this.#context, sandbox, request, options);
-  }
-
-  diffSnapshots(from: string, to: string, limit: number, options?: KeyOptions): Promise<SnapshotDiff> {
-    return diffSnapshots(this.#context, from, to, limit, options);
   }
 
   fork(sandbox: LiveSandbox, request: ForkRequest, options?: VerbOptions): Promise<Forked> {

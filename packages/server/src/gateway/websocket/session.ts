@@ -158,7 +158,7 @@ export class Session implements SandboxClient {
   async #snapshotFilesystem(name: string): Promise<void> {
     this.#outbox.status("FILESYSTEM_SNAPSHOT_CREATING");
     try {
-      await this.#recorded("snapshot_filesystem", () => this.#manager.snapshotFilesystem(this.#sandbox, name));
+      await this.#recorded("snapshot_filesystem", () => this.#manager.snapshots.captureFilesystem(this.#sandbox, name));
       this.#outbox.status("FILESYSTEM_SNAPSHOT_CREATED");
     } catch (error) {
       this.#outbox.error("FILESYSTEM_SNAPSHOT_ERROR", asSandboxerError(error));

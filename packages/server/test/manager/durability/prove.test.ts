@@ -192,7 +192,7 @@ describe("nothing is said of a snapshot", () => {
   test("when the server ends, and its test restores with it", async () => {
     const { server, http, id } = await withSnapshot();
     server.backend.faults.set("ping", { until: new Promise(() => {}), times: 1 });
-    const proof = server.manager.proveSnapshot(id);
+    const proof = server.manager.snapshots.prove(id);
     const outcome = proof.catch((error: unknown) => (error as SandboxerError).code);
     await vi.waitFor(() => expect(server.backend.runningCount).toBe(2), PATIENCE);
     await server.manager.drain();

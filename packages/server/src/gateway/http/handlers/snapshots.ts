@@ -22,33 +22,34 @@ type SnapshotHandlers = Pick<
 export function snapshotsHandlers(manager: SandboxManager): SnapshotHandlers {
   return {
     createSnapshot: ({ params, body, epoch, options }) =>
-      manager.snapshot(params.id, epoch, { ...body, reason: "request" }, options),
-    listSnapshots: async ({ query }) => pageOfList(await manager.listSnapshots(query), query),
+      manager.snapshots.capture(params.id, epoch, { ...body, reason: "request" }, options),
+    listSnapshots: async ({ query }) => pageOfList(await manager.snapshots.list(query), query),
     getSnapshot: ({ params, query, signal, options: { encryption } }) =>
-      manager.getSnapshot(params.id, {
+      manager.snapshots.get(params.id, {
         verify: query.verify === true,
         signal,
         presentedKey: encryption?.presentedKey,
       }),
-    updateSnapshot: ({ params, body }) => manager.amendSnapshot(params.id, body),
+    updateSnapshot: ({ params, body }) => manager.snapshots.amend(params.id, body),
     deleteSnapshot: async ({ params }) => {
-      await manager.removeSnapshot(params.id);
+      await manager.snapshots.remove(params.id);
       return undefined;
     },
-    proveSandbox: ({ params, body, options }) => manager.proveCheckpoint(params.id, body?.checkpoint, options),
-    proveSnapshot: ({ params, options }) => manager.proveSnapshot(params.id, options),
+    proveSandbox: ({ params, body, options }) =>
+      manager.snapshots.proveCheckpoint(params.id, body?.checkpoint, options),
+    proveSnapshot: ({ params, options }) => manager.snapshots.prove(params.id, options),
     restoreSnapshot: async ({ params, body, options }) => {
-      const { sandbox, token, carried } = await manager.restoreSnapshot(params.id, body ?? {}, options);
+      const { sandbox, token, carried } = await manager.snapshots.restore(params.id, body ?? {}, options);
       return { ...manager.describe(sandbox), token, carried };
     },
-    explainSnapshot: ({ params, query }) => manager.explainRestore(params.id, query),
+    explainSnapshot: ({ params, query }) => manager.snapshots.explainRestore(params.id, query),
     moveSandbox: async ({ params, body, epoch, options }) => {
       const old = await manager.running(params.id, epoch);
       const { sandbox, token, carried } = await manager.move(old, body, options);
       return { ...manager.describe(sandbox), token, carried };
     },
     diffSnapshots: ({ params, query, options: { encryption } }) =>
-      manager.diffSnapshots(params.id, query.to, query.limit, { presentedKey: encryption?.presentedKey }),
+      manager.snapshots.diff(params.id, query.to, query.limit, { presentedKey: encryption?.presentedKey }),
     forkSandbox: async ({ params, body, epoch, options }) => {
       const sandbox = await manager.running(params.id, epoch);
       const { snapshotId, created } = await manager.fork(sandbox, body, options);
