@@ -120,7 +120,7 @@ export async function countAbove(handle: SandboxHandle, path: string, above: num
  * Counts into a file and to stdout, for ever. In gVisor each number is a new process and costs as much: who only looks
  * whether something goes on asks for fewer.
  */
-export const counter = (path: string, everySeconds = 0.05): readonly string[] =>
+export const counter = (path: string, everySeconds = 0.1): readonly string[] =>
   bash(`i=0; while true; do i=$((i+1)); echo "$i"; echo "$i" > ${path}; sleep ${everySeconds}; done`);
 
 /** The code of the error that a promise fails with. */

@@ -3,8 +3,8 @@ import { quoteForShell } from "../../../support/shell-quote.ts";
 /**
  * What runs a program for us inside a session. A session of the daemon keeps lines of text: it adds newlines, drops
  * empty bytes, cannot end stdin and keeps output without a bound. So a program's bytes travel as base64 in lines, its
- * stdin comes as commands, and it waits when nobody takes its output. Needs sh, awk, base64, cat, dd, env, mkfifo,
- * setsid and tr. https://www.daytona.io/docs/en/process-code-execution/#sessions
+ * stdin comes as commands, and it waits when nobody takes its output. Needs sh, base64, cat, dd, env, mkfifo and
+ * setsid, and tr for a pause. https://www.daytona.io/docs/en/process-code-execution/#sessions
  *
  * | line from inside | meaning |
  * |---|---|
@@ -20,7 +20,7 @@ import { quoteForShell } from "../../../support/shell-quote.ts";
  * | `a BYTES`, `b BYTES` | stdout, stderr may go on to this offset |
  * | `q` | everything was read: clean up |
  */
-export const BRIDGE_TOOLS = ["awk", "base64", "cat", "dd", "env", "mkfifo", "setsid", "tr"] as const;
+export const BRIDGE_TOOLS = ["base64", "cat", "dd", "env", "mkfifo", "setsid", "tr"] as const;
 
 export const BRIDGE_MARK = "sandboxer-bridge";
 export const HELPER_MARK = "sandboxer-helper";
@@ -28,14 +28,28 @@ export const HELPER_MARK = "sandboxer-helper";
 /** How much of a stream may be under way without a word from the reader. */
 export const CREDIT_BYTES = 256 << 10;
 
-/** Reads what is there, up to 48 KiB, and sends it as lines that fit into one atomic write to a pipe. */
-const ENCODE = `n=0 max=$3
+/** How many of base64's lines of 76 characters make one of ours: it must fit into one atomic write to a pipe. */
+const LINES_IN_ONE = 50;
+const FIRST_LINES = Array.from({ length: LINES_IN_ONE }, (_, index) => `"\${${index + 1}}"`).join(" ");
+
+/**
+ * Reads what is there, as much as a pipe holds, and sends it as lines. It counts as the reader does, to the byte: what
+ * it counted too much would add up over many pieces, until it waited for a word that nobody has a reason to send.
+ * Processes are dear in some sandboxes, so a piece takes two programs, and the shell does the rest.
+ */
+const ENCODE = `n=0 max=$3 k=$1 a=$2
 while :; do
-  while [ "$n" -ge "$max" ]; do read -r more <&"$2" || exit; [ "$more" -gt "$max" ] && max=$more; done
-  c=$(dd bs=49152 count=1 2>/dev/null | base64 | tr -d "\\n")
+  while [ "$n" -ge "$max" ]; do read -r more <&"$a" || exit; [ "$more" -gt "$max" ] && max=$more; done
+  c=$(dd bs=65536 count=1 2>/dev/null | base64)
   [ -n "$c" ] || exit
-  n=$((n + \${#c} / 4 * 3))
-  printf "%s\\n" "$c" | awk -v k="$1" "{ while (length(\\$0) > 0) { print k substr(\\$0, 1, 4000); fflush(); \\$0 = substr(\\$0, 4001) } }"
+  set -- $c
+  n=$((n + (\${#c} - $# + 1) / 4 * 3))
+  case $c in *==) n=$((n - 2)) ;; *=) n=$((n - 1)) ;; esac
+  while :; do
+    printf "$k${"%s".repeat(LINES_IN_ONE)}\\n" ${FIRST_LINES}
+    [ $# -gt ${LINES_IN_ONE} ] || break
+    shift ${LINES_IN_ONE}
+  done
 done`;
 
 /** Holds the writing end of stdin; says when a piece was taken. The tokens come from here, so after the last of that. */
@@ -48,6 +62,18 @@ const FEED = `while read -r k v; do
   esac
 done`;
 
+/**
+ * In a session of their own: they are ended together, and nothing that is sent to the program reaches them. `exec`
+ * closes what one must not hold; a call with such redirections keeps it open elsewhere, to give it back afterwards.
+ */
+const HELPERS = `encode() {
+${ENCODE}
+}
+(exec <&5 4>&- 5>&- 6>&- 8>&- 9>&-; encode o 7 ${CREDIT_BYTES}) &
+(exec <&6 >&2 4>&- 5>&- 6>&- 7>&- 9>&-; encode e 8 ${CREDIT_BYTES}) &
+exec <&9 7>&- 8>&- 9>&-
+${FEED}`;
+
 /** Arguments: the folder, the token, the working folder, the program, then variables and command as `env` takes them. */
 export const BRIDGE = `d=$1 t=$2 w=$3 p=$4 u=$(umask); shift 4
 umask 077
@@ -55,12 +81,8 @@ cd "$w" 2>/dev/null || { echo "n folder"; exit 0; }
 command -v -- "$p" >/dev/null 2>&1 || { echo "n program"; exit 0; }
 mkdir "$d" && mkfifo "$d/in" "$d/out" "$d/err" "$d/a" "$d/b" "$d/feed" || exit 125
 exec 3<&0 4<>"$d/in" 5<>"$d/out" 6<>"$d/err" 7<>"$d/a" 8<>"$d/b" 9<>"$d/feed" </dev/null
-setsid sh -c ${quoteForShell(ENCODE)} ${HELPER_MARK} o 7 ${CREDIT_BYTES} <&5 3<&- 4>&- 5>&- 6>&- 8>&- 9>&- &
-e1=$!
-setsid sh -c ${quoteForShell(ENCODE)} ${HELPER_MARK} e 8 ${CREDIT_BYTES} <&6 >&2 3<&- 4>&- 5>&- 6>&- 7>&- 9>&- &
-e2=$!
-setsid sh -c ${quoteForShell(FEED)} ${HELPER_MARK} "$d" "$t" <&9 3<&- 7>&- 8>&- 9>&- &
-e3=$!
+setsid sh -c ${quoteForShell(HELPERS)} ${HELPER_MARK} "$d" "$t" 3<&- &
+h=$!
 exec 4>&-
 {
   while read -r k v; do
@@ -71,7 +93,7 @@ exec 4>&-
       q) break ;;
     esac
   done
-  kill -s TERM -- -$e1 -$e2 -$e3 2>/dev/null
+  kill -s TERM -- -$h 2>/dev/null
   # What the program left in the background may still write.
   for s in out err; do
     exec 4<"$d/$s"
@@ -85,9 +107,9 @@ c=$?
 echo "x $c"
 # What nobody reads any more must not hold up what comes after it.
 cat <>"$d/in" >/dev/null 2>&1 3<&- 5>&- 6>&- 7>&- 8>&- 9>&- &
-e4=$!
+e=$!
 echo t >&9
 exec 5>&- 6>&- 7>&- 8>&- 9>&-
 wait $l
-kill $e4
+kill $e
 exit $c`;

@@ -7,13 +7,16 @@ import type { Toolbox } from "../toolbox/toolbox.ts";
 
 /**
  * The daemon gives both streams as one text. Here each comes back by itself, byte for byte: base64 of stdout, a dot,
- * base64 of stderr, a dot, the exit code.
+ * base64 of stderr, a dot, the exit code. The script runs in a shell that is there already: processes are dear in some
+ * sandboxes.
  */
 const RUN = `d=$(mktemp -d) || exit 125
-sh -c "$@" >"$d/o" 2>"$d/e" </dev/null
+s=$1
+shift
+( eval "$s" ) >"$d/o" 2>"$d/e" </dev/null
 c=$?
-base64 "$d/o"; echo .; base64 "$d/e"; echo .; echo "$c"
-rm -rf "$d"`;
+base64 "$d/o"; echo .; [ ! -s "$d/e" ] || base64 "$d/e"; echo .; echo "$c"
+exec rm -rf "$d"`;
 
 /** In the command lines of what this backend runs for itself, so that the process table can leave it out. */
 export const RUN_MARK = "sandboxer-run";
@@ -31,7 +34,7 @@ export async function runScript(
   args: readonly string[] = [],
   signal?: AbortSignal,
 ): Promise<ScriptResult> {
-  const command = shellCommand(["sh", "-c", RUN, RUN_MARK, script, "sh", ...args]);
+  const command = shellCommand(["sh", "-c", RUN, RUN_MARK, script, ...args]);
   const { exitCode, result } = await toolbox.execute({ command, envs: { LC_ALL: "C" } }, { signal, timeoutMs: 60_000 });
   const match = /^([A-Za-z0-9+/=\s]*)\.\n([A-Za-z0-9+/=\s]*)\.\n(\d+)\s*$/.exec(result);
   if (match === null) {
