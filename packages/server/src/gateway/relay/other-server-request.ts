@@ -1,8 +1,9 @@
-import { request as httpRequest, type ClientRequest, type OutgoingHttpHeaders } from "node:http";
+import type { ClientRequest, OutgoingHttpHeaders } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { Socket } from "node:net";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { OtherServer } from "../../manager/owner-elsewhere.ts";
+import { request as httpRequest } from "../../support/node-http.ts";
 
 export interface PassedRequest {
   readonly method: string;

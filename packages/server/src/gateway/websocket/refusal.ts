@@ -1,6 +1,6 @@
-import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { SandboxerError } from "@sandboxer/protocol";
+import { STATUS_CODES } from "../../support/node-http.ts";
 
 /** Answers a request for a WebSocket that does not become one. */
 export function refuse(socket: Duplex, status: number, error: object, headers: readonly string[] = []): void {

@@ -1,9 +1,10 @@
 import { Buffer } from "node:buffer";
-import { Agent as PlainAgent, request as plainRequest, type ClientRequest, type IncomingMessage } from "node:http";
+import type { Agent, ClientRequest, IncomingMessage } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import type { Duplex, Readable } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { z } from "zod";
+import { Agent as PlainAgent, request as plainRequest } from "../../../support/node-http.ts";
 import type { EngineAddress } from "./address.ts";
 import { refused, unexpected, unreachable } from "./engine-errors.ts";
 
@@ -30,7 +31,7 @@ export interface EngineCall {
 /** HTTP to a Docker engine: answers whole, as a stream, or as a connection that both sides go on to use. */
 export class EngineHttp {
   readonly #address: EngineAddress;
-  readonly #agent: PlainAgent;
+  readonly #agent: Agent;
   readonly #secure: boolean;
 
   constructor(address: EngineAddress) {
