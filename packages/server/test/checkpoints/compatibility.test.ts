@@ -22,8 +22,6 @@ const ENVELOPE_SHA256 = [
   "0094cd4c63d959802075dea20813491c247ea3418d60a2b41a273afd4e127ea5",
   "5728f4b22e0dee469ebee0c71c4b2a7084a2bc20be2aab3249f092899c227234",
   "b5ea28f80855fcd97b0f9bad06a467c8714939d775273cd512ff3e819c19454e",
-  // The first with differences of codec 4, some of them to those of codec 3.
-  "ec99f5c6b22b5a27b888552aef8746d97463cbf796673ce071f6442136fa0b3d",
 ];
 const MANIFEST_SHA256 = "aa689c24e6aad3b1ffe02b4d687743734007994d33687066fe08e9dd753f98ab";
 

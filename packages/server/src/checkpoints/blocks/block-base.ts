@@ -5,7 +5,6 @@ import {
   CODEC,
   type Codec,
   IN_IMAGE,
-  isDifference,
   LARGEST_DEPTH,
   NO_REFERENCE,
   referencesOf,
@@ -25,20 +24,12 @@ export interface Likeness {
   readonly depth: number;
 }
 
-/** How a block is stored; the likeness is what it is derived from. */
-export interface StoredForm {
-  readonly codec: Codec;
-  readonly likeness: Likeness | undefined;
-  readonly bytes: Uint8Array;
-  readonly sha256: Uint8Array;
-}
-
 /** The image that an image is written against: which of its blocks may be named again, and which resemble a new one. */
 export class BlockBase {
   readonly #reader: BlockReader;
   readonly #usablePacks: readonly boolean[];
   readonly #byDigest = new Map<string, number>();
-  readonly #inImage = new Map<bigint, number>();
+  readonly #inImage = new Map<string, number>();
   readonly #byHint = new Map<number, number>();
 
   /** `memberBlocks` is how many of the entries are members' blocks; the others are behind them. */
@@ -56,7 +47,7 @@ export class BlockBase {
       const entry = reader.entry(index);
       if (entry.codec === CODEC.zero) continue;
       if (this.#isUsable(entry)) this.#byDigest.set(digestKey(entry.sha256), index);
-      if (entry.pack === IN_IMAGE) this.#inImage.set(entry.check, index);
+      if (entry.pack === IN_IMAGE) this.#inImage.set(digestKey(entry.sha256), index);
       if (index >= memberBlocks) continue;
       // A page that begins several blocks says nothing about where it is.
       this.#byHint.set(entry.hint, this.#byHint.has(entry.hint) ? NO_REFERENCE : index);
@@ -79,23 +70,17 @@ export class BlockBase {
    * What the base has of a block with these bytes in the image itself, where others cannot name it: to be stored again as
    * it is, if all that it is made from can be named, and it still gives these bytes.
    */
-  findInImage(check: bigint, block: Buffer): StoredForm | undefined {
-    const index = this.#inImage.get(check);
+  findInImage(
+    sha256: Uint8Array,
+    block: Buffer,
+  ): { readonly codec: Codec; readonly likeness: Likeness | undefined; readonly bytes: Buffer } | undefined {
+    const index = this.#inImage.get(digestKey(sha256));
     if (index === undefined) return undefined;
-    const { codec, sha256 } = this.#reader.entry(index);
-    if (isDifference(codec) && codec !== CODEC.derived) return undefined;
-    const likeness = codec === CODEC.derived ? this.#likenessOf(index) : undefined;
-    if (codec === CODEC.derived && likeness === undefined) return undefined;
+    const { codec } = this.#reader.entry(index);
+    const likeness = codec === CODEC.difference ? this.#likenessOf(index) : undefined;
+    if (codec === CODEC.difference && likeness === undefined) return undefined;
     if (!this.#reader.readDecoded(index).equals(block)) return undefined;
-    const bytes = this.#reader.readStored(index);
-    if (likeness !== undefined) return this.derived(likeness, block.byteLength, bytes);
-    return { codec, likeness, bytes, sha256: Uint8Array.from(sha256) };
-  }
-
-  /** A difference to what a likeness says. */
-  derived(likeness: Likeness, rawBytes: number, bytes: Buffer): StoredForm {
-    const sha256 = this.#reader.derivedDigest({ ...likeness, rawBytes }, bytes);
-    return { codec: CODEC.derived, likeness, bytes, sha256 };
+    return { codec, likeness, bytes: this.#reader.readStored(index) };
   }
 
   /** What is in a member from a place on, which need not be the beginning of a block; undefined when nothing usable is. */
@@ -117,27 +102,17 @@ export class BlockBase {
   /** About what the block would take by itself: as much as the one at the beginning of the chain does. */
   wholeBytes({ reference }: Likeness): number {
     let entry = this.#reader.entry(reference);
-    while (isDifference(entry.codec)) entry = this.#reader.entry(entry.reference);
+    while (entry.codec === CODEC.difference) entry = this.#reader.entry(entry.reference);
     return entry.storedBytes;
   }
 
-  /**
-   * The entry of a member's block with just these bytes, which a new image may name. Looked at is a copy that lies here as
-   * it is; a derived block is decoded where there is none, for nothing else would find it.
-   */
-  findSame(block: Buffer, member: BaseMember, position: number): number | undefined {
-    const index = indexAt(member, position);
-    const entry = index === undefined ? undefined : this.#reader.entry(index);
-    if (index === undefined || entry === undefined || !this.#isUsable(entry)) return undefined;
-    const isDecoded = entry.codec === CODEC.derived && this.#reader.isAtHand(index);
-    const present = this.#reader.readCopy(index) ?? (isDecoded ? this.#reader.readDecoded(index) : undefined);
-    return present?.equals(block) === true ? index : undefined;
-  }
-
-  /** Whether a block that has changed nothing is found by {@link findSame}. */
-  hasCopy(member: BaseMember, position: number): boolean {
-    const index = indexAt(member, position);
-    return index !== undefined && this.#reader.hasCopy(index);
+  /** The entry of a member's block with just these bytes, which a new image may name, if a copy of it lies here as it is. */
+  findSame(block: Buffer, { firstBlock, blockCount }: BaseMember, position: number): number | undefined {
+    const at = position / BLOCK_BYTES;
+    if (!Number.isInteger(at) || at < 0 || at >= blockCount) return undefined;
+    const index = firstBlock + at;
+    if (!this.#isUsable(this.#reader.entry(index))) return undefined;
+    return this.#reader.readCopy(index)?.equals(block) === true ? index : undefined;
   }
 
   /**
@@ -148,7 +123,7 @@ export class BlockBase {
     const entry = this.#reader.entry(index);
     const isUsable = this.#isUsable(entry);
     if (isUsable && entry.depth < LARGEST_DEPTH) return this.#across(index, NO_REFERENCE, 0);
-    if (!isDifference(entry.codec)) return undefined;
+    if (entry.codec !== CODEC.difference) return undefined;
     const root = isUsable ? this.#rootOf(entry) : undefined;
     return root === undefined ? this.#likenessOf(index) : this.#across(root, NO_REFERENCE, 0);
   }
@@ -157,7 +132,7 @@ export class BlockBase {
   #nameable(index: number): number | undefined {
     const entry = this.#reader.entry(index);
     if (this.#isUsable(entry)) return index;
-    return isDifference(entry.codec) && entry.shift === 0 ? entry.reference : undefined;
+    return entry.codec === CODEC.difference && entry.shift === 0 ? entry.reference : undefined;
   }
 
   /** What a difference was taken to. */
@@ -178,7 +153,7 @@ export class BlockBase {
   /** The block at the beginning of a chain in which nothing has moved. */
   #rootOf(entry: BlockEntry): number | undefined {
     let root: number | undefined;
-    for (let at = entry; isDifference(at.codec); at = this.#reader.entry(root)) {
+    for (let at = entry; at.codec === CODEC.difference; at = this.#reader.entry(root)) {
       if (at.shift !== 0) return undefined;
       root = at.reference;
     }
@@ -192,12 +167,6 @@ export class BlockBase {
     if (pack === IN_IMAGE || this.#usablePacks[pack] !== true) return false;
     return referencesOf(entry).every((index) => this.#isUsable(this.#reader.entry(index)));
   }
-}
-
-/** The entry of the block that begins at this place of a member, if one does. */
-function indexAt({ firstBlock, blockCount }: BaseMember, position: number): number | undefined {
-  const at = position / BLOCK_BYTES;
-  return Number.isInteger(at) && at >= 0 && at < blockCount ? firstBlock + at : undefined;
 }
 
 function digestKey(sha256: Uint8Array): string {

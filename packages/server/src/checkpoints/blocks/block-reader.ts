@@ -2,18 +2,8 @@ import { hash } from "node:crypto";
 import { closeSync, openSync, readSync } from "node:fs";
 import { checkOf } from "./block-check.ts";
 import type { BlockCipher } from "./block-cipher.ts";
-import {
-  BLOCK_BYTES,
-  type BlockEntry,
-  CODEC,
-  IN_IMAGE,
-  isDifference,
-  NO_REFERENCE,
-  readEntry,
-  referencesOf,
-} from "./block-table.ts";
+import { BLOCK_BYTES, type BlockEntry, CODEC, IN_IMAGE, NO_REFERENCE, readEntry, referencesOf } from "./block-table.ts";
 import { decompress } from "./compression.ts";
-import { derivedDigest } from "./derived-digest.ts";
 import { applyDifference, LARGEST_DIFFERENCE_BYTES } from "./difference.ts";
 import type { PlainCopies } from "./plain-copies.ts";
 
@@ -59,8 +49,6 @@ export class BlockReader {
   readonly #packFiles = new Map<number, string>();
   readonly #descriptors = new Map<number, number>();
   readonly #kept = new Map<number, Buffer>();
-  /** Of the kept ones, those that were held against their digests. */
-  readonly #held = new Set<number>();
   readonly #stored = Buffer.allocUnsafeSlow(BLOCK_BYTES + 1024);
 
   constructor(source: BlockSource) {
@@ -78,16 +66,11 @@ export class BlockReader {
 
   /** Whether all that a block is made from lies on this machine. */
   isAtHand(index: number): boolean {
-    if (this.hasCopy(index)) return true;
+    if (this.#source.copies?.has(index) === true) return true;
     const entry = this.entry(index);
     if (entry.codec === CODEC.zero) return true;
     if (entry.pack !== IN_IMAGE && !this.#packFiles.has(entry.pack)) return false;
     return referencesOf(entry).every((each) => this.isAtHand(each));
-  }
-
-  /** Whether a copy of the block lies here; it need not be whole. */
-  hasCopy(index: number): boolean {
-    return this.#source.copies?.has(index) === true;
   }
 
   /** The block as it lies here; undefined when it does not, or is not what it was. Stays as it is while a few others are read. */
@@ -103,24 +86,19 @@ export class BlockReader {
   /** As {@link read}, by what is stored of it. */
   readDecoded(index: number): Buffer {
     const bytes = this.#content(index);
-    if (this.#held.has(index)) return bytes;
     const entry = this.entry(index);
     const isGood = this.#source.heldAgainst === "digest" ? this.isBlock(index, bytes) : isUnchanged(entry, bytes);
-    if (isGood) {
-      this.#held.add(index);
-      return bytes;
-    }
+    if (isGood) return bytes;
     // What it is made from was not looked at: if that is damaged, it is to blame.
     for (const reference of referencesOf(entry)) this.readDecoded(reference);
     throw new BlockDamagedError(index, entry.pack, "its digest differs");
   }
 
-  /** Whether these are the block's bytes. Those of a derived block have no digest of their own, only a check. */
+  /** Whether these are the block's bytes. */
   isBlock(index: number, bytes: Buffer): boolean {
-    const entry = this.entry(index);
-    const { codec, sha256 } = entry;
+    const { codec, sha256 } = this.entry(index);
     if (codec === CODEC.zero) return bytes.equals(ZEROS.subarray(0, bytes.byteLength));
-    return codec === CODEC.derived ? isUnchanged(entry, bytes) : hash("sha256", bytes, "buffer").equals(sha256);
+    return hash("sha256", bytes, "buffer").equals(sha256);
   }
 
   /** The bytes from `shift` on in one block and the next, as many as a block of `sizeBytes` has; zeros where there are none. */
@@ -133,25 +111,14 @@ export class BlockReader {
     return Buffer.from(this.#unsealed(index, this.entry(index)));
   }
 
-  /** The digest of a block that is made from others of this image. */
-  derivedDigest(
-    made: Pick<BlockEntry, "reference" | "secondReference" | "shift" | "rawBytes">,
-    bytes: Uint8Array,
-  ): Buffer {
-    const { reference, secondReference, shift, rawBytes } = made;
-    const second = secondReference === NO_REFERENCE ? undefined : this.entry(secondReference).sha256;
-    return derivedDigest({ digests: [this.entry(reference).sha256, second], shift, rawBytes, bytes });
-  }
-
   close(): void {
     for (const descriptor of this.#descriptors.values()) closeSync(descriptor);
     this.#descriptors.clear();
     this.#source.copies?.close();
     this.#kept.clear();
-    this.#held.clear();
   }
 
-  /** What the stored bytes give, whatever the block's digest says; what is derived, only if that of its stored bytes fits. */
+  /** What the stored bytes give, whatever the digest says. */
   #content(index: number): Buffer {
     const kept = this.#kept.get(index);
     if (kept !== undefined) return kept;
@@ -167,15 +134,11 @@ export class BlockReader {
     const stored = this.#unsealed(index, entry);
     // What was read is in memory that the next block uses.
     if (entry.codec === CODEC.raw) return Buffer.from(stored);
-    const isVerified = entry.codec === CODEC.derived && this.#source.heldAgainst === "digest";
-    if (isVerified && !this.derivedDigest(entry, stored).equals(entry.sha256))
-      throw new BlockDamagedError(index, entry.pack, "its digest differs");
-    const plain = decompress(stored, isDifference(entry.codec) ? LARGEST_DIFFERENCE_BYTES : BLOCK_BYTES);
+    const plain = decompress(stored, entry.codec === CODEC.difference ? LARGEST_DIFFERENCE_BYTES : BLOCK_BYTES);
     if (plain === undefined) throw new BlockDamagedError(index, entry.pack, "it cannot be decompressed");
     if (entry.codec === CODEC.zstd) return plain;
-    const made = (from: number): Buffer => (isVerified ? this.readDecoded(from) : this.#content(from));
-    const second = entry.secondReference === NO_REFERENCE ? undefined : made(entry.secondReference);
-    const other = across(made(entry.reference), second, entry.shift, entry.rawBytes);
+    const second = entry.secondReference === NO_REFERENCE ? undefined : this.#content(entry.secondReference);
+    const other = across(this.#content(entry.reference), second, entry.shift, entry.rawBytes);
     const block = applyDifference(plain, other);
     if (block === undefined)
       throw new BlockDamagedError(index, entry.pack, "it is no difference to a block of its size");
@@ -222,9 +185,7 @@ export class BlockReader {
   #keep(index: number, bytes: Buffer): void {
     this.#kept.set(index, bytes);
     const [oldest] = this.#kept.keys();
-    if (this.#kept.size <= KEPT_BLOCKS || oldest === undefined) return;
-    this.#kept.delete(oldest);
-    this.#held.delete(oldest);
+    if (this.#kept.size > KEPT_BLOCKS && oldest !== undefined) this.#kept.delete(oldest);
   }
 }
 

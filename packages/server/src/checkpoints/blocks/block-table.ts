@@ -12,20 +12,11 @@ export const NO_REFERENCE = 0xffff_ffff;
 /** How many blocks may have to be read, one after the other, to get one. */
 export const LARGEST_DEPTH = 4;
 
-/**
- * Both kinds of differences are stored alike. The digest of a `difference` is that of the block's bytes, as with all others;
- * that of a `derived` block is of what the block is made from, which takes a tenth of the time: see {@link derivedDigest}.
- * Differences are only written as the latter.
- */
-export const CODEC = { zero: 0, raw: 1, zstd: 2, difference: 3, derived: 4 } as const;
+export const CODEC = { zero: 0, raw: 1, zstd: 2, difference: 3 } as const;
 export type Codec = (typeof CODEC)[keyof typeof CODEC];
 
-export function isDifference(codec: Codec): boolean {
-  return codec === CODEC.difference || codec === CODEC.derived;
-}
-
 export interface BlockEntry {
-  /** Of the block's own bytes, unless it is {@link CODEC.derived}. */
+  /** Of the block's own bytes. */
   readonly sha256: Uint8Array;
   /** Where its stored bytes are: a pack by its place in the image's list, or {@link IN_IMAGE}. */
   readonly pack: number;
@@ -43,7 +34,7 @@ export interface BlockEntry {
   readonly shift: number;
   /** CRC-32 of its first page, by which the same content is found again at another place. */
   readonly hint: number;
-  /** Tells quickly whether these bytes are still the block, of a copy on this machine and of what was derived: see {@link checkOf}. */
+  /** A quick look whether a copy on this machine is still the block: see {@link checkOf}. */
   readonly check: bigint;
 }
 
@@ -134,15 +125,15 @@ interface TableBounds {
 
 function faultOfEntry(entry: BlockEntry, { table, count, packCount, inImageBytes }: TableBounds): string | undefined {
   if (entry.rawBytes === 0 || entry.rawBytes > BLOCK_BYTES) return "an impossible size";
-  if (entry.codec > CODEC.derived) return `unknown codec ${entry.codec}`;
+  if (entry.codec > CODEC.difference) return `unknown codec ${entry.codec}`;
   if (entry.pack === IN_IMAGE) {
     if (entry.offset + entry.storedBytes > inImageBytes) return "it is not inside the image";
   } else if (entry.pack >= packCount) return "it is in a pack that the image does not name";
   if (entry.storedBytes > BLOCK_BYTES + 1024) return "an impossible stored size";
   const references = referencesOf(entry);
-  if (isDifference(entry.codec) !== references.length > 0) return "references that its codec does not go with";
+  if ((entry.codec === CODEC.difference) !== references.length > 0) return "references that its codec does not go with";
   if (entry.depth > LARGEST_DEPTH) return "it depends on too many others";
-  if (entry.shift >= BLOCK_BYTES || (entry.shift > 0 && !isDifference(entry.codec))) return "an impossible shift";
+  if (entry.shift >= BLOCK_BYTES || (entry.shift > 0 && entry.codec !== CODEC.difference)) return "an impossible shift";
   for (const reference of references) {
     if (reference >= count) return "it refers to a block that is not there";
     // So that no chain of references comes back to its beginning.

@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
-import type { BaseMember, BlockBase, Likeness, StoredForm } from "./block-base.ts";
+import type { BaseMember, BlockBase, Likeness } from "./block-base.ts";
 import { checkOf } from "./block-check.ts";
-import { BLOCK_BYTES, CODEC } from "./block-table.ts";
+import { BLOCK_BYTES, CODEC, type Codec } from "./block-table.ts";
 import { compress } from "./compression.ts";
 import { changedPages, differenceOf, hasChanged, LARGEST_DIFFERENCE_BYTES, PAGE_BYTES } from "./difference.ts";
 
@@ -30,12 +30,16 @@ export type EncodedBlock =
   | { readonly kind: "known"; readonly index: number }
   | StoredBlock;
 
-/** The likeness is in entries of the base. */
-export interface StoredBlock extends StoredForm {
+export interface StoredBlock {
   readonly kind: "stored";
+  readonly sha256: Uint8Array;
   readonly rawBytes: number;
+  readonly codec: Codec;
+  /** Entries of the base. */
+  readonly likeness: Likeness | undefined;
   readonly hint: number;
   readonly check: bigint;
+  readonly bytes: Uint8Array;
 }
 
 /** Turns blocks of one member, in order, into what is stored of them. */
@@ -55,32 +59,23 @@ export class BlockEncoder {
     if (block.equals(ZEROS.subarray(0, rawBytes))) return { kind: "zero", rawBytes };
     const same = member && unlessUnreadable(() => this.#base?.findSame(block, member, position - this.#moved));
     if (same !== undefined) return { kind: "known", index: same };
-    // Where a copy could be compared with, the block is new, and its digest is only needed if it is stored whole.
-    const isNew = member !== undefined && this.#base?.hasCopy(member, position - this.#moved) === true;
-    const early = isNew ? undefined : this.#digest(block);
-    if (early?.known !== undefined) return { kind: "known", index: early.known };
-    const check = checkOf(block);
-    const described = { kind: "stored", rawBytes, hint: crc32(block.subarray(0, PAGE_BYTES)), check } as const;
-    const again = unlessUnreadable(() => this.#base?.findInImage(check, block));
+    const sha256 = hash("sha256", block, "buffer");
+    const known = this.#base?.find(sha256);
+    if (known !== undefined) return { kind: "known", index: known };
+    const hint = crc32(block.subarray(0, PAGE_BYTES));
+    const described = { kind: "stored", sha256, rawBytes, hint, check: checkOf(block) } as const;
+    const again = unlessUnreadable(() => this.#base?.findInImage(sha256, block));
     if (again !== undefined) return { ...described, ...again };
     const difference = member === undefined ? undefined : this.#difference(block, position, member);
-    if (difference?.isGood === true) return { ...described, ...difference.stored };
-    const { sha256, known } = early ?? this.#digest(block);
-    if (known !== undefined) return { kind: "known", index: known };
+    const asDifference = difference && { ...described, ...difference.stored, codec: CODEC.difference };
+    if (asDifference !== undefined && difference?.isGood === true) return asDifference;
     const plain = this.#seemsCompressible(block) ? compress(block) : block;
     const isSmaller = plain.byteLength < rawBytes;
     const worthBytes = plain.byteLength * WORTH_SHARE;
-    if (difference !== undefined && difference.stored.bytes.byteLength <= worthBytes)
-      return { ...described, ...difference.stored };
+    if (asDifference !== undefined && asDifference.bytes.byteLength <= worthBytes) return asDifference;
     // The block's own memory is used for the next one.
     const bytes = isSmaller ? plain : Buffer.from(block);
-    return { ...described, sha256, codec: isSmaller ? CODEC.zstd : CODEC.raw, likeness: undefined, bytes };
-  }
-
-  /** The block's digest, and where the base has it. */
-  #digest(block: Buffer): { readonly sha256: Buffer; readonly known: number | undefined } {
-    const sha256 = hash("sha256", block, "buffer");
-    return { sha256, known: this.#base?.find(sha256) };
+    return { ...described, codec: isSmaller ? CODEC.zstd : CODEC.raw, likeness: undefined, bytes };
   }
 
   /** By some of its pages: what is random, encrypted or compressed is not worth the time that the whole would take. */
@@ -111,8 +106,7 @@ export class BlockEncoder {
     const wholeBytes = this.#base?.wholeBytes(likeness) ?? 0;
     const goodBytes = Math.max(block.byteLength * GOOD_SHARE, wholeBytes * GOOD_SHARE_OF_WHOLE);
     const bytes = compress(differenceOf(block, best.bytes, best.changed, this.#scratch));
-    const stored = this.#base?.derived(likeness, block.byteLength, bytes);
-    return stored && { stored, isGood: bytes.byteLength <= goodBytes };
+    return { stored: { likeness, bytes }, isGood: bytes.byteLength <= goodBytes };
   }
 
   #candidate(block: Buffer, member: BaseMember, position: number): Candidate | undefined {
@@ -147,7 +141,7 @@ function unlessUnreadable<Result>(read: () => Result): Result | undefined {
 }
 
 interface Difference {
-  readonly stored: StoredForm;
+  readonly stored: { readonly likeness: Likeness; readonly bytes: Buffer };
   /** It is taken, whatever the block itself would need. */
   readonly isGood: boolean;
 }

@@ -30,7 +30,6 @@ export function printOf(table: Buffer, index: number): number {
   let print = crc32(table.subarray(at, at + 32));
   print = crc32(table.subarray(at + 40, at + 54), print);
   print = crc32(table.subarray(at + 64, at + 68), print);
-  print = crc32(table.subarray(at + 72, at + 80), print);
   for (const reference of referencesOf(readEntry(table, index))) {
     print = crc32(table.subarray(reference * ENTRY_BYTES, reference * ENTRY_BYTES + 32), print);
   }
