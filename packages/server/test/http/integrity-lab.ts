@@ -12,12 +12,12 @@ export async function start(options: TestServerOptions = {}): Promise<Api> {
   return new SnapshotClient(await startTestServer(options));
 }
 
-/** A sandbox whose state is too large to be in the image itself. */
+/** A sandbox whose state is too large to be in the image itself: three blocks. */
 export async function withFile(api: Api): Promise<string> {
   const { id } = await api.http.create();
   const url = `${api.server.httpUrl}/v1/sandboxes/${id}/files?path=/workspace/data`;
   const headers = { "content-type": "application/octet-stream" };
-  const { status } = await fetch(url, { method: "PUT", headers, body: randomBytes(1_500_000) });
+  const { status } = await fetch(url, { method: "PUT", headers, body: randomBytes(600_000) });
   expect(status).toBeLessThan(300);
   return id;
 }

@@ -4,7 +4,7 @@ import type { SandboxFiles } from "../../src/backends/backend.ts";
 import type { SandboxClient } from "./processes/support.ts";
 
 const MIB = 1024 * 1024;
-const SIZES = [0, 1, 64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 20 * MIB];
+const SIZES = [0, 1, 64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 5 * MIB + 1];
 const NAMES = [
   "two\nlines",
   "-rf",
