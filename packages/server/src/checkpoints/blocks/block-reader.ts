@@ -73,9 +73,13 @@ export class BlockReader {
     return referencesOf(entry).every((each) => this.isAtHand(each));
   }
 
-  /** The block as it lies here; undefined when it does not, or is not what it was. Stays as it is while a few others are read. */
+  /**
+   * The block as it lies here; undefined when it does not, or is not what it was, and for zeros, which need no reading. Stays
+   * as it is while a few others are read.
+   */
   readCopy(index: number): Buffer | undefined {
-    return this.#source.copies?.read(index, this.entry(index));
+    const entry = this.entry(index);
+    return entry.codec === CODEC.zero ? undefined : this.#source.copies?.read(index, entry);
   }
 
   /** The block's bytes, which are not to be changed; throws {@link BlockDamagedError}. */

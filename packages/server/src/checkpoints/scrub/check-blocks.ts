@@ -2,7 +2,7 @@ import { ObjectNotFoundError } from "../../store/store.ts";
 import { mapAtOnce } from "../../support/map-at-once.ts";
 import type { BlockContents, OpenBlockImage } from "../block-image/open-block-image.ts";
 import { packsOf } from "../block-image/read-block-image.ts";
-import { readEntry } from "../blocks/block-table.ts";
+import { readEntry, referencesOf } from "../blocks/block-table.ts";
 import { openHere, type OpenSession } from "../blocks/block-workers.ts";
 import type { ImageContext } from "../image-context.ts";
 import { openPackFiles, type PackFiles } from "../packs/pack-files.ts";
@@ -101,7 +101,7 @@ class BlockBatch {
         packFiles.push([pack, await this.#files.file(id, this.#options.signal)]);
       } catch (error) {
         if (!(error instanceof ObjectNotFoundError)) throw error;
-        return { index: firstBlock, problem: "its pack is missing" };
+        return { index: firstInPack(this.#contents.table, run, pack) ?? firstBlock, problem: "its pack is missing" };
       }
     }
     const result = await session.run({
@@ -121,6 +121,16 @@ class BlockBatch {
     const session = { kind: "read", image } as const;
     return blockCount <= SMALL_BLOCKS ? openHere(session) : this.#workers.open(session);
   }
+}
+
+/** The first block that is in a pack, of these and of what they are made from. */
+function firstInPack(table: Buffer, indexes: readonly number[], pack: number): number | undefined {
+  for (const index of indexes) {
+    const entry = readEntry(table, index);
+    const found = entry.pack === pack ? index : firstInPack(table, referencesOf(entry), pack);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** Blocks that follow each other, a few at a time. */

@@ -34,6 +34,25 @@ describe("an image that is written against another one", () => {
     expect(await lab.load(second)).toEqual(asText(members));
   });
 
+  it("costs next to nothing when nothing has changed, however many changes there were before", async () => {
+    const lab = await openLab();
+    let memory: Buffer = randomBytes(LARGE);
+    let last = await lab.save({ memory });
+    for (let round = 0; round < 6; round++) {
+      // In each block, and more than an image has room for.
+      memory = withNewPages(
+        memory,
+        Array.from({ length: 48 }, (_, index) => 32 * index + round),
+      );
+      last = await lab.save({ memory }, last);
+      const packs = await lab.packs();
+      last = await lab.save({ memory }, last);
+      expect(last.addedBytes).toBeLessThan(16 * 1024);
+      expect(await lab.packs()).toEqual(packs);
+    }
+    expect(await lab.load(last)).toEqual(asText({ memory }));
+  });
+
   it("finds again what has moved by whole pages", async () => {
     const lab = await openLab();
     const memory = randomBytes(LARGE);

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { checkOf } from "../../../src/checkpoints/blocks/block-check.ts";
-import { zeroEntry } from "../../../src/checkpoints/blocks/block-table.ts";
+import { BlockReader } from "../../../src/checkpoints/blocks/block-reader.ts";
+import { encodeTable, zeroEntry } from "../../../src/checkpoints/blocks/block-table.ts";
 import { PlainCopies } from "../../../src/checkpoints/blocks/plain-copies.ts";
 import { ImageStore, type SavedImage } from "../../../src/checkpoints/image-store.ts";
 import { PackCache } from "../../../src/checkpoints/packs/pack-cache.ts";
@@ -117,6 +118,24 @@ it("are not looked at by who asks for what the store has", async () => {
     await load(false)
   ).verified;
   await expect(load(true)).rejects.toMatchObject({ code: "image_damaged" });
+});
+
+it("are not read where there are zeros", async () => {
+  const path = join(await temporaryFolder(), "memory");
+  await writeFile(path, Buffer.alloc(BLOCK));
+  const copies = new PlainCopies([{ firstBlock: 0, blockCount: 1, path }]);
+  const read = vi.spyOn(copies, "read");
+  const source = {
+    inImage: Buffer.alloc(0),
+    writerIds: [],
+    writerId: "",
+    cipher: undefined,
+    heldAgainst: "check",
+  } as const;
+  const reader = new BlockReader({ ...source, table: encodeTable([zeroEntry(BLOCK)]), copies });
+  expect(reader.read(0).equals(Buffer.alloc(BLOCK))).toBe(true);
+  expect(read).not.toHaveBeenCalled();
+  reader.close();
 });
 
 it("stay as they are for who has read one again, while as many others are read as for who has read it first", async () => {

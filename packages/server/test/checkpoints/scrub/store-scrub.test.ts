@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { rmSync } from "node:fs";
 import { mkdir, readdir, rm, truncate, utimes } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
@@ -104,6 +105,31 @@ test("a missing pack, an image that cannot be read and a pack that nobody names 
   expect(images).toEqual({ whole: 0, damaged: 4, unreadable: 1, missing: 0, locked: 0 });
   expect(unnamedPacks.count).toBe(1);
   expect(unnamedPacks.bytes).toBeGreaterThan(9 * BLOCK);
+});
+
+test("a pack that goes while it is looked at, and that others are differences to, is what is missing, not those", async () => {
+  const lab = await openLab({ remote: true });
+  const memory = randomBytes(12 * BLOCK);
+  const first = await lab.save({ memory });
+  const pack = ((await lab.packs())[0] ?? "").replace(".pack", "");
+  // More than an image has room for: its differences have a pack of their own.
+  const pages = Array.from({ length: 48 }, (_, page) => 16 * page);
+  const second = await lab.save({ memory: withNewPages(memory, pages) }, first);
+  await rm(join(lab.root, first.key));
+  const losing = new Proxy(lab.store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      if (name !== "read") return value.bind(target) as unknown;
+      return (key: string, ...rest: unknown[]) => {
+        if (key.includes(pack)) rmSync(join(lab.root, "packs", `${pack}.pack`), { force: true });
+        return Reflect.apply(value, target, [key, ...rest]) as unknown;
+      };
+    },
+  });
+  const { missingPacks, damagedBlocks } = await new ImageStore(losing).scrub({ clock: systemClock }).run(NOTHING_NAMED);
+  expect(missingPacks).toEqual([{ pack, images: keys(second) }]);
+  expect(damagedBlocks).toEqual([]);
 });
 
 test("damage inside an image, and in its table, is that image's alone", async () => {
