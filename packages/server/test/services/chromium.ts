@@ -1,6 +1,8 @@
 /**
- * A chromium for the tests of the console: the system's, or Debian's package with the libraries that it needs, taken apart in
- * the cache, where nothing is installed. `node packages/server/test/services/chromium.ts` gets it; what is there is left alone.
+ * A chromium for the tests of the console, best a headless shell: the same engine without the window, the address bar and its
+ * list of suggestions (a page of its own) that a whole browser makes for every context, which took a second of a processor for
+ * each test. The system's, or Debian's package with the libraries that it needs, taken apart in the cache, where nothing is
+ * installed. `node packages/server/test/services/chromium.ts` gets it; what is there is left alone.
  */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -14,8 +16,9 @@ import { SERVERS_FOLDER } from "../store/servers/test-server.ts";
 
 const run = promisify(execFile);
 const LIMIT_MS = 5 * 60_000;
-const FOLDER = join(SERVERS_FOLDER, "chromium-1");
-const PROGRAM = join(FOLDER, "usr/lib/chromium/chromium");
+const PACKAGE = "chromium-headless-shell";
+const FOLDER = join(SERVERS_FOLDER, `${PACKAGE}-1`);
+const PROGRAM = join("usr/lib/chromium", PACKAGE);
 
 /**
  * Of all that the package depends on: shared libraries and fonts. The C library is the machine's own, and what only a screen, a
@@ -31,22 +34,32 @@ export interface FoundChromium {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** The one that `SANDBOXER_TEST_CHROMIUM` names, else one of the system, else that of the cache. */
+/** The one that `SANDBOXER_TEST_CHROMIUM` names, else a headless shell of the system or of the cache, else a whole browser of the system. */
 export async function findChromium(): Promise<FoundChromium | { readonly missing: string }> {
-  const searchPath = process.env["PATH"] ?? "";
-  const chosen = process.env["SANDBOXER_TEST_CHROMIUM"];
-  const names = ["chromium", "google-chrome-stable", "google-chrome"];
-  const path = chosen ?? names.map((name) => findProgram(name, searchPath)).find((found) => found !== undefined);
+  const light = await findLight();
+  if (light !== undefined) return light;
+  const path = findFirst(["chromium", "google-chrome-stable", "google-chrome"]);
   if (path !== undefined) return { path, env: {} };
-  if (existsSync(PROGRAM)) return { path: PROGRAM, env: await environment(FOLDER) };
   return {
     missing: "There is no chromium. Install one, or, as root on Debian: node packages/server/test/services/chromium.ts",
   };
 }
 
-/** Gets one when there is none, which takes half a minute and needs the network; elsewhere than on Debian it does nothing. */
+async function findLight(): Promise<FoundChromium | undefined> {
+  const path = process.env["SANDBOXER_TEST_CHROMIUM"] ?? findFirst([PACKAGE]);
+  if (path !== undefined) return { path, env: {} };
+  const cached = join(FOLDER, PROGRAM);
+  return existsSync(cached) ? { path: cached, env: await environment(FOLDER) } : undefined;
+}
+
+function findFirst(names: readonly string[]): string | undefined {
+  const searchPath = process.env["PATH"] ?? "";
+  return names.map((name) => findProgram(name, searchPath)).find((found) => found !== undefined);
+}
+
+/** Gets a headless shell when there is none, which takes half a minute and needs the network; elsewhere than on Debian it does nothing. */
 export async function prepareChromium(report: (line: string) => void): Promise<void> {
-  if (!("missing" in (await findChromium())) || process.platform !== "linux" || process.getuid?.() !== 0) return;
+  if ((await findLight()) !== undefined || process.platform !== "linux" || process.getuid?.() !== 0) return;
   const suite = await debianSuite();
   if (suite === undefined) return;
   report("set-up: getting chromium from Debian for the tests of the console");
@@ -56,7 +69,7 @@ export async function prepareChromium(report: (line: string) => void): Promise<v
     const kept = join(scratch, "kept");
     await unpack(scratch, kept, suite, AbortSignal.timeout(LIMIT_MS));
     // Loads every library, so that one that is missing shows here.
-    const program = join(kept, "usr/lib/chromium/chromium");
+    const program = join(kept, PROGRAM);
     await run(program, ["--version"], { env: { ...process.env, ...(await environment(kept)) } });
     await rename(kept, FOLDER);
     report(`set-up: done: ${FOLDER}`);
@@ -81,7 +94,7 @@ async function unpack(scratch: string, kept: string, suite: string, signal: Abor
   const packages = join(scratch, "packages");
   await mkdir(packages);
   await run("apt-get", ["-qq", ...apt, "update"], { signal });
-  const plan = ["-qq", ...apt, "install", "--simulate", "--no-install-recommends", "chromium"];
+  const plan = ["-qq", ...apt, "install", "--simulate", "--no-install-recommends", PACKAGE];
   const { stdout } = await run("apt-get", plan, { signal, maxBuffer: 16 * 1024 * 1024 });
   const names = [...stdout.matchAll(/^Inst (\S+)/gm)].map(([, name]) => name ?? "");
   const wanted = names.filter((name) => WANTED.test(name) && !UNWANTED.test(name));
