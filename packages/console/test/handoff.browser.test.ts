@@ -3,19 +3,18 @@ import { expect, test } from "vitest";
 import { whyNoEngine } from "../../server/test/websocket/support/server-process.ts";
 import { startConsole, type ConsoleOptions } from "./support/start-console.ts";
 import { listenToBanners } from "./support/told.ts";
-import { terminalText, untilTerminalShows } from "./support/terminal-text.ts";
+import { countTo, terminalText, untilTerminalShows } from "./support/terminal-text.ts";
 
 const LAST = 120;
 /** Fits on a terminal's screen, so that all of it can be read there. */
-const NUMBERS = Array.from({ length: LAST }, (_, at) => `${at + 1},`).join("");
-const COUNTER = `for i in $(seq 1 ${LAST}); do printf '%d,' $i; sleep 0.04; done; sleep 1000`;
+const NUMBERS = countTo(LAST, 0.04);
 
 async function countAcrossMoves(options: ConsoleOptions): Promise<void> {
   const { page, client, servers, open, guard } = await startConsole({ ...options, instances: 2, path: false });
   const [here, other] = servers;
   if (here === undefined || other === undefined) throw new Error("There are two servers.");
   const sandbox = await Sandbox.create({ client, name: "counter" });
-  (await sandbox.pty({ command: COUNTER, rows: 24, columns: 80 })).detach();
+  (await sandbox.pty({ command: NUMBERS.command, rows: 24, columns: 80 })).detach();
   // While it moves the servers say so.
   guard.expectAnswer(409, new RegExp(`^/v1/sandboxes/${sandbox.id}/`));
   await open(`/sandboxes/${sandbox.id}`);
@@ -34,7 +33,7 @@ async function countAcrossMoves(options: ConsoleOptions): Promise<void> {
   await there.handoff(here.url);
   await untilTerminalShows(page, `,${LAST},`);
   expect(await owner()).toBe(here.url);
-  expect(await terminalText(page)).toBe(NUMBERS);
+  expect(await terminalText(page)).toBe(NUMBERS.shown);
   expect(new URL(page.url()).origin).toBe(here.url);
 }
 

@@ -2,7 +2,7 @@ import { Sandbox } from "@sandboxer/client";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { startConsole } from "./support/start-console.ts";
-import { terminalText, untilTerminalShows } from "./support/terminal-text.ts";
+import { countTo, terminalText, untilTerminalShows } from "./support/terminal-text.ts";
 
 const ECHO = "echo ready; while read line; do echo got $line; done";
 
@@ -46,14 +46,15 @@ test("a connection that breaks comes back: it is said, and every number is there
     cuts.push(() => socket.close({ code: 1006 }).catch(() => socket.close()));
   });
   const sandbox = await Sandbox.create({ client });
-  await startTerminal(sandbox, "for i in $(seq 1 60); do printf '%d,' $i; sleep 0.05; done; sleep 1000");
+  const numbers = countTo(60, 0.05);
+  await startTerminal(sandbox, numbers.command);
   await open(`/sandboxes/${sandbox.id}`);
   await untilTerminalShows(page, "5,");
   await cuts[0]?.();
   await page.getByText("Reconnecting").waitFor();
   said.resolve();
   await untilTerminalShows(page, "60,");
-  expect(await terminalText(page)).toBe(Array.from({ length: 60 }, (_, at) => `${at + 1},`).join(""));
+  expect(await terminalText(page)).toBe(numbers.shown);
   await expect.poll(() => page.getByText("Reconnecting").count()).toBe(0);
 });
 

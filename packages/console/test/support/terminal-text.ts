@@ -17,3 +17,13 @@ export async function untilTerminalShows(page: Page, text: string): Promise<void
     return rows.join("").includes(wanted);
   }, text);
 }
+
+/**
+ * Counts in a terminal, ten numbers to a row: a row that is full to the terminal's last column would lose its last character when the page
+ * gives the terminal another height at that moment, because xterm.js then forgets that the next character belongs to the next row.
+ */
+export function countTo(last: number, pauseSeconds: number): { readonly command: string; readonly shown: string } {
+  const one = `printf '%d,' $i; [ $((i % 10)) -ne 0 ] || echo; sleep ${pauseSeconds}`;
+  const shown = Array.from({ length: last }, (_, at) => `${at + 1},`).join("");
+  return { command: `for i in $(seq 1 ${last}); do ${one}; done; sleep 1000`, shown };
+}
