@@ -1,4 +1,4 @@
-import { SandboxerError } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol/errors";
 
 const SEGMENT = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/;
 

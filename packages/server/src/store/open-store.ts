@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { SandboxerError } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol/errors";
 import type { BucketStoreOptions } from "./bucket/bucket-api.ts";
 import { DirectoryStore } from "./directory/directory-store.ts";
 import type { ObjectStore } from "./store.ts";

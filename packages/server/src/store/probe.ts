@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { SandboxerError } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol/errors";
 import { systemClock } from "../support/clock.ts";
 import { AmbiguousWriteError, type ObjectStore, type SwapOutcome } from "./store.ts";
 

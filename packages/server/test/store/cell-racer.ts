@@ -3,7 +3,7 @@
  * after the store has acknowledged it. argv: store, key, name, how many (0: until killed).
  */
 import { writeSync } from "node:fs";
-import { SandboxerError } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol/errors";
 import { openStore } from "../../src/store/open-store.ts";
 import { AmbiguousWriteError, type Cell } from "../../src/store/store.ts";
 

@@ -1,4 +1,4 @@
-import { SandboxerError } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol/errors";
 import { checkFolder } from "../keys.ts";
 
 /** `s3://bucket/prefix?endpoint=https://host&region=name`, taken apart. */

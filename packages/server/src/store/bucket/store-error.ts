@@ -1,4 +1,4 @@
-import { SandboxerError } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol/errors";
 import type { BucketApi } from "./bucket-api.ts";
 import { BucketError, type RefusalReason } from "./bucket-error.ts";
 

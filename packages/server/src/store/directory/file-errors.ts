@@ -1,4 +1,4 @@
-import { isErrno, SandboxerError } from "@sandboxer/protocol";
+import { isErrno, SandboxerError } from "@sandboxer/protocol/errors";
 
 const NO_SPACE = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 

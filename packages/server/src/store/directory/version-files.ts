@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { link, open, readdir, readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { SandboxerError } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol/errors";
 import { AmbiguousWriteError } from "../store.ts";
 import { makeFolder, syncFolder } from "./durable.ts";
 import { hasCode } from "./file-errors.ts";

@@ -1,4 +1,4 @@
-import { SandboxerError } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol/errors";
 import { parseBucketAddress } from "../bucket/address.ts";
 import type { BucketStoreOptions } from "../bucket/bucket-api.ts";
 import { BucketStore } from "../bucket/bucket-store.ts";
