@@ -22,6 +22,7 @@ import { artifactPath, remotePaths } from "./remote-paths.ts";
 import { openRepository, packFolder } from "./repository.ts";
 import { runRemote } from "./run-remote.ts";
 import * as scripts from "./scripts.ts";
+import { ServiceContainers } from "./service-containers.ts";
 import { watchService } from "./watch-service.ts";
 
 export interface ComposeSshOptions {
@@ -40,6 +41,7 @@ export class ComposeSshExtension implements SandboxExtension {
   readonly network = true;
   readonly #options: ComposeSshOptions;
   readonly #connections: ConnectionPool;
+  readonly #containers = new ServiceContainers();
 
   constructor(options: ComposeSshOptions) {
     this.#options = options;
@@ -102,10 +104,11 @@ export class ComposeSshExtension implements SandboxExtension {
   }
 
   async waitReady(handle: ExtensionHandle, tools: ExtensionTools): Promise<void> {
-    await this.#script(handle, scripts.WAIT_READY, tools);
+    this.#containers.note(fromHandle(handle).sandboxId, await this.#script(handle, scripts.WAIT_READY, tools));
   }
 
   async teardown(handle: ExtensionHandle, tools: ExtensionTools): Promise<void> {
+    this.#containers.forget(fromHandle(handle).sandboxId);
     await this.#script(handle, scripts.TEARDOWN, tools);
   }
 
@@ -146,7 +149,7 @@ export class ComposeSshExtension implements SandboxExtension {
 
   async exec(handle: ExtensionHandle, command: ExtensionCommand): Promise<ExtensionProcess> {
     const project = fromHandle(handle);
-    return execInService(await this.#connections.get(project.placement), project, command);
+    return execInService(await this.#connections.get(project.placement), project, command, this.#containers);
   }
 
   async pause(handle: ExtensionHandle, tools: ExtensionTools): Promise<void> {

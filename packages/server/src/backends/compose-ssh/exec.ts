@@ -9,6 +9,7 @@ import { SSH_FAILED, type SshConnection, sshMissing } from "./ssh-connection.ts"
 import { runRemote } from "./run-remote.ts";
 import { scriptFor, SEND_SIGNAL } from "./scripts.ts";
 import { serviceArgv } from "./service-argv.ts";
+import { ServiceContainers } from "./service-containers.ts";
 import { readStart, type StartReport } from "./start-report.ts";
 import { untilEnded } from "./until-ended.ts";
 
@@ -19,14 +20,19 @@ const MAX_SIGNAL = 64;
 const STARTER = `n='
 '; IFS= read -r c && eval "$c"`;
 
+/** What Docker says of a container that is gone, or has ended. */
+const NO_CONTAINER = /is not running|No such container|no container found/i;
+
 /** Starts a process in the service's container, through `docker exec`. */
 export async function execInService(
   connection: SshConnection,
   project: ComposeProject,
   command: ExtensionCommand,
+  containers = new ServiceContainers(),
 ): Promise<ExtensionProcess> {
   const nonce = randomUUID();
-  const child = connection.start(serviceArgv(project, STARTER));
+  const known = containers.get(project.sandboxId);
+  const child = connection.start(serviceArgv(project, STARTER, known));
   const closed = new Promise<number | null>((resolve, reject) => {
     child.once("error", (error) => reject(sshMissing(error)));
     child.once("close", resolve);
@@ -40,6 +46,10 @@ export async function execInService(
     child.stdin.end();
     stdout.resume();
     stderr.resume();
+    if (known !== undefined && report.kind === "silent" && NO_CONTAINER.test(report.said)) {
+      containers.forget(project.sandboxId);
+      return execInService(connection, project, command, containers);
+    }
     throw notStarted(connection, command, report, await closed);
   }
   return {
@@ -93,7 +103,7 @@ function notStarted(
   if (report.kind === "no-folder") return new SandboxerError("file_not_found", `There is no folder ${workingFolder}.`);
   if (report.kind === "no-program") return new SandboxerError("file_not_found", `There is no program ${argv[0]}.`);
   if (code === SSH_FAILED || code === null) return connection.failure(report.said);
-  if (/is not running|No such container|no container found/i.test(report.said)) {
+  if (NO_CONTAINER.test(report.said)) {
     return new SandboxerError("sandbox_failed", `The service does not run any more: ${report.said.trim()}`);
   }
   if (/executable file not found|no such file or directory/i.test(report.said)) {

@@ -91,6 +91,7 @@ compose up -d >&2 || die up_failed ''
 printf '%s' "$record_text" > "$record.part" && mv -f -- "$record.part" "$record" || die no_base "$record"
 `;
 
+/** Says which container is ready. */
 export const WAIT_READY = `
 id=$(main_container -a) || die docker_down ''
 [ -n "$id" ] || die exited 'it is gone'
@@ -99,7 +100,7 @@ tries=0
 while :; do
   state=$(docker inspect -f "$format" "$id") || die exited 'it is gone'
   case $state in
-    running*none | running*healthy | paused*) [ "\${state% unhealthy}" != "$state" ] || exit 0 ;;
+    running*none | running*healthy | paused*) [ "\${state% unhealthy}" != "$state" ] || { printf '%s' "$id"; exit 0; } ;;
     created* | restarting* | running*) ;;
     *) die exited "$state $(docker logs --tail 1 "$id" 2>&1)" ;;
   esac

@@ -11,9 +11,15 @@ script=$3; set -- $ids
 exec docker exec -i "$1" sh -c "$script"
 `;
 
-/** Runs a script in a shell of the service, as a command that sshd runs. */
-export function serviceArgv(project: ComposeProject, script: string): string[] {
+/**
+ * Runs a script in a shell of the service, as a command that sshd runs. A container that is known need not be looked for,
+ * which takes as long as running something in it.
+ */
+export function serviceArgv(project: ComposeProject, script: string, container?: string): string[] {
   const { docker_host: dockerHost } = project.placement;
-  const argv = ["sh", "-c", IN_SERVICE, "sh", project.project, project.service, script];
+  const argv =
+    container === undefined
+      ? ["sh", "-c", IN_SERVICE, "sh", project.project, project.service, script]
+      : ["docker", "exec", "-i", container, "sh", "-c", script];
   return dockerHost === undefined ? argv : ["env", `DOCKER_HOST=${dockerHost}`, ...argv];
 }

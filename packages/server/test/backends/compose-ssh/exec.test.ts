@@ -3,6 +3,7 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { execInService } from "../../../src/backends/compose-ssh/exec.ts";
+import { ServiceContainers } from "../../../src/backends/compose-ssh/service-containers.ts";
 import type { SshConnection } from "../../../src/backends/compose-ssh/ssh-connection.ts";
 import { sampleProject } from "./sample-project.ts";
 
@@ -27,4 +28,30 @@ test("the output of a command that is over before anybody reads is there", async
   const process = await execInService(here, project, { argv: ["sh", "-c", "echo out; echo err >&2"], env: {} });
   const [stdout, stderr] = await Promise.all([text(process.stdout), text(process.stderr)]);
   expect([stdout, stderr, await process.exited]).toEqual(["out\n", "err\n", { code: 0, signal: undefined }]);
+});
+
+test("a container that is known is not looked for, until Docker says that it is gone", async () => {
+  const [id, asked] = ["ab".repeat(32), [] as (readonly string[])[]];
+  const containers = new ServiceContainers();
+  let gone = false;
+  const host = {
+    placement: project.placement,
+    start: (argv: readonly string[]): ChildProcessWithoutNullStreams => {
+      asked.push(argv);
+      if (!gone || argv[0] === "sh") return here.start(argv);
+      return here.start([`echo "Error response from daemon: No such container: ${id}" >&2; exit 1`]);
+    },
+  } as unknown as SshConnection;
+  const run = async (): Promise<string> =>
+    text((await execInService(host, project, { argv: ["echo", "out"], env: {} }, containers)).stdout);
+  containers.note(project.sandboxId, "$(no id)");
+  expect([await run(), asked.splice(0).map(([program]) => program)]).toEqual(["out\n", ["sh"]]);
+  containers.note(project.sandboxId, id);
+  expect([await run(), asked.splice(0).map((argv) => argv.slice(0, 4))]).toEqual([
+    "out\n",
+    [["docker", "exec", "-i", id]],
+  ]);
+  gone = true;
+  expect([await run(), asked.splice(0).map(([program]) => program)]).toEqual(["out\n", ["docker", "sh"]]);
+  expect([await run(), asked.splice(0).map(([program]) => program)]).toEqual(["out\n", ["sh"]]);
 });
