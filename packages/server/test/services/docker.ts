@@ -95,8 +95,9 @@ export async function startDocker(
 /** Ends containers that a killed engine left, then its mounts, then the folder. */
 function cleanUpScript(folder: string): string {
   return `
-for process in /proc/[0-9]*; do
-  if tr '\\0' ' ' < "$process/cmdline" 2> /dev/null | grep -q -e "^[^ ]*containerd.* ${folder}/exec"; then
+grep -l -a -F -e "${folder}/exec" /proc/[0-9]*/cmdline 2> /dev/null | while read -r found; do
+  process=\${found%/cmdline}
+  if tr '\\0' ' ' < "$found" 2> /dev/null | grep -q -e "^[^ ]*containerd.* ${folder}/exec"; then
     kill -KILL "\${process#/proc/}" 2> /dev/null
   fi
 done

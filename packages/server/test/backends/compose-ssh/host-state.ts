@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { askEngine } from "../../services/ask-engine.ts";
 import { debianPrograms } from "../../services/debian-programs.ts";
 import type { ExtensionServices } from "../../services/extension-services.ts";
 
@@ -14,13 +15,19 @@ export async function hostState(services: ExtensionServices, baseDir: string): P
       (await readdir(join(baseDir, name)).catch(() => [])).map((entry) => `${name}/${entry}`),
     ),
   );
-  const label = ["--filter", "label=com.docker.compose.project"];
-  const docker = await Promise.all([
-    listed(services, "container", ["ps", "-aq", ...label]),
-    listed(services, "network", ["network", "ls", "-q", ...label]),
-    listed(services, "volume", ["volume", "ls", "-q", ...label]),
+  const host = services.docker.host;
+  const filters = { label: ["com.docker.compose.project"] };
+  const [containers, networks, { Volumes: volumes }] = await Promise.all([
+    askEngine<{ Id: string }[]>(host, "/containers/json", filters),
+    askEngine<{ Id: string }[]>(host, "/networks", filters),
+    askEngine<{ Volumes: { Name: string }[] | null }>(host, "/volumes", filters),
   ]);
-  return [...files.flat(), ...docker.flat()];
+  return [
+    ...files.flat(),
+    ...containers.map(({ Id }) => `container ${Id}`),
+    ...networks.map(({ Id }) => `network ${Id}`),
+    ...(volumes ?? []).map(({ Name }) => `volume ${Name}`),
+  ];
 }
 
 export async function docker(services: ExtensionServices, ...args: readonly string[]): Promise<string> {
@@ -28,9 +35,4 @@ export async function docker(services: ExtensionServices, ...args: readonly stri
     env: { ...process.env, ...services.docker.env },
   });
   return stdout.trim();
-}
-
-async function listed(services: ExtensionServices, what: string, args: readonly string[]): Promise<string[]> {
-  const output = await docker(services, ...args);
-  return output.split("\n").flatMap((id) => (id === "" ? [] : [`${what} ${id}`]));
 }

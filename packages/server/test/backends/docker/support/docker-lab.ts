@@ -7,6 +7,7 @@ import { afterAll, beforeAll } from "vitest";
 import type { SandboxBackend } from "../../../../src/backends/backend.ts";
 import type { OpenDockerOptions } from "../../../../src/backends/docker/index.ts";
 import { Label } from "../../../../src/backends/docker/labels.ts";
+import { askEngine } from "../../../services/ask-engine.ts";
 import { debianPrograms } from "../../../services/debian-programs.ts";
 import type { DockerService } from "./docker-service.ts";
 import { openDocker } from "./open-docker.ts";
@@ -62,10 +63,14 @@ export class DockerLab {
     return stdout.trim();
   }
 
-  /** The ids of the installation's containers, the newest first. */
+  /** The ids of the installation's containers, the newest first; `KEY=VALUE` more filters, as `docker ps` has them. */
   async containers(...filters: readonly string[]): Promise<string[]> {
-    const all = [`label=${Label.owner}=${this.#directory}`, ...filters].flatMap((filter) => ["--filter", filter]);
-    return lines(await this.docker("ps", "-aq", "--no-trunc", ...all));
+    const all: Record<string, string[]> = {};
+    for (const filter of [`label=${Label.owner}=${this.#directory}`, ...filters]) {
+      const at = filter.indexOf("=");
+      (all[filter.slice(0, at)] ??= []).push(filter.slice(at + 1));
+    }
+    return (await askEngine<{ Id: string }[]>(this.service.host, "/containers/json", all)).map(({ Id }) => Id);
   }
 
   containersOf(key: string): Promise<string[]> {
@@ -74,12 +79,13 @@ export class DockerLab {
 
   /** The ids of images that snapshots of the installation were made of, and that the engine has now. */
   async snapshotImages(): Promise<string[]> {
-    const filters = [`label=${Label.owner}=${this.#directory}`, `label=${Label.snapshot}`];
-    return lines(await this.docker("images", "-q", ...filters.flatMap((filter) => ["--filter", filter])));
+    const filters = { label: [`${Label.owner}=${this.#directory}`, Label.snapshot] };
+    return (await askEngine<{ Id: string }[]>(this.service.host, "/images/json", filters)).map(({ Id }) => Id);
   }
 
   async state(container: string): Promise<string> {
-    return this.docker("inspect", "--format", "{{.State.Status}}", container);
+    const path = `/containers/${container}/json`;
+    return (await askEngine<{ State: { Status: string } }>(this.service.host, path)).State.Status;
   }
 }
 
