@@ -26,7 +26,7 @@ printf dash > ./-rf
 printf dash > ./--help
 printf long > "$(printf 'n%.0s' $(seq 255))"
 printf utf > 'ünï-日本-🙂'
-for size in 0 1 65535 65536 65537 20000000; do head -c $size /dev/urandom > size-$size; done
+for size in 0 1 65535 65536 65537 3000000; do head -c $size /dev/urandom > size-$size; done
 deep=$(printf 'd%.0s' $(seq 200)); mkdir -p "$deep/$deep"; printf deep > "$deep/$deep/file"
 mkdir empty closed sticky -- -folder; printf in > closed/inside
 ln -s nowhere dangling; ln -s /etc/hostname absolute; ln -s ./-folder to-folder; ln -s $'\xff' raw-link
