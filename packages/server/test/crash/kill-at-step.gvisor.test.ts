@@ -1,10 +1,11 @@
-import { readdir, readFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Head } from "@sandboxer/protocol";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { REMOVAL } from "../store/temporary-folder.ts";
 import { eventually } from "../websocket/support/eventually.ts";
 import { whyNoEngine } from "../websocket/support/server-process.ts";
-import { temporaryFolder } from "../websocket/support/temporary-folder.ts";
 import { CrashServer } from "./support/crash-server.ts";
 import { HANDOFF, KILLED } from "./support/pair.ts";
 import type { StepName } from "./support/steps.ts";
@@ -12,19 +13,6 @@ import { contentOf, save, write } from "./support/survivor.ts";
 
 const missing = whyNoEngine();
 if (missing !== undefined) console.warn(`The tests of kill -9 on gVisor are skipped: ${missing}`);
-
-/** Two servers as on two machines, and a sandbox in their store with an acknowledged state that holds `old`. */
-async function pair(
-  dieAt: StepName,
-): Promise<{ survivor: CrashServer; doomed: CrashServer; store: string; id: string }> {
-  const store = await temporaryFolder();
-  const common = { store, backend: "gvisor", leaseTtl: "2s" } as const;
-  const survivor = await CrashServer.start(common);
-  const { client, id } = await survivor.create(HANDOFF);
-  await write(client, "old");
-  await save(client);
-  return { store, id, survivor, doomed: await CrashServer.start({ ...common, dieAt }) };
-}
 
 /** The engines that run sandboxes of a server's run directories. */
 async function enginesOf({ dataDirectory }: CrashServer): Promise<string[]> {
@@ -48,8 +36,31 @@ async function expectSaved(survivor: CrashServer, store: string, id: string): Pr
 }
 
 describe.skipIf(missing !== undefined)("kill -9 on gVisor", () => {
+  let folder: string;
+  let store: string;
+  // It is killed in no test.
+  let survivor: CrashServer;
+  const common = { backend: "gvisor", leaseTtl: "2s" } as const;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "sandboxer-test-"));
+    store = join(folder, "store");
+    survivor = await CrashServer.start({ ...common, store, dataDirectory: join(folder, "data"), until: "stopped" });
+  });
+  afterAll(async () => {
+    await survivor.stop();
+    await rm(folder, REMOVAL);
+  });
+
+  /** Another server as on another machine, and a sandbox in their store with an acknowledged state that holds `old`. */
+  async function pair(dieAt: StepName): Promise<{ doomed: CrashServer; id: string }> {
+    const { client, id } = await survivor.create(HANDOFF);
+    await write(client, "old");
+    await save(client);
+    return { id, doomed: await CrashServer.start({ ...common, store, dieAt }) };
+  }
+
   test("of an owner that runs a sandbox: the copy ends by itself, and the one who asked goes on", async () => {
-    const { survivor, doomed, store, id } = await pair("the request is seen");
+    const { doomed, id } = await pair("the request is seen");
     const client = doomed.attach(id);
     await client.until("RUNNING");
     await write(client, "new");
@@ -67,7 +78,7 @@ describe.skipIf(missing !== undefined)("kill -9 on gVisor", () => {
     ["the image is written", "old"],
     ["the head is released", "new"],
   ])("of an owner that hands a sandbox over, when %s: the newcomer goes on with %s", async (step, content) => {
-    const { survivor, doomed, store, id } = await pair(step);
+    const { doomed, id } = await pair(step);
     const client = doomed.attach(id);
     await client.until("RUNNING");
     await write(client, "new");
@@ -83,7 +94,7 @@ describe.skipIf(missing !== undefined)("kill -9 on gVisor", () => {
   });
 
   test("of a server that restores, when the image is read: another server restores the same state", async () => {
-    const { survivor, doomed, store, id } = await pair("the image is read");
+    const { doomed, id } = await pair("the image is read");
     doomed.attach(id);
     expect(await doomed.exited).toEqual(KILLED);
     const fresh = survivor.attach(id);

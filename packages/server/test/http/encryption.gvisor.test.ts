@@ -31,11 +31,11 @@ describe.skipIf(missing !== undefined)("encryption on gVisor", () => {
     const store = await temporaryFolder();
     const config = await configWith(folder, "right");
     const [one, two, other] = [
-      await ServerProcess.start({ store, flags: ["--config", config, "--warm-pool-max", "0"] }),
-      await ServerProcess.start({ store, flags: ["--config", config, "--warm-pool-max", "0"] }),
+      await ServerProcess.start({ store, flags: ["--config", config] }),
+      await ServerProcess.start({ store, flags: ["--config", config] }),
       await ServerProcess.start({
         store,
-        flags: ["--config", await configWith(folder, "wrong"), "--warm-pool-max", "0"],
+        flags: ["--config", await configWith(folder, "wrong")],
       }),
     ];
     const mark = randomBytes(24).toString("hex");

@@ -14,7 +14,7 @@ if (missing !== undefined) console.warn(`The test of damage on gVisor is skipped
 describe.skipIf(missing !== undefined)("damage on gVisor", () => {
   test("in a pack that memory is in is found, and the next save of what runs is whole and can be restored", async () => {
     const store = await temporaryFolder();
-    const process = await ServerProcess.start({ store, flags: ["--warm-pool-max", "0", "--image-cache-mb", "0"] });
+    const process = await ServerProcess.start({ store, flags: ["--image-cache-mb", "0"] });
     const api = new SnapshotClient({ httpUrl: process.url.replace(/^ws/, "http") });
     const box = await SandboxClient.create(api.server, { name: "box" });
     await box.exec({ shell: "echo kept > /workspace/file" });

@@ -23,7 +23,7 @@ async function enginesOf({ dataHome }: ServerProcess): Promise<string[]> {
 describe.skipIf(missing !== undefined)("test restores on gVisor", () => {
   test("prove a snapshot with what ran in it, on request and by themselves, and leave nothing", async () => {
     const store = await temporaryFolder();
-    const flags = ["--prove-snapshots", "--warm-pool-max", "0"];
+    const flags = ["--prove-snapshots"];
     const process = await ServerProcess.start({ store, flags });
     const api = new SnapshotClient({ httpUrl: process.url.replace(/^ws/, "http") });
     const box = await SandboxClient.create(api.server, { name: "box" });

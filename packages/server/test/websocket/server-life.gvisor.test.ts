@@ -19,7 +19,7 @@ const DURABLE = { enable_checkpoint: true };
 describe.skipIf(missing !== undefined)("on gVisor", () => {
   test("after kill -9 a new server cleans up, and knows what is stored", async () => {
     const [store, dataHome] = [await temporaryFolder(), await temporaryFolder()];
-    const first = await ServerProcess.start({ store, dataHome });
+    const first = await ServerProcess.start({ store, dataHome, warm: true });
     const { client: stored, id: storedId } = await first.create(DURABLE);
     await stored.run("bash", "echo saved > file").until("EXECUTION_DONE");
     await stored.send({ action: "checkpoint" }).untilClosed();
@@ -116,7 +116,7 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
   });
 
   test("SIGTERM ends every kind of sandbox, tells its client, and exits with 0", async () => {
-    const server = await ServerProcess.start({ store: await temporaryFolder() });
+    const server = await ServerProcess.start({ store: await temporaryFolder(), warm: true });
     const { client: durable } = await server.create(DURABLE);
     const { client: other } = await server.create();
     await other.run("bash", "sleep 1000").until("EXECUTION_RUNNING");
@@ -128,8 +128,7 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
   });
 
   test("an engine that is killed is told to its client, and others go on", async () => {
-    // Else the other one may be among the processes of before.
-    const server = await ServerProcess.start({ flags: ["--warm-pool-max", "0"] });
+    const server = await ServerProcess.start();
     const { client } = await server.create();
     const before = await server.engineProcesses();
     const { client: other } = await server.create();

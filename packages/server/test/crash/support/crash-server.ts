@@ -23,6 +23,8 @@ export interface CrashServerOptions {
   readonly leaseTtl?: string;
   /** Servers on one machine share it. */
   readonly dataDirectory?: string;
+  /** The end of the test, unless told; one that several tests share needs a `dataDirectory` too. */
+  readonly until?: "stopped";
 }
 
 /** `sandboxer serve` as a process of its own, which may be told to die or to stop at a step. */
@@ -64,7 +66,9 @@ export class CrashServer {
     const url = await firstLine(child, log);
     const server = new CrashServer(url, dataDirectory, child, log);
     // Real engines outlive a server that is killed; what is fake does not, and may be stopped at its step once more.
-    onTestFinished(async () => void (backend === "fake" ? server.kill("SIGKILL") : await server.stop()));
+    if (options.until === undefined) {
+      onTestFinished(async () => void (backend === "fake" ? server.kill("SIGKILL") : await server.stop()));
+    }
     return server;
   }
 
@@ -107,7 +111,7 @@ export class CrashServer {
 
 function gvisorFlags(): string[] {
   const { SANDBOXER_TEST_RUNSC: runsc = "", SANDBOXER_TEST_PLATFORM: platform = "auto" } = process.env;
-  return ["--runsc", runsc, "--platform", platform];
+  return ["--runsc", runsc, "--platform", platform, "--warm-pool-max", "0"];
 }
 
 /** The first line on stdout says the address. */

@@ -23,6 +23,10 @@ export interface ServerProcessOptions {
   readonly dataHome?: string;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** With the usual pool of sandboxes that are started ahead, of which each costs as much as one that is used. */
+  readonly warm?: boolean;
+  /** The end of the test, unless told; one that several tests share needs a `dataHome` too. */
+  readonly until?: "stopped";
 }
 
 /** `sandboxer serve` as a process of its own, over gVisor unless its flags say otherwise. */
@@ -47,9 +51,10 @@ export class ServerProcess {
     const platform = process.env["SANDBOXER_TEST_PLATFORM"] ?? "auto";
     const engine = runsc === undefined ? [] : ["--runsc", runsc, "--platform", platform];
     const store = options.store === undefined ? [] : ["--store", options.store];
+    const pool = options.warm === true ? [] : ["--warm-pool-max", "0"];
     const child = spawn(
       process.execPath,
-      [COMMAND, "serve", "--json", "--port", "0", ...engine, ...store, ...(options.flags ?? [])],
+      [COMMAND, "serve", "--json", "--port", "0", ...engine, ...pool, ...store, ...(options.flags ?? [])],
       {
         env: { ...process.env, ...options.env, XDG_DATA_HOME: dataHome },
         stdio: ["ignore", "pipe", "pipe"],
@@ -59,7 +64,7 @@ export class ServerProcess {
     createInterface(child.stderr).on("line", (line) => log.push(line));
     const url = await firstLine(child, log);
     const server = new ServerProcess(url, dataHome, child, log);
-    onTestFinished(async () => void (await server.stop()));
+    if (options.until === undefined) onTestFinished(async () => void (await server.stop()));
     return server;
   }
 
