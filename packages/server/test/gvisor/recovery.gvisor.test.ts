@@ -5,6 +5,7 @@ import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, test } from "vitest";
+import type { SandboxHandle } from "../../src/backends/backend.ts";
 import { recoverRunDirectories, RunDirectory } from "../../src/backends/gvisor/run-directory.ts";
 import { bash, countAbove, counter, delay, eventually, run, start } from "../backends/contract/programs.ts";
 import { describeGvisor } from "./support/describe-gvisor.ts";
@@ -30,6 +31,16 @@ describeGvisor("after a server was killed", (engine) => {
     return { runDirectory: await RunDirectory.open(runParent, randomUUID()), cacheDirectory };
   });
 
+  let neighbour: Promise<SandboxHandle> | undefined;
+  /** A sandbox of a server that lives, in which something goes on; the same for all tests. */
+  function living(): Promise<SandboxHandle> {
+    neighbour ??= fixture.acquire().then(async (handle) => {
+      await start(handle, counter("/workspace/count", 0.25));
+      return handle;
+    });
+    return neighbour;
+  }
+
   async function doomed(work: string): Promise<Doomed> {
     const child = spawn(process.execPath, [DOOMED_SERVER, runParent, cacheDirectory, work], {
       stdio: ["ignore", "pipe", "inherit"],
@@ -53,8 +64,7 @@ describeGvisor("after a server was killed", (engine) => {
   ])(
     "in the middle of %s, after %i ms, the next one leaves nothing of it and touches no other",
     async (work, afterMs) => {
-      const living = await fixture.acquire();
-      await start(living, counter("/workspace/count", 0.25));
+      const other = await living();
       const server = await doomed(work);
       await server.next();
       await delay(afterMs);
@@ -66,9 +76,8 @@ describeGvisor("after a server was killed", (engine) => {
       expect(readdirSync(runParent).filter((name) => !name.startsWith("."))).toEqual([
         fixture.opened.runDirectory.instanceId,
       ]);
-      await countAbove(living, "/workspace/count", await countAbove(living, "/workspace/count", 0));
-      expect((await run(living, bash("echo on"))).stdout).toBe("on\n");
-      await living.destroy();
+      await countAbove(other, "/workspace/count", await countAbove(other, "/workspace/count", 0));
+      expect((await run(other, bash("echo on"))).stdout).toBe("on\n");
     },
   );
 
@@ -83,7 +92,7 @@ describeGvisor("after a server was killed", (engine) => {
   });
 
   test("servers that look at the same time clean up once, and none of the living", async () => {
-    const living = await fixture.acquire();
+    const other = await living();
     const server = await doomed("create");
     await server.next();
     server.child.kill("SIGKILL");
@@ -91,8 +100,7 @@ describeGvisor("after a server was killed", (engine) => {
     const found = await Promise.all([1, 2, 3].map(() => recoverRunDirectories(runParent)));
     expect(new Set(found.flat())).toEqual(new Set([server.instanceId]));
     expect(serverLeftovers(server)).toEqual(NOTHING);
-    await living.ping();
-    await living.destroy();
+    await other.ping();
   });
 
   test("a folder that is just being made is left alone", async () => {
