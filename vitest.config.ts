@@ -50,6 +50,8 @@ export default defineConfig({
           ...patience,
           name: "stores",
           include: ["packages/server/test/store/bucket-*.test.ts"],
+          // Loading the sources and the clients of the stores once for all files of a worker saves time.
+          isolate: false,
           maxWorkers: 3,
           testTimeout: 60_000,
           hookTimeout: 60_000,
@@ -65,6 +67,8 @@ export default defineConfig({
           include: ["packages/server/test/**/*.extension.test.ts"],
           globalSetup: ["packages/server/test/services/extension-services.ts"],
           fileParallelism: false,
+          // Loading the server's sources once for all files saves time.
+          isolate: false,
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

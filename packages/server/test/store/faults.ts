@@ -26,10 +26,13 @@ export interface Setting {
   readonly store: ObjectStore;
   /** The same one, undisturbed. */
   readonly direct: ObjectStore;
+  /** Of its parts. */
+  readonly partBytes: number;
 }
 
-/** As small as S3 allows: a fault means that a part is sent again. */
-const PARTS = { partBytes: 5 * 1024 * 1024 };
+/** As small as S3 allows, and as Google does: a fault means that a part is sent again. */
+const S3_PART_BYTES = 5 * 1024 * 1024;
+const GCS_PART_BYTES = 256 * 1024;
 
 /** An empty store behind a proxy for each test. */
 export function behindFaults(server: StoreServer, running: () => RunningStoreServer): () => Setting {
@@ -39,7 +42,13 @@ export function behindFaults(server: StoreServer, running: () => RunningStoreSer
     if (server === fakeGcsServer) proxy.sessions = new UploadSessions();
     const address = await running().newStore(proxy.endpoint);
     const directAddress = address.replace(proxy.endpoint, running().endpoint);
-    setting = { proxy, store: await openStore(address, PARTS), direct: await openStore(directAddress, PARTS) };
+    const parts = { partBytes: address.startsWith("s3:") ? S3_PART_BYTES : GCS_PART_BYTES };
+    setting = {
+      proxy,
+      store: await openStore(address, parts),
+      direct: await openStore(directAddress, parts),
+      ...parts,
+    };
   });
   afterEach(async () => await setting.proxy.stop());
   return () => setting;
