@@ -128,14 +128,15 @@ export class ComposeSshExtension implements SandboxExtension {
       compose_file: file ?? "",
       service: service ?? "",
     });
-    await this.#up(project, request, tools);
+    await this.#up(project, request, tools, { fresh: false });
     const handle = toHandle(project);
     await this.waitReady(handle, tools);
     return handle;
   }
 
   waitEnd(handle: ExtensionHandle, tools: ExtensionTools): Promise<SandboxEnd> {
-    return watchService(() => this.#script(handle, scripts.WAIT_END, tools), tools.signal);
+    const container = this.#containers.get(fromHandle(handle).sandboxId) ?? "";
+    return watchService(() => this.#script(handle, scripts.WAIT_END, tools, { container }), tools.signal);
   }
 
   supportsSnapshots(): boolean {
@@ -184,7 +185,7 @@ export class ComposeSshExtension implements SandboxExtension {
       const project: ComposeProject = { ...target, compose: kind === "standalone" ? kind : "plugin" };
       await fill(project);
       tools.progress({ phase: "starting" });
-      await this.#up(project, request, tools);
+      await this.#up(project, request, tools, { fresh: true });
       return toHandle(project);
     } catch (thrown) {
       if (!hasEffects(thrown)) throw thrown;
@@ -192,8 +193,14 @@ export class ComposeSshExtension implements SandboxExtension {
     }
   }
 
-  async #up(project: ComposeProject, request: AcquireRequest, tools: ExtensionTools): Promise<void> {
-    const script = scripts.scriptFor(project, scripts.UP, { record_text: recordText(request, toHandle(project)) });
+  async #up(
+    project: ComposeProject,
+    request: AcquireRequest,
+    tools: ExtensionTools,
+    { fresh }: { readonly fresh: boolean },
+  ): Promise<void> {
+    const record = recordText(request, toHandle(project));
+    const script = scripts.scriptFor(project, scripts.UP, { record_text: record, fresh: fresh ? "yes" : "no" });
     await this.#run(project, script, tools.signal);
   }
 
@@ -213,9 +220,14 @@ export class ComposeSshExtension implements SandboxExtension {
     }
   }
 
-  async #script(handle: ExtensionHandle, body: string, tools: ExtensionTools): Promise<string> {
+  async #script(
+    handle: ExtensionHandle,
+    body: string,
+    tools: ExtensionTools,
+    variables: Readonly<Record<string, string>> = {},
+  ): Promise<string> {
     const project = fromHandle(handle);
-    return this.#run(project, scripts.scriptFor(project, body), tools.signal);
+    return this.#run(project, scripts.scriptFor(project, body, variables), tools.signal);
   }
 
   async #run(

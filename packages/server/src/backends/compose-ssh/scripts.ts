@@ -80,13 +80,16 @@ lock
 tar -x -p -o -f - -C "$dir" || die tar_failed ''
 `;
 
+/** `fresh`: of a project that was not there before. */
 export const UP = `
 lock
 [ -f "$dir/$compose_file" ] || die compose_missing "$compose_file"
 services=$(compose config --services) || die compose_broken ''
 printf '%s\\n' "$services" | grep -F -x -q -e "$service" || die no_service "$service"
-paused=$(containers --filter status=paused)
-[ -z "$paused" ] || docker unpause $paused > /dev/null || die up_failed ''
+if [ "$fresh" = no ]; then
+  paused=$(containers --filter status=paused)
+  [ -z "$paused" ] || docker unpause $paused > /dev/null || die up_failed ''
+fi
 compose up -d >&2 || die up_failed ''
 printf '%s' "$record_text" > "$record.part" && mv -f -- "$record.part" "$record" || die no_base "$record"
 `;
@@ -110,9 +113,10 @@ while :; do
 done
 `;
 
-/** Until the container of the service has ended for good; a restart by its policy is no end. */
+/** Until the container of the service, where it is known, has ended for good; a restart by its policy is no end. */
 export const WAIT_END = `
-id=$(main_container -a) || die docker_down ''
+id=$container
+[ -n "$id" ] || id=$(main_container -a) || die docker_down ''
 [ -n "$id" ] || { printf gone; exit 0; }
 while :; do
   docker wait "$id" > /dev/null 2>&1
