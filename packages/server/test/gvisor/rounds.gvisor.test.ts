@@ -37,7 +37,7 @@ lines = socket.create_connection(('127.0.0.1', 7002)).makefile('rw'); print('con
 for line in sys.stdin:
     lines.write(line); lines.flush(); print(lines.readline().strip(), flush=True)
 `;
-const NODE = "let n = 0; setInterval(() => require('fs').writeFileSync('/workspace/node', String(++n)), 50)";
+const NODE = "let n = 0; setInterval(() => require('fs').writeFileSync('/workspace/node', String(++n)), 200)";
 
 describeGvisor("many rounds", (engine) => {
   const fixture = new GvisorFixture(engine);

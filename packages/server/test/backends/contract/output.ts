@@ -22,8 +22,8 @@ export function outputContract(context: ContractContext): void {
     const handle = await context.shared();
     const split = await run(handle, bash("printf '\\xe2\\x82'; sleep 0.2; printf '\\xac\\n'"));
     expect(split.stdout).toBe("€\n");
-    const bulk = await run(handle, bash("yes 'aäö€😀' | head -n 40000"));
-    expect(bulk.stdout).toBe("aäö€😀\n".repeat(40_000));
+    const bulk = await run(handle, bash("yes 'aäö€😀' | head -n 20000"));
+    expect(bulk.stdout).toBe("aäö€😀\n".repeat(20_000));
     const strict = new TextDecoder("utf-8", { fatal: true });
     for (const chunk of [...split.chunks, ...bulk.chunks]) expect(() => strict.decode(chunk.data)).not.toThrow();
   });
@@ -36,7 +36,8 @@ export function outputContract(context: ContractContext): void {
 
   test("a process whose output nobody acknowledges blocks, and goes on when somebody does", async () => {
     const handle = await context.shared();
-    const process = await start(handle, bash("yes 0123456789abcde | head -c 4194304"));
+    // More than a log keeps unread, and what may be under way to it.
+    const process = await start(handle, bash("yes 0123456789abcde | head -c 2621440"));
     const idle = new Follower(process, { acknowledge: false });
     await quiet(idle);
     const received = endOf(idle.chunks, 0);
@@ -46,9 +47,9 @@ export function outputContract(context: ContractContext): void {
 
     const { chunks, exit } = await finish(process);
     await idle.ended;
-    expect(exit).toMatchObject({ code: 0, outputEnd: 4 * MEGABYTE });
-    expect(endOf(chunks, 0)).toBe(4 * MEGABYTE);
-    expect(Buffer.concat(bytesOf(chunks)).toString() === "0123456789abcde\n".repeat(MEGABYTE >> 2)).toBe(true);
+    expect(exit).toMatchObject({ code: 0, outputEnd: 2.5 * MEGABYTE });
+    expect(endOf(chunks, 0)).toBe(2.5 * MEGABYTE);
+    expect(Buffer.concat(bytesOf(chunks)).toString() === "0123456789abcde\n".repeat((2.5 * MEGABYTE) / 16)).toBe(true);
   });
 
   test("an endless printer can be killed while it is blocked", async () => {
