@@ -1,5 +1,8 @@
 import type { ObjectStore } from "../../../src/store/store.ts";
 
+/** How often a rotation of one data key asks the store for something. */
+export const ROTATION_CALLS = 13;
+
 const CHANGES = ["write", "swapCell", "delete"];
 
 /** Ends, as a killed process does, after that many changes. */
