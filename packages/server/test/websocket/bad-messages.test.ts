@@ -24,7 +24,7 @@ const ROWS: [string, string | Buffer, string][] = [
 ];
 
 test.each(ROWS)("%s, with nothing running: refused and done", async (_what, message, status) => {
-  const server = await startTestServer();
+  const server = await startTestServer({ store: null });
   const { client } = await server.create();
   expect(await client.send(message).until("EXECUTION_DONE")).toEqual([status, ERROR, "EXECUTION_DONE"]);
   if (status.includes("LANGUAGE")) expect((await client.event("error")).message).toMatch(/python.*bash.*javascript/);

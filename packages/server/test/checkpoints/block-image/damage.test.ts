@@ -12,8 +12,8 @@ it("is found all over an image, and its blocks", { timeout: 120_000 }, async () 
   const path = join(lab.root, image.key);
   const good = await readFile(path);
   const undetected: number[] = [];
-  // Another bit of every second byte; the footer's are looked at in full by the tests of format 1.
-  for (let at = 0; at < good.byteLength; at += 2) {
+  // One digest covers all bytes of a part: every fifth byte, each bit in its turn. The footer's are looked at in full by the tests of format 1.
+  for (let at = 0; at < good.byteLength; at += at < 16 ? 1 : 5) {
     const bad = Buffer.from(good);
     bad[at] = (good[at] ?? 0) ^ (1 << (at % 8));
     await writeFile(path, bad);
