@@ -45,6 +45,16 @@ test("says the address, the store, the engine, and one line to try", async () =>
   expect(await exitCode).toBe(0);
 });
 
+test("a signal that comes as soon as the address is known lets it save and stop", async () => {
+  const [io, server] = [fakeIo(), fakeServer()];
+  startServer.mockResolvedValue(server);
+  const atOnce = { ...io, stdout: (text: string) => (io.stdout(text), io.signal("SIGTERM")) };
+  const exitCode = runProgram(["serve", "--json"], atOnce);
+  await expect.poll(() => server.drain.mock.calls.length, { timeout: 2000 }).toBe(1);
+  expect(await exitCode).toBe(0);
+  expect(io.exits).toEqual([]);
+});
+
 test("without a store it says what that means", async () => {
   const { io, exitCode } = await started(["serve"], { ...fakeServer(), store: undefined });
   expect(io.out()).toMatch(/none: sandboxes cannot be checkpointed/);

@@ -25,10 +25,12 @@ export function serveCommand(io: Io, setExitCode: (code: number) => void): Comma
     const stopInterrupting = exitOnSignal(io);
     const { startServer } = await import("@sandboxer/server");
     const server = await startServer(config, { report: json ? stepJsonPrinter(io) : stepPrinter(io) });
+    // Before anyone learns the address: a signal that comes right after it would else kill it without saving.
+    const stopped = untilStopped(server, io);
     stopInterrupting();
     if (json) io.stdout(`${JSON.stringify({ event: "listening", url: server.url })}\n`);
     else io.stdout(greeting(server, io.workingDirectory));
-    setExitCode(await untilStopped(server, io));
+    setExitCode(await stopped);
   });
 }
 
