@@ -2,12 +2,34 @@ import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./scripts/testing/longest-first.ts";
 
 /**
- * `unit` and `crash` (servers that are killed at every step) need nothing but Node; `agent` a C compiler; `stores` the servers of packages/server/test/store/servers;
+ * `unit`, `servers` and `crash` (servers that are killed at every step) need nothing but Node; `agent` a C compiler; `stores` the servers of packages/server/test/store/servers;
  * `extensions` and `docker` root and the programs of packages/server/test/services; `console` a chromium;
  * `gvisor` root and runsc (see scripts/test.ts).
  */
 /** How long something that is awaited may take: a guard against hanging, on machines that have much else to do. */
 const patience = { expect: { poll: { timeout: 20_000 } } };
+
+/** What has a suite of its own, because it needs more than Node or takes long. */
+const ELSEWHERE = [
+  "**/*.gvisor.test.ts",
+  "**/*.docker.test.ts",
+  "**/*.extension.test.ts",
+  "**/*.browser.test.ts",
+  "packages/server/test/store/bucket-*.test.ts",
+  "packages/server/test/crash/**",
+];
+
+/** Tests with whole servers, with other processes, with megabytes, or with searches: minutes. The others take seconds. */
+const SERVERS = [
+  "packages/cli/test/**/*.test.ts",
+  "packages/client/test/{sandbox,process}/**/*.test.ts",
+  "packages/client/test/{docs,examples,imports}.test.ts",
+  "packages/console/test/actions/**/*.test.ts",
+  "packages/server/test/{backends,checkpoints,collection,http,manager,records,resume,websocket}/**/*.test.ts",
+  "packages/server/test/lease/{model,simulation}/**/*.test.ts",
+  "packages/server/test/store/directory-*.test.ts",
+  "scripts/test/bootstrap.test.ts",
+];
 
 export default defineConfig({
   test: {
@@ -19,17 +41,21 @@ export default defineConfig({
           name: "unit",
           // Much of their time is waiting.
           maxWorkers: 4,
-          // Loading the sources anew for each of these files took half of the time of processors of most of them.
+          // Loading the sources anew for each file took half of the processors' time.
           isolate: false,
           include: ["packages/*/test/**/*.test.ts", "scripts/test/**/*.test.ts"],
-          exclude: [
-            "**/*.gvisor.test.ts",
-            "**/*.docker.test.ts",
-            "**/*.extension.test.ts",
-            "**/*.browser.test.ts",
-            "packages/server/test/store/bucket-*.test.ts",
-            "packages/server/test/crash/**",
-          ],
+          exclude: [...ELSEWHERE, ...SERVERS],
+          testTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          ...patience,
+          name: "servers",
+          maxWorkers: 4,
+          isolate: false,
+          include: SERVERS,
+          exclude: ELSEWHERE,
           testTimeout: 60_000,
         },
       },

@@ -1,5 +1,5 @@
 /**
- * `npm test`: static checks, unit tests, the lease protocol's simulation, servers that
+ * `npm test`: static checks, unit tests, those of whole servers, the lease protocol's simulation, servers that
  * are killed at every step, the agent's tests, the stores' tests on real
  * servers, extensions on a real Docker and sshd, the Docker backend on a real engine, the console in a real browser, and the
  * gVisor suite once for each engine. They go side by side as far as the machine has room.
@@ -51,7 +51,7 @@ const extensions = async (): Promise<readonly Planned[]> => (await services, [pl
  */
 const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>][] = [
   [1, async () => STATIC_SUITES],
-  [3, async () => [vitestSuite("unit", QUICK_TIMEOUT_MS)]],
+  [3, async () => [vitestSuite("unit", QUICK_TIMEOUT_MS), vitestSuite("servers", QUICK_TIMEOUT_MS)]],
   [1, extensions],
   [2, async () => (await engines).slice(1)],
   [2, async () => (await extensionsOver.promise, wanted("docker") ? [await planDockerSuite(await engines)] : [])],
