@@ -16,8 +16,11 @@ test.skipIf(whyNoEngine() !== undefined)(
     await untilTerminalShows(page, "done");
     await screenshot("terminal");
 
-    // A program in front, in a group of its own, hears of a new size.
-    await page.keyboard.type('bash -c \'trap "stty size" WINCH; echo rea""dy; while :; do sleep 0.1; done\'\n');
+    // A program in front, in a group of its own, hears of a new size, and of Ctrl+C: a shell would take no notice of that when the program
+    // that it waits for happens to end in the same moment.
+    const tell = "print(*os.get_terminal_size(), flush=True)";
+    const wait = `signal.signal(signal.SIGWINCH, lambda *_: ${tell}); print("rea" "dy", flush=True); time.sleep(1000)`;
+    await page.keyboard.type(`python3 -c 'import os, signal, time; ${wait}'\n`);
     await untilTerminalShows(page, "ready");
     await page.setViewportSize({ width: 700, height: 620 });
     const size = /(\d+) (\d+)$/;
