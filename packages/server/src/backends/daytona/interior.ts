@@ -21,13 +21,12 @@ echo "folder $w"
 `;
 
 /**
- * Stops or continues what was started through this backend, and what that started. Twice, for what was just forking. The
- * first look is one program for all processes; it also finds what has the name within a value.
+ * Stops or continues what was started through this backend, and what that started. Twice, for what was just forking. Each
+ * list of variables goes through `tr`: busybox's `grep` looks no further than to the first empty byte.
  */
-const SIGNAL_ALL = `for round in 1 2; do
-  for file in $(grep -l -F ${EXEC_VARIABLE}= /proc/[0-9]*/environ); do
-    folder=\${file%/environ}
-    if tr '\\0' '\\n' <"$file" | grep -q '^${EXEC_VARIABLE}='; then kill -s "$1" "\${folder#/proc/}"; fi
+export const SIGNAL_ALL = `for round in 1 2; do
+  for folder in /proc/[0-9]*; do
+    if tr '\\0' '\\n' <"$folder/environ" | grep -q '^${EXEC_VARIABLE}='; then kill -s "$1" "\${folder#/proc/}"; fi
   done
 done 2>/dev/null
 exit 0

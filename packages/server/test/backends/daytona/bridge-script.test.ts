@@ -6,25 +6,23 @@ import { expect, test } from "vitest";
 import { BridgeDecoder } from "../../../src/backends/daytona/exec/bridge-decoder.ts";
 import { BRIDGE, BRIDGE_MARK, CREDIT_BYTES } from "../../../src/backends/daytona/exec/bridge-script.ts";
 
-test("the bridge counts bytes and not what base64 fills up: many small pieces use no more credit than one large", async () => {
-  const pieces = 20;
-  // Enough for the pieces, of one byte each, and for the token at the end; not for the three bytes that four letters hold.
-  const script = BRIDGE.replaceAll(String(CREDIT_BYTES), String(2 * pieces));
-  const program = ["bash", "-c", "while read -r line; do printf x; done"];
+/** Runs a program on this machine as it is run inside, and gives its lines as they come and what they say. */
+async function run(
+  script: string,
+  program: readonly string[],
+  next: (output: string) => string,
+): Promise<{ readonly lines: readonly string[]; readonly output: string }> {
   const folder = join(tmpdir(), `.sandboxer-${randomUUID()}`);
-  const bridge = spawn("sh", ["-c", script, BRIDGE_MARK, folder, "ab".repeat(16), tmpdir(), "bash", ...program], {
-    stdio: ["pipe", "pipe", "pipe"],
-  });
+  const argv = ["-c", script, BRIDGE_MARK, folder, "ab".repeat(16), tmpdir(), program[0] ?? "", ...program];
+  const bridge = spawn("sh", argv, { stdio: ["pipe", "pipe", "pipe"] });
   const decoder = new BridgeDecoder();
   const exited = new Promise((resolve) => bridge.once("exit", resolve));
-  const newline = `i ${Buffer.from("\n").toString("base64")}\n`;
-  let output = "";
+  let [output, said] = ["", ""];
   const take = (chunk: Buffer): void => {
+    said += chunk.toString("latin1");
     for (const event of decoder.push(chunk)) {
-      if (event.kind === "started") bridge.stdin.write(newline);
-      // The next piece is asked for when the one before is here, so that each is one by itself.
-      if (event.kind === "output")
-        bridge.stdin.write((output += event.data.toString()).length < pieces ? newline : "c\n");
+      if (event.kind === "output") output += event.data.toString("latin1");
+      if (event.kind === "started" || event.kind === "output") bridge.stdin.write(next(output));
       if (event.kind === "finished") bridge.stdin.write("q\n");
     }
   };
@@ -32,5 +30,26 @@ test("the bridge counts bytes and not what base64 fills up: many small pieces us
   bridge.stdout.on("data", take);
   bridge.stderr.on("data", take);
   expect(await exited).toBe(0);
+  return { lines: said.split("\n"), output };
+}
+
+test("the bridge counts bytes and not what base64 fills up: many small pieces use no more credit than one large", async () => {
+  const pieces = 20;
+  // Enough for the pieces, of one byte each, and for the token at the end; not for the three bytes that four letters hold.
+  const script = BRIDGE.replaceAll(String(CREDIT_BYTES), String(2 * pieces));
+  const newline = `i ${Buffer.from("\n").toString("base64")}\n`;
+  const program = ["bash", "-c", "while read -r line; do printf x; done"];
+  // The next piece is asked for when the one before is here, so that each is one by itself.
+  const { output } = await run(script, program, ({ length }) => (length < pieces ? newline : "c\n"));
   expect(output).toBe("x".repeat(pieces));
+});
+
+test("no line is longer than what every shell writes at once", async () => {
+  const { lines, output } = await run(
+    BRIDGE,
+    ["head", "-c", "150000", "/dev/zero"],
+    ({ length }) => `a ${length + CREDIT_BYTES}\n`,
+  );
+  expect(output).toBe("\0".repeat(150_000));
+  expect(Math.max(...lines.map(({ length }) => length + 1))).toBeLessThanOrEqual(1024);
 });

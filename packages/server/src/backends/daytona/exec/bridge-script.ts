@@ -28,8 +28,11 @@ export const HELPER_MARK = "sandboxer-helper";
 /** How much of a stream may be under way without a word from the reader. */
 export const CREDIT_BYTES = 256 << 10;
 
-/** How many of base64's lines of 76 characters make one of ours: it must fit into one atomic write to a pipe. */
-const LINES_IN_ONE = 50;
+/**
+ * How many of base64's lines of 76 characters make one of ours. That must be one write to a pipe, and an atomic one: busybox
+ * with musl writes what is longer than 1024 bytes piece by piece, and something else may come in between.
+ */
+const LINES_IN_ONE = 13;
 const FIRST_LINES = Array.from({ length: LINES_IN_ONE }, (_, index) => `"\${${index + 1}}"`).join(" ");
 
 /**

@@ -4,6 +4,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { ExtensionProcess } from "../../extension/extension.ts";
 import type { Toolbox } from "../toolbox/toolbox.ts";
 import { exitOf } from "./bridge-decoder.ts";
+import { BRIDGE_TOOLS } from "./bridge-script.ts";
 import { promisedWritable } from "./promised-writable.ts";
 import type { BridgeCommand } from "./start-bridge.ts";
 
@@ -47,6 +48,6 @@ export class ExecuteProcess implements ExtensionProcess {
 
 function unavailable(what: string): SandboxerError {
   return new SandboxerError("not_supported", `This image at Daytona lacks what ${what} of processes need.`, {
-    hint: "Use an image with sh, awk, base64, dd, mkfifo and setsid, such as Debian's.",
+    hint: `Use an image with sh, ${BRIDGE_TOOLS.slice(0, -1).join(", ")} and ${BRIDGE_TOOLS.at(-1)}, such as Debian's.`,
   });
 }
