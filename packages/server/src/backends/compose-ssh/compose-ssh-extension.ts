@@ -135,8 +135,14 @@ export class ComposeSshExtension implements SandboxExtension {
   }
 
   waitEnd(handle: ExtensionHandle, tools: ExtensionTools): Promise<SandboxEnd> {
-    const container = this.#containers.get(fromHandle(handle).sandboxId) ?? "";
-    return watchService(() => this.#script(handle, scripts.WAIT_END, tools, { container }), tools.signal);
+    let known = this.#containers.get(fromHandle(handle).sandboxId) ?? "";
+    const look = (): Promise<string> => {
+      const container = known;
+      // After a lost connection it is looked for: it may be another by then.
+      known = "";
+      return this.#script(handle, scripts.WAIT_END, tools, { container });
+    };
+    return watchService(look, tools.signal);
   }
 
   supportsSnapshots(): boolean {

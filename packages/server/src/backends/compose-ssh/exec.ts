@@ -8,7 +8,7 @@ import { remoteError } from "./remote-errors.ts";
 import { SSH_FAILED, type SshConnection, sshMissing } from "./ssh-connection.ts";
 import { runRemote } from "./run-remote.ts";
 import { scriptFor, SEND_SIGNAL } from "./scripts.ts";
-import { serviceArgv } from "./service-argv.ts";
+import { serviceArgv, type ServiceProcess } from "./service-argv.ts";
 import { ServiceContainers } from "./service-containers.ts";
 import { readStart, type StartReport } from "./start-report.ts";
 import { untilEnded } from "./until-ended.ts";
@@ -52,14 +52,15 @@ export async function execInService(
     }
     throw notStarted(connection, command, report, await closed);
   }
+  const started: ServiceProcess = { project, container: known, pid: report.pid };
   return {
     pid: report.pid,
     stdin: child.stdin,
     stdout,
     stderr,
     exited: closed.then((code) => exitOf(connection, code)),
-    signal: (signal, scope) => sendSignal(connection, project, report.pid, signal, scope),
-    untilEnded: (signal) => untilEnded(connection, project, report.pid, signal),
+    signal: (signal, scope) => sendSignal(connection, started, signal, scope),
+    untilEnded: (signal) => untilEnded(connection, started, signal),
     abandon: () => {
       child.kill();
       stdout.destroy();
@@ -134,11 +135,10 @@ async function exitOf(
  */
 async function sendSignal(
   connection: SshConnection,
-  project: ComposeProject,
-  pid: number,
+  { project, container = "", pid }: ServiceProcess,
   signal: number,
   scope: "process" | "group",
 ): Promise<void> {
   const target = scope === "group" ? `-${pid}` : String(pid);
-  await runRemote(connection, scriptFor(project, SEND_SIGNAL, { signal: String(signal), target }));
+  await runRemote(connection, scriptFor(project, SEND_SIGNAL, { signal: String(signal), target, container }));
 }

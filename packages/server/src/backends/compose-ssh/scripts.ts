@@ -126,9 +126,9 @@ while :; do
 done
 `;
 
-/** By a process of its own, whose end nobody waits for. */
+/** By a process of its own, whose end nobody waits for; in the container where the other was started, if that is known. */
 export const SEND_SIGNAL = `
-id=$(main_container)
+if [ -n "$container" ]; then id=$(docker ps -q --no-trunc --filter "id=$container"); else id=$(main_container); fi
 [ -n "$id" ] || die exited 'it is gone'
 docker exec -d "$id" sh -c "kill -$signal $target" >&2
 `;

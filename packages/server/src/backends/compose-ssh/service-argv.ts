@@ -11,6 +11,17 @@ script=$3; set -- $ids
 exec docker exec -i "$1" sh -c "$script"
 `;
 
+/** Through a shell all the same, which says that there is no docker as the other does. */
+const IN_CONTAINER = `exec docker exec -i "$1" sh -c "$2"`;
+
+/** A process in a container of the service. */
+export interface ServiceProcess {
+  readonly project: ComposeProject;
+  /** Undefined: the one that the service has now. */
+  readonly container: string | undefined;
+  readonly pid: number;
+}
+
 /**
  * Runs a script in a shell of the service, as a command that sshd runs. A container that is known need not be looked for,
  * which takes as long as running something in it.
@@ -20,6 +31,6 @@ export function serviceArgv(project: ComposeProject, script: string, container?:
   const argv =
     container === undefined
       ? ["sh", "-c", IN_SERVICE, "sh", project.project, project.service, script]
-      : ["docker", "exec", "-i", container, "sh", "-c", script];
+      : ["sh", "-c", IN_CONTAINER, "sh", container, script];
   return dockerHost === undefined ? argv : ["env", `DOCKER_HOST=${dockerHost}`, ...argv];
 }

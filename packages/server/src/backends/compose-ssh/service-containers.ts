@@ -12,6 +12,7 @@ export class ServiceContainers {
   /** As the host says it, which is not to be trusted with more than an id. */
   note(sandboxId: string, said: string): void {
     if (/^[0-9a-f]{64}$/.test(said)) this.#known.set(sandboxId, said);
+    else this.forget(sandboxId);
   }
 
   forget(sandboxId: string): void {

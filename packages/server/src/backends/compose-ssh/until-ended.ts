@@ -1,6 +1,5 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import type { ComposeProject } from "./handle.ts";
-import { serviceArgv } from "./service-argv.ts";
+import { serviceArgv, type ServiceProcess } from "./service-argv.ts";
 import type { SshConnection } from "./ssh-connection.ts";
 
 /** Of a fifth of a second: nobody ends a watch whose connection was lost, so it ends by itself. */
@@ -15,22 +14,20 @@ const SILENCE_MS = 10_000;
  */
 export async function untilEnded(
   connection: SshConnection,
-  project: ComposeProject,
-  pid: number,
+  process: ServiceProcess,
   signal: AbortSignal,
 ): Promise<void> {
-  while (!(await watch(connection, project, pid, signal))) signal.throwIfAborted();
+  while (!(await watch(connection, process, signal))) signal.throwIfAborted();
 }
 
 /** False when it lived to the end of the watch. */
 async function watch(
   connection: SshConnection,
-  project: ComposeProject,
-  pid: number,
+  { project, container, pid }: ServiceProcess,
   signal: AbortSignal,
 ): Promise<boolean> {
   signal.throwIfAborted();
-  const child = connection.start(serviceArgv(project, watchScript(pid)));
+  const child = connection.start(serviceArgv(project, watchScript(pid), container));
   child.on("error", () => {});
   child.stdin.on("error", () => {}).end();
   child.stderr.resume();

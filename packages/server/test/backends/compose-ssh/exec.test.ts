@@ -33,25 +33,43 @@ test("the output of a command that is over before anybody reads is there", async
 test("a container that is known is not looked for, until Docker says that it is gone", async () => {
   const [id, asked] = ["ab".repeat(32), [] as (readonly string[])[]];
   const containers = new ServiceContainers();
+  const isKnown = (argv: readonly string[]): boolean => argv.includes(id);
   let gone = false;
   const host = {
     placement: project.placement,
     start: (argv: readonly string[]): ChildProcessWithoutNullStreams => {
       asked.push(argv);
-      if (!gone || argv[0] === "sh") return here.start(argv);
+      if (!gone || !isKnown(argv)) return here.start(argv);
       return here.start([`echo "Error response from daemon: No such container: ${id}" >&2; exit 1`]);
     },
   } as unknown as SshConnection;
   const run = async (): Promise<string> =>
     text((await execInService(host, project, { argv: ["echo", "out"], env: {} }, containers)).stdout);
+  const known = (): boolean[] => asked.splice(0).map(isKnown);
   containers.note(project.sandboxId, "$(no id)");
-  expect([await run(), asked.splice(0).map(([program]) => program)]).toEqual(["out\n", ["sh"]]);
+  expect([await run(), known()]).toEqual(["out\n", [false]]);
   containers.note(project.sandboxId, id);
-  expect([await run(), asked.splice(0).map((argv) => argv.slice(0, 4))]).toEqual([
-    "out\n",
-    [["docker", "exec", "-i", id]],
-  ]);
+  expect([await run(), known()]).toEqual(["out\n", [true]]);
   gone = true;
-  expect([await run(), asked.splice(0).map(([program]) => program)]).toEqual(["out\n", ["docker", "sh"]]);
-  expect([await run(), asked.splice(0).map(([program]) => program)]).toEqual(["out\n", ["sh"]]);
+  expect([await run(), known()]).toEqual(["out\n", [true, false]]);
+  expect([await run(), known()]).toEqual(["out\n", [false]]);
+});
+
+test("a process is signalled and watched in the container where it was started, whichever the service has by then", async () => {
+  const [id, asked] = ["cd".repeat(32), [] as string[]];
+  const containers = new ServiceContainers();
+  containers.note(project.sandboxId, id);
+  const host = {
+    placement: project.placement,
+    start: (argv: readonly string[]): ChildProcessWithoutNullStreams => {
+      asked.push(argv.join(" "));
+      return here.start(argv);
+    },
+  } as unknown as SshConnection;
+  const process = await execInService(host, project, { argv: ["true"], env: {} }, containers);
+  containers.note(project.sandboxId, "ef".repeat(32));
+  asked.length = 0;
+  await process.untilEnded?.(AbortSignal.timeout(20_000));
+  await process.signal(15, "process").catch(() => {});
+  expect(asked.map((line) => line.includes(id))).toEqual([true, true]);
 });
