@@ -133,7 +133,8 @@ function inUse(): SandboxerError {
 async function settledSandbox(context: ManagerContext, sandboxId: string): Promise<LiveSandbox | undefined> {
   const live = context.sandboxes.get(sandboxId);
   if (live === undefined) return live;
-  if (live.client !== undefined && !(await isGivenUp(context, live))) return live;
+  // What is over by the time that the store has answered is not here any more.
+  if (live.client !== undefined && !(await isGivenUp(context, live))) return context.sandboxes.get(sandboxId);
   if (live.state === "saving" || live.state === "destroying") await live.queue.run(async () => {});
   return context.sandboxes.get(sandboxId);
 }
@@ -147,6 +148,7 @@ async function isGivenUp({ options }: ManagerContext, { id, state }: LiveSandbox
   if (state !== "saving" || ownership === undefined) return false;
   const held = ownership.held(id);
   if (held === undefined) return true;
-  const head = await ownership.read(id);
+  // A store that does not answer frees nothing.
+  const head = await ownership.read(id).catch(() => held);
   return head?.owner !== ownership.instanceId || head.epoch !== held.epoch;
 }
