@@ -117,6 +117,23 @@ test("the palette finds sandboxes and does what can be done; shortcuts leave typ
   await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
 });
 
+test("what is opened in the moment in which something else closes stays open", async () => {
+  const { page } = await startConsole();
+  await page.getByRole("button", { name: /Everything by its name/ }).click();
+  await page.getByRole("combobox", { name: "What to go to, or to do" }).fill("theme");
+  const opened = await page.evaluate(async () => {
+    const field = document.querySelector<HTMLElement>("[role=combobox]");
+    field?.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
+    // The page has drawn it away; the browser has not told of its end yet.
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+    const isGone = document.querySelector("[role=combobox]") === null;
+    document.querySelector<HTMLElement>("button[aria-label^='Everything by its name']")?.click();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    return { isGone, open: document.querySelectorAll("dialog[open]").length };
+  });
+  expect(opened).toEqual({ isGone: true, open: 1 });
+});
+
 test("thousands of sandboxes cost as many rows as are seen", async () => {
   const { page, server } = await startConsole({ path: false });
   const records = Array.from({ length: 5000 }, (_, index) => pretend(index));

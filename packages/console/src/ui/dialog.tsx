@@ -21,8 +21,12 @@ export function Dialog({ title, onClose, children, wide = false }: DialogPropert
     if (!isChosen) dialog?.querySelector<HTMLElement>(".dialog-body :is(input, select, textarea):enabled")?.focus();
     return () => dialog?.close();
   }, []);
+  /** The browser tells of the end a moment later: of one that has gone by then nobody is to hear, for another may be open. */
+  const tellClosed = (): void => {
+    if (element.current !== null) onClose();
+  };
   return (
-    <dialog ref={element} class={wide ? "dialog dialog-wide" : "dialog"} aria-labelledby={heading} onClose={onClose}>
+    <dialog ref={element} class={wide ? "dialog dialog-wide" : "dialog"} aria-labelledby={heading} onClose={tellClosed}>
       <header class="dialog-header">
         <h2 id={heading}>{title}</h2>
         <Button kind="quiet" label="Close" onClick={onClose}>

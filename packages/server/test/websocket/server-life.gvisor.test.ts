@@ -133,7 +133,9 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
     const before = await server.engineProcesses();
     const { client: other } = await server.create();
     await client.run("bash", "sleep 1000").until("EXECUTION_RUNNING");
-    for (const line of before) process.kill(Number(line.split(" ")[0]), "SIGKILL");
+    // What only helped it to start may have ended since.
+    const still = new Set(await server.engineProcesses());
+    for (const line of before.filter((each) => still.has(each))) process.kill(Number(line.split(" ")[0]), "SIGKILL");
     expect(await client.untilClosed()).toEqual(["ERROR", expect.stringMatching(/^error:./), 4000]);
     expect(await other.run("bash", "echo on").until("EXECUTION_DONE")).toContain("out:on\n");
   });
