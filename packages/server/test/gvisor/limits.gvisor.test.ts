@@ -34,7 +34,7 @@ const PROCESS_BOMBS: Readonly<Record<string, readonly string[]>> = {
   "a shell that forks itself twice": bash(":(){ :|:& };: ; sleep 2"),
   "sleepers without end": bash("while true; do sleep 300 & done"),
   "threads without end": python(
-    "import threading, time\nwhile True:\n  try: threading.Thread(target=time.sleep, args=(300,)).start()\n  except RuntimeError as error: print('Resource temporarily unavailable'); time.sleep(0.01)",
+    "import threading, time\nwhile True:\n  try: threading.Thread(target=time.sleep, args=(300,)).start()\n  except RuntimeError: print('Resource temporarily unavailable'); time.sleep(0.01)",
   ),
 };
 

@@ -70,14 +70,7 @@ export class OutsideWorld {
 
 /** A Python program that prints what it hears from a port, or the kind of failure. */
 export function client(address: string, port: number): string {
-  return `
-import socket
-try:
-    with socket.create_connection((${JSON.stringify(address)}, ${port}), timeout=2) as s:
-        print(s.recv(100).decode() or "closed")
-except OSError as error:
-    print("failed:", type(error).__name__)
-`;
+  return clients([address], port);
 }
 
 /** The same for several addresses at once, with a line for each: in gVisor the start of Python takes most of the time. */
