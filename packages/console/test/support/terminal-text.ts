@@ -19,8 +19,8 @@ export async function untilTerminalShows(page: Page, text: string): Promise<void
 }
 
 /**
- * Counts in a terminal, ten numbers to a row: a row that is full to the terminal's last column would lose its last character when the page
- * gives the terminal another height at that moment, because xterm.js then forgets that the next character belongs to the next row.
+ * Counts in a terminal, ten numbers to a row: of a row that was full to the terminal's last column the last character was once missing, when
+ * the page had given the terminal another height at that moment. It seems that xterm.js then forgets that the next one belongs to the next row.
  */
 export function countTo(last: number, pauseSeconds: number): { readonly command: string; readonly shown: string } {
   const one = `printf '%d,' $i; [ $((i % 10)) -ne 0 ] || echo; sleep ${pauseSeconds}`;

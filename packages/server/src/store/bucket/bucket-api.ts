@@ -90,7 +90,7 @@ export interface LargeUpload {
 
 export interface BucketStoreOptions {
   readonly clock?: Clock;
-  /** Of what is too large for one request; a multiple of 256 KiB, as GCS demands, and not below the 5 MiB of S3. */
+  /** Of what is too large for one request; a multiple of 256 KiB, as GCS demands; S3 takes none below 5 MiB. */
   readonly partBytes?: number;
 }
 
