@@ -28,7 +28,10 @@ export const SECTIONS: readonly Section[] = [
     groups: ["savings", "forks"],
     about: [
       "Not beside others but beside itself: a second checkpoint against the first, ten forks against one image. Bytes are what",
-      "the folder of the store takes up on the disk (`du`).",
+      "the folder of the store takes up on the disk (`du`). Times are measured twice: with memory as it comes, and with memory",
+      "at hand. A virtual machine that gives its free memory back to its host pays for each page that it takes again, often more",
+      "than for writing to it, and whether an image is written to memory that was in use a moment ago depends on what happened",
+      "before. For memory at hand, a file of twice the size is written and removed right before each of the two checkpoints.",
     ],
   },
   {
