@@ -55,8 +55,12 @@ const REASONS: readonly Reason[] = [
     why: "one percent of the objects lies on a fifth of the pages and in nearly every block, so most blocks are encoded again; and the first one is quick, because objects compress to a tenth",
   },
   {
-    id: /^second-time/,
+    id: /^second-time-at-hand/,
     why: "the engine writes all of the memory anew at each checkpoint, and all of it is read and compared with the parent's; only what is stored shrinks with what changed",
+  },
+  {
+    id: /^second-time/,
+    why: "the engine writes all of the memory anew at each checkpoint, and an engine that writes it in large pieces waits for memory that its machine had given away: the row with memory at hand is without that",
   },
   {
     id: /^second-bytes/,
