@@ -13,6 +13,8 @@
 
 /* Of all processes together, so that a confused host cannot fill the sandbox's memory. */
 #define WAITING_MAXIMUM 33554432u
+/* A terminal takes no more at once anyway. */
+#define TERMINAL_PIECE 4096u
 
 static size_t waiting_in_all(void) {
     size_t total = 0;
@@ -45,12 +47,25 @@ static void end_input(struct process *process) {
     (void)ignored;
 }
 
+/*
+ * Writes some of the bytes. A terminal of gVisor takes no notice of a Ctrl+C behind a line that nobody has read yet, so
+ * that a program which reads nothing could not be interrupted any more; Linux discards that line, and so it is done here.
+ */
+static ssize_t write_some(const struct process *process, const uint8_t *bytes, size_t size) {
+    if (!process->terminal) return write(process->input, bytes, size);
+    if (size > TERMINAL_PIECE) size = TERMINAL_PIECE;
+    size_t before = terminal_before_signal(process->input, bytes, size);
+    if (before > 0) return write(process->input, bytes, before);
+    terminal_forget_input(process->input);
+    return write(process->input, bytes, 1);
+}
+
 static void write_more(void *object) {
     struct process *process = object;
     struct buffer *queue = &process->input_queue;
     if (!process->input_busy || process->input < 0) return;
     while (buffer_size(queue) > 0) {
-        ssize_t size = write(process->input, queue->data + queue->head, buffer_size(queue));
+        ssize_t size = write_some(process, queue->data + queue->head, buffer_size(queue));
         if (size < 0 && errno == EINTR) continue;
         if (size < 0 && errno == EAGAIN) return;
         if (size < 0) {

@@ -110,8 +110,9 @@ test("an interactive shell takes no notice of a freeze", async () => {
 test("the dead man's switch stops everything until the next frame", async () => {
   const agent = await startAgent();
   const { id, pid } = await agent.shell(loop);
-  await agent.hello(200);
+  // Its first lines may take longer than the switch waits.
   await agent.untilText(id, "3\n");
+  await agent.hello(200);
   await sleep(450);
   const before = agent.text(id);
   await sleep(200);

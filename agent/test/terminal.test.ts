@@ -60,6 +60,29 @@ test("control characters reach the foreground job", async () => {
   expect(await agent.exit(id)).toMatchObject({ code: 0 });
 });
 
+test("control characters are bytes to a program that wants no signals", async () => {
+  const agent = await startAgent();
+  const { id } = await agent.shell("stty -isig -echo; echo ready; head -n 1 | od -An -c", { terminal: true });
+  await agent.untilText(id, "ready");
+  await agent.stdin(id, "a\x03\x1c\x1ab\n");
+  await agent.exit(id);
+  expect(agent.text(id)).toContain("a 003 034 032   b  \\n");
+});
+
+test("a terminal that keeps its input at a signal is left to it", async () => {
+  const agent = await startAgent();
+  const { id } = await agent.shell(
+    "trap 'read -r line; echo got $line; exit' INT; stty noflsh; echo ready; sleep 1000",
+    {
+      terminal: true,
+    },
+  );
+  await agent.untilText(id, "ready");
+  await agent.stdin(id, "typed\n\x03");
+  await agent.untilText(id, "got typed");
+  await agent.exit(id);
+});
+
 test("all output of a terminal that closes is logged", async () => {
   const agent = await startAgent();
   for (let round = 0; round < 10; round++) {
