@@ -7,14 +7,13 @@
 
 #include "outbox.h"
 #include "dispatch.h"
+#include "interrupt.h"
 #include "session.h"
 #include "terminal.h"
 #include "watch.h"
 
 /* Of all processes together, so that a confused host cannot fill the sandbox's memory. */
 #define WAITING_MAXIMUM 33554432u
-/* A terminal takes no more at once anyway. */
-#define TERMINAL_PIECE 4096u
 
 static size_t waiting_in_all(void) {
     size_t total = 0;
@@ -47,17 +46,8 @@ static void end_input(struct process *process) {
     (void)ignored;
 }
 
-/*
- * Writes some of the bytes. A terminal of gVisor takes no notice of a Ctrl+C behind a line that nobody has read yet, so
- * that a program which reads nothing could not be interrupted any more; Linux discards that line, and so it is done here.
- */
-static ssize_t write_some(const struct process *process, const uint8_t *bytes, size_t size) {
-    if (!process->terminal) return write(process->input, bytes, size);
-    if (size > TERMINAL_PIECE) size = TERMINAL_PIECE;
-    size_t before = terminal_before_signal(process->input, bytes, size);
-    if (before > 0) return write(process->input, bytes, before);
-    terminal_forget_input(process->input);
-    return write(process->input, bytes, 1);
+static ssize_t write_some(struct process *process, const uint8_t *bytes, size_t size) {
+    return process->terminal ? interrupt_write(process, bytes, size) : write(process->input, bytes, size);
 }
 
 static void write_more(void *object) {

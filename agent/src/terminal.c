@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -23,7 +22,7 @@ uint8_t terminal_end_of_file(int fd) {
     return settings.c_cc[VEOF];
 }
 
-static int open_slave(int master, int flags) {
+int terminal_slave(int master, int flags) {
     char path[64];
     int error = ptsname_r(master, path, sizeof path);
     if (error != 0) {
@@ -33,34 +32,11 @@ static int open_slave(int master, int flags) {
     return open(path, O_RDWR | O_NOCTTY | O_CLOEXEC | flags);
 }
 
-static bool makes_signal(const struct termios *settings, uint8_t character) {
-    const cc_t *keys = settings->c_cc;
-    return character != _POSIX_VDISABLE
-        && (character == keys[VINTR] || character == keys[VQUIT] || character == keys[VSUSP]);
-}
-
-size_t terminal_before_signal(int master, const uint8_t *bytes, size_t size) {
-    struct termios settings;
-    if (tcgetattr(master, &settings) != 0) return size;
-    if ((settings.c_lflag & ISIG) == 0 || (settings.c_lflag & NOFLSH) != 0) return size;
-    size_t count = 0;
-    while (count < size && !makes_signal(&settings, bytes[count])) count++;
-    return count;
-}
-
-void terminal_forget_input(int master) {
-    int slave = open_slave(master, O_NONBLOCK);
-    if (slave < 0) return;
-    uint8_t forgotten[4096];
-    while (read(slave, forgotten, sizeof forgotten) > 0) continue;
-    close(slave);
-}
-
 int terminal_open(int *master, int *slave, uid_t uid, gid_t gid, uint16_t rows, uint16_t columns) {
     *slave = -1;
     *master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
     if (*master < 0) return errno;
-    if (grantpt(*master) != 0 || unlockpt(*master) != 0 || (*slave = open_slave(*master, 0)) < 0) {
+    if (grantpt(*master) != 0 || unlockpt(*master) != 0 || (*slave = terminal_slave(*master, 0)) < 0) {
         int error = errno;
         close(*master);
         return error;

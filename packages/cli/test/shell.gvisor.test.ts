@@ -8,6 +8,13 @@ import { hasPython, inTerminal } from "./support/real-terminal.ts";
 const missing = hasPython ? whyNoEngine() : "there is no python3, which the tests have their terminal from";
 if (missing !== undefined) console.warn(`The tests of the CLI's terminal on gVisor are skipped: ${missing}`);
 
+/** Says what it has read, and goes on when it is interrupted. Its text, which the terminal shows too, says neither. */
+const READER = `import sys
+print("rea" + "dy")
+while True:
+  try: print([sys.stdin.readline().strip()])
+  except KeyboardInterrupt: print("inter" + "rupted")`.replaceAll("\n", "\r");
+
 describe.skipIf(missing !== undefined)("the CLI's terminal, on gVisor", () => {
   test("a shell: its own prompt, its size, Ctrl-C, leaving it, a checkpoint, and coming back to it", async () => {
     const server = await ServerProcess.start({ store: await temporaryFolder() });
@@ -38,6 +45,15 @@ describe.skipIf(missing !== undefined)("the CLI's terminal, on gVisor", () => {
       })
       .toContain("42-again");
     expect(terminal.screen()).not.toContain("not-2-be-read");
+    // So it is with what is typed of a line: the next one begins without it, and without the character.
+    terminal.send(`python3 -c '${READER}'\r`);
+    await terminal.shows("ready");
+    terminal.send("discarded\u0003");
+    await terminal.shows("interrupted");
+    terminal.send("kept\r");
+    await terminal.shows(/\['kept'\]/);
+    terminal.send("\u001c");
+    await terminal.shows(/Quit[^$]*\$ $/);
     // A program that has turned the making of line ends off gets a bare line feed through.
     terminal.send("stty -opost; printf 'one\\ntwo\\r\\n'; stty opost\r");
     await terminal.shows("one\ntwo\r\n");
