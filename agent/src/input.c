@@ -42,8 +42,7 @@ static void end_input(struct process *process) {
         return;
     }
     uint8_t character = terminal_end_of_file(process->input);
-    ssize_t ignored = write(process->input, &character, 1);
-    (void)ignored;
+    if (write(process->input, &character, 1) == 1) interrupt_note_end(process);
 }
 
 static ssize_t write_some(struct process *process, const uint8_t *bytes, size_t size) {
@@ -66,6 +65,8 @@ static void write_more(void *object) {
             return;
         }
         buffer_consume(queue, (size_t)size);
+        /* The rest at the next turn: a terminal may take long over each signal. */
+        if (process->terminal && buffer_size(queue) > 0) return;
     }
     finish(process, 0);
     if (process->input_close_after) end_input(process);

@@ -34,7 +34,7 @@ struct process {
     struct buffer input_queue;
     uint32_t input_request;
     bool input_busy, input_close_after;
-    size_t typed; /* at most so many bytes of the terminal's last line have been written */
+    size_t typed, typed_ends; /* at most so many bytes of the terminal's last line, and ends of file, are not read yet */
     struct log log;
 };
 

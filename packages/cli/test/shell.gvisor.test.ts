@@ -10,9 +10,11 @@ if (missing !== undefined) console.warn(`The tests of the CLI's terminal on gVis
 
 /** Says what it has read, and goes on when it is interrupted. Its text, which the terminal shows too, says neither. */
 const READER = `import sys
-print("rea" + "dy")
+def read_on():
+  print("rea" + "dy")
+  while True: print([sys.stdin.readline().strip()])
 while True:
-  try: print([sys.stdin.readline().strip()])
+  try: read_on()
   except KeyboardInterrupt: print("inter" + "rupted")`.replaceAll("\n", "\r");
 
 describe.skipIf(missing !== undefined)("the CLI's terminal, on gVisor", () => {
@@ -34,10 +36,10 @@ describe.skipIf(missing !== undefined)("the CLI's terminal, on gVisor", () => {
     await expect
       .poll(() => (terminal.send("stty size\r"), terminal.screen()), { timeout: 20_000, interval: 500 })
       .toContain("41 77");
-    terminal.send("sleep 1000\r");
-    await terminal.shows("sleep 1000");
-    // A line that is typed ahead and not read is no obstacle to the Ctrl-C behind it, which discards it.
-    terminal.send("echo not-$((1 + 1))-be-read\r");
+    terminal.send("echo be''gun; sleep 1000\r");
+    await terminal.shows("begun");
+    // Lines and ends of file that are typed ahead and not read are no obstacle to the Ctrl-C behind them, which discards them.
+    terminal.send("\u0004echo not-$((1 + 1))-be-read\r\u0004\u0004");
     await expect
       .poll(() => (terminal.send("\u0003echo $((40 + 2))-again\r"), terminal.screen()), {
         timeout: 20_000,
