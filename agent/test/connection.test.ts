@@ -72,7 +72,13 @@ test("a slow peer holds the reply back; a second write meanwhile is EBUSY", asyn
       done++;
     }
   })();
-  await sleep(300);
+  let seen = 0;
+  const standsStill = (): boolean => {
+    const [before, now] = [seen, done];
+    seen = now;
+    return now > 0 && now === before;
+  };
+  await expect.poll(standsStill, { interval: 300, timeout: 20_000 }).toBe(true);
   expect(done).toBeLessThan(20);
   expect(await agent.failure(Type.connectionWrite, u32(id), Buffer.from("x"))).toBe(16);
   let size = 0;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { SandboxProcess } from "@sandboxer/client";
 import { SandboxerError } from "@sandboxer/protocol/errors";
 import type { Io, Terminal } from "../io.ts";
@@ -14,6 +15,9 @@ export interface RelayOptions {
   readonly terminal: Terminal | undefined;
   readonly detachKeys: Uint8Array;
 }
+
+/** Whoever leaves waits so long for what was typed to arrive. A terminal takes it at once, whatever its program does. */
+const LEAVE_MS = 5000;
 
 /** Undefined: the person left it running. */
 export type RelayEnd = ProcessEnd | undefined;
@@ -65,6 +69,7 @@ export async function relay(io: Io, process: SandboxProcess, options: RelayOptio
 
 async function sendStdin(io: Io, process: SandboxProcess, options: RelayOptions, leave: () => void): Promise<void> {
   const keys = new DetachKeys(options.terminal === undefined ? new Uint8Array() : options.detachKeys);
+  let lastWrite: Promise<void> | undefined;
   try {
     for await (const typed of io.stdin.bytes()) {
       const { pass, detach } = keys.filter(typed);
@@ -72,7 +77,10 @@ async function sendStdin(io: Io, process: SandboxProcess, options: RelayOptions,
       // A person does not wait for the program to read; a pipe must, or it would fill our memory.
       if (options.terminal === undefined) await written;
       else written.catch(() => {});
-      if (detach) return leave();
+      if (pass.length > 0) lastWrite = written;
+      if (!detach) continue;
+      await Promise.race([lastWrite?.catch(() => {}), sleep(LEAVE_MS, undefined, { ref: false })]);
+      return leave();
     }
     if (options.closeStdin) process.closeStdin();
   } catch (error) {
