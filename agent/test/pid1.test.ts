@@ -2,7 +2,6 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmdirSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestAgent, isRoot, startAgent } from "./support/agent.ts";
 import { agentBinary } from "./support/build.ts";
@@ -65,8 +64,9 @@ test.skipIf(unavailable)("RESTORED gives the copy its own identity and runs the 
   const { id } = await agent.spawn(["uname", "-n"]);
   await agent.exit(id);
   expect(agent.text(id)).toBe("copy-of-it\n");
-  await sleep(150);
-  expect(await read(agent, "/workspace/hook")).toBe("12 1000 /workspace\n");
+  await expect
+    .poll(() => read(agent, "/workspace/hook").catch(() => ""), { timeout: 20_000 })
+    .toBe("12 1000 /workspace\n");
   expect(hostname()).toBe(before);
   // A hook that cannot run is a log line, and so is a folder that somebody else has put in the way.
   await agent.call(
@@ -98,7 +98,7 @@ test.skipIf(unavailable)("what it spawns can neither be root nor reach the agent
 test.skipIf(unavailable)("everything but the agent is signalled, frozen and shown", async () => {
   const agent = await start();
   const { id } = await agent.shell("setsid sleep 81 & sleep 82");
-  await sleep(50);
+  await expect.poll(async () => (await agent.processTable()).length, { timeout: 20_000 }).toBe(3);
   expect((await agent.call(Type.freeze)).readUInt32LE()).toBe(3);
   // Who is in the middle of a read from a slow disk stops when that is over.
   const states = async (): Promise<string[]> => (await agent.processTable()).map((entry) => entry.state);
@@ -106,6 +106,5 @@ test.skipIf(unavailable)("everything but the agent is signalled, frozen and show
   await agent.call(Type.thaw);
   await agent.signal(0, 9, 2);
   expect(await agent.exit(id)).toMatchObject({ signal: 9 });
-  await sleep(30);
-  expect(await agent.processTable()).toEqual([]);
+  await expect.poll(() => agent.processTable(), { timeout: 20_000 }).toEqual([]);
 });

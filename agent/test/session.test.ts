@@ -79,7 +79,8 @@ test("FREEZE stops what runs and THAW continues it, but not what its user had st
   await sleep(30);
   const counted = (await agent.call(Type.freeze)).readUInt32LE();
   expect(counted).toBeGreaterThanOrEqual(1);
-  await sleep(30);
+  // What was on its way.
+  await sleep(300);
   const before = [agent.text(running.id), agent.text(stopped.id)];
   await sleep(150);
   expect([agent.text(running.id), agent.text(stopped.id)]).toEqual(before);
@@ -113,11 +114,12 @@ test("the dead man's switch stops everything until the next frame", async () => 
   // Its first lines may take longer than the switch waits.
   await agent.untilText(id, "3\n");
   await agent.hello(200);
-  await sleep(450);
+  await agent.until("the switch", () => agent.stderr.includes("stopping every process"));
+  // What was on its way.
+  await sleep(300);
   const before = agent.text(id);
   await sleep(200);
   expect(agent.text(id)).toBe(before);
-  expect(agent.stderr).toContain("stopping every process");
   await agent.ping();
   await agent.until("progress", () => agent.text(id) !== before);
   expect((await agent.processTable()).find((entry) => entry.pid === pid)?.state).not.toBe("T");

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { isRoot, startAgent } from "./support/agent.ts";
 import { Type, u16, u32 } from "./support/wire.ts";
@@ -51,9 +50,8 @@ test("control characters reach the foreground job", async () => {
     environment: ["PATH=/usr/bin:/bin", "PS1=> "],
   });
   await agent.untilText(id, "> ");
-  await agent.stdin(id, "echo st''arted; sleep 1000\n");
+  await agent.stdin(id, `sh -c "echo st''arted; exec sleep 1000"\n`);
   await agent.untilText(id, "started");
-  await sleep(100);
   await agent.stdin(id, "\x03");
   await agent.stdin(id, "echo rc=$?; exit\n");
   await agent.untilText(id, "rc=130");
