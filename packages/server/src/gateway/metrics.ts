@@ -1,8 +1,8 @@
 import type { SandboxState } from "@sandboxer/protocol";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { Observer, OperationRecord } from "../manager/observer.ts";
-import type { IntegrityFigures } from "../manager/integrity/scrubber.ts";
-import type { WarmPoolRecord } from "../manager/warm-pool.ts";
+import type { Observer, OperationRecord } from "../manager/observing/observer.ts";
+import type { IntegrityFigures } from "../manager/observing/integrity/scrubber.ts";
+import type { WarmPoolRecord } from "../manager/lifecycle/warm-pool.ts";
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 

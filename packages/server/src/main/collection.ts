@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { ImageStore } from "../checkpoints/image-store.ts";
 import { BackgroundCollection } from "../collection/background-collection.ts";
-import type { EventLog } from "../manager/events/event-log.ts";
+import type { EventLog } from "../manager/observing/events/event-log.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Metrics } from "../gateway/metrics.ts";
-import type { Observer } from "../manager/observer.ts";
+import type { Observer } from "../manager/observing/observer.ts";
 
 /** What the manager tells becomes log lines and metrics. */
 export function createObserver(log: Logger, metrics: () => Metrics): Observer {

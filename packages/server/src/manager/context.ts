@@ -8,17 +8,17 @@ import type { SecretResolver } from "../secrets/secret.ts";
 import type { Clock } from "../support/clock.ts";
 import { KeyedQueue } from "../support/keyed-queue.ts";
 import { unlessAborted } from "../support/unless-aborted.ts";
-import { Departures } from "./departures.ts";
-import { Proofs } from "./durability/proofs.ts";
-import type { AtRisk } from "./durability/risk.ts";
+import { Departures } from "./ownership/departures.ts";
+import { Proofs } from "./saving/proofs.ts";
+import type { AtRisk } from "./saving/risk.ts";
 import type { DurableStore } from "./durable-store.ts";
-import { EventLog } from "./events/event-log.ts";
-import { ExecutionEvents } from "./events/execution-events.ts";
-import type { Peers } from "./hand-over.ts";
-import { Scrubber, type ScrubSettings } from "./integrity/scrubber.ts";
+import { EventLog } from "./observing/events/event-log.ts";
+import { ExecutionEvents } from "./observing/events/execution-events.ts";
+import type { Peers } from "./ownership/hand-over.ts";
+import { Scrubber, type ScrubSettings } from "./observing/integrity/scrubber.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
-import type { Observer } from "./observer.ts";
-import { Operations } from "./operations/operations.ts";
+import type { Observer } from "./observing/observer.ts";
+import { Operations } from "./observing/operations/operations.ts";
 
 /** How long whoever was admitted waits for a test restore that has to end first. */
 const LEAVING_MS = 10_000;

@@ -3,7 +3,7 @@ import type { CheckpointRepository } from "../checkpoints/checkpoint-repository.
 import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
 import type { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
 import type { Ownership } from "../lease/ownership.ts";
-import type { IntegrityStore } from "./integrity/integrity-context.ts";
+import type { IntegrityStore } from "./observing/integrity/integrity-context.ts";
 
 /** What a server with a store has: who owns what, and the saved states. */
 export interface DurableStore {

@@ -6,7 +6,7 @@ import type { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
 import { imageKey, type StoredSnapshot } from "../checkpoints/snapshot-record.ts";
 import { MasterKey } from "../checkpoints/keys/master-key.ts";
 import type { ManagerContext } from "./context.ts";
-import type { SandboxSource } from "./create.ts";
+import type { SandboxSource } from "./lifecycle/create.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 
 /** The keys that a request comes with. */

@@ -10,9 +10,9 @@ import type { SandboxHandle, SandboxSpec } from "../backends/backend.ts";
 import type { MasterKey } from "../checkpoints/keys/master-key.ts";
 import { SerialQueue } from "../support/serial-queue.ts";
 import type { SandboxClient } from "./client.ts";
-import { LiveSaves } from "./durability/live-saves.ts";
-import { UnsavedChanges } from "./durability/unsaved-changes.ts";
-import type { Execution } from "./execution.ts";
+import { LiveSaves } from "./saving/live-saves.ts";
+import { UnsavedChanges } from "./saving/unsaved-changes.ts";
+import type { Execution } from "./processes/execution.ts";
 import { SandboxProcesses } from "./processes/sandbox-processes.ts";
 
 /** What a sandbox is, here and on every server after this one. */

@@ -1,9 +1,9 @@
 import { SandboxerError, type Head } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
-import { isFrozen, untilThawed, type Patience } from "./freeze.ts";
+import { isFrozen, untilThawed, type Patience } from "./ownership/freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { notFound, wasDestroyed } from "./not-found.ts";
-import { heldElsewhere } from "./outliving.ts";
+import { heldElsewhere } from "./ownership/outliving.ts";
 
 /** How long a call waits for the thaw of a sandbox that is held still; most are over in less. */
 const PATIENCE_MS = 5_000;

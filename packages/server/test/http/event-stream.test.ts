@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { eventStream } from "../../src/gateway/http/event-stream.ts";
-import { EventLog } from "../../src/manager/events/event-log.ts";
+import { EventLog } from "../../src/manager/observing/events/event-log.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { eventually } from "../websocket/support/eventually.ts";
 import { startTestServer } from "../websocket/support/test-server.ts";

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { once } from "node:events";
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { InstanceRecord } from "../../src/manager/list-instances.ts";
+import type { InstanceRecord } from "../../src/manager/observing/list-instances.ts";
 import { absentableStore } from "../manager/support/absentable-store.ts";
 import { startTestServer, type TestServer } from "../websocket/support/test-server.ts";
 import { HttpClient } from "./support.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { FakeBackend } from "../../src/backends/fake/index.ts";
-import { compareFiles } from "../../src/manager/diff.ts";
-import { decodeFileList, encodeFileList, type ListedFile } from "../../src/manager/snapshot-file-list.ts";
+import { compareFiles } from "../../src/manager/snapshots/diff.ts";
+import { decodeFileList, encodeFileList, type ListedFile } from "../../src/manager/snapshots/file-list.ts";
 import { startTestServer } from "../websocket/support/test-server.ts";
 import { SandboxClient } from "./processes/support.ts";
 import { SnapshotClient } from "./snapshot-client.ts";

@@ -1,6 +1,6 @@
 import { SandboxerError, type Head } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
-import { attachSandbox, type AttachRequest } from "../../src/manager/attach.ts";
+import { attachSandbox, type AttachRequest } from "../../src/manager/ownership/attach.ts";
 import type { ManagerContext } from "../../src/manager/context.ts";
 
 const ID = "7f2c1c9e-6f0e-4b38-9a52-0f3f2b8f5d11";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Departures } from "../../src/manager/departures.ts";
+import { Departures } from "../../src/manager/ownership/departures.ts";
 import { FakeClock } from "../lease/fake-clock.ts";
 
 test("a sandbox that was given away is on its way for a while", () => {

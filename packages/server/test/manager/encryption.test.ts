@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { FakeBackend } from "../../src/backends/fake/index.ts";
 import { announcement } from "../../src/checkpoints/snapshot-save.ts";
 import type { ManagerContext } from "../../src/manager/context.ts";
-import { popularSource } from "../../src/manager/snapshot-source.ts";
+import { popularSource } from "../../src/manager/snapshots/source.ts";
 import { newSnapshot } from "../checkpoints/snapshot-samples.ts";
 
 test("what only its client can open is not loaded ahead of the need, for whoever asks next", () => {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
 import { CheckpointRepository } from "../../src/checkpoints/checkpoint-repository.ts";
 import { imageKey } from "../../src/checkpoints/snapshot-record.ts";
-import { nearestImage, noteImage } from "../../src/manager/nearest-image.ts";
+import { nearestImage, noteImage } from "../../src/manager/saving/nearest-image.ts";
 import { MemoryStore } from "../collection/memory-store.ts";
 
 const id = randomUUID();

@@ -1,7 +1,7 @@
 import { profileSchema, type SandboxerError } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
 import { FakeBackend } from "../../src/backends/fake/index.ts";
-import { runSetup } from "../../src/manager/setup-commands.ts";
+import { runSetup } from "../../src/manager/lifecycle/setup-commands.ts";
 import { ProfileCatalog } from "../../src/profiles/profile-catalog.ts";
 import { HttpClient, type ErrorAnswer } from "../http/support.ts";
 import { eventually } from "../websocket/support/eventually.ts";

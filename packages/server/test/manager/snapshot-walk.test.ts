@@ -1,7 +1,7 @@
 import { type ErrorCode, SandboxerError } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
 import type { FileEntry, SandboxFiles } from "../../src/backends/backend.ts";
-import { listFiles } from "../../src/manager/snapshot-walk.ts";
+import { listFiles } from "../../src/manager/snapshots/walk-files.ts";
 import { systemClock } from "../../src/support/clock.ts";
 
 function entry(name: string, kind: FileEntry["kind"]): FileEntry {

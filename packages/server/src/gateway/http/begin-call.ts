@@ -1,5 +1,5 @@
 import { type Route, type RouteName, ROUTES, SandboxerError } from "@sandboxer/protocol";
-import type { Operation } from "../../manager/operations/operation.ts";
+import type { Operation } from "../../manager/observing/operations/operation.ts";
 import type { Call, Handler, Service } from "./handler.ts";
 import { IdempotentCalls } from "./idempotency.ts";
 import { routeSubject } from "./route-subject.ts";

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { EventRecord } from "@sandboxer/protocol";
-import type { EventLog } from "../../manager/events/event-log.ts";
+import type { EventLog } from "../../manager/observing/events/event-log.ts";
 
 export interface EventStreamOptions {
   readonly cursor: string | undefined;

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
-import type { Operation, OperationSubject } from "../../manager/operations/operation.ts";
-import type { OtherServer } from "../../manager/owner-elsewhere.ts";
-import type { VerbOptions } from "../../manager/tracked.ts";
+import type { Operation, OperationSubject } from "../../manager/observing/operations/operation.ts";
+import type { OtherServer } from "../../manager/ownership/owner-elsewhere.ts";
+import type { VerbOptions } from "../../manager/observing/operations/tracked.ts";
 import type {
   BodyOf,
   OperationKind,

@@ -1,5 +1,5 @@
 import type { Route } from "@sandboxer/protocol";
-import type { OperationSubject } from "../../manager/operations/operation.ts";
+import type { OperationSubject } from "../../manager/observing/operations/operation.ts";
 
 /** What a call's path names; nothing for a path without an id. */
 export function routeSubject({ path }: Route, params: unknown): OperationSubject {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { asSandboxerError, ROUTES, SandboxerError, type Route, type RouteName } from "@sandboxer/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { OtherServer } from "../../manager/owner-elsewhere.ts";
+import type { OtherServer } from "../../manager/ownership/owner-elsewhere.ts";
 import type { AuditLog } from "../access/audit-log.ts";
 import type { Service } from "../http/handler.ts";
 import { readText } from "./read-text.ts";

@@ -2,7 +2,7 @@ import type { ClientRequest, OutgoingHttpHeaders } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { Socket } from "node:net";
 import { SandboxerError } from "@sandboxer/protocol";
-import type { OtherServer } from "../../manager/owner-elsewhere.ts";
+import type { OtherServer } from "../../manager/ownership/owner-elsewhere.ts";
 import { request as httpRequest } from "../../support/node-http.ts";
 
 export interface PassedRequest {

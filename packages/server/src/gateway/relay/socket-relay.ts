@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import type { Duplex } from "node:stream";
 import { ERRORS, errorBodySchema, SandboxerError, type ErrorCode } from "@sandboxer/protocol";
-import type { OtherServer } from "../../manager/owner-elsewhere.ts";
+import type { OtherServer } from "../../manager/ownership/owner-elsewhere.ts";
 import { carriesKey } from "../access/shown-credential.ts";
 import { requestOtherServer } from "./other-server-request.ts";
 import { readText } from "./read-text.ts";

@@ -1,6 +1,6 @@
 import { asSandboxerError, CloseCode, type SandboxerError } from "@sandboxer/protocol";
-import type { AttachRequest } from "../../manager/attach.ts";
-import { IN_USE } from "../../manager/handoff.ts";
+import type { AttachRequest } from "../../manager/ownership/attach.ts";
+import { IN_USE } from "../../manager/ownership/handoff.ts";
 import type { LiveSandbox } from "../../manager/live-sandbox.ts";
 import type { Connection } from "./connection.ts";
 import type { Outbox } from "./outbox.ts";

@@ -8,7 +8,7 @@ import {
   type CreationMessage,
 } from "@sandboxer/protocol";
 import { z } from "zod";
-import type { CreatedSandbox } from "../../manager/create.ts";
+import type { CreatedSandbox } from "../../manager/lifecycle/create.ts";
 import type { Connection } from "./connection.ts";
 
 /** `/create`: the first message is the configuration; then the session. */

@@ -1,5 +1,5 @@
 import type { ServerEvent } from "@sandboxer/protocol";
-import type { Execution } from "../../manager/execution.ts";
+import type { Execution } from "../../manager/processes/execution.ts";
 import { statusOf, type Outbox } from "./outbox.ts";
 
 /** What a stream asks and tells on its way. */

@@ -1,10 +1,10 @@
 import type { ManagerContext } from "../context.ts";
-import { tellEndOf } from "../events/execution-events.ts";
-import type { Execution } from "../execution.ts";
-import { untilThawed } from "../freeze.ts";
-import { codePathOf } from "../interpreters.ts";
+import { tellEndOf } from "../observing/events/execution-events.ts";
+import type { Execution } from "./execution.ts";
+import { untilThawed } from "../ownership/freeze.ts";
+import { codePathOf } from "./interpreters.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
-import { Stopwatch } from "../stopwatch.ts";
+import { Stopwatch } from "../observing/operations/stopwatch.ts";
 import type { ManagedProcess, ProcessHooks } from "./managed-process.ts";
 import type { ProcessTraits } from "./process-key.ts";
 

@@ -1,8 +1,8 @@
 import { SandboxerError, type Language } from "@sandboxer/protocol";
 import type { SandboxProcess } from "../../backends/backend.ts";
 import type { ManagerContext } from "../context.ts";
-import { tellEndOf, type StartedExecution } from "../events/execution-events.ts";
-import { codePathOf, INTERPRETERS, needsFile, PLAIN_SHELL, prepareCode } from "../interpreters.ts";
+import { tellEndOf, type StartedExecution } from "../observing/events/execution-events.ts";
+import { codePathOf, INTERPRETERS, needsFile, PLAIN_SHELL, prepareCode } from "./interpreters.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { hooksFor } from "./hooks.ts";
 import type { ManagedProcess } from "./managed-process.ts";

@@ -1,8 +1,8 @@
 import { readFile, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { acquireWithState } from "../../../src/manager/portable/acquire-with-state.ts";
-import { captureWorkspace } from "../../../src/manager/portable/capture-workspace.ts";
+import { acquireWithState } from "../../../src/manager/snapshots/portable/acquire-with-state.ts";
+import { captureWorkspace } from "../../../src/manager/snapshots/portable/capture-workspace.ts";
 import { debianPrograms } from "../../services/debian-programs.ts";
 import { startSshServer } from "../../services/ssh-server.ts";
 import { bash, finish, python, run, start, eventually, readText, errorCode } from "../contract/programs.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { isBroken, isDue, isEasy, restMs, urgency } from "../../../src/manager/durability/promise.ts";
-import { UnsavedChanges } from "../../../src/manager/durability/unsaved-changes.ts";
+import { isBroken, isDue, isEasy, restMs, urgency } from "../../../src/manager/saving/promise.ts";
+import { UnsavedChanges } from "../../../src/manager/saving/unsaved-changes.ts";
 
 const FAST = { jitter: 0, elapsedMs: 0 };
 

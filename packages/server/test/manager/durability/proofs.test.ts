@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { Proofs } from "../../../src/manager/durability/proofs.ts";
+import { Proofs } from "../../../src/manager/saving/proofs.ts";
 
 test("who needs the place of one can wait until it has ended", async () => {
   const proofs = new Proofs();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { EventLog } from "../../../src/manager/events/event-log.ts";
+import { EventLog } from "../../../src/manager/observing/events/event-log.ts";
 import { FakeClock } from "../../lease/fake-clock.ts";
 
 const event = (type: string, number: number) => ({ type, sandboxId: null, data: { number } });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { EventLog } from "../../../src/manager/events/event-log.ts";
-import { ExecutionEvents } from "../../../src/manager/events/execution-events.ts";
+import { EventLog } from "../../../src/manager/observing/events/event-log.ts";
+import { ExecutionEvents } from "../../../src/manager/observing/events/execution-events.ts";
 import { FakeClock } from "../../lease/fake-clock.ts";
 
 function world() {

@@ -2,7 +2,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
 import type { CheckpointRepository } from "../../../src/checkpoints/checkpoint-repository.ts";
 import type { ManagerContext } from "../../../src/manager/context.ts";
-import { namingWholeCheckpoint } from "../../../src/manager/integrity/whole-checkpoint.ts";
+import { namingWholeCheckpoint } from "../../../src/manager/observing/integrity/whole-checkpoint.ts";
 import { newId, newKey, openStore, serverKeys, serverOn } from "../../checkpoints/keys/key-lab.ts";
 
 test("damage stays what is said where another checkpoint cannot be opened for want of a key", async () => {

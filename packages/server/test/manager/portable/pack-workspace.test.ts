@@ -8,9 +8,9 @@ import { SandboxerError } from "@sandboxer/protocol";
 import { extract } from "tar-stream";
 import { expect, onTestFinished, test } from "vitest";
 import type { FileEntry, RawFiles } from "../../../src/backends/backend.ts";
-import { packWorkspace, type PackSource } from "../../../src/manager/portable/pack-workspace.ts";
-import { readAttributes } from "../../../src/manager/trees/tar-attributes.ts";
-import { emptyTally, type WorkspaceTally } from "../../../src/manager/portable/workspace-archive.ts";
+import { packWorkspace, type PackSource } from "../../../src/manager/snapshots/portable/pack-workspace.ts";
+import { readAttributes } from "../../../src/manager/files/tar-attributes.ts";
+import { emptyTally, type WorkspaceTally } from "../../../src/manager/snapshots/portable/workspace-archive.ts";
 import { tarHeader } from "../../../src/support/tar-header.ts";
 
 const execFileAsync = promisify(execFile);

@@ -10,7 +10,7 @@ import { type Header, pack } from "tar-stream";
 import { expect, onTestFinished, test } from "vitest";
 import type { RawFiles, SandboxHandle, SandboxSpec } from "../../../src/backends/backend.ts";
 import { FakeBackend } from "../../../src/backends/fake/index.ts";
-import { unpackWorkspace } from "../../../src/manager/portable/unpack-workspace.ts";
+import { unpackWorkspace } from "../../../src/manager/snapshots/portable/unpack-workspace.ts";
 
 const SPEC: SandboxSpec = { env: {}, resources: {}, network: "none" };
 

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
-import { UsageSampler, type UsageSource } from "../../../src/manager/usage/usage-sampler.ts";
+import { UsageSampler, type UsageSource } from "../../../src/manager/observing/usage/usage-sampler.ts";
 import { FakeClock } from "../../lease/fake-clock.ts";
 
 class World {

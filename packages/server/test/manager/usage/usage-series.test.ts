@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { cpusBetween, UsageSeries, type UsagePoint } from "../../../src/manager/usage/usage-series.ts";
+import { cpusBetween, UsageSeries, type UsagePoint } from "../../../src/manager/observing/usage/usage-series.ts";
 
 function point(seconds: number, cpuMs = seconds * 500): UsagePoint {
   const ms = seconds * 1000;

@@ -3,8 +3,8 @@ import { Readable } from "node:stream";
 import type { FileEntryRecord, RouteName } from "@sandboxer/protocol";
 import type { LiveSandbox } from "../../../manager/live-sandbox.ts";
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
-import { downloadTree } from "../../../manager/trees/download-tree.ts";
-import { uploadTree } from "../../../manager/trees/upload-tree.ts";
+import { downloadTree } from "../../../manager/files/download-tree.ts";
+import { uploadTree } from "../../../manager/files/upload-tree.ts";
 import { bodyBytes } from "../body-bytes.ts";
 import { type Handlers, StreamAnswer } from "../handler.ts";
 

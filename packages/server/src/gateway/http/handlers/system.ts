@@ -1,6 +1,6 @@
 import type { EventRecord } from "@sandboxer/protocol";
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
-import type { Operation } from "../../../manager/operations/operation.ts";
+import type { Operation } from "../../../manager/observing/operations/operation.ts";
 import { eventStream } from "../event-stream.ts";
 import { Followers } from "../followers.ts";
 import { type Handlers, StreamAnswer } from "../handler.ts";

@@ -1,0 +1,120 @@
+import {
+  type About,
+  type Head,
+  type MaxLoss,
+  type Retention,
+  SandboxerError,
+  type SandboxRecord,
+} from "@sandboxer/protocol";
+import type { OutlivingRecord } from "../../records/sandbox-records.ts";
+import type { ManagerContext } from "../context.ts";
+import { describeLive, describeOutliving, describeStored } from "../observing/describe.ts";
+import { expiresAt, ttlWithin } from "./expiry.ts";
+import type { LiveSandbox, SandboxFacts } from "../live-sandbox.ts";
+import { heldElsewhere } from "../ownership/outliving.ts";
+import { noteOutliving } from "../ownership/outliving-records.ts";
+import { promiseNeedsCheckpoints } from "./plan.ts";
+import { checkEpoch, runningSandbox } from "../running.ts";
+import { inStore, storedFacts } from "../stored-facts.ts";
+
+export interface Amendments {
+  readonly name?: string | null | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly idleTimeoutMs?: number | undefined;
+  /** A time to live that begins now. */
+  readonly ttl?: string | undefined;
+  /** The end itself, or null for none; not together with `ttl`. */
+  readonly expires_at?: string | null | undefined;
+  /** Null: nothing is promised any more. */
+  readonly max_loss?: MaxLoss | null | undefined;
+  /** Null: as the server says. */
+  readonly retention?: Retention | null | undefined;
+}
+
+/** Changes what people know a sandbox by, and how long it may live; one that nobody runs is left where it is. */
+export function amendSandbox(
+  context: ManagerContext,
+  sandboxId: string,
+  epoch: number | undefined,
+  amendments: Amendments,
+): Promise<SandboxRecord> {
+  return context.taking.run(sandboxId, async () => {
+    if (!context.sandboxes.has(sandboxId)) {
+      const head = await context.storedHead(sandboxId);
+      if (head?.state === "parked") return amendStored(context, sandboxId, head, epoch, amendments);
+      const record = head === undefined ? await context.options.records.get(sandboxId) : undefined;
+      // What another server runs is changed there: it would write over it, and knows nothing of it.
+      if (record !== undefined && (await heldElsewhere(context, record)) === undefined)
+        return amendRecord(context, sandboxId, record, amendments);
+    }
+    const sandbox = await runningSandbox(context, sandboxId, epoch);
+    await sandbox.queue.run(() => amendLive(context, sandbox, amendments));
+    return describeLive(context, sandbox);
+  });
+}
+
+async function amendStored(
+  context: ManagerContext,
+  sandboxId: string,
+  head: Head,
+  epoch: number | undefined,
+  amendments: Amendments,
+): Promise<SandboxRecord> {
+  checkEpoch(head, epoch);
+  const { ownership } = context.durable;
+  const claimed = await ownership.claim(sandboxId);
+  try {
+    await ownership.update(sandboxId, changedBy(amended(context, storedFacts(sandboxId, claimed), amendments)));
+  } finally {
+    await ownership.release(sandboxId);
+  }
+  return describeStored(context, sandboxId, (await ownership.read(sandboxId)) ?? head);
+}
+
+async function amendRecord(
+  context: ManagerContext,
+  sandboxId: string,
+  record: OutlivingRecord,
+  amendments: Amendments,
+): Promise<SandboxRecord> {
+  const next: OutlivingRecord = {
+    ...record,
+    ...changedBy(amended(context, storedFacts(sandboxId, record), amendments)),
+  };
+  const { records } = context.options;
+  if (await records.swap(sandboxId, record, next)) return describeOutliving(context, sandboxId, next);
+  throw new SandboxerError("wrong_state", "The sandbox was changed or taken up at the same moment.", {
+    hint: "Try again.",
+  });
+}
+
+/** In the head first: what is not stored would be forgotten by the next server. */
+async function amendLive(context: ManagerContext, sandbox: LiveSandbox, amendments: Amendments): Promise<void> {
+  sandbox.checkRunning();
+  const next = amended(context, sandbox.facts, amendments);
+  if (sandbox.durable) await context.durable.ownership.update(sandbox.id, changedBy(next));
+  await noteOutliving(context, next, false);
+  const { about, labels, idleTimeoutMs } = next;
+  sandbox.amend({ about, labels, idleTimeoutMs });
+  context.events.append({ type: "sandbox.amended", sandboxId: sandbox.id, data: { ...about } });
+}
+
+function amended(context: ManagerContext, facts: SandboxFacts, amendments: Amendments): SandboxFacts {
+  const { name, labels, idleTimeoutMs, ttl, expires_at, max_loss, retention } = amendments;
+  if (max_loss != null && !facts.flags.enable_checkpoint) throw promiseNeedsCheckpoints();
+  const about: About = {
+    ...facts.about,
+    ...(name === undefined ? {} : { name }),
+    ...(ttl === undefined ? {} : { expires_at: expiresAt(context, ttlWithin(context, facts.about.profile, ttl)) }),
+    ...(expires_at === undefined ? {} : { expires_at }),
+    ...(max_loss === undefined ? {} : { max_loss }),
+    ...(retention === undefined ? {} : { retention }),
+  };
+  return { ...facts, about, labels: labels ?? facts.labels, idleTimeoutMs: idleTimeoutMs ?? facts.idleTimeoutMs };
+}
+
+/** What an amendment may change of what is stored. */
+function changedBy(facts: SandboxFacts): Pick<ReturnType<typeof inStore>, "about" | "idle_timeout" | "spec"> {
+  const { about, idle_timeout, spec } = inStore(facts);
+  return { about, idle_timeout, spec };
+}

@@ -1,0 +1,211 @@
+import { createHash, randomBytes, randomUUID } from "node:crypto";
+import type { Encryption, Lineage } from "@sandboxer/protocol";
+import type { AcquireRequest, PreparedState, SandboxBackend, SandboxHandle } from "../../backends/backend.ts";
+import type { LoadedState, UnpackOptions } from "../../checkpoints/unpacked-state.ts";
+import type { CallOptions } from "../../support/call-options.ts";
+import { acquireRequest } from "./acquire-request.ts";
+import { adoptExecution } from "../processes/adopt-execution.ts";
+import type { SandboxClient } from "../client.ts";
+import type { ManagerContext } from "../context.ts";
+import { clientKeyFor, encryptionFor } from "../encryption.ts";
+import { watchForEnd } from "./end-of-sandbox.ts";
+import { withGoodCopy } from "../saving/with-good-copy.ts";
+import { LiveSandbox, type SandboxFacts } from "../live-sandbox.ts";
+import { forgetOutliving, noteOutliving } from "../ownership/outliving-records.ts";
+import { checkNeeds, type SandboxPlan } from "./plan.ts";
+import { runSetup } from "./setup-commands.ts";
+import { acquireWithState } from "../snapshots/portable/acquire-with-state.ts";
+import { withNamedSource } from "../snapshots/source.ts";
+import { inStore } from "../stored-facts.ts";
+import type { LostExtras } from "../files/extra-keeper.ts";
+import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
+import { withWorkFolder } from "../saving/work-folder.ts";
+
+const TOKEN_BYTES = 32;
+
+/** A saved state that a new sandbox begins with. */
+export interface SandboxSource {
+  readonly lineage: Lineage;
+  /** What the state is under; null: as its server said. */
+  readonly encryption: Encryption | null;
+  /** Throws when the backend cannot load the state, before anything was done. */
+  check(backend: SandboxBackend): void;
+  /** What a backend may load of it ahead of the need; undefined: nothing, such as where nobody will ask for it again. */
+  ahead?(backend: SandboxBackend): PreparedState | undefined;
+  /** Puts the state into an empty folder. */
+  load(folder: string, options: UnpackOptions): Promise<LoadedState>;
+  /** Throws when the state is no longer there to begin with. */
+  confirm(): Promise<void>;
+}
+
+export interface CreateRequest {
+  readonly plan: SandboxPlan;
+  /** Attached at once; absent: nobody is. */
+  readonly client?: SandboxClient;
+  readonly source?: SandboxSource;
+  /** Called around taking ownership, which only sandboxes that are stored have. */
+  readonly onOwnership?: (step: "acquiring" | "acquired") => void;
+}
+
+export interface CreatedSandbox {
+  readonly sandbox: LiveSandbox;
+  /** Told once, to the creator; only its digest is kept. */
+  readonly token: string;
+  /** What the sandbox lost of the workspace that was unpacked into it; undefined: there was none. */
+  readonly lost: LostExtras | undefined;
+}
+
+/** Makes a sandbox and attaches its creator. On failure nothing is left of it. */
+export async function createSandbox(
+  context: ManagerContext,
+  request: CreateRequest,
+  options: VerbOptions = {},
+): Promise<CreatedSandbox> {
+  const { plan, source } = request;
+  checkNeeds(context, plan);
+  if (source !== undefined || plan.filesystemSnapshot === undefined) return create(context, request, options);
+  return withNamedSource(context, plan.filesystemSnapshot, (named) =>
+    create(context, { ...request, source: named }, options),
+  );
+}
+
+async function create(context: ManagerContext, request: CreateRequest, options: VerbOptions): Promise<CreatedSandbox> {
+  const { plan, source } = request;
+  source?.check(context.backend(plan.backend));
+  const token = randomBytes(TOKEN_BYTES).toString("hex");
+  const encryption = await encryptionFor(context, options.encryption, source);
+  const facts = factsOf(context, { ...plan, about: { ...plan.about, encryption } }, source?.lineage, token);
+  const sandbox = new LiveSandbox(facts, "creating", context.nowMs, context.onMove(facts.sandboxId));
+  sandbox.clientKey = clientKeyFor(encryption, options.encryption);
+  context.admit(sandbox);
+  const work = { operation: "create", sandboxId: sandbox.id, backend: facts.backend } as const;
+  const signal = options.signal === undefined ? sandbox.creation : AbortSignal.any([options.signal, sandbox.creation]);
+  try {
+    return await tracked(context, work, { ...options, signal }, async (track) => {
+      let lost: LostExtras | undefined;
+      // Before it is there: another server that is asked for its key would find it at the provider, and take it.
+      if (facts.about.key !== null) await noteOutliving(context, facts, false);
+      await context.hasPlace(signal);
+      const asked = options.tenant === undefined ? {} : { tenant: options.tenant };
+      const handle = await acquire(context, facts, asked, source, track, (unpacked) => (lost = unpacked));
+      await orDestroy(handle, async () => {
+        if (source === undefined) await runSetup(handle, facts.spec.setup ?? [], track.options);
+        else sandbox.execution = await adoptExecution(handle);
+        await noteOutliving(context, facts, false);
+        signal.throwIfAborted();
+        await takeOwnership(context, facts, request.onOwnership);
+        await confirm(context, facts, source, signal);
+      });
+      track.lap("ownership");
+      if (request.client !== undefined) sandbox.attach(request.client, context.nowMs);
+      sandbox.started(handle);
+      watchForEnd(context, sandbox);
+      return { sandbox, token, lost };
+    });
+  } catch (error) {
+    sandbox.moveTo("gone");
+    await context.reported("record of a sandbox that was not made", forgetOutliving(context, facts));
+    throw sandbox.creation.aborted ? sandbox.creation.reason : error;
+  }
+}
+
+function factsOf(
+  context: ManagerContext,
+  plan: SandboxPlan,
+  lineage: Lineage | undefined,
+  token: string,
+): SandboxFacts {
+  const { backend, spec, labels, flags, idleTimeoutMs, about } = plan;
+  return {
+    sandboxId: randomUUID(),
+    backend,
+    spec,
+    labels,
+    flags,
+    idleTimeoutMs,
+    about,
+    lineage: lineage ?? { sandbox_id: null, checkpoint: null, filesystem_snapshot: null, snapshot: null },
+    createdAt: new Date(context.options.clock.wallMs()).toISOString(),
+    tokenHash: createHash("sha256").update(token).digest("hex"),
+  };
+}
+
+async function acquire(
+  context: ManagerContext,
+  facts: SandboxFacts,
+  asked: Pick<VerbOptions, "tenant">,
+  source: SandboxSource | undefined,
+  track: Track,
+  onUnpacked: (lost: LostExtras) => void,
+): Promise<SandboxHandle> {
+  const backend = context.backend(facts.backend);
+  const request = { ...(await acquireRequest(context, facts, track.options)), ...asked };
+  const handle =
+    source === undefined
+      ? await backend.acquire(request, track.options)
+      : ((await takePrepared(backend, request, source, track.options)) ??
+        (await withGoodCopy(() =>
+          withWorkFolder(context.options.workDirectory, async (folder) => {
+            const state = await source.load(folder, { ...track.options, verifyBeside: true });
+            track.lap("unpack");
+            return await acquireWithState(backend, request, state, track.options, onUnpacked);
+          }),
+        )));
+  track.lap("backend");
+  return handle;
+}
+
+async function takePrepared(
+  backend: SandboxBackend,
+  request: AcquireRequest,
+  source: SandboxSource,
+  options: CallOptions,
+): Promise<SandboxHandle | undefined> {
+  const state = source.ahead?.(backend);
+  return state === undefined ? undefined : backend.takePrepared?.(request, state, options);
+}
+
+/** What fails after the sandbox was made leaves nothing of it. */
+async function orDestroy(handle: SandboxHandle, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    await handle.destroy();
+    throw error;
+  }
+}
+
+/** Last, because a head without a sandbox would stay in the store for ever. */
+async function takeOwnership(
+  context: ManagerContext,
+  facts: SandboxFacts,
+  onOwnership: CreateRequest["onOwnership"],
+): Promise<void> {
+  if (!facts.flags.enable_checkpoint) return;
+  onOwnership?.("acquiring");
+  const { idle_timeout: idleTimeoutSeconds, token_hash: tokenHash, ...stored } = inStore(facts);
+  await context.durable.ownership.create(facts.sandboxId, { ...stored, idleTimeoutSeconds, tokenHash });
+  onOwnership?.("acquired");
+}
+
+/**
+ * Until it is saved itself, the sandbox can be brought back only from what it began with. Whoever removes that looks at
+ * the heads last; so, now that there is one, it is there for good or the sandbox is not. Nor is it when it was called
+ * off meanwhile.
+ */
+async function confirm(
+  context: ManagerContext,
+  facts: SandboxFacts,
+  source: SandboxSource | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!facts.flags.enable_checkpoint) return signal.throwIfAborted();
+  try {
+    await source?.confirm();
+    signal.throwIfAborted();
+  } catch (error) {
+    const undone = context.durable.ownership.destroy(facts.sandboxId);
+    await context.reported("removal of a sandbox that was not made", undone);
+    throw error;
+  }
+}

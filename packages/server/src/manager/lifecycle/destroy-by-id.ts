@@ -1,0 +1,88 @@
+import { SandboxerError, type SandboxState } from "@sandboxer/protocol";
+import type { OutlivingRecord } from "../../records/sandbox-records.ts";
+import type { ManagerContext } from "../context.ts";
+import { destroySandbox } from "./destroy.ts";
+import type { LiveSandbox } from "../live-sandbox.ts";
+import { reviveSandbox } from "../ownership/outliving.ts";
+import { notFound, wasDestroyed } from "../not-found.ts";
+import { checkEpoch } from "../running.ts";
+import { tracked, type VerbOptions } from "../observing/operations/tracked.ts";
+
+/**
+ * Destroys a sandbox wherever it is, with everything that is stored of it. One that lives at another server is asked for
+ * first, and stays if that server refuses.
+ */
+export async function destroyById(
+  context: ManagerContext,
+  sandboxId: string,
+  epoch: number | undefined,
+  options: VerbOptions = {},
+): Promise<void> {
+  const live = context.sandboxes.get(sandboxId);
+  if (live !== undefined && live.state !== "restoring") {
+    if (await destroyLive(context, live, epoch, options)) return;
+  }
+  await context.taking.run(sandboxId, async () => {
+    // One that was taken up meanwhile is destroyed where it runs.
+    const taken = context.sandboxes.get(sandboxId);
+    if (taken !== undefined && (await destroyLive(context, taken, epoch, options))) return;
+    await destroyStored(context, sandboxId, epoch, options);
+  });
+}
+
+/** Whether it was there to be destroyed: a save that was under way may have put it down. */
+async function destroyLive(
+  context: ManagerContext,
+  live: LiveSandbox,
+  epoch: number | undefined,
+  options: VerbOptions,
+): Promise<boolean> {
+  checkEpoch(context.options.durable?.ownership.held(live.id), epoch);
+  if (live.state === "creating") {
+    await live.abortCreation(new SandboxerError("sandbox_destroyed", "The sandbox was destroyed while it was made."));
+    if ((live.state as SandboxState) === "gone") return true;
+  }
+  if (live.state === "saving") await live.queue.run(async () => {});
+  if (live.state === "gone") return false;
+  const { client } = live;
+  client?.notify({ type: "deleting", cause: "request" });
+  await destroySandbox(context, live, options);
+  client?.notify({ type: "deleted", cause: "request" });
+  return true;
+}
+
+async function destroyStored(
+  context: ManagerContext,
+  sandboxId: string,
+  epoch: number | undefined,
+  options: VerbOptions,
+): Promise<void> {
+  const head = await context.storedHead(sandboxId);
+  const record = head === undefined ? await context.options.records.get(sandboxId) : undefined;
+  if (record !== undefined) return destroyOutliving(context, sandboxId, record, options);
+  if (head === undefined) throw notFound(sandboxId);
+  if (head.state === "deleted") throw wasDestroyed(sandboxId);
+  const { ownership, checkpoints } = context.durable;
+  const { handoffTimeoutMs } = context.options;
+  checkEpoch(head, epoch);
+  const work = { operation: "destroy", sandboxId, backend: head.backend } as const;
+  await tracked(context, work, options, async () => {
+    await ownership.destroy(sandboxId, { handoffTimeoutMs });
+    context.behind("removal of a destroyed sandbox's data", checkpoints.removeAll(sandboxId));
+  });
+}
+
+/** Its provider has to be told, so it is taken up first. One that the provider does not have any more leaves its record. */
+async function destroyOutliving(
+  context: ManagerContext,
+  sandboxId: string,
+  record: OutlivingRecord,
+  options: VerbOptions,
+): Promise<void> {
+  try {
+    await destroySandbox(context, await reviveSandbox(context, sandboxId, record, {}), options);
+  } catch (error) {
+    if (!(error instanceof SandboxerError) || error.details["state"] !== "unreachable") throw error;
+    await context.options.records.remove(sandboxId);
+  }
+}

@@ -1,0 +1,34 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { ManagerContext } from "../context.ts";
+import type { LiveSandbox } from "../live-sandbox.ts";
+import { forgetOutliving } from "../ownership/outliving-records.ts";
+import { tracked, type VerbOptions } from "../observing/operations/tracked.ts";
+
+/** Destroys a sandbox and everything that is stored of it. The tombstone comes first: after it nobody can bring it back. */
+export async function destroySandbox(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  options: VerbOptions = {},
+): Promise<void> {
+  const work = { operation: "destroy", sandboxId: sandbox.id, backend: sandbox.facts.backend } as const;
+  await sandbox.queue.run(() =>
+    tracked(context, work, options, async () => {
+      // What was saved or handed over meanwhile is not this server's to destroy.
+      if (sandbox.state === "gone") throw new SandboxerError("wrong_state", "The sandbox is gone.");
+      await sandbox.liveSaves.callOff();
+      if (sandbox.durable) await context.durable.ownership.destroy(sandbox.id);
+      await end(sandbox);
+      await forgetOutliving(context, sandbox.facts);
+      if (sandbox.durable)
+        context.behind("removal of a destroyed sandbox's data", context.durable.checkpoints.removeAll(sandbox.id));
+    }),
+  );
+}
+
+/** A sandbox may have ended by itself meanwhile; one whose end has failed before is ended again. */
+async function end(sandbox: LiveSandbox): Promise<void> {
+  if (sandbox.state === "gone") return;
+  if (sandbox.state !== "destroying") sandbox.moveTo("destroying");
+  await sandbox.handle.destroy();
+  sandbox.moveTo("gone");
+}

@@ -1,0 +1,62 @@
+import type { ManagerContext } from "../context.ts";
+import { hasExpired } from "./expiry.ts";
+import type { LiveSandbox } from "../live-sandbox.ts";
+import { CalledOff, unlessCalledOff } from "./called-off.ts";
+import { dropFor, saveFor } from "./pause.ts";
+
+const LOOK_MS = 200;
+
+/** After a failure that long, and twice as long after each one more: a save may hold a sandbox up and fill a disk. */
+const FIRST_REST_MS = 1_000;
+const LONGEST_REST_MS = 60_000;
+
+/** Of a sandbox that could not be put down. */
+interface Rest {
+  readonly untilMs: number;
+  readonly ms: number;
+}
+
+/** Puts down sandboxes that nobody uses, or whose time is over. Gives a function that stops it. */
+export function reapIdleSandboxes(context: ManagerContext): () => void {
+  const busy = new Set<LiveSandbox>();
+  const rests = new WeakMap<LiveSandbox, Rest>();
+  const timer = setInterval(() => {
+    if (context.draining || context.options.durable?.ownership.frozen === true) return;
+    for (const sandbox of context.sandboxes.values()) {
+      if (busy.has(sandbox) || (rests.get(sandbox)?.untilMs ?? 0) > context.nowMs) continue;
+      const cause = dueFor(context, sandbox);
+      if (cause === undefined) continue;
+      busy.add(sandbox);
+      const rested = reap(context, sandbox, cause).then(
+        () => void rests.delete(sandbox),
+        (error: unknown) => {
+          const ms = Math.min((rests.get(sandbox)?.ms ?? FIRST_REST_MS / 2) * 2, LONGEST_REST_MS);
+          rests.set(sandbox, { untilMs: context.nowMs + ms, ms });
+          throw error;
+        },
+      );
+      context.behind(
+        "end of an idle sandbox",
+        rested.finally(() => busy.delete(sandbox)),
+      );
+    }
+  }, LOOK_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+/** Why a sandbox is to be put down now, if it is. */
+function dueFor(context: ManagerContext, sandbox: LiveSandbox): "expired" | "idle" | undefined {
+  if (sandbox.state === "running" && hasExpired(context, sandbox.facts.about.expires_at)) return "expired";
+  return sandbox.isIdle(context.nowMs) ? "idle" : undefined;
+}
+
+/** Of a sandbox whose time is over, with what executes, all is saved that can be: only `expire` destroys it. */
+async function reap(context: ManagerContext, sandbox: LiveSandbox, cause: "expired" | "idle"): Promise<void> {
+  const lastLook = (): void => {
+    if (dueFor(context, sandbox) !== cause) throw new CalledOff();
+  };
+  const { durable, facts } = sandbox;
+  const save = cause === "expired" ? durable : facts.flags.enable_idle_timeout_auto_checkpoint;
+  await unlessCalledOff((save ? saveFor : dropFor)(context, sandbox, cause, lastLook));
+}

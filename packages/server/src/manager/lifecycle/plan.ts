@@ -1,0 +1,137 @@
+import {
+  aboutSchema,
+  parseDurationMs,
+  resourcesInBytes,
+  SandboxerError,
+  type About,
+  type CreateRequestBody,
+  type HeadFlags,
+  type MaxLoss,
+} from "@sandboxer/protocol";
+import type { SandboxSpec } from "../../backends/backend.ts";
+import { specHash } from "../../backends/spec-hash.ts";
+import { applyProfile, type AppliedProfile } from "../../profiles/apply-profile.ts";
+import type { ManagerContext } from "../context.ts";
+import { expiresAt } from "./expiry.ts";
+import { placeSandbox } from "./place.ts";
+
+/** What is going to be made: every default decided, nothing done yet. */
+export interface SandboxPlan {
+  readonly backend: string;
+  readonly spec: SandboxSpec;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly flags: HeadFlags;
+  readonly idleTimeoutMs: number;
+  readonly about: About;
+  readonly filesystemSnapshot: string | undefined;
+}
+
+/**
+ * What a sandbox has that neither its request nor its profile says. Clients of the WebSocket protocol get nothing that
+ * they did not ask for; over HTTP a sandbox can be saved, moved and woken again wherever that is possible.
+ */
+export type Manner = "as asked" | "durable";
+
+/** Fills in what a request leaves open: from its profile, then from the server. */
+export async function planSandbox(
+  context: ManagerContext,
+  body: CreateRequestBody,
+  manner: Manner,
+): Promise<SandboxPlan> {
+  const { defaultIdleTimeoutMs, profiles } = context.options;
+  const applied = body.profile === undefined ? undefined : applyProfile(profiles.get(body.profile), body);
+  const request = applied?.request ?? body;
+  const spec = specOf(request, applied);
+  const placement = await placeSandbox(context, applied, request, spec);
+  const flags = flagsOf(context, request, placement.backend, manner);
+  return {
+    backend: placement.backend,
+    spec,
+    labels: request.labels ?? {},
+    flags,
+    idleTimeoutMs: idleTimeoutMs(request.idle_timeout) ?? defaultIdleTimeoutMs,
+    about: aboutSchema.parse({
+      name: request.name,
+      profile: request.profile,
+      key: request.key,
+      spec_hash: request.key === undefined ? null : specHash(placement.backend, spec),
+      expires_at: expiresAt(context, request.ttl),
+      placement: applied === undefined ? null : placement,
+      max_loss: maxLossOf(context, request.max_loss, flags),
+      retention: request.retention ?? null,
+    }),
+    filesystemSnapshot: request.filesystem_snapshot_name,
+  };
+}
+
+/** The server's own promise is for sandboxes that can be saved; one that was asked for, and cannot be kept, is refused. */
+export function maxLossOf(
+  { options }: ManagerContext,
+  asked: MaxLoss | null | undefined,
+  { enable_checkpoint }: HeadFlags,
+): MaxLoss | null {
+  if (asked !== undefined) return asked;
+  return enable_checkpoint ? (options.defaultMaxLoss ?? null) : null;
+}
+
+export function promiseNeedsCheckpoints(): SandboxerError {
+  return new SandboxerError("checkpoint_disabled", "max_loss requires checkpointing to be enabled.", {
+    hint: "Create the sandbox with enable_checkpoint: true, on a server with a store; or leave max_loss out.",
+  });
+}
+
+function specOf(request: CreateRequestBody, applied: AppliedProfile | undefined): SandboxSpec {
+  return {
+    ...(request.image === undefined ? {} : { image: request.image }),
+    env: request.env ?? {},
+    resources: resourcesInBytes(request.resources ?? {}),
+    network: request.network ?? "none",
+    ...(request.inputs === undefined ? {} : { inputs: request.inputs }),
+    ...(applied === undefined
+      ? {}
+      : { placement: applied.placement, setup: applied.setup, secretRefs: applied.secretRefs }),
+  };
+}
+
+function flagsOf(context: ManagerContext, request: CreateRequestBody, backend: string, manner: Manner): HeadFlags {
+  const { snapshot, outlivesServer } = context.backend(backend).capabilities;
+  // What its provider keeps is not lost with this server: it is saved when somebody asks for it.
+  const savable = context.options.durable !== undefined && snapshot === "full" && !outlivesServer;
+  const enable_checkpoint = request.enable_checkpoint ?? (manner === "durable" && savable);
+  const ifUnsaid = manner === "durable" && enable_checkpoint;
+  return {
+    enable_checkpoint,
+    enable_idle_timeout_auto_checkpoint: request.enable_idle_timeout_auto_checkpoint ?? ifUnsaid,
+    enable_sandbox_handoff: request.enable_sandbox_handoff ?? ifUnsaid,
+    on_disconnect: request.on_disconnect ?? "keep",
+  };
+}
+
+/** The flags that need another thing, and what is missing, in words that clients know. */
+export function checkNeeds(context: ManagerContext, { flags, about, backend, filesystemSnapshot }: SandboxPlan): void {
+  const stored = context.options.durable !== undefined;
+  const refuse = (text: string): never => {
+    throw new SandboxerError("checkpoint_disabled", text);
+  };
+  if (flags.enable_checkpoint && !stored) refuse("Checkpointing is not enabled on the server.");
+  if (flags.enable_sandbox_handoff && !flags.enable_checkpoint) {
+    refuse("Sandbox handoff requires checkpointing to be enabled.");
+  }
+  if (flags.enable_idle_timeout_auto_checkpoint && !flags.enable_checkpoint) {
+    refuse("Idle timeout auto checkpoint requires checkpointing to be enabled.");
+  }
+  if (flags.on_disconnect === "checkpoint" && !flags.enable_checkpoint) {
+    refuse("Checkpointing on disconnect requires checkpointing to be enabled.");
+  }
+  if (about.max_loss !== null && !flags.enable_checkpoint) throw promiseNeedsCheckpoints();
+  if (filesystemSnapshot !== undefined && !stored) refuse("Filesystem snapshot is not enabled on the server.");
+  const { capabilities, name } = context.backend(backend);
+  if (flags.enable_checkpoint && capabilities.snapshot !== "full") {
+    throw new SandboxerError("not_supported", `The backend ${name} cannot save a running sandbox.`);
+  }
+}
+
+export function idleTimeoutMs(given: number | string | undefined): number | undefined {
+  if (given === undefined) return undefined;
+  return typeof given === "number" ? given * 1000 : parseDurationMs(given);
+}

@@ -1,0 +1,84 @@
+import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
+import type { SandboxHandle } from "../../backends/backend.ts";
+import { acquireRequest } from "./acquire-request.ts";
+import type { ManagerContext } from "../context.ts";
+import { discardLostSandbox, watchForEnd } from "./end-of-sandbox.ts";
+import { freezeIfDue } from "../ownership/freeze.ts";
+import type { LiveSandbox } from "../live-sandbox.ts";
+import { outlives } from "../ownership/outliving-records.ts";
+import { runSetup } from "./setup-commands.ts";
+import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
+
+/**
+ * Makes a sandbox anew from what it was made of, under the same id and token. The new copy is made before the old one is
+ * ended: when that fails nothing has changed. Its older checkpoints stay, for whoever wants to go back.
+ */
+export async function recreateSandbox(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  options: VerbOptions = {},
+): Promise<void> {
+  const { backend } = sandbox.facts;
+  // Where a sandbox is found again by its id, there cannot be two copies of it for a moment.
+  if (outlives(context, sandbox.facts)) {
+    throw new SandboxerError("not_supported", `The backend ${backend} cannot make a sandbox anew in place.`, {
+      hint: "Create a new sandbox, and destroy this one.",
+    });
+  }
+  const work = { operation: "recreate", sandboxId: sandbox.id, backend } as const;
+  await sandbox.queue.run(() =>
+    tracked(context, work, options, async (track) => {
+      await sandbox.liveSaves.callOff();
+      checkFree(sandbox);
+      const fresh = await makeCopy(context, sandbox, track);
+      track.lap("backend");
+      const old = switchTo(context, sandbox, fresh);
+      await context.reported("end of the copy before", old.destroy());
+      track.lap("end of the old copy");
+    }),
+  );
+}
+
+function checkFree(sandbox: LiveSandbox): void {
+  sandbox.checkRunning();
+  if (sandbox.client !== undefined) {
+    throw new SandboxerError("sandbox_in_use", "A client is attached to the sandbox.");
+  }
+}
+
+/** A copy that is not the sandbox's yet. */
+async function makeCopy(context: ManagerContext, sandbox: LiveSandbox, track: Track): Promise<SandboxHandle> {
+  const { backend, spec } = sandbox.facts;
+  const epoch = epochOf(context, sandbox);
+  const request = await acquireRequest(context, sandbox.facts, track.options);
+  const fresh = await context.backend(backend).acquire(request, track.options);
+  try {
+    await runSetup(fresh, spec.setup ?? [], track.options);
+    // Its end, its loss to another server and a client that comes are found out by others meanwhile.
+    checkFree(sandbox);
+    if (epochOf(context, sandbox) !== epoch) {
+      throw new SandboxerError("lease_lost", "Another server has taken the sandbox over.");
+    }
+    return fresh;
+  } catch (thrown) {
+    await context.reported("end of a copy that was not wanted", fresh.destroy());
+    const error = asSandboxerError(thrown);
+    if (error.code === "lease_lost") await discardLostSandbox(context, sandbox, error);
+    throw thrown;
+  }
+}
+
+/** Undefined for a sandbox that is not stored. */
+function epochOf({ options }: ManagerContext, sandbox: LiveSandbox): number | undefined {
+  return sandbox.durable ? options.durable?.ownership.held(sandbox.id)?.epoch : undefined;
+}
+
+/** In one step: whoever speaks to the sandbox afterwards speaks to the new copy. */
+function switchTo(context: ManagerContext, sandbox: LiveSandbox, fresh: SandboxHandle): SandboxHandle {
+  sandbox.processes.quiesce();
+  const old = sandbox.replaceHandle(fresh);
+  sandbox.touch(context.nowMs);
+  freezeIfDue(context, sandbox);
+  watchForEnd(context, sandbox);
+  return old;
+}

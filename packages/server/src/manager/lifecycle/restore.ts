@@ -1,0 +1,139 @@
+import { asSandboxerError, SandboxerError, type Head } from "@sandboxer/protocol";
+import type { SandboxHandle } from "../../backends/backend.ts";
+import { acquireRequest } from "./acquire-request.ts";
+import { adoptExecution } from "../processes/adopt-execution.ts";
+import type { AttachRequest } from "../ownership/attach.ts";
+import type { ManagerContext } from "../context.ts";
+import { checkKeysFor, clientKeyFor, encryptionOfHead } from "../encryption.ts";
+import { watchForEnd } from "./end-of-sandbox.ts";
+import type { Execution } from "../processes/execution.ts";
+import { freezeIfDue } from "../ownership/freeze.ts";
+import { importHead } from "../ownership/import-head.ts";
+import { namingWholeCheckpoint } from "../observing/integrity/whole-checkpoint.ts";
+import { LiveSandbox } from "../live-sandbox.ts";
+import { withGoodCopy } from "../saving/with-good-copy.ts";
+import { notFound } from "../not-found.ts";
+import { acquireWithState } from "../snapshots/portable/acquire-with-state.ts";
+import { storedFacts } from "../stored-facts.ts";
+import { Takeover } from "../ownership/takeover.ts";
+import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
+import { withWorkFolder } from "../saving/work-folder.ts";
+
+/** Takes a stored sandbox over and brings it back to life, with what was executing and what nobody has read. */
+export async function restoreSandbox(
+  context: ManagerContext,
+  request: AttachRequest & { readonly head: Head | undefined },
+  options: VerbOptions,
+): Promise<LiveSandbox> {
+  const { durable, sandboxId } = { durable: context.durable, sandboxId: request.sandboxId };
+  const { encryption: keys } = options;
+  const head = request.head ?? (await importHead(durable, sandboxId, { presentedKey: keys?.presentedKey }));
+  if (head.state === "deleted" || (head.owner === null && !hasState(head))) throw notFound(sandboxId);
+  const { checkpoint } = request;
+  await checkKeysFor(context, sandboxId, head, { checkpoint, presentedKey: keys?.presentedKey });
+  const stored = storedFacts(sandboxId, head);
+  const encryption = await encryptionOfHead(context, sandboxId, head);
+  const facts = { ...stored, about: { ...stored.about, encryption } };
+  const sandbox = new LiveSandbox(facts, "restoring", context.nowMs, context.onMove(sandboxId));
+  sandbox.clientKey = clientKeyFor(encryption, keys);
+  context.admit(sandbox);
+  const work = { operation: "restore", sandboxId, backend: head.backend } as const;
+  try {
+    return await tracked(context, work, options, async (track) => {
+      request.onOwnership("acquiring", head);
+      const takeover = new Takeover(context, sandboxId);
+      const claimed = await durable.ownership.claim(sandboxId, {
+        handoffTimeoutMs: context.options.handoffTimeoutMs,
+        onWaiting: (owner) => {
+          takeover.asked(owner);
+          request.onOwnership("waiting", head);
+        },
+      });
+      takeover.claimed();
+      request.onOwnership("acquired", claimed);
+      track.lap("claim");
+      const { handle, execution } = await bringBack(context, claimed, request, track);
+      sandbox.parentCheckpoint = request.checkpoint ?? claimed.checkpoint?.name ?? null;
+      sandbox.execution = execution;
+      if (request.client !== undefined) sandbox.attach(request.client, context.nowMs);
+      sandbox.started(handle);
+      takeover.runs(claimed, track);
+      freezeIfDue(context, sandbox);
+      watchForEnd(context, sandbox);
+      return sandbox;
+    });
+  } catch (thrown) {
+    if (sandbox.state !== "gone") sandbox.moveTo("gone");
+    throw asSandboxerError(thrown);
+  }
+}
+
+/** The sandbox with what it was doing. On failure it is nobody's again. */
+async function bringBack(
+  context: ManagerContext,
+  head: Head,
+  request: AttachRequest,
+  track: Track,
+): Promise<{ handle: SandboxHandle; execution: Execution | undefined }> {
+  let handle: SandboxHandle | undefined;
+  try {
+    await context.hasPlace(track.options.signal);
+    handle = await load(context, head, request, track);
+    const execution = await adoptExecution(handle);
+    checkStillOwned(context, request.sandboxId, head);
+    return { handle, execution };
+  } catch (error) {
+    if (handle !== undefined) await context.reported("end of a sandbox that was not brought back", handle.destroy());
+    const release = context.durable.ownership.release(request.sandboxId);
+    await context.reported("release of a sandbox that was not brought back", release);
+    const damaged = request.checkpoint ?? head.checkpoint?.name;
+    if (damaged === undefined) throw error;
+    const named = { sandboxId: request.sandboxId, head, damaged };
+    throw await namingWholeCheckpoint(context, named, error, track.options);
+  }
+}
+
+/** Bringing a sandbox back takes long enough for another server to take it over. */
+function checkStillOwned({ durable }: ManagerContext, sandboxId: string, claimed: Head): void {
+  if (durable.ownership.held(sandboxId)?.epoch === claimed.epoch) return;
+  throw new SandboxerError("lease_lost", "Another server has taken the sandbox over.");
+}
+
+async function load(context: ManagerContext, head: Head, request: AttachRequest, track: Track): Promise<SandboxHandle> {
+  const { checkpoints } = context.durable;
+  const { sandboxId } = request;
+  const newest = head.checkpoint;
+  const name = request.checkpoint ?? newest?.name;
+  // One that was never saved itself is what it began with.
+  const snapshotId = name === undefined ? head.lineage.snapshot : undefined;
+  if (name === undefined && snapshotId == null) throw notFound(sandboxId);
+  const sha256 = name === newest?.name ? newest?.sha256 : undefined;
+  return await withGoodCopy(() =>
+    withWorkFolder(context.options.workDirectory, async (folder) => {
+      const digest = sha256 === undefined ? {} : { sha256 };
+      const state =
+        name === undefined
+          ? await context.snapshots.load(snapshotId ?? "", folder, { ...track.options, verifyBeside: true })
+          : await checkpoints.load(sandboxId, name, folder, { ...track.options, ...digest, verifyBeside: true });
+      track.lap("unpack");
+      const backend = context.backend(head.backend);
+      try {
+        const request = await acquireRequest(context, storedFacts(sandboxId, head), track.options);
+        return await acquireWithState(backend, request, state, track.options);
+      } catch (thrown) {
+        const error = asSandboxerError(thrown);
+        throw new SandboxerError(error.code, `${name ?? `snapshot ${snapshotId}`}: ${error.message}`, {
+          cause: thrown,
+          hint: error.hint,
+          details: error.details,
+        });
+      } finally {
+        track.lap("backend");
+      }
+    }),
+  );
+}
+
+function hasState({ checkpoint, lineage }: Head): boolean {
+  return checkpoint !== null || lineage.snapshot != null;
+}

@@ -1,0 +1,52 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import { attachSandbox } from "../ownership/attach.ts";
+import type { ManagerContext } from "../context.ts";
+import { takeShownKey } from "../encryption.ts";
+import type { LiveSandbox } from "../live-sandbox.ts";
+import { checkEpoch } from "../running.ts";
+import type { VerbOptions } from "../observing/operations/tracked.ts";
+
+export interface ResumeRequest {
+  readonly sandboxId: string;
+  /** An older checkpoint to go back to, instead of the newest. */
+  readonly checkpoint?: string | undefined;
+  readonly epoch?: number | undefined;
+}
+
+/** Makes a sandbox run here, without a client: from the store, or from the server that has it. One that runs stays. */
+export async function resumeSandbox(
+  context: ManagerContext,
+  { sandboxId, checkpoint, epoch }: ResumeRequest,
+  options: VerbOptions = {},
+): Promise<LiveSandbox> {
+  const { ownership } = context.options.durable ?? {};
+  if (epoch !== undefined) checkEpoch(ownership?.held(sandboxId) ?? (await ownership?.read(sandboxId)), epoch);
+  const live = context.sandboxes.get(sandboxId);
+  if (live?.state === "running" && checkpoint === undefined) {
+    takeShownKey(live, options.encryption);
+    live.touch(context.nowMs);
+    return live;
+  }
+  try {
+    return await attachSandbox(
+      context,
+      {
+        sandboxId,
+        checkpoint,
+        credentials: { token: undefined, trusted: true },
+        onRestoring: () => options.operation?.onProgress({ phase: "restoring" }),
+        onOwnership: (step) => {
+          if (step === "waiting") options.operation?.onProgress({ phase: "waiting for the owner" });
+        },
+      },
+      options,
+    );
+  } catch (error) {
+    if (!(error instanceof SandboxerError) || error.code !== "sandbox_in_use" || checkpoint !== undefined) throw error;
+    // Somebody wakes it already: both are served by that. What a client is attached to runs, too.
+    await context.taking.run(sandboxId, async () => {});
+    const woken = context.sandboxes.get(sandboxId);
+    if (woken?.state !== "running") throw error;
+    return woken;
+  }
+}

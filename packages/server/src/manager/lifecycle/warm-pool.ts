@@ -1,0 +1,27 @@
+import type { ManagerContext } from "../context.ts";
+
+/** As clients are told. */
+export interface WarmPoolRecord {
+  readonly max: number;
+  readonly ready: number;
+  readonly preparing: number;
+  readonly handed_out: number;
+  readonly missed: number;
+  readonly failed: number;
+  readonly expired: number;
+}
+
+/** Of the default backend; undefined: it never starts a sandbox ahead of the need. */
+export function warmPoolRecord({ options }: ManagerContext): WarmPoolRecord | undefined {
+  const figures = options.backends.get(options.defaultBackend)?.warm;
+  if (figures === undefined) return undefined;
+  const { handedOut, ...others } = figures;
+  return { ...others, handed_out: handedOut };
+}
+
+/** The server shuts down: what nobody has is ended, and nothing more is started for nobody. */
+export async function stopPreparing(context: ManagerContext): Promise<void> {
+  const backends = [...context.options.backends.values()];
+  const stops = backends.map(async (backend) => backend.stopPreparing?.());
+  await context.reported("end of the sandboxes that nobody has", Promise.all(stops));
+}

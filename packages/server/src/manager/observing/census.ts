@@ -1,0 +1,43 @@
+import type { SandboxState } from "@sandboxer/protocol";
+import type { ManagerContext } from "../context.ts";
+import { warmPoolRecord, type WarmPoolRecord } from "../lifecycle/warm-pool.ts";
+
+export interface ServerSummary {
+  readonly instance_id: string | null;
+  readonly default_backend: string;
+  readonly draining: boolean;
+  readonly sandboxes: number;
+  readonly dozing: number;
+  readonly max_sandboxes: number;
+  readonly warm_pool: WarmPoolRecord | null;
+}
+
+export function summaryOf(context: ManagerContext): ServerSummary {
+  const { durable, defaultBackend, maxSandboxes } = context.options;
+  return {
+    instance_id: durable?.ownership.instanceId ?? null,
+    default_backend: defaultBackend,
+    draining: context.draining,
+    sandboxes: context.sandboxes.size,
+    dozing: countDozing(context),
+    max_sandboxes: maxSandboxes,
+    warm_pool: warmPoolRecord(context) ?? null,
+  };
+}
+
+export function countStates({ sandboxes }: ManagerContext): Readonly<Partial<Record<SandboxState, number>>> {
+  const counts: Partial<Record<SandboxState, number>> = {};
+  for (const { state } of sandboxes.values()) counts[state] = (counts[state] ?? 0) + 1;
+  return counts;
+}
+
+/** Those of which more could be lost than was promised. */
+export function countAtRisk({ sandboxes, atRisk }: ManagerContext): number {
+  return [...sandboxes.values()].filter((sandbox) => atRisk.has(sandbox)).length;
+}
+
+/** Those that run and take no processor. */
+export function countDozing({ sandboxes }: ManagerContext): number {
+  return [...sandboxes.values()].filter((sandbox) => sandbox.state === "running" && sandbox.handle.dozing === true)
+    .length;
+}

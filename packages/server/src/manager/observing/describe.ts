@@ -1,0 +1,134 @@
+import type { Head, SandboxRecord } from "@sandboxer/protocol";
+import type { Resources } from "../../backends/backend.ts";
+import type { OutlivingRecord } from "../../records/sandbox-records.ts";
+import type { ManagerContext } from "../context.ts";
+import type { AtRisk } from "../saving/risk.ts";
+import { isFrozen } from "../ownership/freeze.ts";
+import type { LiveSandbox, SandboxFacts } from "../live-sandbox.ts";
+import { storedFacts } from "../stored-facts.ts";
+
+const MIB = 1024 * 1024;
+
+/** The record of a sandbox that this server has. */
+export function describeLive(context: ManagerContext, sandbox: LiveSandbox): SandboxRecord {
+  const { durable } = context.options;
+  const head = sandbox.durable ? durable?.ownership.held(sandbox.id) : undefined;
+  const { state } = sandbox;
+  return {
+    ...ofFacts(context, sandbox.facts),
+    state: state === "gone" ? "stored" : state,
+    frozen: isFrozen(context, sandbox),
+    owner: head?.owner == null ? null : { instance_id: head.owner, url: context.options.url ?? null, here: true },
+    epoch: head?.epoch ?? null,
+    idle_seconds: Math.round(sandbox.idleMs(context.nowMs) / 100) / 10,
+    executing: sandbox.executing,
+    clients: sandbox.client === undefined ? 0 : 1,
+    checkpoint: checkpointOf(head),
+    durability: durabilityOf(sandbox.facts, head, context.atRisk.get(sandbox)),
+  };
+}
+
+/** The record of a sandbox as the store knows it. */
+export async function describeStored(context: ManagerContext, sandboxId: string, head: Head): Promise<SandboxRecord> {
+  const url = head.owner === null ? undefined : await context.durable.ownership.urlOf(head.owner);
+  return describeHead(context, sandboxId, head, url);
+}
+
+/** As {@link describeStored}, where the address of the owner is known. */
+export function describeHead(
+  context: ManagerContext,
+  sandboxId: string,
+  head: Head,
+  url: string | undefined,
+): SandboxRecord {
+  const { owner } = head;
+  const facts = storedFacts(sandboxId, head);
+  return {
+    ...ofFacts(context, facts),
+    state: head.state === "deleted" ? "destroyed" : owner === null ? "stored" : "running",
+    frozen: false,
+    owner: owner === null ? null : { instance_id: owner, url: url ?? null, here: false },
+    epoch: head.epoch,
+    idle_seconds: null,
+    executing: false,
+    clients: 0,
+    checkpoint: checkpointOf(head),
+    durability: durabilityOf(facts, head),
+  };
+}
+
+/** The record of a sandbox that waits at its provider for a server to take it up. */
+export function describeOutliving(context: ManagerContext, sandboxId: string, record: OutlivingRecord): SandboxRecord {
+  const facts = storedFacts(sandboxId, record);
+  return {
+    ...ofFacts(context, facts),
+    state: record.stopped_at === null && record.holder !== null ? "running" : "stored",
+    frozen: false,
+    owner: null,
+    epoch: null,
+    idle_seconds: null,
+    executing: false,
+    clients: 0,
+    checkpoint: null,
+    durability: durabilityOf(facts, undefined),
+  };
+}
+
+type Told = Omit<
+  SandboxRecord,
+  "state" | "frozen" | "owner" | "epoch" | "idle_seconds" | "executing" | "clients" | "checkpoint" | "durability"
+>;
+
+function ofFacts({ options }: ManagerContext, facts: SandboxFacts): Told {
+  const { about, lineage, spec } = facts;
+  return {
+    id: facts.sandboxId,
+    name: about.name,
+    backend: facts.backend,
+    profile: about.profile,
+    image: spec.image ?? null,
+    labels: { ...facts.labels },
+    key: about.key,
+    spec_hash: about.spec_hash,
+    network: spec.network,
+    resources: inMebibytes(spec.resources),
+    flags: { ...facts.flags },
+    created_at: facts.createdAt,
+    expires_at: about.expires_at,
+    idle_timeout: facts.idleTimeoutMs / 1000,
+    origin: { sandbox_id: lineage.sandbox_id, snapshot_id: lineage.snapshot ?? lineage.filesystem_snapshot },
+    retention: about.retention,
+    // The server's own key is not recorded with a sandbox: it may have another name tomorrow.
+    encryption: options.durable?.keys?.named(about.encryption) ?? about.encryption,
+    placement: about.placement,
+    details: {},
+  };
+}
+
+function durabilityOf(
+  { about }: SandboxFacts,
+  head: Head | undefined,
+  risk?: Readonly<AtRisk>,
+): SandboxRecord["durability"] {
+  return {
+    max_loss: about.max_loss,
+    last_saved_at: head?.checkpoint?.created_at ?? null,
+    at_risk: risk === undefined ? null : { since: risk.since, reason: risk.reason },
+  };
+}
+
+function checkpointOf(head: Head | undefined): SandboxRecord["checkpoint"] {
+  if (head?.checkpoint == null) return null;
+  const { name, size_bytes, created_at } = head.checkpoint;
+  return { name, size_bytes, created_at };
+}
+
+function inMebibytes({ cpus, memoryBytes, processes, diskBytes, fileBytes }: Resources): SandboxRecord["resources"] {
+  return {
+    ...(cpus === undefined ? {} : { cpus }),
+    ...(processes === undefined ? {} : { processes }),
+    ...(memoryBytes === undefined ? {} : { memory_mb: memoryBytes / MIB }),
+    ...(diskBytes === undefined ? {} : { disk_mb: diskBytes / MIB }),
+    ...(fileBytes === undefined ? {} : { file_mb: fileBytes / MIB }),
+  };
+}

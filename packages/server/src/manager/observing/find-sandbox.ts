@@ -1,0 +1,15 @@
+import type { SandboxRecord } from "@sandboxer/protocol";
+import type { ManagerContext } from "../context.ts";
+import { describeLive, describeOutliving, describeStored } from "./describe.ts";
+import { notFound } from "../not-found.ts";
+
+/** One sandbox, wherever it is: here, at another server, stored, or destroyed. */
+export async function findSandbox(context: ManagerContext, sandboxId: string): Promise<SandboxRecord> {
+  const live = context.sandboxes.get(sandboxId);
+  if (live !== undefined) return describeLive(context, live);
+  const head = await context.storedHead(sandboxId);
+  const record = head === undefined ? await context.options.records.get(sandboxId) : undefined;
+  if (record !== undefined) return describeOutliving(context, sandboxId, record);
+  if (head === undefined) throw notFound(sandboxId);
+  return describeStored(context, sandboxId, head);
+}

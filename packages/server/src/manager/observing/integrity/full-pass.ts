@@ -1,0 +1,24 @@
+import type { ScrubResult, StoreScrub } from "../../../checkpoints/scrub/store-scrub.ts";
+import type { SnapshotLibrary } from "../../../checkpoints/snapshot-library.ts";
+import type { StoredSandbox } from "../../../lease/stored-sandboxes.ts";
+import type { CallOptions } from "../../../support/call-options.ts";
+import { markSnapshots } from "./note-damage.ts";
+import { readStoredImages, type StoredImages } from "./stored-images.ts";
+
+/** What names the images of a store. */
+export interface ImageNames {
+  readonly heads: () => AsyncIterable<StoredSandbox>;
+  readonly snapshots: Pick<SnapshotLibrary, "list" | "note">;
+}
+
+/** Looks at everything that is stored; the records of snapshots say what was found. */
+export async function fullPass(
+  { heads, snapshots }: ImageNames,
+  scrub: StoreScrub,
+  options: CallOptions,
+): Promise<{ readonly result: ScrubResult; readonly stored: StoredImages }> {
+  const result = await scrub.run(async () => (await readStoredImages(heads(), snapshots)).digests, options);
+  const stored = await readStoredImages(heads(), snapshots);
+  await markSnapshots(snapshots, result, stored);
+  return { result, stored };
+}

@@ -1,0 +1,54 @@
+import type { IntegrityReport, ScrubStatus } from "@sandboxer/protocol";
+import type { ManagerContext } from "../../context.ts";
+import type { VerbOptions } from "../operations/tracked.ts";
+import { scrubBehind } from "./scrub-behind.ts";
+import type { IntegrityFigures } from "./scrubber.ts";
+import { verifySandbox, verifySnapshot } from "./verify.ts";
+
+/** Whether what is stored is still what was saved. */
+export class IntegrityVerbs {
+  readonly #context: ManagerContext;
+  readonly #stopLooking: () => void;
+
+  constructor(context: ManagerContext) {
+    this.#context = context;
+    this.#stopLooking = scrubBehind(context);
+  }
+
+  get figures(): IntegrityFigures {
+    return this.#context.integrity.figures;
+  }
+
+  verifySnapshot(idOrName: string, options?: VerbOptions): Promise<IntegrityReport> {
+    return verifySnapshot(this.#context, idOrName, options);
+  }
+
+  verifySandbox(sandboxId: string, checkpoint: string | undefined, options?: VerbOptions): Promise<IntegrityReport> {
+    return verifySandbox(this.#context, sandboxId, checkpoint, options);
+  }
+
+  /** Looks at everything that is stored, one at a time; `rateMb` null: without a limit. */
+  scrub(rateMb: number | null | undefined, options?: VerbOptions): Promise<IntegrityReport> {
+    return this.#context.integrity.run(rateMb, options);
+  }
+
+  status(): Promise<ScrubStatus> {
+    return this.#context.integrity.status();
+  }
+
+  /** Scrubs if the server is set so and none of the store's servers has for long enough. */
+  runIfDue(): Promise<void> {
+    return this.#context.integrity.runIfDue();
+  }
+
+  stopScrub(): void {
+    this.#context.integrity.stop();
+  }
+
+  /** For good: the server ends. */
+  close(): void {
+    this.#stopLooking();
+    this.#context.draining = true;
+    this.#context.integrity.stop();
+  }
+}

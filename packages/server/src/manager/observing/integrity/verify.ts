@@ -1,0 +1,150 @@
+import { type IntegrityReport, SandboxerError } from "@sandboxer/protocol";
+import { checkpointKey, checkpointMs } from "../../../checkpoints/checkpoint-names.ts";
+import type { ImageTarget } from "../../../checkpoints/scrub/image-scrub.ts";
+import type { ScrubResult } from "../../../checkpoints/scrub/store-scrub.ts";
+import { imageKey } from "../../../checkpoints/snapshot-record.ts";
+import type { ManagerContext } from "../../context.ts";
+import { notFound } from "../../not-found.ts";
+import { findSnapshot } from "../../snapshots/source.ts";
+import type { VerbOptions } from "../operations/tracked.ts";
+import { integrityOf } from "./integrity-context.ts";
+import { markSnapshots, tellDamage } from "./note-damage.ts";
+import { problemsOf, reportOf } from "./report.ts";
+import { wakeFrom } from "./whole-checkpoint.ts";
+import { readStoredImages, type StoredImages } from "./stored-images.ts";
+
+const VERIFY_THREADS = 2;
+
+/** Reads every block of a snapshot. Its record, and those of others that are hurt by the same, say what was found. */
+export async function verifySnapshot(
+  context: ManagerContext,
+  idOrName: string,
+  options: VerbOptions = {},
+): Promise<IntegrityReport> {
+  const snapshot = await findSnapshot(context, idOrName);
+  const { id, image_sha256: sha256, backend } = snapshot;
+  if (sha256 === null) {
+    throw new SandboxerError("not_supported", `The backend ${backend} keeps this snapshot itself.`, {
+      hint: `Restore it by way of trial: \`sandboxer prove ${id}\`.`,
+    });
+  }
+  options.operation?.concerns({ snapshotId: id });
+  await unlessDamaged(context.snapshots.checkKey(id, options.encryption ?? {}));
+  const looks: Looks = {
+    targets: [{ key: imageKey(id), sha256 }],
+    isNamed: async () => (await context.snapshots.get(id)) !== undefined,
+    snapshots: new Map([[imageKey(id), snapshot]]),
+  };
+  return await look(context, looks, options, (bad) =>
+    bad.size === 0
+      ? undefined
+      : "Take another one while its sandbox runs: what is damaged is written anew. This one can be deleted.",
+  );
+}
+
+/** Reads every block of the checkpoints of a sandbox that are stored, or of one of them. */
+export async function verifySandbox(
+  context: ManagerContext,
+  sandboxId: string,
+  checkpoint: string | undefined,
+  options: VerbOptions = {},
+): Promise<IntegrityReport> {
+  const head = await context.storedHead(sandboxId);
+  if (head === undefined || head.state === "deleted") throw notFound(sandboxId);
+  const stored = await context.durable.checkpoints.list(sandboxId);
+  const present = head.checkpoint?.name;
+  const names = new Set([...(present === undefined ? [] : [present]), ...stored.map(({ name }) => name)]);
+  if (checkpoint !== undefined && !names.has(checkpoint)) {
+    throw new SandboxerError("bad_request", `The sandbox has no checkpoint ${JSON.stringify(checkpoint)}.`, {
+      hint: names.size === 0 ? "Nothing is stored of it." : `It has ${[...names].join(", ")}.`,
+    });
+  }
+  const wanted = checkpoint === undefined ? [...names] : [checkpoint];
+  const [first] = wanted;
+  if (first !== undefined) {
+    await unlessDamaged(context.durable.checkpoints.checkKey(sandboxId, first, options.encryption ?? {}));
+  }
+  const targets = wanted.map((name): ImageTarget => {
+    return { key: checkpointKey(sandboxId, name), sha256: name === present ? head.checkpoint?.sha256 : undefined };
+  });
+  // One that was never saved itself is what it began with.
+  const snapshot = present === undefined && checkpoint === undefined ? head.lineage.snapshot : undefined;
+  if (snapshot != null) targets.push({ key: imageKey(snapshot) });
+  // Others go as new ones come.
+  const isNamed = async (key: string): Promise<boolean> => {
+    const now = await context.storedHead(sandboxId);
+    const name = now?.checkpoint?.name;
+    return key === (name === undefined ? imageKey(now?.lineage.snapshot ?? "") : checkpointKey(sandboxId, name));
+  };
+  return await look(context, { targets, isNamed, snapshots: new Map() }, options, (bad, { looked, problems }) => {
+    const isBad = (name: string): boolean => bad.has(checkpointKey(sandboxId, name));
+    if (present === undefined || !isBad(present)) return undefined;
+    if (context.sandboxes.has(sandboxId)) {
+      return `It runs here: save it again (\`sandboxer checkpoint ${sandboxId} --leave-running\`), and what is damaged is written anew.`;
+    }
+    // One may have gone meanwhile or be locked, and one that is newer than the head's was never published.
+    const presentMs = checkpointMs(present) ?? Infinity;
+    const isWhole = (key: string): boolean => looked.has(key) && !problems.has(key);
+    const whole = wanted
+      .filter((name) => isWhole(checkpointKey(sandboxId, name)) && (checkpointMs(name) ?? Infinity) <= presentMs)
+      .toSorted(newestFirst)[0];
+    return whole === undefined ? NONE_WHOLE : wakeFrom(sandboxId, whole);
+  });
+}
+
+/** A key that is missing is said at once; what is damaged is for the report. */
+async function unlessDamaged(check: Promise<void>): Promise<void> {
+  await check.catch((error: unknown) => {
+    if (!(error instanceof SandboxerError) || error.code !== "image_damaged") throw error;
+  });
+}
+
+const NONE_WHOLE =
+  "None of its checkpoints that were looked at is whole: restore a snapshot of it, or the store from a backup.";
+
+function newestFirst(a: string, b: string): number {
+  return (checkpointMs(b) ?? 0) - (checkpointMs(a) ?? 0);
+}
+
+interface Looks {
+  readonly targets: readonly ImageTarget[];
+  /** Whether an image that is not there should be. */
+  readonly isNamed: (key: string) => Promise<boolean>;
+  /** The records of the snapshots that are looked at, by their images. */
+  readonly snapshots: StoredImages["snapshots"];
+}
+
+async function look(
+  context: ManagerContext,
+  { targets, isNamed, snapshots }: Looks,
+  options: VerbOptions,
+  nextStep: (bad: ReadonlySet<string>, result: ScrubResult) => string | undefined,
+): Promise<IntegrityReport> {
+  const { clock, workDirectory } = context.options;
+  const { images } = integrityOf(context);
+  const startedMs = clock.wallMs();
+  const scrub = images.scrub({
+    clock,
+    workDirectory,
+    threads: VERIFY_THREADS,
+    presentedKey: options.encryption?.presentedKey,
+  });
+  const signal = options.signal === undefined ? {} : { signal: options.signal };
+  const onProgress = options.operation?.onProgress ?? options.onProgress;
+  const result = await scrub.verify(targets, isNamed, {
+    ...signal,
+    ...(onProgress === undefined ? {} : { onProgress }),
+  });
+  const nothingElse: StoredImages = { digests: new Map(), current: new Set(), snapshots };
+  // All that is stored is read only where others may be hurt.
+  const stored =
+    result.problems.size === 0
+      ? nothingElse
+      : await readStoredImages(context.durable.ownership.list(), context.snapshots);
+  await markSnapshots(context.snapshots, result, stored);
+  tellDamage(context.events, problemsOf(result, stored), stored);
+  context.integrity.found(result);
+  const bad = new Set([...result.problems].flatMap(([key, { verdict }]) => (verdict === "locked" ? [] : [key])));
+  const next = nextStep(bad, result);
+  return reportOf(result, stored, { startedMs, endedMs: clock.wallMs(), full: false, nextStep: next });
+}

@@ -1,0 +1,60 @@
+import { SandboxerError, type Head } from "@sandboxer/protocol";
+import { checkpointMs } from "../../../checkpoints/checkpoint-names.ts";
+import type { KeyOptions } from "../../../checkpoints/keys/key-choice.ts";
+import type { CallOptions } from "../../../support/call-options.ts";
+import type { ManagerContext } from "../../context.ts";
+
+export function wakeFrom(sandboxId: string, checkpoint: string): string {
+  return `Attach with ?checkpoint=${checkpoint}, which is whole (\`sandboxer attach ${sandboxId} --checkpoint ${checkpoint}\`). What came after it is lost.`;
+}
+
+/**
+ * For a checkpoint that is damaged: the same error, with the newest other one that holds in every byte. To look takes
+ * about as long as the restore would have.
+ */
+export async function namingWholeCheckpoint(
+  { durable }: Pick<ManagerContext, "durable">,
+  { sandboxId, head, damaged }: { readonly sandboxId: string; readonly head: Head; readonly damaged: string },
+  error: unknown,
+  options: CallOptions & KeyOptions,
+): Promise<unknown> {
+  if (!(error instanceof SandboxerError) || error.code !== "image_damaged") return error;
+  const newestMs = checkpointMs(head.checkpoint?.name ?? damaged) ?? Infinity;
+  const others = (await durable.checkpoints.list(sandboxId)).filter(
+    ({ name }) => name !== damaged && (checkpointMs(name) ?? Infinity) <= newestMs,
+  );
+  let isKnown = true;
+  for (const { name } of others) {
+    options.signal?.throwIfAborted();
+    const whole = await isWhole(durable, sandboxId, name, options);
+    if (whole === true) return changed(error, wakeFrom(sandboxId, name), { whole_checkpoint: name });
+    isKnown &&= whole === false;
+  }
+  if (!isKnown) return error;
+  const hint = "No other checkpoint of it is whole: restore a snapshot of it, or the store from a backup.";
+  return changed(error, hint, { whole_checkpoint: null });
+}
+
+/** Undefined: nobody can tell now. */
+async function isWhole(
+  { checkpoints }: ManagerContext["durable"],
+  sandboxId: string,
+  name: string,
+  options: CallOptions & KeyOptions,
+): Promise<boolean | undefined> {
+  try {
+    await checkpoints.verify(sandboxId, name, options);
+    return true;
+  } catch (error) {
+    // What cannot be looked at, such as for want of a key, takes nothing away from what is known of the other one.
+    return error instanceof SandboxerError && error.code === "image_damaged" ? false : undefined;
+  }
+}
+
+function changed(error: SandboxerError, hint: string, details: Readonly<Record<string, unknown>>): SandboxerError {
+  return new SandboxerError(error.code, error.message, {
+    cause: error,
+    hint,
+    details: { ...error.details, ...details },
+  });
+}

@@ -1,0 +1,101 @@
+import type { RegisteredServer } from "../../lease/instances.ts";
+import type { ManagerContext } from "../context.ts";
+
+/** What a server says of itself to anybody who asks. */
+export interface InstanceCondition {
+  /** Null without a store, and before it has one. */
+  readonly instance_id: string | null;
+  readonly frozen: boolean | null;
+  readonly frozen_reason: string | null;
+}
+
+export interface InstanceRecord extends Omit<InstanceCondition, "instance_id"> {
+  readonly id: string;
+  readonly url: string | null;
+  readonly here: boolean;
+  readonly alive: boolean;
+  readonly owns: string[];
+  /** Sandboxes that others have asked it for. */
+  readonly wanted: string[];
+  readonly handoffs: { readonly sandbox_id: string; readonly to: string; readonly refused: string | null }[];
+}
+
+/** How long a store that has let this server freeze is waited for. */
+const STORE_MS = 2_000;
+
+const UNKNOWN: InstanceCondition = { instance_id: null, frozen: null, frozen_reason: null };
+
+export function instanceCondition({ options }: ManagerContext): InstanceCondition {
+  const { ownership } = options.durable ?? {};
+  if (ownership === undefined) return UNKNOWN;
+  const { instanceId, frost } = ownership;
+  return { instance_id: instanceId, frozen: frost !== undefined, frozen_reason: frost ?? null };
+}
+
+/**
+ * Every server on the store, and what each owns. Those that are dead and own nothing are left out. A server that has lost
+ * its store knows of itself only.
+ */
+export async function listInstances(context: ManagerContext): Promise<InstanceRecord[]> {
+  const { durable } = context.options;
+  if (durable === undefined) return [];
+  if (!durable.ownership.frozen) return storedInstances(context);
+  const { clock } = context.options;
+  const waited = new AbortController();
+  const late = clock.sleep(STORE_MS, waited.signal).then(
+    () => [thisInstance(context)],
+    () => [],
+  );
+  const listed = storedInstances(context).catch(() => [thisInstance(context)]);
+  return Promise.race([listed, late]).finally(() => waited.abort());
+}
+
+async function storedInstances(context: ManagerContext): Promise<InstanceRecord[]> {
+  const servers = await context.durable.ownership.servers();
+  const [conditions, possessions] = await Promise.all([
+    Promise.all(servers.map((server) => conditionOf(context, server))),
+    possessionsByOwner(context),
+  ]);
+  const records = servers.map(({ instanceId, url, here, alive }, index): InstanceRecord => {
+    const { frozen, frozen_reason } = conditions[index] ?? UNKNOWN;
+    const { owns, wanted, handoffs } = possessions.get(instanceId) ?? { owns: [], wanted: [], handoffs: [] };
+    return { id: instanceId, url: url ?? null, here, alive, frozen, frozen_reason, owns, wanted, handoffs };
+  });
+  return records.filter(({ alive, owns }) => alive || owns.length > 0);
+}
+
+type Possessions = Pick<InstanceRecord, "owns" | "wanted" | "handoffs">;
+
+async function possessionsByOwner({ durable }: ManagerContext): Promise<ReadonlyMap<string, Possessions>> {
+  const owners = new Map<string, Possessions>();
+  for await (const { sandboxId, head } of durable.ownership.list()) {
+    if (head?.owner == null) continue;
+    const { owns, wanted, handoffs } = owners.get(head.owner) ?? { owns: [], wanted: [], handoffs: [] };
+    owners.set(head.owner, { owns, wanted, handoffs });
+    owns.push(sandboxId);
+    if (head.want === null) continue;
+    wanted.push(sandboxId);
+    const { instance_id: to, refused = null } = head.want;
+    handoffs.push({ sandbox_id: sandboxId, to, refused });
+  }
+  return owners;
+}
+
+/** What a server says of itself; one that answers at its address in its stead says nothing about it. */
+async function conditionOf(
+  context: ManagerContext,
+  { instanceId, url, here, alive }: RegisteredServer,
+): Promise<InstanceCondition> {
+  if (here) return instanceCondition(context);
+  const said = alive && url !== undefined ? await context.options.peers?.condition(url) : undefined;
+  return said?.instance_id === instanceId ? said : UNKNOWN;
+}
+
+/** As far as this server knows without its store. */
+function thisInstance(context: ManagerContext): InstanceRecord {
+  const { frozen, frozen_reason } = instanceCondition(context);
+  const { url = null } = context.options;
+  const { instanceId: id } = context.durable.ownership;
+  const owns = [...context.sandboxes.values()].filter(({ durable }) => durable).map((sandbox) => sandbox.id);
+  return { id, url, here: true, alive: true, frozen, frozen_reason, owns, wanted: [], handoffs: [] };
+}

@@ -1,0 +1,130 @@
+import type { SandboxRecord } from "@sandboxer/protocol";
+import { beginAhead } from "../../support/begin-ahead.ts";
+import type { ManagerContext } from "../context.ts";
+import { describeHead, describeLive, describeOutliving } from "./describe.ts";
+
+export interface SandboxFilter {
+  readonly state?: SandboxRecord["state"] | undefined;
+  readonly backend?: string | undefined;
+  readonly name?: string | undefined;
+  readonly key?: string | undefined;
+  readonly at_risk?: boolean | undefined;
+  /** `KEY` or `KEY=VALUE`; all must match. */
+  readonly label?: readonly string[] | undefined;
+}
+
+/** Where a sandbox is in a list: the newest come first, then the lowest ids. */
+export interface ListPlace {
+  readonly created_at: string;
+  readonly id: string;
+}
+
+export interface SandboxPage {
+  readonly items: SandboxRecord[];
+  readonly more: boolean;
+}
+
+const READS_AHEAD = 16;
+
+/** The sandboxes of this server and of its store, newest first. What is destroyed is listed only if asked for. */
+export function listSandboxes(context: ManagerContext, filter: SandboxFilter): Promise<SandboxRecord[]> {
+  return Array.fromAsync(sandboxesAfter(context, filter, undefined));
+}
+
+/** So many of them, behind that place. */
+export async function listSandboxPage(
+  context: ManagerContext,
+  filter: SandboxFilter,
+  { limit, after }: { readonly limit: number; readonly after: ListPlace | undefined },
+): Promise<SandboxPage> {
+  const items: SandboxRecord[] = [];
+  for await (const record of sandboxesAfter(context, filter, after)) {
+    if (items.length === limit) return { items, more: true };
+    items.push(record);
+  }
+  return { items, more: false };
+}
+
+/**
+ * What is here is told from memory. Of the store, the index says which sandboxes may fit and where they stand in the
+ * list, and the head of each is read when it is its turn: nobody is shown an owner of yesterday.
+ */
+async function* sandboxesAfter(
+  context: ManagerContext,
+  filter: SandboxFilter,
+  after: ListPlace | undefined,
+): AsyncGenerator<SandboxRecord, void, undefined> {
+  const found = [...context.sandboxes.values()].map((sandbox) => describeLive(context, sandbox));
+  const seen = new Set(found.map(({ id }) => id));
+  for (const [id, record] of await context.options.records.list()) {
+    if (!seen.has(id)) found.push(describeOutliving(context, id, record));
+    seen.add(id);
+  }
+  const isBehind = (place: ListPlace): boolean => after === undefined || newestFirst(after, place) < 0;
+  const near = found.filter((record) => matches(record, filter) && isBehind(record)).toSorted(newestFirst);
+  let next = 0;
+  for await (const record of storedRecords(context, filter, seen, isBehind)) {
+    for (; next < near.length && newestFirst(near[next] as SandboxRecord, record) < 0; next++)
+      yield near[next] as SandboxRecord;
+    yield record;
+  }
+  yield* near.slice(next);
+}
+
+async function* storedRecords(
+  context: ManagerContext,
+  filter: SandboxFilter,
+  here: ReadonlySet<string>,
+  isBehind: (place: ListPlace) => boolean,
+): AsyncGenerator<SandboxRecord, void, undefined> {
+  const { durable } = context.options;
+  if (durable === undefined) return;
+  const { ownership } = durable;
+  const { sorted, others } = await ownership.index.look();
+  for (const { sandboxId, error } of others) tellUnreadable(context, sandboxId, error);
+  const servers = await ownership.servers();
+  const urls = new Map(servers.map(({ instanceId, url }) => [instanceId, url]));
+  const read = async (sandboxId: string): Promise<SandboxRecord | undefined> => {
+    const { head, error } = await ownership.readStored(sandboxId);
+    tellUnreadable(context, sandboxId, error);
+    if (head === undefined || (head.state === "deleted" && filter.state !== "destroyed")) return undefined;
+    return describeHead(context, sandboxId, head, urls.get(head.owner ?? ""));
+  };
+  for await (const record of beginAhead(mayFit(), READS_AHEAD, read))
+    if (record !== undefined && matches(record, filter)) yield record;
+
+  function* mayFit(): Generator<string, void, undefined> {
+    for (const { sandboxId, createdAt, key, backend } of sorted) {
+      if (filter.key !== undefined && key !== filter.key) continue;
+      if (filter.backend !== undefined && backend !== filter.backend) continue;
+      if (filter.state !== "destroyed" && ownership.index.isDestroyed(sandboxId)) continue;
+      if (!here.has(sandboxId) && isBehind({ created_at: createdAt, id: sandboxId })) yield sandboxId;
+    }
+  }
+}
+
+function tellUnreadable(context: ManagerContext, sandboxId: string, error: unknown): void {
+  if (error !== undefined) context.options.observer.problem("a stored sandbox cannot be read", { sandboxId, error });
+}
+
+function matches(record: SandboxRecord, filter: SandboxFilter): boolean {
+  if (filter.state !== undefined && record.state !== filter.state) return false;
+  if (filter.backend !== undefined && record.backend !== filter.backend) return false;
+  if (filter.name !== undefined && record.name !== filter.name) return false;
+  if (filter.key !== undefined && record.key !== filter.key) return false;
+  if (filter.at_risk !== undefined && (record.durability.at_risk !== null) !== filter.at_risk) return false;
+  return hasLabels(record.labels, filter.label);
+}
+
+export function hasLabels(labels: Readonly<Record<string, string>>, wanted: readonly string[] | undefined): boolean {
+  return (wanted ?? []).every((text) => {
+    const [key = "", value] = text.split(/=(.*)/s);
+    return Object.hasOwn(labels, key) && (value === undefined || labels[key] === value);
+  });
+}
+
+function newestFirst(a: ListPlace, b: ListPlace): number {
+  if (a.created_at !== b.created_at) return a.created_at < b.created_at ? 1 : -1;
+  if (a.id === b.id) return 0;
+  return a.id < b.id ? -1 : 1;
+}

@@ -1,0 +1,63 @@
+import { SandboxerError, type OperationKind, type OperationRecordBody } from "@sandboxer/protocol";
+import type { Clock } from "../../../support/clock.ts";
+import type { EventLog } from "../events/event-log.ts";
+import { Operation, type OperationChange, type OperationSubject } from "./operation.ts";
+
+const KEEP_ENDED = 1000;
+/** Progress is told to whoever listens, not more often than this. */
+const TELL_MS = 200;
+
+/** The operations of this server: those that run, and the last of those that have ended. */
+export class Operations {
+  readonly #clock: Clock;
+  readonly #events: EventLog;
+  /** Oldest first. */
+  readonly #operations = new Map<string, Operation>();
+  readonly #toldMs = new WeakMap<Operation, number>();
+
+  constructor(clock: Clock, events: EventLog) {
+    this.#clock = clock;
+    this.#events = events;
+  }
+
+  /** `callerId`: who alone may see what it answers. */
+  open(kind: OperationKind, subject: OperationSubject, callerId?: string): Operation {
+    const onChange = (changed: Operation, change: OperationChange): void => this.#tell(changed, change);
+    const operation = new Operation(kind, subject, callerId, this.#clock, onChange);
+    this.#operations.set(operation.id, operation);
+    this.#forgetOld();
+    return operation;
+  }
+
+  get(id: string): Operation {
+    const operation = this.#operations.get(id);
+    if (operation !== undefined) return operation;
+    throw new SandboxerError("operation_not_found", `There is no operation ${id} on this server.`);
+  }
+
+  /** Newest first. */
+  records(): OperationRecordBody[] {
+    return [...this.#operations.values()].toReversed().map((operation) => operation.record());
+  }
+
+  #forgetOld(): void {
+    if (this.#operations.size <= KEEP_ENDED) return;
+    for (const [id, operation] of this.#operations) {
+      if (operation.running) continue;
+      this.#operations.delete(id);
+      return;
+    }
+  }
+
+  #tell(operation: Operation, change: OperationChange): void {
+    if (change === "progress") {
+      const nowMs = this.#clock.monotonicMs();
+      if (nowMs - (this.#toldMs.get(operation) ?? -TELL_MS) < TELL_MS) return;
+      this.#toldMs.set(operation, nowMs);
+    }
+    const { result: _result, ...record } = operation.record();
+    const event = { type: `operation.${change}`, sandboxId: record.sandbox_id, data: record };
+    if (change === "progress") this.#events.tell(event);
+    else this.#events.append(event);
+  }
+}

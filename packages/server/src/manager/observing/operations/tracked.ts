@@ -1,0 +1,89 @@
+import type { OperationKind } from "@sandboxer/protocol";
+import type { CallOptions } from "../../../support/call-options.ts";
+import type { KeyOptions } from "../../../checkpoints/keys/key-choice.ts";
+import type { ManagerContext } from "../../context.ts";
+import type { RequestKeys } from "../../encryption.ts";
+import type { OperationName } from "../observer.ts";
+import type { Operation } from "./operation.ts";
+import { Stopwatch } from "./stopwatch.ts";
+
+/** What a verb is called with. The operation, if the caller has opened one, is a record of the whole call. */
+export interface VerbOptions extends CallOptions {
+  readonly operation?: Operation;
+  /** Who asks; see `AcquireRequest`. */
+  readonly tenant?: string;
+  readonly encryption?: RequestKeys;
+}
+
+/** What is known of the work, for logs, metrics and the operation's record. */
+interface Work {
+  readonly operation: OperationName;
+  readonly sandboxId: string;
+  readonly backend: string;
+  readonly reason?: string;
+}
+
+export interface Track {
+  /** To hand on: what they tell of progress ends up in the record. */
+  readonly options: CallOptions & KeyOptions;
+  /** Ends the present phase and names it. */
+  lap(phase: string): void;
+  /** What runs inside has stood still for that long. */
+  readonly paused: (ms: number) => void;
+  sizeBytes?: number;
+}
+
+const KINDS: Readonly<Partial<Record<OperationName, OperationKind>>> = {
+  create: "create",
+  restore: "resume",
+  checkpoint: "checkpoint",
+  live_checkpoint: "checkpoint",
+  filesystem_snapshot: "snapshot",
+  snapshot: "snapshot",
+  prove: "prove",
+  rewind: "rewind",
+  destroy: "destroy",
+  recreate: "recreate",
+};
+
+/** Does a piece of work and reports it, however it ends. */
+export async function tracked<Result>(
+  context: ManagerContext,
+  work: Work,
+  options: VerbOptions,
+  run: (track: Track) => Promise<Result>,
+): Promise<Result> {
+  const { clock, observer } = context.options;
+  const stopwatch = new Stopwatch(clock);
+  const kind = KINDS[work.operation];
+  const own = options.operation === undefined && kind !== undefined ? context.operations.open(kind, work) : undefined;
+  const operation = options.operation ?? own;
+  operation?.concerns({ sandboxId: work.sandboxId });
+  const track: Track = {
+    options: {
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      presentedKey: options.encryption?.presentedKey,
+      onProgress: (progress) => {
+        operation?.onProgress(progress);
+        options.onProgress?.(progress);
+      },
+    },
+    lap: (phase) => {
+      stopwatch.lap(phase);
+      operation?.lap(phase);
+    },
+    paused: (ms) => operation?.paused(ms),
+  };
+  try {
+    const result = await run(track);
+    const { elapsedMs, phases } = stopwatch;
+    const size = track.sizeBytes === undefined ? {} : { sizeBytes: track.sizeBytes };
+    observer.operation({ ...work, elapsedMs, outcome: "ok", ...size, phases });
+    own?.finish({});
+    return result;
+  } catch (error) {
+    observer.operation({ ...work, elapsedMs: stopwatch.elapsedMs, outcome: "error", error });
+    own?.finish({ error });
+    throw error;
+  }
+}

@@ -1,0 +1,38 @@
+import type { SandboxRecord } from "@sandboxer/protocol";
+import { asSandboxerError } from "@sandboxer/protocol";
+import type { ManagerContext } from "../context.ts";
+import { findSandbox } from "./find-sandbox.ts";
+
+export interface Reachability {
+  readonly reachable: boolean;
+  readonly state: SandboxRecord["state"];
+  readonly summary: string;
+  readonly owner_url: string | null;
+  readonly round_trip_ms: number | null;
+}
+
+const PING_MS = 5000;
+
+/** Whether the sandbox itself answers, asked here and now. */
+export async function reachabilityOf(context: ManagerContext, sandboxId: string): Promise<Reachability> {
+  const record = await findSandbox(context, sandboxId);
+  const { state, owner } = record;
+  const told = { state, owner_url: owner?.url ?? null };
+  const live = context.sandboxes.get(sandboxId);
+  if (live === undefined) {
+    const elsewhere = owner === null ? "nobody runs it" : `${owner.url ?? owner.instance_id} runs it`;
+    return { ...told, reachable: false, summary: `Not here: ${elsewhere}.`, round_trip_ms: null };
+  }
+  if (live.state !== "running") {
+    return { ...told, reachable: false, summary: `It is ${live.state}.`, round_trip_ms: null };
+  }
+  const startMs = context.nowMs;
+  try {
+    await live.handle.ping({ signal: AbortSignal.timeout(PING_MS) });
+    const round_trip_ms = Math.round((context.nowMs - startMs) * 100) / 100;
+    return { ...told, reachable: true, summary: "It answers.", round_trip_ms };
+  } catch (error) {
+    const summary = `It does not answer: ${asSandboxerError(error).message}`;
+    return { ...told, reachable: false, summary, round_trip_ms: null };
+  }
+}

@@ -1,0 +1,154 @@
+import { isSandboxId, SandboxerError, type Head } from "@sandboxer/protocol";
+import type { OutlivingRecord } from "../../records/sandbox-records.ts";
+import type { SandboxClient } from "../client.ts";
+import type { ManagerContext } from "../context.ts";
+import type { DurableStore } from "../durable-store.ts";
+import { takeShownKey } from "../encryption.ts";
+import { hasExpired } from "../lifecycle/expiry.ts";
+import type { LiveSandbox } from "../live-sandbox.ts";
+import { reviveSandbox } from "./outliving.ts";
+import { notFound } from "../not-found.ts";
+import { restoreSandbox } from "../lifecycle/restore.ts";
+import type { VerbOptions } from "../observing/operations/tracked.ts";
+import { checkAccess, type Credentials } from "../token.ts";
+
+export interface AttachRequest {
+  readonly sandboxId: string;
+  readonly credentials: Credentials;
+  /** Absent: the sandbox is only made to run. */
+  readonly client?: SandboxClient;
+  /** An older checkpoint to go back to, instead of the newest. */
+  readonly checkpoint: string | undefined;
+  /** The sandbox is not here, so the store is asked. */
+  readonly onRestoring: () => void;
+  /** Around taking ownership; `waiting` when another server was asked to give the sandbox up. */
+  readonly onOwnership: (step: "acquiring" | "waiting" | "acquired", head: Head) => void;
+}
+
+/** Attaches a client to a sandbox that runs here, or brings it back from the store. */
+export async function attachSandbox(
+  context: ManagerContext,
+  request: AttachRequest,
+  options: VerbOptions = {},
+): Promise<LiveSandbox> {
+  const { sandboxId, credentials, client } = request;
+  const live = await settledSandbox(context, sandboxId);
+  if (live !== undefined) {
+    checkAccess(credentials, live.facts.tokenHash);
+    if (live.state === "destroying") {
+      // Its end has failed half-way: nobody gets it any more.
+      if (context.options.durable !== undefined) request.onRestoring();
+      throw notFound(sandboxId);
+    }
+    if (live.client !== undefined || live.state === "restoring" || live.state === "creating") {
+      throw inUse();
+    }
+    live.checkRunning();
+    if (request.checkpoint !== undefined) {
+      throw new SandboxerError(
+        "wrong_state",
+        "The sandbox is running; an older checkpoint can be chosen once it is saved or gone.",
+      );
+    }
+    takeShownKey(live, options.encryption);
+    if (client !== undefined) live.attach(client, context.nowMs);
+    return live;
+  }
+  const { durable, records } = context.options;
+  const record = await records.get(sandboxId);
+  if (record !== undefined) return attachOutliving(context, record, request, options);
+  if (durable === undefined) throw notFound(sandboxId);
+  if (!isSandboxId(sandboxId)) {
+    request.onRestoring();
+    throw notFound(sandboxId);
+  }
+  const head = await durable.ownership.read(sandboxId);
+  if (head !== undefined) checkAccess(credentials, head.token_hash);
+  else if (!credentials.trusted && (await isImport(durable, sandboxId))) checkAccess(credentials, undefined);
+  // Others may have come as far as this; the first one takes the sandbox, without a wait in between.
+  if (context.sandboxes.has(sandboxId)) return attachSandbox(context, request, options);
+  if (context.restoring.has(sandboxId)) throw inUse();
+  context.restoring.add(sandboxId);
+  try {
+    request.onRestoring();
+    return await takeOver(context, request, head, options);
+  } finally {
+    context.restoring.delete(sandboxId);
+  }
+}
+
+function takeOver(
+  context: ManagerContext,
+  request: AttachRequest,
+  seen: Head | undefined,
+  options: VerbOptions,
+): Promise<LiveSandbox> {
+  const { sandboxId } = request;
+  const others = context.taking.isBusy(sandboxId);
+  return context.taking.run(sandboxId, async () => {
+    // Whoever had it before may have changed or destroyed it.
+    const head = others ? await context.durable.ownership.read(sandboxId) : seen;
+    if (head?.state === "parked") refuseExpired(context, sandboxId, head.about?.expires_at);
+    return restoreSandbox(context, { ...request, head }, options);
+  });
+}
+
+async function attachOutliving(
+  context: ManagerContext,
+  record: OutlivingRecord,
+  request: AttachRequest,
+  options: VerbOptions,
+): Promise<LiveSandbox> {
+  const { sandboxId, credentials, client } = request;
+  checkAccess(credentials, record.token_hash);
+  if (context.sandboxes.has(sandboxId)) return attachSandbox(context, request, options);
+  request.onRestoring();
+  const sandbox = await context.taking.run(sandboxId, async () => {
+    refuseExpired(context, sandboxId, record.about?.expires_at);
+    return context.sandboxes.get(sandboxId) ?? reviveSandbox(context, sandboxId, record, options);
+  });
+  if (client !== undefined) sandbox.attach(client, context.nowMs);
+  return sandbox;
+}
+
+/** A folder without a head has no token yet: only a key of the server opens it. */
+async function isImport({ checkpoints }: DurableStore, sandboxId: string): Promise<boolean> {
+  return (await checkpoints.latestName(sandboxId)) !== undefined;
+}
+
+/** A sandbox whose time is over would be put down again at once. */
+function refuseExpired(context: ManagerContext, sandboxId: string, expires_at: string | null | undefined): void {
+  if (!hasExpired(context, expires_at)) return;
+  throw new SandboxerError("wrong_state", `The sandbox's time was over at ${expires_at}.`, {
+    hint: `Give it more with \`sandboxer extend-ttl ${sandboxId} --duration 1h\`, then wake it.`,
+    details: { state: "stored", expires_at },
+  });
+}
+
+function inUse(): SandboxerError {
+  return new SandboxerError("sandbox_in_use", "Another client is attached to the sandbox.");
+}
+
+/** The live sandbox, once a save or an end that is under way, and that no client waits for, is over. */
+async function settledSandbox(context: ManagerContext, sandboxId: string): Promise<LiveSandbox | undefined> {
+  const live = context.sandboxes.get(sandboxId);
+  if (live === undefined) return live;
+  // What is over by the time that the store has answered is not here any more.
+  if (live.client !== undefined && !(await isGivenUp(context, live))) return context.sandboxes.get(sandboxId);
+  if (live.state === "saving" || live.state === "destroying") await live.queue.run(async () => {});
+  return context.sandboxes.get(sandboxId);
+}
+
+/**
+ * What has been given up is nobody's here, though its client may not have heard of it yet. The store knows it first: who
+ * takes the sandbox sees the head that frees it before the write of that head has returned here.
+ */
+async function isGivenUp({ options }: ManagerContext, { id, state }: LiveSandbox): Promise<boolean> {
+  const { ownership } = options.durable ?? {};
+  if (state !== "saving" || ownership === undefined) return false;
+  const held = ownership.held(id);
+  if (held === undefined) return true;
+  // A store that does not answer frees nothing.
+  const head = await ownership.read(id).catch(() => held);
+  return head?.owner !== ownership.instanceId || head.epoch !== held.epoch;
+}

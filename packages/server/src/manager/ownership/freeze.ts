@@ -1,0 +1,90 @@
+import { SandboxerError } from "@sandboxer/protocol";
+import type { ManagerContext } from "../context.ts";
+import type { LiveSandbox } from "../live-sandbox.ts";
+
+/** How often one who waits for the thaw looks at the clock: a stall of this process may have hidden it. */
+const LOOK_MS = 50;
+
+/**
+ * Holds sandboxes still while this server cannot prove that it is alive: others may believe that it is dead, and nobody
+ * but one may let a sandbox run.
+ */
+export function freezeSandboxes(context: ManagerContext, sandboxIds: readonly string[]): void {
+  for (const sandboxId of sandboxIds) {
+    const sandbox = context.sandboxes.get(sandboxId);
+    // One that is saved or brought back is silent already; it is looked at again when it is about to go on.
+    if (sandbox?.state !== "running") continue;
+    if (!context.frozen.has(sandbox)) {
+      context.frozen.set(sandbox, { sinceMs: context.nowMs });
+      const message = context.options.durable?.ownership.frost ?? null;
+      context.events.append({ type: "sandbox.frozen", sandboxId, data: { reason: "lease_not_renewed", message } });
+    }
+    context.behind("freeze of a sandbox", freeze(sandbox));
+  }
+}
+
+/** A copy that cannot be held still must not be there at all: somebody else may run the sandbox soon. */
+async function freeze(sandbox: LiveSandbox): Promise<void> {
+  try {
+    await sandbox.handle.pause().catch(() => sandbox.handle.pause());
+  } catch (thrown) {
+    if (sandbox.state === "gone") return;
+    const error = new SandboxerError("sandbox_failed", "The sandbox could not be held still without a lease.");
+    sandbox.moveTo("gone");
+    sandbox.client?.notify({ type: "failed", error });
+    await sandbox.handle.destroy();
+    throw thrown;
+  }
+}
+
+export function thawSandboxes(context: ManagerContext, sandboxIds: readonly string[]): void {
+  for (const sandboxId of sandboxIds) {
+    const sandbox = context.sandboxes.get(sandboxId);
+    const frozen = sandbox === undefined ? undefined : context.frozen.get(sandbox);
+    if (sandbox === undefined || frozen === undefined) continue;
+    context.frozen.delete(sandbox);
+    const frozen_ms = Math.round(context.nowMs - frozen.sinceMs);
+    context.events.append({ type: "sandbox.thawed", sandboxId, data: { frozen_ms } });
+    context.behind("thaw of a sandbox", sandbox.handle.resume());
+  }
+}
+
+/** For a sandbox that has just come to run, which nobody has told of the frost. */
+export function freezeIfDue(context: ManagerContext, sandbox: LiveSandbox): void {
+  if (isFrozen(context, sandbox)) freezeSandboxes(context, [sandbox.id]);
+}
+
+/** Whether nothing of a sandbox may be heard or changed now. By the clock, so that it is true right after a stall. */
+export function isFrozen(context: ManagerContext, sandbox: LiveSandbox): boolean {
+  return sandbox.durable && sandbox.state === "running" && context.options.durable?.ownership.frozen === true;
+}
+
+export interface Patience {
+  /** The caller has gone. */
+  readonly signal?: AbortSignal | undefined;
+  /** Absent: as long as it takes. */
+  readonly limitMs?: number | undefined;
+}
+
+/** Waits until a sandbox may be heard and changed again, or for as long as the caller's patience lasts. */
+export async function untilThawed(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  { signal, limitMs = Infinity }: Patience = {},
+): Promise<void> {
+  const endMs = context.nowMs + limitMs;
+  while (isFrozen(context, sandbox)) {
+    if (signal?.aborted === true || context.nowMs >= endMs) throw frozen();
+    await context.options.clock.sleep(LOOK_MS, signal).catch(() => {});
+  }
+}
+
+function frozen(): SandboxerError {
+  return new SandboxerError(
+    "store_unavailable",
+    "The server cannot prove that it is alive: it holds the sandbox still.",
+    {
+      hint: "The sandbox goes on when the server reaches its store again; try again then, or look at the server's log.",
+    },
+  );
+}

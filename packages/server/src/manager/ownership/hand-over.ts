@@ -1,0 +1,82 @@
+import { SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
+import type { MasterKey } from "../../checkpoints/keys/master-key.ts";
+import type { ManagerContext } from "../context.ts";
+import { checkShown } from "../encryption.ts";
+import type { InstanceCondition } from "../observing/list-instances.ts";
+import { findSandbox } from "../observing/find-sandbox.ts";
+import type { Operation } from "../observing/operations/operation.ts";
+import { runningSandbox } from "../running.ts";
+
+/** What this server asks of others of the same store. */
+export interface Peers {
+  /** To take a sandbox up, on behalf of a caller. */
+  resume(url: string, sandboxId: string, caller: HandOver["caller"]): Promise<void>;
+  /** How it is; undefined: it has not said in time. */
+  condition(url: string): Promise<InstanceCondition | undefined>;
+}
+
+export interface HandOver {
+  readonly sandboxId: string;
+  /** The URL or the id of a server that lives on the same store. */
+  readonly to: string;
+  readonly epoch: number | undefined;
+  /** What the other server is shown: the same as this one was. */
+  readonly caller: { readonly authorization: string | undefined; readonly presentedKey: MasterKey | undefined };
+  readonly operation?: Operation | undefined;
+}
+
+export interface HandedOver {
+  readonly sandbox: SandboxRecord;
+  readonly from: string | null;
+  readonly to: string;
+  readonly elapsed_ms: number;
+  /** From the stop here until the other server said that it runs there, by the clock of this one. */
+  readonly paused_ms: number | null;
+}
+
+/**
+ * Moves a sandbox from here to another server: that one is told to take it up, asks for it through the store, and gets it
+ * as any newcomer does. Only servers that the store knows are called: an address in a request reaches nobody else.
+ */
+export async function handOver(context: ManagerContext, request: HandOver): Promise<HandedOver> {
+  const { peers, durable, url } = context.options;
+  const sandbox = await runningSandbox(context, request.sandboxId, request.epoch);
+  if (peers === undefined || durable === undefined || !sandbox.durable) {
+    throw new SandboxerError("checkpoint_disabled", "Only a sandbox that can be saved can be handed over.");
+  }
+  checkShown(sandbox.facts.about.encryption, request.caller);
+  const target = await targetOf(context, request.to);
+  const epochBefore = durable.ownership.held(request.sandboxId)?.epoch ?? 0;
+  const startMs = context.nowMs;
+  await peers.resume(target, request.sandboxId, request.caller);
+  const runsMs = context.nowMs;
+  const elapsed_ms = Math.round((runsMs - startMs) * 10) / 10;
+  // The other server may run it before this one is done with having saved it.
+  await sandbox.queue.run(async () => {});
+  const record = await findSandbox(context, request.sandboxId);
+  // An address may lead elsewhere than its server meant, back to this one too, where the sandbox runs already.
+  if (record.owner?.here === true || (record.epoch ?? 0) <= epochBefore) throw notTaken(target, record);
+  const { stoppedMs } = sandbox;
+  const paused_ms = stoppedMs === undefined ? null : Math.round((runsMs - stoppedMs) * 10) / 10;
+  if (paused_ms !== null) request.operation?.paused(paused_ms);
+  return { sandbox: record, from: url ?? null, to: target, elapsed_ms, paused_ms };
+}
+
+async function targetOf(context: ManagerContext, to: string): Promise<string> {
+  const servers = await context.durable.ownership.servers();
+  const wanted = to.replace(/\/+$/, "");
+  const found = servers.find(({ instanceId, url }) => instanceId === to || url?.replace(/\/+$/, "") === wanted);
+  if (found?.here === true) throw new SandboxerError("bad_request", "The sandbox is on that server already.");
+  if (found?.alive === true && found.url !== undefined) return found.url;
+  const known = servers.flatMap(({ alive, here, url }) => (alive && !here && url !== undefined ? [url] : []));
+  throw new SandboxerError("bad_request", `No server of this store is known as ${JSON.stringify(to.slice(0, 200))}.`, {
+    hint: known.length === 0 ? "There is no other server on this store now." : `Known are: ${known.join(", ")}.`,
+  });
+}
+
+function notTaken(target: string, { epoch, owner }: SandboxRecord): SandboxerError {
+  return new SandboxerError("server_unreachable", `${target} has answered, and has not taken the sandbox.`, {
+    hint: "Another server answers at that address: start each one with its own --advertise-url.",
+    details: { url: target, epoch, owner: owner?.instance_id ?? null },
+  });
+}

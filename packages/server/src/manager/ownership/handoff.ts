@@ -1,0 +1,38 @@
+import { asSandboxerError } from "@sandboxer/protocol";
+import { CalledOff } from "../lifecycle/called-off.ts";
+import type { ManagerContext } from "../context.ts";
+import { saveFor } from "../lifecycle/pause.ts";
+import type { LiveSandbox } from "../live-sandbox.ts";
+
+/** The word by which an owner says that somebody uses the sandbox; the newcomer tells its client so. */
+export const IN_USE = "in use";
+
+/** Another server asks for a sandbox that lives here: it is saved with what executes and given up, or refused. */
+export async function yieldSandbox(context: ManagerContext, sandboxId: string): Promise<void> {
+  const { ownership } = context.durable;
+  const sandbox = context.sandboxes.get(sandboxId);
+  // A save or an end that is under way answers by itself, unless it fails.
+  if (sandbox?.state === "saving" || sandbox?.state === "destroying") await sandbox.queue.run(async () => {});
+  if (sandbox === undefined || context.sandboxes.get(sandboxId) !== sandbox) return;
+  // Also one that is being taken up here stays: it has a client that waits for it.
+  if (!mayGo(sandbox)) return void (await ownership.refuse(sandboxId, IN_USE));
+  const to = ownership.held(sandboxId)?.want?.instance_id ?? null;
+  try {
+    await saveFor(context, sandbox, "handoff", () => {
+      if (!mayGo(sandbox)) throw new CalledOff();
+    });
+    context.departures.note(sandboxId);
+    context.events.append({ type: "sandbox.handed_over", sandboxId, data: { from: ownership.instanceId, to } });
+  } catch (error) {
+    if (sandbox.state === "gone") return;
+    const reason = error instanceof CalledOff ? IN_USE : asSandboxerError(error).message;
+    await ownership.refuse(sandboxId, reason);
+  }
+}
+
+/** A sandbox goes when its creator allowed it, or when nobody would notice. */
+function mayGo(sandbox: LiveSandbox): boolean {
+  if (sandbox.state !== "running") return false;
+  if (sandbox.facts.flags.enable_sandbox_handoff) return true;
+  return sandbox.client === undefined && !sandbox.executing && !sandbox.processes.attended && !sandbox.held;
+}

@@ -1,0 +1,24 @@
+import type { ManagerContext } from "../context.ts";
+import type { LiveSandbox } from "../live-sandbox.ts";
+
+/** Holds the sandbox's queue until the work says so: what a capture writes behind that holds nobody up. */
+export async function inTurnUntil<Result>(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  work: (release: () => void) => Promise<Result>,
+): Promise<Result> {
+  const { promise, resolve, reject } = Promise.withResolvers<Result>();
+  await sandbox.queue.run(async () => {
+    const released = Promise.withResolvers<void>();
+    work(released.resolve).then(resolve, reject);
+    const ended = promise.then(
+      () => {},
+      () => {},
+    );
+    // A server that ends waits for it.
+    context.background.add(ended);
+    void ended.finally(() => context.background.delete(ended));
+    await Promise.race([released.promise, ended]);
+  });
+  return await promise;
+}

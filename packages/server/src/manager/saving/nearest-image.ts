@@ -1,0 +1,38 @@
+import { checkpointKey } from "../../checkpoints/checkpoint-names.ts";
+import { imageKey } from "../../checkpoints/snapshot-record.ts";
+import type { ManagerContext } from "../context.ts";
+import type { LiveSandbox } from "../live-sandbox.ts";
+
+/** Further back there is little left that is the same. */
+const MOST_IMAGES = 8;
+
+/** An image was made of the sandbox's state. */
+export function noteImage(sandbox: Pick<LiveSandbox, "newestImages">, key: string): void {
+  sandbox.newestImages = [key, ...sandbox.newestImages].slice(0, MOST_IMAGES);
+}
+
+/**
+ * The image that the sandbox's present state resembles most, so that a save writes what has changed since: the newest of
+ * those that were made of it here and are still there, or else the one that it came from. That one is not looked for: it
+ * stays for as long as the sandbox needs it.
+ */
+export async function nearestImage(
+  { options: { durable } }: { readonly options: Pick<ManagerContext["options"], "durable"> },
+  sandbox: Pick<LiveSandbox, "id" | "newestImages" | "parentCheckpoint" | "facts">,
+): Promise<string | undefined> {
+  const origin = originOf(sandbox);
+  for (const key of sandbox.newestImages) {
+    if (durable === undefined || key === origin || (await durable.checkpoints.hasImage(key))) return key;
+  }
+  return origin;
+}
+
+function originOf({
+  id,
+  parentCheckpoint,
+  facts,
+}: Pick<LiveSandbox, "id" | "parentCheckpoint" | "facts">): string | undefined {
+  if (parentCheckpoint !== null) return checkpointKey(id, parentCheckpoint);
+  const { snapshot } = facts.lineage;
+  return snapshot == null ? undefined : imageKey(snapshot);
+}

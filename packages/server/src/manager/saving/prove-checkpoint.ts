@@ -1,0 +1,82 @@
+import { type ProvenCheckpoint, SandboxerError } from "@sandboxer/protocol";
+import type { UnpackOptions } from "../../checkpoints/unpacked-state.ts";
+import { checkpointKey } from "../../checkpoints/checkpoint-names.ts";
+import type { ManagerContext } from "../context.ts";
+import { notFound } from "../not-found.ts";
+import { parseStoredSpec } from "../stored-facts.ts";
+import type { VerbOptions } from "../observing/operations/tracked.ts";
+import { checkTrial, tryRestore } from "./trial-restore.ts";
+
+/**
+ * Restores a checkpoint of a sandbox by way of trial, its newest unless another one is named. The sandbox is neither woken
+ * nor held up, wherever it is. How it went is in the answer and in the events: checkpoints have no record to note it in.
+ */
+export async function proveCheckpoint(
+  context: ManagerContext,
+  sandboxId: string,
+  checkpoint: string | undefined,
+  options: VerbOptions = {},
+): Promise<ProvenCheckpoint> {
+  const head = await context.storedHead(sandboxId);
+  if (head === undefined || head.state === "deleted") throw notFound(sandboxId);
+  const name = checkpoint ?? head.checkpoint?.name;
+  if (name === undefined) throw nothingSaved(head.lineage.snapshot);
+  const { checkpoints } = context.durable;
+  const isThere = async (): Promise<boolean> => await checkpoints.hasImage(checkpointKey(sandboxId, name));
+  const isNewest = async (): Promise<boolean> => (await context.storedHead(sandboxId))?.checkpoint?.name === name;
+  if (name !== head.checkpoint?.name && !(await isListed(context, sandboxId, name))) throw unknown(name);
+  const backend = context.backend(head.backend);
+  const { spec } = parseStoredSpec(`${sandboxId}/metadata.json`, head.spec);
+  checkTrial(backend, spec, true);
+  const digest = name === head.checkpoint?.name ? { sha256: head.checkpoint.sha256 } : {};
+  const tell = (type: string, data: object): void =>
+    context.events.append({ type, sandboxId, data: { checkpoint: name, ...data } });
+  let proof: ProvenCheckpoint["proven"] | undefined;
+  const trial = {
+    sandboxId,
+    backend,
+    spec,
+    load: (folder: string, given: UnpackOptions) => checkpoints.load(sandboxId, name, folder, { ...given, ...digest }),
+    proven: async (proven: ProvenCheckpoint["proven"]) => {
+      proof = proven;
+      tell("checkpoint.proven", proven);
+    },
+    unproven: async (failure: object, error: SandboxerError) => {
+      // Older ones go as new ones come, which says nothing of them.
+      if (!(await isThere()) && !(await isNewest())) return unknown(name);
+      tell("checkpoint.unproven", failure);
+      return unproven(name, error);
+    },
+  };
+  await tryRestore(context, trial, options);
+  if (proof === undefined) throw new SandboxerError("internal", "A test restore has ended without a result.");
+  return { sandbox_id: sandboxId, checkpoint: name, proven: proof };
+}
+
+async function isListed({ durable }: ManagerContext, sandboxId: string, name: string): Promise<boolean> {
+  return (await durable.checkpoints.list(sandboxId)).some((each) => each.name === name);
+}
+
+function nothingSaved(snapshot: string | null | undefined): SandboxerError {
+  return new SandboxerError("bad_request", "No checkpoint of the sandbox is stored.", {
+    hint:
+      snapshot == null
+        ? "Save it first: `sandboxer checkpoint SANDBOX --leave-running`."
+        : `It began with a snapshot: \`sandboxer prove snapshot:${snapshot}\`.`,
+  });
+}
+
+function unknown(name: string): SandboxerError {
+  return new SandboxerError("bad_request", `The sandbox has no checkpoint ${JSON.stringify(name)}.`, {
+    hint: "`sandboxer timeline SANDBOX` lists those that are stored.",
+  });
+}
+
+function unproven(name: string, cause: SandboxerError): SandboxerError {
+  const { code, message, details } = cause;
+  return new SandboxerError(code, `The checkpoint ${name} could not be restored by way of trial: ${message}`, {
+    cause,
+    hint: "Save the sandbox again while it runs, or prove an older checkpoint; the server's log says more of this one.",
+    details,
+  });
+}

@@ -1,0 +1,79 @@
+import { SandboxerError, type SnapshotInfo } from "@sandboxer/protocol";
+import type { SandboxBackend } from "../../backends/backend.ts";
+import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
+import type { ManagerContext } from "../context.ts";
+import { checkLoadable } from "../snapshots/portable/loadable.ts";
+import { getSnapshot } from "../snapshots/snapshot-records.ts";
+import { findSnapshot, labelOf } from "../snapshots/source.ts";
+import { parseStoredSpec } from "../stored-facts.ts";
+import type { VerbOptions } from "../observing/operations/tracked.ts";
+import { checkTrial, type Trial, tryRestore } from "./trial-restore.ts";
+
+/** Restores a snapshot by way of trial. The record says how that went. */
+export async function proveSnapshot(
+  context: ManagerContext,
+  idOrName: string,
+  options: VerbOptions = {},
+): Promise<SnapshotInfo> {
+  const snapshot = await findSnapshot(context, idOrName);
+  const backend = context.backend(snapshot.backend);
+  checkProvable(context, snapshot, backend);
+  options.operation?.concerns({ snapshotId: snapshot.id });
+  await tryRestore(context, trialOf(context, snapshot, backend), options);
+  return await getSnapshot(context, snapshot.id);
+}
+
+/** Whether a snapshot can be restored by way of trial at all. */
+export function isProvable(context: ManagerContext, snapshot: StoredSnapshot): boolean {
+  try {
+    checkProvable(context, snapshot, context.backend(snapshot.backend));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function checkProvable(context: ManagerContext, snapshot: StoredSnapshot, backend: SandboxBackend): void {
+  checkTrial(backend, specOf(snapshot), snapshot.mode === "full");
+  if (snapshot.mode === "metadata") {
+    throw new SandboxerError("not_supported", "The snapshot holds a record only: there is nothing to restore.");
+  }
+  checkLoadable(context, backend, labelOf(snapshot));
+}
+
+function trialOf(context: ManagerContext, snapshot: StoredSnapshot, backend: SandboxBackend): Trial {
+  const { id, sandbox_id: sandboxId } = snapshot;
+  return {
+    sandboxId,
+    backend,
+    spec: specOf(snapshot),
+    load: (folder, options) => context.snapshots.load(id, folder, options),
+    proven: async (proven) => {
+      await context.snapshots.amend(id, { proof: { proven, unproven: null } });
+      tell(context, snapshot, "snapshot.proven", proven);
+    },
+    unproven: async (failure, error) => {
+      const noted = context.snapshots.amend(id, { proof: { proven: null, unproven: failure } });
+      await context.reported("record of a snapshot that could not be proven", noted);
+      tell(context, snapshot, "snapshot.unproven", failure);
+      return unproven(snapshot, error);
+    },
+  };
+}
+
+function specOf({ id, spec }: StoredSnapshot): Trial["spec"] {
+  return parseStoredSpec(`snapshots/${id}/record.json`, spec).spec;
+}
+
+function unproven({ id, name }: StoredSnapshot, cause: SandboxerError): SandboxerError {
+  const { code, message, details } = cause;
+  return new SandboxerError(code, `The snapshot ${name ?? id} could not be restored by way of trial: ${message}`, {
+    cause,
+    hint: "Take another one while its sandbox is there, and look at what the server's log says of this one.",
+    details,
+  });
+}
+
+function tell(context: ManagerContext, { id, name, sandbox_id }: StoredSnapshot, type: string, data: object): void {
+  context.events.append({ type, sandboxId: sandbox_id, data: { snapshot_id: id, name, ...data } });
+}

@@ -1,0 +1,50 @@
+import { type Keep, SandboxerError } from "@sandboxer/protocol";
+import { keptBy } from "../../checkpoints/retention.ts";
+import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
+import type { ManagerContext } from "../context.ts";
+import type { LiveSandbox } from "../live-sandbox.ts";
+import { removeSnapshot } from "../snapshots/remove-snapshot.ts";
+
+/** Removes the checkpoints that the newest one, which the head names, has made old. Images that came later are others'. */
+export async function pruneCheckpoints(
+  { durable }: ManagerContext,
+  { id, facts }: Pick<LiveSandbox, "id" | "facts">,
+  newestName: string,
+): Promise<void> {
+  const keep = facts.about.retention?.checkpoints ?? durable.retention.checkpoints;
+  await durable.checkpoints.prune(id, newestName, keep);
+}
+
+/**
+ * Removes the snapshots of a sandbox that newer ones have made old, where somebody said that there is such a thing: never
+ * those with a name, those that are pinned, and those that a sandbox needs.
+ */
+export async function pruneSnapshots(
+  context: ManagerContext,
+  { id: sandboxId, facts }: Pick<LiveSandbox, "id" | "facts">,
+): Promise<void> {
+  const keep = facts.about.retention?.snapshots ?? context.options.durable?.retention.snapshots;
+  if (keep === undefined) return;
+  const ofOne = (await context.snapshots.list()).filter((each) => each.sandbox_id === sandboxId);
+  for (const { id } of oldSnapshots(ofOne, keep)) await removeOld(context, id);
+}
+
+/** Which of a sandbox's snapshots a rule makes old. Whether a sandbox needs one of them is another matter. */
+export function oldSnapshots(ofOne: readonly StoredSnapshot[], keep: Keep): readonly StoredSnapshot[] {
+  const dated = ofOne.filter(isExpendable).map((snapshot) => ({ snapshot, ms: Date.parse(snapshot.created_at) }));
+  const kept = keptBy(keep, dated);
+  return dated.filter((each) => !kept.has(each)).map(({ snapshot }) => snapshot);
+}
+
+function isExpendable(snapshot: { name: string | null; pinned?: boolean | undefined; state: string }): boolean {
+  return snapshot.name === null && snapshot.pinned !== true && snapshot.state === "ready";
+}
+
+async function removeOld(context: ManagerContext, id: string): Promise<void> {
+  try {
+    await removeSnapshot(context, id, { unlessNamed: true });
+  } catch (error) {
+    const others = ["snapshot_in_use", "snapshot_pinned", "snapshot_not_found", "name_taken"];
+    if (!(error instanceof SandboxerError) || !others.includes(error.code)) throw error;
+  }
+}

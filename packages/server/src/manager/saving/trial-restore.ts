@@ -1,0 +1,122 @@
+import { randomUUID } from "node:crypto";
+import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
+import type { SandboxBackend, SandboxSpec } from "../../backends/backend.ts";
+import type { KeyOptions } from "../../checkpoints/keys/key-choice.ts";
+import type { CallOptions } from "../../support/call-options.ts";
+import { cutMessage } from "../../support/cut-message.ts";
+import { unlessAborted } from "../../support/unless-aborted.ts";
+import type { ManagerContext } from "../context.ts";
+import { acquireWithState, type MaybeVerified } from "../snapshots/portable/acquire-with-state.ts";
+import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
+import { withWorkFolder } from "./work-folder.ts";
+
+const PING_MS = 30_000;
+
+/** What says nothing of what is saved: another server, or this one at another time, may find out. */
+const NO_VERDICT: ReadonlySet<string> = new Set([
+  "snapshot_not_found",
+  "not_supported",
+  "image_incompatible",
+  "limit_reached",
+  "draining",
+  "no_space",
+  "store_unavailable",
+  "backend_unavailable",
+  // A machine that has too much to do, or too little room.
+  "timeout",
+  "internal",
+  // An encrypted one whose key is not here.
+  "key_required",
+  "wrong_key",
+  "key_unavailable",
+]);
+
+/** A saved state that is to be restored by way of trial. */
+export interface Trial {
+  /** The sandbox that it was made of. */
+  readonly sandboxId: string;
+  readonly backend: SandboxBackend;
+  readonly spec: SandboxSpec;
+  load(folder: string, options: CallOptions & KeyOptions & { readonly fromStore: boolean }): Promise<MaybeVerified>;
+  /** Writes down how it went. */
+  proven(proof: { readonly at: string; readonly engine: string }): Promise<void>;
+  unproven(failure: { readonly at: string; readonly reason: string }, error: SandboxerError): Promise<SandboxerError>;
+}
+
+/**
+ * Restores what is saved into a sandbox that nobody can reach, hears whether it answers, and ends it. That has no network
+ * and no secrets, is in no list, and ends with this server.
+ */
+export async function tryRestore(context: ManagerContext, trial: Trial, options: VerbOptions): Promise<void> {
+  const { sandboxId, backend } = trial;
+  const work = { operation: "prove", sandboxId, backend: backend.name } as const;
+  const proof = context.proofs.run((stopped) => {
+    const signal = options.signal === undefined ? stopped : AbortSignal.any([options.signal, stopped]);
+    return tracked(context, work, { ...options, signal }, async (track) => {
+      checkRoom(context);
+      try {
+        await restoreAndAsk(context, trial, track);
+      } catch (thrown) {
+        const error = asSandboxerError(signal.aborted ? signal.reason : thrown);
+        if (signal.aborted || NO_VERDICT.has(error.code)) throw error;
+        throw await trial.unproven({ at: now(context), reason: cutMessage(error.message) }, error);
+      }
+      await trial.proven({ at: now(context), engine: await engineOf(backend) });
+      track.lap("record");
+    });
+  });
+  // A server that ends waits for the end of what it has started.
+  const ended = proof.catch(() => {});
+  context.background.add(ended);
+  void ended.finally(() => context.background.delete(ended));
+  await proof;
+}
+
+/** Refuses what cannot be restored by way of trial at all. `isFull`: with what ran. */
+export function checkTrial(backend: SandboxBackend, spec: SandboxSpec, isFull: boolean): void {
+  const hint = "Restore it, look at the new sandbox, and destroy that.";
+  if (backend.capabilities.outlivesServer) {
+    const why = `The backend ${backend.name} keeps sandboxes when the server ends, so a test restore could stay behind.`;
+    throw new SandboxerError("not_supported", why, { hint });
+  }
+  if (isFull && spec.network !== "none") {
+    const why = "What was running with a network would be heard outside if it were restored by way of trial.";
+    throw new SandboxerError("not_supported", why, { hint });
+  }
+}
+
+function checkRoom({ sandboxes, options }: ManagerContext): void {
+  if (sandboxes.size < options.maxSandboxes) return;
+  throw new SandboxerError("limit_reached", `The server runs ${sandboxes.size} sandboxes, which is its limit.`, {
+    hint: "A test restore needs a place too: try again when a sandbox has ended.",
+  });
+}
+
+async function restoreAndAsk(context: ManagerContext, trial: Trial, track: Track): Promise<void> {
+  const { signal } = track.options;
+  // As it was, under an id that nobody knows; without a network, secrets, and commands that would need them.
+  const { secretRefs: _secrets, setup: _setup, ...rest } = trial.spec;
+  const request = { sandboxId: randomUUID(), spec: { ...rest, network: "none" as const }, apart: true };
+  await withWorkFolder(context.options.workDirectory, async (folder) => {
+    const state = await trial.load(folder, { ...track.options, fromStore: true });
+    track.lap("unpack");
+    const handle = await acquireWithState(trial.backend, request, state, track.options);
+    track.lap("backend");
+    try {
+      await unlessAborted(handle.ping({ signal: AbortSignal.timeout(PING_MS) }), signal);
+      track.lap("answer");
+    } finally {
+      await context.reported("end of a test restore", handle.destroy());
+    }
+  });
+}
+
+async function engineOf(backend: SandboxBackend): Promise<string> {
+  const { details } = await backend.probe();
+  const version = details?.["version"] ?? details?.["engineVersion"];
+  return version === undefined ? backend.name : `${backend.name} ${version}`;
+}
+
+function now({ options }: ManagerContext): string {
+  return new Date(options.clock.wallMs()).toISOString();
+}

@@ -1,0 +1,40 @@
+import { asSandboxerError } from "@sandboxer/protocol";
+import type { SandboxBackend, SandboxSpec } from "../../../backends/backend.ts";
+import { requestedBackend } from "../../../profiles/profile-backends.ts";
+import type { ManagerContext } from "../../context.ts";
+
+export interface Traveller {
+  /** The backend that it was captured on, or is on. */
+  readonly from: string;
+  /** By which it was made, and by which it is to be made. */
+  readonly madeBy: string | null;
+  readonly profile: string | null;
+  /** What it was made of. */
+  readonly spec: SandboxSpec;
+}
+
+/** Why a backend may not or cannot make such a sandbox, whatever state it begins with; null when it can. */
+export function whyNotAllowed(context: ManagerContext, traveller: Traveller, to: SandboxBackend): string | null {
+  const { from, madeBy, profile, spec } = traveller;
+  if (to.name !== from || profile !== madeBy) {
+    const forbidden = whyNotByProfile(context, traveller, to.name);
+    if (forbidden !== null) return forbidden;
+  }
+  if (spec.network === "none" || to.capabilities.network) return null;
+  return `The captured sandbox has a network, and ${to.name} has none to give.`;
+}
+
+/** A profile says at which providers its sandboxes may be, and its secrets with them. */
+function whyNotByProfile({ options }: ManagerContext, { profile: name, spec }: Traveller, to: string): string | null {
+  const profile = name === null ? undefined : options.profiles.find(name);
+  if (profile === undefined) {
+    const secrets = Object.keys(spec.secretRefs ?? {}).length > 0;
+    return secrets ? `It has secrets of a profile that is gone, which says nothing of ${to} any more.` : null;
+  }
+  try {
+    requestedBackend(profile, to);
+    return null;
+  } catch (thrown) {
+    return asSandboxerError(thrown).message;
+  }
+}

@@ -1,0 +1,174 @@
+import { type Carried, SandboxerError, type RestoreRequestBody } from "@sandboxer/protocol";
+import { z } from "zod";
+import type { SandboxBackend } from "../../../backends/backend.ts";
+import { isKeyProblem } from "../../../checkpoints/keys/key-errors.ts";
+import type { StoredSnapshot } from "../../../checkpoints/snapshot-record.ts";
+import type { ManagerContext } from "../../context.ts";
+import type { SandboxPlan } from "../../lifecycle/plan.ts";
+import { decodeFileList, type FileList } from "../file-list.ts";
+import type { LostExtras } from "../../files/extra-keeper.ts";
+import { findSnapshot, labelOf } from "../source.ts";
+import { parseStoredSpec } from "../../stored-facts.ts";
+import { whyNotAllowed } from "./allowed.ts";
+import { loadersOf, loadWay, whyNot } from "./loadable.ts";
+import { planOfSnapshot } from "./plan-restore.ts";
+import { WORKSPACE_KIND } from "./workspace-archive.ts";
+
+const portableSchema = z.object({
+  files: z.number().int().nonnegative(),
+  links: z.number().int().nonnegative(),
+  bytes: z.number().int().nonnegative(),
+  left_out: z.number().int().nonnegative(),
+  hard_links: z.number().int().nonnegative().nullish(),
+  xattrs: z.number().int().nonnegative().nullish(),
+  xattrs_lost: z.number().int().nonnegative().optional(),
+  still: z.boolean(),
+});
+
+/** Says what a restore would carry, without doing anything. */
+export async function explainRestore(
+  context: ManagerContext,
+  idOrName: string,
+  body: Pick<RestoreRequestBody, "backend">,
+): Promise<Carried> {
+  return await carriedBy(context, await findSnapshot(context, idOrName), body);
+}
+
+/** What a sandbox that is restored as asked has of the captured one. */
+export async function carriedBy(
+  context: ManagerContext,
+  snapshot: StoredSnapshot,
+  body: RestoreRequestBody,
+): Promise<Carried> {
+  const plan = planOfSnapshot(context, snapshot, body);
+  const backend = context.backend(plan.backend);
+  const label = labelOf(snapshot);
+  const why = whyNotAt(context, snapshot, backend, plan);
+  const whole = snapshot.mode === "full" && why === null ? "kept" : "lost";
+  const { spec } = parseStoredSpec(`snapshots/${snapshot.id}/record.json`, snapshot.spec);
+  const limited = Object.values(spec.resources).some((value) => value !== undefined);
+  return {
+    snapshot_id: snapshot.id,
+    kind: snapshot.kind,
+    from: snapshot.backend,
+    backend: backend.name,
+    loadable: why === null,
+    why_not: why,
+    backends: loadersOf(context, label),
+    memory: whole,
+    processes: whole,
+    files: await filesOf(context, snapshot),
+    ...extrasOf(snapshot, backend),
+    env: "kept",
+    secrets: [...new Set(Object.values(plan.spec.secretRefs ?? {}))].toSorted(),
+    network: spec.network === "none" ? "none" : backend.capabilities.network ? "kept" : "the backend has none",
+    limits: !limited ? "none" : backend.capabilities.limits ? "kept" : "the backend has none",
+    notes: notesOn(snapshot, backend, plan),
+  };
+}
+
+function whyNotAt(
+  context: ManagerContext,
+  snapshot: StoredSnapshot,
+  backend: SandboxBackend,
+  { about: { profile }, spec }: SandboxPlan,
+): string | null {
+  if (snapshot.state === "damaged" || snapshot.state === "missing") {
+    return `The snapshot is ${snapshot.state}: ${snapshot.problem ?? "nobody has said why"}.`;
+  }
+  const label = labelOf(snapshot);
+  if (loadWay(backend, label) === undefined) return whyNot(backend, label);
+  return whyNotAllowed(context, { from: snapshot.backend, madeBy: snapshot.profile, profile, spec }, backend);
+}
+
+/** Refuses, before anything is done, what would not come up there. */
+export function checkCarried(carried: Carried): void {
+  if (carried.loadable) return;
+  const canLoad = carried.backends.includes(carried.backend);
+  throw new SandboxerError(canLoad ? "not_supported" : "image_incompatible", carried.why_not ?? "", {
+    hint:
+      carried.backends.length === 0
+        ? "No backend of this server can load it."
+        : `It can be loaded by ${carried.backends.join(", ")}.`,
+    details: { kind: carried.kind, backend: carried.backend, backends: carried.backends },
+  });
+}
+
+/** A portable capture was counted when it was packed; of others, what the list of files says. */
+async function filesOf(context: ManagerContext, snapshot: StoredSnapshot): Promise<Carried["files"]> {
+  const { mode, kind, requirements, id } = snapshot;
+  if (mode === "metadata") return { scope: "none", count: null, bytes: null, truncated: false };
+  const portable = portableSchema.safeParse(requirements?.["portable"]);
+  if (portable.success) {
+    const { files, links, bytes } = portable.data;
+    return { scope: "workspace", count: files + links, bytes, truncated: false };
+  }
+  const scope = kind === WORKSPACE_KIND && requirements?.["extension"] !== undefined ? "workspace" : "all";
+  const list = await readableList(context, id);
+  if (list === undefined) return { scope, count: null, bytes: null, truncated: false };
+  const { files, truncated } = list;
+  const counted = [...files.values()].filter((file) => file.kind !== "folder");
+  return { scope, count: counted.length, bytes: counted.reduce((sum, file) => sum + file.sizeBytes, 0), truncated };
+}
+
+/** What a portable capture has counted, and what of it the backend can keep. */
+function extrasOf({ requirements }: StoredSnapshot, { keeps }: SandboxBackend): Pick<Carried, "hard_links" | "xattrs"> {
+  const portable = portableSchema.safeParse(requirements?.["portable"]);
+  const { hard_links: links, xattrs } = portable.data ?? {};
+  const counted = (count: number | null | undefined, kept: boolean | undefined): Carried["xattrs"] =>
+    count == null ? null : { kept: kept === true ? count : 0, lost: kept === true ? 0 : count };
+  return { hard_links: counted(links, keeps?.hardLinks), xattrs: counted(xattrs, keeps?.extendedAttributes) };
+}
+
+/** What was in fact kept, which only the file system there could say. */
+export function withLost(carried: Carried, lost: LostExtras | undefined): Carried {
+  const counted = (count: Carried["xattrs"], missing: number): Carried["xattrs"] =>
+    count === null ? null : { kept: Math.max(0, count.kept + count.lost - missing), lost: missing };
+  if (lost === undefined) return carried;
+  return {
+    ...carried,
+    hard_links: counted(carried.hard_links, lost.copiedLinks),
+    xattrs: counted(carried.xattrs, lost.lostAttributes),
+  };
+}
+
+function unsaidExtras({ backend, requirements }: StoredSnapshot): string[] {
+  const portable = portableSchema.safeParse(requirements?.["portable"]);
+  const notes: string[] = [];
+  // What a provider has packed by itself has the hard links that its tar found.
+  if (portable.success && portable.data.hard_links == null)
+    notes.push(`Hard links are carried as files of their own: ${backend} did not say which there are.`);
+  if (portable.data?.xattrs == null)
+    notes.push(`Extended attributes are not carried: ${backend} did not say which there are.`);
+  return notes;
+}
+
+/** A list that is damaged is not counted; it must not stand in the way of a restore. */
+async function readableList({ snapshots }: ManagerContext, id: string): Promise<FileList | undefined> {
+  const encoded = await snapshots.readFiles(id).catch(unlessKeyMissing);
+  return encoded && (await decodeFileList(encoded).catch(() => undefined));
+}
+
+/** Nor is one that is encrypted, for who explains and does not restore. */
+function unlessKeyMissing(error: unknown): undefined {
+  if (!isKeyProblem(error)) throw error;
+}
+
+function notesOn(snapshot: StoredSnapshot, to: SandboxBackend, plan: SandboxPlan): string[] {
+  const { requirements, flags, backend: from, kind } = snapshot;
+  const portable = portableSchema.safeParse(requirements?.["portable"]);
+  const notes: string[] = [];
+  if (kind === WORKSPACE_KIND && loadWay(to, labelOf(snapshot)) === "unpacked") {
+    notes.push("What was changed outside of the workspace is not carried.", ...unsaidExtras(snapshot));
+    if (to.name !== from && plan.spec.image !== undefined)
+      notes.push(`Its image is asked of ${to.name}: ${plan.spec.image}.`);
+  }
+  if (portable.success && portable.data.left_out > 0)
+    notes.push(`${portable.data.left_out} sockets, pipes or devices are not carried.`);
+  if (portable.success && (portable.data.xattrs_lost ?? 0) > 0)
+    notes.push(`${portable.data.xattrs_lost} files had more extended attributes than could be captured.`);
+  if (portable.success && !portable.data.still) notes.push("Files that changed during the capture may be torn.");
+  if (flags.enable_checkpoint && !plan.flags.enable_checkpoint)
+    notes.push(`${to.name} cannot save a running sandbox: it has no checkpoints.`);
+  return notes;
+}

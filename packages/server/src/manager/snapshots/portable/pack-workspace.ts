@@ -1,0 +1,215 @@
+import { posix } from "node:path";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { FileEntry, RawFiles } from "../../../backends/backend.ts";
+import { LinkedFiles } from "./linked-files.ts";
+import { tarEnd, tarHeader, tarPadding } from "../../../support/tar-header.ts";
+import { type Attributes, encodeAttributes } from "../../files/tar-attributes.ts";
+import type { WorkspaceTally } from "./workspace-archive.ts";
+
+const ZEROS = Buffer.alloc(64 * 1024);
+/** Of the system inside: nothing below a longer path can be asked for. */
+const MAX_PATH_CHARACTERS = 4096;
+/** For names and all else that is said of files, beside their content: half a million files, and more where more fits. */
+const HEAD_BYTES = 256 * 1024 ** 2;
+/** What is listed comes from inside, where somebody may have replaced the programs that list it. */
+const NO_NAME = /^\.{0,2}$|[/\0]/;
+
+export interface PackSource {
+  readonly files: RawFiles;
+  /** How the names of these files stand for bytes. */
+  readonly names: "utf8" | "latin1";
+  readonly folder: string;
+  /** A sparse file is larger than what it takes inside. */
+  readonly maxBytes: number;
+}
+
+/** What is known of a packing while it goes on. */
+interface Packing extends PackSource {
+  readonly tally: WorkspaceTally;
+  readonly linked: LinkedFiles;
+  /** Whether anybody can say which extended attributes there are. */
+  knowsAttributes: boolean;
+  /** All but content. */
+  headBytes: number;
+}
+
+interface Level {
+  readonly path: string;
+  /** In the archive. */
+  readonly name: string;
+  readonly entries: FileEntry[];
+}
+
+/**
+ * The workspace as a tar, made as it is read. What cannot be read ends it with an error: whoever moves a sandbox would
+ * lose what was left out. What is gone when its turn comes is left out.
+ */
+export async function* packWorkspace(given: PackSource, tally: WorkspaceTally): AsyncGenerator<Uint8Array> {
+  const { files, folder } = given;
+  const source: Packing = { ...given, tally, linked: new LinkedFiles(), knowsAttributes: true, headBytes: 0 };
+  const root = await files.stat(folder);
+  if (root.kind !== "folder") throw new SandboxerError("bad_request", `${folder} is no folder.`);
+  if (root.links !== undefined) tally.hardLinks = 0;
+  yield header(source, "./", root, await attributesOf(source, folder));
+  const levels: Level[] = [{ path: folder, name: "./", entries: await listed(files, folder) }];
+  for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
+    const entry = level.entries.pop();
+    if (entry === undefined) {
+      levels.pop();
+      continue;
+    }
+    const path = pathOf(level, entry);
+    const name = level.name + entry.name;
+    if (entry.kind === "folder") {
+      const below = await unlessGone(source, path, () => listed(files, path));
+      if (below === undefined) continue;
+      tally.folders += 1;
+      yield header(source, `${name}/`, entry, await attributesOf(source, path));
+      levels.push({ path, name: `${name}/`, entries: below });
+    } else if (entry.kind === "symlink") {
+      tally.links += 1;
+      yield header(source, name, entry);
+    } else if (entry.kind === "file") {
+      const first = source.linked.find(entry);
+      if (first === undefined) yield* packFile(source, path, name, entry);
+      else yield hardLink(source, name, entry, first);
+    } else tally.leftOut += 1;
+  }
+  yield tarEnd();
+}
+
+function pathOf({ path }: Level, { name }: FileEntry): string {
+  if (NO_NAME.test(name)) {
+    const text = `The sandbox says that ${path} holds ${JSON.stringify(name.slice(0, 200))}, which is no name of a file.`;
+    throw new SandboxerError("sandbox_failed", text, { hint: "Do not trust what is inside.", details: { path } });
+  }
+  const below = posix.join(path, name);
+  if (below.length <= MAX_PATH_CHARACTERS) return below;
+  throw new SandboxerError("too_large", `The path ${below.slice(0, 200)}… is too long to be read.`, {
+    hint: "Remove folders that are so deep, or move them up.",
+  });
+}
+
+/** The last one first, because they are taken from the end. */
+async function listed(files: RawFiles, path: string): Promise<FileEntry[]> {
+  return (await files.list(path)).toSorted((a, b) => (a.name < b.name ? 1 : -1));
+}
+
+/** The size is said before the content, so a file that has changed meanwhile is cut, or filled up with zeros. */
+async function* packFile(source: Packing, path: string, name: string, entry: FileEntry): AsyncGenerator<Uint8Array> {
+  const { tally } = source;
+  const { sizeBytes } = entry;
+  if (tally.bytes + sizeBytes > source.maxBytes) {
+    throw new SandboxerError("too_large", `The workspace is larger than ${source.maxBytes} bytes (${path}).`, {
+      hint: "Remove what is not needed; a sparse file counts with its whole size.",
+    });
+  }
+  const content = source.files.read(path, { length: sizeBytes })[Symbol.asyncIterator]();
+  let left = sizeBytes;
+  try {
+    const first = sizeBytes === 0 ? undefined : await unlessGone(source, path, () => content.next());
+    if (first === undefined && sizeBytes > 0) return;
+    tally.files += 1;
+    tally.bytes += sizeBytes;
+    source.linked.add(entry, name);
+    yield header(source, name, entry, await attributesOf(source, path));
+    for (let next = first; next !== undefined && next.done !== true && left > 0; next = await content.next()) {
+      const data = next.value.subarray(0, left);
+      left -= data.length;
+      yield data;
+    }
+  } finally {
+    // Also when whoever packs it has given up: some backends have a process for each file that is read.
+    await content.return?.();
+  }
+  for (; left > 0; left -= Math.min(left, ZEROS.length)) yield ZEROS.subarray(0, Math.min(left, ZEROS.length));
+  yield tarPadding(sizeBytes);
+}
+
+/** A further name of a file that is in the archive, whose content and attributes are said there. */
+function hardLink(source: Packing, name: string, entry: FileEntry, first: string): Buffer {
+  source.tally.files += 1;
+  source.tally.hardLinks = (source.tally.hardLinks ?? 0) + 1;
+  const { names } = source;
+  const { mode, uid, gid, modifiedMs } = entry;
+  const [own, linkTarget] = [Buffer.from(name, names), Buffer.from(first, names)];
+  return counted(
+    source,
+    tarHeader({ kind: "hardlink", name: own, linkTarget, mode, uid, gid, sizeBytes: 0, modifiedMs }),
+  );
+}
+
+async function attributesOf(source: Packing, path: string): Promise<Attributes | undefined> {
+  const { files, tally } = source;
+  if (files.attributes === undefined || !source.knowsAttributes) return undefined;
+  try {
+    const found = await files.attributes(path);
+    tally.attributes = (tally.attributes ?? 0) + found.size;
+    return found;
+  } catch (error) {
+    const code = error instanceof SandboxerError ? error.code : undefined;
+    if (code === "too_large") tally.attributesLost += 1;
+    // The agent of a sandbox that was saved long ago does not know how.
+    else if (code === "not_supported") source.knowsAttributes = false;
+    else if (code !== "file_not_found") throw error;
+    return undefined;
+  }
+}
+
+function header(source: Packing, name: string, entry: FileEntry, attributes?: Attributes): Buffer {
+  const { names } = source;
+  const { kind, mode, uid, gid, modifiedMs, linkTarget } = entry;
+  const head = tarHeader({
+    kind: kind === "other" ? "file" : kind,
+    name: Buffer.from(name, names),
+    ...(linkTarget === undefined ? {} : { linkTarget: Buffer.from(linkTarget, names) }),
+    mode,
+    uid,
+    gid,
+    sizeBytes: kind === "file" ? entry.sizeBytes : 0,
+    modifiedMs,
+    pax: attributes === undefined || attributes.size === 0 ? undefined : encodeAttributes(attributes),
+  });
+  return counted(source, head);
+}
+
+function counted(source: Packing, head: Buffer): Buffer {
+  source.headBytes += head.length;
+  if (source.headBytes <= Math.max(source.maxBytes, HEAD_BYTES)) return head;
+  throw new SandboxerError("too_large", "The workspace has more files than can be captured.", {
+    hint: "Remove what is not needed.",
+  });
+}
+
+async function unlessGone<Result>(
+  { names }: PackSource,
+  path: string,
+  read: () => Promise<Result>,
+): Promise<Result | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    const code = error instanceof SandboxerError ? error.code : undefined;
+    if (code === "permission_denied") throw unreadable(path, error);
+    if (code !== "file_not_found") throw error;
+    // It may be there under the bytes that this character stands for.
+    if (names === "utf8" && path.includes("\uFFFD")) throw unnameable(path, error);
+    return undefined;
+  }
+}
+
+function unreadable(path: string, cause: unknown): SandboxerError {
+  return new SandboxerError("permission_denied", `${path} cannot be read, so the workspace cannot be captured whole.`, {
+    cause,
+    hint: "Let the sandbox's user read it (chmod u+r), or remove it.",
+    details: { path },
+  });
+}
+
+function unnameable(path: string, cause: unknown): SandboxerError {
+  return new SandboxerError("not_supported", `The name of ${JSON.stringify(path)} is no UTF-8.`, {
+    cause,
+    hint: "This backend cannot read such files. Rename it, or remove it.",
+    details: { path },
+  });
+}

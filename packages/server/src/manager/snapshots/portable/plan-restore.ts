@@ -1,0 +1,117 @@
+import {
+  aboutSchema,
+  type HeadFlags,
+  type MaxLoss,
+  type Profile,
+  type RestoreRequestBody,
+  SandboxerError,
+} from "@sandboxer/protocol";
+import type { SandboxSpec } from "../../../backends/backend.ts";
+import type { StoredSnapshot } from "../../../checkpoints/snapshot-record.ts";
+import { backendsOf } from "../../../profiles/profile-backends.ts";
+import type { ManagerContext } from "../../context.ts";
+import { expiresAt } from "../../lifecycle/expiry.ts";
+import { idleTimeoutMs, maxLossOf, type SandboxPlan } from "../../lifecycle/plan.ts";
+import { labelOf } from "../source.ts";
+import { parseStoredSpec } from "../../stored-facts.ts";
+import { loadWay } from "./loadable.ts";
+
+const NEVER_SAVED: HeadFlags = {
+  enable_checkpoint: false,
+  enable_idle_timeout_auto_checkpoint: false,
+  enable_sandbox_handoff: false,
+  on_disconnect: "keep",
+};
+
+/** As the captured sandbox was made; its key and its end of life are its own. */
+export function planOfSnapshot(
+  context: ManagerContext,
+  snapshot: StoredSnapshot,
+  body: RestoreRequestBody,
+): SandboxPlan {
+  const { spec, labels } = parseStoredSpec(`snapshots/${snapshot.id}/record.json`, snapshot.spec);
+  const profile = body.profile === undefined ? undefined : context.options.profiles.get(body.profile);
+  const backend = body.backend ?? backendFor(snapshot.backend, profile);
+  if (body.image !== undefined) checkImage(context, snapshot, backend);
+  const flags = flagsFor(context, snapshot, backend);
+  return {
+    backend,
+    spec: {
+      ...specFor(context, snapshot.backend, backend, spec, body),
+      env: { ...spec.env, ...body.env },
+      ...(body.inputs === undefined ? {} : { inputs: { ...spec.inputs, ...body.inputs } }),
+      ...(profile === undefined ? {} : { placement: { ...profile.placement }, secretRefs: { ...profile.secret_refs } }),
+    },
+    labels: body.labels ?? labels,
+    flags,
+    idleTimeoutMs: idleTimeoutMs(body.idle_timeout) ?? snapshot.idle_timeout * 1000,
+    about: aboutSchema.parse({
+      name: body.name,
+      profile: profile?.name ?? snapshot.profile,
+      expires_at: expiresAt(context, body.ttl),
+      max_loss: body.max_loss === undefined ? promised(context, snapshot, profile, flags) : body.max_loss,
+      retention: body.retention === undefined ? (profile?.retention ?? snapshot.retention) : body.retention,
+    }),
+    filesystemSnapshot: undefined,
+  };
+}
+
+/** As the captured one was promised, or as the profile that is named now says; nothing where it cannot be saved. */
+function promised(
+  context: ManagerContext,
+  snapshot: StoredSnapshot,
+  profile: Profile | undefined,
+  flags: HeadFlags,
+): MaxLoss | null {
+  if (!flags.enable_checkpoint) return null;
+  return maxLossOf(context, profile?.max_loss ?? snapshot.max_loss, flags);
+}
+
+/** A state that a backend loads by itself brings its root filesystem along. */
+function checkImage(context: ManagerContext, snapshot: StoredSnapshot, backend: string): void {
+  if (loadWay(context.backend(backend), labelOf(snapshot)) !== "native") return;
+  throw new SandboxerError("bad_request", `A snapshot of the kind ${snapshot.kind} cannot be given another image.`, {
+    hint: "Leave out the image, or capture with the mode workspace.",
+  });
+}
+
+/** The one that it was captured on, if the profile has it, else the profile's first. */
+function backendFor(captured: string, profile: Profile | undefined): string {
+  const offered = profile === undefined ? [captured] : backendsOf(profile);
+  return offered.includes(captured) ? captured : (offered[0] ?? captured);
+}
+
+/** On another backend, limits that it does not know are not asked for, and the image may be another. */
+function specFor(
+  context: ManagerContext,
+  from: string,
+  to: string,
+  spec: SandboxSpec,
+  { image }: RestoreRequestBody,
+): SandboxSpec {
+  const { image: captured, ...rest } = spec;
+  const wanted = image === undefined ? captured : (image ?? undefined);
+  const hasLimits = to === from || context.backend(to).capabilities.limits;
+  return {
+    ...rest,
+    ...(wanted === undefined ? {} : { image: wanted }),
+    resources: hasLimits ? spec.resources : {},
+  };
+}
+
+/**
+ * A sandbox keeps its flags where they can hold. One that comes from a backend that could not save it can be saved from
+ * now on, as one that is made there: what its old backend kept when the server ended, nothing else would.
+ */
+function flagsFor(context: ManagerContext, { backend: from, flags }: StoredSnapshot, to: string): HeadFlags {
+  if (to === from) return flags;
+  if (context.backend(to).capabilities.snapshot !== "full") return NEVER_SAVED;
+  const couldSave = context.options.backends.get(from)?.capabilities.snapshot === "full";
+  if (couldSave || context.options.durable === undefined) return flags;
+  return {
+    enable_checkpoint: true,
+    enable_idle_timeout_auto_checkpoint: true,
+    enable_sandbox_handoff: true,
+    on_disconnect: "keep",
+  };
+}

@@ -1,0 +1,54 @@
+import type { About, Carried, RestoreRequestBody } from "@sandboxer/protocol";
+import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
+import type { ManagerContext } from "../context.ts";
+import { createSandbox, type CreatedSandbox, type SandboxSource } from "../lifecycle/create.ts";
+import { ttlWithin } from "../lifecycle/expiry.ts";
+import { carriedBy, checkCarried, withLost } from "./portable/carried.ts";
+import { planOfSnapshot } from "./portable/plan-restore.ts";
+import { findSnapshot, popularSource, sourceOf } from "./source.ts";
+import type { VerbOptions } from "../observing/operations/tracked.ts";
+
+export interface RestoredSandbox extends CreatedSandbox {
+  readonly carried: Carried;
+}
+
+/** A new sandbox with the state of a snapshot: a new id, a new token, and what the request has of its own. */
+export async function restoreSnapshot(
+  context: ManagerContext,
+  idOrName: string,
+  body: RestoreRequestBody,
+  options: VerbOptions = {},
+): Promise<RestoredSandbox> {
+  const snapshot = await findSnapshot(context, idOrName);
+  const carried = await carriedBy(context, snapshot, body);
+  // Whether one that was found damaged still is, is found out by loading it.
+  if (snapshot.state === "ready") checkCarried(carried);
+  const restored = await restoreFrom(context, snapshot, body, options, { source: popularSource(context, snapshot) });
+  return { ...restored, carried: withLost(carried, restored.lost) };
+}
+
+export async function restoreFrom(
+  context: ManagerContext,
+  snapshot: StoredSnapshot,
+  body: RestoreRequestBody,
+  options: VerbOptions,
+  { about, source = sourceOf(context, snapshot) }: { readonly about?: About; readonly source?: SandboxSource } = {},
+): Promise<CreatedSandbox> {
+  options.operation?.concerns({ snapshotId: snapshot.id });
+  const planned = planOfSnapshot(context, snapshot, withinProfile(context, body.profile ?? snapshot.profile, body));
+  const plan = about === undefined ? planned : { ...planned, about };
+  const created = await createSandbox(context, { plan, source }, options);
+  const data = { snapshot_id: snapshot.id, from: snapshot.sandbox_id };
+  context.events.append({ type: "sandbox.restored", sandboxId: created.sandbox.id, data });
+  return created;
+}
+
+/** How long a profile lets its sandboxes live holds for these too. */
+export function withinProfile(
+  context: ManagerContext,
+  profile: string | null,
+  body: RestoreRequestBody,
+): RestoreRequestBody {
+  const ttl = ttlWithin(context, profile, body.ttl);
+  return ttl === undefined ? body : { ...body, ttl };
+}

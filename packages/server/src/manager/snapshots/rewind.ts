@@ -1,0 +1,155 @@
+import { asSandboxerError, type CheckpointReference, SandboxerError } from "@sandboxer/protocol";
+import type { SandboxHandle, SnapshotPayload } from "../../backends/backend.ts";
+import { imageKey } from "../../checkpoints/snapshot-record.ts";
+import { acquireRequest } from "../lifecycle/acquire-request.ts";
+import { adoptExecution } from "../processes/adopt-execution.ts";
+import type { ManagerContext } from "../context.ts";
+import { checkRewindTo, keyChoiceOf } from "../encryption.ts";
+import { discardLostSandbox, watchForEnd } from "../lifecycle/end-of-sandbox.ts";
+import type { Execution } from "../processes/execution.ts";
+import { freezeIfDue } from "../ownership/freeze.ts";
+import type { LiveSandbox } from "../live-sandbox.ts";
+import { withGoodCopy } from "../saving/with-good-copy.ts";
+import { acquireWithState } from "./portable/acquire-with-state.ts";
+import { checkLoadable } from "./portable/loadable.ts";
+import { followHead } from "../saving/save.ts";
+import { findSnapshot, labelOf } from "./source.ts";
+import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
+import { withWorkFolder } from "../saving/work-folder.ts";
+
+/** A copy that runs and is not the sandbox's yet. */
+interface NewCopy {
+  readonly handle: SandboxHandle;
+  readonly execution: Execution | undefined;
+  readonly checkpoint: CheckpointReference | undefined;
+}
+
+/**
+ * Puts a sandbox back to a snapshot, under the same id, token and epoch. The new copy runs, and a durable sandbox's head
+ * names its state, before the present one is ended: when any of that fails, the sandbox goes on as it was.
+ */
+export async function rewindSandbox(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  idOrName: string,
+  options: VerbOptions = {},
+): Promise<void> {
+  checkCan(context, sandbox);
+  const snapshot = await findSnapshot(context, idOrName);
+  checkLoadable(context, context.backend(sandbox.facts.backend), labelOf(snapshot));
+  await checkRewindTo(context, sandbox, snapshot);
+  options.operation?.concerns({ snapshotId: snapshot.id });
+  const work = { operation: "rewind", sandboxId: sandbox.id, backend: sandbox.facts.backend } as const;
+  await sandbox.queue.run(() =>
+    tracked(context, work, options, async (track) => {
+      sandbox.checkRunning();
+      await sandbox.liveSaves.callOff();
+      const mark = sandbox.unsaved.mark(context.nowMs);
+      const copy = await makeCopy(context, sandbox, snapshot.id, track);
+      const lineage = { ...sandbox.facts.lineage, snapshot: snapshot.id };
+      if (copy.checkpoint !== undefined) sandbox.unsaved.published({ ...mark, quiet: false }, context.nowMs);
+      const old = switchTo(context, sandbox, copy, lineage);
+      await context.reported("end of the copy before a rewind", old.destroy());
+      if (copy.checkpoint !== undefined) await tellStore(context, sandbox, copy.checkpoint, lineage);
+      track.lap("publish");
+      context.events.append({
+        type: "sandbox.rewound",
+        sandboxId: sandbox.id,
+        data: { snapshot_id: snapshot.id, name: snapshot.name },
+      });
+    }),
+  );
+}
+
+/** Where a sandbox is found again by its id, there cannot be two copies of it for a moment. */
+function checkCan(context: ManagerContext, { facts }: LiveSandbox): void {
+  if (!context.backend(facts.backend).capabilities.outlivesServer) return;
+  throw new SandboxerError("not_supported", `The backend ${facts.backend} cannot put a sandbox back in place.`, {
+    hint: "Restore the snapshot, which makes a new sandbox, and destroy this one.",
+  });
+}
+
+async function makeCopy(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  snapshotId: string,
+  track: Track,
+): Promise<NewCopy> {
+  const copyIn = async (folder: string): Promise<NewCopy> => {
+    const state = await context.snapshots.load(snapshotId, folder, { ...track.options, verifyBeside: true });
+    track.lap("unpack");
+    const request = await acquireRequest(context, sandbox.facts, track.options);
+    const backend = context.backend(sandbox.facts.backend);
+    const handle = await acquireWithState(backend, request, state, track.options);
+    track.lap("backend");
+    try {
+      const execution = await adoptExecution(handle);
+      // Its end, or its loss to another server, is found out by others meanwhile.
+      sandbox.checkRunning();
+      const checkpoint = sandbox.durable ? await publish(context, sandbox, { snapshotId, state }, track) : undefined;
+      sandbox.checkRunning();
+      return { handle, execution, checkpoint };
+    } catch (thrown) {
+      await context.reported("end of a copy that was not wanted", handle.destroy());
+      const error = asSandboxerError(thrown);
+      if (error.code === "lease_lost") await discardLostSandbox(context, sandbox, error);
+      throw thrown;
+    }
+  };
+  return await withGoodCopy(() => withWorkFolder(context.options.workDirectory, copyIn));
+}
+
+/** From here on a server that takes the sandbox over gets the state of the snapshot, not what was before. */
+async function publish(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  { snapshotId, state }: { readonly snapshotId: string; readonly state: SnapshotPayload },
+  track: Track,
+): Promise<CheckpointReference> {
+  const { checkpoints, ownership } = context.durable;
+  const wallMs = context.options.clock.wallMs();
+  const parent = sandbox.parentCheckpoint;
+  const checkpoint = await checkpoints.save(sandbox.id, state, {
+    ...track.options,
+    wallMs,
+    parent,
+    base: imageKey(snapshotId),
+    ...keyChoiceOf(sandbox),
+  });
+  track.lap("pack");
+  track.sizeBytes = checkpoint.size_bytes;
+  await ownership.publish(sandbox.id, checkpoint);
+  return checkpoint;
+}
+
+/** In one step: whoever speaks to the sandbox afterwards speaks to the new copy. */
+function switchTo(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  { handle, execution, checkpoint }: NewCopy,
+  lineage: LiveSandbox["facts"]["lineage"],
+): SandboxHandle {
+  sandbox.client?.notify({ type: "rewinding" });
+  sandbox.processes.quiesce();
+  const old = sandbox.replaceHandle(handle);
+  sandbox.execution = execution;
+  if (checkpoint !== undefined) sandbox.parentCheckpoint = checkpoint.name;
+  sandbox.newestImages = lineage.snapshot == null ? [] : [imageKey(lineage.snapshot)];
+  sandbox.amend({ lineage });
+  sandbox.touch(context.nowMs);
+  freezeIfDue(context, sandbox);
+  watchForEnd(context, sandbox);
+  sandbox.client?.notify({ type: "rewound" });
+  return old;
+}
+
+/** Views, and what people ask: the head decides, and it has moved. */
+async function tellStore(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  { name }: CheckpointReference,
+  lineage: LiveSandbox["facts"]["lineage"],
+): Promise<void> {
+  await context.reported("lineage after a rewind", context.durable.ownership.update(sandbox.id, { lineage }));
+  await followHead(context, sandbox, name);
+}

@@ -1,0 +1,56 @@
+import type { ManagerContext } from "../context.ts";
+import type { LiveSandbox } from "../live-sandbox.ts";
+import { heldElsewhere } from "../ownership/outliving.ts";
+import { resumeSandbox } from "../lifecycle/resume.ts";
+import { checkEpoch, runningSandbox } from "../running.ts";
+import { checkCapture, type CaptureRequest } from "./capture.ts";
+import type { VerbOptions } from "../observing/operations/tracked.ts";
+
+/**
+ * The sandbox to capture, which runs here. One that waits in the store or at its provider, or whose server has died, is
+ * made to run here first; one that a living server has, or that is not ready for another reason, is refused.
+ */
+export async function sandboxToCapture(
+  context: ManagerContext,
+  sandboxId: string,
+  epoch: number | undefined,
+  request: CaptureRequest,
+  options: VerbOptions = {},
+): Promise<LiveSandbox> {
+  const backend = await backendOfSleeper(context, sandboxId, epoch);
+  if (backend === undefined) return runningSandbox(context, sandboxId, epoch);
+  // What cannot be captured is not woken for it.
+  checkCapture(context, backend, request);
+  const { operation, ...rest } = options;
+  operation?.concerns({ sandboxId });
+  operation?.onProgress({ phase: "resuming" });
+  const sandbox = await resumeSandbox(context, { sandboxId }, rest);
+  operation?.lap("resume");
+  context.events.append({ type: "sandbox.resumed", sandboxId, data: { for: "snapshot" } });
+  return sandbox;
+}
+
+/** Of a sandbox that can be woken here, or is just being woken. */
+async function backendOfSleeper(
+  context: ManagerContext,
+  sandboxId: string,
+  epoch: number | undefined,
+): Promise<string | undefined> {
+  const live = context.sandboxes.get(sandboxId);
+  if (live !== undefined) return live.state === "restoring" ? live.facts.backend : undefined;
+  const head = await context.storedHead(sandboxId);
+  if (head === undefined) {
+    const record = await context.options.records.get(sandboxId);
+    if (record === undefined || (await heldElsewhere(context, record)) !== undefined) return undefined;
+    checkEpoch(undefined, epoch);
+    return record.backend;
+  }
+  const { owner, state, backend } = head;
+  if (state === "deleted" || (owner !== null && (await ownerLives(context, owner)))) return undefined;
+  checkEpoch(head, epoch);
+  return backend;
+}
+
+async function ownerLives({ durable }: ManagerContext, owner: string): Promise<boolean> {
+  return (await durable.ownership.servers()).some(({ instanceId, alive }) => instanceId === owner && alive);
+}
