@@ -118,6 +118,13 @@ export const headSchema = z.looseObject({
   token_hash: z.string().nullable(),
   lineage: lineageSchema,
   about: aboutSchema.optional(),
+  /**
+   * Who has the sandbox while no server runs it: the store, as its newest checkpoint, or its provider, which keeps the
+   * sandbox itself. Absent: the store.
+   */
+  residence: z.enum(["store", "provider"]).optional(),
+  /** Since when its provider has had it stopped; null: it runs there. Means something only while nobody owns it. */
+  stopped_at: z.string().nullable().optional(),
   timestamps: headTimesSchema,
 });
 

@@ -34,6 +34,10 @@ export interface NewSandbox {
   readonly tokenHash: string | null;
   readonly lineage?: Lineage;
   readonly about?: About;
+  /** Absent: the store. */
+  readonly residence?: Head["residence"];
+  /** Absent: now. */
+  readonly createdAt?: string;
   /** The state to start from, for a folder that came without a head. */
   readonly checkpoint?: CheckpointReference;
 }
@@ -51,7 +55,7 @@ export function newHead(owner: string, sandbox: NewSandbox, stamp: Stamp): Head 
     history: [],
     nonce: stamp.nonce,
     status: "created",
-    createdAt: stamp.now,
+    createdAt: sandbox.createdAt ?? stamp.now,
     lastCheckpointedAt: sandbox.checkpoint?.created_at ?? null,
     idle_timeout: sandbox.idleTimeoutSeconds,
     backend: sandbox.backend,
@@ -60,6 +64,7 @@ export function newHead(owner: string, sandbox: NewSandbox, stamp: Stamp): Head 
     token_hash: sandbox.tokenHash,
     lineage: sandbox.lineage ?? NO_LINEAGE,
     ...(sandbox.about === undefined ? {} : { about: sandbox.about }),
+    ...(sandbox.residence === undefined ? {} : { residence: sandbox.residence }),
     timestamps: { updated_at: stamp.now, claimed_at: stamp.now, deleted_at: null },
   };
 }
@@ -91,12 +96,16 @@ export function publishCheckpoint(owner: Owner, checkpoint: CheckpointReference,
   );
 }
 
-/** Gives the sandbox up, with a last checkpoint in the same step, or at the one it has. */
-export function release(owner: Owner, checkpoint?: CheckpointReference): Move {
+/**
+ * Gives the sandbox up, with a last checkpoint in the same step, or at the one it has. `stoppedAt`, of one that its
+ * provider keeps: since when it is stopped there, null if it runs on; absent: as the head says.
+ */
+export function release(owner: Owner, checkpoint?: CheckpointReference, stoppedAt?: string | null): Move {
   return asOwner(owner, (head, stamp) => {
     const last = checkpoint ?? head.checkpoint;
     return advance(head, stamp, {
       ...(checkpoint === undefined ? {} : pointer(checkpoint)),
+      ...(stoppedAt === undefined ? {} : { stopped_at: stoppedAt }),
       owner: null,
       state: "parked",
       want: null,

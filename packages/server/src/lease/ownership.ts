@@ -120,9 +120,16 @@ export class Ownership {
     return await this.#instances.order(sandboxId, { kind: "release", checkpoint }, options);
   }
 
-  /** Gives the sandbox up at the checkpoint it has. */
-  async release(sandboxId: string, options: MoveOptions = {}): Promise<Head> {
-    return await this.#instances.order(sandboxId, { kind: "release", checkpoint: undefined }, options);
+  /**
+   * Gives the sandbox up at the checkpoint it has. `stoppedAt`, of one that its provider keeps: since when it is stopped
+   * there; null if it runs on; absent: as before.
+   */
+  async release(
+    sandboxId: string,
+    options: MoveOptions & { readonly stoppedAt?: string | null | undefined } = {},
+  ): Promise<Head> {
+    const { stoppedAt } = options;
+    return await this.#instances.order(sandboxId, { kind: "release", checkpoint: undefined, stoppedAt }, options);
   }
 
   async update(sandboxId: string, details: HeadDetails, options: MoveOptions = {}): Promise<Head> {

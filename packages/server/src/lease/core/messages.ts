@@ -23,7 +23,12 @@ export type Command =
   /** Without a handoff time, a sandbox that a living instance owns is not asked for. */
   | { readonly kind: "claim"; readonly handoffTimeoutMs: number | undefined }
   | { readonly kind: "publish"; readonly checkpoint: CheckpointReference; readonly status: string | undefined }
-  | { readonly kind: "release"; readonly checkpoint: CheckpointReference | undefined }
+  | {
+      readonly kind: "release";
+      readonly checkpoint: CheckpointReference | undefined;
+      /** Of one that its provider keeps; see `release` in `head.ts`. */
+      readonly stoppedAt?: string | null | undefined;
+    }
   | { readonly kind: "update"; readonly details: HeadDetails }
   | { readonly kind: "refuse"; readonly reason: string }
   /** A sandbox that is not held is claimed first. */

@@ -29,7 +29,7 @@ function moveOf(command: Command, owner: Owner, moves: HeadMoves): Move {
     case "destroy":
       return moves.destroy(owner);
     case "release":
-      return moves.release(owner, command.checkpoint);
+      return moves.release(owner, command.checkpoint, command.stoppedAt);
     // A claim or a creation that nobody waits for any more is given back.
     case "create":
     case "claim":

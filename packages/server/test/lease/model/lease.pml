@@ -6,6 +6,9 @@
  * last good renewal. It may lapse at any moment, and a record is swapped to dead only after it has: that is all that the
  * lengths of time are for.
  *
+ * With KEPT it is a sandbox that its provider keeps: there is one copy, which no epoch guards and which lives on whatever
+ * becomes of its owner. An owner that was overtaken lets go of it; one that destroys the sandbox removes it afterwards.
+ *
  * Each BUG_ switch plants a mistake that must be found.
  */
 #ifndef CHECKPOINTS
@@ -57,6 +60,15 @@
 #define MAY_RUN valid[MY_ID]
 #endif
 
+#ifdef KEPT
+#define NO_COLLECTION
+#endif
+#ifdef BUG_LOST_IS_REMOVED
+#define LOSE_COPY() if :: owned -> kept = false :: else fi
+#else
+#define LOSE_COPY() skip
+#endif
+
 /*
  * The instances differ by nothing but their numbers. So what the first swap that is applied leads to is the same for both, and only
  * instance 0 applies it: that halves the states. Instance 1 may try before, at the same time and too late.
@@ -73,6 +85,10 @@ byte want = NOBODY;
 byte pointer = 0;
 bool deleted = false;
 byte writer[VERSIONS + 2];
+
+/* The only copy, at the provider. */
+bool kept = true;
+#define KEPT_UNLESS_DELETED assert(kept || deleted)
 
 /* Liveness, by id. An id without the sandbox has nothing to lose, so that its bit is down. */
 bool dead[INSTANCES * (REBIRTHS + 1)];
@@ -104,6 +120,9 @@ inline apply(what, by, as_epoch, checkpoint) {
   :: what == claiming -> epoch = NEXT_EPOCH; owner = by; want = NOBODY
   :: what == asking -> want = by
   :: what == destroying -> epoch = epoch + 1; owner = NOBODY; want = NOBODY; pointer = 0; deleted = true
+#ifdef KEPT
+  :: what == releasing -> assert(epoch == as_epoch); owner = NOBODY; want = NOBODY
+#else
   :: what == committing || what == releasing ->
      assert(parent[checkpoint] == pointer);                                    /* no update is lost */
      epoch = as_epoch;
@@ -113,6 +132,7 @@ inline apply(what, by, as_epoch, checkpoint) {
      in_chain[checkpoint] = true;
      owner = by;
      if :: what == releasing -> owner = NOBODY; want = NOBODY :: else fi
+#endif
   fi;
   assert((references[pointer] & removed) == 0)                                 /* the head references what is there */
 }
@@ -129,6 +149,10 @@ inline rest() {
 inline applied() {
   if
   :: kind == claiming && owner == MY_ID -> owned = true; my_epoch = epoch; base = pointer; valid[MY_ID] = !dead[MY_ID]
+#ifdef KEPT
+  :: kind == releasing -> forget()
+  :: kind == destroying -> forget(); kept = false; KEPT_UNLESS_DELETED
+#else
   :: kind == committing || kind == releasing ->
      assert(in_chain[fresh]);                                                  /* acknowledged means in the chain */
      base = fresh;
@@ -137,6 +161,7 @@ inline applied() {
 #endif
      if :: kind == releasing -> forget() :: else fi
   :: kind == destroying -> forget()
+#endif
   :: else
   fi;
   rest()
@@ -194,7 +219,7 @@ proctype Instance(byte me) {
 
   /* A renewal: it is confirmed, or finds out that this instance was declared dead. Or none is confirmed in time. */
   :: d_step { owned && !dead[MY_ID] && !valid[MY_ID] -> valid[MY_ID] = true }
-  :: d_step { dead[MY_ID] && rebirths < REBIRTHS -> begin_life() }
+  :: d_step { dead[MY_ID] && rebirths < REBIRTHS -> LOSE_COPY(); begin_life(); KEPT_UNLESS_DELETED }
   :: d_step { owned && valid[MY_ID] -> valid[MY_ID] = false }
 
   /* The owner's record stood still for 1.5 ttl. */
@@ -212,20 +237,28 @@ proctype Instance(byte me) {
      }
 
   /* Commit, release with a commit, destroy. */
+#ifdef KEPT
+  :: atomic { kind == 0 && owned -> kind = releasing }
+#else
   :: atomic {
        kind == 0 && owned && made < CHECKPOINTS ->
        made++; fresh = made; parent[fresh] = base; made_in[fresh] = my_epoch;
        if :: references[fresh] = (1 << fresh) | references[base] :: references[fresh] = (1 << fresh) fi;
        if :: kind = committing :: kind = releasing fi
      }
+#endif
+#ifdef BUG_REMOVED_BEFORE_TOMBSTONE
+  :: atomic { kind == 0 && owned -> kind = destroying; kept = false }
+#else
   :: atomic { kind == 0 && owned -> kind = destroying }
+#endif
 
   /* An owner's move goes on top of the head as it is, when that is its own but for the request in it. */
   :: atomic {
        kind != 0 && kind != claiming && kind != asking && expected == 0 ->
        if
        :: owner == MY_ID && epoch == my_epoch && pointer == base && !deleted -> expected = version
-       :: else -> forget(); rest()
+       :: else -> LOSE_COPY(); KEPT_UNLESS_DELETED; forget(); rest()
        fi
      }
 

@@ -8,6 +8,8 @@ export const BUGS = {
   "wall-clock-expiry": "lengths of time are taken from the clock that people set",
   "no-tombstone": "a dead owner's record is not swapped to dead before its sandboxes are taken",
   "no-head-tombstone": "the head of a destroyed sandbox is removed",
+  "lost-is-removed": "an owner that was overtaken removes the only copy, which its provider keeps",
+  "removed-before-tombstone": "an owner removes the only copy at its provider before the head says destroyed",
   "no-freeze": "an owner without a confirmed renewal goes on",
 } as const;
 

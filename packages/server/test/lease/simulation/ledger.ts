@@ -1,4 +1,5 @@
 import type { Head } from "@sandboxer/protocol";
+import { isKept } from "./simulated-provider.ts";
 
 /** A promise of the protocol was broken. */
 export class Violation extends Error {}
@@ -25,6 +26,8 @@ export interface Tally {
   emissions: number;
   collected: number;
   destroyed: number;
+  /** Copies that were removed at their provider. */
+  removed: number;
 }
 
 /** Sees everything that is really in the store, which no instance does, and holds it to the promises. */
@@ -42,11 +45,13 @@ export class Ledger {
     emissions: 0,
     collected: 0,
     destroyed: 0,
+    removed: 0,
   };
   readonly heads = new Map<string, Head>();
   readonly checkpoints = new Map<string, Checkpoint>();
   /** What is stored of each sandbox, by the epoch that wrote it. */
   readonly objects = new Map<string, Map<string, number>>();
+  readonly #seen = new Map<string, number>();
   readonly #chains = new Map<string, Set<string>>();
   readonly #committers = new Map<string, string>();
   readonly #deleted = new Set<string>();
@@ -113,8 +118,9 @@ export class Ledger {
     return chain;
   }
 
-  commitsOf(sandboxId: string): number {
-    return this.#chains.get(sandboxId)?.size ?? 0;
+  /** How often something became of a sandbox: it was saved or, where its provider keeps it, let itself be seen. */
+  signsOf(sandboxId: string): number {
+    return (isKept(sandboxId) ? this.#seen.get(sandboxId) : this.#chains.get(sandboxId)?.size) ?? 0;
   }
 
   isDeleted(sandboxId: string): boolean {
@@ -163,6 +169,7 @@ export class Ledger {
       const owner = head === undefined ? "it is not there" : `it is ${head.owner}'s at epoch ${head.epoch}`;
       throw new Violation(`${instanceId} lets ${sandboxId} run at epoch ${epoch}, and ${owner}`);
     }
+    this.#seen.set(sandboxId, (this.#seen.get(sandboxId) ?? 0) + 1);
     this.tally.emissions++;
   }
 }

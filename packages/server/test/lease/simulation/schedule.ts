@@ -48,11 +48,11 @@ function run(world: World): void {
   for (const { instance } of managers) instance.cutOffUntilMs = 0;
   timeline.runUntil(timeline.nowMs + SETTLING_MS, Number.POSITIVE_INFINITY);
   world.calmSinceMs = timeline.nowMs;
-  const before = new Map(world.sandboxIds.map((id) => [id, ledger.commitsOf(id)]));
+  const before = new Map(world.sandboxIds.map((id) => [id, ledger.signsOf(id)]));
   timeline.runUntil(timeline.nowMs + CALM_MS, Number.POSITIVE_INFINITY);
   for (const manager of managers) manager.checkNothingHangs();
-  for (const [id, commits] of before) {
-    if (!ledger.isDeleted(id) && ledger.commitsOf(id) === commits) throw new Violation(`nothing became of ${id}`);
+  for (const [id, signs] of before) {
+    if (!ledger.isDeleted(id) && ledger.signsOf(id) === signs) throw new Violation(`nothing became of ${id}`);
   }
 }
 
@@ -63,6 +63,9 @@ function connect(world: World, managers: readonly SimulatedManager[]): void {
     managers.find(({ instance }) => instance.instanceId === instanceId)?.instance.ring(sandboxId);
     // And anybody may ring: whoever waits looks again, whoever has nothing to do with it does nothing.
     if (world.weather.chance(0.3)) for (const { instance } of managers) instance.ring(sandboxId);
+  };
+  world.provider.onStopped = (sandboxId) => {
+    for (const manager of managers) manager.onEnded(sandboxId);
   };
   world.checkAlone = (sandboxId, runner) => {
     for (const manager of managers) {

@@ -5,6 +5,7 @@ import type { Command } from "../../../src/lease/core/messages.ts";
 import { newSandbox } from "../samples.ts";
 import { Violation } from "./ledger.ts";
 import { SimulatedInstance } from "./simulated-instance.ts";
+import { isKept } from "./simulated-provider.ts";
 import { HANDOFF_TIMEOUT_MS, type World } from "./world.ts";
 
 /** A sandbox that runs on one instance, or is about to, or has stopped to be saved. */
@@ -25,6 +26,7 @@ interface Pending {
 }
 
 const NEW_SANDBOX = newSandbox();
+const NEW_KEPT_SANDBOX = { ...NEW_SANDBOX, residence: "provider" } as const;
 /** No command takes longer when everything works; a claim that waits takes as long as it was told to. */
 const ANSWER_WITHIN_MS = 6_000;
 
@@ -81,7 +83,9 @@ export class SimulatedManager {
     const handoffTimeoutMs = dice < 0.4 ? HANDOFF_TIMEOUT_MS : undefined;
     const isKnown = this.#world.ledger.heads.has(sandboxId);
     if (isKnown && dice < 0.004) return this.#order(sandboxId, { kind: "destroy", handoffTimeoutMs });
-    if (!isKnown || dice > 0.47) return this.#order(sandboxId, { kind: "create", sandbox: NEW_SANDBOX });
+    if (!isKnown || dice > 0.47) {
+      return this.#order(sandboxId, { kind: "create", sandbox: isKept(sandboxId) ? NEW_KEPT_SANDBOX : NEW_SANDBOX });
+    }
     const ticket = this.instance.nextTicket;
     this.#order(sandboxId, { kind: "claim", handoffTimeoutMs });
     if (dice > 0.02) return;
@@ -92,11 +96,38 @@ export class SimulatedManager {
   }
 
   #use(sandboxId: string, copy: Copy, dice: number): void {
+    if (dice < 0.1 && isKept(sandboxId)) return this.#stop(sandboxId, copy);
+    if (dice < 0.36 && isKept(sandboxId)) return;
     if (dice < 0.3) return this.#save(sandboxId, copy, false);
     if (dice < 0.36) return this.#save(sandboxId, copy, true);
     if (dice < 0.39) return this.#order(sandboxId, { kind: "release", checkpoint: undefined });
     if (dice < 0.43) return this.#order(sandboxId, { kind: "update", details: { status: "running" } });
-    if (dice < 0.435) return this.#order(sandboxId, { kind: "destroy", handoffTimeoutMs: undefined });
+    if (dice < 0.435) {
+      if (this.#world.bug === "removed-before-tombstone") this.#world.provider.remove(sandboxId);
+      return this.#order(sandboxId, { kind: "destroy", handoffTimeoutMs: undefined });
+    }
+  }
+
+  /** Stops the copy at its provider, and then gives it up. */
+  #stop(sandboxId: string, copy: Copy): void {
+    if (this.instance.frozen) return;
+    copy.state = "saving";
+    const { incarnation } = this.instance;
+    this.#world.provider.stop(sandboxId, () => {
+      if (incarnation !== this.instance.incarnation || this.#copies.get(sandboxId) !== copy) return;
+      this.instance.after(0, () => this.#giveUp(sandboxId, copy, "then"));
+    });
+  }
+
+  #giveUp(sandboxId: string, copy: Copy, stoppedAt: string | null): void {
+    if (this.#copies.get(sandboxId) !== copy || this.#isBusy(sandboxId)) return;
+    this.#order(sandboxId, { kind: "release", checkpoint: undefined, stoppedAt });
+  }
+
+  /** A copy has stopped at its provider; somebody who was overtaken may have asked for that, before. */
+  onEnded(sandboxId: string): void {
+    const copy = this.#copies.get(sandboxId);
+    if (copy?.state === "running") this.instance.after(0, () => this.#giveUp(sandboxId, copy, "then"));
   }
 
   #emit(sandboxId: string, copy: Copy): void {
@@ -159,11 +190,10 @@ export class SimulatedManager {
       case "wanted":
         return this.#onWanted(notice.sandboxId);
       case "lost":
-        this.#copies.delete(notice.sandboxId);
-        return;
+        return this.#lose(notice.sandboxId);
       case "fenced":
         ledger.tally.fencings++;
-        this.#copies.clear();
+        for (const sandboxId of this.#copies.keys()) this.#lose(sandboxId);
         return this.instance.after(10, () => this.instance.start());
       case "frozen":
         ledger.tally.freezes++;
@@ -175,6 +205,12 @@ export class SimulatedManager {
       case "buried":
       case "closed":
     }
+  }
+
+  /** What its provider keeps is let go, and stays there: it is its new owner's. */
+  #lose(sandboxId: string): void {
+    this.#copies.delete(sandboxId);
+    if (this.#world.bug === "lost-is-removed") this.#world.provider.remove(sandboxId);
   }
 
   #onAnswered(ticket: number, head: Head): void {
@@ -194,7 +230,9 @@ export class SimulatedManager {
     if (stops(command)) this.#copies.delete(sandboxId);
     else if (command.kind === "claim" || command.kind === "create") this.#onGranted(sandboxId, head);
     else if (copy !== undefined && command.kind === "publish") this.#goOn(sandboxId, copy);
-    if (command.kind === "destroy") this.#world.addSandbox();
+    if (command.kind !== "destroy") return;
+    if (isKept(sandboxId)) this.#world.provider.remove(sandboxId);
+    this.#world.addSandbox();
   }
 
   #onGranted(sandboxId: string, head: Head): void {
@@ -207,6 +245,7 @@ export class SimulatedManager {
       wanted: false,
     };
     this.#copies.set(sandboxId, copy);
+    if (isKept(sandboxId)) return this.#reattach(sandboxId, copy, head.epoch === 1);
     const fails = faulty && workload.chance(0.03);
     this.instance.after(workload.between(10, 200), () => {
       if (this.#copies.get(sandboxId) !== copy) return;
@@ -214,6 +253,18 @@ export class SimulatedManager {
       this.#world.checkAlone(sandboxId, this);
       this.#goOn(sandboxId, copy);
     });
+  }
+
+  /** The provider has the copy, unless its first owner died before it was made. */
+  #reattach(sandboxId: string, copy: Copy, isNew: boolean): void {
+    const { incarnation } = this.instance;
+    const onAnswer = (isThere: boolean): void => {
+      if (incarnation !== this.instance.incarnation || this.#copies.get(sandboxId) !== copy) return;
+      if (!isThere) return this.#order(sandboxId, { kind: "destroy", handoffTimeoutMs: undefined });
+      this.#world.checkAlone(sandboxId, this);
+      this.#goOn(sandboxId, copy);
+    };
+    this.#world.provider.start(sandboxId, (isThere) => this.instance.after(0, () => onAnswer(isThere)), isNew);
   }
 
   #goOn(sandboxId: string, copy: Copy): void {
@@ -253,7 +304,9 @@ export class SimulatedManager {
     copy.wanted = false;
     if (this.#isBusy(sandboxId)) return this.instance.after(100, () => this.#yieldLater(sandboxId, copy));
     this.#world.ledger.tally.handoffs++;
-    this.#save(sandboxId, copy, true);
+    // What its provider keeps runs on there.
+    if (isKept(sandboxId)) this.#giveUp(sandboxId, copy, null);
+    else this.#save(sandboxId, copy, true);
   }
 
   #yieldLater(sandboxId: string, copy: Copy): void {

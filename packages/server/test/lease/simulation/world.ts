@@ -4,6 +4,7 @@ import type { Bug } from "./bugs.ts";
 import type { FaultPlan } from "./fault-plan.ts";
 import { Ledger } from "./ledger.ts";
 import { Random } from "./random.ts";
+import { kindOfNext, SimulatedProvider } from "./simulated-provider.ts";
 import { SimulatedStore } from "./simulated-store.ts";
 import { Timeline } from "./timeline.ts";
 
@@ -18,6 +19,7 @@ export class World {
   readonly timeline = new Timeline();
   readonly store: SimulatedStore;
   readonly ledger: Ledger;
+  readonly provider: SimulatedProvider;
   readonly plan: FaultPlan;
   readonly bug: Bug | undefined;
   /** What clients do, what the network does and what befalls the machines are drawn apart. */
@@ -45,11 +47,12 @@ export class World {
     this.chaos = new Random(seed * 11 + 3);
     this.ledger = new Ledger((instanceId) => this.#isDead(instanceId));
     this.store = new SimulatedStore(this.ledger);
+    this.provider = new SimulatedProvider(this);
     for (let count = 0; count < 3; count++) this.addSandbox();
   }
 
   addSandbox(): void {
-    const sandboxId = this.name("sandbox");
+    const sandboxId = this.name(kindOfNext(this.allSandboxIds.length));
     this.sandboxIds = [...this.sandboxIds.filter((id) => !this.ledger.isDeleted(id)), sandboxId];
     this.allSandboxIds.push(sandboxId);
   }
