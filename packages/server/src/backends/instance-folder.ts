@@ -1,6 +1,6 @@
 import { appendFile, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { acquireFileLock, type FileLock } from "../support/file-lock.ts";
+import { acquireFileLock, isFileLockFree, type FileLock } from "../support/file-lock.ts";
 
 const INSTANCES_NAME = "instances";
 const LOCK_NAME = "lock";
@@ -50,12 +50,19 @@ export class InstanceFolder {
 }
 
 /**
- * Calls `cleanUp` for each process of this machine that has died, and forgets it if that went well. Gives all ids of
- * those.
+ * What the registry says of a sandbox that is found at its provider: a living server has it, it was destroyed, or it is
+ * nobody's. Marks at the provider say who made it and who held it last, and may be behind.
+ */
+export type Fate = "held" | "destroyed" | "free";
+export type FateOf = (sandboxId: string) => Promise<Fate>;
+
+/**
+ * Calls `cleanUp` for each process of this machine that has died, with all ids that it had, the first one first, and
+ * forgets it if that went well. Gives all ids of those.
  */
 export async function forgetDeadInstances(
   parent: string,
-  cleanUp: (instanceId: string) => Promise<void>,
+  cleanUp: (instanceId: string, allIds: readonly string[]) => Promise<void>,
 ): Promise<string[]> {
   const dead: string[] = [];
   for (const instanceId of await knownInstances(parent)) {
@@ -64,15 +71,23 @@ export async function forgetDeadInstances(
     if (lock === undefined) continue;
     try {
       if (await isBeingMade(path)) continue;
-      await cleanUp(instanceId);
       const laterIds = await readFile(join(path, LATER_IDS_NAME), "utf8").catch(() => "");
-      dead.push(instanceId, ...laterIds.split("\n").slice(0, -1));
+      const allIds = [instanceId, ...laterIds.split("\n").slice(0, -1)];
+      await cleanUp(instanceId, allIds);
+      dead.push(...allIds);
       await rm(path, { recursive: true, force: true });
     } finally {
       await lock.release();
     }
   }
   return dead;
+}
+
+/** Whether a process of this machine has died that had this id first. False also for one that has no mark here. */
+export async function isInstanceGone(parent: string, instanceId: string): Promise<boolean> {
+  const path = join(parent, INSTANCES_NAME, instanceId);
+  if ((await stat(join(path, WORK_NAME)).catch(() => undefined)) === undefined) return false;
+  return isFileLockFree(join(path, LOCK_NAME));
 }
 
 /** The processes that have their mark here: those that live, and those whose death nobody has noticed. */

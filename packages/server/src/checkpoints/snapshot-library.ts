@@ -104,3 +104,9 @@ export interface SnapshotLibrary {
 export function snapshotNotFound(idOrName: string): SandboxerError {
   return new SandboxerError("snapshot_not_found", `There is no snapshot ${JSON.stringify(idOrName.slice(0, 150))}.`);
 }
+
+export function needsStore(): SandboxerError {
+  return new SandboxerError("checkpoint_disabled", "Snapshots of this backend need a store, and the server has none.", {
+    hint: "Start the server with --store.",
+  });
+}

@@ -16,6 +16,7 @@ import {
   type SavedSnapshot,
   type SaveSnapshotOptions,
   type SnapshotChanges,
+  needsStore,
   type SnapshotLibrary,
   snapshotNotFound,
 } from "./snapshot-library.ts";
@@ -39,13 +40,15 @@ export interface SnapshotRepositoryOptions {
   /** The id by which others see whether this server lives. */
   readonly publisher: () => string;
   readonly images?: ImageStore;
+  /** Whether states may be kept here, or only records of what backends keep themselves; absent: they may. */
+  readonly keepsBytes?: boolean;
   /** Told of each change, with what is there now; undefined: it is gone. For a view of them elsewhere. */
   readonly onChange?: (id: string, snapshot: StoredSnapshot | undefined) => Promise<void>;
 }
 
 /** Snapshots in a store, where every server sees them. */
 export class SnapshotRepository implements SnapshotLibrary {
-  readonly keepsBytes = true;
+  readonly keepsBytes: boolean;
   readonly #store: ObjectStore;
   readonly #images: ImageStore;
   readonly #names: SnapshotNames;
@@ -56,6 +59,7 @@ export class SnapshotRepository implements SnapshotLibrary {
     this.#images = options.images ?? new ImageStore(store, { publisher: options.publisher });
     this.#names = new SnapshotNames(store);
     this.#options = options;
+    this.keepsBytes = options.keepsBytes ?? true;
   }
 
   async save(
@@ -67,7 +71,11 @@ export class SnapshotRepository implements SnapshotLibrary {
     if (name !== null) checkSnapshotName(name);
     if (name !== null && !options.replaceName) await this.#checkFree(name);
     const save = new SnapshotSave(this.#store, this.#images, snapshot, this.#options.publisher());
-    const saved = await save.run(capture, options);
+    const saved = await save.run(async () => {
+      const captured = await capture();
+      if (!this.keepsBytes && captured.state.members.length > 0) throw needsStore();
+      return captured;
+    }, options);
     const replacedId = name === null ? undefined : await this.#giveName(name, id, options.replaceName);
     await this.#options.onChange?.(id, saved);
     return { snapshot: saved, replacedId };

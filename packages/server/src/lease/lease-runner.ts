@@ -100,7 +100,7 @@ export class LeaseRunner {
   async #ask({ from, request }: Effect & { kind: "request" }): Promise<void> {
     const { clock, store, settings, onError } = this.#options;
     const isOwn = from.part === "self" || from.part === "others";
-    const timeoutMs = isOwn ? settings.renewMs : SANDBOX_REQUEST_MS;
+    const timeoutMs = isOwn ? Math.min(settings.renewMs, SANDBOX_REQUEST_MS) : SANDBOX_REQUEST_MS;
     const answered = new AbortController();
     const silence = clock.sleep(timeoutMs, AbortSignal.any([answered.signal, this.#stop.signal]));
     const reply: Reply = await Promise.race([

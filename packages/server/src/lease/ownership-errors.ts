@@ -26,7 +26,7 @@ export function failureAsError(sandboxId: string, failure: Failure): unknown {
 function held(sandboxId: string, { head, url }: Holder, more: string, refused: string | undefined): SandboxerError {
   const holder = url === undefined ? `the instance ${head.owner}` : `${url} (instance ${head.owner})`;
   const message = `The sandbox ${sandboxId} is owned by ${holder} at epoch ${head.epoch}.${more}`;
-  const details = { holder: head.owner, holder_url: url, epoch: head.epoch };
+  const details = { holder: head.owner, holder_url: url, url: url ?? null, epoch: head.epoch };
   return new SandboxerError("lease_held", message, {
     details: refused === undefined ? details : { ...details, refused },
   });

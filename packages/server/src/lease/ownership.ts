@@ -10,7 +10,16 @@ interface MoveOptions {
   readonly signal?: AbortSignal;
 }
 
+export interface OwnershipOptions {
+  /** Where this machine keeps what it knows of the store from one start to the next. */
+  readonly indexFile?: IndexFile;
+  /** Whether an instance was a process of this machine that has ended. Nobody need wait for the lease of such a one. */
+  readonly isGone?: (instanceId: string) => Promise<boolean>;
+}
+
 export interface ClaimOptions extends MoveOptions {
+  /** Who had the sandbox at the last look. */
+  readonly owner?: string | null;
   /** How long to wait for a living owner to yield; without it such an owner is not asked. */
   readonly handoffTimeoutMs?: number;
   /** The owner was asked. */
@@ -28,10 +37,11 @@ export class Ownership {
   /** Which sandboxes the store has, in the order of lists. */
   readonly index: SandboxIndex;
   readonly #instances: Instances;
+  readonly #isGone: OwnershipOptions["isGone"];
 
-  /** `indexFile`: where this machine keeps what it knows of the store from one start to the next. */
-  constructor(instances: Instances, indexFile?: IndexFile) {
+  constructor(instances: Instances, { indexFile, isGone }: OwnershipOptions = {}) {
     this.#instances = instances;
+    this.#isGone = isGone;
     this.index = new SandboxIndex(instances.store, indexFile);
   }
 
@@ -97,7 +107,8 @@ export class Ownership {
    * `lease_held` names it, and says in `details.refused` why it did not.
    */
   async claim(sandboxId: string, options: ClaimOptions = {}): Promise<Head> {
-    const { handoffTimeoutMs } = options;
+    const { handoffTimeoutMs, owner } = options;
+    await this.#buryIfGone(owner);
     return await this.#instances.order(sandboxId, { kind: "claim", handoffTimeoutMs }, options);
   }
 
@@ -143,8 +154,19 @@ export class Ownership {
 
   /** Leaves a tombstone; a sandbox that is not held is claimed first. Destroying what is destroyed is fine. */
   async destroy(sandboxId: string, options: ClaimOptions = {}): Promise<Head> {
-    const { handoffTimeoutMs } = options;
+    const { handoffTimeoutMs, owner } = options;
+    await this.#buryIfGone(owner);
     return await this.#instances.order(sandboxId, { kind: "destroy", handoffTimeoutMs }, options);
+  }
+
+  async #buryIfGone(owner: string | null | undefined): Promise<void> {
+    if (owner == null || owner === this.instanceId || this.#isGone === undefined) return;
+    if (await this.#isGone(owner)) await this.#instances.markDead(owner);
+  }
+
+  /** Removes the head of a destroyed sandbox of which nothing else was ever stored: nobody can bring it back. */
+  async erase(sandboxId: string): Promise<void> {
+    await this.#instances.store.deleteTree(sandboxId);
   }
 
   /** Drops what this instance believes to own, without a word to the store: after it was lost. */

@@ -20,6 +20,11 @@ export async function readHead(store: ObjectStore, sandboxId: string): Promise<H
   return record !== undefined && "head" in record.stored ? record.stored.head : undefined;
 }
 
+/** Whether nothing is left of a sandbox that no server runs: it is never saved, and no provider keeps it. */
+export function leavesNothing({ residence, checkpoint, flags }: Head): boolean {
+  return residence !== "provider" && checkpoint === null && !flags.enable_checkpoint;
+}
+
 /** Whether a sandbox lives, or would have no state without the snapshot that it began with. */
 export function needsItsSnapshot({ state, owner, checkpoint }: Head): boolean {
   return state !== "deleted" && (owner !== null || checkpoint === null);

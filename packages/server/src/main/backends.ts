@@ -1,6 +1,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { SandboxBackend } from "../backends/backend.ts";
+import type { FateOf } from "../backends/instance-folder.ts";
 import type { NetworkSupport } from "../backends/gvisor/network/network-support.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import { prepareGvisor, type ReportStep } from "../setup/index.ts";
@@ -29,7 +30,7 @@ export interface PreparedBackend {
   /** `sandboxes`: how many places of the server are taken. */
   open(instanceId: string, sandboxes?: () => number): Promise<OpenBackend>;
   /** Ends and removes what dead servers on this machine have left; gives their instance ids. */
-  recover(): Promise<readonly string[]>;
+  recover(fateOf: FateOf): Promise<readonly string[]>;
 }
 
 export interface OpenBackend {

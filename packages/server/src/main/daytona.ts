@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { asSandboxerError } from "@sandboxer/protocol";
 import type { DaytonaInstallation, DaytonaOptions } from "../backends/daytona/index.ts";
+import type { FateOf } from "../backends/instance-folder.ts";
 import type { BackendProvider } from "../backends/lazy-backend.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import type { ReportStep } from "../setup/index.ts";
@@ -19,7 +20,7 @@ export function prepareDaytonaBackend(
   return {
     name: "daytona",
     engine: "Daytona",
-    recover: () => recover(config, secrets, report),
+    recover: (fateOf) => recover(config, secrets, report, fateOf),
     open: async (instanceId) => {
       const { backend, workDirectory, noteLaterId } = await open(config, secrets, instanceId);
       return { backend, workDirectory, noteLaterId, close: () => backend.close() };
@@ -28,7 +29,7 @@ export function prepareDaytonaBackend(
 }
 
 /** Containers at Daytona. Its key is a secret, which is read when the first sandbox asks for it. */
-export function daytonaProvider(config: ServerConfig, secrets: SecretResolver): BackendProvider {
+export function daytonaProvider(config: ServerConfig, secrets: SecretResolver, fateOf: FateOf): BackendProvider {
   return {
     name: "daytona",
     capabilities: {
@@ -46,7 +47,7 @@ export function daytonaProvider(config: ServerConfig, secrets: SecretResolver): 
     keeps: { hardLinks: true, extendedAttributes: false },
     refersOutside: true,
     open: async () => {
-      await recover(config, secrets, () => {});
+      await recover(config, secrets, () => {}, fateOf);
       return (await open(config, secrets, randomUUID())).backend;
     },
   };
@@ -58,11 +59,16 @@ async function open(config: ServerConfig, secrets: SecretResolver, instanceId: s
 }
 
 /** A Daytona that does not answer keeps no server from starting: the first call says so, and the next start looks again. */
-async function recover(config: ServerConfig, secrets: SecretResolver, report: ReportStep): Promise<string[]> {
+async function recover(
+  config: ServerConfig,
+  secrets: SecretResolver,
+  report: ReportStep,
+  fateOf: FateOf,
+): Promise<string[]> {
   const { recoverDaytona } = await import("../backends/daytona/index.ts");
   const startMs = performance.now();
   try {
-    return await recoverDaytona(optionsOf(config, secrets), await placeOf(config));
+    return await recoverDaytona(optionsOf(config, secrets), await placeOf(config), fateOf);
   } catch (error) {
     const message = `What earlier servers left at Daytona could not be looked at: ${asSandboxerError(error).message}`;
     report({ name: "daytona", state: "failed", message, elapsedMs: Math.round(performance.now() - startMs) });

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { Resources } from "../backends/backend.ts";
 import type { OpenDocker } from "../backends/docker/index.ts";
+import type { FateOf } from "../backends/instance-folder.ts";
 import type { BackendProvider } from "../backends/lazy-backend.ts";
 import { prepareAgent, withSetupLock, type ReportStep } from "../setup/index.ts";
 import type { PreparedBackend } from "./backends.ts";
@@ -23,7 +24,7 @@ export async function prepareDockerBackend(
   return {
     name: "docker",
     engine: `Docker at ${config.dockerHost}`,
-    recover: () => recover(config),
+    recover: (fateOf) => recover(config, fateOf),
     open: async (instanceId) => {
       const { backend, workDirectory, noteLaterId } = await open(config, defaults, agentPath, instanceId);
       return { backend, workDirectory, noteLaterId, close: () => backend.close() };
@@ -32,7 +33,7 @@ export async function prepareDockerBackend(
 }
 
 /** Docker beside another backend: what it needs is found when the first sandbox asks for it. */
-export function dockerProvider(config: ServerConfig, defaults: DockerDefaults): BackendProvider {
+export function dockerProvider(config: ServerConfig, defaults: DockerDefaults, fateOf: FateOf): BackendProvider {
   return {
     name: "docker",
     capabilities: {
@@ -49,7 +50,7 @@ export function dockerProvider(config: ServerConfig, defaults: DockerDefaults): 
     loads: ["docker-image-tar", "docker-checkpoint", "workspace-tar"],
     keeps: { hardLinks: true, extendedAttributes: true },
     open: async () => {
-      await recover(config);
+      await recover(config, fateOf);
       const agentPath = await findAgentPath(config, () => {});
       return (await open(config, defaults, agentPath, randomUUID())).backend;
     },
@@ -61,9 +62,9 @@ async function findAgentPath({ cacheDirectory, searchPath }: ServerConfig, repor
   return (await withSetupLock(context, () => prepareAgent(context))).path;
 }
 
-async function recover(config: ServerConfig): Promise<string[]> {
+async function recover(config: ServerConfig, fateOf: FateOf): Promise<string[]> {
   const { recoverDocker } = await import("../backends/docker/index.ts");
-  return recoverDocker(await placeOf(config));
+  return recoverDocker(await placeOf(config), fateOf);
 }
 
 async function open(

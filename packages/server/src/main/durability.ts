@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
+import { asSandboxerError, isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import { CheckpointRepository } from "../checkpoints/checkpoint-repository.ts";
 import { ImageStore } from "../checkpoints/image-store.ts";
@@ -8,68 +8,102 @@ import { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
 import { PackCache } from "../checkpoints/packs/pack-cache.ts";
 import { UnpackedImages } from "../checkpoints/unpacked-images.ts";
 import { ScrubRecords } from "../checkpoints/scrub/scrub-records.ts";
+import type { Fate } from "../backends/instance-folder.ts";
+import { forgetDeadInstances, isInstanceGone } from "../backends/instance-folder.ts";
 import { Instances } from "../lease/instances.ts";
+import { KeyClaims } from "../lease/key-claims.ts";
 import { Ownership } from "../lease/ownership.ts";
 import { SandboxIndexFile } from "../lease/sandbox-index-file.ts";
 import type { DurableStore } from "../manager/durable-store.ts";
-import { KeyClaims } from "../records/key-claims.ts";
-import type { SandboxRecords } from "../records/sandbox-records.ts";
-import { StoreSandboxRecords } from "../records/store-sandbox-records.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import { openStore } from "../store/open-store.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
 import { checkEncryption, masterKeysOf } from "./encryption.ts";
+import { importRecords } from "./import-records.ts";
 import { retentionOf } from "./retention.ts";
 import { storedSnapshots } from "./snapshots.ts";
 import { ringOver } from "./peers.ts";
 
 const MEET_AFTER_MS = 2_000;
 
+/**
+ * Of servers without a configured store, whose registry only processes of this machine use: those see that another has
+ * ended by its lock, at once, so nothing has to be renewed to show that one lives, and a server with nothing to do writes
+ * nothing. Timers take less than 25 days.
+ */
+const REGISTRY_TTL_MS = 5 * 24 * 3_600_000;
+const REGISTRY_LEASE = { renewRetryMs: 1_000, waitPollMs: 250 };
+
 export interface Durability {
   readonly durable: DurableStore;
   readonly instances: Instances;
-  /** In the store when other machines use it too; a directory is this machine's. */
-  readonly records: SandboxRecords | undefined;
-  readonly claims: KeyClaims;
+  /** Servers of this machine that have died; others know it by now. */
+  readonly dead: readonly string[];
 }
 
-/** Opens the store, proves that it keeps its promises, and registers this process among its users. */
+/**
+ * Opens the store, or where none is configured the registry in the data directory; proves that it keeps its promises, and
+ * registers this process among its users.
+ */
 export async function openDurability(
-  config: ServerConfig & { readonly store: string },
+  config: ServerConfig,
   secrets: SecretResolver,
   url: string | undefined,
   log: Logger,
   onFenced: (error: SandboxerError) => void,
 ): Promise<Durability> {
-  const masters = masterKeysOf(config, secrets);
-  await checkEncryption(config, masters);
-  const store = await openStore(config.store);
+  const saves = config.store !== undefined;
+  const masters = saves ? masterKeysOf(config, secrets) : undefined;
+  if (masters !== undefined) await checkEncryption(config, masters);
+  const store = await openStore(config.store ?? registryFolder(config));
   await store.probe();
   const instances = await Instances.register({
     store,
     clock: systemClock,
-    ttlMs: config.leaseTtlMs,
+    ttlMs: saves ? config.leaseTtlMs : REGISTRY_TTL_MS,
+    ...(saves ? {} : { settings: REGISTRY_LEASE }),
     url: url ?? null,
     ring: ringOver(log),
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", `This server has lost its sandboxes: ${reason}`)),
     onError: (error) => log.warn({ err: error }, "the store did not answer a renewal or a look"),
   });
+  const { dataDirectory } = config;
+  const dead = await forgetDeadInstances(dataDirectory, async (_, allIds) => {
+    for (const instanceId of allIds) await instances.markDead(instanceId);
+  });
   const indexFile = new SandboxIndexFile(join(config.dataDirectory, "cache", "stored-sandboxes"), store.address);
-  const ownership = new Ownership(instances, indexFile);
+  const ownership = new Ownership(instances, {
+    indexFile,
+    isGone: (instanceId) => isInstanceGone(dataDirectory, instanceId),
+  });
+  const claims = new KeyClaims(store);
+  await importRecords(dataDirectory, { store, ownership, claims }, log);
   const keys = new StoredDataKeys(store, masters, config.imageFormat);
   const images = openImages(config, store, instances, keys);
   const durable: DurableStore = {
+    saves,
     ownership,
+    claims,
     checkpoints: new CheckpointRepository(store, images),
     snapshots: await storedSnapshots(config, { store, images, instances }, log),
-    keys,
+    ...(saves ? { keys, integrity: { images, records: new ScrubRecords(store) } } : {}),
     retention: retentionOf(config),
-    integrity: { images, records: new ScrubRecords(store) },
   };
-  const records = isBucket(config.store) ? new StoreSandboxRecords(store) : undefined;
-  return { durable, instances, records, claims: new KeyClaims(store) };
+  return { durable, instances, dead };
+}
+
+/** For what is found at a provider. */
+export async function fateOf({ durable, instances }: Durability, sandboxId: string): Promise<Fate> {
+  const head = isSandboxId(sandboxId) ? await durable.ownership.read(sandboxId) : undefined;
+  if (head?.state === "deleted") return "destroyed";
+  if (head?.owner == null || head.owner === instances.instanceId) return "free";
+  return (await instances.isDead(head.owner)) ? "free" : "held";
+}
+
+function registryFolder({ dataDirectory }: ServerConfig): string {
+  return join(dataDirectory, "registry");
 }
 
 function openImages(
@@ -98,8 +132,4 @@ export async function meetStoredSandboxes({ ownership }: DurableStore, log: Logg
     if (asSandboxerError(error).code !== "draining")
       log.warn({ err: error }, "the stored sandboxes could not be listed");
   }
-}
-
-function isBucket(location: string): boolean {
-  return /^(s3|gs):\/\//.test(location);
 }

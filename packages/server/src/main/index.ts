@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { SandboxerError } from "@sandboxer/protocol";
@@ -8,12 +7,11 @@ import { authorizer } from "../gateway/http/authorize.ts";
 import type { Service } from "../gateway/http/handler.ts";
 import { createService } from "../gateway/http/handlers/index.ts";
 import type { SandboxBackend } from "../backends/backend.ts";
+import { type FateOf, InstanceFolder } from "../backends/instance-folder.ts";
 import type { BackgroundCollection } from "../collection/background-collection.ts";
 import { createHttpServer } from "../gateway/http-server.ts";
 import { Metrics } from "../gateway/metrics.ts";
 import { WebSocketGateway } from "../gateway/websocket/upgrade.ts";
-import { FileKeyClaims } from "../records/file-key-claims.ts";
-import { FileSandboxRecords } from "../records/file-sandbox-records.ts";
 import { SandboxManager } from "../manager/sandbox-manager.ts";
 import type { ReportStep } from "../setup/index.ts";
 import { systemClock } from "../support/clock.ts";
@@ -22,9 +20,7 @@ import { openServerAccess } from "./access.ts";
 import { prepareBackend, type OpenBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
 import { startCollection } from "./collection.ts";
-import { meetStoredSandboxes, openDurability, type Durability } from "./durability.ts";
-import { localSnapshots } from "./snapshots.ts";
-import { isHolderAlive, isHolderGone, thisHolder } from "./holder.ts";
+import { fateOf, meetStoredSandboxes, openDurability, type Durability } from "./durability.ts";
 import { installationId } from "./installation.ts";
 import { createObserver } from "./observer.ts";
 import { httpPeers } from "./peers.ts";
@@ -71,6 +67,8 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     open?: OpenBackend;
     backends?: ReadonlyMap<string, SandboxBackend>;
     durability?: Durability;
+    /** Says to other servers of this machine that this one lives. */
+    mark?: InstanceFolder;
     collection?: BackgroundCollection | undefined;
   } = {};
 
@@ -112,45 +110,47 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
   const advertised = advertisedUrl(config, url);
 
   try {
-    const dead = await prepared.recover();
+    const onFenced = (error: SandboxerError): void => {
+      log.error(error.message);
+      void parts.manager?.loseOwnership(error);
+    };
+    // The registry of this machine is no other machine's: whatever the address, this server is reached there.
+    const reachedAt = config.store === undefined ? (advertised ?? url) : advertised;
+    const durability = await openDurability(config, secrets, reachedAt, log, onFenced);
+    parts.durability = durability;
+    const { instances } = durability;
     if (config.store !== undefined) {
-      const onFenced = (error: SandboxerError): void => {
-        log.error(error.message);
-        void parts.manager?.loseOwnership(error);
-      };
-      parts.durability = await openDurability({ ...config, store: config.store }, secrets, advertised, log, onFenced);
       if (advertised === undefined)
         log.warn(
           "The other servers of the store do not know where this one is: nothing can be handed over to it. Say so with --advertise-url.",
         );
-      // Nobody has to wait for the lease of a server whose run directory was found without its process.
-      for (const instanceId of dead) await parts.durability.instances.markDead(instanceId);
       log.info("store opened");
     }
-    if (dead.length > 0) log.info({ dead }, "cleaned up after servers that had died");
-    const instanceId = parts.durability?.instances.instanceId ?? randomUUID();
-    parts.open = await prepared.open(instanceId, () => parts.manager?.placesTaken ?? 0);
+    const fate: FateOf = (sandboxId) => fateOf(durability, sandboxId);
+    const dead = new Set([...durability.dead, ...(await prepared.recover(fate))]);
+    // Nobody has to wait for the lease of a server whose run directory was found without its process.
+    for (const instanceId of dead) await instances.markDead(instanceId);
+    if (dead.size > 0) log.info({ dead: [...dead] }, "cleaned up after servers that had died");
+    parts.mark = await InstanceFolder.open(config.dataDirectory, instances.instanceId);
+    const { mark } = parts;
+    parts.open = await prepared.open(instances.instanceId, () => parts.manager?.placesTaken ?? 0);
     const { open } = parts;
     const { backend, workDirectory } = open;
-    parts.backends = await assembleBackends(config, backend, secrets);
-    parts.durability?.instances.listen({
+    parts.backends = await assembleBackends(config, backend, secrets, fate);
+    instances.listen({
       onLaterId: (id) =>
-        void open.noteLaterId(id).catch((error: unknown) => log.warn({ err: error }, "the new id is not noted")),
+        void Promise.all([open.noteLaterId(id), mark.noteLaterId(id)]).catch((error: unknown) =>
+          log.warn({ err: error }, "the new id is not noted"),
+        ),
     });
     parts.manager = new SandboxManager({
       backends: parts.backends,
       defaultBackend: backend.name,
       profiles,
-      records: parts.durability?.records ?? new FileSandboxRecords(config.dataDirectory),
-      holder: thisHolder(url),
-      isHolderAlive,
-      isHolderGone,
       installation: await installationId(config.dataDirectory),
       resumeTtlMs: config.resumeTtlMs,
-      claims: parts.durability?.claims ?? new FileKeyClaims(config.dataDirectory),
       secrets,
-      durable: parts.durability?.durable,
-      localSnapshots: localSnapshots(config),
+      durable: durability.durable,
       ...(advertised === undefined ? {} : { url: advertised }),
       peers: httpPeers,
       clock: systemClock,
@@ -163,9 +163,9 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       scrub: scrubSettings(config),
       handoffTimeoutMs: config.handoffTimeoutMs,
     });
-    parts.manager.settleOrphans();
-    if (parts.durability !== undefined) {
-      const { durable, instances } = parts.durability;
+    parts.manager.settleOrphans(dead);
+    if (config.store !== undefined) {
+      const { durable } = durability;
       const saved = { store: instances.store, images: durable.integrity?.images };
       parts.collection = startCollection(config, saved, parts.manager.events, log);
     }
@@ -189,6 +189,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     await Promise.race([collected, delay(FAREWELL_MS, undefined, { ref: false })]);
     parts.durability?.durable.ownership.index.close();
     await parts.durability?.instances.close();
+    await parts.mark?.close();
     await app.close();
   }
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { Capabilities, SandboxBackend } from "../backends/backend.ts";
+import type { FateOf } from "../backends/instance-folder.ts";
 import { LazyBackend, type BackendProvider } from "../backends/lazy-backend.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import { dockerDefaults, type PreparedBackend } from "./backends.ts";
@@ -23,11 +24,11 @@ const RECORDS_ONLY: Capabilities = {
 };
 
 /** What comes with sandboxer beside the default backend. Each is loaded when it is first used. */
-function builtIn(config: ServerConfig, secrets: SecretResolver): readonly BackendProvider[] {
+function builtIn(config: ServerConfig, secrets: SecretResolver, fateOf: FateOf): readonly BackendProvider[] {
   const handlesDirectory = join(config.dataDirectory, "handles");
   return [
-    dockerProvider(config, dockerDefaults(config)),
-    daytonaProvider(config, secrets),
+    dockerProvider(config, dockerDefaults(config), fateOf),
+    daytonaProvider(config, secrets, fateOf),
     {
       name: "compose-ssh",
       capabilities: {
@@ -65,14 +66,16 @@ export async function assembleBackends(
   config: ServerConfig,
   standard: SandboxBackend,
   secrets: SecretResolver,
+  fateOf: FateOf,
 ): Promise<ReadonlyMap<string, SandboxBackend>> {
-  const backends = await otherBackends(config, secrets);
+  const backends = await otherBackends(config, secrets, fateOf);
   return new Map([[standard.name, standard], ...[...backends].filter(([name]) => name !== standard.name)]);
 }
 
 /** One of them as the backend of sandboxes that do not say. */
 export async function prepareOtherBackend(config: ServerConfig, secrets: SecretResolver): Promise<PreparedBackend> {
-  const backends = await otherBackends(config, secrets);
+  // None of those that recover anything can be the one that is looked for.
+  const backends = await otherBackends(config, secrets, async () => "held");
   const backend = backends.get(config.backend);
   if (backend === undefined) {
     const known = ["gvisor", "fake", ...backends.keys()].join(", ");
@@ -96,9 +99,13 @@ export async function prepareOtherBackend(config: ServerConfig, secrets: SecretR
   };
 }
 
-async function otherBackends(config: ServerConfig, secrets: SecretResolver): Promise<Map<string, SandboxBackend>> {
+async function otherBackends(
+  config: ServerConfig,
+  secrets: SecretResolver,
+  fateOf: FateOf,
+): Promise<Map<string, SandboxBackend>> {
   const backends = new Map<string, SandboxBackend>();
-  for (const provider of builtIn(config, secrets)) backends.set(provider.name, new LazyBackend(provider));
+  for (const provider of builtIn(config, secrets, fateOf)) backends.set(provider.name, new LazyBackend(provider));
   const taken = new Set(["gvisor", "fake", ...backends.keys()]);
   for (const backend of await extensionBackends(config, taken)) backends.set(backend.name, backend);
   return backends;

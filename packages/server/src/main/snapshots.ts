@@ -3,17 +3,17 @@ import type { Logger } from "pino";
 import type { ImageStore } from "../checkpoints/image-store.ts";
 import { SnapshotFile } from "../checkpoints/snapshot-file.ts";
 import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
-import { LocalSnapshots } from "../checkpoints/snapshot-local.ts";
 import { SnapshotMirror } from "../checkpoints/snapshot-mirror.ts";
 import { SnapshotRepository } from "../checkpoints/snapshot-repository.ts";
 import type { Instances } from "../lease/instances.ts";
 import { DirectoryStore } from "../store/directory/directory-store.ts";
 import type { ObjectStore } from "../store/store.ts";
 import type { ServerConfig } from "./config.ts";
+import { importSnapshots } from "./import-records.ts";
 
 /** The snapshots of a store; those of a directory are shown in a file beside the server's other records. */
 export async function storedSnapshots(
-  { dataDirectory }: ServerConfig,
+  { dataDirectory, store: configured }: ServerConfig,
   {
     store,
     images,
@@ -27,13 +27,11 @@ export async function storedSnapshots(
   const mirror = new SnapshotMirror(file, (error) =>
     log.warn({ err: error, path: file.path }, "the record of snapshots could not be brought up to the store"),
   );
-  const repository = new SnapshotRepository(store, { publisher, images, onChange: mirror.put });
+  const keepsBytes = configured !== undefined;
+  const repository = new SnapshotRepository(store, { publisher, images, onChange: mirror.put, keepsBytes });
+  if (!keepsBytes) await importSnapshots(file, repository);
   await mirror.rebuild(repository);
   return repository;
-}
-
-export function localSnapshots({ dataDirectory }: ServerConfig): SnapshotLibrary {
-  return new LocalSnapshots(snapshotFile(dataDirectory));
 }
 
 function snapshotFile(dataDirectory: string): SnapshotFile {

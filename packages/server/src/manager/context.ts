@@ -1,9 +1,8 @@
 import { isSandboxId, SandboxerError, type Head, type MaxLoss, type SandboxState } from "@sandboxer/protocol";
 import type { SandboxBackend } from "../backends/backend.ts";
 import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
+import { leavesNothing } from "../lease/stored-head.ts";
 import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
-import type { KeyClaims } from "../records/key-claims.ts";
-import type { Holder, SandboxRecords } from "../records/sandbox-records.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import type { Clock } from "../support/clock.ts";
 import { KeyedQueue } from "../support/keyed-queue.ts";
@@ -32,19 +31,7 @@ export interface ManagerOptions {
   readonly installation: string;
   /** How long a sandbox that was stopped, and has a key, is there to be taken up again. */
   readonly resumeTtlMs: number;
-  /** Absent: nothing can be saved or restored. */
-  readonly durable: DurableStore | undefined;
-  /** The records of snapshots where there is no store, for backends that keep the states themselves. */
-  readonly localSnapshots?: SnapshotLibrary | undefined;
-  /** The sandboxes that their providers keep when this server ends. */
-  readonly records: SandboxRecords;
-  /** This server, as the records name it, and whether another one that they name still lives. */
-  readonly holder: Holder;
-  readonly isHolderAlive: (holder: Holder) => Promise<boolean>;
-  /** Whether it was a process of this machine and has ended, for certain. Absent: nobody can say. */
-  readonly isHolderGone?: (holder: Holder) => boolean;
-  /** Which sandbox a key stands for, among all servers of a store, or of this machine. Absent: this server is alone. */
-  readonly claims?: Pick<KeyClaims, "get" | "take"> | undefined;
+  readonly durable: DurableStore;
   /** Where this server can be reached. */
   readonly url?: string;
   /** The other servers of the store; absent: none can be called. */
@@ -120,23 +107,18 @@ export class ManagerContext {
   }
 
   get durable(): DurableStore {
-    const { durable } = this.options;
-    if (durable === undefined)
-      throw new SandboxerError("checkpoint_disabled", "Checkpointing is not enabled on the server.");
-    return durable;
+    return this.options.durable;
   }
 
-  /** The head of a sandbox, if there is a store and the id is one. */
+  /** The head of a sandbox that is there, or was; undefined also for what is no id. */
   async storedHead(sandboxId: string): Promise<Head | undefined> {
-    return isSandboxId(sandboxId) ? this.options.durable?.ownership.read(sandboxId) : undefined;
+    if (!isSandboxId(sandboxId)) return undefined;
+    const head = await this.durable.ownership.read(sandboxId);
+    return head?.owner === null && head.state !== "deleted" && leavesNothing(head) ? undefined : head;
   }
 
   get snapshots(): SnapshotLibrary {
-    const { durable, localSnapshots } = this.options;
-    const library = durable?.snapshots ?? localSnapshots;
-    if (library === undefined)
-      throw new SandboxerError("checkpoint_disabled", "Snapshots are not enabled on the server.");
-    return library;
+    return this.durable.snapshots;
   }
 
   /** Takes a place among the sandboxes of this server, or says that there is none. */

@@ -2,12 +2,17 @@ import type { Keep, Retention } from "@sandboxer/protocol";
 import type { CheckpointRepository } from "../checkpoints/checkpoint-repository.ts";
 import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
 import type { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
+import type { KeyClaims } from "../lease/key-claims.ts";
 import type { Ownership } from "../lease/ownership.ts";
 import type { IntegrityStore } from "./observing/integrity/integrity-context.ts";
 
-/** What a server with a store has: who owns what, and the saved states. */
+/** What every server has: who owns what, and the saved states. */
 export interface DurableStore {
+  /** Whether sandboxes can be saved to it. Without a configured store it is only where heads and records are. */
+  readonly saves: boolean;
   readonly ownership: Ownership;
+  /** Which sandbox a key stands for. */
+  readonly claims: KeyClaims;
   readonly checkpoints: CheckpointRepository;
   readonly snapshots: SnapshotLibrary;
   /** What they are encrypted with; absent: nothing is. */

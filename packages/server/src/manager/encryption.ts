@@ -30,7 +30,7 @@ export async function encryptionFor(
   { presentedKey, keyName }: RequestKeys = {},
   source?: Pick<SandboxSource, "encryption" | "lineage">,
 ): Promise<Encryption | null> {
-  const keys = options.durable?.keys;
+  const keys = options.durable.keys;
   if (keys === undefined) return null;
   const asked: Encryption | undefined =
     presentedKey === undefined ? undefined : { held_by: "client", key: presentedKey.fingerprint };
@@ -71,7 +71,7 @@ export function takeShownKey(sandbox: LiveSandbox, keys: RequestKeys | undefined
 export function checkAsked({ options }: ManagerContext, { id, facts }: LiveSandbox, keys: RequestKeys = {}): void {
   const { presentedKey } = keys;
   const { encryption } = facts.about;
-  if (options.durable?.keys === undefined || presentedKey === undefined) return;
+  if (options.durable.keys === undefined || presentedKey === undefined) return;
   if (encryption?.held_by === "client") return checkShown(encryption, keys);
   throw new SandboxerError("not_supported", "The sandbox of this key is there, and is not under your encryption key.", {
     hint: `Ask for it without that key, or destroy it first (\`sandboxer destroy ${id}\`).`,
@@ -93,7 +93,7 @@ export async function encryptionOfHead(
   sandboxId: string,
   { about, checkpoint }: Head,
 ): Promise<Encryption | null> {
-  const keys = options.durable?.keys;
+  const keys = options.durable.keys;
   // What it was made of may be under another key; its own checkpoints are not.
   if (keys === undefined || checkpoint === null) return about?.encryption ?? null;
   return await keys.recorded(about?.encryption, checkpointKey(sandboxId, checkpoint.name));
@@ -107,7 +107,8 @@ export async function checkKeysFor(
   { checkpoint, presentedKey }: KeyOptions & { readonly checkpoint: string | undefined },
 ): Promise<void> {
   const { keys, checkpoints, snapshots } = context.durable;
-  if (keys === undefined) return;
+  // What its provider keeps is opened by nobody's key.
+  if (keys === undefined || head.residence === "provider") return;
   const encryption = await encryptionOfHead(context, sandboxId, head);
   await keys.settle({ encryption, presentedKey });
   // Of what nobody has, and what is most likely not encrypted, a failed load takes nothing away.
@@ -123,7 +124,7 @@ export async function checkRewindTo(
   { facts }: LiveSandbox,
   snapshot: StoredSnapshot,
 ): Promise<void> {
-  const keys = options.durable?.keys;
+  const keys = options.durable.keys;
   const encryption = (await keys?.recorded(snapshot.encryption, imageKey(snapshot.id))) ?? null;
   if (encryption === null) return;
   const { held_by: heldBy, key } = encryption;

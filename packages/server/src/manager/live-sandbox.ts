@@ -24,6 +24,8 @@ export interface SandboxFacts {
   readonly flags: HeadFlags;
   readonly idleTimeoutMs: number;
   readonly tokenHash: string | undefined;
+  /** Who has it while no server runs it. */
+  readonly residence: "store" | "provider";
   readonly about: About;
   /** Where its first state came from. */
   readonly lineage: Lineage;
@@ -221,5 +223,10 @@ export class LiveSandbox {
 
   get durable(): boolean {
     return this.facts.flags.enable_checkpoint;
+  }
+
+  /** Whether another server could have it after this one: it is saved to the store, or its provider keeps it. */
+  get outlivesServer(): boolean {
+    return this.durable || this.facts.residence === "provider";
   }
 }

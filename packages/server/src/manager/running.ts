@@ -3,7 +3,6 @@ import type { ManagerContext } from "./context.ts";
 import { isFrozen, untilThawed, type Patience } from "./ownership/freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { notFound, wasDestroyed } from "./not-found.ts";
-import { heldElsewhere } from "./ownership/outliving.ts";
 
 /** How long a call waits for the thaw of a sandbox that is held still; most are over in less. */
 const PATIENCE_MS = 5_000;
@@ -21,7 +20,7 @@ export async function runningSandbox(
 ): Promise<LiveSandbox> {
   const sandbox = context.sandboxes.get(sandboxId);
   if (sandbox === undefined) throw await absence(context, sandboxId, epoch);
-  checkEpoch(context.options.durable?.ownership.held(sandboxId), epoch);
+  checkEpoch(context.durable.ownership.held(sandboxId), epoch);
   sandbox.checkRunning();
   if (!isFrozen(context, sandbox)) return sandbox;
   await untilThawed(context, sandbox, { limitMs: PATIENCE_MS, ...patience });
@@ -39,8 +38,6 @@ export function checkEpoch(head: Head | undefined, epoch: number | undefined): v
 /** Why a sandbox that is not here cannot be used here. */
 async function absence(context: ManagerContext, sandboxId: string, epoch: number | undefined): Promise<Error> {
   const head = await context.storedHead(sandboxId);
-  const record = head === undefined ? await context.options.records.get(sandboxId) : undefined;
-  if (record !== undefined) return (await heldElsewhere(context, record)) ?? asleep(sandboxId, {});
   if (head === undefined) return notFound(sandboxId);
   if (head.state === "deleted") return wasDestroyed(sandboxId);
   checkEpoch(head, epoch);

@@ -32,7 +32,7 @@ import { listSandboxPage, type ListPlace, type SandboxFilter, type SandboxPage }
 import { findSandbox } from "./observing/find-sandbox.ts";
 import type { Operations } from "./observing/operations/operations.ts";
 import { otherServer, ownerElsewhere, type OtherServer } from "./ownership/owner-elsewhere.ts";
-import { settleOrphans } from "./ownership/outliving-orphans.ts";
+import { settleOrphans } from "./ownership/settle-orphans.ts";
 import { previewRetention, type PreviewedRules } from "./saving/preview-retention.ts";
 import { saveFor } from "./lifecycle/pause.ts";
 import { reachabilityOf, type Reachability } from "./observing/reachability.ts";
@@ -46,7 +46,7 @@ import type { CreatedSandbox, CreateRequest } from "./lifecycle/create.ts";
 import { destroySandbox } from "./lifecycle/destroy.ts";
 import { detachClient } from "./lifecycle/disconnect.ts";
 import { drainSandboxes } from "./lifecycle/drain.ts";
-import { discardLostSandbox } from "./lifecycle/end-of-sandbox.ts";
+import { discardLostSandbox, reclaim } from "./lifecycle/end-of-sandbox.ts";
 import { freezeSandboxes, isFrozen, thawSandboxes, untilThawed, type Patience } from "./ownership/freeze.ts";
 import { yieldSandbox } from "./ownership/handoff.ts";
 import { startExecution } from "./processes/execute.ts";
@@ -87,7 +87,7 @@ export class SandboxManager {
     this.snapshots = new SnapshotVerbs(this.#context);
     this.#stopReaping = reapIdleSandboxes(this.#context);
     this.#stopKeeping = keepPromises(this.#context);
-    this.#stopListening = this.#listen() ?? (() => {});
+    this.#stopListening = this.#listen();
   }
 
   get draining(): boolean {
@@ -96,12 +96,12 @@ export class SandboxManager {
 
   /** Whether saves and restores are possible at all. */
   get hasStore(): boolean {
-    return this.#context.options.durable !== undefined;
+    return this.#context.durable.saves;
   }
 
   /** The epoch of this server's ownership of a sandbox; undefined for one that is not stored, or not owned here. */
   epochOf(sandboxId: string): number | undefined {
-    return this.#context.options.durable?.ownership.held(sandboxId)?.epoch;
+    return this.#context.durable.ownership.held(sandboxId)?.epoch;
   }
 
   states(): Readonly<Partial<Record<SandboxState, number>>> {
@@ -317,15 +317,17 @@ export class SandboxManager {
   async loseOwnership(error: SandboxerError): Promise<void> {
     const context = this.#context;
     // Those that are saved or brought back find it out by themselves, before they publish or run.
-    const durable = [...context.sandboxes.values()].filter((sandbox) => sandbox.durable && sandbox.state === "running");
-    const discard = (sandbox: LiveSandbox): Promise<void> =>
-      context.reported("end of a lost sandbox", discardLostSandbox(context, sandbox, error));
-    await Promise.all(durable.map(discard));
+    const running = [...context.sandboxes.values()].filter(({ state }) => state === "running");
+    const lose = (sandbox: LiveSandbox): Promise<void> =>
+      sandbox.outlivesServer
+        ? context.reported("end of a lost sandbox", discardLostSandbox(context, sandbox, error))
+        : context.reported("claim of a sandbox that nobody else could run", reclaim(context, sandbox));
+    await Promise.all(running.map(lose));
   }
 
-  /** To be called once, at the start: what processes of this machine that died were running at its providers. */
-  settleOrphans(): void {
-    this.#context.behind("what dead servers left at providers", settleOrphans(this.#context));
+  /** To be called once, at the start, with the servers of this machine that have died: what they had and left. */
+  settleOrphans(dead: ReadonlySet<string>): void {
+    if (dead.size > 0) this.#context.behind("what dead servers left", settleOrphans(this.#context, dead));
   }
 
   async drain(): Promise<void> {
@@ -339,9 +341,9 @@ export class SandboxManager {
   }
 
   /** What other servers do to the sandboxes of this one. */
-  #listen(): (() => void) | undefined {
+  #listen(): () => void {
     const context = this.#context;
-    return context.options.durable?.ownership.listen({
+    return context.durable.ownership.listen({
       onWanted: (sandboxId) => context.behind("handoff of a sandbox", yieldSandbox(context, sandboxId)),
       onFreeze: (sandboxIds) => freezeSandboxes(context, sandboxIds),
       onThaw: (sandboxIds) => thawSandboxes(context, sandboxIds),

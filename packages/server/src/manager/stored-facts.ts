@@ -27,7 +27,7 @@ const storedSpecSchema = z.object({
 
 type StoredFacts = Pick<
   Head,
-  "backend" | "spec" | "flags" | "idle_timeout" | "token_hash" | "about" | "lineage" | "createdAt"
+  "backend" | "spec" | "flags" | "idle_timeout" | "token_hash" | "about" | "lineage" | "createdAt" | "residence"
 >;
 
 /** What a head says of its sandbox. Others can write to the store: what is no spec reaches no backend. */
@@ -44,10 +44,11 @@ export function storedFacts(sandboxId: string, head: StoredFacts): SandboxFacts 
     about: head.about ?? aboutSchema.parse({}),
     lineage: head.lineage,
     createdAt: head.createdAt,
+    residence: head.residence ?? "store",
   };
 }
 
-/** The other way round: what is written of a sandbox, in its head or its record. */
+/** The other way round: what is written of a sandbox, in its head. */
 export function inStore(facts: SandboxFacts): StoredFacts & { readonly about: About } {
   return {
     backend: facts.backend,
@@ -58,6 +59,7 @@ export function inStore(facts: SandboxFacts): StoredFacts & { readonly about: Ab
     about: facts.about,
     lineage: facts.lineage,
     createdAt: facts.createdAt,
+    residence: facts.residence,
   };
 }
 

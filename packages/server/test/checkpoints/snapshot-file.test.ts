@@ -5,7 +5,10 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import type { SnapshotPayload } from "../../src/backends/backend.ts";
 import { SnapshotFile } from "../../src/checkpoints/snapshot-file.ts";
-import { LocalSnapshots } from "../../src/checkpoints/snapshot-local.ts";
+import { SnapshotMirror } from "../../src/checkpoints/snapshot-mirror.ts";
+import { announcement } from "../../src/checkpoints/snapshot-save.ts";
+import { SnapshotRepository } from "../../src/checkpoints/snapshot-repository.ts";
+import { openStore } from "../../src/store/open-store.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 import { newSnapshot } from "./snapshot-samples.ts";
 
@@ -17,16 +20,23 @@ const STATE: SnapshotPayload = {
 const NOTHING_DEPENDS = async (): Promise<void> => {};
 
 async function openLocal() {
-  const path = join(await temporaryFolder(), "data", "snapshots.json");
-  return { path, library: new LocalSnapshots(new SnapshotFile(path)) };
+  const data = join(await temporaryFolder(), "data");
+  const path = join(data, "snapshots.json");
+  const store = await openStore(join(data, "registry"));
+  const mirror = new SnapshotMirror(new SnapshotFile(path), (error) => {
+    throw error;
+  });
+  const publisher = (): string => "this-server";
+  const library = new SnapshotRepository(store, { publisher, keepsBytes: false, onChange: mirror.put });
+  return { path, library };
 }
 
-async function save(library: LocalSnapshots, name: string | null = null, replaceName = false) {
+async function save(library: SnapshotRepository, name: string | null = null, replaceName = false) {
   return await library.save(newSnapshot({ name }), async () => ({ state: STATE }), { replaceName });
 }
 
 describe("snapshots without a store", () => {
-  it("are records in one file: saved, named, loaded, removed", async () => {
+  it("are records, shown in one file: saved, named, loaded, removed", async () => {
     const { path, library } = await openLocal();
     expect(await library.list()).toEqual([]);
     const { snapshot } = await save(library, "base");
@@ -34,7 +44,7 @@ describe("snapshots without a store", () => {
       format: 1,
       snapshots: [{ format: 1, id: snapshot.id, name: "base", state: "ready", kind: "stub-metadata" }],
     });
-    expect(await library.load("base")).toMatchObject(STATE);
+    expect(await library.load(snapshot.id, await temporaryFolder())).toMatchObject(STATE);
     expect(snapshot.details).toMatchObject({ endpoint: "https://example.test/1" });
     await expect(save(library, "base")).rejects.toMatchObject({ code: "name_taken" });
     const second = await save(library, "base", true);
@@ -59,50 +69,53 @@ describe("snapshots without a store", () => {
 });
 
 describe("the file", () => {
+  const openFile = async () => {
+    const path = join(await temporaryFolder(), "data", "snapshots.json");
+    return { path, file: new SnapshotFile(path) };
+  };
+  const sample = () => announcement(newSnapshot(), "this-server");
+
   it("keeps what it does not know, also whole entries", async () => {
-    const { path, library } = await openLocal();
-    const { snapshot } = await save(library);
+    const { path, file } = await openFile();
+    const record = sample();
+    await file.put(record.id, record);
     const content = JSON.parse(await readFile(path, "utf8")) as { snapshots: object[] };
-    const [first] = content.snapshots;
     const later = { id: "of a later release", format: 7, what: [1, 2] };
-    await writeFile(
-      path,
-      JSON.stringify({ ...content, note: "kept", snapshots: [{ ...first, colour: "red" }, later] }),
-    );
-    await library.amend(snapshot.id, { labels: { a: "b" } });
+    await writeFile(path, JSON.stringify({ ...content, note: "kept", snapshots: [...content.snapshots, later] }));
+    await file.change((present) => present.map((each) => ({ ...each, labels: { a: "b" } })));
     const after = JSON.parse(await readFile(path, "utf8")) as { note: string; snapshots: object[] };
     expect(after.note).toBe("kept");
     expect(after.snapshots).toContainEqual(later);
-    expect(after.snapshots).toContainEqual(
-      expect.objectContaining({ id: snapshot.id, colour: "red", labels: { a: "b" } }),
-    );
-    expect(await library.list()).toHaveLength(1);
+    expect(after.snapshots).toContainEqual(expect.objectContaining({ id: record.id, labels: { a: "b" } }));
+    expect(await file.read()).toHaveLength(1);
   });
 
   it.each(["{", '{"format":2,"snapshots":[]}', "[]"])("is left alone when it cannot be read: %s", async (text) => {
-    const { path, library } = await openLocal();
-    await save(library);
+    const { path, file } = await openFile();
+    const record = sample();
+    await file.put(record.id, record);
     await writeFile(path, text);
-    await expect(library.list()).rejects.toMatchObject({ code: "store_unavailable" });
-    await expect(save(library)).rejects.toMatchObject({ code: "store_unavailable" });
+    await expect(file.read()).rejects.toMatchObject({ code: "store_unavailable" });
+    await expect(file.put(record.id, record)).rejects.toMatchObject({ code: "store_unavailable" });
     expect(await readFile(path, "utf8")).toBe(text);
   });
 
   it("takes the changes of several processes at once, and loses none", { timeout: 60_000 }, async () => {
-    const { path, library } = await openLocal();
+    const { path, file } = await openFile();
     const script = `
       const { SnapshotFile } = await import(${JSON.stringify(import.meta.resolve("../../src/checkpoints/snapshot-file.ts"))});
-      const { LocalSnapshots } = await import(${JSON.stringify(import.meta.resolve("../../src/checkpoints/snapshot-local.ts"))});
+      const { announcement } = await import(${JSON.stringify(import.meta.resolve("../../src/checkpoints/snapshot-save.ts"))});
       const { newSnapshot } = await import(${JSON.stringify(import.meta.resolve("./snapshot-samples.ts"))});
-      const library = new LocalSnapshots(new SnapshotFile(process.argv[1]));
-      const state = { kind: "stub-metadata", members: [], requirements: {} };
-      await Promise.all(Array.from({ length: 10 }, () =>
-        library.save(newSnapshot(), async () => ({ state }), { replaceName: false })));`;
+      const file = new SnapshotFile(process.argv[1]);
+      await Promise.all(Array.from({ length: 10 }, () => {
+        const record = announcement(newSnapshot(), "");
+        return file.put(record.id, record);
+      }));`;
     const run = promisify(execFile);
     await Promise.all(
       [1, 2, 3].map(async () => await run(process.execPath, ["--input-type=module", "-e", script, path])),
     );
-    expect(await library.list()).toHaveLength(30);
+    expect(await file.read()).toHaveLength(30);
     expect((await readdir(join(path, ".."))).toSorted()).toEqual(["snapshots.json", "snapshots.json.lock"]);
   });
 });

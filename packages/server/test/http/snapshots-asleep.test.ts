@@ -110,7 +110,7 @@ describe("of one that its provider keeps", () => {
           return typeof value === "function" ? (value.bind(target) as unknown) : value;
         },
       });
-    return client({ backend, wrapBackend, dataFolder });
+    return client({ backend, wrapBackend, store: join(dataFolder, "store") });
   }
 
   async function provider(): Promise<() => Promise<SnapshotClient<TestServer>>> {

@@ -9,6 +9,7 @@ import { parseConfig, type ServerConfig } from "../../src/main/config.ts";
 import { assembleBackends } from "../../src/main/providers.ts";
 import { SecretSources } from "../../src/secrets/secret-sources.ts";
 
+const FREE = async () => "free" as const;
 const secrets = new SecretSources({ definitions: {}, environment: {}, warn: () => {} });
 
 async function config(flags: Record<string, string> = {}): Promise<ServerConfig> {
@@ -18,20 +19,25 @@ async function config(flags: Record<string, string> = {}): Promise<ServerConfig>
 }
 
 test("a server offers what comes along beside its own backend, each with what it can do", async () => {
-  const backends = await assembleBackends(await config(), new FakeBackend(), secrets);
+  const backends = await assembleBackends(await config(), new FakeBackend(), secrets, FREE);
   expect([...backends.keys()]).toEqual(["fake", "docker", "daytona", "compose-ssh", "saas-stub"]);
   expect(backends.get("docker")?.capabilities).toMatchObject({ selfHosted: true, outlivesServer: true });
   expect(backends.get("daytona")?.capabilities).toMatchObject({ selfHosted: false, outlivesServer: true });
 });
 
 test("what is not well says so and why, instead of failing", async () => {
-  const backends = await assembleBackends(await config(), new FakeBackend(), secrets);
+  const backends = await assembleBackends(await config(), new FakeBackend(), secrets, FREE);
   const health = await backends.get("daytona")?.probe();
   expect(health).toMatchObject({ ok: false, summary: expect.stringContaining("daytona-api-key") });
 });
 
 test("one whose snapshots are elsewhere is opened to forget one; the others are not asked", async () => {
-  const backends = await assembleBackends(await config({ dockerHost: "unix:///nowhere" }), new FakeBackend(), secrets);
+  const backends = await assembleBackends(
+    await config({ dockerHost: "unix:///nowhere" }),
+    new FakeBackend(),
+    secrets,
+    FREE,
+  );
   const requirements = { format: 1, snapshotName: "s", apiUrl: "https://app.daytona.io/api" };
   const forget = (name: string, kind: SnapshotKind) =>
     backends.get(name)?.forgetSnapshot?.({ kind, members: [], requirements });
@@ -62,6 +68,6 @@ test("an extension that takes the name of another backend is refused", async () 
   const manifest = join(settings.dataDirectory, "..", "manifest.json");
   await mkdir(join(settings.dataDirectory, ".."), { recursive: true });
   await writeFile(manifest, JSON.stringify({ extensions: [{ name: "docker", module: "./x.mjs" }] }));
-  const assembled = assembleBackends({ ...settings, extensions: manifest }, new FakeBackend(), secrets);
+  const assembled = assembleBackends({ ...settings, extensions: manifest }, new FakeBackend(), secrets, FREE);
   await expect(assembled).rejects.toMatchObject({ message: expect.stringContaining("docker") });
 });

@@ -18,10 +18,8 @@ async function attach(read: (sandboxes: Map<string, unknown>) => Head): Promise<
   const live = { id: ID, state: "saving", client: {}, facts: { tokenHash: null } };
   const sandboxes = new Map<string, unknown>([[ID, live]]);
   const ownership = { instanceId: "here", held: () => HEAD, read: async () => read(sandboxes) };
-  const records = {
-    get: () => Promise.reject(new Error("It is looked for elsewhere.")),
-  };
-  const context = { sandboxes, options: { durable: { ownership }, records } } as unknown as ManagerContext;
+  const storedHead = () => Promise.reject(new Error("It is looked for elsewhere."));
+  const context = { sandboxes, storedHead, options: { durable: { ownership } } } as unknown as ManagerContext;
   return await attachSandbox(context, request).catch((error: unknown) =>
     error instanceof SandboxerError ? error.code : (error as Error).message,
   );

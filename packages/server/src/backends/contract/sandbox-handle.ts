@@ -50,6 +50,11 @@ export interface SandboxHandle {
   stop(): Promise<void>;
   /** Ends it and removes everything of it. Idempotent. */
   destroy(): Promise<void>;
+  /**
+   * This process is done with it, and what its provider has stays as it is, running or not: another server has it now. For
+   * backends whose sandboxes outlive the server. Calls on it fail from then on. Idempotent.
+   */
+  letGo?(): void;
 }
 
 export interface SandboxEnd {

@@ -152,7 +152,7 @@ export class DaytonaHandle implements SandboxHandle {
   }
 
   /** Over for this process; what is at Daytona stays as it is. */
-  letGo(message: string): void {
+  letGo(message = "this server has let go of it; it lives on where it is."): void {
     this.#finish({ reason: "destroyed", message });
   }
 

@@ -1,5 +1,5 @@
 import type { SandboxBackend } from "../backend.ts";
-import { InstanceFolder } from "../instance-folder.ts";
+import { type FateOf, InstanceFolder } from "../instance-folder.ts";
 import { DaytonaApi } from "./daytona-api.ts";
 import { DaytonaBackend } from "./daytona-backend.ts";
 import { DaytonaConnection } from "./daytona-connection.ts";
@@ -39,8 +39,9 @@ const RECOVERY_MS = 20_000;
 export async function recoverDaytona(
   options: DaytonaOptions,
   { directory, owner }: DaytonaInstallation,
+  fateOf: FateOf,
 ): Promise<string[]> {
   const { api, clock } = new DaytonaConnection(options);
   const signal = AbortSignal.timeout(RECOVERY_MS);
-  return recoverSandboxes({ api: new DaytonaApi(api), directory, owner, nowMs: clock.wallMs() }, { signal });
+  return recoverSandboxes({ api: new DaytonaApi(api), directory, owner, nowMs: clock.wallMs(), fateOf }, { signal });
 }

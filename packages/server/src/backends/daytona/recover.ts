@@ -1,5 +1,5 @@
 import type { CallOptions } from "../../support/call-options.ts";
-import { forgetDeadInstances, knownInstances } from "../instance-folder.ts";
+import { type FateOf, forgetDeadInstances, knownInstances } from "../instance-folder.ts";
 import type { DaytonaSandbox } from "./api-schemas.ts";
 import { restingSinceMs } from "./choose-candidates.ts";
 import type { DaytonaApi } from "./daytona-api.ts";
@@ -13,6 +13,7 @@ export interface RecoveryOptions {
   readonly directory: string;
   readonly owner: string;
   readonly nowMs: number;
+  readonly fateOf: FateOf;
 }
 
 /**
@@ -22,14 +23,14 @@ export interface RecoveryOptions {
  * Gives the ids of the dead processes.
  */
 export async function recoverSandboxes(
-  { api, directory, owner, nowMs }: RecoveryOptions,
+  { api, directory, owner, nowMs, fateOf }: RecoveryOptions,
   call: Pick<CallOptions, "signal"> = {},
 ): Promise<string[]> {
   const listed = await api.list({ [LABELS.owner]: owner }, call);
   for (const sandbox of listed) if (isExpired(sandbox, nowMs)) await api.destroy(sandbox.id, call);
   const cleanUp = async (instanceId: string): Promise<void> => {
     const running = listed.filter((sandbox) => isRunFor(sandbox, instanceId));
-    for (const { id } of running) await settle(api, id, instanceId, call);
+    for (const { id } of running) await settle(api, id, instanceId, fateOf, call);
   };
   const dead = await forgetDeadInstances(directory, cleanUp);
   // Daytona may have finished what a process asked for after the process was dead and forgotten.
@@ -53,10 +54,15 @@ async function settle(
   api: DaytonaApi,
   id: string,
   instanceId: string,
+  fateOf: FateOf,
   call: Pick<CallOptions, "signal">,
 ): Promise<void> {
   try {
-    if (isRunFor(await api.get(id, call), instanceId)) await api.stop(id, call);
+    const sandbox = await api.get(id, call);
+    if (!isRunFor(sandbox, instanceId)) return;
+    const fate = await fateOf(sandbox.labels?.[LABELS.sandboxId] ?? "");
+    if (fate === "destroyed") await api.destroy(id, call);
+    else if (fate === "free") await api.stop(id, call);
   } catch (thrown) {
     const status = vendorStatus(thrown);
     if (status !== 400 && status !== 404 && status !== 409) throw thrown;

@@ -131,7 +131,7 @@ export class DockerBackend implements SandboxBackend {
 
   async tryResume(request: AcquireRequest, options: CallOptions = {}): Promise<SandboxHandle | undefined> {
     const live = (containerId: string): DockerSandbox | undefined => this.#live.get(containerId);
-    const resumed = await resumeContainer(this.#pad, this.#options.owner, request, live, options);
+    const resumed = await resumeContainer(this.#pad, request, live, options);
     if (resumed !== undefined) this.#live.set(resumed.containerId, resumed);
     return resumed;
   }
@@ -179,8 +179,8 @@ export class DockerBackend implements SandboxBackend {
 
   /** Stopped containers with its id are what it was before: their server has died without a save. */
   async #removeOlder({ sandboxId, containerId }: DockerSandbox): Promise<void> {
-    const { engine, owner } = this.#options;
-    const found = await engine.listContainers(labelsToFind({ sandboxId }, owner));
+    const { engine } = this.#options;
+    const found = await engine.listContainers(labelsToFind({ sandboxId }));
     for (const { Id } of found) {
       if (Id === containerId) continue;
       if ((await engine.container(Id))?.State.Status === "exited") await engine.removeContainer(Id);

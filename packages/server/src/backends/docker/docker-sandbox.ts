@@ -148,6 +148,10 @@ export class DockerSandbox extends AgentSandbox implements SandboxHandle {
     this.#settle({ reason: "crashed", message: "The sandbox did not come to answer." });
   }
 
+  letGo(): void {
+    this.#settle({ reason: "destroyed", message: "This server has let go of the sandbox; it lives on where it is." });
+  }
+
   /** The agent cannot be heard any more: the container has ended, or the connection to the engine has. */
   async expectEnd(): Promise<void> {
     const { engine, containerId } = this.#parts;

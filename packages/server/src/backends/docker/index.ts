@@ -1,7 +1,7 @@
 import type { Resources, SandboxBackend } from "../backend.ts";
 import { DockerBackend } from "./docker-backend.ts";
 import { DockerEngine } from "./engine/docker-engine.ts";
-import { InstanceFolder } from "../instance-folder.ts";
+import { type FateOf, InstanceFolder } from "../instance-folder.ts";
 import type { AllowedMount } from "./mounts.ts";
 import { recoverContainers } from "./recover.ts";
 
@@ -50,10 +50,10 @@ export async function openDockerBackend({ host, directory, ...options }: OpenDoc
 }
 
 /** Puts in order what dead servers of this installation have left; gives the ids of those. */
-export async function recoverDocker({ host, directory, owner }: DockerOptions): Promise<string[]> {
+export async function recoverDocker({ host, directory, owner }: DockerOptions, fateOf: FateOf): Promise<string[]> {
   const engine = new DockerEngine(host);
   try {
-    return await recoverContainers({ engine, directory, owner });
+    return await recoverContainers({ engine, directory, owner, fateOf });
   } finally {
     engine.close();
   }

@@ -34,10 +34,13 @@ export function labelsOf({ sandboxId, identity }: Known, owner: string, generati
   };
 }
 
-/** The labels of the containers that a request may resume. */
-export function labelsToFind({ sandboxId, identity }: Known, owner: string): string[] {
-  const found = identity === undefined ? `${Label.sandboxId}=${sandboxId}` : `${Label.key}=${identity.key}`;
-  return [`${Label.owner}=${identity?.owner ?? owner}`, found];
+/**
+ * The labels of the containers that a request may resume. An id is one sandbox's, whichever installation made it; a key
+ * means something within one installation.
+ */
+export function labelsToFind({ sandboxId, identity }: Known): string[] {
+  if (identity === undefined) return [`${Label.sandboxId}=${sandboxId}`];
+  return [`${Label.owner}=${identity.owner}`, `${Label.key}=${identity.key}`];
 }
 
 /** Labels never change, so the name says which server process holds a container now. */

@@ -1,5 +1,5 @@
 import type { DockerEngine } from "./engine/docker-engine.ts";
-import { forgetDeadInstances, knownInstances } from "../instance-folder.ts";
+import { type FateOf, forgetDeadInstances, knownInstances } from "../instance-folder.ts";
 import { wakeToEnd } from "./wake-to-end.ts";
 import { holderOf, idleTtlMsOf, Label, stoppedForMs } from "./labels.ts";
 
@@ -8,20 +8,21 @@ export interface RecoveryOptions {
   /** Where the processes of this machine have their marks. */
   readonly directory: string;
   readonly owner: string;
+  readonly fateOf: FateOf;
 }
 
 /**
- * Puts in order what servers of this installation have left: containers of processes that died are stopped, half-made
- * ones and those that were stopped for longer than their idle time are removed, and so are images of saves that were cut
- * off. Containers of others, and those that a living process holds, are not touched. Gives the ids of the dead
- * processes.
+ * Puts in order what servers of this installation have left: containers of processes that died are stopped; half-made
+ * ones, those of destroyed sandboxes and those that were stopped for longer than their idle time are removed, and so are
+ * images of saves that were cut off. Containers of others, and those that a living server has, are not touched. Gives the
+ * ids of the dead processes.
  */
-export async function recoverContainers({ engine, directory, owner }: RecoveryOptions): Promise<string[]> {
+export async function recoverContainers({ engine, directory, owner, fateOf }: RecoveryOptions): Promise<string[]> {
   const listed = await engine.listContainers([`${Label.owner}=${owner}`]);
   await removeExpired(engine, listed);
   const cleanUp = async (instanceId: string): Promise<void> => {
     const left = listed.filter(({ Names }) => Names.some((name) => holderOf(name) === instanceId));
-    for (const { Id } of left) await settle(engine, Id, instanceId);
+    for (const { Id } of left) await settle(engine, Id, instanceId, fateOf);
   };
   const dead = await forgetDeadInstances(directory, cleanUp);
   // The engine may have finished what a process asked for after the process was dead and forgotten.
@@ -39,10 +40,13 @@ async function removeImages(engine: DockerEngine, owner: string, alive: Readonly
   }
 }
 
-async function settle(engine: DockerEngine, id: string, instanceId: string): Promise<void> {
+async function settle(engine: DockerEngine, id: string, instanceId: string, fateOf: FateOf): Promise<void> {
   const container = await engine.container(id);
   // A living process may have taken it over since it was listed.
   if (container === undefined || holderOf(container.Name) !== instanceId) return;
+  const fate = await fateOf(container.Config.Labels[Label.sandboxId] ?? "");
+  if (fate === "held") return;
+  if (fate === "destroyed") return engine.removeContainer(id);
   const { Status } = container.State;
   if (Status === "paused") await wakeToEnd(engine, container);
   if (Status === "created" || Status === "dead") await engine.removeContainer(id);

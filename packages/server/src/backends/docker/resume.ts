@@ -16,13 +16,12 @@ const BEING_MADE_MS = 10 * 60_000;
  */
 export async function resumeContainer(
   pad: LaunchPad,
-  owner: string,
   request: AcquireRequest,
   live: (containerId: string) => DockerSandbox | undefined,
   options: CallOptions,
 ): Promise<DockerSandbox | undefined> {
   const { engine } = pad;
-  const listed = await engine.listContainers(labelsToFind(request, owner));
+  const listed = await engine.listContainers(labelsToFind(request));
   const looked = await Promise.all(listed.map(({ Id }) => engine.container(Id)));
   const found = looked.filter((container) => container !== undefined);
   const newestFirst = found.toSorted((left, right) => (left.Created < right.Created ? 1 : -1));

@@ -108,9 +108,7 @@ export class ExtensionBackend implements SandboxBackend {
   async close(): Promise<void> {
     const live = [...this.#live];
     if (this.capabilities.outlivesServer) {
-      for (const sandbox of live) {
-        sandbox.finish({ reason: "destroyed", message: "this server has let go of it; it lives on where it is." });
-      }
+      for (const sandbox of live) sandbox.letGo();
     } else {
       await Promise.allSettled(live.map((sandbox) => sandbox.destroy()));
     }

@@ -130,6 +130,10 @@ export class ExtensionSandbox implements SandboxHandle {
     });
   }
 
+  letGo(): void {
+    this.finish({ reason: "destroyed", message: "this server has let go of it; it lives on where it is." });
+  }
+
   /** Over for everyone here; what it is made of stays where it is. */
   finish(end: SandboxEnd): void {
     const failure = this.#life.finish(end);

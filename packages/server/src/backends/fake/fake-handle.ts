@@ -50,6 +50,8 @@ export class FakeHandle implements SandboxHandle {
   /** One object for each process, so that its writes keep their order. */
   readonly #processes = new WeakMap<MachineProcess, FakeProcess>();
 
+  #letGo = false;
+
   constructor(request: AcquireRequest, machine: Machine, engine: FakeEngine) {
     this.sandboxId = request.sandboxId;
     this.#request = request;
@@ -184,6 +186,10 @@ export class FakeHandle implements SandboxHandle {
     this.#machine.finishAll({ reason: "destroyed", message: "it was destroyed." });
   }
 
+  letGo(): void {
+    this.#letGo = true;
+  }
+
   #wrap(process: MachineProcess): FakeProcess {
     const known = this.#processes.get(process) ?? new FakeProcess(process, this.#machine);
     this.#processes.set(process, known);
@@ -210,6 +216,7 @@ export class FakeHandle implements SandboxHandle {
   }
 
   #alive(): void {
+    if (this.#letGo) throw new SandboxerError("sandbox_failed", "This server has let go of the sandbox.");
     if (this.#machine.end !== undefined) throw this.#machine.failure();
   }
 

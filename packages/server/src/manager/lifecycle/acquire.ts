@@ -8,19 +8,16 @@ import {
 } from "@sandboxer/protocol";
 import { isKeyProblem } from "../../checkpoints/keys/key-errors.ts";
 import { amendSandbox } from "./amend.ts";
-import { acquireRequest } from "./acquire-request.ts";
-import { restedTooLong } from "./acquire-rested.ts";
 import type { ManagerContext } from "../context.ts";
 import { createSandbox } from "./create.ts";
 import { destroySandbox } from "./destroy.ts";
-import { checkAsked, encryptionFor, takeShownKey } from "../encryption.ts";
+import { checkAsked, takeShownKey } from "../encryption.ts";
 import { IN_USE } from "../ownership/handoff.ts";
 import { destroyById } from "./destroy-by-id.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { listSandboxes } from "../observing/list-sandboxes.ts";
 import { findSandbox } from "../observing/find-sandbox.ts";
-import { adoptOutliving } from "../ownership/outliving.ts";
-import { outlives } from "../ownership/outliving-records.ts";
+import { adoptByKey } from "./adopt-by-key.ts";
 import { planSandbox, type SandboxPlan } from "./plan.ts";
 import { resumeSandbox } from "./resume.ts";
 import { newestSnapshotOf } from "../snapshots/newest-of-key.ts";
@@ -65,9 +62,8 @@ async function acquire(context: ManagerContext, body: KeyedRequest, options: Ver
     ...(await createSandbox(context, { plan }, options)),
     tier: "fresh" as const,
   };
-  const { claims } = context.options;
   const isThere = async (id: string): Promise<boolean> => (await recordOf(context, id, body.key)) !== undefined;
-  if (claims === undefined || (await claims.take(body.key, made.sandbox.id, isThere))) return made;
+  if (await context.durable.claims.take(body.key, made.sandbox.id, isThere)) return made;
   // Another server was faster: what it has made is what the key stands for.
   await destroySandbox(context, made.sandbox);
   options.operation?.destroyed.push(made.sandbox.id);
@@ -147,7 +143,7 @@ async function claimedSandbox(
   { about }: SandboxPlan,
   key: string,
 ): Promise<readonly SandboxRecord[] | undefined> {
-  const id = await context.options.claims?.get(key);
+  const id = await context.durable.claims.get(key);
   const record = id === undefined ? undefined : await recordOf(context, id, key);
   return record?.spec_hash === about.spec_hash ? [record] : undefined;
 }
@@ -242,19 +238,14 @@ const MAY_COME_BACK: ReadonlySet<string> = new Set<ErrorCode>([
 ]);
 
 /**
- * One that its provider has and no record here tells of. What is saved to the store is not looked for there: nobody would
- * own it, and its first save would be its end.
+ * Whether a sandbox was stopped for longer than sandboxes with a key are kept: then its key stands for nothing. One that
+ * somebody runs was not stopped.
  */
-async function adoptByKey(
-  context: ManagerContext,
-  plan: SandboxPlan,
-  options: VerbOptions,
-): Promise<LiveSandbox | undefined> {
-  if (!outlives(context, plan)) return undefined;
-  const encryption = await encryptionFor(context, options.encryption);
-  const request = await acquireRequest(context, { sandboxId: "", ...plan }, options);
-  const handle = await context.backend(plan.backend).tryResume(request, options);
-  if (handle === undefined) return undefined;
-  const adopted = { ...plan, about: { ...plan.about, encryption } };
-  return await adoptOutliving(context, adopted, handle, options.encryption);
+async function restedTooLong(context: ManagerContext, sandboxId: string): Promise<boolean> {
+  if (context.sandboxes.has(sandboxId)) return false;
+  const { clock, resumeTtlMs } = context.options;
+  const head = await context.storedHead(sandboxId);
+  if (head?.owner !== null) return false;
+  const since = head.residence === "provider" ? head.stopped_at : head.timestamps.updated_at;
+  return since != null && clock.wallMs() - Date.parse(since) > resumeTtlMs;
 }

@@ -1,18 +1,8 @@
-import {
-  type About,
-  type Head,
-  type MaxLoss,
-  type Retention,
-  SandboxerError,
-  type SandboxRecord,
-} from "@sandboxer/protocol";
-import type { OutlivingRecord } from "../../records/sandbox-records.ts";
+import { type About, type Head, type MaxLoss, type Retention, type SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
-import { describeLive, describeOutliving, describeStored } from "../observing/describe.ts";
+import { describeLive, describeStored } from "../observing/describe.ts";
 import { expiresAt, ttlWithin } from "./expiry.ts";
 import type { LiveSandbox, SandboxFacts } from "../live-sandbox.ts";
-import { heldElsewhere } from "../ownership/outliving.ts";
-import { noteOutliving } from "../ownership/outliving-records.ts";
 import { promiseNeedsCheckpoints } from "./plan.ts";
 import { checkEpoch, runningSandbox } from "../running.ts";
 import { inStore, storedFacts } from "../stored-facts.ts";
@@ -42,10 +32,6 @@ export function amendSandbox(
     if (!context.sandboxes.has(sandboxId)) {
       const head = await context.storedHead(sandboxId);
       if (head?.state === "parked") return amendStored(context, sandboxId, head, epoch, amendments);
-      const record = head === undefined ? await context.options.records.get(sandboxId) : undefined;
-      // What another server runs is changed there: it would write over it, and knows nothing of it.
-      if (record !== undefined && (await heldElsewhere(context, record)) === undefined)
-        return amendRecord(context, sandboxId, record, amendments);
     }
     const sandbox = await runningSandbox(context, sandboxId, epoch);
     await sandbox.queue.run(() => amendLive(context, sandbox, amendments));
@@ -71,29 +57,11 @@ async function amendStored(
   return describeStored(context, sandboxId, (await ownership.read(sandboxId)) ?? head);
 }
 
-async function amendRecord(
-  context: ManagerContext,
-  sandboxId: string,
-  record: OutlivingRecord,
-  amendments: Amendments,
-): Promise<SandboxRecord> {
-  const next: OutlivingRecord = {
-    ...record,
-    ...changedBy(amended(context, storedFacts(sandboxId, record), amendments)),
-  };
-  const { records } = context.options;
-  if (await records.swap(sandboxId, record, next)) return describeOutliving(context, sandboxId, next);
-  throw new SandboxerError("wrong_state", "The sandbox was changed or taken up at the same moment.", {
-    hint: "Try again.",
-  });
-}
-
 /** In the head first: what is not stored would be forgotten by the next server. */
 async function amendLive(context: ManagerContext, sandbox: LiveSandbox, amendments: Amendments): Promise<void> {
   sandbox.checkRunning();
   const next = amended(context, sandbox.facts, amendments);
-  if (sandbox.durable) await context.durable.ownership.update(sandbox.id, changedBy(next));
-  await noteOutliving(context, next, false);
+  await context.durable.ownership.update(sandbox.id, changedBy(next));
   const { about, labels, idleTimeoutMs } = next;
   sandbox.amend({ about, labels, idleTimeoutMs });
   context.events.append({ type: "sandbox.amended", sandboxId: sandbox.id, data: { ...about } });

@@ -11,7 +11,7 @@ import { clientKeyFor, encryptionFor } from "../encryption.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 import { withGoodCopy } from "../saving/with-good-copy.ts";
 import { LiveSandbox, type SandboxFacts } from "../live-sandbox.ts";
-import { forgetOutliving, noteOutliving } from "../ownership/outliving-records.ts";
+import { eraseHead, residenceOf } from "../ownership/residence.ts";
 import { checkNeeds, type SandboxPlan } from "./plan.ts";
 import { runSetup } from "./setup-commands.ts";
 import { acquireWithState } from "../snapshots/portable/acquire-with-state.ts";
@@ -22,6 +22,9 @@ import { tracked, type Track, type VerbOptions } from "../observing/operations/t
 import { withWorkFolder } from "../saving/work-folder.ts";
 
 const TOKEN_BYTES = 32;
+
+/** Of a sandbox that began with nothing. */
+export const NO_LINEAGE: Lineage = { sandbox_id: null, checkpoint: null, filesystem_snapshot: null, snapshot: null };
 
 /** A saved state that a new sandbox begins with. */
 export interface SandboxSource {
@@ -83,18 +86,18 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
   try {
     return await tracked(context, work, { ...options, signal }, async (track) => {
       let lost: LostExtras | undefined;
-      // Before it is there: another server that is asked for its key would find it at the provider, and take it.
-      if (facts.about.key !== null) await noteOutliving(context, facts, false);
+      const kept = facts.residence === "provider";
+      // Before it is there: what its provider keeps would stay there, and others would find it by its key and take it.
+      if (kept) await takeOwnership(context, facts, request.onOwnership);
       await context.hasPlace(signal);
       const asked = options.tenant === undefined ? {} : { tenant: options.tenant };
       const handle = await acquire(context, facts, asked, source, track, (unpacked) => (lost = unpacked));
       await orDestroy(handle, async () => {
         if (source === undefined) await runSetup(handle, facts.spec.setup ?? [], track.options);
         else sandbox.execution = await adoptExecution(handle);
-        await noteOutliving(context, facts, false);
         signal.throwIfAborted();
-        await takeOwnership(context, facts, request.onOwnership);
-        await confirm(context, facts, source, signal);
+        if (!kept) await takeOwnership(context, facts, request.onOwnership);
+        await confirm(facts, source, signal);
       });
       track.lap("ownership");
       if (request.client !== undefined) sandbox.attach(request.client, context.nowMs);
@@ -104,7 +107,8 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
     });
   } catch (error) {
     sandbox.moveTo("gone");
-    await context.reported("record of a sandbox that was not made", forgetOutliving(context, facts));
+    if (context.durable.ownership.held(sandbox.id) !== undefined)
+      await context.reported("removal of a sandbox that was not made", eraseHead(context, sandbox.id));
     throw sandbox.creation.aborted ? sandbox.creation.reason : error;
   }
 }
@@ -124,9 +128,10 @@ function factsOf(
     flags,
     idleTimeoutMs,
     about,
-    lineage: lineage ?? { sandbox_id: null, checkpoint: null, filesystem_snapshot: null, snapshot: null },
+    lineage: lineage ?? NO_LINEAGE,
     createdAt: new Date(context.options.clock.wallMs()).toISOString(),
     tokenHash: createHash("sha256").update(token).digest("hex"),
+    residence: residenceOf(context, plan),
   };
 }
 
@@ -175,17 +180,24 @@ async function orDestroy(handle: SandboxHandle, work: () => Promise<void>): Prom
   }
 }
 
-/** Last, because a head without a sandbox would stay in the store for ever. */
+/**
+ * Last, because a head without a sandbox would stay in the store for ever; first only where the sandbox would stay at its
+ * provider. Clients hear of it where it means something to them.
+ */
 async function takeOwnership(
   context: ManagerContext,
   facts: SandboxFacts,
   onOwnership: CreateRequest["onOwnership"],
 ): Promise<void> {
-  if (!facts.flags.enable_checkpoint) return;
-  onOwnership?.("acquiring");
+  const tell = facts.flags.enable_checkpoint ? onOwnership : undefined;
+  tell?.("acquiring");
+  await createHead(context, facts);
+  tell?.("acquired");
+}
+
+export async function createHead(context: ManagerContext, facts: SandboxFacts): Promise<void> {
   const { idle_timeout: idleTimeoutSeconds, token_hash: tokenHash, ...stored } = inStore(facts);
   await context.durable.ownership.create(facts.sandboxId, { ...stored, idleTimeoutSeconds, tokenHash });
-  onOwnership?.("acquired");
 }
 
 /**
@@ -193,19 +205,7 @@ async function takeOwnership(
  * the heads last; so, now that there is one, it is there for good or the sandbox is not. Nor is it when it was called
  * off meanwhile.
  */
-async function confirm(
-  context: ManagerContext,
-  facts: SandboxFacts,
-  source: SandboxSource | undefined,
-  signal: AbortSignal,
-): Promise<void> {
-  if (!facts.flags.enable_checkpoint) return signal.throwIfAborted();
-  try {
-    await source?.confirm();
-    signal.throwIfAborted();
-  } catch (error) {
-    const undone = context.durable.ownership.destroy(facts.sandboxId);
-    await context.reported("removal of a sandbox that was not made", undone);
-    throw error;
-  }
+async function confirm(facts: SandboxFacts, source: SandboxSource | undefined, signal: AbortSignal): Promise<void> {
+  if (facts.flags.enable_checkpoint) await source?.confirm();
+  signal.throwIfAborted();
 }

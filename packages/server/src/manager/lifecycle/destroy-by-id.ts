@@ -1,9 +1,9 @@
-import { SandboxerError, type SandboxState } from "@sandboxer/protocol";
-import type { OutlivingRecord } from "../../records/sandbox-records.ts";
+import { type Head, SandboxerError, type SandboxState } from "@sandboxer/protocol";
+import { leavesNothing } from "../../lease/stored-head.ts";
 import type { ManagerContext } from "../context.ts";
-import { destroySandbox } from "./destroy.ts";
+import { destroySandbox, forgetData } from "./destroy.ts";
+import { restoreSandbox } from "./restore.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
-import { reviveSandbox } from "../ownership/outliving.ts";
 import { notFound, wasDestroyed } from "../not-found.ts";
 import { checkEpoch } from "../running.ts";
 import { tracked, type VerbOptions } from "../observing/operations/tracked.ts";
@@ -37,7 +37,7 @@ async function destroyLive(
   epoch: number | undefined,
   options: VerbOptions,
 ): Promise<boolean> {
-  checkEpoch(context.options.durable?.ownership.held(live.id), epoch);
+  checkEpoch(context.durable.ownership.held(live.id), epoch);
   if (live.state === "creating") {
     await live.abortCreation(new SandboxerError("sandbox_destroyed", "The sandbox was destroyed while it was made."));
     if ((live.state as SandboxState) === "gone") return true;
@@ -58,31 +58,38 @@ async function destroyStored(
   options: VerbOptions,
 ): Promise<void> {
   const head = await context.storedHead(sandboxId);
-  const record = head === undefined ? await context.options.records.get(sandboxId) : undefined;
-  if (record !== undefined) return destroyOutliving(context, sandboxId, record, options);
   if (head === undefined) throw notFound(sandboxId);
   if (head.state === "deleted") throw wasDestroyed(sandboxId);
-  const { ownership, checkpoints } = context.durable;
-  const { handoffTimeoutMs } = context.options;
   checkEpoch(head, epoch);
+  if (head.residence === "provider" && (await destroyAtProvider(context, sandboxId, head, options))) return;
+  const { handoffTimeoutMs } = context.options;
   const work = { operation: "destroy", sandboxId, backend: head.backend } as const;
   await tracked(context, work, options, async () => {
-    await ownership.destroy(sandboxId, { handoffTimeoutMs });
-    context.behind("removal of a destroyed sandbox's data", checkpoints.removeAll(sandboxId));
+    await context.durable.ownership.destroy(sandboxId, { handoffTimeoutMs, owner: head.owner });
+    forgetData(context, sandboxId, !leavesNothing(head));
   });
 }
 
-/** Its provider has to be told, so it is taken up first. One that the provider does not have any more leaves its record. */
-async function destroyOutliving(
+/** Its provider has to be told, so it is taken up first. False: the provider does not have it any more. */
+async function destroyAtProvider(
   context: ManagerContext,
   sandboxId: string,
-  record: OutlivingRecord,
+  head: Head,
   options: VerbOptions,
-): Promise<void> {
+): Promise<boolean> {
   try {
-    await destroySandbox(context, await reviveSandbox(context, sandboxId, record, {}), options);
+    const sandbox = await restoreSandbox(context, { ...TAKEN_UP, sandboxId, head }, {});
+    await destroySandbox(context, sandbox, options);
+    return true;
   } catch (error) {
     if (!(error instanceof SandboxerError) || error.details["state"] !== "unreachable") throw error;
-    await context.options.records.remove(sandboxId);
+    return false;
   }
 }
+
+const TAKEN_UP = {
+  credentials: { token: undefined, trusted: true },
+  checkpoint: undefined,
+  onRestoring: () => {},
+  onOwnership: () => {},
+} as const;

@@ -1,7 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
-import { forgetOutliving } from "../ownership/outliving-records.ts";
 import { tracked, type VerbOptions } from "../observing/operations/tracked.ts";
 
 /** Destroys a sandbox and everything that is stored of it. The tombstone comes first: after it nobody can bring it back. */
@@ -16,13 +15,18 @@ export async function destroySandbox(
       // What was saved or handed over meanwhile is not this server's to destroy.
       if (sandbox.state === "gone") throw new SandboxerError("wrong_state", "The sandbox is gone.");
       await sandbox.liveSaves.callOff();
-      if (sandbox.durable) await context.durable.ownership.destroy(sandbox.id);
+      await context.durable.ownership.destroy(sandbox.id);
       await end(sandbox);
-      await forgetOutliving(context, sandbox.facts);
-      if (sandbox.durable)
-        context.behind("removal of a destroyed sandbox's data", context.durable.checkpoints.removeAll(sandbox.id));
+      forgetData(context, sandbox.id, sandbox.outlivesServer);
     }),
   );
+}
+
+/** Of one that others could have had, the tombstone stays. */
+export function forgetData(context: ManagerContext, sandboxId: string, outlivesServer: boolean): void {
+  const { checkpoints, ownership } = context.durable;
+  const removal = outlivesServer ? checkpoints.removeAll(sandboxId) : ownership.erase(sandboxId);
+  context.behind("removal of a destroyed sandbox's data", removal);
 }
 
 /** A sandbox may have ended by itself meanwhile; one whose end has failed before is ended again. */

@@ -1,8 +1,8 @@
-import { SandboxerError } from "@sandboxer/protocol";
+import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import { cutMessage } from "../../support/cut-message.ts";
 import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
-import { noteOutliving, outlives } from "../ownership/outliving-records.ts";
+import { abandonCopy, releaseLeft } from "../ownership/residence.ts";
 import { adoptProcesses } from "../processes/hooks.ts";
 
 /**
@@ -26,10 +26,8 @@ export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox): void
     tellEnd(context, sandbox, end.reason, end.message);
     sandbox.moveTo("gone");
     sandbox.client?.notify({ type: "failed", error });
-    if (sandbox.durable)
-      context.behind("release of a sandbox that ended", context.durable.ownership.release(sandbox.id));
-    const { facts } = sandbox;
-    await (outlives(context, facts) ? noteOutliving(context, facts, true) : handle.destroy()).catch(() => {});
+    context.behind("release of a sandbox that ended", releaseLeft(context, sandbox, true));
+    if (sandbox.facts.residence !== "provider") await handle.destroy().catch(() => {});
   });
 }
 
@@ -45,7 +43,20 @@ export async function discardLostSandbox(
   sandbox.moveTo("gone");
   context.durable.ownership.forget(sandbox.id);
   sandbox.client?.notify({ type: "lost", error });
-  await sandbox.handle.destroy();
+  await abandonCopy(sandbox);
+}
+
+/**
+ * For a sandbox that nobody else could run, of a server that was declared dead and goes on under another id: it is taken
+ * up under that. Only who has removed its head meanwhile has ended it.
+ */
+export async function reclaim(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
+  try {
+    await context.durable.ownership.claim(sandbox.id);
+  } catch (thrown) {
+    const error = asSandboxerError(thrown);
+    if (sandbox.state === "running") await discardLostSandbox(context, sandbox, error);
+  }
 }
 
 /** It has gone without having been asked to. */

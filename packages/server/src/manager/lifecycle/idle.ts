@@ -21,7 +21,7 @@ export function reapIdleSandboxes(context: ManagerContext): () => void {
   const busy = new Set<LiveSandbox>();
   const rests = new WeakMap<LiveSandbox, Rest>();
   const timer = setInterval(() => {
-    if (context.draining || context.options.durable?.ownership.frozen === true) return;
+    if (context.draining || context.durable.ownership.frozen) return;
     for (const sandbox of context.sandboxes.values()) {
       if (busy.has(sandbox) || (rests.get(sandbox)?.untilMs ?? 0) > context.nowMs) continue;
       const cause = dueFor(context, sandbox);

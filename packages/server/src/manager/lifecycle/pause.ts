@@ -2,7 +2,7 @@ import { asSandboxerError } from "@sandboxer/protocol";
 import type { Cause, SandboxClient } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
-import { leaveSandbox } from "../ownership/outliving-records.ts";
+import { leaveSandbox } from "../ownership/residence.ts";
 import { saveAndRelease } from "../saving/save.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
 
@@ -45,10 +45,7 @@ export async function dropFor(
     const { client } = sandbox;
     sandbox.moveTo("destroying");
     client?.notify({ type: "deleting", cause });
-    await context.reported("end of a sandbox", leaveSandbox(context, sandbox));
-    if (sandbox.durable) {
-      await context.reported("release of a sandbox that was dropped", context.durable.ownership.release(sandbox.id));
-    }
+    await leaveSandbox(context, sandbox);
     sandbox.moveTo("gone");
     client?.notify({ type: "deleted", cause });
   });

@@ -96,7 +96,7 @@ function specOf(request: CreateRequestBody, applied: AppliedProfile | undefined)
 function flagsOf(context: ManagerContext, request: CreateRequestBody, backend: string, manner: Manner): HeadFlags {
   const { snapshot, outlivesServer } = context.backend(backend).capabilities;
   // What its provider keeps is not lost with this server: it is saved when somebody asks for it.
-  const savable = context.options.durable !== undefined && snapshot === "full" && !outlivesServer;
+  const savable = context.durable.saves && snapshot === "full" && !outlivesServer;
   const enable_checkpoint = request.enable_checkpoint ?? (manner === "durable" && savable);
   const ifUnsaid = manner === "durable" && enable_checkpoint;
   return {
@@ -109,7 +109,7 @@ function flagsOf(context: ManagerContext, request: CreateRequestBody, backend: s
 
 /** The flags that need another thing, and what is missing, in words that clients know. */
 export function checkNeeds(context: ManagerContext, { flags, about, backend, filesystemSnapshot }: SandboxPlan): void {
-  const stored = context.options.durable !== undefined;
+  const stored = context.durable.saves;
   const refuse = (text: string): never => {
     throw new SandboxerError("checkpoint_disabled", text);
   };

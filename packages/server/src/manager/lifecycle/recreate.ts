@@ -5,7 +5,6 @@ import type { ManagerContext } from "../context.ts";
 import { discardLostSandbox, watchForEnd } from "./end-of-sandbox.ts";
 import { freezeIfDue } from "../ownership/freeze.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
-import { outlives } from "../ownership/outliving-records.ts";
 import { runSetup } from "./setup-commands.ts";
 import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
 
@@ -20,7 +19,7 @@ export async function recreateSandbox(
 ): Promise<void> {
   const { backend } = sandbox.facts;
   // Where a sandbox is found again by its id, there cannot be two copies of it for a moment.
-  if (outlives(context, sandbox.facts)) {
+  if (sandbox.facts.residence === "provider") {
     throw new SandboxerError("not_supported", `The backend ${backend} cannot make a sandbox anew in place.`, {
       hint: "Create a new sandbox, and destroy this one.",
     });
@@ -68,9 +67,8 @@ async function makeCopy(context: ManagerContext, sandbox: LiveSandbox, track: Tr
   }
 }
 
-/** Undefined for a sandbox that is not stored. */
 function epochOf({ options }: ManagerContext, sandbox: LiveSandbox): number | undefined {
-  return sandbox.durable ? options.durable?.ownership.held(sandbox.id)?.epoch : undefined;
+  return options.durable.ownership.held(sandbox.id)?.epoch;
 }
 
 /** In one step: whoever speaks to the sandbox afterwards speaks to the new copy. */

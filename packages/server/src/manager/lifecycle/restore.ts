@@ -4,9 +4,11 @@ import { acquireRequest } from "./acquire-request.ts";
 import { adoptExecution } from "../processes/adopt-execution.ts";
 import type { AttachRequest } from "../ownership/attach.ts";
 import type { ManagerContext } from "../context.ts";
-import { checkKeysFor, clientKeyFor, encryptionOfHead } from "../encryption.ts";
+import { checkKeysFor, encryptionOfHead, takeShownKey } from "../encryption.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 import type { Execution } from "../processes/execution.ts";
+import { leavesNothing } from "../../lease/stored-head.ts";
+import { abandonCopy, eraseHead } from "../ownership/residence.ts";
 import { freezeIfDue } from "../ownership/freeze.ts";
 import { importHead } from "../ownership/import-head.ts";
 import { namingWholeCheckpoint } from "../observing/integrity/whole-checkpoint.ts";
@@ -19,7 +21,10 @@ import { Takeover } from "../ownership/takeover.ts";
 import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
 import { withWorkFolder } from "../saving/work-folder.ts";
 
-/** Takes a stored sandbox over and brings it back to life, with what was executing and what nobody has read. */
+/**
+ * Takes a sandbox over that no server runs, or whose server gives it up, and brings it back to life: from the store, or at
+ * the provider that keeps it; with what was executing and what nobody has read.
+ */
 export async function restoreSandbox(
   context: ManagerContext,
   request: AttachRequest & { readonly head: Head | undefined },
@@ -29,13 +34,14 @@ export async function restoreSandbox(
   const { encryption: keys } = options;
   const head = request.head ?? (await importHead(durable, sandboxId, { presentedKey: keys?.presentedKey }));
   if (head.state === "deleted" || (head.owner === null && !hasState(head))) throw notFound(sandboxId);
+  if (request.checkpoint !== undefined && head.residence === "provider") throw hasNoCheckpoints(head.backend);
   const { checkpoint } = request;
   await checkKeysFor(context, sandboxId, head, { checkpoint, presentedKey: keys?.presentedKey });
   const stored = storedFacts(sandboxId, head);
   const encryption = await encryptionOfHead(context, sandboxId, head);
   const facts = { ...stored, about: { ...stored.about, encryption } };
   const sandbox = new LiveSandbox(facts, "restoring", context.nowMs, context.onMove(sandboxId));
-  sandbox.clientKey = clientKeyFor(encryption, keys);
+  takeShownKey(sandbox, keys);
   context.admit(sandbox);
   const work = { operation: "restore", sandboxId, backend: head.backend } as const;
   try {
@@ -43,6 +49,7 @@ export async function restoreSandbox(
       request.onOwnership("acquiring", head);
       const takeover = new Takeover(context, sandboxId);
       const claimed = await durable.ownership.claim(sandboxId, {
+        owner: head.owner,
         handoffTimeoutMs: context.options.handoffTimeoutMs,
         onWaiting: (owner) => {
           takeover.asked(owner);
@@ -68,7 +75,7 @@ export async function restoreSandbox(
   }
 }
 
-/** The sandbox with what it was doing. On failure it is nobody's again. */
+/** The sandbox with what it was doing. On failure it is nobody's again; where nothing is left of it, not even that. */
 async function bringBack(
   context: ManagerContext,
   head: Head,
@@ -83,8 +90,12 @@ async function bringBack(
     checkStillOwned(context, request.sandboxId, head);
     return { handle, execution };
   } catch (error) {
-    if (handle !== undefined) await context.reported("end of a sandbox that was not brought back", handle.destroy());
-    const release = context.durable.ownership.release(request.sandboxId);
+    const facts = storedFacts(request.sandboxId, head);
+    if (handle !== undefined)
+      await context.reported("end of a sandbox that was not brought back", abandonCopy({ handle, facts }));
+    const release = leavesNothing(head)
+      ? eraseHead(context, request.sandboxId)
+      : context.durable.ownership.release(request.sandboxId);
     await context.reported("release of a sandbox that was not brought back", release);
     const damaged = request.checkpoint ?? head.checkpoint?.name;
     if (damaged === undefined) throw error;
@@ -102,6 +113,7 @@ function checkStillOwned({ durable }: ManagerContext, sandboxId: string, claimed
 async function load(context: ManagerContext, head: Head, request: AttachRequest, track: Track): Promise<SandboxHandle> {
   const { checkpoints } = context.durable;
   const { sandboxId } = request;
+  if (head.residence === "provider") return findAtProvider(context, sandboxId, head, track);
   const newest = head.checkpoint;
   const name = request.checkpoint ?? newest?.name;
   // One that was never saved itself is what it began with.
@@ -134,6 +146,27 @@ async function load(context: ManagerContext, head: Head, request: AttachRequest,
   );
 }
 
-function hasState({ checkpoint, lineage }: Head): boolean {
-  return checkpoint !== null || lineage.snapshot != null;
+/** By its id, not by its key: the machine that has made it may have been another installation's. */
+async function findAtProvider(
+  context: ManagerContext,
+  sandboxId: string,
+  head: Head,
+  track: Track,
+): Promise<SandboxHandle> {
+  const { identity: _, ...request } = await acquireRequest(context, storedFacts(sandboxId, head), track.options);
+  const handle = await context.backend(head.backend).tryResume(request, track.options);
+  track.lap("backend");
+  if (handle !== undefined) return handle;
+  throw new SandboxerError("sandbox_failed", `The backend ${head.backend} does not have the sandbox any more.`, {
+    hint: "Restore a snapshot of it, or destroy it and create a new one.",
+    details: { state: "unreachable" },
+  });
+}
+
+function hasNoCheckpoints(backend: string): SandboxerError {
+  return new SandboxerError("checkpoint_disabled", `The backend ${backend} keeps the sandbox; it has no checkpoints.`);
+}
+
+function hasState({ checkpoint, lineage, residence }: Head): boolean {
+  return residence === "provider" || checkpoint !== null || lineage.snapshot != null;
 }

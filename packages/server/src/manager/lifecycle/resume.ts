@@ -19,8 +19,8 @@ export async function resumeSandbox(
   { sandboxId, checkpoint, epoch }: ResumeRequest,
   options: VerbOptions = {},
 ): Promise<LiveSandbox> {
-  const { ownership } = context.options.durable ?? {};
-  if (epoch !== undefined) checkEpoch(ownership?.held(sandboxId) ?? (await ownership?.read(sandboxId)), epoch);
+  const { ownership } = context.durable;
+  if (epoch !== undefined) checkEpoch(ownership.held(sandboxId) ?? (await ownership.read(sandboxId)), epoch);
   const live = context.sandboxes.get(sandboxId);
   if (live?.state === "running" && checkpoint === undefined) {
     takeShownKey(live, options.encryption);

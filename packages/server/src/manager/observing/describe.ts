@@ -1,6 +1,5 @@
 import type { Head, SandboxRecord } from "@sandboxer/protocol";
 import type { Resources } from "../../backends/backend.ts";
-import type { OutlivingRecord } from "../../records/sandbox-records.ts";
 import type { ManagerContext } from "../context.ts";
 import type { AtRisk } from "../saving/risk.ts";
 import { isFrozen } from "../ownership/freeze.ts";
@@ -11,8 +10,7 @@ const MIB = 1024 * 1024;
 
 /** The record of a sandbox that this server has. */
 export function describeLive(context: ManagerContext, sandbox: LiveSandbox): SandboxRecord {
-  const { durable } = context.options;
-  const head = sandbox.durable ? durable?.ownership.held(sandbox.id) : undefined;
+  const head = context.durable.ownership.held(sandbox.id);
   const { state } = sandbox;
   return {
     ...ofFacts(context, sandbox.facts),
@@ -57,23 +55,6 @@ export function describeHead(
   };
 }
 
-/** The record of a sandbox that waits at its provider for a server to take it up. */
-export function describeOutliving(context: ManagerContext, sandboxId: string, record: OutlivingRecord): SandboxRecord {
-  const facts = storedFacts(sandboxId, record);
-  return {
-    ...ofFacts(context, facts),
-    state: record.stopped_at === null && record.holder !== null ? "running" : "stored",
-    frozen: false,
-    owner: null,
-    epoch: null,
-    idle_seconds: null,
-    executing: false,
-    clients: 0,
-    checkpoint: null,
-    durability: durabilityOf(facts, undefined),
-  };
-}
-
 type Told = Omit<
   SandboxRecord,
   "state" | "frozen" | "owner" | "epoch" | "idle_seconds" | "executing" | "clients" | "checkpoint" | "durability"
@@ -99,7 +80,7 @@ function ofFacts({ options }: ManagerContext, facts: SandboxFacts): Told {
     origin: { sandbox_id: lineage.sandbox_id, snapshot_id: lineage.snapshot ?? lineage.filesystem_snapshot },
     retention: about.retention,
     // The server's own key is not recorded with a sandbox: it may have another name tomorrow.
-    encryption: options.durable?.keys?.named(about.encryption) ?? about.encryption,
+    encryption: options.durable.keys?.named(about.encryption) ?? about.encryption,
     placement: about.placement,
     details: {},
   };

@@ -1,6 +1,6 @@
 import type { SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
-import { describeLive, describeOutliving, describeStored } from "./describe.ts";
+import { describeLive, describeStored } from "./describe.ts";
 import { notFound } from "../not-found.ts";
 
 /** One sandbox, wherever it is: here, at another server, stored, or destroyed. */
@@ -8,8 +8,6 @@ export async function findSandbox(context: ManagerContext, sandboxId: string): P
   const live = context.sandboxes.get(sandboxId);
   if (live !== undefined) return describeLive(context, live);
   const head = await context.storedHead(sandboxId);
-  const record = head === undefined ? await context.options.records.get(sandboxId) : undefined;
-  if (record !== undefined) return describeOutliving(context, sandboxId, record);
   if (head === undefined) throw notFound(sandboxId);
   return describeStored(context, sandboxId, head);
 }

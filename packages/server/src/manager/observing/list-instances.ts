@@ -26,9 +26,7 @@ const STORE_MS = 2_000;
 const UNKNOWN: InstanceCondition = { instance_id: null, frozen: null, frozen_reason: null };
 
 export function instanceCondition({ options }: ManagerContext): InstanceCondition {
-  const { ownership } = options.durable ?? {};
-  if (ownership === undefined) return UNKNOWN;
-  const { instanceId, frost } = ownership;
+  const { instanceId, frost } = options.durable.ownership;
   return { instance_id: instanceId, frozen: frost !== undefined, frozen_reason: frost ?? null };
 }
 
@@ -37,9 +35,7 @@ export function instanceCondition({ options }: ManagerContext): InstanceConditio
  * its store knows of itself only.
  */
 export async function listInstances(context: ManagerContext): Promise<InstanceRecord[]> {
-  const { durable } = context.options;
-  if (durable === undefined) return [];
-  if (!durable.ownership.frozen) return storedInstances(context);
+  if (!context.durable.ownership.frozen) return storedInstances(context);
   const { clock } = context.options;
   const waited = new AbortController();
   const late = clock.sleep(STORE_MS, waited.signal).then(
@@ -96,6 +92,6 @@ function thisInstance(context: ManagerContext): InstanceRecord {
   const { frozen, frozen_reason } = instanceCondition(context);
   const { url = null } = context.options;
   const { instanceId: id } = context.durable.ownership;
-  const owns = [...context.sandboxes.values()].filter(({ durable }) => durable).map((sandbox) => sandbox.id);
+  const owns = [...context.sandboxes.keys()];
   return { id, url, here: true, alive: true, frozen, frozen_reason, owns, wanted: [], handoffs: [] };
 }

@@ -1,7 +1,8 @@
 import type { SandboxRecord } from "@sandboxer/protocol";
+import { leavesNothing } from "../../lease/stored-head.ts";
 import { beginAhead } from "../../support/begin-ahead.ts";
 import type { ManagerContext } from "../context.ts";
-import { describeHead, describeLive, describeOutliving } from "./describe.ts";
+import { describeHead, describeLive } from "./describe.ts";
 
 export interface SandboxFilter {
   readonly state?: SandboxRecord["state"] | undefined;
@@ -56,10 +57,6 @@ async function* sandboxesAfter(
 ): AsyncGenerator<SandboxRecord, void, undefined> {
   const found = [...context.sandboxes.values()].map((sandbox) => describeLive(context, sandbox));
   const seen = new Set(found.map(({ id }) => id));
-  for (const [id, record] of await context.options.records.list()) {
-    if (!seen.has(id)) found.push(describeOutliving(context, id, record));
-    seen.add(id);
-  }
   const isBehind = (place: ListPlace): boolean => after === undefined || newestFirst(after, place) < 0;
   const near = found.filter((record) => matches(record, filter) && isBehind(record)).toSorted(newestFirst);
   let next = 0;
@@ -77,18 +74,17 @@ async function* storedRecords(
   here: ReadonlySet<string>,
   isBehind: (place: ListPlace) => boolean,
 ): AsyncGenerator<SandboxRecord, void, undefined> {
-  const { durable } = context.options;
-  if (durable === undefined) return;
-  const { ownership } = durable;
+  const { ownership } = context.durable;
   const { sorted, others } = await ownership.index.look();
   for (const { sandboxId, error } of others) tellUnreadable(context, sandboxId, error);
   const servers = await ownership.servers();
-  const urls = new Map(servers.map(({ instanceId, url }) => [instanceId, url]));
+  const living = new Map(servers.flatMap(({ alive, instanceId, url }) => (alive ? [[instanceId, url] as const] : [])));
   const read = async (sandboxId: string): Promise<SandboxRecord | undefined> => {
     const { head, error } = await ownership.readStored(sandboxId);
     tellUnreadable(context, sandboxId, error);
     if (head === undefined || (head.state === "deleted" && filter.state !== "destroyed")) return undefined;
-    return describeHead(context, sandboxId, head, urls.get(head.owner ?? ""));
+    if (leavesNothing(head) && !living.has(head.owner ?? "")) return undefined;
+    return describeHead(context, sandboxId, head, living.get(head.owner ?? ""));
   };
   for await (const record of beginAhead(mayFit(), READS_AHEAD, read))
     if (record !== undefined && matches(record, filter)) yield record;

@@ -1,12 +1,10 @@
 import { isSandboxId, SandboxerError, type Head } from "@sandboxer/protocol";
-import type { OutlivingRecord } from "../../records/sandbox-records.ts";
 import type { SandboxClient } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
 import type { DurableStore } from "../durable-store.ts";
 import { takeShownKey } from "../encryption.ts";
 import { hasExpired } from "../lifecycle/expiry.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
-import { reviveSandbox } from "./outliving.ts";
 import { notFound } from "../not-found.ts";
 import { restoreSandbox } from "../lifecycle/restore.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
@@ -37,7 +35,7 @@ export async function attachSandbox(
     checkAccess(credentials, live.facts.tokenHash);
     if (live.state === "destroying") {
       // Its end has failed half-way: nobody gets it any more.
-      if (context.options.durable !== undefined) request.onRestoring();
+      if (context.durable.saves) request.onRestoring();
       throw notFound(sandboxId);
     }
     if (live.client !== undefined || live.state === "restoring" || live.state === "creating") {
@@ -54,15 +52,14 @@ export async function attachSandbox(
     if (client !== undefined) live.attach(client, context.nowMs);
     return live;
   }
-  const { durable, records } = context.options;
-  const record = await records.get(sandboxId);
-  if (record !== undefined) return attachOutliving(context, record, request, options);
-  if (durable === undefined) throw notFound(sandboxId);
+  const { durable } = context;
+  const head = await context.storedHead(sandboxId);
+  // Without a configured store there is nothing else that could be restored.
+  if ((head === undefined || head.state === "deleted") && !durable.saves) throw notFound(sandboxId);
   if (!isSandboxId(sandboxId)) {
     request.onRestoring();
     throw notFound(sandboxId);
   }
-  const head = await durable.ownership.read(sandboxId);
   if (head !== undefined) checkAccess(credentials, head.token_hash);
   else if (!credentials.trusted && (await isImport(durable, sandboxId))) checkAccess(credentials, undefined);
   // Others may have come as far as this; the first one takes the sandbox, without a wait in between.
@@ -91,24 +88,6 @@ function takeOver(
     if (head?.state === "parked") refuseExpired(context, sandboxId, head.about?.expires_at);
     return restoreSandbox(context, { ...request, head }, options);
   });
-}
-
-async function attachOutliving(
-  context: ManagerContext,
-  record: OutlivingRecord,
-  request: AttachRequest,
-  options: VerbOptions,
-): Promise<LiveSandbox> {
-  const { sandboxId, credentials, client } = request;
-  checkAccess(credentials, record.token_hash);
-  if (context.sandboxes.has(sandboxId)) return attachSandbox(context, request, options);
-  request.onRestoring();
-  const sandbox = await context.taking.run(sandboxId, async () => {
-    refuseExpired(context, sandboxId, record.about?.expires_at);
-    return context.sandboxes.get(sandboxId) ?? reviveSandbox(context, sandboxId, record, options);
-  });
-  if (client !== undefined) sandbox.attach(client, context.nowMs);
-  return sandbox;
 }
 
 /** A folder without a head has no token yet: only a key of the server opens it. */
@@ -144,8 +123,8 @@ async function settledSandbox(context: ManagerContext, sandboxId: string): Promi
  * takes the sandbox sees the head that frees it before the write of that head has returned here.
  */
 async function isGivenUp({ options }: ManagerContext, { id, state }: LiveSandbox): Promise<boolean> {
-  const { ownership } = options.durable ?? {};
-  if (state !== "saving" || ownership === undefined) return false;
+  const { ownership } = options.durable;
+  if (state !== "saving") return false;
   const held = ownership.held(id);
   if (held === undefined) return true;
   // A store that does not answer frees nothing.

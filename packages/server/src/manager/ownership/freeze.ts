@@ -7,19 +7,20 @@ const LOOK_MS = 50;
 
 /**
  * Holds sandboxes still while this server cannot prove that it is alive: others may believe that it is dead, and nobody
- * but one may let a sandbox run.
+ * but one may let a sandbox run. Of what its provider keeps there is one copy, which need not stand still: this server
+ * neither asks it for anything nor tells what it hears of it.
  */
 export function freezeSandboxes(context: ManagerContext, sandboxIds: readonly string[]): void {
   for (const sandboxId of sandboxIds) {
     const sandbox = context.sandboxes.get(sandboxId);
     // One that is saved or brought back is silent already; it is looked at again when it is about to go on.
-    if (sandbox?.state !== "running") continue;
+    if (sandbox?.state !== "running" || !sandbox.outlivesServer) continue;
     if (!context.frozen.has(sandbox)) {
       context.frozen.set(sandbox, { sinceMs: context.nowMs });
-      const message = context.options.durable?.ownership.frost ?? null;
+      const message = context.durable.ownership.frost ?? null;
       context.events.append({ type: "sandbox.frozen", sandboxId, data: { reason: "lease_not_renewed", message } });
     }
-    context.behind("freeze of a sandbox", freeze(sandbox));
+    if (sandbox.facts.residence === "store") context.behind("freeze of a sandbox", freeze(sandbox));
   }
 }
 
@@ -45,7 +46,7 @@ export function thawSandboxes(context: ManagerContext, sandboxIds: readonly stri
     context.frozen.delete(sandbox);
     const frozen_ms = Math.round(context.nowMs - frozen.sinceMs);
     context.events.append({ type: "sandbox.thawed", sandboxId, data: { frozen_ms } });
-    context.behind("thaw of a sandbox", sandbox.handle.resume());
+    if (sandbox.facts.residence === "store") context.behind("thaw of a sandbox", sandbox.handle.resume());
   }
 }
 
@@ -56,7 +57,7 @@ export function freezeIfDue(context: ManagerContext, sandbox: LiveSandbox): void
 
 /** Whether nothing of a sandbox may be heard or changed now. By the clock, so that it is true right after a stall. */
 export function isFrozen(context: ManagerContext, sandbox: LiveSandbox): boolean {
-  return sandbox.durable && sandbox.state === "running" && context.options.durable?.ownership.frozen === true;
+  return sandbox.outlivesServer && sandbox.state === "running" && context.durable.ownership.frozen;
 }
 
 export interface Patience {

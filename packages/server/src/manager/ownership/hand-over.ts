@@ -39,10 +39,13 @@ export interface HandedOver {
  * as any newcomer does. Only servers that the store knows are called: an address in a request reaches nobody else.
  */
 export async function handOver(context: ManagerContext, request: HandOver): Promise<HandedOver> {
-  const { peers, durable, url } = context.options;
+  const { peers, url, durable } = context.options;
   const sandbox = await runningSandbox(context, request.sandboxId, request.epoch);
-  if (peers === undefined || durable === undefined || !sandbox.durable) {
-    throw new SandboxerError("checkpoint_disabled", "Only a sandbox that can be saved can be handed over.");
+  if (peers === undefined || !sandbox.outlivesServer) {
+    throw new SandboxerError(
+      "checkpoint_disabled",
+      "Only a sandbox that can be saved, or that its provider keeps, can be handed off.",
+    );
   }
   checkShown(sandbox.facts.about.encryption, request.caller);
   const target = await targetOf(context, request.to);

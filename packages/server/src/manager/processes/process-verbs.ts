@@ -63,6 +63,6 @@ export class ProcessVerbs {
 
   async #storedTokenHash(sandboxId: string): Promise<string | null | undefined> {
     if (!isSandboxId(sandboxId)) return undefined;
-    return (await this.#context.options.durable?.ownership.read(sandboxId))?.token_hash;
+    return (await this.#context.storedHead(sandboxId))?.token_hash;
   }
 }

@@ -22,7 +22,7 @@ export async function nearestImage(
 ): Promise<string | undefined> {
   const origin = originOf(sandbox);
   for (const key of sandbox.newestImages) {
-    if (durable === undefined || key === origin || (await durable.checkpoints.hasImage(key))) return key;
+    if (key === origin || (await durable.checkpoints.hasImage(key))) return key;
   }
   return origin;
 }

@@ -23,7 +23,7 @@ export async function pruneSnapshots(
   context: ManagerContext,
   { id: sandboxId, facts }: Pick<LiveSandbox, "id" | "facts">,
 ): Promise<void> {
-  const keep = facts.about.retention?.snapshots ?? context.options.durable?.retention.snapshots;
+  const keep = facts.about.retention?.snapshots ?? context.durable.retention.snapshots;
   if (keep === undefined) return;
   const ofOne = (await context.snapshots.list()).filter((each) => each.sandbox_id === sandboxId);
   for (const { id } of oldSnapshots(ofOne, keep)) await removeOld(context, id);

@@ -52,5 +52,5 @@ export function endRisk(context: ManagerContext, sandbox: LiveSandbox): void {
 }
 
 function lastSavedAt({ options }: ManagerContext, { id }: LiveSandbox): string | null {
-  return options.durable?.ownership.held(id)?.checkpoint?.created_at ?? null;
+  return options.durable.ownership.held(id)?.checkpoint?.created_at ?? null;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { Capabilities } from "../../backends/backend.ts";
 import type { CapturedState, NewSnapshot, SavedSnapshot } from "../../checkpoints/snapshot-library.ts";
-import { needsStore } from "../../checkpoints/snapshot-local.ts";
+import { needsStore } from "../../checkpoints/snapshot-library.ts";
 import { imageKey } from "../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../context.ts";
 import { proveBehind } from "../saving/prove-behind.ts";

@@ -7,9 +7,8 @@ export async function newestSnapshotOf(
   key: string,
   specHash: string | null,
 ): Promise<StoredSnapshot | undefined> {
-  const library = options.durable?.snapshots ?? options.localSnapshots;
-  const fitting = (await library?.list())?.filter(
+  const fitting = (await options.durable.snapshots.list()).filter(
     (snapshot) => snapshot.state === "ready" && snapshot.key === key && snapshot.spec_hash === specHash,
   );
-  return fitting?.toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1))[0];
+  return fitting.toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1))[0];
 }

@@ -1,6 +1,5 @@
 import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
-import { heldElsewhere } from "../ownership/outliving.ts";
 import { resumeSandbox } from "../lifecycle/resume.ts";
 import { checkEpoch, runningSandbox } from "../running.ts";
 import { checkCapture, type CaptureRequest } from "./capture.ts";
@@ -39,12 +38,7 @@ async function backendOfSleeper(
   const live = context.sandboxes.get(sandboxId);
   if (live !== undefined) return live.state === "restoring" ? live.facts.backend : undefined;
   const head = await context.storedHead(sandboxId);
-  if (head === undefined) {
-    const record = await context.options.records.get(sandboxId);
-    if (record === undefined || (await heldElsewhere(context, record)) !== undefined) return undefined;
-    checkEpoch(undefined, epoch);
-    return record.backend;
-  }
+  if (head === undefined) return undefined;
   const { owner, state, backend } = head;
   if (state === "deleted" || (owner !== null && (await ownerLives(context, owner)))) return undefined;
   checkEpoch(head, epoch);

@@ -16,7 +16,7 @@ export async function snapshotFilesystem(
   name: string,
   options: CallOptions = {},
 ): Promise<void> {
-  if (context.options.durable === undefined)
+  if (!context.durable.saves)
     throw new SandboxerError("checkpoint_disabled", "Filesystem snapshot is not enabled on the server.");
   checkSnapshotName(name);
   const request = { reason: "named", name, mode: "filesystem", replaceName: true } as const;

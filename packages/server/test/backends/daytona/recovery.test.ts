@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import type { Fate } from "../../../src/backends/instance-folder.ts";
 import { once } from "node:events";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -33,7 +34,8 @@ describe("what dead servers leave at Daytona", { timeout: 60_000 }, () => {
     toolboxUrl: server.toolboxUrl,
     timing: QUICK,
   });
-  const recover = (owner = "here") => recoverDaytona(options(), { directory, owner });
+  const recover = (owner = "here", fate: Fate = "free") =>
+    recoverDaytona(options(), { directory, owner }, async () => fate);
   const record = (vendorId: string) => server.plane.find(vendorId).record;
   const state = (vendorId: string) => record(vendorId).state;
 

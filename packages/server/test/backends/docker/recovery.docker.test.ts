@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import { recoverDocker } from "../../../src/backends/docker/index.ts";
 import { Label, newContainerName } from "../../../src/backends/docker/labels.ts";
 import { newRequest } from "../contract/context.ts";
+import type { Fate } from "../../../src/backends/instance-folder.ts";
 import { delay, eventually, readText } from "../contract/programs.ts";
 import { describeDocker } from "./support/describe-docker.ts";
 import { DockerLab, lines } from "./support/docker-lab.ts";
@@ -17,7 +18,8 @@ const DOOMED = new URL("./support/doomed-process.ts", import.meta.url).pathname;
 
 describeDocker("what dead servers leave", (service) => {
   const lab = new DockerLab(service);
-  const recover = () => recoverDocker({ host: service.host, directory: lab.directory, owner: lab.directory });
+  const recover = (fate: Fate = "free") =>
+    recoverDocker({ host: service.host, directory: lab.directory, owner: lab.directory }, async () => fate);
 
   test("its running sandboxes are stopped, not removed; those of the living go on", async () => {
     const living = await lab.open();

@@ -63,7 +63,7 @@ describeDocker("the runtime runsc", (service) => {
     expect(await lab.containers()).toEqual([container]);
     // Its server is dead.
     await lab.docker("rename", container, newContainerName(randomUUID()));
-    await recoverDocker({ host: service.host, directory: lab.directory, owner: lab.directory });
+    await recoverDocker({ host: service.host, directory: lab.directory, owner: lab.directory }, async () => "free");
     expect(await lab.state(container)).toBe("exited");
     await lab.docker("rm", container);
   });

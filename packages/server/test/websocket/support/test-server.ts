@@ -13,7 +13,6 @@ import { StoredDataKeys } from "../../../src/checkpoints/keys/stored-data-keys.t
 import { ImageStore } from "../../../src/checkpoints/image-store.ts";
 import { ScrubRecords } from "../../../src/checkpoints/scrub/scrub-records.ts";
 import { SnapshotFile } from "../../../src/checkpoints/snapshot-file.ts";
-import { LocalSnapshots } from "../../../src/checkpoints/snapshot-local.ts";
 import { SnapshotMirror } from "../../../src/checkpoints/snapshot-mirror.ts";
 import { SnapshotRepository } from "../../../src/checkpoints/snapshot-repository.ts";
 import { openAccess, type AccessOptions } from "../../../src/gateway/access/open-access.ts";
@@ -24,16 +23,14 @@ import { createHttpServer } from "../../../src/gateway/http-server.ts";
 import { Metrics } from "../../../src/gateway/metrics.ts";
 import { WebSocketGateway } from "../../../src/gateway/websocket/upgrade.ts";
 import { Instances } from "../../../src/lease/instances.ts";
+import { KeyClaims } from "../../../src/lease/key-claims.ts";
 import { Ownership } from "../../../src/lease/ownership.ts";
 import type { DurableStore } from "../../../src/manager/durable-store.ts";
 import type { ScrubSettings } from "../../../src/manager/observing/integrity/scrubber.ts";
 import type { OperationRecord } from "../../../src/manager/observing/observer.ts";
 import { SandboxManager } from "../../../src/manager/sandbox-manager.ts";
-import { httpPeers, isServerAlive, ringOver } from "../../../src/main/peers.ts";
+import { httpPeers, ringOver } from "../../../src/main/peers.ts";
 import { ProfileCatalog } from "../../../src/profiles/profile-catalog.ts";
-import { FileKeyClaims } from "../../../src/records/file-key-claims.ts";
-import { KeyClaims } from "../../../src/records/key-claims.ts";
-import { FileSandboxRecords } from "../../../src/records/file-sandbox-records.ts";
 import type { SecretResolver } from "../../../src/secrets/secret.ts";
 import { SecretSources } from "../../../src/secrets/secret-sources.ts";
 import { openStore } from "../../../src/store/open-store.ts";
@@ -43,7 +40,7 @@ import { RawClient, type RawClientOptions } from "./raw-client.ts";
 import { REMOVAL } from "../../store/temporary-folder.ts";
 
 export interface TestServerOptions {
-  /** A folder that servers share; absent: one of its own; null: no store. */
+  /** A folder that servers share; absent: one of its own; null: none is configured. */
   readonly store?: string | null;
   readonly backend?: FakeBackend;
   /** Puts something in the way of the manager's calls. */
@@ -82,8 +79,8 @@ export interface TestServer {
   readonly httpUrl: string;
   readonly backend: FakeBackend;
   readonly manager: SandboxManager;
-  readonly durable: DurableStore | undefined;
-  readonly instances: Instances | undefined;
+  readonly durable: DurableStore;
+  readonly instances: Instances;
   readonly storeFolder: string | undefined;
   /** The record of snapshots on this machine. */
   readonly snapshotFile: SnapshotFile;
@@ -130,7 +127,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     metrics: () => metrics.registry,
     readiness: async () => ({ ready: !manager.draining, details: {} }),
     condition: () => manager.condition(),
-    onRing: (sandboxId) => durability?.instances.rung(sandboxId),
+    onRing: (sandboxId) => durability.instances.rung(sandboxId),
     version: "test",
     service: () => service,
     gate,
@@ -164,32 +161,24 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const address = app.server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
 
-  const durability =
-    storeFolder === undefined
-      ? undefined
-      : await openDurability(
-          storeFolder,
-          snapshotFile,
-          options,
-          options.advertiseUrl ?? `http://127.0.0.1:${port}`,
-          (error) => void manager.loseOwnership(error),
-        );
+  const durability = await openDurability(
+    storeFolder ?? join(options.dataFolder ?? folder, "registry"),
+    snapshotFile,
+    options,
+    options.advertiseUrl ?? `http://127.0.0.1:${port}`,
+    (error) => void manager.loseOwnership(error),
+  );
   const manager: SandboxManager = new SandboxManager({
     backends: new Map([
       ["fake", options.wrapBackend?.(backend) ?? backend],
       ...(options.moreBackends ?? []).map((more) => [more.name, more] as const),
     ]),
     defaultBackend: "fake",
-    records: new FileSandboxRecords(options.dataFolder ?? folder),
     profiles: options.profiles ?? new ProfileCatalog([]),
-    holder: { url: `http://127.0.0.1:${port}`, host: "test", pid: process.pid },
-    isHolderAlive: async ({ url }) => url !== null && (await isServerAlive(url)),
     installation: "test",
     resumeTtlMs: 86_400_000,
-    claims: durability?.claims ?? new FileKeyClaims(options.dataFolder ?? folder),
     secrets: options.secrets ?? new SecretSources({ definitions: {}, environment: {}, warn: () => {} }),
-    durable: durability?.durable,
-    localSnapshots: new LocalSnapshots(snapshotFile),
+    durable: durability.durable,
     url: `http://127.0.0.1:${port}`,
     peers: httpPeers,
     clock: systemClock,
@@ -219,7 +208,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     await manager.drain();
     await gateway.close(500);
     await backend.close();
-    await durability?.instances.close();
+    await durability.instances.close();
     await app.close();
   };
   onTestFinished(async () => {
@@ -238,8 +227,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     httpUrl: `http://127.0.0.1:${port}`,
     backend,
     manager,
-    durable: durability?.durable,
-    instances: durability?.instances,
+    durable: durability.durable,
+    instances: durability.instances,
     storeFolder,
     snapshotFile,
     sockets,
@@ -269,7 +258,8 @@ async function openDurability(
   options: TestServerOptions,
   url: string,
   onFenced: (error: SandboxerError) => void,
-): Promise<{ durable: DurableStore; instances: Instances; claims: KeyClaims }> {
+): Promise<{ durable: DurableStore; instances: Instances }> {
+  const saves = options.store !== null;
   const opened = await openStore(folder);
   const store = options.wrapStore?.(opened) ?? opened;
   const instances = await Instances.register({
@@ -287,18 +277,18 @@ async function openDurability(
   const checkpoints = new CheckpointRepository(store, images);
   const mirror = new SnapshotMirror(snapshotFile, () => {});
   const publisher = (): string => instances.instanceId;
-  const snapshots = new SnapshotRepository(store, { publisher, images, onChange: mirror.put });
+  const snapshots = new SnapshotRepository(store, { publisher, images, onChange: mirror.put, keepsBytes: saves });
   await mirror.rebuild(snapshots);
   return {
     instances,
-    claims: new KeyClaims(store),
     durable: {
+      saves,
       ownership,
+      claims: new KeyClaims(store),
       checkpoints,
       snapshots,
-      keys,
+      ...(saves ? { keys, integrity: { images, records: new ScrubRecords(store) } } : {}),
       retention: options.retention ?? { checkpoints: { keep_last: 3 } },
-      integrity: { images, records: new ScrubRecords(store) },
     },
   };
 }

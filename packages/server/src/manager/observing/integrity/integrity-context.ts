@@ -11,5 +11,6 @@ export interface IntegrityStore {
 
 export function integrityOf({ durable }: Pick<ManagerContext, "durable">): IntegrityStore {
   if (durable.integrity !== undefined) return durable.integrity;
+  if (!durable.saves) throw new SandboxerError("checkpoint_disabled", "Checkpointing is not enabled on the server.");
   throw new SandboxerError("not_supported", "This server cannot look at its store.");
 }

@@ -114,8 +114,7 @@ async function endHere(context: ManagerContext, old: LiveSandbox, freshId: strin
   if (key === null) return;
   const isThere = async (id: string): Promise<boolean> =>
     id !== old.id && (await listSandboxes(context, { key })).some((record) => record.id === id);
-  const claimed = Promise.resolve(context.options.claims?.take(key, freshId, isThere));
-  await context.reported("claim of a key after a move", claimed);
+  await context.reported("claim of a key after a move", context.durable.claims.take(key, freshId, isThere));
 }
 
 async function undo(

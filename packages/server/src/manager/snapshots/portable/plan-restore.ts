@@ -107,7 +107,7 @@ function flagsFor(context: ManagerContext, { backend: from, flags }: StoredSnaps
   if (to === from) return flags;
   if (context.backend(to).capabilities.snapshot !== "full") return NEVER_SAVED;
   const couldSave = context.options.backends.get(from)?.capabilities.snapshot === "full";
-  if (couldSave || context.options.durable === undefined) return flags;
+  if (couldSave || !context.durable.saves) return flags;
   return {
     enable_checkpoint: true,
     enable_idle_timeout_auto_checkpoint: true,

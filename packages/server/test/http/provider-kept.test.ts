@@ -2,13 +2,13 @@ import { randomUUID } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { SandboxBackend } from "../../src/backends/backend.ts";
 import { FakeBackend } from "../../src/backends/fake/index.ts";
-import { acquireFileLock } from "../../src/support/file-lock.ts";
+import { REMOVAL } from "../store/temporary-folder.ts";
 import { startTestServer, type TestServer } from "../websocket/support/test-server.ts";
+import { SandboxClient } from "./processes/support.ts";
 import { HttpClient, type ErrorAnswer } from "./support.ts";
 
 const KEEPS = { snapshot: "none", outlivesServer: true } as const;
@@ -23,7 +23,7 @@ interface Provider {
 /** A provider that keeps its sandboxes when servers come and go. */
 async function startProvider(): Promise<Provider> {
   const folder = await mkdtemp(join(tmpdir(), "sandboxer-outliving-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, REMOVAL));
   const backend = new FakeBackend({ capabilities: KEEPS });
   // The end of a server is not the end of its provider.
   const wrapBackend = (wrapped: FakeBackend): SandboxBackend =>
@@ -48,12 +48,8 @@ test("a sandbox whose provider keeps it is stopped with its server, and taken up
   const { id, token } = await new HttpClient(first).create({ name: "kept", labels: { a: "1" } });
   await (await files(first, id)).write("/workspace/mark", Buffer.from("x"));
   await first.manager.drain();
-  const recorded = JSON.parse(await readFile(join(folder, "sandboxes.json"), "utf8")) as {
-    format: number;
-    sandboxes: Record<string, { stopped_at: string }>;
-  };
-  expect(recorded.format).toBe(1);
-  expect(recorded.sandboxes[id]?.stopped_at).toEqual(expect.any(String));
+  const head = JSON.parse(await readFile(join(folder, "registry", id, "metadata.json"), "utf8")) as object;
+  expect(head).toMatchObject({ owner: null, residence: "provider", stopped_at: expect.any(String) });
 
   const second = await serve();
   const http = new HttpClient(second);
@@ -75,7 +71,7 @@ test("it is destroyed at its provider, also by a server that has not taken it up
   const http = new HttpClient(await serve());
   expect((await http.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(204);
   expect(backend.runningCount).toBe(0);
-  expect((await http.call("GET", `/v1/sandboxes/${id}`)).status).toBe(404);
+  expect((await http.get(id)).state).toBe("destroyed");
   expect((await http.call<{ items: unknown[] }>("GET", "/v1/sandboxes")).body.items).toEqual([]);
 });
 
@@ -89,15 +85,17 @@ test("one that its provider has lost says so, and its record can be removed", as
   expect([lost.status, lost.body.error.code]).toEqual([500, "sandbox_failed"]);
   expect((await next.get(id)).state).toBe("stored");
   expect((await next.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(204);
-  expect((await next.call("GET", `/v1/sandboxes/${id}`)).status).toBe(404);
+  expect((await next.get(id)).state).toBe("destroyed");
 });
 
-test("while one server runs it no other does, and another's DELETE does not orphan it", async () => {
-  const { serve } = await startProvider();
+test("while somebody uses it at one server no other has it, and another's DELETE does not orphan it", async () => {
+  const { serve, backend } = await startProvider();
   const [one, two] = [await serve(), await serve()];
   const [a, b] = [new HttpClient(one), new HttpClient(two)];
-  const { id } = await a.create();
-  expect(await b.get(id)).toMatchObject({ state: "running" });
+  const { id, token } = await a.create();
+  const client = one.attach(id, `?sandbox_token=${token}`);
+  await client.until("RUNNING");
+  expect(await b.get(id)).toMatchObject({ state: "running", epoch: 1, owner: { url: one.httpUrl, here: false } });
   for (const [method, path] of [
     ["POST", "/resume"],
     ["DELETE", ""],
@@ -107,22 +105,53 @@ test("while one server runs it no other does, and another's DELETE does not orph
     expect(refused.body.error.details["url"]).toBe(one.httpUrl);
   }
   expect((await a.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(204);
-  expect((await b.call("GET", `/v1/sandboxes/${id}`)).status).toBe(404);
+  expect((await b.get(id)).state).toBe("destroyed");
+  expect(backend.runningCount).toBe(0);
 });
 
-test("of two servers that wake it at once one has it, and the other says which", async () => {
-  const { serve } = await startProvider();
+test("one that nobody uses is handed off to the server that is asked for it, and runs on meanwhile", async () => {
+  const { serve, backend } = await startProvider();
+  const [one, two] = [await serve(), await serve()];
+  const box = await SandboxClient.create(one);
+  await (await files(one, box.id)).write("/workspace/mark", Buffer.from("x"));
+  const stopped = vi.spyOn((await one.manager.running(box.id)).handle, "stop");
+  const resumed = await new HttpClient(two).call<SandboxRecord>("POST", `/v1/sandboxes/${box.id}/resume`);
+  expect([resumed.status, resumed.body.state, resumed.body.epoch]).toEqual([200, "running", 2]);
+  expect((await (await files(two, box.id)).stat("/workspace/mark")).sizeBytes).toBe(1);
+  expect(stopped).not.toHaveBeenCalled();
+  expect(backend.runningCount).toBe(1);
+  expect(one.manager.states()).toEqual({});
+  expect(await new HttpClient(one).get(box.id)).toMatchObject({ state: "running", owner: { url: two.httpUrl } });
+});
+
+test("of a server that is taken for dead, the next one has it; the old one lets go when it hears of that", async () => {
+  const { serve, backend } = await startProvider();
+  const [one, two] = [await serve(), await serve()];
+  const box = await SandboxClient.create(one);
+  await two.instances.markDead(one.instances.instanceId);
+  const taken = await new HttpClient(two).call<SandboxRecord>("POST", `/v1/sandboxes/${box.id}/resume`);
+  expect(taken.body).toMatchObject({ state: "running", epoch: 2 });
+  const removed = vi.spyOn((await two.manager.running(box.id)).handle, "destroy");
+  // It finds out as soon as it changes anything.
+  await new HttpClient(one).call("PATCH", `/v1/sandboxes/${box.id}`, { name: "mine" });
+  await expect.poll(() => one.manager.states()).toEqual({});
+  expect(await new HttpClient(two).get(box.id)).toMatchObject({ state: "running", name: null });
+  expect(backend.runningCount).toBe(1);
+  expect(removed).not.toHaveBeenCalled();
+  await (await files(two, box.id)).write("/workspace/mark", Buffer.from("x"));
+});
+
+test("of two servers that wake it at once one has it in the end", async () => {
+  const { serve, backend } = await startProvider();
   const first = await serve();
   const { id } = await new HttpClient(first).create();
   await first.manager.drain();
   const servers = [await serve(), await serve()];
   const wake = (server: TestServer) => new HttpClient(server).call<ErrorAnswer>("POST", `/v1/sandboxes/${id}/resume`);
   const answers = await Promise.all(servers.map(wake));
-  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409]);
-  const winner = servers[answers.findIndex(({ status }) => status === 200)];
-  expect(servers.map((server) => server.manager.states())).toContainEqual({});
-  const refused = answers.find(({ status }) => status === 409)?.body.error;
-  expect(refused).toMatchObject({ code: "lease_held", details: { url: winner?.httpUrl } });
+  expect(answers.map(({ status }) => status)).toContain(200);
+  await expect.poll(() => servers.map((server) => server.manager.states()["running"] ?? 0).toSorted()).toEqual([0, 1]);
+  expect(backend.runningCount).toBe(1);
 });
 
 test("its key is another server's from before it is made, and nobody's when it could not be made", async () => {
@@ -145,24 +174,23 @@ test("its key is another server's from before it is made, and nobody's when it c
   expect(await acquire(two)).toMatchObject({ status: 200, body: { tier: "fresh" } });
 });
 
-test("of two servers without a store that are asked for a new key at once one makes it, and the other says which", async () => {
+test("two servers without a store that are asked for a new key at once give the same sandbox", async () => {
   const { serve, backend } = await startProvider();
   const servers = [await serve(), await serve()];
   const acquire = (server: TestServer) =>
-    new HttpClient(server).call<ErrorAnswer>("POST", "/v1/sandboxes/acquire", { key: "k" });
+    new HttpClient(server).call<SandboxRecord>("POST", "/v1/sandboxes/acquire", { key: "k" });
   // Both have looked, and found nothing.
-  const [both, looks] = [Promise.withResolvers<void>(), vi.spyOn(backend, "tryResume")];
-  looks.mockImplementation(async () => {
-    if (looks.mock.calls.length === 2) both.resolve();
+  const both = Promise.withResolvers<void>();
+  let looks = 0;
+  const look = async (): Promise<undefined> => {
+    if (++looks === 2) both.resolve();
     await both.promise;
-    return undefined;
-  });
+  };
+  vi.spyOn(backend, "tryResume").mockImplementationOnce(look).mockImplementationOnce(look);
   const answers = await Promise.all(servers.map(acquire));
-  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
   expect(backend.runningCount).toBe(1);
-  const winner = servers[answers.findIndex(({ status }) => status === 200)];
-  const refused = answers.find(({ status }) => status === 409)?.body.error;
-  expect(refused).toMatchObject({ code: "lease_held", details: { url: winner?.httpUrl } });
 });
 
 test("one with a key that a record tells of is asked of its provider by its id, whichever installation made it", async () => {
@@ -212,22 +240,8 @@ test("one whose time is over is destroyed by expire, and not woken before", asyn
   expect([woken.status, woken.body.error.hint]).toEqual([409, expect.stringContaining("extend-ttl")]);
   const expired = await http.call<{ items: { id: string }[] }>("POST", "/v1/sandboxes/expire?apply=true");
   expect(expired.body.items.map((item) => item.id)).toEqual([id]);
-  expect((await http.call("GET", `/v1/sandboxes/${id}`)).status).toBe(404);
+  expect((await http.get(id)).state).toBe("destroyed");
   expect(backend.runningCount).toBe(0);
-});
-
-test("whoever destroys one whose time is over is not overtaken by its being put down again", async () => {
-  const { serve, folder } = await startProvider();
-  const http = new HttpClient(await serve());
-  const { id } = await http.create({ ttl: "1s" });
-  await expect.poll(async () => (await http.get(id)).state, { timeout: 10_000 }).toBe("stored");
-  // Its record cannot be written for longer than it takes to look for what is over.
-  const lock = await acquireFileLock(join(folder, "sandboxes.json.lock"), { waitMs: 5_000 });
-  const destroyed = http.call("DELETE", `/v1/sandboxes/${id}`);
-  await delay(600);
-  await lock?.release();
-  expect((await destroyed).status).toBe(204);
-  expect((await http.call("GET", `/v1/sandboxes/${id}`)).status).toBe(404);
 });
 
 test("one that ends by itself stays at its provider, and says that it is stopped", async () => {
@@ -241,30 +255,26 @@ test("one that ends by itself stays at its provider, and says that it is stopped
   expect(removed).not.toHaveBeenCalled();
 });
 
-test("the key of one that another server runs is refused with that one's address, and the sandbox stays", async () => {
-  const { serve } = await startProvider();
-  const [one, two] = [await serve(), await serve()];
-  const acquire = (server: TestServer) =>
-    new HttpClient(server).call<SandboxRecord & ErrorAnswer>("POST", "/v1/sandboxes/acquire", { key: "k" });
-  const { id } = (await acquire(one)).body;
-  const refused = await acquire(two);
-  expect([refused.status, refused.body.error.code]).toEqual([409, "lease_held"]);
-  expect(refused.body.error.details["url"]).toBe(one.httpUrl);
-  expect((await acquire(one)).body.id).toBe(id);
-});
-
-test("nor is it replaced by one of another spec that is asked of another server: the provider is not even asked", async () => {
+test("the key of one that another server runs gives that one, or is refused while somebody uses it there", async () => {
   const { serve, backend } = await startProvider();
   const [one, two] = [await serve(), await serve()];
-  const acquire = (server: TestServer, body: object) =>
+  const acquire = (server: TestServer, body: object = {}) =>
     new HttpClient(server).call<SandboxRecord & ErrorAnswer>("POST", "/v1/sandboxes/acquire", { key: "k", ...body });
-  const { id } = (await acquire(one, {})).body;
+  const { id } = (await acquire(one)).body;
+  expect((await acquire(two)).body).toMatchObject({ id, tier: "reattached" });
+  const client = two.attach(id);
+  await client.until("RUNNING");
+  // Nor is it replaced by one of another spec: the provider is not even asked.
   const found = vi.spyOn(backend, "tryResume");
-  const refused = await acquire(two, { env: { ANOTHER: "spec" } });
-  expect([refused.status, refused.body.error.code]).toEqual([409, "lease_held"]);
+  for (const body of [{}, { env: { ANOTHER: "spec" } }]) {
+    const refused = await acquire(one, body);
+    expect([refused.status, refused.body.error.code]).toEqual([409, "lease_held"]);
+    expect(refused.body.error.details["url"]).toBe(two.httpUrl);
+  }
   expect(found).not.toHaveBeenCalled();
-  expect(await new HttpClient(one).get(id)).toMatchObject({ state: "running" });
-  expect((await acquire(one, { env: { ANOTHER: "spec" } })).body.id).not.toBe(id);
+  await client.leave();
+  await expect.poll(async () => (await acquire(one, { env: { ANOTHER: "spec" } })).status).toBe(200);
+  expect((await new HttpClient(one).get(id)).state).toBe("destroyed");
 });
 
 test("one that is saved to the store is found there and not at its provider; unless asked for, none is", async () => {

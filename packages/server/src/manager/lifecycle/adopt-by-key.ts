@@ -1,0 +1,60 @@
+import type { SandboxHandle } from "../../backends/backend.ts";
+import type { ManagerContext } from "../context.ts";
+import { encryptionFor, takeShownKey } from "../encryption.ts";
+import { LiveSandbox, type SandboxFacts } from "../live-sandbox.ts";
+import type { VerbOptions } from "../observing/operations/tracked.ts";
+import { abandonCopy, residenceOf } from "../ownership/residence.ts";
+import { acquireRequest } from "./acquire-request.ts";
+import { createHead, NO_LINEAGE } from "./create.ts";
+import { watchForEnd } from "./end-of-sandbox.ts";
+import type { SandboxPlan } from "./plan.ts";
+
+/**
+ * A sandbox that its provider finds by its key, and of which the store knows nothing: it was made by a server with
+ * another store, or the store was lost. It gets a head here.
+ */
+export async function adoptByKey(
+  context: ManagerContext,
+  plan: SandboxPlan,
+  options: VerbOptions,
+): Promise<LiveSandbox | undefined> {
+  if (residenceOf(context, plan) !== "provider") return undefined;
+  const encryption = await encryptionFor(context, options.encryption);
+  const request = await acquireRequest(context, { sandboxId: "", ...plan }, options);
+  const handle = await context.backend(plan.backend).tryResume(request, options);
+  if (handle === undefined) return undefined;
+  const facts = factsOf(context, { ...plan, about: { ...plan.about, encryption } }, handle);
+  const sandbox = new LiveSandbox(facts, "restoring", context.nowMs, context.onMove(facts.sandboxId));
+  takeShownKey(sandbox, options.encryption);
+  context.admit(sandbox);
+  try {
+    await createHead(context, facts);
+  } catch (error) {
+    sandbox.moveTo("gone");
+    const head = await context.durable.ownership.read(facts.sandboxId);
+    // What is left of one that was destroyed goes too; what another server has is that one's.
+    await (head?.state === "deleted" ? handle.destroy() : abandonCopy({ handle, facts }));
+    if (head === undefined) throw error;
+    return undefined;
+  }
+  sandbox.started(handle);
+  watchForEnd(context, sandbox);
+  return sandbox;
+}
+
+function factsOf(context: ManagerContext, plan: SandboxPlan, { sandboxId }: SandboxHandle): SandboxFacts {
+  const { backend, spec, labels, flags, idleTimeoutMs, about } = plan;
+  return {
+    sandboxId,
+    backend,
+    spec,
+    labels,
+    flags,
+    idleTimeoutMs,
+    about,
+    lineage: NO_LINEAGE,
+    createdAt: new Date(context.options.clock.wallMs()).toISOString(),
+    tokenHash: undefined,
+    residence: "provider",
+  };
+}
