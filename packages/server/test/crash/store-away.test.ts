@@ -28,7 +28,7 @@ async function cuttableServer(store?: string): Promise<{ server: TestServer; cut
 }
 
 async function lastsLongerThanTheLease(server: TestServer): Promise<void> {
-  await eventually("it is frozen", () => server.durable?.ownership.frozen === true);
+  await eventually("it is frozen", () => server.durable.ownership.frozen);
   await new Promise((resolve) => setTimeout(resolve, 2 * LEASE_TTL_MS));
 }
 
@@ -72,7 +72,7 @@ describe("a store that is away for longer than the lease", () => {
     // The server that lost it goes on under a new name, and may have it again.
     await write(fresh, "mine");
     await save(fresh);
-    await eventually("it lives again", () => first.server.durable?.ownership.frozen === false);
+    await eventually("it lives again", () => !first.server.durable.ownership.frozen);
     const back = first.server.attach(id);
     await back.until("RUNNING");
     expect(await contentOf(back)).toBe("mine");
@@ -93,7 +93,7 @@ describe("a store that is away for longer than the lease", () => {
     await fresh.until("RUNNING");
     const taken = await headOf(second, id);
     first.cut(false);
-    await eventually("the old owner knows", () => first.server.instances?.held(id) === undefined);
+    await eventually("the old owner knows", () => first.server.instances.held(id) === undefined);
     held.resolve();
     const said = await old.untilClosed();
     expect(said).not.toContain("CHECKPOINTED");

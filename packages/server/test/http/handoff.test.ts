@@ -18,7 +18,7 @@ test("a server whose address leads back here has not taken the sandbox, and the 
   const two = await startTestServer({ store: one.storeFolder ?? null, advertiseUrl: one.httpUrl });
   const http = new HttpClient(one);
   const { id } = await http.create();
-  const to = two.instances?.instanceId ?? "";
+  const to = two.instances.instanceId ?? "";
   const answer = await http.call<ErrorAnswer>("POST", `/v1/sandboxes/${id}/handoff`, { to });
   expect([answer.status, answer.body.error.code]).toEqual([503, "server_unreachable"]);
   expect(answer.body.error.hint).toContain("--advertise-url");

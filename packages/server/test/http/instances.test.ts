@@ -22,7 +22,7 @@ test("each server says whether it is frozen, and why, to the others too", async 
     leaseTtlMs: 4_000,
     wrapStore: lost.wrapStore,
   });
-  const id = two.instances?.instanceId;
+  const id = two.instances.instanceId;
   const { id: owned } = await new HttpClient(two).create();
   const well = { alive: true, frozen: false, frozen_reason: null };
   expect(await instances(one)).toMatchObject(
@@ -82,7 +82,7 @@ test("a handoff that is under way says who has asked for the sandbox", async () 
   const held = Promise.withResolvers<void>();
   one.backend.faults.set("snapshot", { until: held.promise });
   const moved = new HttpClient(one).call("POST", `/v1/sandboxes/${id}/handoff`, { to: two.httpUrl });
-  const to = two.instances?.instanceId;
+  const to = two.instances.instanceId;
   const handoffs = async () => (await instances(two)).find(({ here }) => !here);
   await vi.waitFor(async () => {
     expect(await handoffs()).toMatchObject({ wanted: [id], handoffs: [{ sandbox_id: id, to, refused: null }] });

@@ -52,7 +52,7 @@ export async function flipMiddle(path: string): Promise<void> {
 /** Every image of the store, each looked at by itself. */
 export async function imagesByTruth({ server }: Api): Promise<{ damaged: string[]; whole: string[] }> {
   const [damaged, whole]: [string[], string[]] = [[], []];
-  const images = server.durable?.integrity?.images;
+  const images = server.durable.integrity?.images;
   const root = server.storeFolder ?? "";
   for (const name of await readdir(root, { recursive: true })) {
     if (!name.endsWith(".img")) continue;

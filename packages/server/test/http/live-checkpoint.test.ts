@@ -30,11 +30,11 @@ describe("a checkpoint that leaves the sandbox running", () => {
     await shell(http, id, "echo one > file");
     const saved = await http.call<SandboxRecord>("POST", `/v1/sandboxes/${id}/checkpoint`, LIVE);
     expect(saved).toMatchObject({ status: 200, body: { state: "running", epoch: 1, owner: { here: true } } });
-    const head = await server.durable?.ownership.read(id);
-    expect(head).toMatchObject({ state: "live", owner: server.instances?.instanceId });
+    const head = await server.durable.ownership.read(id);
+    expect(head).toMatchObject({ state: "live", owner: server.instances.instanceId });
     expect(saved.body.checkpoint?.name).toBe(head?.checkpoint?.name);
     expect(saved.body.durability.last_saved_at).toBe(head?.checkpoint?.created_at);
-    expect(await server.durable?.checkpoints.latestName(id)).toBe(head?.checkpoint?.name);
+    expect(await server.durable.checkpoints.latestName(id)).toBe(head?.checkpoint?.name);
     const still = await http.call<{ running: boolean }>("GET", `/v1/sandboxes/${id}/processes/${process.id}`);
     expect(still.body).toMatchObject({ state: "running" });
     expect(await shell(http, id, "cat file")).toBe("one");
@@ -108,7 +108,7 @@ describe("while its image is on its way to the store", () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
     const { id } = await http.create();
-    const ownership = server.durable?.ownership;
+    const ownership = server.durable.ownership;
     if (ownership === undefined) throw new Error("There is no store.");
     const [reached, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const publish = ownership.publish.bind(ownership);

@@ -155,7 +155,7 @@ describe("move", () => {
           return made;
         };
       }
-      const ownership = durable!.ownership;
+      const ownership = durable.ownership;
       const destroy = ownership.destroy.bind(ownership);
       if (step === "ownership") vi.spyOn(ownership, "create").mockImplementation(fails);
       if (step === "end") {

@@ -42,7 +42,7 @@ test("says what would go and what stays, by the rules that it has, the server's,
   expect(tight.snapshots).toMatchObject({ kept: 4, named: 1, pinned: 1, in_use: 1 });
   expect(tight.snapshots.going).toEqual([{ name: old.id, created_at: old.created_at }]);
   expect(tight.freed_bytes).toBeGreaterThan(0);
-  expect((await server.durable?.checkpoints.list(id))?.length).toBe(4);
+  expect((await server.durable.checkpoints.list(id))?.length).toBe(4);
   for (const { id: there } of [named, needed, pinned, old, newest])
     expect((await http.call("GET", `/v1/snapshots/${there}`)).status).toBe(200);
 

@@ -9,7 +9,7 @@ import { SnapshotClient } from "./snapshot-client.ts";
 import { type ErrorAnswer, HttpClient } from "./support.ts";
 
 async function checkpointsOf(server: TestServer, id: string): Promise<number> {
-  return (await server.durable?.checkpoints.list(id))?.length ?? 0;
+  return (await server.durable.checkpoints.list(id))?.length ?? 0;
 }
 
 async function saveTimes(http: HttpClient, id: string, times: number): Promise<void> {
@@ -81,7 +81,7 @@ describe("retention", () => {
     const { id } = await api.http.create({});
     for (let time = 0; time < 5; time += 1) await api.take(id);
     await server.manager.drain();
-    expect(await server.durable?.snapshots.list()).toHaveLength(5);
+    expect(await server.durable.snapshots.list()).toHaveLength(5);
   });
 
   test("is foreseen by a dry run and done by a collection, for sandboxes that nobody runs", async () => {
@@ -98,7 +98,7 @@ describe("retention", () => {
     expect(await checkpointsOf(server, id)).toBe(4);
     expect(await collectAt(server, true)).toEqual(foreseen);
     expect(await checkpointsOf(server, id)).toBe(1);
-    expect(await server.durable?.snapshots.list()).toHaveLength(2);
+    expect(await server.durable.snapshots.list()).toHaveLength(2);
     expect((await api.call<SandboxRecord>("POST", `/v1/sandboxes/${id}/resume`)).body.state).toBe("running");
   });
 });

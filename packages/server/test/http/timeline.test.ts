@@ -69,7 +69,7 @@ test("a handoff is told on both sides, with the pause between them", async () =>
   const http = new HttpClient(one);
   const { id } = await http.create();
   const { body } = await http.call<Handoff>("POST", `/v1/sandboxes/${id}/handoff`, { to: two.httpUrl });
-  const [from, to] = [one.instances?.instanceId, two.instances?.instanceId];
+  const [from, to] = [one.instances.instanceId, two.instances.instanceId];
   expect(await told(one, id, "sandbox.handed_over")).toMatchObject([{ from, to }]);
   const [taken] = await told(two, id, "sandbox.taken_over");
   expect(taken).toMatchObject({ from, to, epoch: 2 });

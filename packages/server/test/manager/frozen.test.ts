@@ -12,11 +12,11 @@ async function frozenSandbox(before: (box: SandboxClient) => Promise<void> = asy
   const box = await SandboxClient.create(server);
   await before(box);
   store.away = true;
-  const { ownership } = server.durable ?? {};
-  await eventually("it is frozen", () => ownership?.frozen === true);
+  const { ownership } = server.durable;
+  await eventually("it is frozen", () => ownership.frozen);
   const thaw = async (): Promise<void> => {
     store.away = false;
-    await eventually("it goes on", () => ownership?.frozen === false);
+    await eventually("it goes on", () => !ownership.frozen);
   };
   return { box, thaw };
 }

@@ -29,9 +29,9 @@ function aroundHeadSwaps(around: (swap: Swap) => ReturnType<Swap>): (store: Obje
 
 async function declareDead(server: TestServer): Promise<void> {
   const other = await startTestServer({ store: server.storeFolder ?? null });
-  const before = server.instances?.instanceId ?? "";
-  await other.instances?.markDead(before);
-  await eventually("it has noticed", () => server.instances?.instanceId !== before);
+  const before = server.instances.instanceId ?? "";
+  await other.instances.markDead(before);
+  await eventually("it has noticed", () => server.instances.instanceId !== before);
 }
 
 describe("a server that is declared dead", () => {
@@ -42,7 +42,7 @@ describe("a server that is declared dead", () => {
     const held = Promise.withResolvers<void>();
     server.backend.faults.set("acquireFromSnapshot", { until: held.promise, times: 1 });
     const attached = server.attach(id);
-    await eventually("it is claimed", () => server.durable?.ownership.held(id) !== undefined);
+    await eventually("it is claimed", () => server.durable.ownership.held(id) !== undefined);
     await declareDead(server);
     held.resolve();
     expect((await attached.untilClosed()).slice(0, 2)).toEqual(["RESTORING", "RESTORE_ERROR"]);
@@ -93,10 +93,10 @@ describe("a server that cannot prove that it lives", () => {
     server.backend.faults.set("acquireFromSnapshot", { until: held.promise, times: 1 });
     server.attach(id);
     await eventually("it is being loaded", () => server.manager.states().restoring === 1);
-    await eventually("it is claimed", () => server.durable?.ownership.held(id) !== undefined);
+    await eventually("it is claimed", () => server.durable.ownership.held(id) !== undefined);
     await new Promise((resolve) => setTimeout(resolve, 100));
     store.away = true;
-    await eventually("it is frozen", () => server.durable?.ownership.frozen === true);
+    await eventually("it is frozen", () => server.durable.ownership.frozen);
     await new Promise((resolve) => setTimeout(resolve, 100));
     held.resolve();
     await eventually("it is held still", () => watch.still.get(id) === true);
@@ -113,7 +113,7 @@ describe("a server that cannot prove that it lives", () => {
     server.backend.faults.set("snapshot", { until: held.promise, times: 1 });
     await client.send({ action: "checkpoint" }).until("CHECKPOINTING");
     store.away = true;
-    await eventually("it is frozen", () => server.durable?.ownership.frozen === true);
+    await eventually("it is frozen", () => server.durable.ownership.frozen);
     await new Promise((resolve) => setTimeout(resolve, 100));
     held.resolve();
     await client.closed;
@@ -129,7 +129,7 @@ describe("a server that cannot prove that it lives", () => {
     await client.leave();
     await eventually("the client has gone", () => server.sockets.size === 0);
     store.away = true;
-    await eventually("it is frozen", () => server.durable?.ownership.frozen === true);
+    await eventually("it is frozen", () => server.durable.ownership.frozen);
     const attached = server.attach(id);
     await attached.opened;
     await new Promise((resolve) => setTimeout(resolve, 200));
@@ -143,7 +143,7 @@ describe("a server that cannot prove that it lives", () => {
     const server = await startTestServer({ leaseTtlMs: 1_000, wrapStore: store.wrapStore });
     const { client } = await server.create(DURABLE);
     store.away = true;
-    await eventually("it is frozen", () => server.durable?.ownership.frozen === true);
+    await eventually("it is frozen", () => server.durable.ownership.frozen);
     client.run("bash", "echo never");
     await new Promise((resolve) => setTimeout(resolve, 100));
     await server.drain();
@@ -200,7 +200,7 @@ test("a sandbox that dies while it is destroyed leaves nothing in the store", as
   server.backend.crash(id, "the engine died.");
   await again.closed;
   held.resolve();
-  await eventually("its data are gone", async () => (await server.durable?.checkpoints.list(id))?.length === 0);
+  await eventually("its data are gone", async () => (await server.durable.checkpoints.list(id))?.length === 0);
   expect(server.operations.find(({ operation }) => operation === "destroy")).toMatchObject({ outcome: "ok" });
 });
 
@@ -241,7 +241,7 @@ test("a newcomer gets a sandbox whose save for another reason has failed", async
   first.backend.faults.set("snapshot", { until: held.promise, error, times: 1 });
   await client.send({ action: "checkpoint" }).until("CHECKPOINTING");
   const fresh = second.attach(id);
-  await eventually("it is asked for", () => (first.durable?.ownership.held(id)?.want ?? null) !== null);
+  await eventually("it is asked for", () => (first.durable.ownership.held(id)?.want ?? null) !== null);
   held.resolve();
   expect((await fresh.outcome()).at(-1)).toBe("RUNNING");
 });

@@ -61,7 +61,7 @@ test("a restored sandbox that cannot say what it was doing is ended and given ba
   await client.send({ action: "checkpoint" }).untilClosed();
   expect(await server.attach(id).untilClosed()).toEqual(["RESTORING", "RESTORE_ERROR", "error:no answer", 4000]);
   await eventually("no copy is left", () => server.backend.runningCount === 0);
-  expect(server.durable?.ownership.held(id)).toBeUndefined();
+  expect(server.durable.ownership.held(id)).toBeUndefined();
   broken = false;
   expect(await server.attach(id).outcome()).toEqual(["RESTORING", "RUNNING"]);
 });
@@ -120,7 +120,7 @@ test("a sandbox that can neither be saved, go on nor be ended is gone, and its o
   await expect(server.manager.putDown(sandbox)).rejects.toThrow("no snapshot");
   expect(server.manager.states()).toEqual({});
   expect(server.problems).toEqual([expect.stringContaining("no resume"), expect.stringContaining("no destroy")]);
-  await eventually("it is given back", () => server.durable?.ownership.held(id) === undefined);
+  await eventually("it is given back", () => server.durable.ownership.held(id) === undefined);
   expect(await server.attach(id).outcome()).toEqual(["RESTORING", "RUNNING"]);
 });
 

@@ -35,5 +35,5 @@ test("a drain calls off a creation that does not end, and nothing is left of it"
   await server.manager.drain();
   expect((await answer).body.error).toMatchObject({ code: "draining" });
   expect([server.manager.states(), server.backend.runningCount]).toEqual([{}, 0]);
-  expect(await Array.fromAsync(server.durable?.ownership.list() ?? [])).toEqual([]);
+  expect(await Array.fromAsync(server.durable.ownership.list() ?? [])).toEqual([]);
 });

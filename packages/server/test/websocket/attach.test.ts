@@ -143,7 +143,7 @@ test.each([
   const again = first.attach(id);
   await again.until("RUNNING");
   await again.run("bash", "echo unsaved > file").until("EXECUTION_DONE");
-  await second.instances?.markDead(first.instances?.instanceId ?? "");
+  await second.instances.markDead(first.instances.instanceId ?? "");
   const taken = second.attach(id);
   expect(await taken.until("RUNNING")).toEqual(["RESTORING", ...lock, "RUNNING"]);
   expect(await taken.run("bash", "cat file").until("EXECUTION_DONE")).toContain("out:saved\n");
@@ -160,7 +160,7 @@ test("the owner is dead and never saved", async () => {
   const store = await temporaryFolder();
   const [first, second] = [await startTestServer({ store }), await startTestServer({ store })];
   const { id } = await first.create(DURABLE);
-  await second.instances?.markDead(first.instances?.instanceId ?? "");
+  await second.instances.markDead(first.instances.instanceId ?? "");
   expect(await second.attach(id).untilClosed()).toEqual(["RESTORING", "NOT_FOUND", 1011]);
 });
 

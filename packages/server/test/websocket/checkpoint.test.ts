@@ -139,7 +139,7 @@ test.each([
   const third = server.attach(id);
   expect(await third.until("RUNNING")).toEqual(["RUNNING"]);
   expect(await third.run("bash", "cat file").until("EXECUTION_DONE")).toContain("out:new\n");
-  const stored = await server.durable?.checkpoints.list(id);
+  const stored = await server.durable.checkpoints.list(id);
   expect(stored).toHaveLength(1);
   server.backend.crash(id);
   await third.closed;
@@ -183,7 +183,7 @@ test("the store is full while the image is written: alive, and nothing half-writ
   const again = server.attach(id);
   expect(await again.until("RUNNING")).toEqual(["RUNNING"]);
   expect(await again.send({ action: "checkpoint" }).untilClosed()).toEqual(["CHECKPOINTING", "CHECKPOINTED", 1000]);
-  expect(await server.durable?.checkpoints.list(id)).toHaveLength(1);
+  expect(await server.durable.checkpoints.list(id)).toHaveLength(1);
 });
 
 test("only the newest are kept, and ten rounds lose nothing", async () => {
@@ -197,7 +197,7 @@ test("only the newest are kept, and ten rounds lose nothing", async () => {
     await again.run("bash", `echo ${round} >> rounds`).until("EXECUTION_DONE");
     expect(await again.send({ action: "checkpoint" }).untilClosed()).toEqual(["CHECKPOINTING", "CHECKPOINTED", 1000]);
   }
-  await eventually("two are left", async () => (await server.durable?.checkpoints.list(id))?.length === 2);
+  await eventually("two are left", async () => (await server.durable.checkpoints.list(id))?.length === 2);
   const last = server.attach(id);
   await last.until("RUNNING");
   expect(await last.run("bash", "cat rounds").until("EXECUTION_DONE")).toContain(

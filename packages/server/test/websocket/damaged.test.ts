@@ -16,7 +16,7 @@ async function twoCheckpoints(server: TestServer): Promise<{ id: string; names: 
   await again.until("RUNNING");
   await again.run("bash", "echo newer > file").until("EXECUTION_DONE");
   await again.send({ action: "checkpoint" }).untilClosed();
-  const names = ((await server.durable?.checkpoints.list(id)) ?? []).map(({ name }) => name).toReversed();
+  const names = ((await server.durable.checkpoints.list(id)) ?? []).map(({ name }) => name).toReversed();
   return { id, names, folder: join(server.storeFolder ?? "", id, "checkpoints") };
 }
 

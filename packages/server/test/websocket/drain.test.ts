@@ -38,7 +38,7 @@ describe("drain", () => {
     held.resolve();
     await drained;
     expect(await client.untilClosed()).toEqual(["CHECKPOINTED", 1000]);
-    expect(await server.durable?.checkpoints.list(id)).toHaveLength(1);
+    expect(await server.durable.checkpoints.list(id)).toHaveLength(1);
   });
 
   test("new clients are refused meanwhile", async () => {

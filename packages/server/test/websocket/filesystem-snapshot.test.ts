@@ -20,10 +20,10 @@ describe("filesystem snapshot", () => {
     const take = async () =>
       await client.send({ action: "snapshot_filesystem", name: "base" }).until("FILESYSTEM_SNAPSHOT_CREATED");
     await take();
-    const [first] = (await server.durable?.snapshots.list()) ?? [];
-    await server.durable?.snapshots.amend(first?.id ?? "", { pinned: true });
+    const [first] = (await server.durable.snapshots.list()) ?? [];
+    await server.durable.snapshots.amend(first?.id ?? "", { pinned: true });
     await take();
-    const left = (await server.durable?.snapshots.list()) ?? [];
+    const left = (await server.durable.snapshots.list()) ?? [];
     expect(left.find(({ id }) => id === first?.id)).toMatchObject({ name: null, pinned: true });
     expect([left.length, server.problems]).toEqual([2, []]);
   });

@@ -44,7 +44,7 @@ describe("handoff between living servers", () => {
       1000,
     ]);
     await eventually("the old copy is ended", () => first.backend.runningCount === 0);
-    expect((await second.durable?.ownership.read(id))?.epoch).toBe(2);
+    expect((await second.durable.ownership.read(id))?.epoch).toBe(2);
   });
 
   test("what executes goes along, and no byte of its output is lost or repeated", async () => {
@@ -119,7 +119,7 @@ describe("handoff between living servers", () => {
     const said = await second.attach(id, "?sandbox_token=00").untilClosed();
     expect(said[0]).toBe("PERMISSION_DENIAL_ERROR");
     await old.run("bash", "echo mine").until("EXECUTION_DONE");
-    expect((await first.durable?.ownership.read(id))?.want).toBeNull();
+    expect((await first.durable.ownership.read(id))?.want).toBeNull();
   });
 
   test("one that comes back before its old server has heard that it gave it up is waited for", async () => {
@@ -134,7 +134,7 @@ describe("handoff between living servers", () => {
     released.release();
     await back.until("RUNNING");
     await Promise.all([old.closed, fresh.closed]);
-    expect((await first.durable?.ownership.read(id))?.epoch).toBe(3);
+    expect((await first.durable.ownership.read(id))?.epoch).toBe(3);
   });
 
   test("to and fro ten times, and a counter in the background never stops", async () => {
@@ -175,13 +175,13 @@ describe("a server that cannot prove that it lives", () => {
     await client.run("bash", "while true; do echo tick; sleep 0.02; done").until("EXECUTION_RUNNING");
     await eventually("it ticks", () => outputOf(client).length > 0);
     away = true;
-    await eventually("it is frozen", () => server.durable?.ownership.frozen === true);
+    await eventually("it is frozen", () => server.durable.ownership.frozen);
     await new Promise((resolve) => setTimeout(resolve, 200));
     const before = outputOf(client).length;
     await new Promise((resolve) => setTimeout(resolve, 500));
     expect(outputOf(client).length).toBe(before);
     away = false;
     await eventually("it ticks again", () => outputOf(client).length > before);
-    expect((await server.durable?.ownership.read(id))?.epoch).toBe(1);
+    expect((await server.durable.ownership.read(id))?.epoch).toBe(1);
   });
 });

@@ -99,7 +99,7 @@ test("during a filesystem snapshot: it is finished", async () => {
   await client.send({ action: "snapshot_filesystem", name: "base" }).until("FILESYSTEM_SNAPSHOT_CREATING");
   client.terminate();
   held.resolve();
-  await eventually("it is there", async () => (await server.durable?.snapshots.get("base")) !== undefined);
+  await eventually("it is there", async () => (await server.durable.snapshots.get("base")) !== undefined);
 });
 
 test("during the end of the sandbox: it is gone", async () => {

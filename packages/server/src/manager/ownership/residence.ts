@@ -15,14 +15,12 @@ export function residenceOf(
  * found at its last checkpoint; of any other nothing is left.
  */
 export async function leaveSandbox(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
-  const { handle, id, facts } = sandbox;
+  const { handle, facts } = sandbox;
   const kept = facts.residence === "provider";
-  const ending = (kept ? handle.stop() : handle.destroy()).then(
-    () => true,
-    (error: unknown) => void context.options.observer.problem("end of a sandbox", { sandboxId: id, error }),
-  );
-  const ended = await ending;
-  await context.reported("release of a sandbox that was left", releaseLeft(context, sandbox, ended === true));
+  let ended = false;
+  const ending = (kept ? handle.stop() : handle.destroy()).then(() => (ended = true));
+  await context.reported("end of a sandbox", ending);
+  await context.reported("release of a sandbox that was left", releaseLeft(context, sandbox, ended));
 }
 
 /** For a sandbox whose copy here has ended. `stopped`: whether its provider has it stopped. */

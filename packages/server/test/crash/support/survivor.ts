@@ -26,7 +26,7 @@ export async function save(client: RawClient): Promise<void> {
 }
 
 export async function headOf(server: TestServer, sandboxId: string): Promise<Head> {
-  const head = await server.durable?.ownership.read(sandboxId);
+  const head = await server.durable.ownership.read(sandboxId);
   if (head === undefined) throw new Error(`The store has no head of ${sandboxId}.`);
   return head;
 }
@@ -41,7 +41,7 @@ export async function expectTakenOver(server: TestServer, sandboxId: string, con
   await client.until("RUNNING");
   expect(await contentOf(client)).toBe(content);
   const owned = await headOf(server, sandboxId);
-  expect(owned).toMatchObject({ owner: server.instances?.instanceId, state: "live", want: null });
+  expect(owned).toMatchObject({ owner: server.instances.instanceId, state: "live", want: null });
   expect(owned.epoch).toBeGreaterThan(before.epoch);
   expect(owned.checkpoint).toEqual(before.checkpoint);
   expect(server.backend.runningCount).toBe(1);

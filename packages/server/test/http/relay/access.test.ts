@@ -83,7 +83,7 @@ test("a key that the other server does not have is told apart from none", async 
   const url = `${asked.httpUrl}/v1/sandboxes/${id}`;
   const answer = await call("GET", `${url}/stats`, undefined, { ...RELAY, ...bearer("ours") });
   expect([answer.status, answer.body.error.code]).toEqual([403, "permission_denied"]);
-  expect(answer.body.error.details).toEqual({ url: owner.httpUrl, owner: owner.instances?.instanceId });
+  expect(answer.body.error.details).toEqual({ url: owner.httpUrl, owner: owner.instances.instanceId });
 });
 
 test("who came through a server is in its audit log, and in that of the owner", async () => {

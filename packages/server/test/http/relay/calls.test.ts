@@ -181,7 +181,7 @@ test("an owner that does not answer is waited for until it is declared dead", as
   const { id } = (await call("POST", `${owner.httpUrl}/v1/sandboxes`, {})).body;
   const waiting = call("POST", `${asked.httpUrl}/v1/sandboxes/${id}/exec`, { shell: "true" }, RELAY);
   await once(stand, "request");
-  await asked.instances?.markDead(owner.instances?.instanceId ?? "");
+  await asked.instances.markDead(owner.instances.instanceId ?? "");
   const answer = await waiting;
   expect([answer.status, answer.body.error.code]).toEqual([503, "server_unreachable"]);
   expect(answer.body.error.details).toMatchObject({ reached: true });

@@ -38,7 +38,7 @@ async function otherServer(): Promise<{ readonly url: string; readonly connectio
 test("a call whose client goes while the owner is looked for is passed on to nobody", async () => {
   const { owner, asked, url } = await pair();
   const other = await otherServer();
-  const found = { instanceId: owner.instances?.instanceId ?? "", url: other.url };
+  const found = { instanceId: owner.instances.instanceId ?? "", url: other.url };
   const [looked, gone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const look = vi.spyOn(asked.manager, "ownerElsewhere").mockImplementation(async () => found);
   look.mockImplementationOnce(async () => {

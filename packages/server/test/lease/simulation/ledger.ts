@@ -1,5 +1,5 @@
 import type { Head } from "@sandboxer/protocol";
-import { isKept } from "./simulated-provider.ts";
+import { isKept } from "./kept.ts";
 
 /** A promise of the protocol was broken. */
 export class Violation extends Error {}

@@ -5,7 +5,7 @@ import type { Command } from "../../../src/lease/core/messages.ts";
 import { newSandbox } from "../samples.ts";
 import { Violation } from "./ledger.ts";
 import { SimulatedInstance } from "./simulated-instance.ts";
-import { isKept } from "./simulated-provider.ts";
+import { isKept } from "./kept.ts";
 import { HANDOFF_TIMEOUT_MS, type World } from "./world.ts";
 
 /** A sandbox that runs on one instance, or is about to, or has stopped to be saved. */

@@ -1,8 +1,6 @@
 import { Violation } from "./ledger.ts";
 import type { World } from "./world.ts";
 
-const KEPT = "kept-sandbox";
-
 /**
  * Where sandboxes live that their provider keeps: there is one copy of each, and it lives on whatever becomes of its
  * server. The provider knows nothing of leases: a request that somebody sent before it was declared dead still arrives.
@@ -54,13 +52,4 @@ export class SimulatedProvider {
     const { timeline, weather } = this.#world;
     timeline.after(weather.between(1, 200), action);
   }
-}
-
-export function isKept(sandboxId: string): boolean {
-  return sandboxId.startsWith(KEPT);
-}
-
-/** Every third sandbox is one that its provider keeps. */
-export function kindOfNext(count: number): string {
-  return count % 3 === 2 ? KEPT : "sandbox";
 }

@@ -4,7 +4,8 @@ import type { Bug } from "./bugs.ts";
 import type { FaultPlan } from "./fault-plan.ts";
 import { Ledger } from "./ledger.ts";
 import { Random } from "./random.ts";
-import { kindOfNext, SimulatedProvider } from "./simulated-provider.ts";
+import { kindOfNext } from "./kept.ts";
+import { SimulatedProvider } from "./simulated-provider.ts";
 import { SimulatedStore } from "./simulated-store.ts";
 import { Timeline } from "./timeline.ts";
 
