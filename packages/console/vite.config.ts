@@ -9,7 +9,10 @@ export default defineConfig({
     emptyOutDir: true,
     // Inlined as data: addresses, small files would need a wider policy for scripts and styles.
     assetsInlineLimit: 0,
-    modulePreload: { polyfill: false },
+    // What is loaded later is one file each: see src/ui/fetch-part.ts.
+    modulePreload: false,
+    cssCodeSplit: false,
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "shared", minShareCount: 2 }] } } },
   },
   // `npm run dev -w @sandboxer/console` beside a server on its usual port.
   server: { proxy: { "/v1": { target: "http://127.0.0.1:8080", ws: true } } },

@@ -20,7 +20,8 @@ import { lazy } from "./ui/lazy.tsx";
 import { Toasts } from "./ui/toasts.tsx";
 
 const NewSandboxDialog = lazy(
-  async () => (await import("./pages/sandboxes/new/new-sandbox-dialog.tsx")).NewSandboxDialog,
+  () => import("./pages/sandboxes/new/new-sandbox-dialog.tsx"),
+  (part) => part.NewSandboxDialog,
 );
 
 export function App(): JSX.Element {

@@ -29,6 +29,50 @@ test("a sandbox that is saved says that it sleeps; woken, its terminal goes on",
   expect((await sandbox.refresh()).state).toBe("stored");
 });
 
+test("what is under way is shown, and moves nothing that somebody is about to click", async () => {
+  const { page, client, server, open } = await startConsole({ path: false });
+  const sandbox = await Sandbox.create({ client, name: "saved-often" });
+  await open(`/sandboxes/${sandbox.id}/facts`);
+  await page.getByRole("region", { name: "Saved states" }).waitFor();
+  const places = async () =>
+    await Promise.all(
+      [page.getByRole("link", { name: "Facts" }), page.getByRole("button", { name: "Retention …" })].map((each) =>
+        each.boundingBox(),
+      ),
+    );
+  const before = await places();
+  const held = Promise.withResolvers<void>();
+  server.parts?.backend.faults.set("snapshot", { until: held.promise });
+  const saving = sandbox.checkpoint({ leaveRunning: true });
+  const underWay = page.getByRole("region", { name: /: running$/ });
+  await underWay.waitFor();
+  expect(await places()).toEqual(before);
+  // What it covers can be used all the same.
+  const covered = await underWay.boundingBox();
+  const isTaken = ([x, y]: readonly [number, number]): boolean =>
+    document.elementFromPoint(x, y)?.closest(".operation") !== null;
+  expect(covered).not.toBeNull();
+  if (covered !== null) expect(await page.evaluate(isTaken, [covered.x + 20, covered.y + 20] as const)).toBe(false);
+  held.resolve();
+  await saving;
+  await underWay.waitFor({ state: "detached" });
+  expect(await places()).toEqual(before);
+});
+
+test("a part of the page that could not be loaded is asked for again by itself", async () => {
+  const { page, client, open, guard } = await startConsole({ path: false });
+  const sandbox = await Sandbox.create({ client });
+  await open(`/sandboxes/${sandbox.id}/run`);
+  const facts = page.getByRole("link", { name: "Facts" });
+  await facts.waitFor();
+  guard.expectProblem(/facts-tab/);
+  let asked = 0;
+  await page.route(/facts-tab/, async (route) => await (++asked < 3 ? route.abort("failed") : route.continue()));
+  await facts.click();
+  await page.getByRole("region", { name: "Saved states" }).waitFor();
+  expect(asked).toBe(3);
+});
+
 test("one that is destroyed under the page, and one that never was, are told apart", async () => {
   const { page, client, open, guard } = await startConsole({ path: false });
   guard.expectAnswer(404, /^\/v1\/sandboxes\//);

@@ -4,7 +4,10 @@ import { path, query } from "../router.tsx";
 import { lazy } from "../ui/lazy.tsx";
 import { closeDialog, dialogRequest } from "./dialog-request.ts";
 
-const Shown = lazy(async () => (await import("./requested-dialog.tsx")).RequestedDialog);
+const Shown = lazy(
+  () => import("./requested-dialog.tsx"),
+  (part) => part.RequestedDialog,
+);
 
 /** Where the dialogs are that pages ask for. One that a person has left for another page is over. */
 export function Dialogs(): JSX.Element | null {

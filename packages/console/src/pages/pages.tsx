@@ -19,9 +19,15 @@ interface Route {
   readonly show: (parameters: Readonly<Record<string, string>>) => JSX.Element;
 }
 
-const LineagePage = lazy(async () => (await import("./lineage/lineage-page.tsx")).LineagePage);
+const LineagePage = lazy(
+  () => import("./lineage/lineage-page.tsx"),
+  (part) => part.LineagePage,
+);
 
-const InstancesPage = lazy(async () => (await import("./instances/instances-page.tsx")).InstancesPage);
+const InstancesPage = lazy(
+  () => import("./instances/instances-page.tsx"),
+  (part) => part.InstancesPage,
+);
 
 const ROUTES: readonly Route[] = [
   { pattern: "", section: "sandboxes", title: "Sandboxes", show: () => <SandboxesPage /> },

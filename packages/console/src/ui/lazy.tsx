@@ -4,10 +4,12 @@ import { useEffect, useState } from "preact/hooks";
 import { asError } from "../session.ts";
 import { Button } from "./button.tsx";
 import { ErrorBox } from "./error-box.tsx";
+import { fetchPart } from "./fetch-part.ts";
 
 /** A component that comes with a library of its own, which is fetched when it is first shown. */
-export function lazy<Properties extends object>(
-  load: () => Promise<ComponentType<Properties>>,
+export function lazy<Part, Properties extends object>(
+  load: () => Promise<Part>,
+  componentOf: (part: Part) => ComponentType<Properties>,
 ): (properties: Properties) => JSX.Element {
   let loaded: ComponentType<Properties> | undefined;
   return function Lazy(properties: Properties): JSX.Element {
@@ -17,10 +19,10 @@ export function lazy<Properties extends object>(
     const [error, setError] = useState<SandboxerError | undefined>(undefined);
     const fetchIt = (): void => {
       setError(undefined);
-      load().then(
-        (component) => {
-          loaded = component;
-          setShown({ component });
+      fetchPart(load).then(
+        (part) => {
+          loaded = componentOf(part);
+          setShown({ component: loaded });
         },
         (thrown: unknown) => setError(asError(thrown)),
       );

@@ -3,11 +3,9 @@ import type { JSX } from "preact";
 import { sandboxBadges } from "../../format/badges.ts";
 import { sandboxTitle, shortId } from "../../format/names.ts";
 import { damagedSandboxes } from "../../live/damage.ts";
-import { runningOperations } from "../../live/operations.ts";
 import { Link } from "../../router.tsx";
 import { Badges } from "../../ui/badges.tsx";
 import { copyText } from "../../ui/copy-text.ts";
-import { OperationProgress } from "../../ui/operation-progress.tsx";
 import { StateChip } from "../../ui/state-chip.tsx";
 import { DurabilityBanner } from "./durability-banner.tsx";
 import { MoveBanner } from "./move-banner.tsx";
@@ -40,11 +38,6 @@ export function SandboxHeader({ record }: { readonly record: SandboxRecord }): J
       <SandboxActions record={record} />
       <DurabilityBanner record={record} />
       <MoveBanner record={record} />
-      {runningOperations.value
-        .filter(({ sandboxId }) => sandboxId === id)
-        .map((operation) => (
-          <OperationProgress key={operation.id} operation={operation} />
-        ))}
     </header>
   );
 }

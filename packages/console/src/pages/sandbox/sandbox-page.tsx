@@ -2,9 +2,11 @@ import type { SandboxRecord, SandboxerError } from "@sandboxer/client";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { sandboxTitle } from "../../format/names.ts";
+import { runningOperations } from "../../live/operations.ts";
 import { Link } from "../../router.tsx";
 import { server } from "../../session.ts";
 import { ErrorBox } from "../../ui/error-box.tsx";
+import { OperationProgress } from "../../ui/operation-progress.tsx";
 import { Asleep } from "./asleep.tsx";
 import { SandboxHeader } from "./sandbox-header.tsx";
 import { SANDBOX_TABS, sandboxPath, type SandboxTab } from "./tabs.tsx";
@@ -37,8 +39,23 @@ export function SandboxPage({ id, tab }: { readonly id: string; readonly tab: st
           </Link>
         ))}
       </nav>
+      <UnderWay id={id} />
       <TabContent record={record} tab={tab} />
     </section>
+  );
+}
+
+/** Over what is below: many come and go within a moment, and must not move what somebody is about to click. */
+function UnderWay({ id }: { readonly id: string }): JSX.Element {
+  const running = runningOperations.value.filter(({ sandboxId }) => sandboxId === id);
+  return (
+    <div class="sandbox-under-way">
+      {running.map((operation) => (
+        <div key={operation.id} class="card">
+          <OperationProgress operation={operation} />
+        </div>
+      ))}
+    </div>
   );
 }
 

@@ -17,14 +17,35 @@ export interface SandboxTab {
   readonly Content: (properties: SandboxTabProperties) => JSX.Element | null;
 }
 
-const Terminals = lazy(async () => (await import("./terminal/terminals.tsx")).Terminals);
-const RunCode = lazy(async () => (await import("./run/run-code.tsx")).RunCode);
-const ProcessesTab = lazy(async () => (await import("./processes/processes-tab.tsx")).ProcessesTab);
-const FilesTab = lazy(async () => (await import("./files/files-tab.tsx")).FilesTab);
-const TimelineTab = lazy(async () => (await import("./timeline/timeline-tab.tsx")).TimelineTab);
+const Terminals = lazy(
+  () => import("./terminal/terminals.tsx"),
+  (part) => part.Terminals,
+);
+const RunCode = lazy(
+  () => import("./run/run-code.tsx"),
+  (part) => part.RunCode,
+);
+const ProcessesTab = lazy(
+  () => import("./processes/processes-tab.tsx"),
+  (part) => part.ProcessesTab,
+);
+const FilesTab = lazy(
+  () => import("./files/files-tab.tsx"),
+  (part) => part.FilesTab,
+);
+const TimelineTab = lazy(
+  () => import("./timeline/timeline-tab.tsx"),
+  (part) => part.TimelineTab,
+);
 
-const MetricsTab = lazy(async () => (await import("./metrics/metrics-tab.tsx")).MetricsTab);
-const FactsTab = lazy(async () => (await import("./facts/facts-tab.tsx")).FactsTab);
+const MetricsTab = lazy(
+  () => import("./metrics/metrics-tab.tsx"),
+  (part) => part.MetricsTab,
+);
+const FactsTab = lazy(
+  () => import("./facts/facts-tab.tsx"),
+  (part) => part.FactsTab,
+);
 
 /** What a sandbox's page is made of: one line for each. */
 export const SANDBOX_TABS: readonly SandboxTab[] = [
