@@ -155,12 +155,11 @@ describeGvisor("limits", (engine) => {
   test("the share of the CPU holds", async () => {
     const handle = await fixture.acquire({ resources: { ...RESOURCES, cpus: 0.25 } });
     await Promise.all([1, 2].map(() => start(handle, bash("while true; do :; done"))));
-    // Longer than what is counted, however long it takes to ask.
+    // Longer than what is counted, however long it takes to ask; where others want the processors, it gets less.
     const [startMs, beforeMs] = [performance.now(), (await handle.stats()).cpuMs];
-    await delay(2_000);
-    const share = ((await handle.stats()).cpuMs - beforeMs) / (performance.now() - startMs);
-    expect(share).toBeLessThan(0.25 * 1.6);
-    expect(share).toBeGreaterThan(0.02);
+    const usedMs = async (): Promise<number> => (await handle.stats()).cpuMs - beforeMs;
+    await expect.poll(usedMs, { timeout: 90_000 }).toBeGreaterThan(500);
+    expect((await usedMs()) / (performance.now() - startMs)).toBeLessThan(0.25 * 1.6);
     await handle.destroy();
   });
 });

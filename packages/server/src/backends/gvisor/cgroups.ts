@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { access, constants, mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -32,14 +33,16 @@ export async function detectCgroups(): Promise<CgroupVersion> {
 }
 
 async function canLimit(version: "v1" | "v2"): Promise<boolean> {
-  const trial = new SandboxCgroup(version, `/sandboxer-probe-${process.pid}/trial`);
+  // Servers in other containers may have the same process id.
+  const parent = `/sandboxer-probe-${randomUUID()}`;
+  const trial = new SandboxCgroup(version, `${parent}/trial`);
   try {
     await trial.create({ memoryBytes: 1 << 30, threads: 100, cpus: 1 });
     return true;
   } catch {
     return false;
   } finally {
-    await removeCgroups(`/sandboxer-probe-${process.pid}`);
+    await removeCgroups(parent);
   }
 }
 
@@ -70,12 +73,11 @@ export class SandboxCgroup {
   async #createV1(limits: CgroupLimits): Promise<void> {
     await Promise.all(V1_CONTROLLERS.map((controller) => mkdir(this.#file(controller, ""), { recursive: true })));
     const quota = limits.cpus === undefined ? -1 : Math.round(limits.cpus * CPU_PERIOD_US);
-    await Promise.all([
-      writeFile(this.#file("memory", "memory.limit_in_bytes"), String(limits.memoryBytes)),
-      writeFile(this.#file("pids", "pids.max"), String(limits.threads)),
-      writeFile(this.#file("cpu", "cpu.cfs_period_us"), String(CPU_PERIOD_US)),
-      writeFile(this.#file("cpu", "cpu.cfs_quota_us"), String(quota)),
-    ]);
+    await writeFile(this.#file("memory", "memory.limit_in_bytes"), String(limits.memoryBytes));
+    await writeFile(this.#file("pids", "pids.max"), String(limits.threads));
+    // One after the other: with each of the two, the kernel sets again what it has read of the other one before.
+    await writeFile(this.#file("cpu", "cpu.cfs_period_us"), String(CPU_PERIOD_US));
+    await writeFile(this.#file("cpu", "cpu.cfs_quota_us"), String(quota));
   }
 
   async #createV2(limits: CgroupLimits): Promise<void> {

@@ -1,0 +1,28 @@
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { CGROUP_MOUNT, detectCgroups, removeCgroups, SandboxCgroup } from "../../src/backends/gvisor/cgroups.ts";
+import { describeGvisor } from "./support/describe-gvisor.ts";
+
+const AT_ONCE = 100;
+const PERIOD_US = 100_000;
+
+describeGvisor("the cgroup of a sandbox", () => {
+  test("has the share of the CPU that was asked for, however many are made at once", async (context) => {
+    const version = await detectCgroups();
+    if (version === "none") return context.skip("cgroups cannot be written here");
+    const parent = `/sandboxer-test-${randomUUID()}`;
+    onTestFinished(async () => void (await removeCgroups(parent)));
+    const cgroups = Array.from({ length: AT_ONCE }, (_, at) => new SandboxCgroup(version, `${parent}/${at}`));
+    const shareOf = async ({ path }: SandboxCgroup): Promise<number> => {
+      const file = version === "v1" ? join("cpu", path, "cpu.cfs_quota_us") : join(path, "cpu.max");
+      return Number.parseInt(await readFile(join(CGROUP_MOUNT, file), "utf8"), 10) / PERIOD_US;
+    };
+    for (let round = 0; round < 40; round++) {
+      const cpus = round % 2 === 0 ? 0.25 : 0.5;
+      await Promise.all(cgroups.map((cgroup) => cgroup.create({ memoryBytes: 1 << 30, threads: 100, cpus })));
+      expect(new Set(await Promise.all(cgroups.map(shareOf)))).toEqual(new Set([cpus]));
+    }
+  });
+});
