@@ -6,19 +6,22 @@
  * `npm test -- lint unit` runs only the suites with those names. What they saw of the backends' contract must be what
  * the table of `docs/backends.md` says.
  *
- * A suite whose needs are missing is skipped with the reason; with CI=true that is a failure.
+ * A suite whose needs are missing is skipped with the reason, and so are tests. With CI=true that is a failure, unless
+ * `scripts/testing/allowed-skips.ts` allows it by name, or the table of backends says that one cannot do it.
  */
 import { availableParallelism } from "node:os";
 import { findCompiler } from "@sandboxer/server/setup";
 import { prepareChromium } from "../packages/server/test/services/chromium.ts";
 import { prepareDebianPrograms, whyNoServices } from "../packages/server/test/services/debian-programs.ts";
 import { prepareStoreServers } from "../packages/server/test/store/servers/prepare.ts";
+import { ALLOWED_SKIPS } from "./testing/allowed-skips.ts";
 import { checkBackendTable } from "./testing/backend-table/check.ts";
 import { planConsoleSuite } from "./testing/console.ts";
 import { planDockerSuite } from "./testing/docker.ts";
 import { context, planGvisorSuites, type Planned } from "./testing/engines.ts";
 import { Room } from "./testing/room.ts";
 import { runSuite } from "./testing/run-suite.ts";
+import { checkSkips } from "./testing/skips.ts";
 import { SIMULATION, STATIC_SUITES, titleOf, vitestSuite, type SuiteResult } from "./testing/suite.ts";
 import { summaryOf } from "./testing/summary.ts";
 
@@ -76,6 +79,9 @@ await Promise.all(
 
 const backendTable = checkBackendTable(results);
 if (backendTable !== undefined) results.push(backendTable);
+const skips = checkSkips(results, ALLOWED_SKIPS);
+if (strict && skips.result !== undefined) results.push(skips.result);
+if (selected.length === 0) for (const line of skips.unused) report(line);
 
 process.stdout.write(summaryOf(results));
 process.exitCode = results.every(({ failed }) => failed === 0) ? 0 : 1;

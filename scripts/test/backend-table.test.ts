@@ -118,7 +118,7 @@ test("a page without a place for the table, or with a row that was moved, is a d
 test("the summary has the reason of what a backend lacks, and the name of any other test that was skipped", () => {
   const seen = report("stone", { ports: [NONE], files: ["skipped"] }, "Stone:");
   expect(skippedTestsOf(seen)).toEqual([
-    "Stone: contract of the stone backend on ports: It has none.",
-    "Stone: contract of the stone backend on files test 0",
+    { name: "Stone: contract of the stone backend on ports: It has none.", isGap: true },
+    { name: "Stone: contract of the stone backend on files test 0", isGap: false },
   ]);
 });

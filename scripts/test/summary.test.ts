@@ -7,7 +7,13 @@ import { runSuite } from "../testing/run-suite.ts";
 import { vitestSuite, type SuiteResult } from "../testing/suite.ts";
 import { summaryOf } from "../testing/summary.ts";
 
-const passed: SuiteResult = { title: "unit", passed: 3, failed: 0, elapsedMs: 1500, skippedTests: ["a gap"] };
+const passed: SuiteResult = {
+  title: "unit",
+  passed: 3,
+  failed: 0,
+  elapsedMs: 1500,
+  skippedTests: [{ name: "a gap", isGap: true }],
+};
 
 test("without a failure, the totals follow what each suite did", () => {
   expect(summaryOf([passed])).toBe(

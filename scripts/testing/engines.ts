@@ -13,6 +13,7 @@ import {
   type Engine,
   type SetupContext,
 } from "@sandboxer/server/setup";
+import { prepareGvisorTools, withGvisorTools } from "../../packages/server/test/services/gvisor-tools.ts";
 import { vitestSuite, type Suite } from "./suite.ts";
 
 const GVISOR_TIMEOUT_MS = 20 * 60_000;
@@ -31,11 +32,13 @@ export type Planned = Suite | { readonly name: string; readonly on: string; read
 
 /**
  * The gVisor suite once for each engine: the pinned one of 2024, and the newest where Go can build it. What a run tests
- * is told to the tests by `SANDBOXER_TEST_RUNSC`, `…_RUNSC_VERSION`, `…_RUNSC_SHA256`, `…_PLATFORM` and `…_AGENT`.
+ * is told to the tests by `SANDBOXER_TEST_RUNSC`, `…_RUNSC_VERSION`, `…_RUNSC_SHA256`, `…_PLATFORM` and `…_AGENT`; other
+ * programs that they need are in the `PATH`.
  */
 export async function planGvisorSuites(): Promise<Planned[]> {
   const why = whyNotGvisor(thisHost());
   if (why !== undefined) return [{ name: "gvisor", on: "any engine", skippedBecause: why.reason }];
+  await prepareGvisorTools((line) => void process.stdout.write(`${line}\n`));
   const pinned = await plan("the pinned engine", () => locateEngine(context, PINNED_SOURCES));
   const newest =
     findGo(context.searchPath) === undefined
@@ -78,6 +81,7 @@ async function plan(what: string, locate: () => Promise<Engine>): Promise<Planne
         SANDBOXER_TEST_RUNSC_SHA256: engine.sha256,
         SANDBOXER_TEST_PLATFORM: platform,
         SANDBOXER_TEST_AGENT: agent.path,
+        PATH: withGvisorTools(process.env["PATH"] ?? ""),
       });
     });
   } catch (thrown) {

@@ -1,5 +1,6 @@
 import type { Observation } from "./backend-table/observation.ts";
 import type { Failure } from "./failures.ts";
+import type { SkippedTest } from "./vitest-report.ts";
 
 /** A part of `npm test`. */
 export interface Suite {
@@ -22,7 +23,7 @@ export interface SuiteResult {
   /** What failed, to be said at the end. */
   readonly failures?: readonly Failure[];
   /** Tests that a suite left out because of what this machine or this engine cannot do. */
-  readonly skippedTests: readonly string[];
+  readonly skippedTests: readonly SkippedTest[];
   /** What its tests of the backends' contract saw. */
   readonly observations?: readonly Observation[];
   /** Why the whole suite was left out. */

@@ -11,7 +11,7 @@ export function summaryOf(results: readonly SuiteResult[]): string {
         : `SKIPPED: ${result.skippedBecause}`;
     return [
       `  ${result.title}: ${outcome}`,
-      ...[...new Set(result.skippedTests)].map((name) => `      skipped: ${name}`),
+      ...[...new Set(result.skippedTests.map(({ name }) => name))].map((name) => `      skipped: ${name}`),
     ];
   });
   const passed = sum(results.map((result) => result.passed));

@@ -7,7 +7,7 @@ export interface StoreServer {
   readonly name: string;
   /** What {@link prepare} makes, and what says that it is there. */
   readonly program: string;
-  /** Its absence is no failure, not even with CI=true. */
+  /** Its absence is no failure of {@link prepare}. */
   readonly optional?: boolean;
   /** Builds or installs it. Takes minutes, and needs the network. */
   prepare(signal: AbortSignal): Promise<void>;

@@ -1,0 +1,14 @@
+/** A test that may be skipped where its needs cannot be met, also with CI=true. */
+export interface AllowedSkip {
+  /** Its whole name, as the summary says it. */
+  readonly test: RegExp;
+  readonly because: string;
+}
+
+/** By name, each with the reason why nobody can do something about it. */
+export const ALLOWED_SKIPS: readonly AllowedSkip[] = [
+  {
+    test: /^on Google storage-testbench has Google storage-testbench$/,
+    because: "Its source is on GitHub only, which not every machine reaches; fake-gcs-server is always there.",
+  },
+];

@@ -1,0 +1,28 @@
+import type { AllowedSkip } from "./allowed-skips.ts";
+import type { SuiteResult } from "./suite.ts";
+
+/** Whether all that was skipped may be: what a backend lacks is judged by the check of the table of backends. */
+export function checkSkips(
+  results: readonly SuiteResult[],
+  allowed: readonly AllowedSkip[],
+): {
+  /** Of what may not be; undefined: there is none. */
+  readonly result: SuiteResult | undefined;
+  /** For each that is allowed and was not skipped, a line that says so. */
+  readonly unused: readonly string[];
+} {
+  const skipped = results.flatMap(({ title, skippedTests }) =>
+    skippedTests.filter(({ isGap }) => !isGap).map(({ name }) => ({ title, name })),
+  );
+  const notAllowed = skipped.filter(({ name }) => !allowed.some(({ test }) => test.test(name)));
+  const failures = [...new Set(notAllowed.map(({ title, name }) => `${title}: ${name}`))].map((what) => ({
+    what,
+    why: "It was skipped. Give it what it needs, or allow it with the reason in scripts/testing/allowed-skips.ts.",
+  }));
+  const unused = allowed
+    .filter(({ test }) => !skipped.some(({ name }) => test.test(name)))
+    .map(({ test }) => `allowed-skips.ts allows what was not skipped: ${test.source}. Is it still needed?`);
+  if (failures.length === 0) return { result: undefined, unused };
+  const counts = { passed: 0, failed: failures.length, elapsedMs: 0, skippedTests: [] };
+  return { result: { title: "skipped tests", ...counts, failures }, unused };
+}
