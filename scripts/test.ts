@@ -19,6 +19,7 @@ import { checkBackendTable } from "./testing/backend-table/check.ts";
 import { planConsoleSuite } from "./testing/console.ts";
 import { planDockerSuite } from "./testing/docker.ts";
 import { context, planGvisorSuites, type Planned } from "./testing/engines.ts";
+import { inOwnNetwork } from "./testing/own-network.ts";
 import { Room } from "./testing/room.ts";
 import { runSuite } from "./testing/run-suite.ts";
 import { checkSkips } from "./testing/skips.ts";
@@ -93,7 +94,7 @@ function planAgent(): Planned {
 
 function planExtensions(): Planned {
   const missing = whyNoServices();
-  if (missing === undefined) return vitestSuite("extensions", QUICK_TIMEOUT_MS);
+  if (missing === undefined) return inOwnNetwork(vitestSuite("extensions", QUICK_TIMEOUT_MS));
   return { name: "extensions", on: "Docker and sshd", skippedBecause: missing };
 }
 

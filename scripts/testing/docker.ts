@@ -1,6 +1,7 @@
 import { prepareAgent, withSetupLock } from "@sandboxer/server/setup";
 import { whyNoServices } from "../../packages/server/test/services/debian-programs.ts";
 import { context, type Planned } from "./engines.ts";
+import { inOwnNetwork } from "./own-network.ts";
 import { vitestSuite } from "./suite.ts";
 
 const DOCKER_TIMEOUT_MS = 8 * 60_000;
@@ -11,11 +12,11 @@ export async function planDockerSuite(gvisorSuites: readonly Planned[]): Promise
   if (missing !== undefined) return { name: "docker", on: "an engine", skippedBecause: missing };
   const engine = gvisorSuites.findLast((suite) => "env" in suite);
   if (engine !== undefined && "env" in engine) {
-    return vitestSuite("docker", DOCKER_TIMEOUT_MS, `runc and ${engine.on}`, engine.env);
+    return inOwnNetwork(vitestSuite("docker", DOCKER_TIMEOUT_MS, `runc and ${engine.on}`, engine.env));
   }
   try {
     const agent = await withSetupLock(context, () => prepareAgent(context));
-    return vitestSuite("docker", DOCKER_TIMEOUT_MS, "runc", { SANDBOXER_TEST_AGENT: agent.path });
+    return inOwnNetwork(vitestSuite("docker", DOCKER_TIMEOUT_MS, "runc", { SANDBOXER_TEST_AGENT: agent.path }));
   } catch (thrown) {
     return { name: "docker", on: "an engine", skippedBecause: (thrown as Error).message };
   }

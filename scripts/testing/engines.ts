@@ -14,6 +14,7 @@ import {
   type SetupContext,
 } from "@sandboxer/server/setup";
 import { prepareGvisorTools, withGvisorTools } from "../../packages/server/test/services/gvisor-tools.ts";
+import { inOwnNetwork } from "./own-network.ts";
 import { vitestSuite, type Suite } from "./suite.ts";
 
 const GVISOR_TIMEOUT_MS = 20 * 60_000;
@@ -75,14 +76,15 @@ async function plan(what: string, locate: () => Promise<Engine>): Promise<Planne
       const engine = await locate();
       const agent = await prepareAgent(context);
       const platform = await choosePlatform(context, engine, agent);
-      return vitestSuite("gvisor", GVISOR_TIMEOUT_MS, `runsc ${engine.version}, ${platform}`, {
+      const env = {
         SANDBOXER_TEST_RUNSC: engine.path,
         SANDBOXER_TEST_RUNSC_VERSION: engine.version,
         SANDBOXER_TEST_RUNSC_SHA256: engine.sha256,
         SANDBOXER_TEST_PLATFORM: platform,
         SANDBOXER_TEST_AGENT: agent.path,
         PATH: withGvisorTools(process.env["PATH"] ?? ""),
-      });
+      };
+      return inOwnNetwork(vitestSuite("gvisor", GVISOR_TIMEOUT_MS, `runsc ${engine.version}, ${platform}`, env));
     });
   } catch (thrown) {
     return { name: "gvisor", on: what, skippedBecause: (thrown as Error).message };

@@ -11,6 +11,10 @@ const ip = (...args: string[]): string => execFileSync("ip", args, { encoding: "
 export const HOST_SIDE = "203.0.113.1";
 export const OUTSIDE = "203.0.113.2";
 export const PORT = 8123;
+/** How long one waits for an answer that should come, on a machine that has much else to do. */
+export const PATIENCE_MS = 20_000;
+/** After so long without an answer there is none. */
+const NO_ANSWER_MS = 2_000;
 /** Addresses in the outside namespace that sandboxes may not reach; the host can. */
 export const FORBIDDEN = ["192.168.213.2", "172.16.213.2", "10.214.0.2", "100.64.213.2", "169.254.213.2"];
 
@@ -69,19 +73,19 @@ export class OutsideWorld {
 }
 
 /** A Python program that prints what it hears from a port, or the kind of failure. */
-export function client(address: string, port: number): string {
-  return clients([address], port);
+export function client(address: string, port: number, patienceMs?: number): string {
+  return clients([address], port, patienceMs);
 }
 
 /** The same for several addresses at once, with a line for each: in gVisor the start of Python takes most of the time. */
-export function clients(addresses: readonly string[], port: number): string {
+export function clients(addresses: readonly string[], port: number, patienceMs = NO_ANSWER_MS): string {
   return `
 import socket, threading
 addresses = ${JSON.stringify(addresses)}
 seen = {}
 def reach(address):
     try:
-        with socket.create_connection((address, ${port}), timeout=2) as s:
+        with socket.create_connection((address, ${port}), timeout=${patienceMs / 1000}) as s:
             seen[address] = s.recv(100).decode() or "closed"
     except OSError as error:
         seen[address] = "failed: " + type(error).__name__
@@ -105,9 +109,9 @@ while True:
 }
 
 /** From this process. */
-export function reachFromHost(address: string, port: number): Promise<string> {
+export function reachFromHost(address: string, port: number, patienceMs = NO_ANSWER_MS): Promise<string> {
   return new Promise((resolve) => {
-    const socket = createConnection({ host: address, port, timeout: 2000 });
+    const socket = createConnection({ host: address, port, timeout: patienceMs });
     socket.once("data", (data) => {
       resolve(data.toString("utf8"));
       socket.destroy();

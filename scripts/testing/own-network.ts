@@ -1,0 +1,15 @@
+import { spawnSync } from "node:child_process";
+import { findProgram } from "../../packages/server/src/setup/files.ts";
+import { withGvisorTools } from "../../packages/server/test/services/gvisor-tools.ts";
+import type { Suite } from "./suite.ts";
+
+/**
+ * Runs a suite in a network namespace of its own, where that can be, so that nobody else sees the interfaces that its tests
+ * make: Chromium gives up what it is loading whenever the machine gets another one.
+ */
+export function inOwnNetwork(suite: Suite): Suite {
+  const ip = findProgram("ip", withGvisorTools(process.env["PATH"] ?? ""));
+  if (ip === undefined || spawnSync("unshare", ["--net", "true"]).status !== 0) return suite;
+  const begin = '"$0" link set lo up && exec "$@"';
+  return { ...suite, argv: ["unshare", "--net", "sh", "-c", begin, ip, ...suite.argv] };
+}
