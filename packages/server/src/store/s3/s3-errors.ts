@@ -63,9 +63,9 @@ function reasonOf(status: number): RefusalReason {
   return status < 400 ? "region" : "request";
 }
 
+/** Undefined when there was no answer. */
 export function statusOf(thrown: unknown): number | undefined {
-  const { $metadata } = thrown as { $metadata?: { httpStatusCode?: number } };
-  return $metadata?.httpStatusCode;
+  return (thrown as { $metadata?: { httpStatusCode?: number } } | undefined)?.$metadata?.httpStatusCode;
 }
 
 function withCode(error: Error): string {
