@@ -1,5 +1,5 @@
 import { appendFileSync } from "node:fs";
-import { openStore as openRealStore } from "../../packages/server/src/store/open-store.ts";
+import { openStore as openRealStore, type StoreOptions } from "../../packages/server/src/store/open-store.ts";
 import type { ObjectStore, WriteOptions } from "../../packages/server/src/store/store.ts";
 import type { RequestKind, TracedRequest } from "./trace.ts";
 
@@ -16,12 +16,13 @@ const KINDS: ReadonlyMap<PropertyKey, RequestKind> = new Map<PropertyKey, Reques
   ["listFolders", "list"],
   ["delete", "delete"],
   ["deleteTree", "delete"],
+  ["verify", "read"],
 ]);
 
 /** Takes the place of the server's own `openStore`: each call to the store is a line in a file. */
-export async function openStore(address: string): Promise<ObjectStore> {
+export async function openStore(address: string, options?: StoreOptions): Promise<ObjectStore> {
   const file = process.env["BENCH_STORE_TRACE"] ?? "";
-  return new Proxy(await openRealStore(address), {
+  return new Proxy(await openRealStore(address, options), {
     get: (target, name) => {
       const value: unknown = Reflect.get(target, name);
       if (typeof value !== "function") return value;

@@ -26,7 +26,7 @@ export function gcCommand(io: Io): Command {
   return command.action(async (options: Record<string, unknown>) => {
     const flags = readSettingFlags(options);
     const config = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory, serving: false });
-    const { store } = config;
+    const { store, dataDirectory } = config;
     if (store === undefined) {
       throw new SandboxerError("bad_request", "No store is given.", {
         hint: "Name it with --store, or with --default-store for the one of `npm start`.",
@@ -36,7 +36,7 @@ export function gcCommand(io: Io): Command {
     const keep = keptOf(options, config);
     const stopInterrupting = exitOnSignal(io);
     const { collectGarbageAt } = await import("@sandboxer/server/garbage");
-    const findings = await collectGarbageAt({ store, apply, keep });
+    const findings = await collectGarbageAt({ store, dataDirectory, apply, keep });
     stopInterrupting();
     const summary = summarize(findings);
     if (options["json"] === true) {

@@ -58,7 +58,7 @@ export class Bell {
 
   async #version(instanceId: string): Promise<string | undefined> {
     try {
-      return (await this.#store.readCell(bellKey(instanceId)))?.version;
+      return (await this.#store.readCell(bellKey(instanceId), { casual: true }))?.version;
     } catch {
       return undefined;
     }

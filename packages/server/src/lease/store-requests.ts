@@ -27,6 +27,15 @@ export function replyOfSilence(request: StoreRequest): Reply {
   return { outcome: "failed", error, permanent: false };
 }
 
+/** A store that has vanished leaves it open what has become of a write at the same time. */
+async function confirmed(store: ObjectStore): Promise<void> {
+  try {
+    await store.verify?.();
+  } catch (error) {
+    throw new AmbiguousWriteError("its marker", error);
+  }
+}
+
 async function perform(store: ObjectStore, request: StoreRequest): Promise<Reply> {
   switch (request.kind) {
     case "read-head": {
@@ -40,8 +49,11 @@ async function perform(store: ObjectStore, request: StoreRequest): Promise<Reply
       if (cell === undefined) return { outcome: "absent" };
       return { outcome: "record", record: decodeRecord(cell.body), version: cell.version };
     }
-    case "swap-record":
-      return await store.swapCell(instanceKey(request.instanceId), request.expected, encodeRecord(request.next));
+    case "swap-record": {
+      // Who lives by this store makes sure with each renewal that it is still the one.
+      const swap = store.swapCell(instanceKey(request.instanceId), request.expected, encodeRecord(request.next));
+      return (await Promise.all([swap, confirmed(store)]))[0];
+    }
     case "list-records": {
       const instanceIds: string[] = [];
       for await (const key of store.listCells(INSTANCES_FOLDER)) instanceIds.push(instanceIdOf(key));

@@ -10,6 +10,7 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     backend: "gvisor",
     platform: "auto",
     image: "host",
+    requireStore: "false",
     allowNetwork: "false",
     dockerHost: "unix:///var/run/docker.sock",
     dockerImage: "node:24-bookworm",

@@ -11,6 +11,7 @@ export const configSchema = z.object({
     .transform((text) => text.replace(/\/+$/, ""))
     .optional(),
   store: storeLocation().optional(),
+  requireStore: yesOrNo(),
   backend: z.string().regex(/^[a-z][a-z0-9-]*$/, "must be the name of a backend, such as gvisor"),
   platform: z.enum(["auto", "systrap", "ptrace", "kvm"]),
   runscPath: path().optional(),

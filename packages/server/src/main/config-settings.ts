@@ -11,6 +11,11 @@ export const SETTINGS = {
     ownEnvironment: "SANDBOXER_STORE",
     path: true,
   }),
+  requireStore: setting(
+    "--require-store",
+    "SANDBOXER_REQUIRE_STORE",
+    "refuse an empty store instead of starting a new one there (default off)",
+  ),
   advertiseUrl: setting(
     "--advertise-url <URL>",
     "SANDBOXER_ADVERTISE_URL",

@@ -16,6 +16,7 @@ import { Ownership } from "../lease/ownership.ts";
 import { SandboxIndexFile } from "../lease/sandbox-index-file.ts";
 import type { DurableStore } from "../manager/durable-store.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
+import { KnownStores } from "../store/known-stores.ts";
 import { openStore } from "../store/open-store.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { systemClock } from "../support/clock.ts";
@@ -57,7 +58,13 @@ export async function openDurability(
   const saves = config.store !== undefined;
   const masters = saves ? masterKeysOf(config, secrets) : undefined;
   if (masters !== undefined) await checkEncryption(config, masters);
-  const store = await openStore(config.store ?? registryFolder(config));
+  const store =
+    config.store === undefined
+      ? await openStore(registryFolder(config))
+      : await openStore(config.store, {
+          known: new KnownStores(config.dataDirectory),
+          mustExist: config.requireStore,
+        });
   await store.probe();
   const instances = await Instances.register({
     store,

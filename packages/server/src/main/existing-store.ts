@@ -1,14 +1,15 @@
-import { existsSync } from "node:fs";
-import { SandboxerError } from "@sandboxer/protocol";
-import { openStore } from "../store/open-store.ts";
+import { GuardedStore } from "../store/guarded-store.ts";
+import { findStoreId, KnownStores } from "../store/known-stores.ts";
+import { refuseEmpty } from "../store/marker.ts";
+import { openDriver } from "../store/open-driver.ts";
 import type { ObjectStore } from "../store/store.ts";
 
-/** To open a directory is to make it, which is not what a mistyped path is for. */
-export async function openExistingStore(address: string): Promise<ObjectStore> {
-  if (!/^[a-z0-9]+:\/\//i.test(address) && !existsSync(address)) {
-    throw new SandboxerError("store_unavailable", `There is no store at ${address}.`, {
-      hint: "Give the address that the servers use, with --store.",
-    });
-  }
-  return await openStore(address);
+/** For commands: a mistyped path, or a mount that is missing, is no place for a new store, and nothing is written. */
+export async function openExistingStore(address: string, dataDirectory: string): Promise<ObjectStore> {
+  const driver = await openDriver(address);
+  const id = await findStoreId(driver, new KnownStores(dataDirectory));
+  if (id !== undefined) return new GuardedStore(driver, id);
+  await refuseEmpty(driver);
+  // Of an earlier release; the next server that opens it gives it its marker.
+  return driver;
 }

@@ -8,10 +8,13 @@ export type { Findings, Garbage, GarbageKind, LeftAlone } from "../collection/ga
 
 export interface GarbageOptions {
   readonly store: string;
+  /** Of this machine's servers: it knows which stores they have used. */
+  readonly dataDirectory: string;
   readonly apply: boolean;
   readonly keep: Retention;
 }
 
-export async function collectGarbageAt({ store, ...options }: GarbageOptions): Promise<Findings> {
-  return await collectGarbage({ ...options, store: await openExistingStore(store), clock: systemClock });
+export async function collectGarbageAt({ store, dataDirectory, ...options }: GarbageOptions): Promise<Findings> {
+  const opened = await openExistingStore(store, dataDirectory);
+  return await collectGarbage({ ...options, store: opened, clock: systemClock });
 }

@@ -15,5 +15,5 @@ export async function rotateEncryption(
   { apply, warn }: { readonly apply: boolean; readonly warn: (message: string) => void },
 ): Promise<Rotation> {
   const masters = masterKeysOf(config, openSecrets(config, warn));
-  return await rotateDataKeys(await openExistingStore(config.store), masters, { apply });
+  return await rotateDataKeys(await openExistingStore(config.store, config.dataDirectory), masters, { apply });
 }

@@ -23,7 +23,7 @@ export async function scrubStoreAt(
   config: ServerConfig & { readonly store: string },
   { rateMb, ...options }: CallOptions & { readonly rateMb: number | undefined },
 ): Promise<IntegrityReport> {
-  const store = await openExistingStore(config.store);
+  const store = await openExistingStore(config.store, config.dataDirectory);
   const dataKeys = new StoredDataKeys(
     store,
     masterKeysOf(

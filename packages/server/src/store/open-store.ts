@@ -1,20 +1,29 @@
-import { resolve } from "node:path";
-import { fileURLToPath } from "node:url";
-import { SandboxerError } from "@sandboxer/protocol/errors";
 import type { BucketStoreOptions } from "./bucket/bucket-api.ts";
-import { DirectoryStore } from "./directory/directory-store.ts";
+import { GuardedStore } from "./guarded-store.ts";
+import { findStoreId, type KnownStores } from "./known-stores.ts";
+import { refuseEmpty, writeStoreId } from "./marker.ts";
+import { openDriver } from "./open-driver.ts";
 import type { ObjectStore } from "./store.ts";
 
-/** Opens the store at a path, a `file:` URL, or the URL of a bucket. */
-export async function openStore(address: string, options: BucketStoreOptions = {}): Promise<ObjectStore> {
-  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(address)?.[1]?.toLowerCase();
-  if (address === "") throw new SandboxerError("bad_request", "The store's address is empty.");
-  if (scheme === undefined) return await DirectoryStore.open(resolve(address));
-  if (scheme === "file") return await DirectoryStore.open(fileURLToPath(address));
-  // Their client libraries are loaded only here.
-  if (scheme === "s3") return await (await import("./s3/open-s3.ts")).openS3Store(address, options);
-  if (scheme === "gs") return await (await import("./gcs/open-gcs.ts")).openGcsStore(address, options);
-  throw new SandboxerError("bad_request", `"${scheme}" is no kind of store that is known here.`, {
-    hint: "Use a path, a file: URL, s3://bucket/prefix or gs://bucket/prefix.",
-  });
+export interface StoreOptions extends BucketStoreOptions {
+  /** Refuses an empty place instead of starting a new store there. */
+  readonly mustExist?: boolean;
+  /** What was at which address before; another store there, or none, is refused. */
+  readonly known?: KnownStores;
+}
+
+/**
+ * Opens the store at a path, a `file:` URL, or the URL of a bucket. An empty one, and one of an earlier release, gets its
+ * marker. From then on it is that store or none.
+ */
+export async function openStore(address: string, options: StoreOptions = {}): Promise<ObjectStore> {
+  const { known, mustExist = false } = options;
+  const driver = await openDriver(address, options);
+  let id = await findStoreId(driver, known);
+  if (id === undefined) {
+    if (mustExist) await refuseEmpty(driver);
+    id = await writeStoreId(driver);
+  }
+  await known?.remember(driver.address, id);
+  return new GuardedStore(driver, id);
 }

@@ -16,7 +16,7 @@ export interface ObjectStore {
   readonly address: string;
 
   /** Undefined when there is no such cell. */
-  readCell(key: string): Promise<Cell | undefined>;
+  readCell(key: string, options?: CellReadOptions): Promise<Cell | undefined>;
 
   /**
    * Replaces the cell if its version is still `expected`, or creates it if `expected` is undefined and it is absent.
@@ -73,6 +73,17 @@ export interface ObjectStore {
 
   /** Tries out that the store keeps this contract, races included; throws `store_unavailable` with what it found. */
   probe(): Promise<void>;
+
+  /**
+   * Makes sure that this is still the store that was opened; throws `store_unavailable` when it has vanished or another
+   * one is in its place. Absent where nobody can tell.
+   */
+  verify?(): Promise<void>;
+}
+
+export interface CellReadOptions {
+  /** Nothing depends on the answer: that there is no such cell is believed without a look at the store's marker. */
+  readonly casual?: boolean;
 }
 
 export interface Cell {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { openStore } from "../../src/store/open-store.ts";
+import { openDriver } from "../../src/store/open-driver.ts";
 import { FaultyProxy, type SeenRequest } from "./faulty-proxy.ts";
 import { fakeGcsServer } from "./servers/fake-gcs-server.ts";
 import { minio } from "./servers/minio.ts";
@@ -16,7 +16,7 @@ const puts = ({ method }: SeenRequest): boolean => method === "PUT" || method ==
 afterEach(() => vi.unstubAllEnvs());
 
 async function refusal(address: string): Promise<{ code: string; message: string; hint: string }> {
-  const store = await openStore(address);
+  const store = await openDriver(address);
   return await store.probe().then(
     () => expect.unreachable("the probe has passed"),
     (error: unknown) => error as { code: string; message: string; hint: string },
@@ -89,7 +89,7 @@ describe("the probe says what is wrong with S3", () => {
     it("nothing, of a server that wants tags without quotation marks", async () => {
       const { proxy, address } = setting();
       proxy.fault = ({ headers }) => (headers["if-match"]?.startsWith('"') === true ? { status: 412 } : undefined);
-      await (await openStore(address)).probe();
+      await (await openDriver(address)).probe();
     });
   });
 
@@ -123,7 +123,7 @@ describe("the probe says what is wrong with GCS", () => {
     });
 
     it("a bucket that goes away while it is used", async () => {
-      const store = await openStore(setting().address.replace("gs://", "gs://another-"));
+      const store = await openDriver(setting().address.replace("gs://", "gs://another-"));
       const swapping = store.swapCell("cell.json", undefined, Buffer.from("{}"));
       await expect(swapping).rejects.toMatchObject({ code: "store_unavailable" });
     });
@@ -172,7 +172,7 @@ describe("an address", () => {
     ["s3:///prefix", "bucket"],
     ["s3://bucket/../x", "valid name"],
   ])("%s is refused", async (address, text) => {
-    await expect(openStore(address)).rejects.toMatchObject({
+    await expect(openDriver(address)).rejects.toMatchObject({
       code: "bad_request",
       message: expect.stringContaining(text) as unknown,
     });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { openStore } from "../../src/store/open-store.ts";
+import { openDriver } from "../../src/store/open-driver.ts";
 import { type Fault, FaultyProxy } from "./faulty-proxy.ts";
 import { chainIn, race } from "./racers.ts";
 import { fakeGcsServer } from "./servers/fake-gcs-server.ts";
@@ -35,7 +35,7 @@ for (const server of [minio, fakeGcsServer, storageTestbench]) {
           const racers = ["a", "b", "c"].map((name) => race(address, name, ENTRIES));
           await Promise.all(racers.map(({ ended }) => ended));
           proxy.fault = () => undefined;
-          const chain = await chainIn(await openStore(address));
+          const chain = await chainIn(await openDriver(address));
           expect(new Set(chain).size).toBe(chain.length);
           expect(chain.toSorted()).toEqual(racers.flatMap(({ acknowledged }) => acknowledged).toSorted());
           expect(chain).toHaveLength(3 * ENTRIES);
@@ -57,7 +57,7 @@ for (const server of [minio, fakeGcsServer, storageTestbench]) {
       }
       for (const { child } of racers) child.kill("SIGKILL");
       await Promise.all(racers.map(({ ended }) => ended));
-      const chain = await chainIn(await openStore(address));
+      const chain = await chainIn(await openDriver(address));
       expect(new Set(chain).size).toBe(chain.length);
       for (const { acknowledged } of racers) {
         expect(acknowledged.filter((entry) => !chain.includes(entry))).toEqual([]);

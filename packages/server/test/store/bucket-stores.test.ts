@@ -1,4 +1,4 @@
-import { openStore } from "../../src/store/open-store.ts";
+import { openDriver } from "../../src/store/open-driver.ts";
 import { fakeGcsServer } from "./servers/fake-gcs-server.ts";
 import { minio } from "./servers/minio.ts";
 import { moto } from "./servers/moto.ts";
@@ -9,7 +9,7 @@ import { testStore } from "./store-contract.ts";
 for (const server of [minio, moto, fakeGcsServer, storageTestbench]) {
   withServer(server, (running) => {
     testStore(server.name, async () => ({
-      store: await openStore(await running().newStore()),
+      store: await openDriver(await running().newStore()),
       close: async () => {},
     }));
   });

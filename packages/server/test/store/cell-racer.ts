@@ -4,11 +4,11 @@
  */
 import { writeSync } from "node:fs";
 import { SandboxerError } from "@sandboxer/protocol/errors";
-import { openStore } from "../../src/store/open-store.ts";
+import { openDriver } from "../../src/store/open-driver.ts";
 import { AmbiguousWriteError, type Cell } from "../../src/store/store.ts";
 
 const [address = "", key = "", name = "", wanted = "0"] = process.argv.slice(2);
-const store = await openStore(address);
+const store = await openDriver(address);
 
 /** A store that fails for a while is asked again. */
 async function readPatiently(): Promise<Cell | undefined> {

@@ -11,13 +11,18 @@ import { AmbiguousWriteError } from "../../src/store/store.ts";
 import { bytes, testStore } from "./store-contract.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-testStore("directory", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "sandboxer-test-"));
-  return {
-    store: await DirectoryStore.open(folder),
-    close: async () => await rm(folder, { recursive: true, force: true }),
-  };
-});
+for (const [name, open] of [
+  ["directory", DirectoryStore.open],
+  ["directory, with a look at its marker", openStore],
+] as const) {
+  testStore(name, async () => {
+    const folder = await mkdtemp(join(tmpdir(), "sandboxer-test-"));
+    return {
+      store: await open(folder),
+      close: async () => await rm(folder, { recursive: true, force: true }),
+    };
+  });
+}
 
 async function swapTimes(store: DirectoryStore, key: string, times: number): Promise<void> {
   for (let number = 1; number <= times; number++) {

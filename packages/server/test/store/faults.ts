@@ -1,5 +1,5 @@
 import { afterEach, beforeEach } from "vitest";
-import { openStore } from "../../src/store/open-store.ts";
+import { openDriver } from "../../src/store/open-driver.ts";
 import type { ObjectStore } from "../../src/store/store.ts";
 import { type Fault, FaultyProxy, type SeenRequest } from "./faulty-proxy.ts";
 import { fakeGcsServer } from "./servers/fake-gcs-server.ts";
@@ -45,8 +45,8 @@ export function behindFaults(server: StoreServer, running: () => RunningStoreSer
     const parts = { partBytes: address.startsWith("s3:") ? S3_PART_BYTES : GCS_PART_BYTES };
     setting = {
       proxy,
-      store: await openStore(address, parts),
-      direct: await openStore(directAddress, parts),
+      store: await openDriver(address, parts),
+      direct: await openDriver(directAddress, parts),
       ...parts,
     };
   });

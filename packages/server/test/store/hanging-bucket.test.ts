@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { openStore } from "../../src/store/open-store.ts";
+import { openDriver } from "../../src/store/open-driver.ts";
 import type { ObjectStore } from "../../src/store/store.ts";
 import { type Clock, systemClock } from "../../src/support/clock.ts";
 import { bytes, readAll } from "./store-contract.ts";
@@ -53,7 +53,7 @@ describe.each(["s3", "gs"])("a bucket at %s:// that hangs", (scheme) => {
     const server = new HangingServer();
     const endpoint = await server.start();
     onTestFinished(() => server.stop());
-    const store = await openStore(`${scheme}://bucket/prefix?endpoint=${endpoint}`, { clock: impatient });
+    const store = await openDriver(`${scheme}://bucket/prefix?endpoint=${endpoint}`, { clock: impatient });
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     return { server, store };
   }

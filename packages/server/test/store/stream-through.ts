@@ -2,9 +2,9 @@
  * Writes 256 MiB to a store and reads them back; tells the largest memory of this process in MiB, and the bytes read.
  * argv: store.
  */
-import { openStore } from "../../src/store/open-store.ts";
+import { openDriver } from "../../src/store/open-driver.ts";
 
-const store = await openStore(process.argv[2] ?? "");
+const store = await openDriver(process.argv[2] ?? "");
 const memory = Buffer.alloc(1024 * 1024);
 async function* chunks(): AsyncGenerator<Uint8Array> {
   for (let number = 0; number < 256; number++) yield memory.fill(number);

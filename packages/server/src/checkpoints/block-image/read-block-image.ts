@@ -186,6 +186,8 @@ class BlockImageReading {
     for (const pack of packs) packFiles.push([pack, await this.#fileOf(fetches, pack, member)]);
     const result = await session.run({ kind: "decode", ...job, packFiles });
     if (result.kind !== "damaged") return;
+    // Of a store that has vanished every pack is missing, and none is damaged.
+    await this.#context.store.verify?.();
     const id = this.#image.envelope.packs[result.pack]?.id;
     if (id !== undefined && this.#context.store.localFile === undefined) await this.#context.cache.forget(id);
     const where = id === undefined ? "in the image itself" : `in ${packKey(id)}`;

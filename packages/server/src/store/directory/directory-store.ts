@@ -15,7 +15,6 @@ import type {
 } from "../store.ts";
 import { DirectoryBlobs } from "./directory-blobs.ts";
 import { DirectoryCells } from "./directory-cells.ts";
-import { makeFolder } from "./durable.ts";
 import { asStoreError, hasCode } from "./file-errors.ts";
 import { TemporaryFiles } from "./temporary-files.ts";
 
@@ -33,10 +32,9 @@ export class DirectoryStore implements ObjectStore {
     this.#blobs = new DirectoryBlobs(root, temporary);
   }
 
-  /** Makes the folder if it is missing, and removes what dead processes of this machine left half-written. */
+  /** Removes what dead processes of this machine left half-written. The folder is made by the first write. */
   static async open(root: string): Promise<DirectoryStore> {
     return await inTermsOfStore(root, async () => {
-      await makeFolder(root);
       const temporary = new TemporaryFiles(root);
       await temporary.removeAbandoned();
       return new DirectoryStore(root, temporary);

@@ -1,13 +1,13 @@
-import { openStore as openRealStore } from "../../../src/store/open-store.ts";
+import { openStore as openRealStore, type StoreOptions } from "../../../src/store/open-store.ts";
 import type { Chunks, ObjectStore } from "../../../src/store/store.ts";
 import { headIn, STEPS, type Step, type StepName, type StoreCall } from "./steps.ts";
 
 /** Takes the place of the server's own `openStore`: the process kills or stops itself at the step that it is told. */
-export async function openStore(address: string): Promise<ObjectStore> {
+export async function openStore(address: string, options?: StoreOptions): Promise<ObjectStore> {
   const { SANDBOXER_TEST_STEP: name, SANDBOXER_TEST_SIGNAL: signal } = process.env;
   // The kernel carries it out before the call returns: as if the power had gone, or the machine had stalled.
   const hit = (): void => void process.kill(process.pid, signal);
-  return doomed(await openRealStore(address), STEPS[name as StepName], hit);
+  return doomed(await openRealStore(address, options), STEPS[name as StepName], hit);
 }
 
 function doomed(store: ObjectStore, step: Step, hit: () => void): ObjectStore {

@@ -1,0 +1,164 @@
+import { hasMarkerFile, MARKER_KEY, notThere, readStoreId } from "./marker.ts";
+import {
+  AmbiguousWriteError,
+  type BlobStat,
+  type Cell,
+  type CellReadOptions,
+  type Chunks,
+  type ListedObject,
+  ObjectNotFoundError,
+  type ObjectStore,
+  type ReadOptions,
+  type SwapOutcome,
+  type WriteOptions,
+  type WriteOutcome,
+} from "./store.ts";
+
+/**
+ * A store that may vanish: a folder whose mount is gone looks like an empty store, and so does a bucket that was emptied.
+ * What tells them apart is the marker with the store's id. While that is missing or another's, everything here is
+ * `store_unavailable`: nothing counts as absent, and nothing is written.
+ *
+ * In a folder of this machine a look at the marker is cheap, so that it comes with each call: before a write, so that it
+ * goes into no bare mount point, and after it, so that none is acknowledged which did. In a bucket it is a request. It is
+ * made when something is absent, when somebody asks by {@link verify}, as each renewal of a lease does, and with each call
+ * while the marker is missed.
+ */
+export class GuardedStore implements ObjectStore {
+  readonly localFile?: (key: string) => string;
+  readonly #inner: ObjectStore;
+  readonly #id: string;
+  /** Where it is a file of this machine. */
+  readonly #markerFile: string | undefined;
+  #isMissed = false;
+
+  constructor(inner: ObjectStore, id: string) {
+    this.#inner = inner;
+    this.#id = id;
+    this.#markerFile = inner.localFile?.(MARKER_KEY);
+    if (inner.localFile !== undefined) this.localFile = (key) => inner.localFile?.(key) ?? "";
+  }
+
+  get address(): string {
+    return this.#inner.address;
+  }
+
+  async verify(): Promise<void> {
+    if (this.#markerFile !== undefined && (await hasMarkerFile(this.#markerFile, this.#id))) return;
+    const found = await readStoreId(this.#inner);
+    this.#isMissed = found !== this.#id;
+    if (this.#isMissed) throw notThere(this.address, this.#id, found);
+  }
+
+  async readCell(key: string, options: CellReadOptions = {}): Promise<Cell | undefined> {
+    const cell = await this.#reading(() => this.#inner.readCell(key));
+    await this.#look(cell === undefined && options.casual !== true);
+    return cell;
+  }
+
+  async swapCell(key: string, expected: string | undefined, body: Uint8Array): Promise<SwapOutcome> {
+    await this.#look();
+    const result = await this.#inner.swapCell(key, expected, body);
+    try {
+      await this.#look();
+    } catch (error) {
+      throw result.outcome === "written" ? new AmbiguousWriteError(key, error) : error;
+    }
+    return result;
+  }
+
+  async deleteCell(key: string): Promise<void> {
+    await this.#look();
+    await this.#inner.deleteCell(key);
+  }
+
+  listCells(folder: string): AsyncIterable<string> {
+    return this.#listing(this.#inner.listCells(folder), (key) => key !== MARKER_KEY);
+  }
+
+  async stat(key: string): Promise<BlobStat | undefined> {
+    const found = await this.#reading(() => this.#inner.stat(key));
+    await this.#look(found === undefined);
+    return found;
+  }
+
+  async *read(key: string, options?: ReadOptions): AsyncIterable<Uint8Array> {
+    try {
+      yield* this.#inner.read(key, options);
+    } catch (error) {
+      await this.#look(error instanceof ObjectNotFoundError);
+      throw error;
+    }
+  }
+
+  async write(key: string, chunks: Chunks, options?: WriteOptions): Promise<WriteOutcome> {
+    await this.#look();
+    const result = await this.#inner.write(key, this.#withLookAtEnd(chunks), options);
+    await this.#look();
+    return result;
+  }
+
+  async writeText(key: string, text: string): Promise<void> {
+    await this.write(key, [Buffer.from(text)]);
+  }
+
+  list(folder: string): AsyncIterable<ListedObject> {
+    return this.#listing(this.#inner.list(folder), ({ key }) => key !== MARKER_KEY);
+  }
+
+  listFolders(folder: string): AsyncIterable<string> {
+    return this.#listing(this.#inner.listFolders(folder));
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.#look();
+    await this.#inner.delete(key);
+  }
+
+  async deleteTree(folder: string): Promise<void> {
+    await this.#look();
+    await this.#inner.deleteTree(folder);
+  }
+
+  async probe(): Promise<void> {
+    await this.#look();
+    await this.#inner.probe();
+  }
+
+  /** At the marker: where that is cheap, or something depends on it. */
+  async #look(isDue = false): Promise<void> {
+    if (isDue || this.#isMissed || this.#markerFile !== undefined) await this.verify();
+  }
+
+  /** What fails because the store has vanished is told as that. */
+  async #reading<T>(read: () => Promise<T>): Promise<T> {
+    try {
+      return await read();
+    } catch (error) {
+      await this.#look();
+      throw error;
+    }
+  }
+
+  /** Nothing of a list counts that ends without a look at the marker, where that is due. The marker is not in it. */
+  async *#listing<T>(listed: AsyncIterable<T>, isListed: (each: T) => boolean = () => true): AsyncIterable<T> {
+    let isEmpty = true;
+    try {
+      for await (const each of listed) {
+        if (!isListed(each)) continue;
+        isEmpty = false;
+        yield each;
+      }
+    } catch (error) {
+      await this.#look();
+      throw error;
+    }
+    await this.#look(isEmpty);
+  }
+
+  /** A large blob takes its time: the last look before it gets its name comes after its last byte. */
+  async *#withLookAtEnd(chunks: Chunks): AsyncIterable<Uint8Array> {
+    yield* chunks;
+    await this.#look();
+  }
+}

@@ -1,0 +1,69 @@
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { SandboxerError } from "@sandboxer/protocol/errors";
+import { z } from "zod";
+import { AmbiguousWriteError, type ObjectStore } from "./store.ts";
+
+/** The cell in a store's root that says which store it is. It is written once. */
+export const MARKER_KEY = "store.json";
+
+const markerSchema = z.looseObject({ format: z.literal(1), id: z.uuid() });
+
+/** The id of the store; undefined where there is no marker. */
+export async function readStoreId(store: ObjectStore): Promise<string | undefined> {
+  const cell = await store.readCell(MARKER_KEY);
+  if (cell === undefined) return undefined;
+  const id = idIn(Buffer.from(cell.body).toString("utf8"));
+  if (id !== undefined) return id;
+  throw new SandboxerError("store_unavailable", `${MARKER_KEY} of the store ${store.address} cannot be read.`, {
+    hint: `Restore it: {"format":1,"id":"ID"}. The ids of the stores that a server has used are in stores.json of its data directory.`,
+  });
+}
+
+/** Whether the file of a marker, where it is one of this machine, has this id; the cheapest look there is. */
+export async function hasMarkerFile(path: string, id: string): Promise<boolean> {
+  return idIn(await readFile(path, "utf8").catch(() => "")) === id;
+}
+
+/** Gives the store an id, unless somebody else does so meanwhile; then that is its id. */
+export async function writeStoreId(store: ObjectStore): Promise<string> {
+  const id = randomUUID();
+  const marker = { format: 1, id, created_at: new Date().toISOString() };
+  try {
+    const { outcome } = await store.swapCell(MARKER_KEY, undefined, Buffer.from(`${JSON.stringify(marker)}\n`));
+    if (outcome === "written") return id;
+  } catch (error) {
+    if (!(error instanceof AmbiguousWriteError)) throw error;
+  }
+  const present = await readStoreId(store);
+  if (present !== undefined) return present;
+  throw new SandboxerError("store_unavailable", `The store ${store.address} does not keep ${MARKER_KEY}.`);
+}
+
+/** Throws where no store is. Everything that a server writes besides the marker is in a folder. */
+export async function refuseEmpty(store: ObjectStore): Promise<void> {
+  for await (const _folder of store.listFolders("")) return;
+  throw new SandboxerError("store_unavailable", `There is no store at ${store.address}.`, {
+    hint: "Check the address, and that the store is mounted. A server without --require-store starts a new store there.",
+  });
+}
+
+/** For a store that has vanished, or that another one is in place of. */
+export function notThere(address: string, id: string, found: string | undefined): SandboxerError {
+  const what =
+    found === undefined
+      ? `The store ${id} is not at ${address}: ${MARKER_KEY} is missing there`
+      : `Another store is at ${address}: its id is ${found}, not ${id}`;
+  return new SandboxerError("store_unavailable", `${what}.`, {
+    hint: "Mount the store again, or bring its objects back. Until then sandboxes are held still, and nothing is lost.",
+    details: { store_id: id, found_id: found ?? null },
+  });
+}
+
+function idIn(text: string): string | undefined {
+  try {
+    return markerSchema.safeParse(JSON.parse(text)).data?.id;
+  } catch {
+    return undefined;
+  }
+}
