@@ -70,6 +70,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
     filestoreDirectory: runDirectory.filestoreDirectory,
     network: plan.request.spec.network,
     useCgroups: cgroup !== undefined,
+    attachedCgroups: runDirectory.attachedCgroups,
   });
   const spec = plan.spec(cgroup?.path);
   options.signal?.throwIfAborted();

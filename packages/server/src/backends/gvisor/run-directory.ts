@@ -8,6 +8,7 @@ import { removeForgottenCgroups } from "./forgotten-cgroups.ts";
 import { foldersHeldBy } from "./living-servers.ts";
 import { networkName } from "./network/names.ts";
 import { removeServerNetwork } from "./network/server-network.ts";
+import { cgroupsOutsideOfService } from "./service-cgroup.ts";
 
 const LOCK_NAME = "lock";
 /** The ids under which the server went on after it was fenced, one in each line. */
@@ -28,12 +29,15 @@ export class RunDirectory {
   readonly path: string;
   readonly instanceId: string;
   readonly cgroupPath: string;
+  /** The cgroups that runsc is to be in, besides its sandbox's; see `service-cgroup.ts`. */
+  readonly attachedCgroups: readonly string[];
   readonly #lock: FileLock;
 
-  private constructor(path: string, instanceId: string, lock: FileLock) {
+  private constructor(path: string, instanceId: string, attachedCgroups: readonly string[], lock: FileLock) {
     this.path = path;
     this.instanceId = instanceId;
     this.cgroupPath = cgroupPathOf(instanceId);
+    this.attachedCgroups = attachedCgroups;
     this.#lock = lock;
   }
 
@@ -44,7 +48,7 @@ export class RunDirectory {
     const lock = await acquireFileLock(join(path, LOCK_NAME), { waitMs: 5_000 });
     if (lock === undefined) throw new Error(`the new run directory ${path} is locked`);
     for (const folder of FOLDERS) await mkdir(join(path, folder), { mode: 0o700 });
-    return new RunDirectory(path, instanceId, lock);
+    return new RunDirectory(path, instanceId, await cgroupsOutsideOfService(cgroupPathOf(instanceId)), lock);
   }
 
   get stateDirectory(): string {

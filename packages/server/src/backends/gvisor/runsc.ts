@@ -12,7 +12,12 @@ export interface RunscOptions {
   readonly filestoreDirectory: string;
   readonly network: "none" | "sandbox";
   readonly useCgroups: boolean;
+  /** Cgroups that attached commands, and all that they start, are to be in. */
+  readonly attachedCgroups: readonly string[];
 }
+
+/** Enters the cgroups that come before the "--", and becomes the command after it. */
+const ENTER_CGROUPS = 'while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs"; shift; done 2>/dev/null; shift; exec "$@"';
 
 const ERROR_BYTES = 16 * 1024;
 
@@ -28,6 +33,8 @@ export class Runsc {
   async command(args: readonly string[], options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<string> {
     const child = spawn(this.#options.path, [...this.#globalFlags(), ...args], {
       stdio: ["ignore", "pipe", "pipe"],
+      // A group of its own: a signal to the server's group must not end a save half-way.
+      detached: true,
       timeout: options.timeoutMs ?? 120_000,
       killSignal: "SIGKILL",
       ...(options.signal === undefined ? {} : { signal: options.signal }),
@@ -45,8 +52,11 @@ export class Runsc {
    * sandbox cannot see the end of its pipes. `setpriv` asks the kernel for that and becomes runsc.
    */
   attached(args: readonly string[], stdio: StdioOptions): AttachedRunsc {
-    const command = [this.#options.path, ...this.#globalFlags(), ...args];
-    const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", ...command], { stdio, detached: true });
+    const { path, attachedCgroups } = this.#options;
+    const command = ["setpriv", "--pdeathsig", "KILL", "--", path, ...this.#globalFlags(), ...args];
+    const [program = "", ...rest] =
+      attachedCgroups.length === 0 ? command : ["sh", "-c", ENTER_CGROUPS, "sh", ...attachedCgroups, "--", ...command];
+    const child = spawn(program, rest, { stdio, detached: true });
     return { child, lastWords: lastWords(child), exited: exitOf(child) };
   }
 

@@ -23,6 +23,8 @@ export interface ServerProcessOptions {
   readonly dataHome?: string;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** What becomes the command, or starts it: `["unshare", "--pid", …]`. */
+  readonly prefix?: readonly string[];
   /** With the usual pool of sandboxes that are started ahead, of which each costs as much as one that is used. */
   readonly warm?: boolean;
   /** The end of the test, unless told; one that several tests share needs a `dataHome` too. */
@@ -52,14 +54,12 @@ export class ServerProcess {
     const engine = runsc === undefined ? [] : ["--runsc", runsc, "--platform", platform];
     const store = options.store === undefined ? [] : ["--store", options.store];
     const pool = options.warm === true ? [] : ["--warm-pool-max", "0"];
-    const child = spawn(
-      process.execPath,
-      [COMMAND, "serve", "--json", "--port", "0", ...engine, ...pool, ...store, ...(options.flags ?? [])],
-      {
-        env: { ...process.env, ...options.env, XDG_DATA_HOME: dataHome },
-        stdio: ["ignore", "pipe", "pipe"],
-      },
-    );
+    const serve = ["serve", "--json", "--port", "0", ...engine, ...pool, ...store, ...(options.flags ?? [])];
+    const [program = "", ...rest] = [...(options.prefix ?? []), process.execPath, COMMAND, ...serve];
+    const child = spawn(program, rest, {
+      env: { ...process.env, ...options.env, XDG_DATA_HOME: dataHome },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const log: string[] = [];
     createInterface(child.stderr).on("line", (line) => log.push(line));
     const url = await firstLine(child, log);
@@ -70,6 +70,11 @@ export class ServerProcess {
 
   get log(): string {
     return this.#log.join("\n");
+  }
+
+  /** Of the process that was started. */
+  get pid(): number {
+    return this.#process.pid ?? 0;
   }
 
   connect(path: string): RawClient {

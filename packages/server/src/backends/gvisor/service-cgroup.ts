@@ -1,0 +1,40 @@
+import { access, mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { CGROUP_MOUNT } from "./cgroups.ts";
+
+/** Beside the sandboxes' own cgroups, which count and limit what is in them. */
+const FOLDER = "attached";
+
+/**
+ * The cgroups, one for each hierarchy that systemd watches, that runsc has to be in to live on when systemd stops this
+ * server: by default it signals every process of the service at once, and runsc would end before its sandbox is saved.
+ * None where the server is not run by systemd, or may not make them.
+ */
+export async function cgroupsOutsideOfService(cgroupPath: string): Promise<string[]> {
+  const own = await readFile("/proc/self/cgroup", "utf8").catch(() => "");
+  const folders = hierarchiesOfService(own).map((hierarchy) => join(hierarchy, cgroupPath, FOLDER));
+  const made = await Promise.all(folders.map(async (folder) => ((await make(folder)) ? [folder] : [])));
+  return made.flat();
+}
+
+/** What is no hierarchy of cgroups has no such file. */
+async function make(folder: string): Promise<boolean> {
+  try {
+    await mkdir(folder, { recursive: true });
+    await access(join(folder, "cgroup.procs"));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Where the hierarchies are mounted in which this process belongs to a service or a scope of systemd's. */
+export function hierarchiesOfService(ownCgroups: string): string[] {
+  return ownCgroups.split("\n").flatMap((line) => {
+    const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
+    if (path === undefined || !/\.(service|scope)(\/|$)/.test(path)) return [];
+    if (controllers === "name=systemd") return [join(CGROUP_MOUNT, "systemd")];
+    // Alone, or beside hierarchies of version 1.
+    return controllers === "" ? [CGROUP_MOUNT, join(CGROUP_MOUNT, "unified")] : [];
+  });
+}
