@@ -14,8 +14,13 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDirectory: string;
   readonly workingDirectory: string;
-  /** Calls back on SIGTERM and SIGINT, and when the npm that started this is gone; gives the function that stops it. */
-  readonly onStopSignal: (listener: (signal: string) => void) => () => void;
+  /**
+   * Calls back on SIGTERM and SIGINT, and when the npm that started this is gone; with `hangUp` on SIGHUP too, which
+   * otherwise ends this process. Gives the function that stops it.
+   */
+  readonly onStopSignal: (listener: (signal: string) => void, options?: { readonly hangUp?: boolean }) => () => void;
+  /** From here on the death of the process that started this changes nothing. */
+  readonly outliveParent: () => void;
   readonly exit: (code: number) => never;
 }
 

@@ -28,8 +28,8 @@ const io: Io = {
   env: process.env,
   homeDirectory: homedir(),
   workingDirectory: process.cwd(),
-  onStopSignal(listener) {
-    const signals = ["SIGTERM", "SIGINT"] as const;
+  onStopSignal(listener, { hangUp = false } = {}) {
+    const signals: NodeJS.Signals[] = ["SIGTERM", "SIGINT", ...(hangUp ? ["SIGHUP" as const] : [])];
     for (const signal of signals) process.on(signal, listener);
     const stopWatching = onNpmGone(process.env, () => listener("npm is gone"));
     return () => {
@@ -37,6 +37,8 @@ const io: Io = {
       stopWatching();
     };
   },
+  // An older Node that started this one again speaks to it over a channel; see bin/sandboxer.mjs.
+  outliveParent: () => void process.removeAllListeners("disconnect"),
   exit: (code) => process.exit(code),
 };
 

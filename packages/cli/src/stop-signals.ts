@@ -4,6 +4,10 @@ import type { Io } from "./io.ts";
 const SAME_REQUEST_MS = 200;
 export const INTERRUPTED = 130;
 
+/** A second Ctrl-C this long after the first is meant; copies of the first come sooner. */
+const PERSON_REPEATS_MS = 1_000;
+const HOW_TO_STOP_AT_ONCE = "Ctrl-C again stops at once and loses what is not saved yet";
+
 /** While things are being set up there is nothing to save; exiting ends the programs that set-up runs. */
 export function exitOnSignal(io: Pick<Io, "onStopSignal" | "exit">): () => void {
   return io.onStopSignal(() => io.exit(INTERRUPTED));
@@ -25,19 +29,32 @@ export function onStopRequests(
   });
 }
 
-/** Waits until the server has ended. The first signal drains it; a second one ends the process at once. */
+/**
+ * Waits until the server has ended. Any request to stop drains it. Supervisors repeat themselves, signal whole groups and
+ * take parents away, so none of that shortens a drain: only a person does, with a second Ctrl-C.
+ */
 export async function untilStopped(
   server: { readonly closed: Promise<void>; drain(): Promise<void> },
-  io: Pick<Io, "onStopSignal" | "stderr" | "exit">,
+  io: Pick<Io, "onStopSignal" | "outliveParent" | "stderr" | "exit">,
 ): Promise<number> {
   const drained = Promise.withResolvers<void>();
   let draining = false;
-  const drain = (signal: string): void => {
-    draining = true;
-    io.stderr(`${signal}: saving sandboxes and stopping; once more to stop at once\n`);
-    server.drain().then(drained.resolve, drained.reject);
-  };
-  const stopListening = onStopRequests(io, drain, () => io.exit(INTERRUPTED));
+  let interruptedMs: number | undefined;
+  const stopListening = io.onStopSignal(
+    (signal) => {
+      if (!draining) {
+        draining = true;
+        io.outliveParent();
+        io.stderr(`${signal}: saving sandboxes and stopping${signal === "SIGINT" ? `; ${HOW_TO_STOP_AT_ONCE}` : ""}\n`);
+        server.drain().then(drained.resolve, drained.reject);
+      }
+      if (signal !== "SIGINT") return;
+      const nowMs = performance.now();
+      interruptedMs ??= nowMs;
+      if (nowMs - interruptedMs >= PERSON_REPEATS_MS) io.exit(INTERRUPTED);
+    },
+    { hangUp: true },
+  );
   try {
     await Promise.race([server.closed, drained.promise]);
     if (draining) await drained.promise;

@@ -48,6 +48,7 @@ export function fakeIo(env: Record<string, string> = {}, options: FakeIoOptions 
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    outliveParent: () => {},
     exit: ((code: number) => exits.push(code)) as unknown as Io["exit"],
     out: () => text(written.stdout),
     err: () => text(written.stderr),

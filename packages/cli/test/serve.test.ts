@@ -1,5 +1,5 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import { beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { runProgram } from "../src/program.ts";
 import { fakeIo } from "./fake-io.ts";
 
@@ -85,14 +85,46 @@ test("flags reach the server's configuration", async () => {
 });
 
 describe("signals", () => {
-  test("the first one drains, a copy of it counts as the same, a second one ends at once", async () => {
+  /** A server whose drain takes for ever, and the clock of the command. */
+  async function draining(first: string) {
     const server = { ...fakeServer(), drain: vi.fn(() => new Promise<void>(() => {})) };
     const { io } = await started(["serve"], server);
-    io.signal("SIGINT");
-    io.signal("SIGINT");
+    let nowMs = 0;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
+    onTestFinished(() => clock.mockRestore());
+    io.signal(first);
+    return { server, io, passMs: (ms: number) => void (nowMs += ms) };
+  }
+
+  test.each(["SIGTERM", "SIGHUP", "npm is gone"])("%s drains, and repeating it shortens nothing", async (signal) => {
+    const { server, io, passMs } = await draining(signal);
+    for (const again of [signal, "SIGTERM", "SIGHUP", "npm is gone", signal]) {
+      passMs(60_000);
+      io.signal(again);
+    }
     expect(server.drain).toHaveBeenCalledTimes(1);
     expect(io.exits).toEqual([]);
-    await new Promise((resolve) => setTimeout(resolve, 250));
+  });
+
+  test("a second SIGINT ends at once, if it comes a second after the first", async () => {
+    const { server, io, passMs } = await draining("SIGINT");
+    for (const ms of [0, 300, 699]) {
+      passMs(ms);
+      io.signal("SIGINT");
+    }
+    expect(io.exits).toEqual([]);
+    passMs(1);
+    io.signal("SIGINT");
+    expect(io.exits).toEqual([130]);
+    expect(server.drain).toHaveBeenCalledTimes(1);
+  });
+
+  test("the first SIGINT of a drain that something else began shortens nothing", async () => {
+    const { io, passMs } = await draining("SIGTERM");
+    passMs(60_000);
+    io.signal("SIGINT");
+    expect(io.exits).toEqual([]);
+    passMs(1_000);
     io.signal("SIGINT");
     expect(io.exits).toEqual([130]);
   });

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { SandboxerError } from "@sandboxer/protocol";
-import { destination, pino } from "pino";
 import { mutationAudit } from "../gateway/http/audit.ts";
 import { authorizer } from "../gateway/http/authorize.ts";
 import type { Service } from "../gateway/http/handler.ts";
@@ -23,6 +22,7 @@ import { startCollection } from "./collection.ts";
 import { fateOf, meetStoredSandboxes, openDurability, type Durability } from "./durability.ts";
 import { installationId } from "./installation.ts";
 import { createObserver } from "./observer.ts";
+import { openLog } from "./log.ts";
 import { httpPeers } from "./peers.ts";
 import { openProfiles } from "./profiles.ts";
 import { assembleBackends } from "./providers.ts";
@@ -53,7 +53,7 @@ const FAREWELL_MS = 2_000;
 
 /** Builds the server out of its parts and starts it. The only place where concrete parts meet. */
 export async function startServer(config: ServerConfig, hooks: { report: ReportStep }): Promise<RunningServer> {
-  const log = pino({ level: config.logLevel, base: null }, destination({ dest: 2, sync: false }));
+  const log = openLog(config);
   const profiles = await openProfiles(config);
   log.info({ configFile: config.configFile, profiles: profiles.list().length }, "configured");
   const { gate, audit } = openServerAccess(config, log);
