@@ -41,10 +41,7 @@ export class KnownStores {
 }
 
 /** The id of the store that is there; undefined where there is none. Throws when another one, or one, is known to be there. */
-export async function findStoreId(
-  store: ObjectStore,
-  known: KnownStores | undefined,
-): Promise<string | undefined> {
+export async function findStoreId(store: ObjectStore, known: KnownStores | undefined): Promise<string | undefined> {
   const expected = await known?.idOf(store.address);
   const found = await readStoreId(store);
   if (known === undefined || expected === undefined || expected === found) return found;
