@@ -4,6 +4,7 @@ import { formatTable } from "./table.ts";
 
 const NAMES: Readonly<Record<GarbageKind, string>> = {
   destroyed: "data of destroyed sandboxes",
+  "lost-sandbox": "sandboxes that died with their server",
   unpublished: "checkpoints that were never published",
   "past-retention": "checkpoints past retention",
   "removal-mark": "marks of removed checkpoints",

@@ -1,6 +1,6 @@
 import type { Head } from "@sandboxer/protocol";
 import { checkpointKey, checkpointsFolder, removalMarkName } from "../checkpoints/checkpoint-names.ts";
-import { headKey, readStoredRecord } from "../lease/stored-head.ts";
+import { headKey, leavesNothing, readStoredRecord } from "../lease/stored-head.ts";
 import { type CollectionContext, type Findings, leftAlone, type LeftReason } from "./garbage.ts";
 import { parkForDeadOwner } from "./park-head.ts";
 import { isStoreFailure } from "./store-failure.ts";
@@ -28,6 +28,7 @@ export async function collectSandbox(
     const known = servers.living.has(owner);
     return leftAlone(sandboxId, known ? "owned by a living server" : "owned by a server without a record");
   }
+  if (head.state !== "deleted" && leavesNothing(head)) return collectLost(context, sandboxId, present);
   const found = garbageOfSandbox(head, await filesOf(context, sandboxId), {
     keep: head.about?.retention?.checkpoints ?? context.keep.checkpoints,
     isReferenced: (name) => survey.referencedImages.has(imageOf(sandboxId, name)),
@@ -41,6 +42,21 @@ export async function collectSandbox(
     return { kind, key: checkpointKey(sandboxId, name), sizeBytes };
   });
   return { garbage, left: [] };
+}
+
+/** Nobody can bring the sandbox back, so its head need not say that it is destroyed. */
+async function collectLost(context: CollectionContext, sandboxId: string, present: PresentHead): Promise<Findings> {
+  const { store, apply } = context;
+  const { owner } = present.head;
+  const key = headKey(sandboxId);
+  let sizeBytes = 0;
+  for await (const object of store.list(sandboxId)) if (object.key === key) sizeBytes = object.sizeBytes;
+  if (apply) {
+    const version = owner === null ? present.version : await parkForDeadOwner(context, sandboxId, present, owner);
+    if (version === undefined) return leftAlone(sandboxId, "taken up meanwhile");
+    await store.deleteTree(sandboxId);
+  }
+  return { garbage: [{ kind: "lost-sandbox", key, sizeBytes }], left: [] };
 }
 
 interface PresentHead {

@@ -6,6 +6,8 @@ import type { PackSurveyor } from "./pack-survey.ts";
 export type GarbageKind =
   /** Everything below `checkpoints/` of a sandbox that has a tombstone. */
   | "destroyed"
+  /** The head of a sandbox that was never saved, and that died with its server. */
+  | "lost-sandbox"
   /** An image newer than its head's checkpoint, which no one can publish any more. */
   | "unpublished"
   | "past-retention"

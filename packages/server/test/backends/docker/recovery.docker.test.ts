@@ -41,6 +41,20 @@ describeDocker("what dead servers leave", (service) => {
     await handle.destroy();
   });
 
+  test("what another server has by its head is left alone, and what was destroyed goes", async () => {
+    const [held, destroyed] = [randomUUID(), randomUUID()];
+    for (const key of [held, destroyed])
+      await runProcess({ service, directory: lab.directory, key, start: "sleep 300", end: "stay" });
+    const [ofOther = ""] = await lab.containersOf(held);
+    const [orphan = ""] = await lab.containersOf(destroyed);
+    const orphanId = await lab.docker("inspect", "--format", `{{index .Config.Labels "${Label.sandboxId}"}}`, orphan);
+    const fateOf = async (sandboxId: string): Promise<Fate> => (sandboxId === orphanId ? "destroyed" : "held");
+    await recoverDocker({ host: service.host, directory: lab.directory, owner: lab.directory }, fateOf);
+    expect(await lab.state(ofOther)).toBe("running");
+    expect(await lab.containersOf(destroyed)).toEqual([]);
+    await lab.docker("rm", "--force", ofOther);
+  });
+
   test("half-made containers, expired ones and images of saves that were cut off go; what is another's stays", async () => {
     const key = randomUUID();
     await runProcess({ service, directory: lab.directory, key, end: "stay" });
