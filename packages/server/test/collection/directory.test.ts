@@ -45,6 +45,7 @@ it("leaves a store in use with what is referenced, and says what it freed", asyn
   const { garbage, left } = await collectGarbage(context);
   const counts: Record<GarbageKind, number> = {
     destroyed: 1,
+    "lost-sandbox": 0,
     unpublished: 1,
     "past-retention": 1,
     "removal-mark": 0,
