@@ -8,7 +8,7 @@ const importedRecordSchema = z.looseObject({
   idle_timeout: z.number().nonnegative().optional(),
 });
 
-type ImportedRecord = z.infer<typeof importedRecordSchema>;
+export type ImportedRecord = z.infer<typeof importedRecordSchema>;
 
 export type StoredRecord = { readonly head: Head } | { readonly imported: ImportedRecord };
 

@@ -96,10 +96,15 @@ export class Ownership {
 
   /**
    * A new head at epoch 1, owned by this instance. A folder that came with a record but no head gets one too; what its
-   * record says stays.
+   * record says stays. `isFresh`: nobody has ever had the id, so there can be neither.
    */
-  async create(sandboxId: string, sandbox: NewSandbox, options: MoveOptions = {}): Promise<Head> {
-    return await this.#instances.order(sandboxId, { kind: "create", sandbox }, options);
+  async create(
+    sandboxId: string,
+    sandbox: NewSandbox,
+    options: MoveOptions & { readonly isFresh?: boolean } = {},
+  ): Promise<Head> {
+    const { isFresh } = options;
+    return await this.#instances.order(sandboxId, { kind: "create", sandbox, isFresh }, options);
   }
 
   /**

@@ -60,7 +60,7 @@ export async function openDurability(
   if (masters !== undefined) await checkEncryption(config, masters);
   const store =
     config.store === undefined
-      ? await openStore(registryFolder(config))
+      ? await openStore(registryFolder(config), { syncs: "behind the answer" })
       : await openStore(config.store, {
           known: new KnownStores(config.dataDirectory),
           mustExist: config.requireStore,

@@ -1,11 +1,12 @@
 import type { BucketStoreOptions } from "./bucket/bucket-api.ts";
+import type { DirectoryOptions } from "./directory/directory-store.ts";
 import { GuardedStore } from "./guarded-store.ts";
 import { findStoreId, type KnownStores } from "./known-stores.ts";
 import { refuseEmpty, writeStoreId } from "./marker.ts";
 import { openDriver } from "./open-driver.ts";
 import type { ObjectStore } from "./store.ts";
 
-export interface StoreOptions extends BucketStoreOptions {
+export interface StoreOptions extends BucketStoreOptions, DirectoryOptions {
   /** Refuses an empty place instead of starting a new store there. */
   readonly mustExist?: boolean;
   /** What was at which address before; another store there, or none, is refused. */

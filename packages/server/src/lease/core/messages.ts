@@ -19,7 +19,8 @@ export interface VersionedHead {
 
 /** What the manager asks for. */
 export type Command =
-  | { readonly kind: "create"; readonly sandbox: NewSandbox }
+  /** Of one whose id nobody has ever had it is not looked first whether there is anything. */
+  | { readonly kind: "create"; readonly sandbox: NewSandbox; readonly isFresh?: boolean | undefined }
   /** Without a handoff time, a sandbox that a living instance owns is not asked for. */
   | { readonly kind: "claim"; readonly handoffTimeoutMs: number | undefined }
   | { readonly kind: "publish"; readonly checkpoint: CheckpointReference; readonly status: string | undefined }

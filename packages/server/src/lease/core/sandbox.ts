@@ -1,4 +1,5 @@
-import { withImported } from "../head-codec.ts";
+import type { NewSandbox } from "../head.ts";
+import { type ImportedRecord, withImported } from "../head-codec.ts";
 import { decideClaim, onAsked, onClaimRead, onOwnerRecord, onWaited, readForClaim } from "./claiming.ts";
 import { announce, look, onLooked } from "./looking.ts";
 import type { Command, Reply, VersionedHead } from "./messages.ts";
@@ -87,6 +88,9 @@ function begin(sandbox: SandboxState, operation: Operation, turn: Turn): Sandbox
   const { held } = sandbox;
   const { kind } = operation.command;
   if (kind === "claim" && held !== undefined) return done(sandbox, operation, held.head, turn);
+  if (kind === "create" && operation.command.isFresh === true) {
+    return create(sandbox, operation, operation.command.sandbox, undefined, turn);
+  }
   if (kind === "create" || kind === "claim" || (kind === "destroy" && held === undefined)) {
     return readForClaim(sandbox, operation, turn);
   }
@@ -97,13 +101,27 @@ function onRead(sandbox: SandboxState, operation: Operation, reply: Reply, turn:
   const { command } = operation;
   if (command.kind !== "create") return onClaimRead(sandbox, operation, reply, turn);
   if (reply.outcome === "failed") return fail(sandbox, operation, { kind: "error", error: reply.error }, turn);
-  const imported = reply.outcome === "head" && "imported" in reply.stored ? reply.stored.imported : undefined;
+  const imported =
+    reply.outcome === "head" && "imported" in reply.stored
+      ? { record: reply.stored.imported, version: reply.version }
+      : undefined;
   if (reply.outcome !== "absent" && imported === undefined) {
     return fail(sandbox, operation, { kind: "already-there" }, turn);
   }
-  const fresh = turn.view.settings.moves.newHead(turn.view.me, command.sandbox, turn.stamp());
-  const next = imported === undefined ? fresh : withImported(fresh, imported);
-  const expected = reply.outcome === "head" ? reply.version : undefined;
+  return create(sandbox, operation, command.sandbox, imported, turn);
+}
+
+/** The first head of a sandbox, on top of the record that its folder came with, if it did. */
+function create(
+  sandbox: SandboxState,
+  operation: Operation,
+  newcomer: NewSandbox,
+  imported: { readonly record: ImportedRecord; readonly version: string } | undefined,
+  turn: Turn,
+): SandboxState {
+  const fresh = turn.view.settings.moves.newHead(turn.view.me, newcomer, turn.stamp());
+  const next = imported === undefined ? fresh : withImported(fresh, imported.record);
+  const expected = imported?.version;
   return sendSwap(sandbox, operation, { intent: "create", expected, from: undefined, next }, turn);
 }
 

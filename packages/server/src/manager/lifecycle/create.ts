@@ -1,5 +1,5 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
-import type { Encryption, Lineage } from "@sandboxer/protocol";
+import { asSandboxerError, type Encryption, type Lineage } from "@sandboxer/protocol";
 import type { AcquireRequest, PreparedState, SandboxBackend, SandboxHandle } from "../../backends/backend.ts";
 import type { LoadedState, UnpackOptions } from "../../checkpoints/unpacked-state.ts";
 import type { CallOptions } from "../../support/call-options.ts";
@@ -89,6 +89,9 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
       const kept = facts.residence === "provider";
       // Before it is there: what its provider keeps would stay there, and others would find it by its key and take it.
       if (kept) await takeOwnership(context, facts, request.onOwnership);
+      // Of one of which nothing is left without this server, the head may come at any time.
+      const owning = kept || sandbox.durable ? undefined : takeOwnership(context, facts, undefined);
+      owning?.catch(() => {});
       await context.hasPlace(signal);
       const asked = options.tenant === undefined ? {} : { tenant: options.tenant };
       const handle = await acquire(context, facts, asked, source, track, (unpacked) => (lost = unpacked));
@@ -96,7 +99,8 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
         if (source === undefined) await runSetup(handle, facts.spec.setup ?? [], track.options);
         else sandbox.execution = await adoptExecution(handle);
         signal.throwIfAborted();
-        if (!kept) await takeOwnership(context, facts, request.onOwnership);
+        if (sandbox.durable) await takeOwnership(context, facts, request.onOwnership);
+        await owning;
         await confirm(facts, source, signal);
       });
       track.lap("ownership");
@@ -107,9 +111,17 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
     });
   } catch (error) {
     sandbox.moveTo("gone");
-    if (context.durable.ownership.held(sandbox.id) !== undefined)
-      await context.reported("removal of a sandbox that was not made", eraseHead(context, sandbox.id));
+    await context.reported("removal of a sandbox that was not made", withdrawHead(context, sandbox.id));
     throw sandbox.creation.aborted ? sandbox.creation.reason : error;
+  }
+}
+
+/** Also one that is still on its way: moves of one sandbox are made one after the other. */
+async function withdrawHead(context: ManagerContext, sandboxId: string): Promise<void> {
+  try {
+    await eraseHead(context, sandboxId);
+  } catch (error) {
+    if (asSandboxerError(error).code !== "sandbox_not_found") throw error;
   }
 }
 
@@ -191,13 +203,18 @@ async function takeOwnership(
 ): Promise<void> {
   const tell = facts.flags.enable_checkpoint ? onOwnership : undefined;
   tell?.("acquiring");
-  await createHead(context, facts);
+  await createHead(context, facts, { isFresh: true });
   tell?.("acquired");
 }
 
-export async function createHead(context: ManagerContext, facts: SandboxFacts): Promise<void> {
+/** `isFresh`: nobody has ever had its id. */
+export async function createHead(
+  context: ManagerContext,
+  facts: SandboxFacts,
+  options: { readonly isFresh?: boolean } = {},
+): Promise<void> {
   const { idle_timeout: idleTimeoutSeconds, token_hash: tokenHash, ...stored } = inStore(facts);
-  await context.durable.ownership.create(facts.sandboxId, { ...stored, idleTimeoutSeconds, tokenHash });
+  await context.durable.ownership.create(facts.sandboxId, { ...stored, idleTimeoutSeconds, tokenHash }, options);
 }
 
 /**

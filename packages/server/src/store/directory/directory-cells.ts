@@ -2,6 +2,7 @@ import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { joinKey } from "../keys.ts";
 import type { Cell, SwapOutcome } from "../store.ts";
+import type { Syncs } from "./durable.ts";
 import { hasCode } from "./file-errors.ts";
 import type { TemporaryFiles } from "./temporary-files.ts";
 import { type CellVersion, NO_VERSION, VersionFiles } from "./version-files.ts";
@@ -24,10 +25,12 @@ const PLAIN = "plain";
 export class DirectoryCells {
   readonly #root: string;
   readonly #temporary: TemporaryFiles;
+  readonly #syncs: Syncs | undefined;
 
-  constructor(root: string, temporary: TemporaryFiles) {
+  constructor(root: string, temporary: TemporaryFiles, syncs?: Syncs) {
     this.#root = root;
     this.#temporary = temporary;
+    this.#syncs = syncs;
   }
 
   async read(key: string): Promise<Cell | undefined> {
@@ -123,7 +126,7 @@ export class DirectoryCells {
 
   #versions(key: string): VersionFiles {
     const stem = basename(key, CELL_SUFFIX);
-    return new VersionFiles(join(this.#root, dirname(key), stem === HEAD_NAME ? ".head" : `.${stem}`));
+    return new VersionFiles(join(this.#root, dirname(key), stem === HEAD_NAME ? ".head" : `.${stem}`), this.#syncs);
   }
 }
 

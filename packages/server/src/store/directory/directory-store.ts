@@ -15,10 +15,16 @@ import type {
 } from "../store.ts";
 import { DirectoryBlobs } from "./directory-blobs.ts";
 import { DirectoryCells } from "./directory-cells.ts";
+import type { Syncs } from "./durable.ts";
 import { asStoreError, hasCode } from "./file-errors.ts";
 import { TemporaryFiles } from "./temporary-files.ts";
 
 const UNFIT_HINT = "Use a folder on a file system with hard links (ext4, xfs, btrfs, NFS) that this user may write.";
+
+export interface DirectoryOptions {
+  /** Of cells; absent: before the answer. */
+  readonly syncs?: Syncs;
+}
 
 /** A store in a folder of a file system with hard links. Names that begin with a dot are this driver's own. */
 export class DirectoryStore implements ObjectStore {
@@ -26,18 +32,18 @@ export class DirectoryStore implements ObjectStore {
   readonly #cells: DirectoryCells;
   readonly #blobs: DirectoryBlobs;
 
-  private constructor(root: string, temporary: TemporaryFiles) {
+  private constructor(root: string, temporary: TemporaryFiles, syncs: Syncs | undefined) {
     this.address = root;
-    this.#cells = new DirectoryCells(root, temporary);
+    this.#cells = new DirectoryCells(root, temporary, syncs);
     this.#blobs = new DirectoryBlobs(root, temporary);
   }
 
   /** Removes what dead processes of this machine left half-written. The folder is made by the first write. */
-  static async open(root: string): Promise<DirectoryStore> {
+  static async open(root: string, { syncs }: DirectoryOptions = {}): Promise<DirectoryStore> {
     return await inTermsOfStore(root, async () => {
       const temporary = new TemporaryFiles(root);
       await temporary.removeAbandoned();
-      return new DirectoryStore(root, temporary);
+      return new DirectoryStore(root, temporary, syncs);
     });
   }
 

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { link, open, readdir, readFile, unlink } from "node:fs/promises";
+import { link, mkdir, open, readdir, readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol/errors";
 import { AmbiguousWriteError } from "../store.ts";
-import { makeFolder, syncFolder } from "./durable.ts";
+import { makeFolder, syncFolder, type Syncs, syncWithParents } from "./durable.ts";
 import { hasCode } from "./file-errors.ts";
 
 /** A version of a cell: its number, and a nonce that tells it from another one of the same number. */
@@ -34,9 +34,11 @@ const DRAFT_NAME = /^\.draft-(\d{16})-/;
  */
 export class VersionFiles {
   readonly folder: string;
+  readonly #syncs: Syncs;
 
-  constructor(folder: string) {
+  constructor(folder: string, syncs: Syncs = "before the answer") {
     this.folder = folder;
+    this.#syncs = syncs;
   }
 
   async newest(): Promise<VersionFile | undefined> {
@@ -57,10 +59,11 @@ export class VersionFiles {
   async append(base: CellVersion, body: Uint8Array): Promise<CellVersion | undefined> {
     if (!(await this.#isNewest(base))) return undefined;
     const next: CellVersion = { number: base.number + 1, nonce: randomUUID() };
-    if (base.number === 0) await makeFolder(this.folder);
+    const behind = this.#syncs === "behind the answer";
+    if (base.number === 0) await (behind ? mkdir(this.folder, { recursive: true }) : makeFolder(this.folder));
     const draft = join(this.folder, `.draft-${digits(next.number)}-${next.nonce}`);
     try {
-      await writeDraft(draft, { nonce: next.nonce, parent: base.nonce }, body);
+      await writeDraft(draft, { nonce: next.nonce, parent: base.nonce }, body, !behind);
       if (!(await this.#link(draft, next))) return undefined;
       return await this.#settle(next);
     } catch (error) {
@@ -97,7 +100,9 @@ export class VersionFiles {
   async #settle(next: CellVersion): Promise<CellVersion | undefined> {
     const target = join(this.folder, versionName(next.number));
     try {
-      await syncFolder(this.folder);
+      if (this.#syncs === "before the answer") await syncFolder(this.folder);
+      // A power failure in the meantime may undo it; the end of this process does not.
+      else void syncWithParents(target).catch(() => {});
       const names = await this.#names();
       const newest = newestOf(names);
       if (newest > next.number) {
@@ -159,11 +164,11 @@ function parseVersionFile(number: number, content: Buffer, path: string): Versio
   }
 }
 
-async function writeDraft(path: string, header: DraftHeader, body: Uint8Array): Promise<void> {
+async function writeDraft(path: string, header: DraftHeader, body: Uint8Array, sync: boolean): Promise<void> {
   const handle = await open(path, "wx", 0o600);
   try {
     await handle.writeFile(Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), body]));
-    await handle.sync();
+    if (sync) await handle.sync();
   } finally {
     await handle.close();
   }

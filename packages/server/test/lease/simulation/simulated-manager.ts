@@ -84,7 +84,8 @@ export class SimulatedManager {
     const isKnown = this.#world.ledger.heads.has(sandboxId);
     if (isKnown && dice < 0.004) return this.#order(sandboxId, { kind: "destroy", handoffTimeoutMs });
     if (!isKnown || dice > 0.47) {
-      return this.#order(sandboxId, { kind: "create", sandbox: isKept(sandboxId) ? NEW_KEPT_SANDBOX : NEW_SANDBOX });
+      const sandbox = isKept(sandboxId) ? NEW_KEPT_SANDBOX : NEW_SANDBOX;
+      return this.#order(sandboxId, { kind: "create", sandbox, isFresh: dice < 0.48 });
     }
     const ticket = this.instance.nextTicket;
     this.#order(sandboxId, { kind: "claim", handoffTimeoutMs });
@@ -120,7 +121,8 @@ export class SimulatedManager {
   }
 
   #giveUp(sandboxId: string, copy: Copy, stoppedAt: string | null): void {
-    if (this.#copies.get(sandboxId) !== copy || this.#isBusy(sandboxId)) return;
+    if (this.#copies.get(sandboxId) !== copy) return;
+    if (this.#isBusy(sandboxId)) return this.instance.after(100, () => this.#giveUp(sandboxId, copy, stoppedAt));
     this.#order(sandboxId, { kind: "release", checkpoint: undefined, stoppedAt });
   }
 
