@@ -12,7 +12,6 @@ import { SerialQueue } from "../support/serial-queue.ts";
 import type { SandboxClient } from "./client.ts";
 import { LiveSaves } from "./saving/live-saves.ts";
 import { UnsavedChanges } from "./saving/unsaved-changes.ts";
-import type { Execution } from "./processes/execution.ts";
 import { SandboxProcesses } from "./processes/sandbox-processes.ts";
 
 /** What a sandbox is, here and on every server after this one. */
@@ -37,7 +36,7 @@ export interface SandboxFacts {
 export class LiveSandbox {
   /** Saves, snapshots and the end of a sandbox exclude one another. */
   readonly queue = new SerialQueue();
-  /** Those that were started over HTTP. */
+  /** What its users have started inside. */
   readonly processes = new SandboxProcesses();
   /** Saves that it goes on after. */
   readonly liveSaves = new LiveSaves();
@@ -52,7 +51,6 @@ export class LiveSandbox {
   #state: SandboxState;
   #handle: SandboxHandle | undefined;
   #client: SandboxClient | undefined;
-  #execution: Execution | undefined;
   #activeMs: number;
   /** The checkpoint that the present state came from. */
   parentCheckpoint: string | null = null;
@@ -141,7 +139,6 @@ export class LiveSandbox {
   replaceHandle(fresh: SandboxHandle): SandboxHandle {
     const old = this.handle;
     this.#handle = fresh;
-    this.#execution = undefined;
     return old;
   }
 
@@ -163,17 +160,8 @@ export class LiveSandbox {
     return true;
   }
 
-  /** The present execution, or the last one. */
-  get execution(): Execution | undefined {
-    return this.#execution;
-  }
-
-  set execution(execution: Execution | undefined) {
-    this.#execution = execution;
-  }
-
   get executing(): boolean {
-    return this.#execution?.running === true;
+    return this.processes.execution?.running === true;
   }
 
   touch(nowMs: number): void {
@@ -218,7 +206,7 @@ export class LiveSandbox {
 
   isIdle(nowMs: number): boolean {
     if (this.held || this.processes.running) return false;
-    return this.#state === "running" && !this.executing && nowMs - this.#activeMs >= this.facts.idleTimeoutMs;
+    return this.#state === "running" && nowMs - this.#activeMs >= this.facts.idleTimeoutMs;
   }
 
   get durable(): boolean {

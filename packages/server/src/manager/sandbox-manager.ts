@@ -47,10 +47,10 @@ import { destroySandbox } from "./lifecycle/destroy.ts";
 import { detachClient } from "./lifecycle/disconnect.ts";
 import { drainSandboxes } from "./lifecycle/drain.ts";
 import { discardLostSandbox, reclaim } from "./lifecycle/end-of-sandbox.ts";
-import { freezeSandboxes, isFrozen, thawSandboxes, untilThawed, type Patience } from "./ownership/freeze.ts";
+import { freezeSandboxes, thawSandboxes, untilThawed, type Patience } from "./ownership/freeze.ts";
 import { yieldSandbox } from "./ownership/handoff.ts";
-import { startExecution } from "./processes/execute.ts";
-import type { Execution } from "./processes/execution.ts";
+import type { ManagedProcess } from "./processes/managed-process.ts";
+import { startExecution } from "./processes/start-process.ts";
 import { filesOf } from "./files/files-of.ts";
 import { reapIdleSandboxes } from "./lifecycle/idle.ts";
 import { ProcessVerbs } from "./processes/process-verbs.ts";
@@ -255,16 +255,14 @@ export class SandboxManager {
     detachClient(this.#context, sandbox, client);
   }
 
-  execute(sandbox: LiveSandbox, language: Language, code: string): Promise<Execution> {
+  execute(sandbox: LiveSandbox, language: Language, code: string): Promise<ManagedProcess> {
     return startExecution(this.#context, sandbox, language, code);
   }
 
   /** Saves everything and ends the copy here. Refused while something executes: its client would lose sight of it. */
   async checkpoint(sandbox: LiveSandbox, options: CallOptions = {}): Promise<void> {
-    const lastLook = (): void => {
-      if (!sandbox.executing) return;
-      throw new SandboxerError("execution_in_progress", "Cannot checkpoint while an execution is in progress.");
-    };
+    const lastLook = (): void =>
+      sandbox.processes.checkNotExecuting("Cannot checkpoint while an execution is in progress.");
     await saveAndRelease(this.#context, sandbox, { ...options, reason: "asked for", lastLook });
   }
 
@@ -302,11 +300,6 @@ export class SandboxManager {
 
   countOutput(bytes: number): void {
     this.#context.options.observer.output(bytes);
-  }
-
-  /** Whether nothing of the sandbox may be heard or changed now; see {@link untilThawed}. */
-  isFrozen(sandbox: LiveSandbox): boolean {
-    return isFrozen(this.#context, sandbox);
   }
 
   untilThawed(sandbox: LiveSandbox): Promise<void> {

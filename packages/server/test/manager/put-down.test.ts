@@ -29,7 +29,7 @@ test("a client that is back in the same moment as the other has gone keeps the s
     });
   const first = silentClient();
   const sandbox = await attach(first);
-  await sandbox.execution?.exited;
+  await sandbox.processes.execution?.exited;
   const second = silentClient();
   server.manager.detach(sandbox, first);
   await attach(second);

@@ -48,7 +48,7 @@ async function* lines(process: ManagedProcess, { from, encoding, signal }: Lines
   try {
     position = await process.startOf(from);
     yield written(started(process, position));
-    for await (const chunk of process.follow(position, signal)) {
+    for await (const chunk of process.follow({ from: position, signal })) {
       position = chunk.offset + chunk.data.length;
       yield written(outputLine(chunk, encoding));
       // The next line is asked for when the socket has room, so that only buffers hold what was not taken.

@@ -1,17 +1,27 @@
 import { CloseCode, parseClientMessage, SandboxerError, asSandboxerError } from "@sandboxer/protocol";
-import type { BadMessage, ClientMessage } from "@sandboxer/protocol";
+import type { BadMessage, ClientMessage, ServerEvent, Status, StatusName } from "@sandboxer/protocol";
 import type { Notice, SandboxClient } from "../../manager/client.ts";
 import type { LiveSandbox } from "../../manager/live-sandbox.ts";
+import type { ManagedProcess } from "../../manager/processes/managed-process.ts";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
 import type { Actor } from "../access/actor.ts";
-import { ExecutionStream, type StreamHooks } from "./execution-stream.ts";
 import { sendNotice } from "./notices.ts";
-import type { Outbox } from "./outbox.ts";
+import { statusOf, type Outbox } from "./outbox.ts";
 
 /** Stdin that a process has not taken yet; a client that sends more is told so instead of filling the memory. */
 const MAX_PENDING_STDIN_BYTES = 4 * 1024 * 1024;
 /** How long a save waits for the client to confirm what it was sent; what is unconfirmed then is sent again later. */
 const CONFIRMATION_MS = 1_000;
+
+/** An execution whose output is sent. */
+interface Stream {
+  readonly execution: ManagedProcess;
+  readonly stop: AbortController;
+  /** The offset up to which that was done; undefined before the first. */
+  sentTo: number | undefined;
+  /** The client hears of the kill once the last output is out. */
+  killed: boolean;
+}
 
 /** One client with one sandbox, from `RUNNING` until the socket closes. Messages are handled one at a time. */
 export class Session implements SandboxClient {
@@ -19,7 +29,7 @@ export class Session implements SandboxClient {
   readonly #sandbox: LiveSandbox;
   readonly #outbox: Outbox;
   readonly #actor: Actor;
-  #stream: ExecutionStream | undefined;
+  #stream: Stream | undefined;
   #pendingStdinBytes = 0;
 
   constructor(manager: SandboxManager, sandbox: LiveSandbox, outbox: Outbox, actor: Actor) {
@@ -54,7 +64,7 @@ export class Session implements SandboxClient {
 
   /** Stops sending. The execution itself goes on. */
   end(): void {
-    this.#stream?.stop();
+    this.#stream?.stop.abort();
   }
 
   #act(message: ClientMessage | BadMessage): Promise<void> | void {
@@ -74,9 +84,9 @@ export class Session implements SandboxClient {
       case "reconnect":
         return this.#reconnect(message);
       case "malformed":
-        return this.#refuse("EXECUTION_ERROR", message.message);
+        return this.#refuse("EXECUTION_ERROR", new SandboxerError("bad_request", message.message));
       case "unsupported":
-        return this.#refuse("EXECUTION_UNSUPPORTED_LANGUAGE_ERROR", message.message);
+        return this.#refuse("EXECUTION_UNSUPPORTED_LANGUAGE_ERROR", new SandboxerError("bad_request", message.message));
       case "stdin_without_data":
         return this.#outbox.error("STDIN_ERROR", new SandboxerError("bad_request", message.message));
       case "snapshot_without_name":
@@ -85,31 +95,22 @@ export class Session implements SandboxClient {
     }
   }
 
-  /** Whether the client still has to expect an EXECUTION_DONE. */
-  get #executing(): boolean {
-    return this.#stream?.active === true || this.#sandbox.executing;
-  }
-
   async #execute({ language, code }: Extract<ClientMessage, { type: "execute" }>): Promise<void> {
     try {
-      if (this.#executing) throw new SandboxerError("execution_in_progress", "An execution is already in progress.");
-      const execution = await this.#recorded("execute", () => this.#manager.execute(this.#sandbox, language, code));
-      this.#outbox.status("EXECUTION_RUNNING", { execution_id: execution.id });
-      this.#follow(new ExecutionStream(execution, this.#outbox, undefined, this.#hooks));
+      this.#follow(await this.#recorded("execute", () => this.#manager.execute(this.#sandbox, language, code)));
     } catch (error) {
-      this.#outbox.error("EXECUTION_ERROR", asSandboxerError(error));
-      if (!this.#executing) this.#outbox.status("EXECUTION_DONE");
+      this.#refuse("EXECUTION_ERROR", asSandboxerError(error));
     }
   }
 
-  #refuse(status: "EXECUTION_ERROR" | "EXECUTION_UNSUPPORTED_LANGUAGE_ERROR", text: string): void {
-    this.#outbox.error(status, new SandboxerError("bad_request", text));
-    if (!this.#executing) this.#outbox.status("EXECUTION_DONE");
+  #refuse(status: "EXECUTION_ERROR" | "EXECUTION_UNSUPPORTED_LANGUAGE_ERROR", error: SandboxerError): void {
+    this.#outbox.error(status, error);
+    if (!this.#sandbox.processes.executing) this.#outbox.status("EXECUTION_DONE");
   }
 
   /** Not waited for: a process that reads nothing must not keep a kill from being heard. */
   #stdin(data: string): void {
-    const { execution } = this.#sandbox;
+    const { execution } = this.#sandbox.processes;
     if (execution === undefined || !execution.running) {
       return this.#outbox.error(
         "EXECUTION_ERROR",
@@ -133,10 +134,10 @@ export class Session implements SandboxClient {
   }
 
   async #checkpoint(): Promise<void> {
-    const { durable, facts } = this.#sandbox;
+    const { durable, facts, processes } = this.#sandbox;
     this.#outbox.status("CHECKPOINTING");
     try {
-      if (durable && this.#executing) {
+      if (durable && processes.executing) {
         throw new SandboxerError("execution_in_progress", "Cannot checkpoint while an execution is in progress.");
       }
       await this.#outbox.settled(CONFIRMATION_MS);
@@ -166,20 +167,21 @@ export class Session implements SandboxClient {
   }
 
   async #killProcess(): Promise<void> {
-    const stream = this.#stream;
-    const { execution } = this.#sandbox;
+    const { execution } = this.#sandbox.processes;
+    const stream = execution?.followed === true ? this.#stream : undefined;
     try {
-      if (stream?.active === true && stream.execution.running)
-        return await this.#recorded("kill_process", () => stream.kill());
       if (execution?.running !== true) return this.#outbox.status("EXECUTION_FORCE_KILLED");
-      // A client that has not asked for the output hears of the end alone.
+      if (stream !== undefined) stream.killed = true;
       await this.#recorded("kill_process", () => execution.kill());
+      if (stream !== undefined) return;
+      // A client that has not asked for the output hears of the end alone.
       this.#outbox.status("EXECUTION_FORCE_KILLED");
       const { code, outputEnd } = await execution.exited;
-      execution.confirm(outputEnd);
-      execution.markDoneDelivered();
+      execution.acknowledge(outputEnd);
+      execution.told = true;
       this.#outbox.status("EXECUTION_DONE", { execution_id: execution.id, exit_code: code ?? null });
     } catch (error) {
+      if (stream !== undefined) stream.killed = false;
       this.#outbox.error("EXECUTION_FORCE_KILL_ERROR", asSandboxerError(error));
     }
   }
@@ -203,19 +205,18 @@ export class Session implements SandboxClient {
   }
 
   #reconnect({ executionId, offset }: Extract<ClientMessage, { type: "reconnect" }>): void {
-    const { execution } = this.#sandbox;
+    const { execution } = this.#sandbox.processes;
     // An offset belongs to the execution that it was read from.
     const from = executionId === undefined || executionId === execution?.id ? offset : undefined;
-    const nothingLeft = execution?.running === false && execution.doneDelivered && from === undefined;
+    const nothingLeft = execution?.running === false && execution.told && from === undefined;
     if (execution === undefined || nothingLeft) {
       const code = execution?.exit?.code;
       return this.#outbox.status("EXECUTION_DONE", code === undefined ? {} : { exit_code: code });
     }
     // What was sent on this socket arrives before anything that is sent now, confirmed or not.
     const sent = this.#stream?.execution === execution ? this.#stream.sentTo : undefined;
-    this.#stream?.stop();
-    this.#outbox.status("EXECUTION_RUNNING", { execution_id: execution.id });
-    this.#follow(new ExecutionStream(execution, this.#outbox, from ?? sent, this.#hooks));
+    this.end();
+    this.#follow(execution, from ?? sent);
   }
 
   /** Does it, and leaves a line in the audit log. */
@@ -224,12 +225,40 @@ export class Session implements SandboxClient {
     return this.#actor.does(what, { sandboxId: id, epoch: this.#manager.epochOf(id) }, action);
   }
 
-  #follow(stream: ExecutionStream): void {
-    this.#stream = stream;
+  /** Sends an execution from an offset until its end. */
+  #follow(execution: ManagedProcess, from = execution.acknowledged): void {
+    this.#outbox.status("EXECUTION_RUNNING", { execution_id: execution.id });
+    this.#stream = { execution, stop: new AbortController(), sentTo: undefined, killed: false };
+    void this.#send(this.#stream, from).catch(() => {
+      // The sandbox is saved or has ended, and its client hears of that from the manager.
+    });
   }
 
-  readonly #hooks: StreamHooks = {
-    hold: () => (this.#manager.isFrozen(this.#sandbox) ? this.#manager.untilThawed(this.#sandbox) : undefined),
-    onOutput: (bytes) => this.#manager.countOutput(bytes),
-  };
+  async #send(sending: Stream, from: number): Promise<void> {
+    const { execution, stop } = sending;
+    // A string of its own: the id may be a slice of another one, and V8 serializes objects with slices at a third of the speed.
+    const execution_id = Buffer.from(execution.id).toString();
+    const onEnd = ({ code }: { readonly code: number | undefined }): void => {
+      const done = { ...status("EXECUTION_DONE"), execution_id, exit_code: code ?? null };
+      const end = sending.killed ? [status("EXECUTION_FORCE_KILLED"), done] : [done];
+      this.#outbox.sendConfirmed(end, () => (execution.told = true));
+    };
+    for await (const { stream, offset, data } of execution.follow({ from, signal: stop.signal, onEnd })) {
+      const end = offset + data.length;
+      sending.sentTo = end;
+      this.#manager.countOutput(data.length);
+      const event: ServerEvent = { event: stream, data: text(data), execution_id, offset: end };
+      this.#outbox.sendConfirmed([event], () => execution.acknowledge(end));
+      await this.#outbox.drained();
+    }
+  }
+}
+
+function status(name: StatusName): { readonly event: "status_update"; readonly status: Status } {
+  return { event: "status_update", status: statusOf(name) };
+}
+
+/** Chunks hold whole characters, unless the bytes are none: then each of those is replaced. */
+function text(data: Uint8Array): string {
+  return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("utf8");
 }

@@ -37,8 +37,9 @@ export async function adoptByKey(
     if (head === undefined) throw error;
     return undefined;
   }
+  const processes = await handle.processes().catch(() => []);
   sandbox.started(handle);
-  watchForEnd(context, sandbox);
+  watchForEnd(context, sandbox, processes);
   return sandbox;
 }
 

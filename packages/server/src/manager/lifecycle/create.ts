@@ -1,10 +1,15 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { asSandboxerError, type Encryption, type Lineage } from "@sandboxer/protocol";
-import type { AcquireRequest, PreparedState, SandboxBackend, SandboxHandle } from "../../backends/backend.ts";
+import type {
+  AcquireRequest,
+  PreparedState,
+  SandboxBackend,
+  SandboxHandle,
+  SandboxProcess,
+} from "../../backends/backend.ts";
 import type { LoadedState, UnpackOptions } from "../../checkpoints/unpacked-state.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { acquireRequest } from "./acquire-request.ts";
-import { adoptExecution } from "../processes/adopt-execution.ts";
 import type { SandboxClient } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
 import { clientKeyFor, encryptionFor } from "../encryption.ts";
@@ -86,6 +91,7 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
   try {
     return await tracked(context, work, { ...options, signal }, async (track) => {
       let lost: LostExtras | undefined;
+      let processes: readonly SandboxProcess[] = [];
       const kept = facts.residence === "provider";
       // Before it is there: what its provider keeps would stay there, and others would find it by its key and take it.
       if (kept) await takeOwnership(context, facts, request.onOwnership);
@@ -97,7 +103,7 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
       const handle = await acquire(context, facts, asked, source, track, (unpacked) => (lost = unpacked));
       await orDestroy(handle, async () => {
         if (source === undefined) await runSetup(handle, facts.spec.setup ?? [], track.options);
-        else sandbox.execution = await adoptExecution(handle);
+        else processes = await handle.processes();
         signal.throwIfAborted();
         if (sandbox.durable) await takeOwnership(context, facts, request.onOwnership);
         await owning;
@@ -106,7 +112,7 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
       track.lap("ownership");
       if (request.client !== undefined) sandbox.attach(request.client, context.nowMs);
       sandbox.started(handle);
-      watchForEnd(context, sandbox);
+      watchForEnd(context, sandbox, processes);
       return { sandbox, token, lost };
     });
   } catch (error) {

@@ -15,19 +15,18 @@ export function detachClient(context: ManagerContext, sandbox: LiveSandbox, clie
 async function saveWhenQuiet(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
   // Somebody may have come back meanwhile, started something, or ended the sandbox.
   const lastLook = (): void => {
-    const busy = sandbox.client !== undefined || sandbox.executing || isUsed(sandbox);
+    const busy = sandbox.client !== undefined || isUsed(sandbox);
     if (busy || sandbox.state !== "running") throw new CalledOff();
   };
   do {
-    await sandbox.execution?.exited.catch(() => {});
     await sandbox.processes.quiet();
     await sandbox.unheld();
     await unlessCalledOff(saveFor(context, sandbox, "disconnect", lastLook));
-    // What was started meanwhile, over HTTP, has no client that would go away again.
+    // What was started meanwhile over HTTP has no client that would go away again.
   } while (sandbox.client === undefined && sandbox.state === "running" && isUsed(sandbox));
 }
 
-/** Over HTTP, by what it runs or by what goes in or out. */
+/** By what it runs, or by what goes in or out. */
 function isUsed({ processes, held }: LiveSandbox): boolean {
   return processes.running || held;
 }

@@ -1,4 +1,5 @@
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
+import type { SandboxProcess } from "../../backends/backend.ts";
 import { cutMessage } from "../../support/cut-message.ts";
 import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
@@ -7,11 +8,10 @@ import { adoptProcesses } from "../processes/hooks.ts";
 
 /**
  * For a sandbox that has just come to run. One that ends by itself is taken off the table, its client is told, and what
- * is stored of it is set free; what its provider keeps of it stays there. The processes that it has brought along become known here.
+ * is stored of it is set free; what its provider keeps of it stays there. `processes` are those that it has brought along.
  */
-export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox): void {
-  // One that ends first has none any more.
-  void adoptProcesses(context, sandbox).catch(() => {});
+export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox, processes: readonly SandboxProcess[]): void {
+  adoptProcesses(context, sandbox, processes);
   const { handle } = sandbox;
   void handle.ended.then(async (end) => {
     // A copy that was replaced is of no interest any more.

@@ -77,6 +77,6 @@ function switchTo(context: ManagerContext, sandbox: LiveSandbox, fresh: SandboxH
   const old = sandbox.replaceHandle(fresh);
   sandbox.touch(context.nowMs);
   freezeIfDue(context, sandbox);
-  watchForEnd(context, sandbox);
+  watchForEnd(context, sandbox, []);
   return old;
 }

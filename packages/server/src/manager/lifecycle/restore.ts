@@ -1,12 +1,10 @@
 import { asSandboxerError, SandboxerError, type Head } from "@sandboxer/protocol";
-import type { SandboxHandle } from "../../backends/backend.ts";
+import type { SandboxHandle, SandboxProcess } from "../../backends/backend.ts";
 import { acquireRequest } from "./acquire-request.ts";
-import { adoptExecution } from "../processes/adopt-execution.ts";
 import type { AttachRequest } from "../ownership/attach.ts";
 import type { ManagerContext } from "../context.ts";
 import { checkKeysFor, encryptionOfHead, takeShownKey } from "../encryption.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
-import type { Execution } from "../processes/execution.ts";
 import { leavesNothing } from "../../lease/stored-head.ts";
 import { abandonCopy, eraseHead } from "../ownership/residence.ts";
 import { freezeIfDue } from "../ownership/freeze.ts";
@@ -59,14 +57,13 @@ export async function restoreSandbox(
       takeover.claimed();
       request.onOwnership("acquired", claimed);
       track.lap("claim");
-      const { handle, execution } = await bringBack(context, claimed, request, track);
+      const { handle, processes } = await bringBack(context, claimed, request, track);
       sandbox.parentCheckpoint = request.checkpoint ?? claimed.checkpoint?.name ?? null;
-      sandbox.execution = execution;
       if (request.client !== undefined) sandbox.attach(request.client, context.nowMs);
       sandbox.started(handle);
       takeover.runs(claimed, track);
       freezeIfDue(context, sandbox);
-      watchForEnd(context, sandbox);
+      watchForEnd(context, sandbox, processes);
       return sandbox;
     });
   } catch (thrown) {
@@ -81,14 +78,14 @@ async function bringBack(
   head: Head,
   request: AttachRequest,
   track: Track,
-): Promise<{ handle: SandboxHandle; execution: Execution | undefined }> {
+): Promise<{ handle: SandboxHandle; processes: readonly SandboxProcess[] }> {
   let handle: SandboxHandle | undefined;
   try {
     await context.hasPlace(track.options.signal);
     handle = await load(context, head, request, track);
-    const execution = await adoptExecution(handle);
+    const processes = await handle.processes();
     checkStillOwned(context, request.sandboxId, head);
-    return { handle, execution };
+    return { handle, processes };
   } catch (error) {
     const facts = storedFacts(request.sandboxId, head);
     if (handle !== undefined)

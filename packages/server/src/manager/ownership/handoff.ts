@@ -67,5 +67,5 @@ async function handOffKept(
 function mayGo(sandbox: LiveSandbox): boolean {
   if (sandbox.state !== "running" || !sandbox.outlivesServer) return false;
   if (sandbox.facts.flags.enable_sandbox_handoff) return true;
-  return sandbox.client === undefined && !sandbox.executing && !sandbox.processes.attended && !sandbox.held;
+  return sandbox.client === undefined && !sandbox.processes.attended && !sandbox.held;
 }

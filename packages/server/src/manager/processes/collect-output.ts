@@ -22,7 +22,7 @@ export async function collectOutput(
   const parts: Record<"stdout" | "stderr", Uint8Array[]> = { stdout: [], stderr: [] };
   let truncated = from > 0;
   let room = options.maxBytes;
-  for await (const { stream, offset, data } of process.follow(from, options.signal)) {
+  for await (const { stream, offset, data } of process.follow({ from, signal: options.signal })) {
     if (data.length > room) truncated = true;
     if (room > 0) parts[stream].push(data.subarray(0, room));
     room = Math.max(0, room - data.length);

@@ -1,6 +1,6 @@
 import type { OutputBounds, OutputChunk, ProcessExit, SandboxProcess } from "../../backends/backend.ts";
 import type { ProcessTraits } from "./process-key.ts";
-import { Moving, ReaderSlot } from "./reader-slot.ts";
+import { type FollowOptions, Moving, ReaderSlot } from "./reader-slot.ts";
 import { SIGKILL, SIGTERM } from "./signals.ts";
 
 /** Between the request to end and the end. */
@@ -15,8 +15,8 @@ export interface ProcessHooks {
 }
 
 /**
- * A process that was started over HTTP, from its start until it is dropped. It is the same one after a restore: the
- * process, its log and its traits are part of the sandbox.
+ * A process of a user's, from its start until it is dropped. It is the same one after a restore: the process, its log and
+ * its traits are part of the sandbox.
  */
 export class ManagedProcess {
   readonly traits: ProcessTraits;
@@ -64,6 +64,11 @@ export class ManagedProcess {
     return this.#process.acknowledged;
   }
 
+  /** Whether a client is there that has still to hear of its end. */
+  get followed(): boolean {
+    return this.#slot.followed;
+  }
+
   /** Whether nobody would miss it: it has ended, and no reader is there or has to come. */
   get droppable(): boolean {
     const { exit, acknowledged } = this.#process;
@@ -87,9 +92,9 @@ export class ManagedProcess {
     return Math.min(Math.max(from ?? this.acknowledged, start), end);
   }
 
-  /** Output to its end. `onStop`: another reader has come, or a save; the next chunk is an error that says so. */
-  follow(from: number, signal: AbortSignal, onStop?: () => void): AsyncIterable<OutputChunk> {
-    return this.#slot.follow({ from, signal, ...(onStop === undefined ? {} : { onStop }) });
+  /** Output to its end. After a stop, by another reader or a save, the next chunk is an error that says so. */
+  follow(options: Omit<FollowOptions, "background">): AsyncIterable<OutputChunk> {
+    return this.#slot.follow(options);
   }
 
   look(from: number | undefined): ReturnType<ReaderSlot["look"]> {

@@ -2,10 +2,12 @@ import { createHash, randomUUID } from "node:crypto";
 
 /**
  * What is known of a process wherever its sandbox goes: it is written into the key that the backend keeps with the
- * process. `process:{letters}[t{timeout ms}]:{id}:{digest of the request}`.
+ * process. `process:{letters}[t{timeout ms}]:{id}:{digest of the request}`, or `execution:{id}`.
  */
 export interface ProcessTraits {
   readonly id: string;
+  /** Code that a client of the WebSocket protocol runs: one at a time, and nobody else reads it. */
+  readonly execution: boolean;
   /** The server reads along, so that it never blocks. */
   readonly detached: boolean;
   /** Its output waits for a reader: nobody drops it unread. */
@@ -20,8 +22,10 @@ export interface ProcessTraits {
 
 const KEY =
   /^process:(d?)(w?)(p?)(f?)(?:t([1-9]\d{0,9}))?:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):([0-9a-f]{32})?$/;
+const EXECUTION = "execution:";
 
 export function processKey(traits: ProcessTraits): string {
+  if (traits.execution) return EXECUTION + traits.id;
   const letters = [traits.detached && "d", traits.kept && "w", traits.pty && "p", traits.codeFile && "f"];
   const timeout = traits.timeoutMs === undefined ? "" : `t${traits.timeoutMs}`;
   const flags = letters.filter((letter) => letter !== false).join("") + timeout;
@@ -30,11 +34,13 @@ export function processKey(traits: ProcessTraits): string {
 
 /** Undefined for the key of something else. */
 export function parseProcessKey(key: string): ProcessTraits | undefined {
+  if (key.startsWith(EXECUTION)) return executionTraits(key.slice(EXECUTION.length), false);
   const match = KEY.exec(key);
   if (match === null) return undefined;
   const [, detached, kept, pty, codeFile, timeoutMs, id = "", requestDigest] = match;
   return {
     id,
+    execution: false,
     detached: detached !== "",
     kept: kept !== "",
     pty: pty !== "",
@@ -42,6 +48,12 @@ export function parseProcessKey(key: string): ProcessTraits | undefined {
     timeoutMs: timeoutMs === undefined ? undefined : Number(timeoutMs),
     requestDigest,
   };
+}
+
+/** The key of an execution does not say whether its code lies in a file: another server leaves that where it is. */
+export function executionTraits(id: string, codeFile: boolean): ProcessTraits {
+  const unset = { timeoutMs: undefined, requestDigest: undefined };
+  return { id, execution: true, detached: false, kept: true, pty: false, codeFile, ...unset };
 }
 
 /** A fresh id, or the one that an idempotency key of a caller always gives. */

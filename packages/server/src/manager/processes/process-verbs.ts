@@ -22,8 +22,8 @@ export class ProcessVerbs {
 
   async list(sandbox: LiveSandbox): Promise<readonly ManagedProcess[]> {
     const { processes, handle } = sandbox;
-    processes.sync(await handle.processes(), hooksFor(this.#context, sandbox));
-    return processes.all;
+    await processes.sync(handle, hooksFor(this.#context, sandbox));
+    return processes.overHttp;
   }
 
   async get(sandbox: LiveSandbox, processId: string): Promise<ManagedProcess> {

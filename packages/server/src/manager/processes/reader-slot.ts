@@ -1,11 +1,13 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import type { OutputChunk, SandboxProcess } from "../../backends/backend.ts";
+import type { OutputChunk, ProcessExit, SandboxProcess } from "../../backends/backend.ts";
 
 /** Thrown to a reader when its sandbox is about to be saved or moved: what it has not acknowledged is kept. */
 export class Moving extends Error {}
 
 interface Reader {
   readonly stop: AbortController;
+  /** By the slot, or by itself. */
+  readonly stopped: AbortSignal;
   /** Reads only so that the process does not block: it gives way, and goes on through a save. */
   readonly background: boolean;
 }
@@ -16,6 +18,8 @@ export interface FollowOptions {
   readonly background?: boolean;
   /** Called at once when the reader is stopped; whoever asks for the next chunk then learns why. */
   readonly onStop?: () => void;
+  /** Called after the last chunk, while the reader still has the slot. */
+  readonly onEnd?: (exit: ProcessExit) => void;
 }
 
 /**
@@ -41,20 +45,30 @@ export class ReaderSlot {
     return this.#reader !== undefined;
   }
 
+  /** Whether somebody is there who has still to hear of the end. */
+  get followed(): boolean {
+    return this.#reader?.background === false && !this.#reader.stopped.aborted;
+  }
+
   /** Output from an offset to its end. Throws {@link Moving} before a save, and when another reader takes over. */
   async *follow(options: FollowOptions): AsyncGenerator<OutputChunk> {
     const { signal, background = false } = options;
-    const reader: Reader = { stop: new AbortController(), background };
+    const stop = new AbortController();
+    const stopped = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
+    const reader: Reader = { stop, stopped, background };
     this.#reader?.stop.abort(new SandboxerError("sandbox_in_use", "Another reader has taken the output over."));
     this.#reader = reader;
-    if (options.onStop !== undefined) reader.stop.signal.addEventListener("abort", options.onStop, { once: true });
-    const stopped = signal === undefined ? reader.stop.signal : AbortSignal.any([signal, reader.stop.signal]);
+    if (options.onStop !== undefined) stop.signal.addEventListener("abort", options.onStop, { once: true });
     let position = options.from;
     try {
       for (let looks = -1; !stopped.aborted;) {
         await this.#looking;
         const { exit } = this.#process;
-        if (exit !== undefined && position >= exit.outputEnd) return;
+        if (exit !== undefined && position >= exit.outputEnd) {
+          await this.#hold();
+          if (stopped.aborted) break;
+          return options.onEnd?.(exit);
+        }
         // Only a look ends the output early; anything else would go round for ever.
         if (looks === this.#looks) throw new SandboxerError("sandbox_failed", "The output has ended before its end.");
         looks = this.#looks;
@@ -66,7 +80,7 @@ export class ReaderSlot {
           if (stopped.aborted) break;
         }
       }
-      if (reader.stop.signal.aborted) throw reader.stop.signal.reason as Error;
+      if (stop.signal.aborted) throw stop.signal.reason as Error;
     } finally {
       if (this.#reader === reader) {
         this.#reader = undefined;

@@ -1,4 +1,5 @@
-import type { SandboxProcess } from "../../backends/backend.ts";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { SandboxHandle, SandboxProcess } from "../../backends/backend.ts";
 import { ManagedProcess, type ProcessHooks } from "./managed-process.ts";
 import { parseProcessKey, type ProcessTraits } from "./process-key.ts";
 
@@ -6,13 +7,35 @@ import { parseProcessKey, type ProcessTraits } from "./process-key.ts";
 const MAX_ENDED = 64;
 const MAX_ENDED_BYTES = 16 * 1024 * 1024;
 
-/** The processes of one sandbox that were started over HTTP, as far as this server has heard of them. */
+type HooksOf = (traits: ProcessTraits) => ProcessHooks;
+
+/** The processes of one sandbox that its users have started, as far as this server has heard of them. */
 export class SandboxProcesses {
   /** Oldest first. */
   readonly #known = new Map<SandboxProcess, ManagedProcess>();
 
   get all(): readonly ManagedProcess[] {
     return [...this.#known.values()];
+  }
+
+  /** Those that were started over HTTP. */
+  get overHttp(): readonly ManagedProcess[] {
+    return this.all.filter(({ traits }) => !traits.execution);
+  }
+
+  /** The present execution, or the last one. */
+  get execution(): ManagedProcess | undefined {
+    return this.all.findLast(({ traits }) => traits.execution);
+  }
+
+  /** Whether an execution runs, or its client has still to hear of its end. */
+  get executing(): boolean {
+    const { execution } = this;
+    return execution !== undefined && (execution.running || execution.followed);
+  }
+
+  checkNotExecuting(refusal: string): void {
+    if (this.executing) throw new SandboxerError("execution_in_progress", refusal);
   }
 
   get running(): boolean {
@@ -34,24 +57,32 @@ export class SandboxProcesses {
     }
   }
 
-  find(id: string): ManagedProcess | undefined {
-    return this.all.find((process) => process.id === id);
-  }
-
   /** Learns what the sandbox has: those that are new here are taken on, those that are gone are forgotten. */
-  sync(present: readonly SandboxProcess[], hooksOf: (traits: ProcessTraits) => ProcessHooks): void {
-    const still = new Set(present);
-    for (const process of this.#known.keys()) if (!still.has(process)) this.#known.delete(process);
-    for (const process of present) this.take(process, hooksOf);
+  async sync(handle: Pick<SandboxHandle, "processes">, hooksOf: HooksOf): Promise<void> {
+    // One that is started meanwhile may be missing in the answer.
+    const before = [...this.#known.keys()];
+    const present = new Set(await handle.processes());
+    for (const process of before) if (!present.has(process)) this.#known.delete(process);
+    this.#takeAll(present, hooksOf);
   }
 
-  /** Undefined for a process that was started otherwise. */
-  take(process: SandboxProcess, hooksOf: (traits: ProcessTraits) => ProcessHooks): ManagedProcess | undefined {
-    const known = this.#known.get(process);
-    if (known !== undefined) return known;
-    const traits = parseProcessKey(process.key);
-    if (traits === undefined) return undefined;
-    const managed = new ManagedProcess(process, traits, hooksOf(traits));
+  /** Another copy of the sandbox runs from now on, with these. */
+  replace(present: Iterable<SandboxProcess>, hooksOf: HooksOf): void {
+    this.#known.clear();
+    this.#takeAll(present, hooksOf);
+  }
+
+  #takeAll(processes: Iterable<SandboxProcess>, hooksOf: HooksOf): void {
+    for (const process of processes) {
+      const traits = parseProcessKey(process.key);
+      if (traits !== undefined) this.take(process, traits, hooksOf);
+    }
+  }
+
+  take(process: SandboxProcess, traits: ProcessTraits, hooksOf: HooksOf): ManagedProcess {
+    const managed = this.#known.get(process) ?? new ManagedProcess(process, traits, hooksOf(traits));
+    // As in the sandbox's own list, the newest last.
+    this.#known.delete(process);
     this.#known.set(process, managed);
     return managed;
   }
@@ -67,7 +98,7 @@ export class SandboxProcesses {
 
   /** Those that have to go so that what is remembered stays within its bounds, oldest first. */
   surplus(): ManagedProcess[] {
-    const droppable = this.all.filter((process) => process.droppable);
+    const droppable = this.overHttp.filter((process) => process.droppable);
     let bytes = droppable.reduce((sum, { keptBytes }) => sum + keptBytes, 0);
     return droppable.filter((process, index) => {
       const over = droppable.length - index > MAX_ENDED || bytes > MAX_ENDED_BYTES;

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { SandboxerError, type Language } from "@sandboxer/protocol";
 import type { SandboxProcess } from "../../backends/backend.ts";
 import type { ManagerContext } from "../context.ts";
@@ -6,7 +7,7 @@ import { codePathOf, INTERPRETERS, needsFile, PLAIN_SHELL, prepareCode } from ".
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { hooksFor } from "./hooks.ts";
 import type { ManagedProcess } from "./managed-process.ts";
-import { processId, processKey, type ProcessTraits } from "./process-key.ts";
+import { executionTraits, processId, processKey, type ProcessTraits } from "./process-key.ts";
 
 /** The agent keeps 256, executions included. */
 const MAX_PROCESSES = 200;
@@ -45,15 +46,38 @@ export function startProcess(
       throw new SandboxerError("not_supported", `The backend ${sandbox.facts.backend} has no terminals.`);
     }
     const { processes, handle } = sandbox;
-    processes.sync(await handle.processes(), hooksFor(context, sandbox));
+    await processes.sync(handle, hooksFor(context, sandbox));
     const id = processId(request.idempotency);
-    const known = processes.find(id);
+    const known = processes.overHttp.find((process) => process.id === id);
     if (known === undefined) await makeRoom(sandbox);
     const process =
       known === undefined ? await start(context, sandbox, request, traitsOf(request, id)) : repeated(known, request);
     if (!request.detached && !request.kept) process.waiting += 1;
     return process;
   });
+}
+
+/** Starts code for the WebSocket protocol. One at a time; what the last one left unread is dropped. */
+export function startExecution(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  language: Language,
+  code: string,
+): Promise<ManagedProcess> {
+  return sandbox.queue.run(async () => {
+    sandbox.checkRunning();
+    sandbox.processes.checkNotExecuting("An execution is already in progress.");
+    await dropExecution(sandbox);
+    const traits = executionTraits(randomUUID(), needsFile(code));
+    return start(context, sandbox, { what: { language, code } }, traits);
+  });
+}
+
+export async function dropExecution({ processes }: LiveSandbox): Promise<void> {
+  const { execution } = processes;
+  if (execution === undefined) return;
+  processes.forget(execution);
+  await execution.release().catch(() => {});
 }
 
 function repeated(known: ManagedProcess, { idempotency }: StartRequest): ManagedProcess {
@@ -68,7 +92,7 @@ async function makeRoom({ processes }: LiveSandbox): Promise<void> {
     processes.forget(process);
     await process.release().catch(() => {});
   }
-  if (processes.all.length < MAX_PROCESSES) return;
+  if (processes.overHttp.length < MAX_PROCESSES) return;
   throw new SandboxerError("limit_reached", `The sandbox has ${MAX_PROCESSES} processes that run or were not read.`, {
     hint: "Read the output of those that have ended, or drop them with DELETE …/processes/{process_id}.",
   });
@@ -79,6 +103,7 @@ function traitsOf(request: StartRequest, id: string): ProcessTraits {
   const code = "argv" in what ? "" : "shell" in what ? what.shell : what.code;
   return {
     id,
+    execution: false,
     detached,
     kept,
     timeoutMs,
@@ -91,28 +116,27 @@ function traitsOf(request: StartRequest, id: string): ProcessTraits {
 async function start(
   context: ManagerContext,
   sandbox: LiveSandbox,
-  request: StartRequest,
+  { what, env, workingFolder, pty, stdin }: Pick<StartRequest, "what"> & Partial<StartRequest>,
   traits: ProcessTraits,
 ): Promise<ManagedProcess> {
   const { handle, processes } = sandbox;
-  const { stdin, what } = request;
   let argv: readonly string[] = [];
   const spawn = (command: readonly string[]): Promise<SandboxProcess> => {
     argv = command;
     return handle.exec({
       key: processKey(traits),
       argv,
-      env: { ...(request.pty === undefined ? {} : TERMINAL), ...request.env },
-      ...(request.workingFolder === undefined ? {} : { workingFolder: request.workingFolder }),
-      ...(request.pty === undefined ? {} : { pty: request.pty }),
+      env: { ...(pty === undefined ? {} : TERMINAL), ...env },
+      ...(workingFolder === undefined ? {} : { workingFolder }),
+      ...(pty === undefined ? {} : { pty }),
     });
   };
   try {
-    const process = processes.take(await startWhat(sandbox, what, traits.id, spawn), hooksFor(context, sandbox));
-    if (process === undefined) throw new SandboxerError("internal", "The process has come back under another key.");
+    const started = await startWhat(sandbox, what, traits.id, spawn);
+    const process = processes.take(started, traits, hooksFor(context, sandbox));
     sandbox.unsaved.noteUse(context.nowMs);
     process.command = "argv" in what ? argv : shortened(argv, what);
-    tellEndOf(process, context.executions.started(sandbox, startedFacts(request, traits)));
+    tellEndOf(process, context.executions.started(sandbox, startedFacts(what, traits)));
     if (stdin !== undefined) await giveStdin(process, stdin);
     return process;
   } catch (error) {
@@ -138,10 +162,13 @@ async function startWhat(
   });
 }
 
-function startedFacts({ what, pty, detached }: StartRequest, { id: processId }: ProcessTraits): StartedExecution {
+function startedFacts(
+  what: StartRequest["what"],
+  { id: processId, execution, pty, detached }: ProcessTraits,
+): StartedExecution {
   const command = "argv" in what ? what.argv : "shell" in what ? what.shell : what.code;
   const language = "language" in what ? what.language : undefined;
-  return { processId, kind: "process", command, language, pty: pty !== undefined, detached };
+  return { processId, kind: execution ? "execution" : "process", command, language, pty, detached };
 }
 
 /** Of code that was long, a list shows what runs it. */

@@ -14,7 +14,7 @@ export async function markBeforeCapture(context: ManagerContext, sandbox: LiveSa
 /** Whether nothing lives inside: then it stays as it is until somebody uses it. Only worth a question with a promise. */
 async function isQuiet({ options }: ManagerContext, sandbox: LiveSandbox): Promise<boolean> {
   if (sandbox.facts.about.max_loss === null) return false;
-  if (sandbox.executing || sandbox.held || sandbox.processes.running) return false;
+  if (sandbox.held || sandbox.processes.running) return false;
   const timeout = new AbortController();
   const late = options.clock.sleep(ANSWER_MS, timeout.signal).then(
     () => undefined,

@@ -8,6 +8,7 @@ import { freezeIfDue } from "../ownership/freeze.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { nearestImage } from "./nearest-image.ts";
 import { pruneCheckpoints } from "./retention.ts";
+import { dropExecution } from "../processes/start-process.ts";
 import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
 import { withWorkFolder } from "./work-folder.ts";
 
@@ -68,7 +69,8 @@ async function save(
 ): Promise<CheckpointReference> {
   const { checkpoints, ownership } = context.durable;
   const { handle } = sandbox;
-  await forgetDeliveredExecution(sandbox);
+  // An execution whose end its client knows of has no business in the next life.
+  if (sandbox.processes.execution?.told === true) await dropExecution(sandbox);
   const stoppedMs = context.nowMs;
   sandbox.stoppedMs = stoppedMs;
   // The state is that of this moment; the next owner can tell from it for how long nobody ran the sandbox.
@@ -114,14 +116,6 @@ async function bringLatestToHead(durable: DurableStore, sandboxId: string, name:
   await durable.checkpoints.writeLatest(sandboxId, name);
   const present = (await durable.ownership.read(sandboxId))?.checkpoint?.name ?? name;
   if (present !== name) await bringLatestToHead(durable, sandboxId, present);
-}
-
-/** An execution whose end the client knows of has no business in the next life. */
-async function forgetDeliveredExecution(sandbox: LiveSandbox): Promise<void> {
-  const { execution } = sandbox;
-  if (execution?.doneDelivered !== true) return;
-  sandbox.execution = undefined;
-  await execution.release().catch(() => {});
 }
 
 async function goOn(context: ManagerContext, sandbox: LiveSandbox, error: SandboxerError): Promise<void> {

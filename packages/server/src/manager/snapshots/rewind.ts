@@ -1,12 +1,10 @@
 import { asSandboxerError, type CheckpointReference, SandboxerError } from "@sandboxer/protocol";
-import type { SandboxHandle, SnapshotPayload } from "../../backends/backend.ts";
+import type { SandboxHandle, SandboxProcess, SnapshotPayload } from "../../backends/backend.ts";
 import { imageKey } from "../../checkpoints/snapshot-record.ts";
 import { acquireRequest } from "../lifecycle/acquire-request.ts";
-import { adoptExecution } from "../processes/adopt-execution.ts";
 import type { ManagerContext } from "../context.ts";
 import { checkRewindTo, keyChoiceOf } from "../encryption.ts";
 import { discardLostSandbox, watchForEnd } from "../lifecycle/end-of-sandbox.ts";
-import type { Execution } from "../processes/execution.ts";
 import { freezeIfDue } from "../ownership/freeze.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { withGoodCopy } from "../saving/with-good-copy.ts";
@@ -20,7 +18,7 @@ import { withWorkFolder } from "../saving/work-folder.ts";
 /** A copy that runs and is not the sandbox's yet. */
 interface NewCopy {
   readonly handle: SandboxHandle;
-  readonly execution: Execution | undefined;
+  readonly processes: readonly SandboxProcess[];
   readonly checkpoint: CheckpointReference | undefined;
 }
 
@@ -83,12 +81,12 @@ async function makeCopy(
     const handle = await acquireWithState(backend, request, state, track.options);
     track.lap("backend");
     try {
-      const execution = await adoptExecution(handle);
+      const processes = await handle.processes();
       // Its end, or its loss to another server, is found out by others meanwhile.
       sandbox.checkRunning();
       const checkpoint = sandbox.durable ? await publish(context, sandbox, { snapshotId, state }, track) : undefined;
       sandbox.checkRunning();
-      return { handle, execution, checkpoint };
+      return { handle, processes, checkpoint };
     } catch (thrown) {
       await context.reported("end of a copy that was not wanted", handle.destroy());
       const error = asSandboxerError(thrown);
@@ -126,19 +124,18 @@ async function publish(
 function switchTo(
   context: ManagerContext,
   sandbox: LiveSandbox,
-  { handle, execution, checkpoint }: NewCopy,
+  { handle, processes, checkpoint }: NewCopy,
   lineage: LiveSandbox["facts"]["lineage"],
 ): SandboxHandle {
   sandbox.client?.notify({ type: "rewinding" });
   sandbox.processes.quiesce();
   const old = sandbox.replaceHandle(handle);
-  sandbox.execution = execution;
   if (checkpoint !== undefined) sandbox.parentCheckpoint = checkpoint.name;
   sandbox.newestImages = lineage.snapshot == null ? [] : [imageKey(lineage.snapshot)];
   sandbox.amend({ lineage });
   sandbox.touch(context.nowMs);
   freezeIfDue(context, sandbox);
-  watchForEnd(context, sandbox);
+  watchForEnd(context, sandbox, processes);
   sandbox.client?.notify({ type: "rewound" });
   return old;
 }

@@ -44,7 +44,8 @@ export class ProcessSession {
       const { id, pid } = this.#process;
       wire.event({ event: "attached", process_id: id, pid, offset: start });
       onAttached();
-      for await (const chunk of this.#process.follow(start, wire.gone, () => this.#stop())) await this.#send(chunk);
+      const reading = { from: start, signal: wire.gone, onStop: () => this.#stop() };
+      for await (const chunk of this.#process.follow(reading)) await this.#send(chunk);
       if (wire.gone.aborted) return;
       const { code, signal, outputEnd } = await this.#process.exited;
       const { timedOut: timed_out } = this.#process;
