@@ -60,6 +60,27 @@ describe("handoff between living servers", () => {
     expect(done).toMatchObject({ status: "SANDBOX_EXECUTION_DONE", exit_code: 7 });
   });
 
+  test("a newcomer that executes without reconnect leaves what came along to the background", async () => {
+    const [first, second] = await pair();
+    const { client: old, id } = await first.create(HANDOFF);
+    await old.run("bash", "read x; yes | head -c 3000000; echo end > /workspace/end").until("EXECUTION_RUNNING");
+    const fresh = second.attach(id);
+    await fresh.until("RUNNING");
+    fresh.send({ event: "stdin", data: "go\n" });
+    expect(await fresh.run("bash", "echo mine").until("EXECUTION_DONE")).toEqual([
+      "EXECUTION_RUNNING",
+      "out:mine\n",
+      "EXECUTION_DONE",
+    ]);
+    const isThere = async (): Promise<boolean> => {
+      await fresh.run("bash", "cat /workspace/end").until("EXECUTION_DONE");
+      return outputOf(fresh).includes("end\n");
+    };
+    // It prints more than a log holds: the server reads it, or it would never end.
+    await eventually("the one from before has ended", isThere);
+    expect(await fresh.send({ action: "reconnect" }).until("EXECUTION_DONE")).toEqual(["EXECUTION_DONE"]);
+  });
+
   test("without the flag a free sandbox moves, without the LOCK statuses", async () => {
     const [first, second] = await pair();
     const { client: old, id } = await first.create(DURABLE);

@@ -19,7 +19,7 @@ export interface ProcessHooks {
  * its traits are part of the sandbox.
  */
 export class ManagedProcess {
-  readonly traits: ProcessTraits;
+  #traits: ProcessTraits;
   /** Null for one whose start this server did not see. */
   command: readonly string[] | null = null;
   /** Whether this server killed it for its time. */
@@ -33,7 +33,7 @@ export class ManagedProcess {
 
   constructor(process: SandboxProcess, traits: ProcessTraits, hooks: ProcessHooks) {
     this.#process = process;
-    this.traits = traits;
+    this.#traits = traits;
     this.#slot = new ReaderSlot(process, { hold: hooks.hold, onFree: () => this.#keepUp() });
     this.#keepUp();
     if (!this.running) return;
@@ -44,8 +44,11 @@ export class ManagedProcess {
     if (traits.timeoutMs !== undefined) void this.#limit(traits.timeoutMs, hooks);
   }
 
+  get traits(): ProcessTraits {
+    return this.#traits;
+  }
   get id(): string {
-    return this.traits.id;
+    return this.#traits.id;
   }
   get pid(): number {
     return this.#process.pid;
@@ -103,6 +106,12 @@ export class ManagedProcess {
 
   acknowledge(offset: number): void {
     if (offset > this.acknowledged) this.#process.acknowledge(offset);
+  }
+
+  /** Makes an execution a process in the background, which the server reads so that it never blocks. */
+  detach(): void {
+    this.#traits = { ...this.#traits, execution: false, detached: true };
+    this.#keepUp();
   }
 
   /** Before a save: whoever reads is told, while nothing has changed yet. */

@@ -66,6 +66,9 @@ export function startExecution(
 ): Promise<ManagedProcess> {
   return sandbox.queue.run(async () => {
     sandbox.checkRunning();
+    const { execution } = sandbox.processes;
+    // One that another server has started, and whose output nobody has asked for here, is nobody's present one.
+    if (execution?.running === true && execution.command === null && !execution.followed) execution.detach();
     sandbox.processes.checkNotExecuting("An execution is already in progress.");
     await dropExecution(sandbox);
     const traits = executionTraits(randomUUID(), needsFile(code));
