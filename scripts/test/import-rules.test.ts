@@ -25,6 +25,9 @@ const MAY_NOT: readonly [room: string, from: string][] = [
   ["packages/server/src/manager", "../backends/gvisor/gvisor-backend.ts"],
   ["packages/server/src/manager", "../gateway/create-socket.ts"],
   ["packages/server/src/gateway", "../backends/backend.ts"],
+  ["packages/server/src/gateway", "../manager/live-sandbox.ts"],
+  ["packages/server/src/gateway/http/handlers", "../../../manager/live-sandbox.ts"],
+  ["packages/server/src/gateway/websocket", "../../manager/context.ts"],
   ["packages/server/src/gateway", "../main/config.ts"],
   ["packages/server/src/setup", "../manager/create.ts"],
   ["packages/server/src/support", "../store/store.ts"],
@@ -47,7 +50,7 @@ const MAY: readonly [room: string, from: string][] = [
   ["packages/server/src/manager", "../profiles/apply-profile.ts"],
   ["packages/server/src/manager", "../secrets/secret.ts"],
   ["packages/server/src/profiles", "../support/nearest-name.ts"],
-  ["packages/server/src/gateway", "../manager/create.ts"],
+  ["packages/server/src/gateway", "../manager/sandbox.ts"],
   ["packages/server/src/main", "../backends/gvisor/gvisor-backend.ts"],
 ];
 

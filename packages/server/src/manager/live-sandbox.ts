@@ -10,6 +10,7 @@ import type { SandboxHandle, SandboxSpec } from "../backends/backend.ts";
 import type { MasterKey } from "../checkpoints/keys/master-key.ts";
 import { SerialQueue } from "../support/serial-queue.ts";
 import type { SandboxClient } from "./client.ts";
+import type { Sandbox } from "./sandbox.ts";
 import { LiveSaves } from "./saving/live-saves.ts";
 import { UnsavedChanges } from "./saving/unsaved-changes.ts";
 import { SandboxProcesses } from "./processes/sandbox-processes.ts";
@@ -33,7 +34,7 @@ export interface SandboxFacts {
 }
 
 /** A sandbox that this server runs, or is about to run or to end. */
-export class LiveSandbox {
+export class LiveSandbox implements Sandbox {
   /** Saves, snapshots and the end of a sandbox exclude one another. */
   readonly queue = new SerialQueue();
   /** What its users have started inside. */
@@ -217,4 +218,10 @@ export class LiveSandbox {
   get outlivesServer(): boolean {
     return this.durable || this.facts.residence === "provider";
   }
+}
+
+/** What the manager knows of a sandbox that it has given out. */
+export function live(sandbox: Sandbox): LiveSandbox {
+  if (sandbox instanceof LiveSandbox) return sandbox;
+  throw new TypeError("The manager has not given out this sandbox.");
 }

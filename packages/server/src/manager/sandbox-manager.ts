@@ -51,16 +51,17 @@ import { freezeSandboxes, thawSandboxes, untilThawed, type Patience } from "./ow
 import { yieldSandbox } from "./ownership/handoff.ts";
 import type { ManagedProcess } from "./processes/managed-process.ts";
 import { startExecution } from "./processes/start-process.ts";
-import { filesOf } from "./files/files-of.ts";
+import { FileVerbs } from "./files/file-verbs.ts";
 import { reapIdleSandboxes } from "./lifecycle/idle.ts";
 import { ProcessVerbs } from "./processes/process-verbs.ts";
-import type { LiveSandbox } from "./live-sandbox.ts";
+import { live, type LiveSandbox } from "./live-sandbox.ts";
+import type { GivenOut, Sandbox } from "./sandbox.ts";
 import type { Credentials } from "./token.ts";
 import { stopPreparing, warmPoolRecord, type WarmPoolRecord } from "./lifecycle/warm-pool.ts";
 import { runningSandbox } from "./running.ts";
 import { saveAndRelease } from "./saving/save.ts";
 import { Usage } from "./observing/usage/usage-records.ts";
-import { forkSandbox, type Forked, type ForkRequest } from "./snapshots/fork.ts";
+import { forkSandbox, type ForkRequest } from "./snapshots/fork.ts";
 import { rewindSandbox } from "./snapshots/rewind.ts";
 import { moveSandbox, type MovedSandbox, type MoveRequest } from "./snapshots/portable/move.ts";
 import { SnapshotVerbs } from "./snapshots/snapshot-verbs.ts";
@@ -70,6 +71,7 @@ export class SandboxManager {
   readonly #context: ManagerContext;
   /** What is started over HTTP. */
   readonly processes: ProcessVerbs;
+  readonly files: FileVerbs;
   /** What they use, sampled. */
   readonly usage: Usage;
   /** Whether what is stored is whole. */
@@ -82,6 +84,7 @@ export class SandboxManager {
   constructor(options: ManagerOptions) {
     this.#context = new ManagerContext(options);
     this.processes = new ProcessVerbs(this.#context);
+    this.files = new FileVerbs(this.#context);
     this.usage = new Usage(this.#context);
     this.integrity = new IntegrityVerbs(this.#context);
     this.snapshots = new SnapshotVerbs(this.#context);
@@ -145,8 +148,8 @@ export class SandboxManager {
     return summaryOf(this.#context);
   }
 
-  describe(sandbox: LiveSandbox): SandboxRecord {
-    return describeLive(this.#context, sandbox);
+  describe(sandbox: Sandbox): SandboxRecord {
+    return describeLive(this.#context, live(sandbox));
   }
 
   find(sandboxId: string): Promise<SandboxRecord> {
@@ -186,12 +189,15 @@ export class SandboxManager {
     return listInstances(this.#context);
   }
 
-  create(body: CreateRequestBody, options?: VerbOptions): Promise<CreatedSandbox> {
+  create(body: CreateRequestBody, options?: VerbOptions): Promise<GivenOut<CreatedSandbox>> {
     return createFromRequest(this.#context, body, "durable", {}, options);
   }
 
   /** The sandbox with a key: the one that is there, one from its newest snapshot, or a fresh one. */
-  acquire(body: CreateRequestBody & { readonly key: string }, options?: VerbOptions): Promise<AcquiredSandbox> {
+  acquire(
+    body: CreateRequestBody & { readonly key: string },
+    options?: VerbOptions,
+  ): Promise<GivenOut<AcquiredSandbox>> {
     return acquireSandbox(this.#context, body, options);
   }
 
@@ -200,20 +206,20 @@ export class SandboxManager {
     message: CreationMessage,
     request: Pick<CreateRequest, "client" | "onOwnership">,
     options?: VerbOptions,
-  ): Promise<CreatedSandbox> {
+  ): Promise<GivenOut<CreatedSandbox>> {
     return createFromRequest(this.#context, message, "as asked", request, options);
   }
 
-  attach(request: AttachRequest, options?: VerbOptions): Promise<LiveSandbox> {
+  attach(request: AttachRequest, options?: VerbOptions): Promise<Sandbox> {
     return attachSandbox(this.#context, request, options);
   }
 
   /** The sandbox to work with, which runs here; else why not. With an epoch, only if that is the present one. */
-  running(sandboxId: string, epoch?: number, patience?: Patience): Promise<LiveSandbox> {
+  running(sandboxId: string, epoch?: number, patience?: Patience): Promise<Sandbox> {
     return runningSandbox(this.#context, sandboxId, epoch, patience);
   }
 
-  resume(request: ResumeRequest, options?: VerbOptions): Promise<LiveSandbox> {
+  resume(request: ResumeRequest, options?: VerbOptions): Promise<Sandbox> {
     return resumeSandbox(this.#context, request, options);
   }
 
@@ -229,8 +235,8 @@ export class SandboxManager {
     return expireSandboxes(this.#context, apply);
   }
 
-  recreate(sandbox: LiveSandbox, options?: VerbOptions): Promise<void> {
-    return recreateSandbox(this.#context, sandbox, options);
+  recreate(sandbox: Sandbox, options?: VerbOptions): Promise<void> {
+    return recreateSandbox(this.#context, live(sandbox), options);
   }
 
   reachability(sandboxId: string): Promise<Reachability> {
@@ -238,72 +244,71 @@ export class SandboxManager {
   }
 
   /** Saves everything, with what executes, and ends the copy here; a client that is attached is told. */
-  putDown(sandbox: LiveSandbox, options?: VerbOptions): Promise<void> {
-    return saveFor(this.#context, sandbox, "request", undefined, options);
+  putDown(sandbox: Sandbox, options?: VerbOptions): Promise<void> {
+    return saveFor(this.#context, live(sandbox), "request", undefined, options);
   }
 
   /** Saves everything; the sandbox goes on here, and begins with that if this server dies. */
-  async checkpointLive(sandbox: LiveSandbox, options?: VerbOptions): Promise<void> {
-    await checkpointLive(this.#context, sandbox, { ...options, reason: "request" });
+  async checkpointLive(sandbox: Sandbox, options?: VerbOptions): Promise<void> {
+    await checkpointLive(this.#context, live(sandbox), { ...options, reason: "request" });
   }
 
   destroyById(sandboxId: string, epoch: number | undefined, options?: VerbOptions): Promise<void> {
     return destroyById(this.#context, sandboxId, epoch, options);
   }
 
-  detach(sandbox: LiveSandbox, client: SandboxClient): void {
-    detachClient(this.#context, sandbox, client);
+  detach(sandbox: Sandbox, client: SandboxClient): void {
+    detachClient(this.#context, live(sandbox), client);
   }
 
-  execute(sandbox: LiveSandbox, language: Language, code: string): Promise<ManagedProcess> {
-    return startExecution(this.#context, sandbox, language, code);
+  execute(sandbox: Sandbox, language: Language, code: string): Promise<ManagedProcess> {
+    return startExecution(this.#context, live(sandbox), language, code);
   }
 
   /** Saves everything and ends the copy here. Refused while something executes: its client would lose sight of it. */
-  async checkpoint(sandbox: LiveSandbox, options: CallOptions = {}): Promise<void> {
+  async checkpoint(sandbox: Sandbox, options: CallOptions = {}): Promise<void> {
     const lastLook = (): void =>
-      sandbox.processes.checkNotExecuting("Cannot checkpoint while an execution is in progress.");
-    await saveAndRelease(this.#context, sandbox, { ...options, reason: "asked for", lastLook });
+      live(sandbox).processes.checkNotExecuting("Cannot checkpoint while an execution is in progress.");
+    await saveAndRelease(this.#context, live(sandbox), { ...options, reason: "asked for", lastLook });
   }
 
   /** A new sandbox on another backend, with the workspace of this one, which is destroyed when that is up. */
-  move(sandbox: LiveSandbox, request: MoveRequest, options?: VerbOptions): Promise<MovedSandbox> {
-    return moveSandbox(this.#context, sandbox, request, options);
+  move(sandbox: Sandbox, request: MoveRequest, options?: VerbOptions): Promise<GivenOut<MovedSandbox>> {
+    return moveSandbox(this.#context, live(sandbox), request, options);
   }
 
-  fork(sandbox: LiveSandbox, request: ForkRequest, options?: VerbOptions): Promise<Forked> {
-    return forkSandbox(this.#context, sandbox, request, options);
+  fork(
+    sandbox: Sandbox,
+    request: ForkRequest,
+    options?: VerbOptions,
+  ): Promise<{ snapshotId: string; created: readonly GivenOut<CreatedSandbox>[] }> {
+    return forkSandbox(this.#context, live(sandbox), request, options);
   }
 
-  rewind(sandbox: LiveSandbox, idOrName: string, options?: VerbOptions): Promise<void> {
-    return rewindSandbox(this.#context, sandbox, idOrName, options);
+  rewind(sandbox: Sandbox, idOrName: string, options?: VerbOptions): Promise<void> {
+    return rewindSandbox(this.#context, live(sandbox), idOrName, options);
   }
 
-  destroy(sandbox: LiveSandbox): Promise<void> {
-    return destroySandbox(this.#context, sandbox);
+  destroy(sandbox: Sandbox): Promise<void> {
+    return destroySandbox(this.#context, live(sandbox));
   }
 
   /** A client has said something: the sandbox is in use. */
-  touch(sandbox: LiveSandbox): void {
-    sandbox.touch(this.#context.nowMs);
+  touch(sandbox: Sandbox): void {
+    live(sandbox).touch(this.#context.nowMs);
   }
 
   /** A call of a client begins that may take long; the function that this gives ends it. */
-  hold(sandbox: LiveSandbox): () => void {
-    return sandbox.hold(() => this.#context.nowMs);
-  }
-
-  /** The files of a sandbox that runs here, in use until `release` is called. */
-  files(sandboxId: string, epoch?: number, patience?: Patience): ReturnType<typeof filesOf> {
-    return filesOf(this.#context, sandboxId, epoch, patience);
+  hold(sandbox: Sandbox): () => void {
+    return live(sandbox).hold(() => this.#context.nowMs);
   }
 
   countOutput(bytes: number): void {
     this.#context.options.observer.output(bytes);
   }
 
-  untilThawed(sandbox: LiveSandbox): Promise<void> {
-    return untilThawed(this.#context, sandbox);
+  untilThawed(sandbox: Sandbox): Promise<void> {
+    return untilThawed(this.#context, live(sandbox));
   }
 
   /** This server was declared dead by others: nothing that it held under a lease is its own any more. */

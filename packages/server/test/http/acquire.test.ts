@@ -12,11 +12,11 @@ function acquire(server: TestServer, body: object = {}): Promise<Answer<Acquired
 }
 
 async function mark(server: TestServer, id: string): Promise<void> {
-  await (await server.manager.running(id)).handle.files.write("/workspace/mark", Buffer.from("x"));
+  await (await server.live(id)).handle.files.write("/workspace/mark", Buffer.from("x"));
 }
 
 async function marked(server: TestServer, id: string): Promise<boolean> {
-  const { files } = (await server.manager.running(id)).handle;
+  const { files } = (await server.live(id)).handle;
   return files.stat("/workspace/mark").then(
     () => true,
     () => false,

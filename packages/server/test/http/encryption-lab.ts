@@ -25,12 +25,12 @@ export async function create(http: HttpClient, options = HEADER): Promise<Create
 }
 
 export async function write(server: TestServer, id: string): Promise<void> {
-  const { handle } = await server.manager.running(id);
+  const { handle } = await server.live(id);
   await handle.files.write("/workspace/mark.txt", Buffer.from(MARK));
 }
 
 export async function read(server: TestServer, id: string): Promise<string> {
-  const { handle } = await server.manager.running(id);
+  const { handle } = await server.live(id);
   const chunks: Uint8Array[] = [];
   for await (const chunk of handle.files.read("/workspace/mark.txt")) chunks.push(chunk);
   return Buffer.concat(chunks).toString();

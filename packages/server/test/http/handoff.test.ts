@@ -29,7 +29,7 @@ test("a call that is under way when its sandbox is put down is told where that i
   const server = await startTestServer();
   const http = new HttpClient(server);
   const { id } = await http.create();
-  const { handle } = await server.manager.running(id);
+  const { handle } = await server.live(id);
   const [asked, saved] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const processTable = handle.processTable.bind(handle);
   handle.processTable = async () => {

@@ -141,7 +141,7 @@ describe("move", () => {
       const { backend, durable } = api.server;
       const box = await SandboxClient.create(api.server, { key: "k" });
       await box.exec({ shell: "echo here > /workspace/mark" });
-      const { handle } = await api.server.manager.running(box.id);
+      const { handle } = await api.server.live(box.id);
       const fails = (): never => {
         throw broken;
       };

@@ -27,7 +27,7 @@ describeGvisor("workspaces between gVisor and Daytona", (engine) => {
       await gvisor.close();
       await lab.close();
     });
-    const filesOf = async (id: string) => (await api.server.manager.running(id)).handle.files;
+    const filesOf = async (id: string) => (await api.server.live(id)).handle.files;
     const move = async (id: string, backend: string): Promise<Moved> => {
       const { status, body } = await api.call<Moved>("POST", `/v1/sandboxes/${id}/move`, { backend });
       expect([status, body]).toEqual([201, expect.objectContaining({ backend, name: "box" })]);
@@ -51,7 +51,7 @@ describeGvisor("workspaces between gVisor and Daytona", (engine) => {
     const copy = (await api.restore(captured)) as Moved;
     expect(copy.carried).toMatchObject({ hard_links: { kept: 4, lost: 0 }, xattrs: { kept: 5, lost: 0 } });
     expect(await shell(copy.id, SHOW_ATTRIBUTES)).toBe(attributes);
-    expect((await (await api.server.manager.running(copy.id)).handle.stats()).diskBytes).toBeLessThan(64 * 1024 * 1024);
+    expect((await (await api.server.live(copy.id)).handle.stats()).diskBytes).toBeLessThan(64 * 1024 * 1024);
     const sum = "sha256sum sparse; rm sparse";
     expect(await shell(copy.id, sum)).toBe(await shell(made.id, sum));
     expect(await shell(copy.id, SHOW_HARD_LINKS)).toBe("one\nothers\n");

@@ -24,8 +24,7 @@ async function startPair(other: FakeBackendOptions = {}, server: TestServerOptio
   return { api: new SnapshotClient(await startTestServer({ moreBackends: [backend], ...server })), other: backend };
 }
 
-const filesOf = async ({ server }: SnapshotClient<TestServer>, id: string) =>
-  (await server.manager.running(id)).handle.files;
+const filesOf = async ({ server }: SnapshotClient<TestServer>, id: string) => (await server.live(id)).handle.files;
 
 const explain = async (api: SnapshotClient<TestServer>, id: string, backend = ""): Promise<Carried> =>
   (await api.call<Carried>("GET", `/v1/snapshots/${id}/explain${backend && `?backend=${backend}`}`)).body;
@@ -150,7 +149,7 @@ test("explain says what is carried, and does nothing", async () => {
 test("links and attributes that the other backend has no place for are said to be lost, before and after", async () => {
   const { api } = await startPair();
   const box = await SandboxClient.create(api.server);
-  const { handle } = await api.server.manager.running(box.id);
+  const { handle } = await api.server.live(box.id);
   await handle.files.write("/workspace/a", Buffer.from("1"));
   await handle.files.write("/workspace/b", Buffer.from("1"));
   const one = { device: 1n, inode: 2n, links: 2, modifiedMs: 0 };
@@ -243,7 +242,7 @@ test("a sandbox that cannot take the files is not given out, and nothing of it i
 test("a capture that fails half-way leaves nothing, and the sandbox goes on", async () => {
   const { api } = await startPair();
   const box = await SandboxClient.create(api.server);
-  const { handle } = await api.server.manager.running(box.id);
+  const { handle } = await api.server.live(box.id);
   await handle.files.write("/workspace/secret", Buffer.from("x"));
   handle.files.read = () => ({
     [Symbol.asyncIterator]: () => ({

@@ -172,7 +172,7 @@ describe("a profile that names several backends", () => {
     const path = `/v1/snapshots/${taken.id}/restore`;
     const restored = await http.call<SandboxRecord>("POST", path, { profile: "profile.other" });
     expect(restored.body).toMatchObject({ profile: "profile.other", backend: "saas-stub" });
-    const { facts } = await server.manager.running(restored.body.id);
+    const { facts } = await server.live(restored.body.id);
     expect(facts.spec.placement).toEqual({ price_per_hour: "0.5", region: "there" });
     expect((await http.call("POST", path, { placement: { host: "elsewhere.example" } })).status).toBe(400);
     expect((await http.call("POST", path, { profile: "profile.none" })).status).toBe(404);

@@ -39,7 +39,7 @@ async function startProvider(): Promise<Provider> {
 }
 
 async function files(server: TestServer, id: string) {
-  return (await server.manager.running(id)).handle.files;
+  return (await server.live(id)).handle.files;
 }
 
 test("a sandbox whose provider keeps it is stopped with its server, and taken up by the next", async () => {
@@ -249,7 +249,7 @@ test("one that ends by itself stays at its provider, and says that it is stopped
   const server = await serve();
   const http = new HttpClient(server);
   const { id } = await http.create();
-  const removed = vi.spyOn((await server.manager.running(id)).handle, "destroy");
+  const removed = vi.spyOn((await server.live(id)).handle, "destroy");
   backend.crash(id);
   await expect.poll(async () => (await http.get(id)).state).toBe("stored");
   expect(removed).not.toHaveBeenCalled();

@@ -170,7 +170,7 @@ describe("putting down and picking up", () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
     const { id, token } = await http.create();
-    const files = async () => (await server.manager.running(id)).handle.files;
+    const files = async () => (await server.live(id)).handle.files;
     await (await files()).write("/workspace/mark", Buffer.from("x"));
     expect((await http.call("POST", `/v1/sandboxes/${id}/recreate`)).status).toBe(200);
     await expect((await files()).stat("/workspace/mark")).rejects.toMatchObject({ code: "file_not_found" });

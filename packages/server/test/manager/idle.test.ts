@@ -10,7 +10,7 @@ test.each([
 ])("a sandbox %s and that cannot be saved is let alone for longer each time", async (_title, body) => {
   const server = await startTestServer();
   const { id } = await new HttpClient(server).create(body);
-  const { handle } = await server.manager.running(id);
+  const { handle } = await server.live(id);
   const snapshot = handle.snapshot.bind(handle);
   const triedMs: number[] = [];
   handle.snapshot = () => {

@@ -21,7 +21,7 @@ async function beginUpload(server: TestServer, id: string): Promise<Upload> {
     duplex: "half",
   });
   await writer.write(Buffer.from("one "));
-  const sandbox = await server.manager.running(id);
+  const sandbox = await server.live(id);
   await eventually("it is under way", () => sandbox.held);
   const finish = (): void => {
     void writer.write(Buffer.from("two"));
@@ -37,7 +37,7 @@ function saves(server: TestServer): number {
 test("a save after a disconnect waits for a file that is on its way", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create({ ...DURABLE, on_disconnect: "checkpoint" });
-  const sandbox = await server.manager.running(id);
+  const sandbox = await server.live(id);
   const upload = await beginUpload(server, id);
   await client.leave();
   await eventually("the client has gone", () => sandbox.client === undefined);
@@ -66,7 +66,7 @@ test("a sandbox into which a file is on its way stays where it is until the file
   const server = await startTestServer();
   const other = await startTestServer({ store: server.storeFolder ?? null });
   const { client, id } = await server.create(DURABLE);
-  const sandbox = await server.manager.running(id);
+  const sandbox = await server.live(id);
   await client.leave();
   await eventually("the client has gone", () => sandbox.client === undefined);
   const upload = await beginUpload(server, id);

@@ -61,7 +61,10 @@ export class StreamAnswer {
   }
 }
 
-export type Handler<R extends Route> = (call: Call<R>) => Promise<ResponseOf<R> | StreamAnswer>;
+/** A route without a body in its answer has nothing to give. */
+type Answer<R extends Route> = undefined extends ResponseOf<R> ? void : ResponseOf<R>;
+
+export type Handler<R extends Route> = (call: Call<R>) => Promise<Answer<R> | StreamAnswer>;
 
 /** What stands behind the routes. */
 export interface Service {

@@ -1,7 +1,7 @@
 import { asSandboxerError, CloseCode, type SandboxerError } from "@sandboxer/protocol";
 import type { AttachRequest } from "../../manager/ownership/attach.ts";
 import { IN_USE } from "../../manager/ownership/handoff.ts";
-import type { LiveSandbox } from "../../manager/live-sandbox.ts";
+import type { Sandbox } from "../../manager/sandbox.ts";
 import type { Connection } from "./connection.ts";
 import type { Outbox } from "./outbox.ts";
 
@@ -15,7 +15,7 @@ export interface AttachParameters {
 /** `/attach/{sandbox_id}`: a live sandbox, or one that is brought back from the store. */
 export async function serveAttach(connection: Connection, parameters: AttachParameters): Promise<void> {
   const { outbox } = connection;
-  let sandbox: LiveSandbox;
+  let sandbox: Sandbox;
   try {
     const { sandboxId, token, trusted, checkpoint } = parameters;
     const request: AttachRequest = {

@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import type { WebSocket } from "ws";
 import type { Notice, SandboxClient } from "../../manager/client.ts";
 import type { RequestKeys } from "../../manager/encryption.ts";
-import type { LiveSandbox } from "../../manager/live-sandbox.ts";
+import type { Sandbox } from "../../manager/sandbox.ts";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
 import type { Actor } from "../access/actor.ts";
 import { Inbox } from "./inbox.ts";
@@ -68,7 +68,7 @@ export class Connection implements SandboxClient {
   }
 
   /** Serves the client with its sandbox until it is gone. */
-  async serve(sandbox: LiveSandbox): Promise<void> {
+  async serve(sandbox: Sandbox): Promise<void> {
     const session = new Session(this.manager, sandbox, this.outbox, this.actor);
     this.#session = session;
     try {

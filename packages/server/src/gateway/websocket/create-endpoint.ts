@@ -8,7 +8,7 @@ import {
   type CreationMessage,
 } from "@sandboxer/protocol";
 import { z } from "zod";
-import type { CreatedSandbox } from "../../manager/lifecycle/create.ts";
+import type { Sandbox } from "../../manager/sandbox.ts";
 import type { Connection } from "./connection.ts";
 
 /** `/create`: the first message is the configuration; then the session. */
@@ -17,7 +17,7 @@ export async function serveCreate(connection: Connection, firstMessageMs: number
   const first = await connection.inbox.next(firstMessageMs);
   if (first === "closed") return;
   outbox.status("CREATING");
-  let created: CreatedSandbox;
+  let created: { readonly sandbox: Sandbox; readonly token: string };
   try {
     if (first === "late")
       throw new SandboxerError("timeout", `No configuration came within ${firstMessageMs / 1000} seconds.`);

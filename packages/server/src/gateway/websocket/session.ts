@@ -1,7 +1,7 @@
 import { CloseCode, parseClientMessage, SandboxerError, asSandboxerError } from "@sandboxer/protocol";
 import type { BadMessage, ClientMessage, ServerEvent, Status, StatusName } from "@sandboxer/protocol";
 import type { Notice, SandboxClient } from "../../manager/client.ts";
-import type { LiveSandbox } from "../../manager/live-sandbox.ts";
+import type { Sandbox } from "../../manager/sandbox.ts";
 import type { ManagedProcess } from "../../manager/processes/managed-process.ts";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
 import type { Actor } from "../access/actor.ts";
@@ -26,13 +26,13 @@ interface Stream {
 /** One client with one sandbox, from `RUNNING` until the socket closes. Messages are handled one at a time. */
 export class Session implements SandboxClient {
   readonly #manager: SandboxManager;
-  readonly #sandbox: LiveSandbox;
+  readonly #sandbox: Sandbox;
   readonly #outbox: Outbox;
   readonly #actor: Actor;
   #stream: Stream | undefined;
   #pendingStdinBytes = 0;
 
-  constructor(manager: SandboxManager, sandbox: LiveSandbox, outbox: Outbox, actor: Actor) {
+  constructor(manager: SandboxManager, sandbox: Sandbox, outbox: Outbox, actor: Actor) {
     this.#manager = manager;
     this.#sandbox = sandbox;
     this.#outbox = outbox;
@@ -134,10 +134,10 @@ export class Session implements SandboxClient {
   }
 
   async #checkpoint(): Promise<void> {
-    const { durable, facts, processes } = this.#sandbox;
+    const { facts, processes } = this.#sandbox;
     this.#outbox.status("CHECKPOINTING");
     try {
-      if (durable && processes.executing) {
+      if (facts.flags.enable_checkpoint && processes.executing) {
         throw new SandboxerError("execution_in_progress", "Cannot checkpoint while an execution is in progress.");
       }
       await this.#outbox.settled(CONFIRMATION_MS);

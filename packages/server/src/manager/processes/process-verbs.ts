@@ -1,7 +1,8 @@
 import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import type { ProcessTableEntry } from "../../backends/backend.ts";
 import type { ManagerContext } from "../context.ts";
-import type { LiveSandbox } from "../live-sandbox.ts";
+import { live } from "../live-sandbox.ts";
+import type { Sandbox } from "../sandbox.ts";
 import { runningSandbox } from "../running.ts";
 import { checkAccess, type Credentials } from "../token.ts";
 import { hooksFor } from "./hooks.ts";
@@ -16,17 +17,17 @@ export class ProcessVerbs {
     this.#context = context;
   }
 
-  start(sandbox: LiveSandbox, request: StartRequest): Promise<ManagedProcess> {
-    return startProcess(this.#context, sandbox, request);
+  start(sandbox: Sandbox, request: StartRequest): Promise<ManagedProcess> {
+    return startProcess(this.#context, live(sandbox), request);
   }
 
-  async list(sandbox: LiveSandbox): Promise<readonly ManagedProcess[]> {
-    const { processes, handle } = sandbox;
-    await processes.sync(handle, hooksFor(this.#context, sandbox));
-    return processes.overHttp;
+  async list(sandbox: Sandbox): Promise<readonly ManagedProcess[]> {
+    const known = live(sandbox);
+    await known.processes.sync(known.handle, hooksFor(this.#context, known));
+    return known.processes.overHttp;
   }
 
-  async get(sandbox: LiveSandbox, processId: string): Promise<ManagedProcess> {
+  async get(sandbox: Sandbox, processId: string): Promise<ManagedProcess> {
     const found = (await this.list(sandbox)).find(({ id }) => id === processId);
     if (found !== undefined) return found;
     throw new SandboxerError(
@@ -35,14 +36,14 @@ export class ProcessVerbs {
     );
   }
 
-  table(sandbox: LiveSandbox): Promise<readonly ProcessTableEntry[]> {
-    return sandbox.handle.processTable();
+  table(sandbox: Sandbox): Promise<readonly ProcessTableEntry[]> {
+    return live(sandbox).handle.processTable();
   }
 
-  async release(sandbox: LiveSandbox, processId: string): Promise<void> {
+  async release(sandbox: Sandbox, processId: string): Promise<void> {
     const process = await this.get(sandbox, processId);
     await process.release();
-    sandbox.processes.forget(process);
+    live(sandbox).processes.forget(process);
   }
 
   /** The process for a client that has shown a key or the sandbox's token. Waits for the end of a save. */
@@ -50,7 +51,7 @@ export class ProcessVerbs {
     sandboxId: string,
     processId: string,
     credentials: Credentials,
-  ): Promise<{ sandbox: LiveSandbox; process: ManagedProcess }> {
+  ): Promise<{ sandbox: Sandbox; process: ManagedProcess }> {
     const context = this.#context;
     const live = context.sandboxes.get(sandboxId);
     if (credentials.token !== undefined || !credentials.trusted) {

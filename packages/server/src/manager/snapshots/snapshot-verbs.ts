@@ -6,7 +6,8 @@ import type { ManagerContext } from "../context.ts";
 import { diffSnapshots } from "./diff.ts";
 import { proveCheckpoint } from "../saving/prove-checkpoint.ts";
 import { proveSnapshot } from "../saving/prove-snapshot.ts";
-import type { LiveSandbox } from "../live-sandbox.ts";
+import { live } from "../live-sandbox.ts";
+import type { GivenOut, Sandbox } from "../sandbox.ts";
 import { explainRestore } from "./portable/carried.ts";
 import { snapshotFilesystem } from "./snapshot-filesystem.ts";
 import { removeSnapshot } from "./remove-snapshot.ts";
@@ -37,8 +38,8 @@ export class SnapshotVerbs {
   }
 
   /** For the WebSocket protocol: the files of a sandbox, under a name. */
-  captureFilesystem(sandbox: LiveSandbox, name: string, options?: CallOptions): Promise<void> {
-    return snapshotFilesystem(this.#context, sandbox, name, options);
+  captureFilesystem(sandbox: Sandbox, name: string, options?: CallOptions): Promise<void> {
+    return snapshotFilesystem(this.#context, live(sandbox), name, options);
   }
 
   list(filter: SnapshotFilter): Promise<SnapshotInfo[]> {
@@ -68,7 +69,7 @@ export class SnapshotVerbs {
   }
 
   /** A new sandbox with the state of a snapshot. */
-  restore(idOrName: string, body: RestoreRequestBody, options?: VerbOptions): Promise<RestoredSandbox> {
+  restore(idOrName: string, body: RestoreRequestBody, options?: VerbOptions): Promise<GivenOut<RestoredSandbox>> {
     return restoreSnapshot(this.#context, idOrName, body, options);
   }
 

@@ -67,7 +67,7 @@ test("what goes wrong inside says what it is", async () => {
 test("a sandbox is in use while something is transferred", async () => {
   const server = await startTestServer();
   const box = await FilesClient.create(server);
-  const sandbox = await server.manager.running(box.id);
+  const sandbox = await server.live(box.id);
   const gate = Promise.withResolvers<void>();
   const slow = new ReadableStream({
     async start(controller) {

@@ -149,7 +149,7 @@ test("a file that changes while it is read is cut or filled up, and the tar stay
       { name: "shrinks", content: "12345" },
     ]),
   );
-  const { handle } = await server.manager.running(box.id);
+  const { handle } = await server.live(box.id);
   const list = handle.files.list.bind(handle.files);
   handle.files.list = async (path) => {
     const entries = await list(path);
@@ -165,7 +165,7 @@ test("a client that goes away in the middle of a download leaves nothing open", 
   const server = await startTestServer();
   const box = await FilesClient.create(server);
   await box.write("/workspace/big", randomBytes(20_000_000));
-  const sandbox = await server.manager.running(box.id);
+  const sandbox = await server.live(box.id);
   const { files } = sandbox.handle;
   const read = files.read.bind(files);
   let open = 0;

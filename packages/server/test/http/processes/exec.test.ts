@@ -27,14 +27,14 @@ test("code that is too long for an argument goes through a file, which is gone a
   const box = await SandboxClient.create(server);
   const code = `# ${"x".repeat(200_000)}\nprint("ran")`;
   await box.exec({ language: "python", code });
-  const sandbox = await server.manager.running(box.id);
+  const sandbox = await server.live(box.id);
   await eventually("the file is gone", async () => (await sandbox.handle.files.list("/tmp")).length === 0);
 });
 
 test("a line for the shell runs where there is no bash", async () => {
   const server = await startTestServer();
   const box = await SandboxClient.create(server);
-  const { handle } = await server.manager.running(box.id);
+  const { handle } = await server.live(box.id);
   const exec = handle.exec.bind(handle);
   handle.exec = async (command, options) => {
     if (command.argv[0] === "bash") throw new SandboxerError("file_not_found", "bash: not found");

@@ -106,7 +106,7 @@ test("a running process keeps its sandbox from being idle, and its end makes it 
   const server = await startTestServer();
   const box = await SandboxClient.create(server, { idle_timeout: 0.3 });
   const { id } = await box.spawn({ shell: "read x" });
-  const sandbox = await server.manager.running(box.id);
+  const sandbox = await server.live(box.id);
   expect(sandbox.isIdle(Number.MAX_SAFE_INTEGER)).toBe(false);
   await box.stdin(id, "\n");
   await eventually("it is gone", () => sandbox.state === "gone");
@@ -117,7 +117,7 @@ test("a sandbox that is saved when its client goes away waits for its processes"
   const { client, id } = await server.create({ enable_checkpoint: true, on_disconnect: "checkpoint" });
   const box = new SandboxClient(server, id);
   const process = await box.spawn({ shell: "read x; echo done" });
-  const sandbox = await server.manager.running(id);
+  const sandbox = await server.live(id);
   await client.leave();
   await eventually("it has left", () => sandbox.client === undefined);
   expect(await box.process(process.id)).toMatchObject({ state: "running" });

@@ -145,7 +145,7 @@ test("attaching during a save waits for it, and says where the sandbox is then",
   const held = Promise.withResolvers<void>();
   a.backend.faults.set("snapshot", { until: held.promise });
   const saving = here.call("POST", "/checkpoint");
-  const sandbox = await a.manager.running(here.id).catch(() => undefined);
+  const sandbox = await a.live(here.id).catch(() => undefined);
   await eventually("it is being saved", () => sandbox === undefined || sandbox.state === "saving");
   const socket = new ProcessSocket(`${here.url}/processes/${id}/attach`);
   held.resolve();

@@ -68,7 +68,7 @@ describe("a sandbox is saved, and goes on,", () => {
     const server = await startTestServer();
     const http = new HttpClient(server);
     const { id } = await http.create({ max_loss: "1s" });
-    const { handle } = await server.manager.running(id);
+    const { handle } = await server.live(id);
     const looked = vi.spyOn(handle, "processTable");
     const held = Promise.withResolvers<void>();
     server.backend.faults.set("exec", { until: held.promise, times: 1 });

@@ -27,6 +27,7 @@ import { KeyClaims } from "../../../src/lease/key-claims.ts";
 import { Ownership } from "../../../src/lease/ownership.ts";
 import type { DurableStore } from "../../../src/manager/durable-store.ts";
 import type { ScrubSettings } from "../../../src/manager/observing/integrity/scrubber.ts";
+import { live, type LiveSandbox } from "../../../src/manager/live-sandbox.ts";
 import type { OperationRecord } from "../../../src/manager/observing/observer.ts";
 import { SandboxManager } from "../../../src/manager/sandbox-manager.ts";
 import { httpPeers, ringOver } from "../../../src/main/peers.ts";
@@ -94,6 +95,8 @@ export interface TestServer {
   attach(sandboxId: string, query?: string, options?: RawClientOptions): RawClient;
   /** Attaches as soon as the server has noticed that the client before has gone. */
   attachWhenFree(sandboxId: string): Promise<RawClient>;
+  /** What the manager knows of a sandbox that runs here. */
+  live(sandboxId: string): Promise<LiveSandbox>;
   drain(): Promise<void>;
 }
 
@@ -248,6 +251,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
         if ((await client.outcome()).includes("RUNNING")) return client;
       }
     },
+    live: async (sandboxId) => live(await manager.running(sandboxId)),
     drain,
   };
 }

@@ -12,9 +12,6 @@ export function integrityHandlers({ integrity }: SandboxManager): IntegrityHandl
     verifySandbox: ({ params, body, options }) => integrity.verifySandbox(params.id, body?.checkpoint, options),
     scrubStore: ({ body, options }) => integrity.scrub(body?.rate_mb, options),
     scrubStatus: () => integrity.status(),
-    stopScrub: async () => {
-      integrity.stopScrub();
-      return undefined;
-    },
+    stopScrub: async () => integrity.stopScrub(),
   };
 }

@@ -1,5 +1,5 @@
 import { SandboxerError, type RouteName, type Routes } from "@sandboxer/protocol";
-import type { LiveSandbox } from "../../../manager/live-sandbox.ts";
+import type { Sandbox } from "../../../manager/sandbox.ts";
 import type { ManagedProcess } from "../../../manager/processes/managed-process.ts";
 import { signalNumber } from "../../../manager/processes/signals.ts";
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
@@ -30,7 +30,7 @@ export function processesHandlers(manager: SandboxManager): Pick<Handlers, Proce
     readonly params: { readonly id: string; readonly process_id: string };
     readonly epoch: number | undefined;
     readonly signal: AbortSignal;
-  }): Promise<{ sandbox: LiveSandbox; process: ManagedProcess }> => {
+  }): Promise<{ sandbox: Sandbox; process: ManagedProcess }> => {
     const sandbox = await manager.running(call.params.id, call.epoch, { signal: call.signal });
     manager.touch(sandbox);
     return { sandbox, process: await manager.processes.get(sandbox, call.params.process_id) };

@@ -39,10 +39,7 @@ export function sandboxesHandlers(manager: SandboxManager): SandboxHandlers {
       return manager.amend(params.id, epoch, { name, labels, idleTimeoutMs, max_loss, retention });
     },
     previewRetention: ({ params, query, options }) => manager.previewRetention(params.id, query, options),
-    destroySandbox: async ({ params, epoch, options }) => {
-      await manager.destroyById(params.id, epoch, options);
-      return undefined;
-    },
+    destroySandbox: ({ params, epoch, options }) => manager.destroyById(params.id, epoch, options),
     checkpointSandbox: async ({ params, body, epoch, options }) => {
       const sandbox = await manager.running(params.id, epoch);
       await (body?.leave_running === true
@@ -74,9 +71,6 @@ export function sandboxesHandlers(manager: SandboxManager): SandboxHandlers {
       return manager.describe(sandbox);
     },
     reachability: ({ params }) => manager.reachability(params.id),
-    sandboxStats: async ({ params }) => {
-      const { memoryBytes, diskBytes, cpuMs } = await (await manager.running(params.id)).handle.stats();
-      return { memory_bytes: memoryBytes, disk_bytes: diskBytes, cpu_ms: cpuMs };
-    },
+    sandboxStats: ({ params }) => manager.usage.now(params.id),
   };
 }

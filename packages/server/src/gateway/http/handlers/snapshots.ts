@@ -31,10 +31,7 @@ export function snapshotsHandlers(manager: SandboxManager): SnapshotHandlers {
         presentedKey: encryption?.presentedKey,
       }),
     updateSnapshot: ({ params, body }) => manager.snapshots.amend(params.id, body),
-    deleteSnapshot: async ({ params }) => {
-      await manager.snapshots.remove(params.id);
-      return undefined;
-    },
+    deleteSnapshot: ({ params }) => manager.snapshots.remove(params.id),
     proveSandbox: ({ params, body, options }) =>
       manager.snapshots.proveCheckpoint(params.id, body?.checkpoint, options),
     proveSnapshot: ({ params, options }) => manager.snapshots.prove(params.id, options),

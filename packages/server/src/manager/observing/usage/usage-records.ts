@@ -44,6 +44,12 @@ export class Usage {
     return listed;
   }
 
+  async now(sandboxId: string): Promise<{ memory_bytes: number; disk_bytes: number; cpu_ms: number }> {
+    const sandbox = await runningSandbox(this.#context, sandboxId);
+    const { memoryBytes, diskBytes, cpuMs } = await sandbox.handle.stats();
+    return { memory_bytes: memoryBytes, disk_bytes: diskBytes, cpu_ms: cpuMs };
+  }
+
   /** Also of one that is saved or held still just now. */
   async of(sandboxId: string, since: number | undefined): Promise<SandboxUsage> {
     const sandbox = this.#context.sandboxes.get(sandboxId) ?? (await runningSandbox(this.#context, sandboxId));
