@@ -13,9 +13,9 @@ import { countAtRisk, countDozing, countStates, summaryOf, type ServerSummary } 
 import { acquireSandbox, type AcquiredSandbox } from "./lifecycle/acquire.ts";
 import { amendSandbox, type Amendments } from "./lifecycle/amend.ts";
 import { createFromRequest } from "./lifecycle/create-from-request.ts";
-import { describeLive } from "./observing/describe.ts";
+import { describeLive, describeStored } from "./observing/describe.ts";
 import { destroyById } from "./lifecycle/destroy-by-id.ts";
-import { checkpointLive } from "./saving/live-checkpoint.ts";
+import { checkpointSandbox } from "./saving/checkpoint.ts";
 import { keepPromises } from "./saving/promise-keeper.ts";
 import type { EventLog } from "./observing/events/event-log.ts";
 import { expireSandboxes, type Expiry } from "./lifecycle/expire.ts";
@@ -34,7 +34,7 @@ import type { Operations } from "./observing/operations/operations.ts";
 import { otherServer, ownerElsewhere, type OtherServer } from "./ownership/owner-elsewhere.ts";
 import { settleOrphans } from "./ownership/settle-orphans.ts";
 import { previewRetention, type PreviewedRules } from "./saving/preview-retention.ts";
-import { saveFor } from "./lifecycle/pause.ts";
+import { pauseSandbox, type PauseOptions } from "./lifecycle/pause.ts";
 import { reachabilityOf, type Reachability } from "./observing/reachability.ts";
 import { recreateSandbox } from "./lifecycle/recreate.ts";
 import { resumeSandbox, type ResumeRequest } from "./lifecycle/resume.ts";
@@ -59,7 +59,6 @@ import type { GivenOut, Sandbox } from "./sandbox.ts";
 import type { Credentials } from "./token.ts";
 import { stopPreparing, warmPoolRecord, type WarmPoolRecord } from "./lifecycle/warm-pool.ts";
 import { runningSandbox } from "./running.ts";
-import { saveAndRelease } from "./saving/save.ts";
 import { Usage } from "./observing/usage/usage-records.ts";
 import { forkSandbox, type ForkRequest } from "./snapshots/fork.ts";
 import { rewindSandbox } from "./snapshots/rewind.ts";
@@ -243,14 +242,16 @@ export class SandboxManager {
     return reachabilityOf(this.#context, sandboxId);
   }
 
-  /** Saves everything, with what executes, and ends the copy here; a client that is attached is told. */
-  putDown(sandbox: Sandbox, options?: VerbOptions): Promise<void> {
-    return saveFor(this.#context, live(sandbox), "request", undefined, options);
+  /** Saves everything, with what executes, and stops running it here. */
+  async pause(sandbox: Sandbox, options?: PauseOptions): Promise<SandboxRecord> {
+    const head = await pauseSandbox(this.#context, live(sandbox), "request", options);
+    return describeStored(this.#context, sandbox.id, head);
   }
 
-  /** Saves everything; the sandbox goes on here, and begins with that if this server dies. */
-  async checkpointLive(sandbox: Sandbox, options?: VerbOptions): Promise<void> {
-    await checkpointLive(this.#context, live(sandbox), { ...options, reason: "request" });
+  /** Saves everything; the sandbox keeps running here, and begins with that if this server dies. */
+  async checkpoint(sandbox: Sandbox, options?: VerbOptions): Promise<SandboxRecord> {
+    await checkpointSandbox(this.#context, live(sandbox), { ...options, reason: "request" });
+    return this.describe(sandbox);
   }
 
   destroyById(sandboxId: string, epoch: number | undefined, options?: VerbOptions): Promise<void> {
@@ -263,13 +264,6 @@ export class SandboxManager {
 
   execute(sandbox: Sandbox, language: Language, code: string): Promise<ManagedProcess> {
     return startExecution(this.#context, live(sandbox), language, code);
-  }
-
-  /** Saves everything and ends the copy here. Refused while something executes: its client would lose sight of it. */
-  async checkpoint(sandbox: Sandbox, options: CallOptions = {}): Promise<void> {
-    const lastLook = (): void =>
-      live(sandbox).processes.checkNotExecuting("Cannot checkpoint while an execution is in progress.");
-    await saveAndRelease(this.#context, live(sandbox), { ...options, reason: "asked for", lastLook });
   }
 
   /** A new sandbox on another backend, with the workspace of this one, which is destroyed when that is up. */

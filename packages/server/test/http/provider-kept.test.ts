@@ -114,7 +114,7 @@ test("one that nobody uses is handed off to the server that is asked for it, and
   const [one, two] = [await serve(), await serve()];
   const box = await SandboxClient.create(one);
   await (await files(one, box.id)).write("/workspace/mark", Buffer.from("x"));
-  const stopped = vi.spyOn((await one.manager.running(box.id)).handle, "stop");
+  const stopped = vi.spyOn((await one.live(box.id)).handle, "stop");
   const resumed = await new HttpClient(two).call<SandboxRecord>("POST", `/v1/sandboxes/${box.id}/resume`);
   expect([resumed.status, resumed.body.state, resumed.body.epoch]).toEqual([200, "running", 2]);
   expect((await (await files(two, box.id)).stat("/workspace/mark")).sizeBytes).toBe(1);
@@ -131,7 +131,7 @@ test("of a server that is taken for dead, the next one has it; the old one lets 
   await two.instances.markDead(one.instances.instanceId);
   const taken = await new HttpClient(two).call<SandboxRecord>("POST", `/v1/sandboxes/${box.id}/resume`);
   expect(taken.body).toMatchObject({ state: "running", epoch: 2 });
-  const removed = vi.spyOn((await two.manager.running(box.id)).handle, "destroy");
+  const removed = vi.spyOn((await two.live(box.id)).handle, "destroy");
   // It finds out as soon as it changes anything.
   await new HttpClient(one).call("PATCH", `/v1/sandboxes/${box.id}`, { name: "mine" });
   await expect.poll(() => one.manager.states()).toEqual({});

@@ -74,7 +74,7 @@ export class Session implements SandboxClient {
       case "stdin":
         return this.#stdin(message.data);
       case "checkpoint":
-        return this.#checkpoint();
+        return this.#pause();
       case "snapshot_filesystem":
         return this.#snapshotFilesystem(message.name);
       case "kill_process":
@@ -133,16 +133,11 @@ export class Session implements SandboxClient {
       .finally(() => (this.#pendingStdinBytes -= bytes.length));
   }
 
-  async #checkpoint(): Promise<void> {
-    const { facts, processes } = this.#sandbox;
+  async #pause(): Promise<void> {
     this.#outbox.status("CHECKPOINTING");
     try {
-      if (facts.flags.enable_checkpoint && processes.executing) {
-        throw new SandboxerError("execution_in_progress", "Cannot checkpoint while an execution is in progress.");
-      }
-      await this.#outbox.settled(CONFIRMATION_MS);
-      await this.#recorded("checkpoint", () => this.#manager.checkpoint(this.#sandbox));
-      if (facts.flags.enable_sandbox_handoff) {
+      await this.#recorded("checkpoint", () => this.#manager.pause(this.#sandbox, { byClient: true }));
+      if (this.#sandbox.facts.flags.enable_sandbox_handoff) {
         this.#outbox.status("LOCK_RELEASING");
         this.#outbox.status("LOCK_RELEASED");
       }

@@ -1,7 +1,7 @@
-/** Thrown when the reason for putting a sandbox down has gone before it began. */
+/** Thrown when the reason for a pause has gone before it began. */
 export class CalledOff extends Error {}
 
-export async function unlessCalledOff(work: Promise<void>): Promise<void> {
+export async function unlessCalledOff(work: Promise<unknown>): Promise<void> {
   try {
     await work;
   } catch (error) {

@@ -1,7 +1,7 @@
 import { CalledOff, unlessCalledOff } from "./called-off.ts";
 import type { SandboxClient } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
-import { saveFor } from "./pause.ts";
+import { pauseSandbox } from "./pause.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 
 /** The client has gone away. What executes goes on; a sandbox that is to be saved then is saved once nothing does. */
@@ -9,19 +9,19 @@ export function detachClient(context: ManagerContext, sandbox: LiveSandbox, clie
   if (!sandbox.detach(client)) return;
   sandbox.touch(context.nowMs);
   if (sandbox.facts.flags.on_disconnect !== "checkpoint") return;
-  context.behind("save after a disconnect", saveWhenQuiet(context, sandbox));
+  context.behind("pause after a disconnect", pauseWhenQuiet(context, sandbox));
 }
 
-async function saveWhenQuiet(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
+async function pauseWhenQuiet(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
   // Somebody may have come back meanwhile, started something, or ended the sandbox.
-  const lastLook = (): void => {
+  const lastCheck = (): void => {
     const busy = sandbox.client !== undefined || isUsed(sandbox);
     if (busy || sandbox.state !== "running") throw new CalledOff();
   };
   do {
     await sandbox.processes.quiet();
     await sandbox.unheld();
-    await unlessCalledOff(saveFor(context, sandbox, "disconnect", lastLook));
+    await unlessCalledOff(pauseSandbox(context, sandbox, "disconnect", { lastCheck }));
     // What was started meanwhile over HTTP has no client that would go away again.
   } while (sandbox.client === undefined && sandbox.state === "running" && isUsed(sandbox));
 }

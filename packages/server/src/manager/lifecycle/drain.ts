@@ -1,6 +1,6 @@
 import { SandboxerError, type SandboxState } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
-import { dropFor, saveFor } from "./pause.ts";
+import { dropSandbox, pauseSandbox } from "./pause.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 
 /** How many sandboxes are saved at once: more would only share the same disk. */
@@ -26,8 +26,8 @@ async function putDown(context: ManagerContext, sandbox: LiveSandbox): Promise<v
     // A save that is under way comes first; after it there may be nothing left to do.
     await sandbox.queue.run(async () => {});
     if (sandbox.state !== "running") return;
-    if (sandbox.durable) await saveFor(context, sandbox, "drain");
-    else await dropFor(context, sandbox, "drain");
+    if (sandbox.durable) await pauseSandbox(context, sandbox, "drain");
+    else await dropSandbox(context, sandbox, "drain");
   } catch (error) {
     context.options.observer.problem("a sandbox could not be put down", { sandboxId: sandbox.id, error });
     await giveUp(context, sandbox);

@@ -2,7 +2,7 @@ import type { ManagerContext } from "../context.ts";
 import { hasExpired } from "./expiry.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { CalledOff, unlessCalledOff } from "./called-off.ts";
-import { dropFor, saveFor } from "./pause.ts";
+import { dropSandbox, pauseSandbox } from "./pause.ts";
 
 const LOOK_MS = 200;
 
@@ -53,10 +53,10 @@ function dueFor(context: ManagerContext, sandbox: LiveSandbox): "expired" | "idl
 
 /** Of a sandbox whose time is over, with what executes, all is saved that can be: only `expire` destroys it. */
 async function reap(context: ManagerContext, sandbox: LiveSandbox, cause: "expired" | "idle"): Promise<void> {
-  const lastLook = (): void => {
+  const lastCheck = (): void => {
     if (dueFor(context, sandbox) !== cause) throw new CalledOff();
   };
   const { durable, facts } = sandbox;
   const save = cause === "expired" ? durable : facts.flags.enable_idle_timeout_auto_checkpoint;
-  await unlessCalledOff((save ? saveFor : dropFor)(context, sandbox, cause, lastLook));
+  await unlessCalledOff((save ? pauseSandbox : dropSandbox)(context, sandbox, cause, { lastCheck }));
 }

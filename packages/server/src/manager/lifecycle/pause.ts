@@ -1,46 +1,126 @@
-import { asSandboxerError } from "@sandboxer/protocol";
-import type { Cause, SandboxClient } from "../client.ts";
+import { asSandboxerError, type Head, type SandboxerError } from "@sandboxer/protocol";
+import type { Cause } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
+import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
+import { freezeIfDue } from "../ownership/freeze.ts";
 import { leaveSandbox } from "../ownership/residence.ts";
-import { saveAndRelease } from "../saving/save.ts";
-import type { VerbOptions } from "../observing/operations/tracked.ts";
+import { dropExecution } from "../processes/start-process.ts";
+import { endRisk } from "../saving/risk.ts";
+import { checkDurable, followHead, saveState } from "../saving/save.ts";
+import { discardLostSandbox } from "./end-of-sandbox.ts";
 
-/** Saves a sandbox for a reason of the server's own. A failure is told to the client; the sandbox stays. */
-export async function saveFor(
+export interface PauseOptions extends VerbOptions {
+  /** Its client asks for it, and tells itself how it went. Refused while something executes, which it would lose sight of. */
+  readonly byClient?: boolean;
+  /** Called right before the pause begins, when nothing else is under way any more; throws to call it off. */
+  readonly lastCheck?: () => void;
+}
+
+/**
+ * Pauses a sandbox: saves everything of it, with what executes, publishes that and gives the sandbox up in one step, and
+ * ends the copy here. An attached client is told. When any of it fails the sandbox keeps running as if nothing had
+ * happened, unless another server has taken it meanwhile.
+ */
+export async function pauseSandbox(
   context: ManagerContext,
   sandbox: LiveSandbox,
   cause: Cause,
-  lastLook?: () => void,
-  options: VerbOptions = {},
-): Promise<void> {
-  let client: SandboxClient | undefined;
-  const begin = (): void => {
-    lastLook?.();
-    client = sandbox.client;
-    client?.notify({ type: "saving", cause });
-  };
+  options: PauseOptions = {},
+): Promise<Head> {
+  checkDurable(sandbox);
+  const { byClient = false, lastCheck } = options;
+  return sandbox.queue.run(async () => {
+    const { processes } = sandbox;
+    if (byClient) processes.checkNotExecuting("Cannot checkpoint while an execution is in progress.");
+    await sandbox.liveSaves.callOff();
+    lastCheck?.();
+    const { client } = sandbox;
+    const told = byClient ? undefined : client;
+    sandbox.moveTo("saving");
+    told?.notify({ type: "saving", cause });
+    // Before anything of the sandbox rests: what these readers have not acknowledged is in the image.
+    processes.quiesce();
+    const { id: sandboxId, facts } = sandbox;
+    const work = { operation: "checkpoint", sandboxId, backend: facts.backend, reason: cause } as const;
+    try {
+      const head = await tracked(context, work, options, async (track) => {
+        await client?.quiesce();
+        return await saveAndGiveUp(context, sandbox, cause, track);
+      });
+      told?.notify({ type: "saved", cause });
+      return head;
+    } catch (thrown) {
+      const error = asSandboxerError(thrown);
+      await keepRunning(context, sandbox, error);
+      told?.notify({ type: "save_failed", cause, error });
+      throw error;
+    }
+  });
+}
+
+async function saveAndGiveUp(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  reason: Cause,
+  track: Track,
+): Promise<Head> {
+  const { handle, processes } = sandbox;
+  // An execution whose end its client knows of has no business in the next life.
+  if (processes.execution?.told === true) await dropExecution(sandbox);
+  const stoppedMs = context.nowMs;
+  sandbox.stoppedMs = stoppedMs;
+  const checkpoint = await saveState(context, sandbox, track, { ...track.options, leaveRunning: false });
+  // When this fails the image stays: the head may name it all the same. If not, collection finds it.
+  const head = await context.durable.ownership.publishAndRelease(sandbox.id, checkpoint);
+  // The head has moved: from here on there is no way back, and the views only follow.
+  await followHead(context, sandbox, checkpoint.name);
+  track.lap("publish");
+  track.paused(context.nowMs - stoppedMs);
+  const { name, size_bytes, parent } = checkpoint;
+  const data = { name, size_bytes, parent, reason };
+  context.events.append({ type: "checkpoint.created", sandboxId: sandbox.id, data });
+  endRisk(context, sandbox);
+  // Its end while it was published changes nothing: it is saved.
+  if (sandbox.state !== "gone") sandbox.moveTo("gone");
+  context.behind("end of a saved sandbox", handle.destroy());
+  return head;
+}
+
+/** After a pause that failed. */
+async function keepRunning(context: ManagerContext, sandbox: LiveSandbox, error: SandboxerError): Promise<void> {
+  if (error.code === "lease_lost") return discardLostSandbox(context, sandbox, error);
+  // A sandbox that ended during its save has been taken care of by its end.
+  if (sandbox.state !== "saving") return;
   try {
-    const prepare = async (): Promise<void> => client?.quiesce();
-    await saveAndRelease(context, sandbox, { ...options, reason: cause, lastLook: begin, prepare });
-    client?.notify({ type: "saved", cause });
-  } catch (error) {
+    if (context.durable.ownership.frozen) {
+      sandbox.moveTo("running");
+      freezeIfDue(context, sandbox);
+    } else {
+      await sandbox.handle.resume();
+      sandbox.moveTo("running");
+    }
     sandbox.touch(context.nowMs);
-    client?.notify({ type: "save_failed", cause, error: asSandboxerError(error) });
-    throw error;
+  } catch (failure) {
+    const { id: sandboxId } = sandbox;
+    context.options.observer.problem("a sandbox could not go on after a failed save", { sandboxId, error: failure });
+    await context.reported("end of a sandbox that could not go on", sandbox.handle.destroy());
+    // Also when its end has failed: a copy that nobody can use must not keep the stored one from others.
+    if ((sandbox.state as string) !== "gone") sandbox.moveTo("gone");
+    context.behind("release of a sandbox that could not go on", context.durable.ownership.release(sandboxId));
   }
 }
 
-/** Ends the copy here. What is stored stays, at its last checkpoint, and is free for others. */
-export async function dropFor(
+/** Ends the copy here without saving it. What is stored stays, at its last checkpoint, and is free for others. */
+export async function dropSandbox(
   context: ManagerContext,
   sandbox: LiveSandbox,
   cause: Cause,
-  lastLook?: () => void,
+  { lastCheck }: Pick<PauseOptions, "lastCheck"> = {},
 ): Promise<void> {
   await sandbox.queue.run(async () => {
     await sandbox.liveSaves.callOff();
-    lastLook?.();
+    lastCheck?.();
     if (sandbox.state === "gone") return;
     const { client } = sandbox;
     sandbox.moveTo("destroying");

@@ -2,7 +2,7 @@ import { asSandboxerError } from "@sandboxer/protocol";
 import { CalledOff } from "../lifecycle/called-off.ts";
 import type { Cause } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
-import { saveFor } from "../lifecycle/pause.ts";
+import { pauseSandbox } from "../lifecycle/pause.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { abandonCopy } from "./residence.ts";
 
@@ -22,10 +22,11 @@ export async function yieldSandbox(context: ManagerContext, sandboxId: string): 
   if (!mayGo(sandbox)) return void (await ownership.refuse(sandboxId, sandbox.outlivesServer ? IN_USE : CANNOT_LEAVE));
   const to = ownership.held(sandboxId)?.want?.instance_id ?? null;
   try {
-    const give = sandbox.facts.residence === "provider" ? handOffKept : saveFor;
-    await give(context, sandbox, "handoff", () => {
+    const give = sandbox.facts.residence === "provider" ? handOffKept : pauseSandbox;
+    const lastCheck = (): void => {
       if (!mayGo(sandbox)) throw new CalledOff();
-    });
+    };
+    await give(context, sandbox, "handoff", { lastCheck });
     context.departures.note(sandboxId);
     context.events.append({ type: "sandbox.handed_over", sandboxId, data: { from: ownership.instanceId, to } });
   } catch (error) {
@@ -40,10 +41,10 @@ async function handOffKept(
   context: ManagerContext,
   sandbox: LiveSandbox,
   cause: Cause,
-  lastLook: () => void,
+  { lastCheck }: { readonly lastCheck: () => void },
 ): Promise<void> {
   await sandbox.queue.run(async () => {
-    lastLook();
+    lastCheck();
     const { client } = sandbox;
     client?.notify({ type: "saving", cause });
     sandbox.moveTo("saving");

@@ -2,7 +2,7 @@ import { asSandboxerError, lossLimit, type LossLimit } from "@sandboxer/protocol
 import { CalledOff } from "../lifecycle/called-off.ts";
 import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
-import { checkpointLive } from "./live-checkpoint.ts";
+import { checkpointSandbox } from "./checkpoint.ts";
 import { wasCalledOff } from "./live-saves.ts";
 import { isBroken, isDue, isEasy, restMs, urgency, type Pace } from "./promise.ts";
 import { endRisk, raiseRisk } from "./risk.ts";
@@ -98,12 +98,12 @@ class PromiseKeeper {
   async #save(sandbox: LiveSandbox, limit: LossLimit): Promise<void> {
     const context = this.#context;
     const startedMs = context.nowMs;
-    const lastLook = (): void => {
+    const lastCheck = (): void => {
       if (context.draining || this.#isWanted(sandbox)) throw new CalledOff();
     };
     this.#saving += 1;
     try {
-      await checkpointLive(context, sandbox, { reason: "max_loss", lastLook });
+      await checkpointSandbox(context, sandbox, { reason: "max_loss", lastCheck });
       const elapsedMs = context.nowMs - startedMs;
       this.#watches.set(sandbox, { failures: 0, notBeforeMs: 0, jitter: Math.random(), elapsedMs });
       this.#judge(sandbox, limit);

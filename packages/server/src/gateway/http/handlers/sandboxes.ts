@@ -42,10 +42,7 @@ export function sandboxesHandlers(manager: SandboxManager): SandboxHandlers {
     destroySandbox: ({ params, epoch, options }) => manager.destroyById(params.id, epoch, options),
     checkpointSandbox: async ({ params, body, epoch, options }) => {
       const sandbox = await manager.running(params.id, epoch);
-      await (body?.leave_running === true
-        ? manager.checkpointLive(sandbox, options)
-        : manager.putDown(sandbox, options));
-      return manager.find(params.id);
+      return body?.leave_running === true ? manager.checkpoint(sandbox, options) : manager.pause(sandbox, options);
     },
     resumeSandbox: async ({ params, body, epoch, options }) => {
       const sandbox = await manager.resume({ sandboxId: params.id, checkpoint: body?.checkpoint, epoch }, options);

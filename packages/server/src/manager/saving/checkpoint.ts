@@ -1,45 +1,42 @@
-import { asSandboxerError, type CheckpointReference } from "@sandboxer/protocol";
+import { asSandboxerError } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
-import { keyChoiceOf } from "../encryption.ts";
 import { discardLostSandbox } from "../lifecycle/end-of-sandbox.ts";
 import { inTurnUntil } from "./in-turn-until.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
-import { nearestImage } from "./nearest-image.ts";
-import { checkDurable, followHead } from "./save.ts";
+import { checkDurable, followHead, saveState } from "./save.ts";
 import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
-import { withWorkFolder } from "./work-folder.ts";
 import { markBeforeCapture } from "./quiet.ts";
 import type { CaptureMark } from "./unsaved-changes.ts";
 
-export interface LiveCheckpointOptions extends VerbOptions {
+export interface CheckpointOptions extends VerbOptions {
   /** For the log and the event. */
   readonly reason: string;
-  /** The last look before the capture; throws to call it off. */
-  readonly lastLook?: () => void;
+  /** Called right before the capture; throws to call it off. */
+  readonly lastCheck?: () => void;
 }
 
 /**
- * Saves everything of a sandbox, which goes on here, and makes that the state that the next owner begins with should this
- * server die. It stands still for the capture only; nobody is told of it before it is published.
+ * Saves everything of a sandbox, which keeps running here, and makes that the state that the next owner begins with should
+ * this server die. It stands still for the capture only; nobody is told of it before it is published.
  */
-export async function checkpointLive(
+export async function checkpointSandbox(
   context: ManagerContext,
   sandbox: LiveSandbox,
-  options: LiveCheckpointOptions,
-): Promise<CheckpointReference> {
+  options: CheckpointOptions,
+): Promise<void> {
   checkDurable(sandbox);
   const { id: sandboxId, facts, liveSaves } = sandbox;
   const { reason } = options;
   const work = { operation: "live_checkpoint", sandboxId, backend: facts.backend, reason } as const;
-  return await liveSaves.run(async () => {
+  await liveSaves.run(async () => {
     const mark = await markBeforeCapture(context, sandbox);
-    return await inTurnUntil(context, sandbox, async (onCaptured) => {
+    await inTurnUntil(context, sandbox, async (onCaptured) => {
       sandbox.checkRunning();
-      options.lastLook?.();
-      return await tracked(context, work, options, async (track) => {
+      options.lastCheck?.();
+      await tracked(context, work, options, async (track) => {
         const writing = liveSaves.begin();
         try {
-          return await save(context, sandbox, { mark, reason, track, signal: writing.signal, onCaptured });
+          await save(context, sandbox, { mark, reason, track, signal: writing.signal, onCaptured });
         } catch (thrown) {
           const error = asSandboxerError(writing.signal.aborted ? writing.signal.reason : thrown);
           if (error.code === "lease_lost") await discardLostSandbox(context, sandbox, error);
@@ -63,31 +60,21 @@ interface Save {
 async function save(
   context: ManagerContext,
   sandbox: LiveSandbox,
-  { mark, reason, track, signal, onCaptured }: Save,
-): Promise<CheckpointReference> {
-  const { checkpoints, ownership } = context.durable;
-  const { handle } = sandbox;
+  { mark, reason, track, signal: calledOff, onCaptured }: Save,
+): Promise<void> {
   let paused_ms: number | null = null;
   const onStill = (ms: number): void => {
     paused_ms = Math.round(((paused_ms ?? 0) + ms) * 10) / 10;
     track.paused(ms);
   };
   const asked = track.options.signal;
-  const options = { ...track.options, signal: asked === undefined ? signal : AbortSignal.any([asked, signal]) };
-  const wallMs = context.options.clock.wallMs();
-  const checkpoint = await withWorkFolder(context.options.workDirectory, async (folder) => {
-    const state = await handle.snapshot(folder, { ...options, mode: "full", leaveRunning: true, onStill });
-    track.lap("save");
-    onCaptured();
-    const relatives = { parent: sandbox.parentCheckpoint, base: await nearestImage(context, sandbox) };
-    return await checkpoints.save(sandbox.id, state, { ...options, wallMs, ...relatives, ...keyChoiceOf(sandbox) });
-  });
-  track.lap("pack");
-  track.sizeBytes = checkpoint.size_bytes;
+  const signal = asked === undefined ? calledOff : AbortSignal.any([asked, calledOff]);
+  const options = { ...track.options, signal, leaveRunning: true, onStill, onCaptured };
+  const checkpoint = await saveState(context, sandbox, track, options);
   // In one step with the order to publish: whoever gives the sandbox up has called this off, or comes after it.
-  options.signal.throwIfAborted();
+  signal.throwIfAborted();
   sandbox.checkRunning();
-  await ownership.publish(sandbox.id, checkpoint);
+  await context.durable.ownership.publish(sandbox.id, checkpoint);
   sandbox.parentCheckpoint = checkpoint.name;
   sandbox.newestImages = [];
   sandbox.unsaved.published(mark, context.nowMs);
@@ -96,5 +83,4 @@ async function save(
   const { name, size_bytes, parent } = checkpoint;
   const data = { name, size_bytes, parent, reason, left_running: true, paused_ms };
   context.events.append({ type: "checkpoint.created", sandboxId: sandbox.id, data });
-  return checkpoint;
 }

@@ -117,7 +117,7 @@ test("a sandbox that can neither be saved, go on nor be ended is gone, and its o
   for (const operation of ["snapshot", "resume", "destroy"] as const) {
     server.backend.faults.set(operation, { error: new SandboxerError("internal", `no ${operation}`), times: 1 });
   }
-  await expect(server.manager.putDown(sandbox)).rejects.toThrow("no snapshot");
+  await expect(server.manager.pause(sandbox)).rejects.toThrow("no snapshot");
   expect(server.manager.states()).toEqual({});
   expect(server.problems).toEqual([expect.stringContaining("no resume"), expect.stringContaining("no destroy")]);
   await eventually("it is given back", () => server.durable.ownership.held(id) === undefined);
