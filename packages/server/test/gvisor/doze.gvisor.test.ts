@@ -85,13 +85,13 @@ describeGvisor("doze", (engine) => {
 
   test("one that is dozing can be held still, saved, and taken up again", async () => {
     const handle = await dozing();
-    await handle.pause();
+    await handle.freeze();
     const [pid = 0] = kernels();
     await stopped(pid);
     expect(await errorCode(handle.ping({ signal: AbortSignal.timeout(LONG_MS) }))).not.toBe("no error");
     expect(factsOf(pid).state).toBe(STOPPED);
     const paused = await fixture.save(handle);
-    await handle.resume();
+    await handle.thaw();
     await handle.ping();
     await dozes(handle);
     const saved = await fixture.save(handle);
@@ -115,7 +115,7 @@ describeGvisor("doze", (engine) => {
     await stopped(pid);
     expect(await errorCode(handle.ping({ signal: AbortSignal.timeout(LONG_MS) }))).not.toBe("no error");
     expect(factsOf(pid).state).toBe(STOPPED);
-    await handle.resume();
+    await handle.thaw();
     await dozes(handle);
     expect((await run(handle, bash("cat /workspace/kept"))).stdout).toBe("kept\n");
     await handle.destroy();
@@ -126,7 +126,7 @@ describeGvisor("doze", (engine) => {
     const [pid = 0] = kernels();
     await start(handle, counter("/workspace/count"));
     await countAbove(handle, "/workspace/count", 0);
-    await handle.pause();
+    await handle.freeze();
     await stopped(pid);
     const before = factsOf(pid);
     // Beyond the heartbeat.
@@ -134,7 +134,7 @@ describeGvisor("doze", (engine) => {
     expect(factsOf(pid)).toEqual(before);
     const snapshot = await fixture.save(handle);
     await stopped(pid);
-    await handle.resume();
+    await handle.thaw();
     await countAbove(handle, "/workspace/count", await countAbove(handle, "/workspace/count", 0));
     await handle.destroy();
     const restored = await fixture.restore(snapshot);
@@ -155,7 +155,7 @@ describeGvisor("doze", (engine) => {
       const saving = handle.snapshot(folder, { mode: "full", leaveRunning: true });
       if (when === "in") await eventually(() => existsSync(`${folder}/image/checkpoint.img`), "the image");
       const heard = output.chunks.length;
-      const pausing = handle.pause();
+      const pausing = handle.freeze();
       const snapshot = await saving;
       await pausing;
       await stopped(pid);
@@ -163,7 +163,7 @@ describeGvisor("doze", (engine) => {
       const before = { ...factsOf(pid), heard: output.chunks.length };
       await delay(LONG_MS);
       expect({ ...factsOf(pid), heard: output.chunks.length }).toEqual(before);
-      await handle.resume();
+      await handle.thaw();
       await eventually(() => output.chunks.length > before.heard + 3, "output after the pause");
       await process.signal(9, "group");
       await output.ended;
@@ -182,13 +182,13 @@ describeGvisor("doze", (engine) => {
     await start(handle, counter("/workspace/count"));
     await countAbove(handle, "/workspace/count", 0);
     const saving = handle.snapshot(await fixture.folder(), { mode: "filesystem", leaveRunning: true });
-    await handle.pause();
+    await handle.freeze();
     await saving;
     await fixture.save(handle);
     // A signal has been sent by now; that it has been heard takes a moment where others want the processor too.
     await Promise.all(kernels().map(stopped));
     await handle.snapshot(await fixture.folder(), { mode: "filesystem", leaveRunning: true });
-    await handle.resume();
+    await handle.thaw();
     await countAbove(handle, "/workspace/count", await countAbove(handle, "/workspace/count", 0));
     await handle.destroy();
     await fixture.expectNothingLeft();

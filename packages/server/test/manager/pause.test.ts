@@ -114,12 +114,12 @@ test("a sandbox that can neither be saved, go on nor be ended is gone, and its o
   await second.until("RUNNING");
   await second.leave();
   const sandbox = await server.manager.running(id);
-  for (const operation of ["snapshot", "resume", "destroy"] as const) {
+  for (const operation of ["snapshot", "thaw", "destroy"] as const) {
     server.backend.faults.set(operation, { error: new SandboxerError("internal", `no ${operation}`), times: 1 });
   }
   await expect(server.manager.pause(sandbox)).rejects.toThrow("no snapshot");
   expect(server.manager.states()).toEqual({});
-  expect(server.problems).toEqual([expect.stringContaining("no resume"), expect.stringContaining("no destroy")]);
+  expect(server.problems).toEqual([expect.stringContaining("no thaw"), expect.stringContaining("no destroy")]);
   await eventually("it is given back", () => server.durable.ownership.held(id) === undefined);
   expect(await server.attach(id).outcome()).toEqual(["RESTORING", "RUNNING"]);
 });

@@ -33,16 +33,16 @@ export interface SandboxHandle {
 
   /**
    * Saves the sandbox into the empty folder `into`. With `leaveRunning` it goes on at once; without, it stays frozen
-   * until `resume()` (the save was not wanted after all) or `destroy()`. When saving fails, the sandbox goes on.
+   * until `thaw()` (the save was not wanted after all) or `destroy()`. When saving fails, the sandbox goes on.
    */
   snapshot(into: string, options: SnapshotOptions): Promise<SnapshotPayload>;
 
   /**
-   * Nothing inside goes on until `resume()`. Both are idempotent. Calls that need something inside wait meanwhile;
-   * `snapshot`, `stats`, `stop` and `destroy` do not, and a snapshot leaves a paused sandbox paused.
+   * Nothing inside goes on until `thaw()`. Both are idempotent. Calls that need something inside wait meanwhile;
+   * `snapshot`, `stats`, `stop` and `destroy` do not, and a snapshot leaves a frozen sandbox frozen.
    */
-  pause(): Promise<void>;
-  resume(): Promise<void>;
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
   /** Answers when the sandbox itself answers. */
   ping(options?: CallOptions): Promise<void>;
   stats(): Promise<SandboxStats>;

@@ -55,7 +55,7 @@ export class DaytonaHandle implements SandboxHandle {
     this.#parts = parts;
     this.sandboxId = parts.request.sandboxId;
     this.vendorId = parts.sandbox.id;
-    this.#life = new SandboxLife({ pause: () => this.#pause(), resume: () => signalEverything(parts.toolbox, "CONT") });
+    this.#life = new SandboxLife({ freeze: () => this.#pause(), thaw: () => signalEverything(parts.toolbox, "CONT") });
     this.ended = this.#life.ended;
     this.#processes = new Processes(parts.toolbox, parts.connection.clock, {
       ready: () => this.#life.ready(),
@@ -111,12 +111,12 @@ export class DaytonaHandle implements SandboxHandle {
     return this.#life.save(options, () => this.#save(options));
   }
 
-  pause(): Promise<void> {
-    return this.#life.pause();
+  freeze(): Promise<void> {
+    return this.#life.freeze();
   }
 
-  resume(): Promise<void> {
-    return this.#life.resume();
+  thaw(): Promise<void> {
+    return this.#life.thaw();
   }
 
   async ping(options: CallOptions = {}): Promise<void> {

@@ -124,11 +124,11 @@ export class DockerSandbox extends AgentSandbox implements SandboxHandle {
     }
   }
 
-  pause(): Promise<void> {
+  freeze(): Promise<void> {
     return this.#whileAlive(this.#stillness.hold());
   }
 
-  resume(): Promise<void> {
+  thaw(): Promise<void> {
     return this.#whileAlive(this.#stillness.letGo());
   }
 

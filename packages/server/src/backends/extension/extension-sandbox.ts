@@ -47,7 +47,7 @@ export class ExtensionSandbox implements SandboxHandle {
   constructor(parts: SandboxParts) {
     this.#parts = parts;
     this.sandboxId = parts.request.sandboxId;
-    this.#life = new SandboxLife({ pause: () => this.#pause(), resume: () => this.#resume() });
+    this.#life = new SandboxLife({ freeze: () => this.#pause(), thaw: () => this.#resume() });
     this.ended = this.#life.ended;
     this.files = new ShellFiles((script, args) => this.#startShell(script, args));
     void this.#watch();
@@ -91,12 +91,12 @@ export class ExtensionSandbox implements SandboxHandle {
     );
   }
 
-  pause(): Promise<void> {
-    return this.#life.pause();
+  freeze(): Promise<void> {
+    return this.#life.freeze();
   }
 
-  resume(): Promise<void> {
-    return this.#life.resume();
+  thaw(): Promise<void> {
+    return this.#life.thaw();
   }
 
   async ping(options: CallOptions = {}): Promise<void> {

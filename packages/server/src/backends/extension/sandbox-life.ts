@@ -6,12 +6,12 @@ import { PauseGate } from "./pause-gate.ts";
 
 /** How the provider makes everything inside stand still, and go on. */
 export interface Standstill {
-  pause(): Promise<void>;
-  resume(): Promise<void>;
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
 }
 
 /**
- * Whether a sandbox goes on, is paused or has ended. Calls that need something inside wait while it is paused; changes
+ * Whether a sandbox goes on, is frozen or has ended. Calls that need something inside wait while it is frozen; changes
  * come one after the other; what is asked of one that has ended fails for that reason.
  */
 export class SandboxLife {
@@ -55,24 +55,24 @@ export class SandboxLife {
     return this.#changes.run(work);
   }
 
-  pause(): Promise<void> {
-    return this.#changes.run(() => this.#pause());
+  freeze(): Promise<void> {
+    return this.#changes.run(() => this.#freeze());
   }
 
-  resume(): Promise<void> {
-    return this.#changes.run(() => this.#resume());
+  thaw(): Promise<void> {
+    return this.#changes.run(() => this.#thaw());
   }
 
-  /** One that is to be put down stands still from before the save on, unless that fails. */
+  /** One that is to be paused stands still from before the save on, unless that fails. */
   save<Result>({ leaveRunning }: { readonly leaveRunning: boolean }, work: () => Promise<Result>): Promise<Result> {
     return this.#changes.run(async () => {
       this.refuseEnded();
       const wasPaused = this.#gate.paused;
-      if (!leaveRunning && !wasPaused) await this.#pause();
+      if (!leaveRunning && !wasPaused) await this.#freeze();
       try {
         return await work();
       } catch (thrown) {
-        if (!wasPaused && this.#gate.paused) await this.#resume();
+        if (!wasPaused && this.#gate.paused) await this.#thaw();
         throw thrown;
       }
     });
@@ -87,22 +87,22 @@ export class SandboxLife {
     return sandboxEnded(end);
   }
 
-  async #pause(): Promise<void> {
+  async #freeze(): Promise<void> {
     this.refuseEnded();
     if (this.#gate.paused) return;
     this.#gate.close();
     try {
-      await this.#standstill.pause();
+      await this.#standstill.freeze();
     } catch (thrown) {
       this.#gate.open();
       throw thrown;
     }
   }
 
-  async #resume(): Promise<void> {
+  async #thaw(): Promise<void> {
     this.refuseEnded();
     if (!this.#gate.paused) return;
-    await this.#standstill.resume();
+    await this.#standstill.thaw();
     this.#gate.open();
   }
 }

@@ -142,15 +142,15 @@ export class FakeHandle implements SandboxHandle {
     }
   }
 
-  async pause(): Promise<void> {
+  async freeze(): Promise<void> {
     this.#alive();
-    await this.#engine.faults.meet("pause");
+    await this.#engine.faults.meet("freeze");
     this.#machine.scheduler.pause();
   }
 
-  async resume(): Promise<void> {
+  async thaw(): Promise<void> {
     this.#alive();
-    await this.#engine.faults.meet("resume");
+    await this.#engine.faults.meet("thaw");
     this.#machine.scheduler.resume();
   }
 

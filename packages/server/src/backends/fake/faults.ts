@@ -10,8 +10,8 @@ export type FaultyOperation =
   | "exec"
   | "snapshot"
   | "ping"
-  | "pause"
-  | "resume"
+  | "freeze"
+  | "thaw"
   | "stop"
   | "destroy";
 

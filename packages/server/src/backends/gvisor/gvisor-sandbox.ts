@@ -169,12 +169,12 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
     return options.mode === "full" ? this.#saveAll(into, options) : this.#saveFiles(into, options);
   }
 
-  async pause(): Promise<void> {
+  async freeze(): Promise<void> {
     await this.#findKernel();
     await this.#stillness.hold();
   }
 
-  resume(): Promise<void> {
+  thaw(): Promise<void> {
     return this.#stillness.letGo();
   }
 

@@ -156,7 +156,7 @@ async function standBack(
 async function loadAndHold(sandbox: GvisorSandbox, load: () => Promise<void>): Promise<void> {
   try {
     await load();
-    await sandbox.pause();
+    await sandbox.freeze();
   } catch (error) {
     await sandbox.destroy();
     throw error;

@@ -97,7 +97,7 @@ async function keepRunning(context: ManagerContext, sandbox: LiveSandbox, error:
       sandbox.moveTo("running");
       freezeIfDue(context, sandbox);
     } else {
-      await sandbox.handle.resume();
+      await sandbox.handle.thaw();
       sandbox.moveTo("running");
     }
     sandbox.touch(context.nowMs);

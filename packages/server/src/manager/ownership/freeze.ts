@@ -27,7 +27,7 @@ export function freezeSandboxes(context: ManagerContext, sandboxIds: readonly st
 /** A copy that cannot be held still must not be there at all: somebody else may run the sandbox soon. */
 async function freeze(sandbox: LiveSandbox): Promise<void> {
   try {
-    await sandbox.handle.pause().catch(() => sandbox.handle.pause());
+    await sandbox.handle.freeze().catch(() => sandbox.handle.freeze());
   } catch (thrown) {
     if (sandbox.state === "gone") return;
     const error = new SandboxerError("sandbox_failed", "The sandbox could not be held still without a lease.");
@@ -46,7 +46,7 @@ export function thawSandboxes(context: ManagerContext, sandboxIds: readonly stri
     context.frozen.delete(sandbox);
     const frozen_ms = Math.round(context.nowMs - frozen.sinceMs);
     context.events.append({ type: "sandbox.thawed", sandboxId, data: { frozen_ms } });
-    if (sandbox.facts.residence === "store") context.behind("thaw of a sandbox", sandbox.handle.resume());
+    if (sandbox.facts.residence === "store") context.behind("thaw of a sandbox", sandbox.handle.thaw());
   }
 }
 

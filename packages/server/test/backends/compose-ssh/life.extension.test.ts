@@ -242,10 +242,10 @@ describeServices("a compose-ssh sandbox", (services) => {
     let answered = false;
     const reading = run(handle, bash("echo here")).then(() => (answered = true));
     expect(answered).toBe(false);
-    await handle.resume();
+    await handle.thaw();
     await reading;
     await eventually(async () => (await docker(services, "ps", "-q", "--filter", "status=paused")) === "", "the end");
-    await handle.pause();
+    await handle.freeze();
     await handle.destroy();
     expect(await hostState(services, base)).toHaveLength(1);
   });

@@ -8,13 +8,13 @@ export function pauseContract(context: ContractContext): void {
     const process = await start(handle, counter("/workspace/paused"));
     const output = new Follower(process);
     await output.until("3\n");
-    await handle.pause();
+    await handle.freeze();
     // What was under way when it was paused arrives.
     await delay(300);
     const before = output.chunks.length;
     await delay(500);
     expect(output.chunks.length).toBe(before);
-    await handle.resume();
+    await handle.thaw();
     await eventually(() => output.chunks.length > before + 3, "output after the pause");
     await handle.ping();
     await process.signal(9, "group");

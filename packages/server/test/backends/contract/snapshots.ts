@@ -60,11 +60,11 @@ export function snapshotContract(context: ContractContext): void {
   test("a sandbox that is saved to be put down stays still, and can be taken up again after all", async () => {
     const handle = await busy();
     const snapshot = await save(context, handle, false);
-    await handle.resume();
+    await handle.thaw();
     await countAbove(handle, COUNT, await countAbove(handle, COUNT, 0));
     await save(context, handle, false);
     await handle.destroy();
-    expect(await errorCode(handle.resume())).toBe("sandbox_failed");
+    expect(await errorCode(handle.thaw())).toBe("sandbox_failed");
     const restored = context.keep(
       await context.backend.acquireFromSnapshot(newRequest({ env: { KEPT: "yes" } }), snapshot),
     );
@@ -94,13 +94,13 @@ export function snapshotContract(context: ContractContext): void {
     const process = await start(handle, counter("/workspace/saved-paused"));
     const output = new Follower(process);
     await output.until("3\n");
-    await handle.pause();
+    await handle.freeze();
     await handle.snapshot(await context.folder(), { mode: "full", leaveRunning: true });
     await delay(300);
     const before = output.chunks.length;
     await delay(500);
     expect(output.chunks.length).toBe(before);
-    await handle.resume();
+    await handle.thaw();
     await eventually(() => output.chunks.length > before + 3, "output after the pause");
   });
 

@@ -64,7 +64,7 @@ describeGvisor("programs at Daytona", (engine) => {
     const process = await start(handle, counter(path));
     await countAbove(handle, path, 2);
     const payload = await handle.snapshot(tmpdir(), { mode: "filesystem", leaveRunning: false });
-    await handle.resume();
+    await handle.thaw();
     const restored = await backend.acquireFromSnapshot(requestFor({ key: "restored" }), payload);
     const saved = Number(await readText(restored, path));
     expect(saved).toBeGreaterThan(0);

@@ -31,7 +31,7 @@ describe("an image at Daytona without tools", () => {
     const process = await start(handle, ["sleep", "30"]);
     expect(await errorCode(process.writeStdin(Buffer.from("x")))).toBe("wrong_state");
     expect(await errorCode(process.signal(9, "process"))).toBe("not_supported");
-    expect(await errorCode(handle.pause())).toBe("not_supported");
+    expect(await errorCode(handle.freeze())).toBe("not_supported");
     expect(await errorCode(handle.connect(80))).toBe("not_supported");
   });
 

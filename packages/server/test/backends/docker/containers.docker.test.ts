@@ -162,7 +162,7 @@ describeDocker("what a container is made of", (service) => {
     expect(end).toMatchObject({ reason: "crashed" });
     expect(end.message).toContain("137");
     expect(await errorCode(killed.ping())).toBe("sandbox_failed");
-    expect(await errorCode(killed.pause())).toBe("sandbox_failed");
+    expect(await errorCode(killed.freeze())).toBe("sandbox_failed");
     await killed.destroy();
     expect(await lab.containers()).not.toContain(container);
 

@@ -26,8 +26,8 @@ describeDocker("the runtime runsc", (service) => {
     await output.until("30 90");
     await terminal.writeStdin(Buffer.from("it\n"));
     await output.until("got it");
-    await handle.pause();
-    await handle.resume();
+    await handle.freeze();
+    await handle.thaw();
     await handle.files.write("/workspace/marker", Buffer.from("kept"));
     await handle.stop();
     const again = await backend.tryResume(request);
@@ -58,7 +58,7 @@ describeDocker("the runtime runsc", (service) => {
     const backend = await lab.open({ runtime: service.runsc.keeping });
     const [destroyed, left] = [await backend.acquire(newRequest()), await backend.acquire(newRequest())];
     const [container = ""] = await lab.containers(`label=sandboxer.sandbox-id=${left.sandboxId}`);
-    await Promise.all([destroyed.pause(), left.pause()]);
+    await Promise.all([destroyed.freeze(), left.freeze()]);
     await destroyed.destroy();
     expect(await lab.containers()).toEqual([container]);
     // Its server is dead.

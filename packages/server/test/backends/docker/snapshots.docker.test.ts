@@ -68,13 +68,13 @@ describeDocker("snapshots", (service) => {
     const [container = ""] = await lab.containers(`label=sandboxer.sandbox-id=${handle.sandboxId}`);
     await handle.snapshot(await lab.folder(), { mode: "filesystem", leaveRunning: false });
     expect(await lab.state(container)).toBe("paused");
-    await handle.resume();
+    await handle.thaw();
     await countAbove(handle, "/workspace/count", await countAbove(handle, "/workspace/count", 0));
 
     await expect(handle.snapshot("/dev/null/nowhere", { mode: "filesystem", leaveRunning: false })).rejects.toThrow();
     expect(await lab.state(container)).toBe("running");
     expect(await lab.snapshotImages()).toEqual([]);
-    await handle.pause();
+    await handle.freeze();
     await handle.snapshot(await lab.folder(), { mode: "filesystem", leaveRunning: true });
     expect(await lab.state(container)).toBe("paused");
     await handle.destroy();
@@ -92,11 +92,11 @@ describeDocker("snapshots", (service) => {
     };
     await handle.whileFrozen!(readTwice);
     await countAbove(handle, "/workspace/count", await countAbove(handle, "/workspace/count", 0));
-    await handle.pause();
+    await handle.freeze();
     await handle.whileFrozen!(readTwice);
     expect(await lab.state(container)).toBe("paused");
     await expect(handle.whileFrozen!(() => Promise.reject(new Error("no")))).rejects.toThrow("no");
-    await handle.resume();
+    await handle.thaw();
     await countAbove(handle, "/workspace/count", await countAbove(handle, "/workspace/count", 0));
     await handle.destroy();
   });

@@ -65,7 +65,7 @@ test("three hooks make a backend; what has no hook is refused before anything ha
     errorCode(handle.files.stat("/")),
     errorCode(handle.processTable()),
     errorCode(handle.connect(80)),
-    errorCode(handle.pause()),
+    errorCode(handle.freeze()),
     errorCode(handle.snapshot(folder, { mode: "filesystem", leaveRunning: true })),
   ]);
   expect(new Set(codes)).toEqual(new Set(["not_supported"]));

@@ -5,14 +5,14 @@ import type { FakeBackend } from "../../../src/backends/fake/index.ts";
 export function stillnessWatch(): { still: Map<string, boolean>; wrapBackend: (backend: FakeBackend) => FakeBackend } {
   const still = new Map<string, boolean>();
   const watch = (handle: SandboxHandle): SandboxHandle => {
-    const pause = handle.pause.bind(handle);
-    const resume = handle.resume.bind(handle);
-    handle.pause = async () => {
-      await pause();
+    const freeze = handle.freeze.bind(handle);
+    const thaw = handle.thaw.bind(handle);
+    handle.freeze = async () => {
+      await freeze();
       still.set(handle.sandboxId, true);
     };
-    handle.resume = async () => {
-      await resume();
+    handle.thaw = async () => {
+      await thaw();
       still.set(handle.sandboxId, false);
     };
     return handle;

@@ -48,7 +48,7 @@ const report: ProcessReport = {
 };
 if (order.write !== undefined) await handle.files.write(MARKER, Buffer.from(order.write));
 if (order.start !== undefined) await start(handle, ["bash", "-c", order.start], { key: "work" });
-if (order.pause === true) await handle.pause();
+if (order.pause === true) await handle.freeze();
 if (order.end === "close") await backend.close();
 process.stdout.write(`${JSON.stringify(report)}\n`);
 if (order.end === "stay") setInterval(() => {}, 60_000);
