@@ -101,8 +101,8 @@ export class Instances {
     return this.#runner.frozen;
   }
 
-  get frost(): string | undefined {
-    return this.#runner.frost;
+  get frozenReason(): string | undefined {
+    return this.#runner.frozenReason;
   }
 
   held(sandboxId: string): Head | undefined {

@@ -6,11 +6,11 @@ import { step } from "./core/instance.ts";
 import { initialState, type InstanceState, isFrozenAt } from "./core/instance-state.ts";
 import type { LeaseEvent, Reply } from "./core/messages.ts";
 import type { LeaseSettings } from "./core/settings.ts";
-import { frostOf } from "./frost.ts";
+import { frozenReasonOf } from "./frozen-reason.ts";
 import { performRequest, replyOfSilence } from "./store-requests.ts";
 
 /** An event, before the time is added. */
-export type Happening = LeaseEvent extends infer Event
+export type UntimedEvent = LeaseEvent extends infer Event
   ? Event extends LeaseEvent
     ? Omit<Event, "nowMs" | "wallMs">
     : never
@@ -58,8 +58,8 @@ export class LeaseRunner {
   }
 
   /** Why it is frozen; undefined: it is not. */
-  get frost(): string | undefined {
-    return frostOf(this.#state, this.#options.clock.monotonicMs());
+  get frozenReason(): string | undefined {
+    return frozenReasonOf(this.#state, this.#options.clock.monotonicMs());
   }
 
   /** Begins a life under an id that was never used. */
@@ -67,10 +67,10 @@ export class LeaseRunner {
     this.tell({ kind: "start", instanceId: randomUUID() });
   }
 
-  tell(happening: Happening): void {
+  tell(untimed: UntimedEvent): void {
     if (this.stopped) return;
     const { clock } = this.#options;
-    const event = { ...happening, nowMs: clock.monotonicMs(), wallMs: clock.wallMs() } as LeaseEvent;
+    const event = { ...untimed, nowMs: clock.monotonicMs(), wallMs: clock.wallMs() } as LeaseEvent;
     const { state, effects } = step(this.#state, event);
     this.#state = state;
     for (const effect of effects) this.#carryOut(effect);

@@ -60,8 +60,8 @@ export class Ownership {
   }
 
   /** Why it is {@link frozen}, for people; undefined: it is not. */
-  get frost(): string | undefined {
-    return this.#instances.frost;
+  get frozenReason(): string | undefined {
+    return this.#instances.frozenReason;
   }
 
   /** Where an instance can be reached, if it has said so and lives. */

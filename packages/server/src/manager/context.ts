@@ -7,13 +7,13 @@ import type { SecretResolver } from "../secrets/secret.ts";
 import type { Clock } from "../support/clock.ts";
 import { KeyedQueue } from "../support/keyed-queue.ts";
 import { unlessAborted } from "../support/unless-aborted.ts";
-import { Departures } from "./ownership/departures.ts";
+import { RecentHandoffs } from "./ownership/recent-handoffs.ts";
 import { Proofs } from "./saving/proofs.ts";
 import type { AtRisk } from "./saving/risk.ts";
 import type { DurableStore } from "./durable-store.ts";
 import { EventLog } from "./observing/events/event-log.ts";
 import { ExecutionEvents } from "./observing/events/execution-events.ts";
-import type { Peers } from "./ownership/hand-over.ts";
+import type { Peers } from "./ownership/handoff.ts";
 import { Scrubber, type ScrubSettings } from "./observing/integrity/scrubber.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import type { Observer } from "./observing/observer.ts";
@@ -67,7 +67,7 @@ export class ManagerContext {
   /** Looks at all that is stored. */
   readonly integrity: Scrubber;
   /** Sandboxes that other servers have asked for and were given. */
-  readonly departures: Departures;
+  readonly recentHandoffs: RecentHandoffs;
   /** Work that goes on behind the answers: what is told apart, but must end before the server does. */
   readonly background = new Set<Promise<unknown>>();
   readonly events: EventLog;
@@ -86,7 +86,7 @@ export class ManagerContext {
   constructor(options: ManagerOptions) {
     this.options = options;
     this.integrity = new Scrubber(this, options.scrub);
-    this.departures = new Departures(options.clock);
+    this.recentHandoffs = new RecentHandoffs(options.clock);
     this.events = new EventLog(options.clock);
     this.executions = new ExecutionEvents(options.clock, this.events);
     this.operations = new Operations(options.clock, this.events);
@@ -158,7 +158,7 @@ export class ManagerContext {
   }
 
   /** Lets work go on that nobody waits for; its failure is a problem to be reported. */
-  behind(what: string, work: Promise<unknown>): void {
+  inBackground(what: string, work: Promise<unknown>): void {
     const reported = this.reported(what, work);
     this.background.add(reported);
     void reported.finally(() => this.background.delete(reported));

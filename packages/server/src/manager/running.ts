@@ -42,7 +42,7 @@ async function absence(context: ManagerContext, sandboxId: string, epoch: number
   if (head.state === "deleted") return wasDestroyed(sandboxId);
   checkEpoch(head, epoch);
   const details = { state: "stored", epoch: head.epoch, owner: head.owner };
-  if (head.owner === null && context.departures.isOnTheWay(sandboxId)) return onTheWay(details);
+  if (head.owner === null && context.recentHandoffs.isOnTheWay(sandboxId)) return onTheWay(details);
   if (head.owner === null) return asleep(sandboxId, details);
   const url = (await context.durable.ownership.urlOf(head.owner)) ?? null;
   return new SandboxerError("lease_held", `The server ${url ?? head.owner} has the sandbox, at epoch ${head.epoch}.`, {

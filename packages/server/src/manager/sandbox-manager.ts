@@ -19,7 +19,7 @@ import { checkpointSandbox } from "./saving/checkpoint.ts";
 import { keepPromises } from "./saving/promise-keeper.ts";
 import type { EventLog } from "./observing/events/event-log.ts";
 import { expireSandboxes, type Expiry } from "./lifecycle/expire.ts";
-import { handOver, type HandedOver, type HandOver } from "./ownership/hand-over.ts";
+import { handOffSandbox, type HandedOff, type HandoffRequest } from "./ownership/handoff.ts";
 import { IntegrityVerbs } from "./observing/integrity/integrity-verbs.ts";
 import { listBackends, type BackendRecord } from "./observing/list-backends.ts";
 import {
@@ -48,7 +48,7 @@ import { detachClient } from "./lifecycle/disconnect.ts";
 import { drainSandboxes } from "./lifecycle/drain.ts";
 import { discardLostSandbox, reclaim } from "./lifecycle/end-of-sandbox.ts";
 import { freezeSandboxes, thawSandboxes, untilThawed, type Patience } from "./ownership/freeze.ts";
-import { yieldSandbox } from "./ownership/handoff.ts";
+import { yieldSandbox } from "./ownership/yield.ts";
 import type { ManagedProcess } from "./processes/managed-process.ts";
 import { startExecution } from "./processes/start-process.ts";
 import { FileVerbs } from "./files/file-verbs.ts";
@@ -222,8 +222,8 @@ export class SandboxManager {
     return resumeSandbox(this.#context, request, options);
   }
 
-  handOver(request: HandOver): Promise<HandedOver> {
-    return handOver(this.#context, request);
+  handOff(request: HandoffRequest): Promise<HandedOff> {
+    return handOffSandbox(this.#context, request);
   }
 
   amend(sandboxId: string, epoch: number | undefined, amendments: Amendments): Promise<SandboxRecord> {
@@ -319,7 +319,7 @@ export class SandboxManager {
 
   /** To be called once, at the start, with the servers of this machine that have died: what they had and left. */
   settleOrphans(dead: ReadonlySet<string>): void {
-    if (dead.size > 0) this.#context.behind("what dead servers left", settleOrphans(this.#context, dead));
+    if (dead.size > 0) this.#context.inBackground("what dead servers left", settleOrphans(this.#context, dead));
   }
 
   async drain(): Promise<void> {
@@ -336,14 +336,14 @@ export class SandboxManager {
   #listen(): () => void {
     const context = this.#context;
     return context.durable.ownership.listen({
-      onWanted: (sandboxId) => context.behind("handoff of a sandbox", yieldSandbox(context, sandboxId)),
+      onWanted: (sandboxId) => context.inBackground("handoff of a sandbox", yieldSandbox(context, sandboxId)),
       onFreeze: (sandboxIds) => freezeSandboxes(context, sandboxIds),
       onThaw: (sandboxIds) => thawSandboxes(context, sandboxIds),
       onLost: (sandboxId) => {
         const sandbox = context.sandboxes.get(sandboxId);
         if (sandbox === undefined) return;
         const error = new SandboxerError("lease_lost", "Another server has taken the sandbox over.");
-        context.behind("end of a lost sandbox", discardLostSandbox(context, sandbox, error));
+        context.inBackground("end of a lost sandbox", discardLostSandbox(context, sandbox, error));
       },
     });
   }

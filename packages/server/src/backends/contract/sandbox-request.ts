@@ -9,7 +9,7 @@ export interface AcquireRequest {
   /** Who asks. What is prepared because of one who asked is never given to another. Absent: nobody says. */
   readonly tenant?: string;
   /** For the server's own ends: nothing is taken that was started ahead for users, and nothing is because of it. */
-  readonly apart?: boolean;
+  readonly skipWarmPool?: boolean;
 }
 
 export interface SandboxIdentity {

@@ -20,7 +20,7 @@ export const LOADED = "loaded";
 const MOUNTED = "/checkpoints";
 const FILE_NAME = /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,128}$/;
 
-export interface CheckpointShelf {
+export interface CheckpointPlace {
   readonly engine: DockerEngine;
   readonly instanceId: string;
   readonly owner: string;
@@ -36,7 +36,7 @@ interface Container {
 
 /** Writes the files of a checkpoint of a container into a folder, as they come. */
 export async function takeCheckpoint(
-  shelf: CheckpointShelf,
+  place: CheckpointPlace,
   container: Container,
   checkpoint: string,
   into: string,
@@ -44,8 +44,8 @@ export async function takeCheckpoint(
 ): Promise<SnapshotMember[]> {
   const folder = join(into, MEMBERS);
   await mkdir(folder);
-  return withCheckpoints(shelf, container, "read", async (helper) => {
-    const answer = await shelf.engine.getArchive(helper, `${MOUNTED}/${checkpoint}`, options);
+  return withCheckpoints(place, container, "read", async (helper) => {
+    const answer = await place.engine.getArchive(helper, `${MOUNTED}/${checkpoint}`, options);
     const archive = extract();
     // What goes wrong there ends the archive, and is seen below.
     const feeding = pipeline(answer, archive, { signal: options.signal }).catch(() => {});
@@ -83,19 +83,19 @@ export function checkpointMembers(members: readonly SnapshotMember[]): SnapshotM
 
 /** Gives a container that was never started the checkpoint {@link LOADED}. */
 export async function giveCheckpoint(
-  shelf: CheckpointShelf,
+  place: CheckpointPlace,
   container: Container,
   members: readonly SnapshotMember[],
   options: CallOptions,
 ): Promise<void> {
-  await withCheckpoints(shelf, container, "write", async (helper) => {
+  await withCheckpoints(place, container, "write", async (helper) => {
     const archive = pack();
     // What goes wrong there ends the archive, and so the upload.
     const packing = packFiles(archive, members).catch((error: unknown) => {
       archive.destroy(error as Error);
     });
     try {
-      await shelf.engine.putArchive(helper, "/", Readable.from(archive), options);
+      await place.engine.putArchive(helper, "/", Readable.from(archive), options);
     } finally {
       archive.destroy();
       await packing;
@@ -120,7 +120,7 @@ async function packFiles(archive: Pack, members: readonly SnapshotMember[]): Pro
  * container that never ran, with what is mounted there, so that they can be had wherever the engine is.
  */
 async function withCheckpoints<Result>(
-  { engine, instanceId, owner, rootFolder }: CheckpointShelf,
+  { engine, instanceId, owner, rootFolder }: CheckpointPlace,
   { id, image }: Container,
   access: "read" | "write",
   work: (helperId: string) => Promise<Result>,

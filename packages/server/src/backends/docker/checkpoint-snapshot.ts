@@ -5,7 +5,7 @@ import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
 import type { CallOptions } from "../../support/call-options.ts";
 import type { SnapshotMember, SnapshotPayload } from "../backend.ts";
-import { checkpointMembers, MEMBERS, takeCheckpoint, type CheckpointShelf } from "./checkpoint-files.ts";
+import { checkpointMembers, MEMBERS, takeCheckpoint, type CheckpointPlace } from "./checkpoint-files.ts";
 import type { Container } from "./engine/answers.ts";
 import { commitContainer, exportSnapshot } from "./image-snapshot.ts";
 import { generationOf } from "./labels.ts";
@@ -31,7 +31,7 @@ export interface SavedContainer {
 }
 
 /** Memory and files of a container that stands still, both with the engine, until {@link exportCheckpoint}. */
-export async function saveContainer({ engine, instanceId }: CheckpointShelf, id: string): Promise<SavedContainer> {
+export async function saveContainer({ engine, instanceId }: CheckpointPlace, id: string): Promise<SavedContainer> {
   const checkpoint = randomBytes(8).toString("hex");
   await engine.createCheckpoint(id, checkpoint);
   try {
@@ -44,17 +44,17 @@ export async function saveContainer({ engine, instanceId }: CheckpointShelf, id:
 
 /** Writes both into a folder, as streams, and removes them from the engine, whatever happens. */
 export async function exportCheckpoint(
-  shelf: CheckpointShelf,
+  place: CheckpointPlace,
   container: Container,
   { checkpoint, image }: SavedContainer,
   into: string,
   { engine: version, ...options }: CallOptions & { readonly architecture: string; readonly engine: string },
 ): Promise<SnapshotPayload> {
-  const { engine } = shelf;
+  const { engine } = place;
   const id = container.Id;
   try {
     options.onProgress?.({ phase: "saving memory" });
-    const memory = await takeCheckpoint(shelf, { id, image }, checkpoint, into, options);
+    const memory = await takeCheckpoint(place, { id, image }, checkpoint, into, options);
     const files = await exportSnapshot(engine, image, into, options);
     const needed = { ...sharedFacts(container.HostConfig), generation: generationOf(container), engine: version };
     const requirements = { ...files.requirements, ...(needed satisfies z.input<typeof CheckpointRequirements>) };

@@ -4,7 +4,7 @@ import type { AgentClient } from "../agent/agent-client.ts";
 import { AgentSandbox, DESTROYED, OUT_OF_MEMORY } from "../agent/agent-sandbox.ts";
 import type { SandboxEnd, SandboxHandle, SandboxStats, SnapshotOptions, SnapshotPayload } from "../backend.ts";
 import { sandboxEnded } from "../sandbox-ended.ts";
-import type { CheckpointShelf } from "./checkpoint-files.ts";
+import type { CheckpointPlace } from "./checkpoint-files.ts";
 import { exportCheckpoint, saveContainer } from "./checkpoint-snapshot.ts";
 import type { Container } from "./engine/answers.ts";
 import { commitContainer, exportSnapshot } from "./image-snapshot.ts";
@@ -16,7 +16,7 @@ const RUNNING: ReadonlySet<Container["State"]["Status"]> = new Set(["running", "
 const LEAVING_MS = 5_000;
 const STOPPED: SandboxEnd = { reason: "destroyed", message: "The sandbox was stopped; it can be resumed." };
 
-export interface DockerSandboxParts extends CheckpointShelf {
+export interface DockerSandboxParts extends CheckpointPlace {
   readonly sandboxId: string;
   readonly containerId: string;
   readonly agent: AgentClient;

@@ -11,7 +11,7 @@ import {
   WORKING_FOLDER,
 } from "../agent/user-space.ts";
 import type { AcquireRequest } from "../backend.ts";
-import { giveCheckpoint, LOADED, type CheckpointShelf } from "./checkpoint-files.ts";
+import { giveCheckpoint, LOADED, type CheckpointPlace } from "./checkpoint-files.ts";
 import type { LoadableCheckpoint } from "./checkpoint-snapshot.ts";
 import { DockerSandbox } from "./docker-sandbox.ts";
 import type { Container } from "./engine/answers.ts";
@@ -23,7 +23,7 @@ import { hostnameOf } from "./sandbox-config.ts";
 /** An agent that runs answers within milliseconds. */
 const TAKE_OVER_TIMEOUT_MS = 5_000;
 
-export interface LaunchPad extends CheckpointShelf {
+export interface LaunchPad extends CheckpointPlace {
   readonly agentArchive: Uint8Array;
   readonly architecture: string;
   readonly engineVersion: string;

@@ -76,10 +76,10 @@ function perform(service: Service, name: RouteName, call: Call<Route>): Begun {
   return { operation, result: carryOut(begin, { ...call, options: { ...call.options, operation, tenant } }) };
 }
 
-/** A call that was under way when its sandbox was put down or given up is told what one that comes now would be told. */
+/** A call that was under way when its sandbox was paused or handed off is told what one that comes now would be told. */
 async function nowSaidOf(service: Service, sandboxId: string | undefined, error: unknown): Promise<unknown> {
-  const putDown = error instanceof SandboxerError && error.details["ended"] === "destroyed";
-  return putDown && sandboxId !== undefined ? ((await service.whyNotHere(sandboxId)) ?? error) : error;
+  const wasLeft = error instanceof SandboxerError && error.details["ended"] === "destroyed";
+  return wasLeft && sandboxId !== undefined ? ((await service.whyNotHere(sandboxId)) ?? error) : error;
 }
 
 /** The operation ends with the handler. */

@@ -1,6 +1,6 @@
 import { asSandboxerError, CloseCode, type SandboxerError } from "@sandboxer/protocol";
 import type { AttachRequest } from "../../manager/ownership/attach.ts";
-import { IN_USE } from "../../manager/ownership/handoff.ts";
+import { IN_USE } from "../../manager/ownership/yield.ts";
 import type { Sandbox } from "../../manager/sandbox.ts";
 import type { Connection } from "./connection.ts";
 import type { Outbox } from "./outbox.ts";

@@ -12,7 +12,7 @@ import type { ManagerContext } from "../context.ts";
 import { createSandbox } from "./create.ts";
 import { destroySandbox } from "./destroy.ts";
 import { checkAsked, takeShownKey } from "../encryption.ts";
-import { IN_USE } from "../ownership/handoff.ts";
+import { IN_USE } from "../ownership/yield.ts";
 import { destroyById } from "./destroy-by-id.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { listSandboxes } from "../observing/list-sandboxes.ts";

@@ -1,7 +1,7 @@
 import { type About, type Head, type MaxLoss, type Retention, type SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import { describeLive, describeStored } from "../observing/describe.ts";
-import { expiresAt, ttlWithin } from "./expiry.ts";
+import { expiresAt, ttlWithin } from "./time-to-live.ts";
 import type { LiveSandbox, SandboxFacts } from "../live-sandbox.ts";
 import { promiseNeedsCheckpoints } from "./plan.ts";
 import { checkEpoch, runningSandbox } from "../running.ts";

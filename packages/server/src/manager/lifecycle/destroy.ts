@@ -26,7 +26,7 @@ export async function destroySandbox(
 export function forgetData(context: ManagerContext, sandboxId: string, outlivesServer: boolean): void {
   const { checkpoints, ownership } = context.durable;
   const removal = outlivesServer ? checkpoints.removeAll(sandboxId) : ownership.erase(sandboxId);
-  context.behind("removal of a destroyed sandbox's data", removal);
+  context.inBackground("removal of a destroyed sandbox's data", removal);
 }
 
 /** A sandbox may have ended by itself meanwhile; one whose end has failed before is ended again. */

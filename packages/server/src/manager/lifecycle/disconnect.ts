@@ -9,7 +9,7 @@ export function detachClient(context: ManagerContext, sandbox: LiveSandbox, clie
   if (!sandbox.detach(client)) return;
   sandbox.touch(context.nowMs);
   if (sandbox.facts.flags.on_disconnect !== "checkpoint") return;
-  context.behind("pause after a disconnect", pauseWhenQuiet(context, sandbox));
+  context.inBackground("pause after a disconnect", pauseWhenQuiet(context, sandbox));
 }
 
 async function pauseWhenQuiet(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {

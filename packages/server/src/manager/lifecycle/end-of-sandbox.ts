@@ -26,7 +26,7 @@ export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox, proce
     tellEnd(context, sandbox, end.reason, end.message);
     sandbox.moveTo("gone");
     sandbox.client?.notify({ type: "failed", error });
-    context.behind("release of a sandbox that ended", releaseLeft(context, sandbox, true));
+    context.inBackground("release of a sandbox that ended", releaseLeft(context, sandbox, true));
     if (sandbox.facts.residence !== "provider") await handle.destroy().catch(() => {});
   });
 }

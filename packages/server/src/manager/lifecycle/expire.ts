@@ -1,7 +1,7 @@
 import { asSandboxerError, type SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import { destroyById } from "./destroy-by-id.ts";
-import { hasExpired } from "./expiry.ts";
+import { hasExpired } from "./time-to-live.ts";
 import { listSandboxes } from "../observing/list-sandboxes.ts";
 import { findSandbox } from "../observing/find-sandbox.ts";
 

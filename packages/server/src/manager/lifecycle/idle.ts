@@ -1,5 +1,5 @@
 import type { ManagerContext } from "../context.ts";
-import { hasExpired } from "./expiry.ts";
+import { hasExpired } from "./time-to-live.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { CalledOff, unlessCalledOff } from "./called-off.ts";
 import { dropSandbox, pauseSandbox } from "./pause.ts";
@@ -10,13 +10,13 @@ const LOOK_MS = 200;
 const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 60_000;
 
-/** Of a sandbox that could not be put down. */
+/** Of a sandbox that could not be paused or ended. */
 interface Rest {
   readonly untilMs: number;
   readonly ms: number;
 }
 
-/** Puts down sandboxes that nobody uses, or whose time is over. Gives a function that stops it. */
+/** Pauses or ends sandboxes that nobody uses, or whose time is over. Gives a function that stops it. */
 export function reapIdleSandboxes(context: ManagerContext): () => void {
   const busy = new Set<LiveSandbox>();
   const rests = new WeakMap<LiveSandbox, Rest>();
@@ -35,7 +35,7 @@ export function reapIdleSandboxes(context: ManagerContext): () => void {
           throw error;
         },
       );
-      context.behind(
+      context.inBackground(
         "end of an idle sandbox",
         rested.finally(() => busy.delete(sandbox)),
       );
@@ -45,7 +45,7 @@ export function reapIdleSandboxes(context: ManagerContext): () => void {
   return () => clearInterval(timer);
 }
 
-/** Why a sandbox is to be put down now, if it is. */
+/** Why a sandbox is to be paused or ended now, if it is. */
 function dueFor(context: ManagerContext, sandbox: LiveSandbox): "expired" | "idle" | undefined {
   if (sandbox.state === "running" && hasExpired(context, sandbox.facts.about.expires_at)) return "expired";
   return sandbox.isIdle(context.nowMs) ? "idle" : undefined;

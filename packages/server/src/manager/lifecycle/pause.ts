@@ -83,7 +83,7 @@ async function saveAndGiveUp(
   endRisk(context, sandbox);
   // Its end while it was published changes nothing: it is saved.
   if (sandbox.state !== "gone") sandbox.moveTo("gone");
-  context.behind("end of a saved sandbox", handle.destroy());
+  context.inBackground("end of a saved sandbox", handle.destroy());
   return head;
 }
 
@@ -107,7 +107,7 @@ async function keepRunning(context: ManagerContext, sandbox: LiveSandbox, error:
     await context.reported("end of a sandbox that could not go on", sandbox.handle.destroy());
     // Also when its end has failed: a copy that nobody can use must not keep the stored one from others.
     if ((sandbox.state as string) !== "gone") sandbox.moveTo("gone");
-    context.behind("release of a sandbox that could not go on", context.durable.ownership.release(sandboxId));
+    context.inBackground("release of a sandbox that could not go on", context.durable.ownership.release(sandboxId));
   }
 }
 

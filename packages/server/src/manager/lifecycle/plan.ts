@@ -12,7 +12,7 @@ import type { SandboxSpec } from "../../backends/backend.ts";
 import { specHash } from "../../backends/spec-hash.ts";
 import { applyProfile, type AppliedProfile } from "../../profiles/apply-profile.ts";
 import type { ManagerContext } from "../context.ts";
-import { expiresAt } from "./expiry.ts";
+import { expiresAt } from "./time-to-live.ts";
 import { placeSandbox } from "./place.ts";
 
 /** What is going to be made: every default decided, nothing done yet. */

@@ -15,7 +15,7 @@ import { withGoodCopy } from "../saving/with-good-copy.ts";
 import { notFound } from "../not-found.ts";
 import { acquireWithState } from "../snapshots/portable/acquire-with-state.ts";
 import { storedFacts } from "../stored-facts.ts";
-import { Takeover } from "../ownership/takeover.ts";
+import { TakeoverEvent } from "../ownership/takeover-event.ts";
 import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
 import { withWorkFolder } from "../saving/work-folder.ts";
 
@@ -45,7 +45,7 @@ export async function restoreSandbox(
   try {
     return await tracked(context, work, options, async (track) => {
       request.onOwnership("acquiring", head);
-      const takeover = new Takeover(context, sandboxId);
+      const takeover = new TakeoverEvent(context, sandboxId);
       const claimed = await durable.ownership.claim(sandboxId, {
         owner: head.owner,
         handoffTimeoutMs: context.options.handoffTimeoutMs,

@@ -26,8 +26,8 @@ const STORE_MS = 2_000;
 const UNKNOWN: InstanceCondition = { instance_id: null, frozen: null, frozen_reason: null };
 
 export function instanceCondition({ options }: ManagerContext): InstanceCondition {
-  const { instanceId, frost } = options.durable.ownership;
-  return { instance_id: instanceId, frozen: frost !== undefined, frozen_reason: frost ?? null };
+  const { instanceId, frozenReason } = options.durable.ownership;
+  return { instance_id: instanceId, frozen: frozenReason !== undefined, frozen_reason: frozenReason ?? null };
 }
 
 /**

@@ -3,7 +3,7 @@ import type { SandboxClient } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
 import type { DurableStore } from "../durable-store.ts";
 import { takeShownKey } from "../encryption.ts";
-import { hasExpired } from "../lifecycle/expiry.ts";
+import { hasExpired } from "../lifecycle/time-to-live.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { notFound } from "../not-found.ts";
 import { restoreSandbox } from "../lifecycle/restore.ts";

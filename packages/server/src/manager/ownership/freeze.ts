@@ -17,10 +17,10 @@ export function freezeSandboxes(context: ManagerContext, sandboxIds: readonly st
     if (sandbox?.state !== "running" || !sandbox.outlivesServer) continue;
     if (!context.frozen.has(sandbox)) {
       context.frozen.set(sandbox, { sinceMs: context.nowMs });
-      const message = context.durable.ownership.frost ?? null;
+      const message = context.durable.ownership.frozenReason ?? null;
       context.events.append({ type: "sandbox.frozen", sandboxId, data: { reason: "lease_not_renewed", message } });
     }
-    if (sandbox.facts.residence === "store") context.behind("freeze of a sandbox", freeze(sandbox));
+    if (sandbox.facts.residence === "store") context.inBackground("freeze of a sandbox", freeze(sandbox));
   }
 }
 
@@ -46,11 +46,11 @@ export function thawSandboxes(context: ManagerContext, sandboxIds: readonly stri
     context.frozen.delete(sandbox);
     const frozen_ms = Math.round(context.nowMs - frozen.sinceMs);
     context.events.append({ type: "sandbox.thawed", sandboxId, data: { frozen_ms } });
-    if (sandbox.facts.residence === "store") context.behind("thaw of a sandbox", sandbox.handle.thaw());
+    if (sandbox.facts.residence === "store") context.inBackground("thaw of a sandbox", sandbox.handle.thaw());
   }
 }
 
-/** For a sandbox that has just come to run, which nobody has told of the frost. */
+/** For a sandbox that has just come to run, which nobody has told of the freeze. */
 export function freezeIfDue(context: ManagerContext, sandbox: LiveSandbox): void {
   if (isFrozen(context, sandbox)) freezeSandboxes(context, [sandbox.id]);
 }

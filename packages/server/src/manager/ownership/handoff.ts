@@ -1,72 +1,85 @@
-import { asSandboxerError } from "@sandboxer/protocol";
-import { CalledOff } from "../lifecycle/called-off.ts";
-import type { Cause } from "../client.ts";
+import { SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
+import type { MasterKey } from "../../checkpoints/keys/master-key.ts";
 import type { ManagerContext } from "../context.ts";
-import { pauseSandbox } from "../lifecycle/pause.ts";
-import type { LiveSandbox } from "../live-sandbox.ts";
-import { abandonCopy } from "./residence.ts";
+import { checkShown } from "../encryption.ts";
+import type { InstanceCondition } from "../observing/list-instances.ts";
+import { findSandbox } from "../observing/find-sandbox.ts";
+import type { Operation } from "../observing/operations/operation.ts";
+import { runningSandbox } from "../running.ts";
 
-/** The word by which an owner says that somebody uses the sandbox; the newcomer tells its client so. */
-export const IN_USE = "in use";
-/** Of a sandbox that can neither be saved nor found again at its provider. */
-const CANNOT_LEAVE = "it cannot be saved";
-
-/** Another server asks for a sandbox that lives here: it is saved with what executes and given up, or refused. */
-export async function yieldSandbox(context: ManagerContext, sandboxId: string): Promise<void> {
-  const { ownership } = context.durable;
-  const sandbox = context.sandboxes.get(sandboxId);
-  // A save or an end that is under way answers by itself, unless it fails.
-  if (sandbox?.state === "saving" || sandbox?.state === "destroying") await sandbox.queue.run(async () => {});
-  if (sandbox === undefined || context.sandboxes.get(sandboxId) !== sandbox) return;
-  // Also one that is being taken up here stays: it has a client that waits for it.
-  if (!mayGo(sandbox)) return void (await ownership.refuse(sandboxId, sandbox.outlivesServer ? IN_USE : CANNOT_LEAVE));
-  const to = ownership.held(sandboxId)?.want?.instance_id ?? null;
-  try {
-    const give = sandbox.facts.residence === "provider" ? handOffKept : pauseSandbox;
-    const lastCheck = (): void => {
-      if (!mayGo(sandbox)) throw new CalledOff();
-    };
-    await give(context, sandbox, "handoff", { lastCheck });
-    context.departures.note(sandboxId);
-    context.events.append({ type: "sandbox.handed_over", sandboxId, data: { from: ownership.instanceId, to } });
-  } catch (error) {
-    if (sandbox.state === "gone") return;
-    const reason = error instanceof CalledOff ? IN_USE : asSandboxerError(error).message;
-    await ownership.refuse(sandboxId, reason);
-  }
+/** What this server asks of others of the same store. */
+export interface Peers {
+  /** To take a sandbox up, on behalf of a caller. */
+  resume(url: string, sandboxId: string, caller: HandoffRequest["caller"]): Promise<void>;
+  /** How it is; undefined: it has not said in time. */
+  condition(url: string): Promise<InstanceCondition | undefined>;
 }
 
-/** One that its provider keeps runs on there, with what executes: the newcomer finds it by its id. */
-async function handOffKept(
-  context: ManagerContext,
-  sandbox: LiveSandbox,
-  cause: Cause,
-  { lastCheck }: { readonly lastCheck: () => void },
-): Promise<void> {
-  await sandbox.queue.run(async () => {
-    lastCheck();
-    const { client } = sandbox;
-    client?.notify({ type: "saving", cause });
-    sandbox.moveTo("saving");
-    sandbox.processes.quiesce();
-    await client?.quiesce();
-    try {
-      await context.durable.ownership.release(sandbox.id, { stoppedAt: null });
-    } catch (error) {
-      if (sandbox.state === "saving") sandbox.moveTo("running");
-      client?.notify({ type: "save_failed", cause, error: asSandboxerError(error) });
-      throw error;
-    }
-    sandbox.stoppedMs = context.nowMs;
-    if (sandbox.state !== "gone") sandbox.moveTo("gone");
-    await abandonCopy(sandbox);
-    client?.notify({ type: "saved", cause });
+export interface HandoffRequest {
+  readonly sandboxId: string;
+  /** The URL or the id of a server that lives on the same store. */
+  readonly to: string;
+  readonly epoch: number | undefined;
+  /** What the other server is shown: the same as this one was. */
+  readonly caller: { readonly authorization: string | undefined; readonly presentedKey: MasterKey | undefined };
+  readonly operation?: Operation | undefined;
+}
+
+export interface HandedOff {
+  readonly sandbox: SandboxRecord;
+  readonly from: string | null;
+  readonly to: string;
+  readonly elapsed_ms: number;
+  /** From the stop here until the other server said that it runs there, by the clock of this one. */
+  readonly paused_ms: number | null;
+}
+
+/**
+ * Moves a sandbox from here to another server: that one is told to take it up, asks for it through the store, and gets it
+ * as any newcomer does. Only servers that the store knows are called: an address in a request reaches nobody else.
+ */
+export async function handOffSandbox(context: ManagerContext, request: HandoffRequest): Promise<HandedOff> {
+  const { peers, url, durable } = context.options;
+  const sandbox = await runningSandbox(context, request.sandboxId, request.epoch);
+  if (peers === undefined || !sandbox.outlivesServer) {
+    throw new SandboxerError(
+      "checkpoint_disabled",
+      "Only a sandbox that can be saved, or that its provider keeps, can be handed off.",
+    );
+  }
+  checkShown(sandbox.facts.about.encryption, request.caller);
+  const target = await targetOf(context, request.to);
+  const epochBefore = durable.ownership.held(request.sandboxId)?.epoch ?? 0;
+  const startMs = context.nowMs;
+  await peers.resume(target, request.sandboxId, request.caller);
+  const runsMs = context.nowMs;
+  const elapsed_ms = Math.round((runsMs - startMs) * 10) / 10;
+  // The other server may run it before this one is done with having saved it.
+  await sandbox.queue.run(async () => {});
+  const record = await findSandbox(context, request.sandboxId);
+  // An address may lead elsewhere than its server meant, back to this one too, where the sandbox runs already.
+  if (record.owner?.here === true || (record.epoch ?? 0) <= epochBefore) throw notTaken(target, record);
+  const { stoppedMs } = sandbox;
+  const paused_ms = stoppedMs === undefined ? null : Math.round((runsMs - stoppedMs) * 10) / 10;
+  if (paused_ms !== null) request.operation?.paused(paused_ms);
+  return { sandbox: record, from: url ?? null, to: target, elapsed_ms, paused_ms };
+}
+
+async function targetOf(context: ManagerContext, to: string): Promise<string> {
+  const servers = await context.durable.ownership.servers();
+  const wanted = to.replace(/\/+$/, "");
+  const found = servers.find(({ instanceId, url }) => instanceId === to || url?.replace(/\/+$/, "") === wanted);
+  if (found?.here === true) throw new SandboxerError("bad_request", "The sandbox is on that server already.");
+  if (found?.alive === true && found.url !== undefined) return found.url;
+  const known = servers.flatMap(({ alive, here, url }) => (alive && !here && url !== undefined ? [url] : []));
+  throw new SandboxerError("bad_request", `No server of this store is known as ${JSON.stringify(to.slice(0, 200))}.`, {
+    hint: known.length === 0 ? "There is no other server on this store now." : `Known are: ${known.join(", ")}.`,
   });
 }
 
-/** A sandbox goes when its creator allowed it, or when nobody would notice. */
-function mayGo(sandbox: LiveSandbox): boolean {
-  if (sandbox.state !== "running" || !sandbox.outlivesServer) return false;
-  if (sandbox.facts.flags.enable_sandbox_handoff) return true;
-  return sandbox.client === undefined && !sandbox.processes.attended && !sandbox.held;
+function notTaken(target: string, { epoch, owner }: SandboxRecord): SandboxerError {
+  return new SandboxerError("server_unreachable", `${target} has answered, and has not taken the sandbox.`, {
+    hint: "Another server answers at that address: start each one with its own --advertise-url.",
+    details: { url: target, epoch, owner: owner?.instance_id ?? null },
+  });
 }

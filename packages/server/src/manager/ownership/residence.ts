@@ -40,7 +40,7 @@ export async function releaseLeft(
 export async function eraseHead(context: ManagerContext, sandboxId: string): Promise<void> {
   const { ownership } = context.durable;
   await ownership.destroy(sandboxId);
-  context.behind("removal of the head of a sandbox", ownership.erase(sandboxId));
+  context.inBackground("removal of the head of a sandbox", ownership.erase(sandboxId));
 }
 
 /** What another server has now: it is let go where its provider keeps it, and the copy is ended where it is one of several. */

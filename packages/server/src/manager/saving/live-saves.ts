@@ -58,9 +58,9 @@ export class LiveSaves {
     writing?.controller.abort(
       new SandboxerError(
         "wrong_state",
-        "The checkpoint was called off: the sandbox is put down, replaced or ended now.",
+        "The checkpoint was called off: the sandbox is paused, replaced or ended now.",
         {
-          hint: "Look at the sandbox: if it was put down, that has saved it.",
+          hint: "Look at the sandbox: if it was paused, that has saved it.",
           details: { [CALLED_OFF]: true },
         },
       ),

@@ -87,8 +87,9 @@ class PromiseKeeper {
 
   #whyLate(sandbox: LiveSandbox): string {
     const { ownership } = this.#context.durable;
-    if (ownership.frozen) return `The server cannot reach its store: ${ownership.frost ?? "it does not answer."}`;
-    if (sandbox.state === "saving") return "It is being put down, and that is not done in time.";
+    if (ownership.frozen)
+      return `The server cannot reach its store: ${ownership.frozenReason ?? "it does not answer."}`;
+    if (sandbox.state === "saving") return "It is being paused, and that is not done in time.";
     if (sandbox.liveSaves.underWay) return "The checkpoint that is under way is not done in time.";
     if (this.#isWanted(sandbox)) return "Another server has asked for it, and it has not gone in time.";
     if (this.#saving >= AT_ONCE) return "Other sandboxes of this server are saved first.";

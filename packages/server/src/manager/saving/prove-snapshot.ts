@@ -1,5 +1,6 @@
 import { SandboxerError, type SnapshotInfo } from "@sandboxer/protocol";
 import type { SandboxBackend } from "../../backends/backend.ts";
+import type { MasterKey } from "../../checkpoints/keys/master-key.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../context.ts";
 import { checkLoadable } from "../snapshots/portable/loadable.ts";
@@ -23,8 +24,20 @@ export async function proveSnapshot(
   return await getSnapshot(context, snapshot.id);
 }
 
+/** Where the server proves snapshots by itself: this one, when its turn comes. Those that are restored anyway are left out. */
+export function proveInBackground(context: ManagerContext, snapshot: StoredSnapshot, presentedKey?: MasterKey): void {
+  const { proveSnapshots = false, observer } = context.options;
+  const wanted = snapshot.reason === "request" || snapshot.reason === "named";
+  if (!proveSnapshots || !wanted || !isProvable(context, snapshot)) return;
+  if (context.proofs.full) {
+    return observer.problem("a snapshot is not proven: too many wait for it", { snapshotId: snapshot.id });
+  }
+  // How it went is in its record, in the events and in the log.
+  void proveSnapshot(context, snapshot.id, { encryption: { presentedKey } }).catch(() => {});
+}
+
 /** Whether a snapshot can be restored by way of trial at all. */
-export function isProvable(context: ManagerContext, snapshot: StoredSnapshot): boolean {
+function isProvable(context: ManagerContext, snapshot: StoredSnapshot): boolean {
   try {
     checkProvable(context, snapshot, context.backend(snapshot.backend));
     return true;

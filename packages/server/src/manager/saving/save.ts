@@ -54,7 +54,7 @@ export async function followHead(
   await bringLatestToHead(context.durable, sandboxId, name).catch((error: unknown) => {
     context.options.observer.problem("latest could not be written; the next owner repairs it", { sandboxId, error });
   });
-  context.behind("removal of old checkpoints", pruneCheckpoints(context, sandbox, name));
+  context.inBackground("removal of old checkpoints", pruneCheckpoints(context, sandbox, name));
 }
 
 /**

@@ -96,7 +96,7 @@ async function restoreAndAsk(context: ManagerContext, trial: Trial, track: Track
   const { signal } = track.options;
   // As it was, under an id that nobody knows; without a network, secrets, and commands that would need them.
   const { secretRefs: _secrets, setup: _setup, ...rest } = trial.spec;
-  const request = { sandboxId: randomUUID(), spec: { ...rest, network: "none" as const }, apart: true };
+  const request = { sandboxId: randomUUID(), spec: { ...rest, network: "none" as const }, skipWarmPool: true };
   await withWorkFolder(context.options.workDirectory, async (folder) => {
     const state = await trial.load(folder, { ...track.options, fromStore: true });
     track.lap("unpack");

@@ -5,7 +5,7 @@ import type { CapturedState, NewSnapshot, SavedSnapshot } from "../../checkpoint
 import { needsStore } from "../../checkpoints/snapshot-library.ts";
 import { imageKey } from "../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../context.ts";
-import { proveBehind } from "../saving/prove-behind.ts";
+import { proveInBackground } from "../saving/prove-snapshot.ts";
 import { takeShownKey } from "../encryption.ts";
 import { inTurnUntil } from "../saving/in-turn-until.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
@@ -68,8 +68,8 @@ export async function captureSnapshot(
       track.lap("pack");
       track.sizeBytes = saved.snapshot.size_bytes;
       tell(context, sandbox, saved);
-      context.behind("removal of old snapshots", pruneSnapshots(context, sandbox));
-      proveBehind(context, saved.snapshot, sandbox.clientKey);
+      context.inBackground("removal of old snapshots", pruneSnapshots(context, sandbox));
+      proveInBackground(context, saved.snapshot, sandbox.clientKey);
       return saved;
     });
   return await inTurnUntil(context, sandbox, save);

@@ -2,7 +2,7 @@ import type { About, Carried, RestoreRequestBody } from "@sandboxer/protocol";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../context.ts";
 import { createSandbox, type CreatedSandbox, type SandboxSource } from "../lifecycle/create.ts";
-import { ttlWithin } from "../lifecycle/expiry.ts";
+import { ttlWithin } from "../lifecycle/time-to-live.ts";
 import { carriedBy, checkCarried, withLost } from "./portable/carried.ts";
 import { planOfSnapshot } from "./portable/plan-restore.ts";
 import { findSnapshot, popularSource, sourceOf } from "./source.ts";

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
-import type { Recipe, WarmSandbox } from "../../../src/backends/gvisor/warm/shelf.ts";
+import type { Recipe, WarmSandbox } from "../../../src/backends/gvisor/warm/warm-group.ts";
 import { WarmPool, type Room } from "../../../src/backends/gvisor/warm/warm-pool.ts";
 import { FakeClock } from "../../lease/fake-clock.ts";
 

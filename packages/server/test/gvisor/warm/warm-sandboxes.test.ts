@@ -35,8 +35,8 @@ test("what the server asks for its own ends takes nothing from users, and does n
   const request: AcquireRequest = { ...newRequest(), tenant: "somebody" };
   await warm.take(request, {});
   expect(warm.figures.missed).toBe(1);
-  await warm.take({ ...request, apart: true }, {});
-  await warm.takePrepared({ ...request, apart: true }, state(1), {});
+  await warm.take({ ...request, skipWarmPool: true }, {});
+  await warm.takePrepared({ ...request, skipWarmPool: true }, state(1), {});
   expect(warm.figures.missed).toBe(1);
   await warm.close();
 });

@@ -86,7 +86,7 @@ describe("a test restore", () => {
       { mode: "filesystem" },
     );
     expect((await prove(http, id)).status).toBe(200);
-    expect(seen).toMatchObject([{ apart: true }]);
+    expect(seen).toMatchObject([{ skipWarmPool: true }]);
     expect(seen.map(({ spec }) => spec)).toEqual([{ env: { A: "1" }, resources: {}, network: "none" }]);
   });
 

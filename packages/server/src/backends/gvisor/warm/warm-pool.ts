@@ -2,7 +2,7 @@ import type { CallOptions } from "../../../support/call-options.ts";
 import type { Clock } from "../../../support/clock.ts";
 import type { WarmFigures } from "../../backend.ts";
 import { allot } from "./allot.ts";
-import { Shelf, type Recipe, type WarmSandbox } from "./shelf.ts";
+import { WarmGroup, type Recipe, type WarmSandbox } from "./warm-group.ts";
 
 /** `busy`: nothing is made now. `short`: nor is anything kept. */
 export type Room = "free" | "busy" | "short";
@@ -33,7 +33,7 @@ const LOOK_MS = 1_000;
  */
 export class WarmPool<Sandbox extends WarmSandbox> {
   readonly #options: WarmPoolOptions;
-  readonly #shelves = new Map<string, Shelf<Sandbox>>();
+  readonly #groups = new Map<string, WarmGroup<Sandbox>>();
   readonly #stop = new AbortController();
   /** Of what is being made. */
   readonly #callOff = new AbortController();
@@ -47,18 +47,18 @@ export class WarmPool<Sandbox extends WarmSandbox> {
   }
 
   get figures(): WarmFigures {
-    const shelves = [...this.#shelves.values()];
+    const groups = [...this.#groups.values()];
     return {
       max: this.#options.max,
-      ready: shelves.reduce((sum, { ready }) => sum + ready.length, 0),
-      preparing: shelves.filter(({ making }) => making !== undefined).length,
+      ready: groups.reduce((sum, { ready }) => sum + ready.length, 0),
+      preparing: groups.filter(({ making }) => making !== undefined).length,
       ...this.#counts,
     };
   }
 
   /** How many are there or on their way. */
   get stock(): number {
-    return [...this.#shelves.values()].reduce((sum, { stock }) => sum + stock, 0);
+    return [...this.#groups.values()].reduce((sum, { stock }) => sum + stock, 0);
   }
 
   /**
@@ -71,11 +71,11 @@ export class WarmPool<Sandbox extends WarmSandbox> {
     { signal }: CallOptions = {},
   ): Promise<Sandbox | undefined> {
     if (this.#stop.signal.aborted || this.#options.max === 0) return undefined;
-    const shelf = this.#shelves.get(recipe.key) ?? new Shelf(recipe);
-    this.#shelves.set(recipe.key, shelf);
-    shelf.recipe = recipe;
-    shelf.asked(this.#nowMs);
-    const taking = shelf.take();
+    const group = this.#groups.get(recipe.key) ?? new WarmGroup(recipe);
+    this.#groups.set(recipe.key, group);
+    group.recipe = recipe;
+    group.asked(this.#nowMs);
+    const taking = group.take();
     this.#wake();
     const taken = await this.#inTime(taking, signal);
     const adopted = taken !== undefined && (await this.#isAdopted(taken, adopt, signal)) ? taken : undefined;
@@ -87,20 +87,20 @@ export class WarmPool<Sandbox extends WarmSandbox> {
   /** Ends what is ready beyond so many, those first that were asked for longest ago, and waits until it has ended. */
   async keepAtMost(places: number): Promise<void> {
     const before = this.stock;
-    const shelves = [...this.#shelves.values()].toSorted((left, right) => left.lastAskedMs - right.lastAskedMs);
-    for (const shelf of shelves) {
+    const groups = [...this.#groups.values()].toSorted((left, right) => left.lastAskedMs - right.lastAskedMs);
+    for (const group of groups) {
       const tooMany = Math.max(0, this.stock - Math.max(0, places));
-      if (tooMany > 0) this.#discard(shelf, Math.max(0, shelf.ready.length - tooMany));
+      if (tooMany > 0) this.#discard(group, Math.max(0, group.ready.length - tooMany));
     }
     if (this.stock < before) await Promise.all(this.#ends);
   }
 
   /** Throws away what was made by these recipes, such as those of a state that is removed. */
   forget(isMeant: (key: string) => boolean): void {
-    for (const [key, shelf] of this.#shelves) {
+    for (const [key, group] of this.#groups) {
       if (!isMeant(key)) continue;
-      this.#shelves.delete(key);
-      this.#discard(shelf, 0);
+      this.#groups.delete(key);
+      this.#discard(group, 0);
     }
   }
 
@@ -108,7 +108,7 @@ export class WarmPool<Sandbox extends WarmSandbox> {
   async close(): Promise<void> {
     this.#stop.abort();
     this.#nap.abort();
-    for (const { making } of this.#shelves.values()) making?.hurry.abort();
+    for (const { making } of this.#groups.values()) making?.hurry.abort();
     this.forget(() => true);
     const over = new AbortController();
     const late = this.#options.clock.sleep(FINISH_MS, over.signal).then(
@@ -167,14 +167,14 @@ export class WarmPool<Sandbox extends WarmSandbox> {
       await this.#sleep(SETTLE_MS, this.#stop.signal);
       const room = this.#options.room();
       this.#tidy(room);
-      if (this.#shelves.size === 0) {
+      if (this.#groups.size === 0) {
         this.#work = undefined;
         return;
       }
-      const shelf = room === "free" ? this.#neediest() : undefined;
+      const group = room === "free" ? this.#neediest() : undefined;
       this.#nap = new AbortController();
-      if (shelf === undefined) await this.#sleep(LOOK_MS, this.#nap.signal);
-      else await this.#fill(shelf);
+      if (group === undefined) await this.#sleep(LOOK_MS, this.#nap.signal);
+      else await this.#fill(group);
     }
   }
 
@@ -185,63 +185,63 @@ export class WarmPool<Sandbox extends WarmSandbox> {
   /** Forgets what was asked for long ago, and ends what is then too much. */
   #tidy(room: Room): void {
     const sinceMs = this.#nowMs - WINDOW_MS;
-    for (const [key, shelf] of this.#shelves) {
-      if (shelf.isForgotten(sinceMs) && shelf.making === undefined) {
-        this.#shelves.delete(key);
-        this.#discard(shelf, 0);
+    for (const [key, group] of this.#groups) {
+      if (group.isForgotten(sinceMs) && group.making === undefined) {
+        this.#groups.delete(key);
+        this.#discard(group, 0);
       }
     }
-    for (const [shelf, count] of this.#allotted(room === "short" ? 0 : this.#options.max)) this.#discard(shelf, count);
+    for (const [group, count] of this.#allotted(room === "short" ? 0 : this.#options.max)) this.#discard(group, count);
   }
 
   /** The keys that were asked for last come first. */
-  #allotted(places: number): Map<Shelf<Sandbox>, number> {
-    const shelves = [...this.#shelves.values()].toSorted((left, right) => right.lastAskedMs - left.lastAskedMs);
+  #allotted(places: number): Map<WarmGroup<Sandbox>, number> {
+    const groups = [...this.#groups.values()].toSorted((left, right) => right.lastAskedMs - left.lastAskedMs);
     const given = allot(
-      shelves.map(({ wanted }) => wanted),
+      groups.map(({ wanted }) => wanted),
       places,
     );
-    return new Map(shelves.map((shelf, index) => [shelf, given[index]!]));
+    return new Map(groups.map((group, index) => [group, given[index]!]));
   }
 
-  #neediest(): Shelf<Sandbox> | undefined {
+  #neediest(): WarmGroup<Sandbox> | undefined {
     const wanting = [...this.#allotted(this.#options.max)].filter(
-      ([shelf, count]) => shelf.stock < count && shelf.mayMake(this.#nowMs),
+      ([group, count]) => group.stock < count && group.mayMake(this.#nowMs),
     );
     return wanting.toSorted(([left], [right]) => left.stock - right.stock)[0]?.[0];
   }
 
-  async #fill(shelf: Shelf<Sandbox>): Promise<void> {
+  async #fill(group: WarmGroup<Sandbox>): Promise<void> {
     const hurry = new AbortController();
-    const made = shelf.recipe.make({ signal: this.#callOff.signal, hurry: hurry.signal });
+    const made = group.recipe.make({ signal: this.#callOff.signal, hurry: hurry.signal });
     const making = { made, hurry, claimed: false };
-    shelf.making = making;
+    group.making = making;
     try {
       const sandbox = await made;
       // Whoever waits for it has it.
       if (making.claimed) return;
-      if (this.#shelves.get(shelf.recipe.key) === shelf) this.#keep(shelf, sandbox);
+      if (this.#groups.get(group.recipe.key) === group) this.#keep(group, sandbox);
       else this.#end(sandbox);
     } catch (error) {
-      shelf.failed(this.#nowMs);
+      group.failed(this.#nowMs);
       if (!this.#stop.signal.aborted) this.#problem(error);
     } finally {
-      shelf.making = undefined;
+      group.making = undefined;
     }
   }
 
-  #keep(shelf: Shelf<Sandbox>, sandbox: Sandbox): void {
-    shelf.ready.push(sandbox);
+  #keep(group: WarmGroup<Sandbox>, sandbox: Sandbox): void {
+    group.ready.push(sandbox);
     void sandbox.ended.then(() => {
-      const place = shelf.ready.indexOf(sandbox);
+      const place = group.ready.indexOf(sandbox);
       if (place < 0) return;
-      shelf.ready.splice(place, 1);
-      shelf.failed(this.#nowMs);
+      group.ready.splice(place, 1);
+      group.failed(this.#nowMs);
       this.#problem(new Error("It has ended before anybody had it."));
     });
   }
 
-  #discard({ ready }: Shelf<Sandbox>, keep: number): void {
+  #discard({ ready }: WarmGroup<Sandbox>, keep: number): void {
     for (const sandbox of ready.splice(keep)) {
       this.#counts.expired += 1;
       this.#end(sandbox);

@@ -4,7 +4,7 @@ import type { AcquireRequest, PreparedState, WarmFigures } from "../../backend.t
 import type { GvisorSandbox } from "../gvisor-sandbox.ts";
 import type { SandboxStarter } from "../sandbox-starter.ts";
 import { machineRoom } from "./machine-room.ts";
-import type { Recipe } from "./shelf.ts";
+import type { Recipe } from "./warm-group.ts";
 import { isSmall } from "./state-size.ts";
 import { stateKey, stateKeyStart, warmKey, type WarmDefaults } from "./warm-key.ts";
 import { WarmPool, type Room } from "./warm-pool.ts";
@@ -59,7 +59,7 @@ export class WarmSandboxes {
   /** The fresh sandbox that is asked for, if one that was started ahead can be it. */
   async take(request: AcquireRequest, options: CallOptions): Promise<GvisorSandbox | undefined> {
     const { defaults, starter } = this.#source;
-    const key = request.apart === true ? undefined : warmKey(request, defaults);
+    const key = request.skipWarmPool === true ? undefined : warmKey(request, defaults);
     if (key === undefined) return undefined;
     const anybodys = withoutAsker(request);
     return this.#take({ key, make: (how) => starter.freshAhead(anybodys, how.signal, how.hurry) }, request, options);
@@ -72,7 +72,7 @@ export class WarmSandboxes {
     options: CallOptions,
   ): Promise<GvisorSandbox | undefined> {
     const { defaults, starter } = this.#source;
-    const key = request.apart === true ? undefined : stateKey(request, state.id, defaults);
+    const key = request.skipWarmPool === true ? undefined : stateKey(request, state.id, defaults);
     // Of one that is too large none is ever made, so nobody waits for one.
     if (key === undefined || !isSmall(state.sizeBytes)) return undefined;
     const anybodys = withoutAsker(request);

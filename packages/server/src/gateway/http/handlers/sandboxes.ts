@@ -49,7 +49,7 @@ export function sandboxesHandlers(manager: SandboxManager): SandboxHandlers {
       return manager.describe(sandbox);
     },
     handoffSandbox: ({ params, body, epoch, caller, options: { operation, encryption } }) =>
-      manager.handOver({
+      manager.handOff({
         sandboxId: params.id,
         to: body.to,
         epoch,

@@ -1,9 +1,11 @@
 import type { IntegrityReport, ScrubStatus } from "@sandboxer/protocol";
 import type { ManagerContext } from "../../context.ts";
 import type { VerbOptions } from "../operations/tracked.ts";
-import { scrubBehind } from "./scrub-behind.ts";
 import type { IntegrityFigures } from "./scrubber.ts";
 import { verifySandbox, verifySnapshot } from "./verify.ts";
+
+/** How often a server looks at the one small record that says when the store was scrubbed. */
+const LOOK_MS = 10 * 60_000;
 
 /** Whether what is stored is still what was saved. */
 export class IntegrityVerbs {
@@ -12,7 +14,7 @@ export class IntegrityVerbs {
 
   constructor(context: ManagerContext) {
     this.#context = context;
-    this.#stopLooking = scrubBehind(context);
+    this.#stopLooking = scrubWhenDue(context);
   }
 
   get figures(): IntegrityFigures {
@@ -51,4 +53,14 @@ export class IntegrityVerbs {
     this.#context.draining = true;
     this.#context.integrity.stop();
   }
+}
+
+/** Scrubs the store by itself, if the server is set so. Gives a function that stops it. */
+function scrubWhenDue(context: ManagerContext): () => void {
+  const { durable, scrub } = context.options;
+  if (durable.integrity === undefined || scrub?.everyMs === undefined) return () => {};
+  const look = (): void => context.inBackground("scrub of the store", context.integrity.runIfDue());
+  const timer = setInterval(look, Math.min(LOOK_MS, scrub.everyMs));
+  timer.unref();
+  return () => clearInterval(timer);
 }

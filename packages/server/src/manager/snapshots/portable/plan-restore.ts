@@ -10,7 +10,7 @@ import type { SandboxSpec } from "../../../backends/backend.ts";
 import type { StoredSnapshot } from "../../../checkpoints/snapshot-record.ts";
 import { backendsOf } from "../../../profiles/profile-backends.ts";
 import type { ManagerContext } from "../../context.ts";
-import { expiresAt } from "../../lifecycle/expiry.ts";
+import { expiresAt } from "../../lifecycle/time-to-live.ts";
 import { idleTimeoutMs, maxLossOf, type SandboxPlan } from "../../lifecycle/plan.ts";
 import { labelOf } from "../source.ts";
 import { parseStoredSpec } from "../../stored-facts.ts";

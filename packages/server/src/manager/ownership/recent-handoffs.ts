@@ -7,7 +7,7 @@ const ON_THE_WAY_MS = 5_000;
  * The sandboxes that this server has just given to another one. Between the two the store says that nobody has them, and
  * a client that would wake one then would take it back from the server that it was moved to.
  */
-export class Departures {
+export class RecentHandoffs {
   readonly #clock: Pick<Clock, "monotonicMs">;
   /** When, by sandbox id. Oldest first. */
   readonly #left = new Map<string, number>();

@@ -1,7 +1,7 @@
 import { type InstanceState, isFrozenAt } from "./core/instance-state.ts";
 
 /** Why an instance may let nothing run now, for people; undefined: it may. */
-export function frostOf(state: InstanceState, nowMs: number): string | undefined {
+export function frozenReasonOf(state: InstanceState, nowMs: number): string | undefined {
   if (!isFrozenAt(state, nowMs)) return undefined;
   const { self } = state;
   if (self === undefined) return "It was declared dead by another server, and registers under a new id.";

@@ -24,7 +24,7 @@ interface Making<Sandbox> {
 const FAILED_MS = 60_000;
 
 /** The sandboxes of one key, and how many of them were asked for lately. */
-export class Shelf<Sandbox extends WarmSandbox> {
+export class WarmGroup<Sandbox extends WarmSandbox> {
   readonly ready: Sandbox[] = [];
   /** The newest one that was asked with. */
   recipe: Recipe<Sandbox>;

@@ -3,7 +3,7 @@ import type { ManagerContext } from "../context.ts";
 import type { Track } from "../observing/operations/tracked.ts";
 
 /** Tells of a sandbox that came here from a living server which was asked for it, and for how long nobody ran it. */
-export class Takeover {
+export class TakeoverEvent {
   readonly #context: ManagerContext;
   readonly #sandboxId: string;
   #from: string | undefined;

@@ -1,0 +1,84 @@
+import { asSandboxerError } from "@sandboxer/protocol";
+import { CalledOff } from "../lifecycle/called-off.ts";
+import type { Cause } from "../client.ts";
+import type { ManagerContext } from "../context.ts";
+import { pauseSandbox } from "../lifecycle/pause.ts";
+import type { LiveSandbox } from "../live-sandbox.ts";
+import { abandonCopy } from "./residence.ts";
+
+/** The word by which an owner says that somebody uses the sandbox; the newcomer tells its client so. */
+export const IN_USE = "in use";
+/** Of a sandbox that can neither be saved nor found again at its provider. */
+const CANNOT_LEAVE = "it cannot be saved";
+
+/** Another server asks for a sandbox that lives here: it is saved with what executes and given up, or refused. */
+export async function yieldSandbox(context: ManagerContext, sandboxId: string): Promise<void> {
+  const { ownership } = context.durable;
+  const sandbox = context.sandboxes.get(sandboxId);
+  // A save or an end that is under way answers by itself, unless it fails.
+  if (sandbox?.state === "saving" || sandbox?.state === "destroying") await sandbox.queue.run(async () => {});
+  if (sandbox === undefined) return await releaseAbsent(context, sandboxId);
+  if (context.sandboxes.get(sandboxId) !== sandbox) return;
+  // Also one that is being taken up here stays: it has a client that waits for it.
+  if (!mayGo(sandbox)) return void (await ownership.refuse(sandboxId, sandbox.outlivesServer ? IN_USE : CANNOT_LEAVE));
+  const to = ownership.held(sandboxId)?.want?.instance_id ?? null;
+  try {
+    const give = sandbox.facts.residence === "provider" ? handOffKept : pauseSandbox;
+    const lastCheck = (): void => {
+      if (!mayGo(sandbox)) throw new CalledOff();
+    };
+    await give(context, sandbox, "handoff", { lastCheck });
+    context.recentHandoffs.note(sandboxId);
+    context.events.append({ type: "sandbox.handed_over", sandboxId, data: { from: ownership.instanceId, to } });
+  } catch (error) {
+    if (sandbox.state === "gone") return;
+    const reason = error instanceof CalledOff ? IN_USE : asSandboxerError(error).message;
+    await ownership.refuse(sandboxId, reason);
+  }
+}
+
+/** One that its provider keeps runs on there, with what executes: the newcomer finds it by its id. */
+async function handOffKept(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  cause: Cause,
+  { lastCheck }: { readonly lastCheck: () => void },
+): Promise<void> {
+  await sandbox.queue.run(async () => {
+    lastCheck();
+    const { client } = sandbox;
+    client?.notify({ type: "saving", cause });
+    sandbox.moveTo("saving");
+    sandbox.processes.quiesce();
+    await client?.quiesce();
+    try {
+      await context.durable.ownership.release(sandbox.id, { stoppedAt: null });
+    } catch (error) {
+      if (sandbox.state === "saving") sandbox.moveTo("running");
+      client?.notify({ type: "save_failed", cause, error: asSandboxerError(error) });
+      throw error;
+    }
+    sandbox.stoppedMs = context.nowMs;
+    if (sandbox.state !== "gone") sandbox.moveTo("gone");
+    await abandonCopy(sandbox);
+    client?.notify({ type: "saved", cause });
+  });
+}
+
+/** A release that failed because the store was away leaves a sandbox owned by this server that does not have it. */
+async function releaseAbsent(context: ManagerContext, sandboxId: string): Promise<void> {
+  const { ownership } = context.durable;
+  await context.taking.run(sandboxId, async () => {
+    if (context.sandboxes.has(sandboxId) || ownership.held(sandboxId) === undefined) return;
+    await ownership.release(sandboxId);
+  });
+  // It was resumed here meanwhile: the request is still open.
+  if (context.sandboxes.has(sandboxId)) await yieldSandbox(context, sandboxId);
+}
+
+/** A sandbox goes when its creator allowed it, or when nobody would notice. */
+function mayGo(sandbox: LiveSandbox): boolean {
+  if (sandbox.state !== "running" || !sandbox.outlivesServer) return false;
+  if (sandbox.facts.flags.enable_sandbox_handoff) return true;
+  return sandbox.client === undefined && !sandbox.processes.attended && !sandbox.held;
+}
