@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Registry } from "prom-client";
-import type { InstanceCondition } from "../manager/observing/list-instances.ts";
+import type { InstanceCondition } from "../manager/ownership/peers.ts";
 import { requireScope } from "./access/principal.ts";
 import { accessRequest } from "./access/shown-credential.ts";
 import { consoleServer } from "./console/serve-console.ts";

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { ENCRYPTION_KEY_HEADER, ERRORS, errorBodySchema, SandboxerError, type ErrorCode } from "@sandboxer/protocol";
 import { z } from "zod";
-import type { Peers } from "../manager/ownership/handoff.ts";
+import type { Peers } from "../manager/ownership/peers.ts";
 
 /** Longer than any handoff: the other server gives up by itself. */
 const RESUME_MS = 10 * 60_000;

@@ -1,4 +1,4 @@
-import type { ScrubSettings } from "../manager/observing/integrity/scrubber.ts";
+import type { ScrubSettings } from "../manager/observing/integrity/integrity-context.ts";
 import type { ServerConfig } from "./config.ts";
 
 const WEEK_MS = 7 * 24 * 3_600_000;

@@ -9,12 +9,11 @@ import { KeyedQueue } from "../support/keyed-queue.ts";
 import { unlessAborted } from "../support/unless-aborted.ts";
 import { RecentHandoffs } from "./ownership/recent-handoffs.ts";
 import { Proofs } from "./saving/proofs.ts";
-import type { AtRisk } from "./saving/risk.ts";
 import type { DurableStore } from "./durable-store.ts";
 import { EventLog } from "./observing/events/event-log.ts";
 import { ExecutionEvents } from "./observing/events/execution-events.ts";
-import type { Peers } from "./ownership/handoff.ts";
-import { Scrubber, type ScrubSettings } from "./observing/integrity/scrubber.ts";
+import type { Peers } from "./ownership/peers.ts";
+import type { ScrubSettings } from "./observing/integrity/integrity-context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import type { Observer } from "./observing/observer.ts";
 import { Operations } from "./observing/operations/operations.ts";
@@ -58,14 +57,8 @@ export class ManagerContext {
   readonly sandboxes = new Map<string, LiveSandbox>();
   /** Sandboxes that are on their way from the store, from before they have a place among the others. */
   readonly restoring = new Set<string>();
-  /** Sandboxes that are held still until this server can prove again that it is alive. */
-  readonly frozen = new WeakMap<LiveSandbox, { readonly sinceMs: number }>();
-  /** Sandboxes of which more could be lost than was promised. */
-  readonly atRisk = new WeakMap<LiveSandbox, AtRisk>();
   /** Test restores of snapshots. */
   readonly proofs = new Proofs();
-  /** Looks at all that is stored. */
-  readonly integrity: Scrubber;
   /** Sandboxes that other servers have asked for and were given. */
   readonly recentHandoffs: RecentHandoffs;
   /** Work that goes on behind the answers: what is told apart, but must end before the server does. */
@@ -85,7 +78,6 @@ export class ManagerContext {
 
   constructor(options: ManagerOptions) {
     this.options = options;
-    this.integrity = new Scrubber(this, options.scrub);
     this.recentHandoffs = new RecentHandoffs(options.clock);
     this.events = new EventLog(options.clock);
     this.executions = new ExecutionEvents(options.clock, this.events);

@@ -1,4 +1,4 @@
-import { type Encryption, type Head, SandboxerError } from "@sandboxer/protocol";
+import { type Encryption, type Head, type Lineage, SandboxerError } from "@sandboxer/protocol";
 import type { KeyChoice, KeyOptions } from "../checkpoints/keys/key-choice.ts";
 import { keyRequired, wrongKey } from "../checkpoints/keys/key-errors.ts";
 import { checkpointKey } from "../checkpoints/checkpoint-names.ts";
@@ -6,13 +6,18 @@ import type { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
 import { imageKey, type StoredSnapshot } from "../checkpoints/snapshot-record.ts";
 import { MasterKey } from "../checkpoints/keys/master-key.ts";
 import type { ManagerContext } from "./context.ts";
-import type { SandboxSource } from "./lifecycle/create.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 
 /** The keys that a request comes with. */
 export interface RequestKeys extends KeyOptions {
   /** The server's key that what the caller makes is under. */
   readonly keyName?: string | undefined;
+}
+
+/** A saved state that a sandbox begins with: what it is under, null: as its server said; and where it came from. */
+interface KeySource {
+  readonly encryption: Encryption | null;
+  readonly lineage: Lineage;
 }
 
 /** The key of a client from its text, hex or base64; undefined: that is none. */
@@ -28,7 +33,7 @@ export function parseKey(text: string): MasterKey | undefined {
 export async function encryptionFor(
   { options }: ManagerContext,
   { presentedKey, keyName }: RequestKeys = {},
-  source?: Pick<SandboxSource, "encryption" | "lineage">,
+  source?: KeySource,
 ): Promise<Encryption | null> {
   const keys = options.durable.keys;
   if (keys === undefined) return null;
@@ -41,10 +46,7 @@ export async function encryptionFor(
 }
 
 /** Null: the server's own key, or none. */
-async function encryptionOfSource(
-  keys: StoredDataKeys,
-  source: Pick<SandboxSource, "encryption" | "lineage"> | undefined,
-): Promise<Encryption | null> {
+async function encryptionOfSource(keys: StoredDataKeys, source: KeySource | undefined): Promise<Encryption | null> {
   const { snapshot } = source?.lineage ?? {};
   if (source === undefined || snapshot == null) return source?.encryption ?? null;
   return await keys.recorded(source.encryption, imageKey(snapshot));

@@ -12,7 +12,7 @@ import { SerialQueue } from "../support/serial-queue.ts";
 import type { SandboxClient } from "./client.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { LiveSaves } from "./saving/live-saves.ts";
-import { UnsavedChanges } from "./saving/unsaved-changes.ts";
+import { type AtRisk, UnsavedChanges } from "./saving/unsaved-changes.ts";
 import { SandboxProcesses } from "./processes/sandbox-processes.ts";
 
 /** What a sandbox is, here and on every server after this one. */
@@ -59,6 +59,10 @@ export class LiveSandbox implements Sandbox {
   newestImages: readonly string[] = [];
   /** Its client's key, where its states are under that; kept for as long as it is here. */
   clientKey: MasterKey | undefined;
+  /** Why more of it could be lost than was promised; undefined: no more could. */
+  atRisk: AtRisk | undefined;
+  /** Since when it is held still until this server can prove again that it is alive, by the monotonic clock. */
+  frozenMs: number | undefined;
   /** When it was stopped for its save, by the monotonic clock of this server. */
   stoppedMs: number | undefined;
 

@@ -22,15 +22,11 @@ import { expireSandboxes, type Expiry } from "./lifecycle/expire.ts";
 import { handOffSandbox, type HandedOff, type HandoffRequest } from "./ownership/handoff.ts";
 import { IntegrityVerbs } from "./observing/integrity/integrity-verbs.ts";
 import { listBackends, type BackendRecord } from "./observing/list-backends.ts";
-import {
-  instanceCondition,
-  listInstances,
-  type InstanceCondition,
-  type InstanceRecord,
-} from "./observing/list-instances.ts";
+import { instanceCondition, listInstances, type InstanceRecord } from "./observing/list-instances.ts";
 import { listSandboxPage, type ListPlace, type SandboxFilter, type SandboxPage } from "./observing/list-sandboxes.ts";
 import { findSandbox } from "./observing/find-sandbox.ts";
 import type { Operations } from "./observing/operations/operations.ts";
+import type { InstanceCondition } from "./ownership/peers.ts";
 import { otherServer, ownerElsewhere, type OtherServer } from "./ownership/owner-elsewhere.ts";
 import { settleOrphans } from "./ownership/settle-orphans.ts";
 import { previewRetention, type PreviewedRules } from "./saving/preview-retention.ts";

@@ -1,13 +1,6 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
-import { asSandboxerError, type Encryption, type Lineage } from "@sandboxer/protocol";
-import type {
-  AcquireRequest,
-  PreparedState,
-  SandboxBackend,
-  SandboxHandle,
-  SandboxProcess,
-} from "../../backends/backend.ts";
-import type { LoadedState, UnpackOptions } from "../../checkpoints/unpacked-state.ts";
+import { asSandboxerError, type Lineage } from "@sandboxer/protocol";
+import type { AcquireRequest, SandboxBackend, SandboxHandle, SandboxProcess } from "../../backends/backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import type { SandboxClient } from "../client.ts";
@@ -20,7 +13,7 @@ import { eraseHead, residenceOf } from "../ownership/residence.ts";
 import { checkNeeds, type SandboxPlan } from "./plan.ts";
 import { runSetup } from "./setup-commands.ts";
 import { acquireWithState } from "../snapshots/portable/acquire-with-state.ts";
-import { withNamedSource } from "../snapshots/source.ts";
+import { type SandboxSource, withNamedSource } from "../snapshots/source.ts";
 import { inStore } from "../stored-facts.ts";
 import type { LostExtras } from "../files/extra-keeper.ts";
 import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
@@ -30,21 +23,6 @@ const TOKEN_BYTES = 32;
 
 /** Of a sandbox that began with nothing. */
 export const NO_LINEAGE: Lineage = { sandbox_id: null, checkpoint: null, filesystem_snapshot: null, snapshot: null };
-
-/** A saved state that a new sandbox begins with. */
-export interface SandboxSource {
-  readonly lineage: Lineage;
-  /** What the state is under; null: as its server said. */
-  readonly encryption: Encryption | null;
-  /** Throws when the backend cannot load the state, before anything was done. */
-  check(backend: SandboxBackend): void;
-  /** What a backend may load of it ahead of the need; undefined: nothing, such as where nobody will ask for it again. */
-  ahead?(backend: SandboxBackend): PreparedState | undefined;
-  /** Puts the state into an empty folder. */
-  load(folder: string, options: UnpackOptions): Promise<LoadedState>;
-  /** Throws when the state is no longer there to begin with. */
-  confirm(): Promise<void>;
-}
 
 export interface CreateRequest {
   readonly plan: SandboxPlan;

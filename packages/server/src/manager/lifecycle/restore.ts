@@ -1,7 +1,7 @@
 import { asSandboxerError, SandboxerError, type Head } from "@sandboxer/protocol";
 import type { SandboxHandle, SandboxProcess } from "../../backends/backend.ts";
 import { acquireRequest } from "./acquire-request.ts";
-import type { AttachRequest } from "../ownership/attach.ts";
+import type { SandboxClient } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
 import { checkKeysFor, encryptionOfHead, takeShownKey } from "../encryption.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
@@ -19,13 +19,23 @@ import { TakeoverEvent } from "../ownership/takeover-event.ts";
 import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
 import { withWorkFolder } from "../saving/work-folder.ts";
 
+export interface RestoreRequest {
+  readonly sandboxId: string;
+  /** Absent: the sandbox is only made to run. */
+  readonly client?: SandboxClient;
+  /** An older checkpoint to go back to, instead of the newest. */
+  readonly checkpoint: string | undefined;
+  /** Around taking ownership; `waiting` when another server was asked to give the sandbox up. */
+  readonly onOwnership: (step: "acquiring" | "waiting" | "acquired", head: Head) => void;
+}
+
 /**
  * Takes a sandbox over that no server runs, or whose server gives it up, and brings it back to life: from the store, or at
  * the provider that keeps it; with what was executing and what nobody has read.
  */
 export async function restoreSandbox(
   context: ManagerContext,
-  request: AttachRequest & { readonly head: Head | undefined },
+  request: RestoreRequest & { readonly head: Head | undefined },
   options: VerbOptions,
 ): Promise<LiveSandbox> {
   const { durable, sandboxId } = { durable: context.durable, sandboxId: request.sandboxId };
@@ -76,7 +86,7 @@ export async function restoreSandbox(
 async function bringBack(
   context: ManagerContext,
   head: Head,
-  request: AttachRequest,
+  request: RestoreRequest,
   track: Track,
 ): Promise<{ handle: SandboxHandle; processes: readonly SandboxProcess[] }> {
   let handle: SandboxHandle | undefined;
@@ -107,7 +117,12 @@ function checkStillOwned({ durable }: ManagerContext, sandboxId: string, claimed
   throw new SandboxerError("lease_lost", "Another server has taken the sandbox over.");
 }
 
-async function load(context: ManagerContext, head: Head, request: AttachRequest, track: Track): Promise<SandboxHandle> {
+async function load(
+  context: ManagerContext,
+  head: Head,
+  request: RestoreRequest,
+  track: Track,
+): Promise<SandboxHandle> {
   const { checkpoints } = context.durable;
   const { sandboxId } = request;
   if (head.residence === "provider") return findAtProvider(context, sandboxId, head, track);

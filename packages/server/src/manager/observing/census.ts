@@ -32,8 +32,8 @@ export function countStates({ sandboxes }: ManagerContext): Readonly<Partial<Rec
 }
 
 /** Those of which more could be lost than was promised. */
-export function countAtRisk({ sandboxes, atRisk }: ManagerContext): number {
-  return [...sandboxes.values()].filter((sandbox) => atRisk.has(sandbox)).length;
+export function countAtRisk({ sandboxes }: ManagerContext): number {
+  return [...sandboxes.values()].filter(({ atRisk }) => atRisk !== undefined).length;
 }
 
 /** Those that run and take no processor. */

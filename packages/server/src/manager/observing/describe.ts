@@ -1,7 +1,7 @@
 import type { Head, SandboxRecord } from "@sandboxer/protocol";
 import type { Resources } from "../../backends/backend.ts";
 import type { ManagerContext } from "../context.ts";
-import type { AtRisk } from "../saving/risk.ts";
+import type { AtRisk } from "../saving/unsaved-changes.ts";
 import { isFrozen } from "../ownership/freeze.ts";
 import type { LiveSandbox, SandboxFacts } from "../live-sandbox.ts";
 import { storedFacts } from "../stored-facts.ts";
@@ -22,7 +22,7 @@ export function describeLive(context: ManagerContext, sandbox: LiveSandbox): San
     executing: sandbox.executing,
     clients: sandbox.client === undefined ? 0 : 1,
     checkpoint: checkpointOf(head),
-    durability: durabilityOf(sandbox.facts, head, context.atRisk.get(sandbox)),
+    durability: durabilityOf(sandbox.facts, head, sandbox.atRisk),
   };
 }
 

@@ -1,13 +1,6 @@
 import type { RegisteredServer } from "../../lease/instances.ts";
 import type { ManagerContext } from "../context.ts";
-
-/** What a server says of itself to anybody who asks. */
-export interface InstanceCondition {
-  /** Null without a store, and before it has one. */
-  readonly instance_id: string | null;
-  readonly frozen: boolean | null;
-  readonly frozen_reason: string | null;
-}
+import type { InstanceCondition } from "../ownership/peers.ts";
 
 export interface InstanceRecord extends Omit<InstanceCondition, "instance_id"> {
   readonly id: string;

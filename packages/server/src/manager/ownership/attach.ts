@@ -1,26 +1,18 @@
 import { isSandboxId, SandboxerError, type Head } from "@sandboxer/protocol";
-import type { SandboxClient } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
 import type { DurableStore } from "../durable-store.ts";
 import { takeShownKey } from "../encryption.ts";
 import { hasExpired } from "../lifecycle/time-to-live.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { notFound } from "../not-found.ts";
-import { restoreSandbox } from "../lifecycle/restore.ts";
+import { type RestoreRequest, restoreSandbox } from "../lifecycle/restore.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
 import { checkAccess, type Credentials } from "../token.ts";
 
-export interface AttachRequest {
-  readonly sandboxId: string;
+export interface AttachRequest extends RestoreRequest {
   readonly credentials: Credentials;
-  /** Absent: the sandbox is only made to run. */
-  readonly client?: SandboxClient;
-  /** An older checkpoint to go back to, instead of the newest. */
-  readonly checkpoint: string | undefined;
   /** The sandbox is not here, so the store is asked. */
   readonly onRestoring: () => void;
-  /** Around taking ownership; `waiting` when another server was asked to give the sandbox up. */
-  readonly onOwnership: (step: "acquiring" | "waiting" | "acquired", head: Head) => void;
 }
 
 /** Attaches a client to a sandbox that runs here, or brings it back from the store. */

@@ -15,8 +15,8 @@ export function freezeSandboxes(context: ManagerContext, sandboxIds: readonly st
     const sandbox = context.sandboxes.get(sandboxId);
     // One that is saved or brought back is silent already; it is looked at again when it is about to go on.
     if (sandbox?.state !== "running" || !sandbox.outlivesServer) continue;
-    if (!context.frozen.has(sandbox)) {
-      context.frozen.set(sandbox, { sinceMs: context.nowMs });
+    if (sandbox.frozenMs === undefined) {
+      sandbox.frozenMs = context.nowMs;
       const message = context.durable.ownership.frozenReason ?? null;
       context.events.append({ type: "sandbox.frozen", sandboxId, data: { reason: "lease_not_renewed", message } });
     }
@@ -41,10 +41,9 @@ async function freeze(sandbox: LiveSandbox): Promise<void> {
 export function thawSandboxes(context: ManagerContext, sandboxIds: readonly string[]): void {
   for (const sandboxId of sandboxIds) {
     const sandbox = context.sandboxes.get(sandboxId);
-    const frozen = sandbox === undefined ? undefined : context.frozen.get(sandbox);
-    if (sandbox === undefined || frozen === undefined) continue;
-    context.frozen.delete(sandbox);
-    const frozen_ms = Math.round(context.nowMs - frozen.sinceMs);
+    if (sandbox?.frozenMs === undefined) continue;
+    const frozen_ms = Math.round(context.nowMs - sandbox.frozenMs);
+    sandbox.frozenMs = undefined;
     context.events.append({ type: "sandbox.thawed", sandboxId, data: { frozen_ms } });
     if (sandbox.facts.residence === "store") context.inBackground("thaw of a sandbox", sandbox.handle.thaw());
   }

@@ -1,19 +1,10 @@
 import { SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
-import type { MasterKey } from "../../checkpoints/keys/master-key.ts";
 import type { ManagerContext } from "../context.ts";
 import { checkShown } from "../encryption.ts";
-import type { InstanceCondition } from "../observing/list-instances.ts";
 import { findSandbox } from "../observing/find-sandbox.ts";
 import type { Operation } from "../observing/operations/operation.ts";
 import { runningSandbox } from "../running.ts";
-
-/** What this server asks of others of the same store. */
-export interface Peers {
-  /** To take a sandbox up, on behalf of a caller. */
-  resume(url: string, sandboxId: string, caller: HandoffRequest["caller"]): Promise<void>;
-  /** How it is; undefined: it has not said in time. */
-  condition(url: string): Promise<InstanceCondition | undefined>;
-}
+import type { PeerCaller } from "./peers.ts";
 
 export interface HandoffRequest {
   readonly sandboxId: string;
@@ -21,7 +12,7 @@ export interface HandoffRequest {
   readonly to: string;
   readonly epoch: number | undefined;
   /** What the other server is shown: the same as this one was. */
-  readonly caller: { readonly authorization: string | undefined; readonly presentedKey: MasterKey | undefined };
+  readonly caller: PeerCaller;
   readonly operation?: Operation | undefined;
 }
 

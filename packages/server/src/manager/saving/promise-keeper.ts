@@ -65,10 +65,10 @@ class PromiseKeeper {
   }
 
   #judge(sandbox: LiveSandbox, limit: LossLimit): void {
-    const { nowMs, atRisk } = this.#context;
+    const { nowMs } = this.#context;
     const { unsaved } = sandbox;
     if (isBroken(limit, unsaved, nowMs)) return raiseRisk(this.#context, sandbox, { late: this.#whyLate(sandbox) });
-    const risk = atRisk.get(sandbox);
+    const { atRisk: risk } = sandbox;
     if (risk === undefined || unsaved.publishedMs < risk.sinceMs || !isEasy(limit, unsaved, nowMs)) return;
     endRisk(this.#context, sandbox);
   }

@@ -1,3 +1,17 @@
+import type { MaxLoss } from "@sandboxer/protocol";
+
+/** Why more of a sandbox could be lost than was promised. */
+export interface AtRisk {
+  /** ISO 8601. */
+  readonly since: string;
+  readonly reason: string;
+  /** Whether a save has failed; else it is only late. */
+  readonly hasFailed: boolean;
+  readonly sinceMs: number;
+  /** What was promised then. */
+  readonly maxLoss: MaxLoss | null;
+}
+
 /** What was known of a sandbox right before it was captured. */
 export interface CaptureMark {
   readonly atMs: number;

@@ -1,11 +1,11 @@
 import type { About, Carried, RestoreRequestBody } from "@sandboxer/protocol";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../context.ts";
-import { createSandbox, type CreatedSandbox, type SandboxSource } from "../lifecycle/create.ts";
+import { createSandbox, type CreatedSandbox } from "../lifecycle/create.ts";
 import { ttlWithin } from "../lifecycle/time-to-live.ts";
 import { carriedBy, checkCarried, withLost } from "./portable/carried.ts";
 import { planOfSnapshot } from "./portable/plan-restore.ts";
-import { findSnapshot, popularSource, sourceOf } from "./source.ts";
+import { findSnapshot, popularSource, type SandboxSource, sourceOf } from "./source.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
 
 export interface RestoredSandbox extends CreatedSandbox {

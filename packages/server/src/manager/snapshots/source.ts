@@ -1,11 +1,26 @@
-import { SandboxerError } from "@sandboxer/protocol";
+import { type Encryption, type Lineage, SandboxerError } from "@sandboxer/protocol";
 import type { PreparedState, SandboxBackend } from "../../backends/backend.ts";
 import { snapshotNotFound } from "../../checkpoints/snapshot-library.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
+import type { LoadedState, UnpackOptions } from "../../checkpoints/unpacked-state.ts";
 import type { ManagerContext } from "../context.ts";
-import type { SandboxSource } from "../lifecycle/create.ts";
 import { checkLoadable, loadWay } from "./portable/loadable.ts";
 import type { StateLabel } from "./portable/workspace-archive.ts";
+
+/** A saved state that a new sandbox begins with. */
+export interface SandboxSource {
+  readonly lineage: Lineage;
+  /** What the state is under; null: as its server said. */
+  readonly encryption: Encryption | null;
+  /** Throws when the backend cannot load the state, before anything was done. */
+  check(backend: SandboxBackend): void;
+  /** What a backend may load of it ahead of the need; undefined: nothing, such as where nobody will ask for it again. */
+  ahead?(backend: SandboxBackend): PreparedState | undefined;
+  /** Puts the state into an empty folder. */
+  load(folder: string, options: UnpackOptions): Promise<LoadedState>;
+  /** Throws when the state is no longer there to begin with. */
+  confirm(): Promise<void>;
+}
 
 /** The state of a snapshot that others may ask for too. */
 export function popularSource(context: ManagerContext, snapshot: StoredSnapshot, name?: string): SandboxSource {

@@ -26,7 +26,7 @@ import { Instances } from "../../../src/lease/instances.ts";
 import { KeyClaims } from "../../../src/lease/key-claims.ts";
 import { Ownership } from "../../../src/lease/ownership.ts";
 import type { DurableStore } from "../../../src/manager/durable-store.ts";
-import type { ScrubSettings } from "../../../src/manager/observing/integrity/scrubber.ts";
+import type { ScrubSettings } from "../../../src/manager/observing/integrity/integrity-context.ts";
 import { live, type LiveSandbox } from "../../../src/manager/live-sandbox.ts";
 import type { OperationRecord } from "../../../src/manager/observing/observer.ts";
 import { SandboxManager } from "../../../src/manager/sandbox-manager.ts";

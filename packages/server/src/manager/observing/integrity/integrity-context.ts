@@ -1,7 +1,13 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ImageStore } from "../../../checkpoints/image-store.ts";
 import type { ScrubRecords } from "../../../checkpoints/scrub/scrub-records.ts";
-import type { ManagerContext } from "../../context.ts";
+
+export interface ScrubSettings {
+  /** Undefined: the server does not do it by itself. */
+  readonly everyMs?: number | undefined;
+  /** Undefined: no limit. */
+  readonly rateMb?: number | undefined;
+}
 
 /** What a look at all that is stored needs besides what saves and restores do. */
 export interface IntegrityStore {
@@ -9,7 +15,12 @@ export interface IntegrityStore {
   readonly records: ScrubRecords;
 }
 
-export function integrityOf({ durable }: Pick<ManagerContext, "durable">): IntegrityStore {
+/** What has a store that can be looked at, where the server is set so. */
+interface IntegrityContext {
+  readonly durable: { readonly saves: boolean; readonly integrity?: IntegrityStore | undefined };
+}
+
+export function integrityOf({ durable }: IntegrityContext): IntegrityStore {
   if (durable.integrity !== undefined) return durable.integrity;
   if (!durable.saves) throw new SandboxerError("checkpoint_disabled", "Checkpointing is not enabled on the server.");
   throw new SandboxerError("not_supported", "This server cannot look at its store.");

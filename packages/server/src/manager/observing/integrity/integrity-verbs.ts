@@ -1,7 +1,7 @@
 import type { IntegrityReport, ScrubStatus } from "@sandboxer/protocol";
 import type { ManagerContext } from "../../context.ts";
 import type { VerbOptions } from "../operations/tracked.ts";
-import type { IntegrityFigures } from "./scrubber.ts";
+import { type IntegrityFigures, Scrubber } from "./scrubber.ts";
 import { verifySandbox, verifySnapshot } from "./verify.ts";
 
 /** How often a server looks at the one small record that says when the store was scrubbed. */
@@ -10,56 +10,58 @@ const LOOK_MS = 10 * 60_000;
 /** Whether what is stored is still what was saved. */
 export class IntegrityVerbs {
   readonly #context: ManagerContext;
+  readonly #scrubber: Scrubber;
   readonly #stopLooking: () => void;
 
   constructor(context: ManagerContext) {
     this.#context = context;
-    this.#stopLooking = scrubWhenDue(context);
+    this.#scrubber = new Scrubber(context, context.options.scrub);
+    this.#stopLooking = scrubWhenDue(context, this.#scrubber);
   }
 
   get figures(): IntegrityFigures {
-    return this.#context.integrity.figures;
+    return this.#scrubber.figures;
   }
 
   verifySnapshot(idOrName: string, options?: VerbOptions): Promise<IntegrityReport> {
-    return verifySnapshot(this.#context, idOrName, options);
+    return verifySnapshot(this.#context, this.#scrubber, idOrName, options);
   }
 
   verifySandbox(sandboxId: string, checkpoint: string | undefined, options?: VerbOptions): Promise<IntegrityReport> {
-    return verifySandbox(this.#context, sandboxId, checkpoint, options);
+    return verifySandbox(this.#context, this.#scrubber, sandboxId, checkpoint, options);
   }
 
   /** Looks at everything that is stored, one at a time; `rateMb` null: without a limit. */
   scrub(rateMb: number | null | undefined, options?: VerbOptions): Promise<IntegrityReport> {
-    return this.#context.integrity.run(rateMb, options);
+    return this.#scrubber.run(rateMb, options);
   }
 
   status(): Promise<ScrubStatus> {
-    return this.#context.integrity.status();
+    return this.#scrubber.status();
   }
 
   /** Scrubs if the server is set so and none of the store's servers has for long enough. */
   runIfDue(): Promise<void> {
-    return this.#context.integrity.runIfDue();
+    return this.#scrubber.runIfDue();
   }
 
   stopScrub(): void {
-    this.#context.integrity.stop();
+    this.#scrubber.stop();
   }
 
   /** For good: the server ends. */
   close(): void {
     this.#stopLooking();
     this.#context.draining = true;
-    this.#context.integrity.stop();
+    this.#scrubber.stop();
   }
 }
 
 /** Scrubs the store by itself, if the server is set so. Gives a function that stops it. */
-function scrubWhenDue(context: ManagerContext): () => void {
+function scrubWhenDue(context: ManagerContext, scrubber: Scrubber): () => void {
   const { durable, scrub } = context.options;
   if (durable.integrity === undefined || scrub?.everyMs === undefined) return () => {};
-  const look = (): void => context.inBackground("scrub of the store", context.integrity.runIfDue());
+  const look = (): void => context.inBackground("scrub of the store", scrubber.runIfDue());
   const timer = setInterval(look, Math.min(LOOK_MS, scrub.everyMs));
   timer.unref();
   return () => clearInterval(timer);

@@ -2,7 +2,7 @@ import { type IntegrityReport, SandboxerError, type ScrubStatus } from "@sandbox
 import type { ScrubResult, StoreScrub } from "../../../checkpoints/scrub/store-scrub.ts";
 import type { ManagerContext } from "../../context.ts";
 import type { VerbOptions } from "../operations/tracked.ts";
-import { integrityOf } from "./integrity-context.ts";
+import { integrityOf, type ScrubSettings } from "./integrity-context.ts";
 import { fullPass } from "./full-pass.ts";
 import { tellDamage } from "./note-damage.ts";
 import { lastOf, problemsOf, reportOf } from "./report.ts";
@@ -12,13 +12,6 @@ const MEGABYTE = 1_000_000;
 const STALE_MS = 24 * 3_600_000;
 /** So long none begins by itself after one that was stopped; less than a day, so that it goes on where that one was. */
 const HOLD_MS = 12 * 3_600_000;
-
-export interface ScrubSettings {
-  /** Undefined: the server does not do it by itself. */
-  readonly everyMs?: number | undefined;
-  /** Undefined: no limit. */
-  readonly rateMb?: number | undefined;
-}
 
 export interface IntegrityFigures {
   readonly damagedBlocks: number;

@@ -8,6 +8,7 @@ import { notFound } from "../../not-found.ts";
 import { findSnapshot } from "../../snapshots/source.ts";
 import type { VerbOptions } from "../operations/tracked.ts";
 import { integrityOf } from "./integrity-context.ts";
+import type { Scrubber } from "./scrubber.ts";
 import { markSnapshots, tellDamage } from "./note-damage.ts";
 import { problemsOf, reportOf } from "./report.ts";
 import { wakeFrom } from "./whole-checkpoint.ts";
@@ -18,6 +19,7 @@ const VERIFY_THREADS = 2;
 /** Reads every block of a snapshot. Its record, and those of others that are hurt by the same, say what was found. */
 export async function verifySnapshot(
   context: ManagerContext,
+  scrubber: Scrubber,
   idOrName: string,
   options: VerbOptions = {},
 ): Promise<IntegrityReport> {
@@ -35,7 +37,7 @@ export async function verifySnapshot(
     isNamed: async () => (await context.snapshots.get(id)) !== undefined,
     snapshots: new Map([[imageKey(id), snapshot]]),
   };
-  return await look(context, looks, options, (bad) =>
+  return await look(context, scrubber, looks, options, (bad) =>
     bad.size === 0
       ? undefined
       : "Take another one while its sandbox runs: what is damaged is written anew. This one can be deleted.",
@@ -45,6 +47,7 @@ export async function verifySnapshot(
 /** Reads every block of the checkpoints of a sandbox that are stored, or of one of them. */
 export async function verifySandbox(
   context: ManagerContext,
+  scrubber: Scrubber,
   sandboxId: string,
   checkpoint: string | undefined,
   options: VerbOptions = {},
@@ -76,20 +79,26 @@ export async function verifySandbox(
     const name = now?.checkpoint?.name;
     return key === (name === undefined ? imageKey(now?.lineage.snapshot ?? "") : checkpointKey(sandboxId, name));
   };
-  return await look(context, { targets, isNamed, snapshots: new Map() }, options, (bad, { looked, problems }) => {
-    const isBad = (name: string): boolean => bad.has(checkpointKey(sandboxId, name));
-    if (present === undefined || !isBad(present)) return undefined;
-    if (context.sandboxes.has(sandboxId)) {
-      return `It runs here: save it again (\`sandboxer checkpoint ${sandboxId} --leave-running\`), and what is damaged is written anew.`;
-    }
-    // One may have gone meanwhile or be locked, and one that is newer than the head's was never published.
-    const presentMs = checkpointMs(present) ?? Infinity;
-    const isWhole = (key: string): boolean => looked.has(key) && !problems.has(key);
-    const whole = wanted
-      .filter((name) => isWhole(checkpointKey(sandboxId, name)) && (checkpointMs(name) ?? Infinity) <= presentMs)
-      .toSorted(newestFirst)[0];
-    return whole === undefined ? NONE_WHOLE : wakeFrom(sandboxId, whole);
-  });
+  return await look(
+    context,
+    scrubber,
+    { targets, isNamed, snapshots: new Map() },
+    options,
+    (bad, { looked, problems }) => {
+      const isBad = (name: string): boolean => bad.has(checkpointKey(sandboxId, name));
+      if (present === undefined || !isBad(present)) return undefined;
+      if (context.sandboxes.has(sandboxId)) {
+        return `It runs here: save it again (\`sandboxer checkpoint ${sandboxId} --leave-running\`), and what is damaged is written anew.`;
+      }
+      // One may have gone meanwhile or be locked, and one that is newer than the head's was never published.
+      const presentMs = checkpointMs(present) ?? Infinity;
+      const isWhole = (key: string): boolean => looked.has(key) && !problems.has(key);
+      const whole = wanted
+        .filter((name) => isWhole(checkpointKey(sandboxId, name)) && (checkpointMs(name) ?? Infinity) <= presentMs)
+        .toSorted(newestFirst)[0];
+      return whole === undefined ? NONE_WHOLE : wakeFrom(sandboxId, whole);
+    },
+  );
 }
 
 /** A key that is missing is said at once; what is damaged is for the report. */
@@ -116,6 +125,7 @@ interface Looks {
 
 async function look(
   context: ManagerContext,
+  scrubber: Scrubber,
   { targets, isNamed, snapshots }: Looks,
   options: VerbOptions,
   nextStep: (bad: ReadonlySet<string>, result: ScrubResult) => string | undefined,
@@ -143,7 +153,7 @@ async function look(
       : await readStoredImages(context.durable.ownership.list(), context.snapshots);
   await markSnapshots(context.snapshots, result, stored);
   tellDamage(context.events, problemsOf(result, stored), stored);
-  context.integrity.found(result);
+  scrubber.found(result);
   const bad = new Set([...result.problems].flatMap(([key, { verdict }]) => (verdict === "locked" ? [] : [key])));
   const next = nextStep(bad, result);
   return reportOf(result, stored, { startedMs, endedMs: clock.wallMs(), full: false, nextStep: next });
