@@ -135,8 +135,9 @@ test("a key is needed", async () => {
 test("one whose time was over is wanted again, and lives as long as the request says", async () => {
   const server = await startTestServer();
   const http = new HttpClient(server);
-  const first = (await acquire(server, { ttl: "1s" })).body;
+  const first = (await acquire(server, { ttl: "1h" })).body;
   await mark(server, first.id);
+  await http.call("PATCH", `/v1/sandboxes/${first.id}/ttl`, { duration: "1s" });
   await expect.poll(async () => (await http.get(first.id)).state, { timeout: 10_000 }).toBe("stored");
   const again = (await acquire(server, { ttl: "1h" })).body;
   expect(again).toMatchObject({ id: first.id, tier: "reattached", state: "running" });
