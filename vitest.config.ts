@@ -7,7 +7,7 @@ import { LongestFirst } from "./scripts/testing/longest-first.ts";
  * `gvisor` root and runsc (see scripts/test.ts).
  */
 /** How long something that is awaited may take: a guard against hanging, on machines that have much else to do. */
-const patience = { expect: { poll: { timeout: 20_000 } } };
+const patience = { expect: { poll: { timeout: 60_000 } }, testTimeout: 180_000, hookTimeout: 180_000 };
 
 /** What has a suite of its own, because it needs more than Node or takes long. */
 const ELSEWHERE = [
@@ -45,7 +45,6 @@ export default defineConfig({
           isolate: false,
           include: ["packages/*/test/**/*.test.ts", "scripts/test/**/*.test.ts"],
           exclude: [...ELSEWHERE, ...SERVERS],
-          testTimeout: 60_000,
         },
       },
       {
@@ -56,7 +55,6 @@ export default defineConfig({
           isolate: false,
           include: SERVERS,
           exclude: ELSEWHERE,
-          testTimeout: 60_000,
         },
       },
       {
@@ -67,8 +65,6 @@ export default defineConfig({
           exclude: ["**/*.gvisor.test.ts"],
           // Loading the server's sources once for all files of a worker saves a third of the time.
           isolate: false,
-          testTimeout: 90_000,
-          hookTimeout: 60_000,
         },
       },
       {
@@ -79,12 +75,10 @@ export default defineConfig({
           // Loading the sources and the clients of the stores once for all files of a worker saves time.
           isolate: false,
           maxWorkers: 3,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
         },
       },
       {
-        test: { ...patience, name: "agent", include: ["agent/test/**/*.test.ts"], testTimeout: 60_000 },
+        test: { ...patience, name: "agent", include: ["agent/test/**/*.test.ts"] },
       },
       {
         test: {
@@ -95,8 +89,6 @@ export default defineConfig({
           fileParallelism: false,
           // Loading the server's sources once for all files saves time.
           isolate: false,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
         },
       },
       {
@@ -107,8 +99,6 @@ export default defineConfig({
           globalSetup: ["packages/server/test/backends/docker/support/docker-service.ts"],
           // Loading the server's sources once for all files of a worker saves time.
           isolate: false,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
           maxWorkers: 2,
         },
       },
@@ -120,20 +110,17 @@ export default defineConfig({
           globalSetup: ["packages/console/test/support/global-setup.ts"],
           // Loading the server's sources once for all files of a worker saves a third of the time.
           isolate: false,
-          testTimeout: 90_000,
-          hookTimeout: 60_000,
           maxWorkers: 2,
         },
       },
       {
         test: {
           // Not a test of anything: `npm run console-pictures`.
+          ...patience,
           name: "console-pictures",
           include: ["packages/console/test/pictures/*.pictures.ts"],
           globalSetup: ["packages/console/test/support/global-setup.ts"],
           fileParallelism: false,
-          testTimeout: 180_000,
-          hookTimeout: 60_000,
         },
       },
       {
@@ -143,8 +130,6 @@ export default defineConfig({
           include: ["packages/*/test/**/*.gvisor.test.ts"],
           // Loading the server's sources once for all files of a worker saves time.
           isolate: false,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
           maxWorkers: 3,
         },
       },

@@ -19,7 +19,8 @@ test("input arrives, and closing it ends the reader", async () => {
 
 test("a large input to a slow reader is acknowledged when it is in the pipe; a second one meanwhile is EBUSY", async () => {
   const agent = await startAgent();
-  const { id } = await agent.shell("sleep 0.3; md5sum");
+  const { id } = await agent.spawn(["md5sum"]);
+  await agent.signal(id, 19);
   const bytes = Buffer.alloc(1_000_000, "abc");
   let done = false;
   const sent = agent.stdin(id, bytes).then(() => (done = true));
@@ -28,6 +29,7 @@ test("a large input to a slow reader is acknowledged when it is in the pipe; a s
   await agent.call(Type.stdinClose, u32(id));
   await sleep(100);
   expect(done).toBe(false);
+  await agent.signal(id, 18);
   await sent;
   await agent.exit(id);
   const { createHash } = await import("node:crypto");

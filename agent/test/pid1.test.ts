@@ -64,9 +64,7 @@ test.skipIf(unavailable)("RESTORED gives the copy its own identity and runs the 
   const { id } = await agent.spawn(["uname", "-n"]);
   await agent.exit(id);
   expect(agent.text(id)).toBe("copy-of-it\n");
-  await expect
-    .poll(() => read(agent, "/workspace/hook").catch(() => ""), { timeout: 20_000 })
-    .toBe("12 1000 /workspace\n");
+  await expect.poll(() => read(agent, "/workspace/hook").catch(() => "")).toBe("12 1000 /workspace\n");
   expect(hostname()).toBe(before);
   // A hook that cannot run is a log line, and so is a folder that somebody else has put in the way.
   await agent.call(
@@ -98,13 +96,15 @@ test.skipIf(unavailable)("what it spawns can neither be root nor reach the agent
 test.skipIf(unavailable)("everything but the agent is signalled, frozen and shown", async () => {
   const agent = await start();
   const { id } = await agent.shell("setsid sleep 81 & sleep 82");
-  await expect.poll(async () => (await agent.processTable()).length, { timeout: 20_000 }).toBe(3);
+  // All have begun: a shell that waits for a program's begin stops only after that.
+  const names = async (): Promise<string[]> => (await agent.processTable()).map(({ command }) => command);
+  await expect.poll(names).toEqual([expect.stringMatching(/^sh /), "sleep 81", "sleep 82"]);
   expect((await agent.call(Type.freeze)).readUInt32LE()).toBe(3);
   // Who is in the middle of a read from a slow disk stops when that is over.
   const states = async (): Promise<string[]> => (await agent.processTable()).map((entry) => entry.state);
-  await expect.poll(states, { timeout: 8000 }).toEqual(["T", "T", "T"]);
+  await expect.poll(states).toEqual(["T", "T", "T"]);
   await agent.call(Type.thaw);
   await agent.signal(0, 9, 2);
   expect(await agent.exit(id)).toMatchObject({ signal: 9 });
-  await expect.poll(() => agent.processTable(), { timeout: 20_000 }).toEqual([]);
+  await expect.poll(() => agent.processTable()).toEqual([]);
 });

@@ -8,6 +8,11 @@ const restored = (agent: TestAgent, generation: number) =>
   agent.call(Type.restored, u64(generation), str("name"), str("id"), Buffer.from("entropy"));
 const loop = "i=0; while :; do i=$((i+1)); echo $i; sleep 0.01; done";
 
+/** Until nothing has changed for many turns of the loop: what is still on its way arrives before. */
+async function untilStill(read: () => string): Promise<void> {
+  for (let before: string | undefined; before !== read(); await sleep(300)) before = read();
+}
+
 test("quiesced, the agent is silent while processes go on; RESUME continues where it was", async () => {
   const agent = await startAgent();
   const { id } = await agent.shell(loop);
@@ -76,14 +81,12 @@ test("FREEZE stops what runs and THAW continues it, but not what its user had st
   const stopped = await agent.shell(loop);
   await agent.untilText(stopped.id, "3\n");
   await agent.signal(stopped.id, 19, 1);
-  await sleep(30);
+  const stateOf = async (pid: number) => (await agent.processTable()).find((entry) => entry.pid === pid)?.state;
+  await expect.poll(() => stateOf(stopped.pid)).toBe("T");
   const counted = (await agent.call(Type.freeze)).readUInt32LE();
   expect(counted).toBeGreaterThanOrEqual(1);
-  // What was on its way.
-  await sleep(300);
+  await untilStill(() => agent.text(running.id) + agent.text(stopped.id));
   const before = [agent.text(running.id), agent.text(stopped.id)];
-  await sleep(150);
-  expect([agent.text(running.id), agent.text(stopped.id)]).toEqual(before);
   await expect(agent.spawn(["true"])).rejects.toThrow("16:");
   await agent.call(Type.thaw);
   await agent.until("progress", () => agent.text(running.id) !== before[0]);
@@ -115,15 +118,12 @@ test("the dead man's switch stops everything until the next frame", async () => 
   await agent.untilText(id, "3\n");
   await agent.hello(200);
   await agent.until("the switch", () => agent.stderr.includes("stopping every process"));
-  // What was on its way.
-  await sleep(300);
+  await untilStill(() => agent.text(id));
   const before = agent.text(id);
-  await sleep(200);
-  expect(agent.text(id)).toBe(before);
-  await agent.ping();
+  // A frame like any other, which turns the switch off.
+  await agent.hello(0);
   await agent.until("progress", () => agent.text(id) !== before);
   expect((await agent.processTable()).find((entry) => entry.pid === pid)?.state).not.toBe("T");
-  await agent.hello(0);
   await sleep(400);
   expect(agent.stderr.match(/stopping every/g)?.length).toBe(1);
 });
@@ -136,9 +136,8 @@ test("a freeze by the host outlasts the switch", async () => {
   await agent.hello(100);
   await sleep(250);
   await agent.hello(0);
+  await untilStill(() => agent.text(id));
   const before = agent.text(id);
-  await sleep(150);
-  expect(agent.text(id)).toBe(before);
   await agent.call(Type.thaw);
   await agent.until("progress", () => agent.text(id) !== before);
 });

@@ -55,7 +55,7 @@ export const STATIC_SUITES: readonly Suite[] = [
 export const SIMULATION: Suite = {
   name: "simulation",
   argv: [process.execPath, new URL("../sim.ts", import.meta.url).pathname, "--schedules", "2000"],
-  timeoutMs: 240_000,
+  timeoutMs: 600_000,
   vitest: false,
 };
 
@@ -81,5 +81,5 @@ export function titleOf(suite: Pick<Suite, "name" | "on">): string {
 }
 
 function command(name: string, program: string, ...rest: string[]): Suite {
-  return { name, argv: [process.execPath, `${NODE_MODULES}${program}`, ...rest], timeoutMs: 120_000, vitest: false };
+  return { name, argv: [process.execPath, `${NODE_MODULES}${program}`, ...rest], timeoutMs: 600_000, vitest: false };
 }

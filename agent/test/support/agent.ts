@@ -96,7 +96,7 @@ export class TestAgent {
     return error.errno;
   }
 
-  async until<T>(what: string, look: () => T | undefined | false, timeoutMs = 8000): Promise<T> {
+  async until<T>(what: string, look: () => T | undefined | false, timeoutMs = 30_000): Promise<T> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
       const found = look();

@@ -24,15 +24,15 @@ function startChain(env: Record<string, string>) {
 
 test.each(["SIGTERM", "SIGKILL"] as const)("notices that npm was ended by %s", async (signal) => {
   const { npm, output } = startChain({ npm_command: "exec" });
-  await expect.poll(output, { timeout: 10_000 }).toContain("watching");
+  await expect.poll(output).toContain("watching");
   npm.kill(signal);
   await once(npm, "exit");
-  await expect.poll(output, { timeout: 10_000 }).toContain("gone");
+  await expect.poll(output).toContain("gone");
 });
 
 test("who was not started by npm may outlive its parent", async () => {
   const { npm, output } = startChain({ npm_command: undefined as unknown as string });
-  await expect.poll(output, { timeout: 10_000 }).toContain("watching");
+  await expect.poll(output).toContain("watching");
   process.kill(npm.pid ?? 0, "SIGKILL");
   await new Promise((resolve) => setTimeout(resolve, 800));
   expect(output()).not.toContain("gone");

@@ -50,7 +50,7 @@ test("a signal that comes as soon as the address is known lets it save and stop"
   startServer.mockResolvedValue(server);
   const atOnce = { ...io, stdout: (text: string) => (io.stdout(text), io.signal("SIGTERM")) };
   const exitCode = runProgram(["serve", "--json"], atOnce);
-  await expect.poll(() => server.drain.mock.calls.length, { timeout: 2000 }).toBe(1);
+  await expect.poll(() => server.drain.mock.calls.length).toBe(1);
   expect(await exitCode).toBe(0);
   expect(io.exits).toEqual([]);
 });

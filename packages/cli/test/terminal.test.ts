@@ -21,7 +21,7 @@ async function started(options: readonly string[] = []): Promise<{ cli: Cli; ter
   return { cli, terminal };
 }
 
-describe.skipIf(!hasPython)("in a real terminal (skipped without python3)", { timeout: 60_000 }, () => {
+describe.skipIf(!hasPython)("in a real terminal (skipped without python3)", () => {
   test("keys go there, output comes back, the exit code is passed on and the terminal is as before", async () => {
     const { terminal } = await started();
     terminal.send("hello\r");

@@ -61,7 +61,7 @@ test("a page says that it is not live for as long as it is not", async () => {
   // As often as it is tried again.
   let tried = 0;
   page.on("requestfailed", (request) => (tried += Number(request.url().includes("/v1/events"))));
-  await expect.poll(() => tried, { timeout: 20_000 }).toBeGreaterThan(6);
+  await expect.poll(() => tried).toBeGreaterThan(6);
   expect(await page.evaluate(() => [...(window.told ?? [])])).toEqual([]);
   await page.context().setOffline(false);
   await page.getByText("live", { exact: true }).waitFor();

@@ -40,4 +40,4 @@ async function countAcrossMoves(options: ConsoleOptions): Promise<void> {
 test("a terminal goes on while its sandbox moves to another server and back, and every number is there once", () =>
   countAcrossMoves({ backend: "fake", keys: "use" }));
 
-test.skipIf(whyNoEngine() !== undefined)("on gVisor too", () => countAcrossMoves({ backend: "gvisor" }), 120_000);
+test.skipIf(whyNoEngine() !== undefined)("on gVisor too", () => countAcrossMoves({ backend: "gvisor" }));

@@ -72,7 +72,7 @@ describe("a client of one server works with the sandboxes of another", () => {
       await typing;
       await vi.waitFor(() => expect(text()).toContain(`got line ${line - 1}\r\n`), 10_000);
       moves += 1;
-      await vi.waitFor(() => expect([count("moving"), states.at(-1)]).toEqual([moves, "attached"]), 10_000);
+      await vi.waitFor(() => expect([count("moving"), states.at(-1)]).toEqual([moves, "attached"]), 60_000);
       expect(await sandbox.refresh()).toMatchObject({ owner: { url: to } });
     }
     terminal.closeStdin();

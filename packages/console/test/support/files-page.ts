@@ -1,7 +1,7 @@
 import type { Locator, Page } from "playwright-core";
 
 /** The machine may be busy with other tests. */
-export const WAIT = { timeout: 20_000 };
+export const WAIT = { timeout: 60_000 };
 export const link = (page: Page, name: string): Locator => page.getByRole("link", { name, exact: true });
 export const chooseInMenu = async (page: Page, name: string, item: string): Promise<void> => {
   await page.getByRole("button", { name: `Actions for ${name}`, exact: true }).click();

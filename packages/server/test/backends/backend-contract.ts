@@ -1,12 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe } from "vitest";
 import { connectionContract } from "./contract/connections.ts";
-import {
-  ContractContext,
-  type ContractOptions,
-  HOOK_TIMEOUT_MS,
-  type OpenBackend,
-  TEST_TIMEOUT_MS,
-} from "./contract/context.ts";
+import { ContractContext, type ContractOptions, type OpenBackend } from "./contract/context.ts";
 import { executionContract } from "./contract/execution.ts";
 import { fileContract } from "./contract/files.ts";
 import { isolationContract } from "./contract/isolation.ts";
@@ -45,11 +39,11 @@ const CONTRACTS: readonly [subject: string, define: (context: ContractContext) =
  * `open` gives a backend of its own at each call; two of them live at the same time.
  */
 export function testBackend(name: string, open: OpenBackend, options: ContractOptions = {}): void {
-  describe(`contract of the ${name} backend`, { timeout: TEST_TIMEOUT_MS }, () => {
+  describe(`contract of the ${name} backend`, () => {
     const context = new ContractContext(open, options);
-    beforeAll(() => context.start(), HOOK_TIMEOUT_MS);
-    afterEach(() => context.endTest(), HOOK_TIMEOUT_MS);
-    afterAll(() => context.finish(), HOOK_TIMEOUT_MS);
+    beforeAll(() => context.start());
+    afterEach(() => context.endTest());
+    afterAll(() => context.finish());
 
     for (const [subject, define, need] of CONTRACTS) {
       describe(`on ${subject}`, () => {

@@ -100,7 +100,7 @@ describe("the file", () => {
     expect(await readFile(path, "utf8")).toBe(text);
   });
 
-  it("takes the changes of several processes at once, and loses none", { timeout: 60_000 }, async () => {
+  it("takes the changes of several processes at once, and loses none", async () => {
     const { path, file } = await openFile();
     const script = `
       const { SnapshotFile } = await import(${JSON.stringify(import.meta.resolve("../../src/checkpoints/snapshot-file.ts"))});

@@ -27,7 +27,7 @@ function mustStay({ id, contents, head }: PlantedSandbox, keepNewest: number | u
 
 const keepArbitrary = fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined });
 
-it("removes exactly what nothing references, whatever is in the store", { timeout: 60_000 }, async () => {
+it("removes exactly what nothing references, whatever is in the store", async () => {
   const property = fc.asyncProperty(
     fc.array(contentsArbitrary, { maxLength: 5 }),
     keepArbitrary,

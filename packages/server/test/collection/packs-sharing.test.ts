@@ -96,14 +96,14 @@ async function endWithNothingLeft(store: MemoryStore): Promise<void> {
 }
 
 describe("packs that images share", () => {
-  it("are there as long as an image names them, and no longer", { timeout: 60_000 }, async () => {
+  it("are there as long as an image names them, and no longer", async () => {
     await fc.assert(
       fc.asyncProperty(storyArbitrary, async (story) => await play(story)),
       { numRuns: 500 },
     );
   });
 
-  it.each(Object.entries(PACK_BUGS))("%s is caught", { timeout: 60_000 }, async (_, bug) => {
+  it.each(Object.entries(PACK_BUGS))("%s is caught", async (_, bug) => {
     const planted = fc.asyncProperty(storyArbitrary, async (story) => {
       await play({ ...story, lists: "at once", killed: undefined }, bug);
     });

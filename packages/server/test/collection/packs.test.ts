@@ -217,14 +217,14 @@ const CONDEMNED_BUT_NEEDED: Story = {
 };
 
 describe("packs of images that servers publish", () => {
-  it("stay while an image that can be seen needs them, and no longer", { timeout: 120_000 }, async () => {
+  it("stay while an image that can be seen needs them, and no longer", async () => {
     await fc.assert(
       fc.asyncProperty(storyArbitrary, async (story) => await play(story)),
       { numRuns: 100, examples: [[CONDEMNED_BUT_NEEDED]] },
     );
   });
 
-  it("a collector that does not look whether who is dead may publish is caught", { timeout: 120_000 }, async () => {
+  it("a collector that does not look whether who is dead may publish is caught", async () => {
     // It begins to save; one collector takes its pin, the other one what it had pinned; and it publishes.
     const steps = [20, 200, 400].map((max) => fc.integer({ min: 1, max }));
     const planted = fc.asyncProperty(fc.tuple(...steps), async (counts) => {

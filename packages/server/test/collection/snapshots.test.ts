@@ -105,7 +105,7 @@ async function play(bursts: readonly Burst[], plant: (store: ObjectStore) => Obj
 }
 
 describe("images of snapshots", () => {
-  it("stay while a name or a sandbox needs them, whoever saves meanwhile", { timeout: 60_000 }, async () => {
+  it("stay while a name or a sandbox needs them, whoever saves meanwhile", async () => {
     await fc.assert(
       fc.asyncProperty(burstsArbitrary, async (bursts) => await play(bursts, (store) => store)),
       { numRuns: 200 },
@@ -115,7 +115,7 @@ describe("images of snapshots", () => {
   it.each([
     ["tell the record", withoutCondemning],
     ["look at the heads once more", withoutLookingAgain],
-  ])("a collector that does not %s is caught", { timeout: 60_000 }, async (_, plant) => {
+  ])("a collector that does not %s is caught", async (_, plant) => {
     const planted = fc.asyncProperty(burstsArbitrary, async (bursts) => await play(bursts, plant));
     const { failed, errorInstance } = await fc.check(planted, { numRuns: 3_000, endOnFailure: true, seed: 10 });
     expect(failed).toBe(true);

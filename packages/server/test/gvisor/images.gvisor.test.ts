@@ -9,6 +9,7 @@ import {
   counter,
   delay,
   errorCode,
+  Follower,
   python,
   readText,
   run,
@@ -118,7 +119,7 @@ describeGvisor("images", (engine) => {
         handle,
         python("import time\ntaken = b'x' * (20 << 20)\nprint('taken', flush=True)\ntime.sleep(300)"),
       );
-      await delay(300);
+      await new Follower(big).until("taken");
       for (const leaveRunning of [true, false]) {
         const into = join(volume.folder, String(leaveRunning));
         mkdirSync(into);

@@ -37,5 +37,5 @@ describe.skipIf(missing !== undefined)("damage on gVisor", () => {
     await save({});
     expect((await box.call("POST", "/resume", {})).status).toBe(200);
     expect(await box.exec({ shell: "cat /workspace/file" })).toMatchObject({ stdout: "kept\n" });
-  }, 180_000);
+  });
 });

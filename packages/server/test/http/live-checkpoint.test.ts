@@ -7,7 +7,7 @@ import { type ErrorAnswer, HttpClient } from "./support.ts";
 
 const LIVE = { leave_running: true };
 /** Machines may be busy. */
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 
 async function shell(http: HttpClient, id: string, line: string): Promise<string> {
   const { body } = await http.call<{ stdout: string }>("POST", `/v1/sandboxes/${id}/exec`, { shell: line });

@@ -57,7 +57,7 @@ describeDocker("workspaces between backends", (service) => {
   const lab = new DockerLab(service);
   const missing = whyNoEngine();
 
-  test("a tree goes from gVisor to Docker and back, and is the same", { timeout: 120_000 }, async (context) => {
+  test("a tree goes from gVisor to Docker and back, and is the same", async (context) => {
     if (missing !== undefined) return context.skip(missing);
     const flags = ["--docker-host", service.host, "--docker-image", service.image, "--docker-mounts", "/usr"];
     const server = await ServerProcess.start({ store: await temporaryFolder(), flags });

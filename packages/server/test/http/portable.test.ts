@@ -29,7 +29,7 @@ const filesOf = async ({ server }: SnapshotClient<TestServer>, id: string) => (a
 const explain = async (api: SnapshotClient<TestServer>, id: string, backend = ""): Promise<Carried> =>
   (await api.call<Carried>("GET", `/v1/snapshots/${id}/explain${backend && `?backend=${backend}`}`)).body;
 
-test("a workspace goes to another backend with everything that is odd about it", { timeout: 60_000 }, async () => {
+test("a workspace goes to another backend with everything that is odd about it", async () => {
   const { api, other } = await startPair();
   const env = { A: "1" };
   const box = await SandboxClient.create(api.server, { env, labels: { of: "test" }, resources: { processes: 50 } });

@@ -36,5 +36,5 @@ describe.skipIf(missing !== undefined)("test restores on gVisor", () => {
     expect(body.proven?.at).not.toBe(first);
     await eventually("only the sandbox itself is left", async () => (await enginesOf(process)).length === 1, 30_000);
     expect(await box.exec({ shell: "echo on" })).toMatchObject({ stdout: "on\n" });
-  }, 180_000);
+  });
 });

@@ -235,7 +235,7 @@ test("one whose time is over is destroyed by expire, and not woken before", asyn
   const server = await serve();
   const http = new HttpClient(server);
   const { id } = await http.create({ ttl: "1s" });
-  await expect.poll(async () => (await http.get(id)).state, { timeout: 10_000 }).toBe("stored");
+  await expect.poll(async () => (await http.get(id)).state).toBe("stored");
   const woken = await http.call<ErrorAnswer>("POST", `/v1/sandboxes/${id}/resume`);
   expect([woken.status, woken.body.error.hint]).toEqual([409, expect.stringContaining("extend-ttl")]);
   const expired = await http.call<{ items: { id: string }[] }>("POST", "/v1/sandboxes/expire?apply=true");

@@ -8,7 +8,7 @@ interface List {
   readonly next_cursor: string | null;
 }
 
-const PATIENCE = { timeout: 10_000 };
+const PATIENCE = { timeout: 60_000 };
 const ABSENT = "00000000-0000-4000-8000-000000000000";
 
 describe("create, list, get, destroy", () => {

@@ -5,7 +5,7 @@ import { openStore } from "../../src/store/open-store.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { start, withFile, checkpoint, scrub, told, packs, flipMiddle } from "./integrity-lab.ts";
 
-test("saves and a collection beside it are no damage", { timeout: 60_000 }, async () => {
+test("saves and a collection beside it are no damage", async () => {
   const api = await start({ retention: { checkpoints: { keep_last: 1 } } });
   const boxes = [await withFile(api), await withFile(api)];
   for (const id of boxes) await checkpoint(api, id);
@@ -65,7 +65,7 @@ test("the server does it by itself when it is due, once for all servers of the s
   await checkpoint(api, id);
   const [pack = ""] = await packs(api);
   await flipMiddle(pack);
-  await vi.waitFor(async () => expect(await told(api)).not.toEqual([]), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await told(api)).not.toEqual([]), { timeout: 60_000 });
   const week = 7 * 24 * 3_600_000;
   const later = await start({ store: api.server.storeFolder ?? "", scrub: { everyMs: week } });
   await later.server.manager.integrity.runIfDue();

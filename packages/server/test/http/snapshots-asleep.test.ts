@@ -84,7 +84,7 @@ describe("the capture of a sandbox that nobody runs", () => {
   test("one whose time is over, or that was destroyed, stays what it is", async () => {
     const api = await client();
     const box = await SandboxClient.create(api.server, { ttl: "1s" });
-    await expect.poll(async () => (await api.http.get(box.id)).state, { timeout: 10_000 }).toBe("stored");
+    await expect.poll(async () => (await api.http.get(box.id)).state).toBe("stored");
     const refused = await box.call("POST", "/snapshot", {});
     expect([refused.status, refused.body.error.details["state"]]).toEqual([409, "stored"]);
     await api.call("DELETE", `/v1/sandboxes/${box.id}`);

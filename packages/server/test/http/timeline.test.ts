@@ -120,12 +120,12 @@ test("a freeze and its thaw are told once each, with the reason and the time", a
   const server = await startTestServer({ leaseTtlMs: 1_000, wrapStore: store.wrapStore });
   const { id } = await new HttpClient(server).create();
   store.away = true;
-  await vi.waitFor(async () => expect(await told(server, id, "sandbox.frozen")).toHaveLength(1), { timeout: 15_000 });
+  await vi.waitFor(async () => expect(await told(server, id, "sandbox.frozen")).toHaveLength(1), { timeout: 60_000 });
   expect(await told(server, id, "sandbox.frozen")).toMatchObject([
     { reason: "lease_not_renewed", message: expect.stringContaining("store") as string },
   ]);
   store.away = false;
-  await vi.waitFor(async () => expect(await told(server, id, "sandbox.thawed")).toHaveLength(1), { timeout: 15_000 });
+  await vi.waitFor(async () => expect(await told(server, id, "sandbox.thawed")).toHaveLength(1), { timeout: 60_000 });
   const [thawed] = await told(server, id, "sandbox.thawed");
   expect(thawed?.["frozen_ms"]).toBeGreaterThanOrEqual(0);
   expect(await told(server, id, "sandbox.frozen")).toHaveLength(1);

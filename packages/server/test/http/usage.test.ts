@@ -12,7 +12,7 @@ test("what a sandbox uses, with its limits, and only what is newer", async () =>
   const { id } = await http.create({ resources: { memory_mb: 64, cpus: 2 } });
   const usage = async (query = ""): Promise<SandboxUsage> =>
     (await http.call<SandboxUsage>("GET", `/v1/sandboxes/${id}/usage${query}`)).body;
-  await vi.waitFor(async () => expect((await usage()).used.time.length).toBeGreaterThanOrEqual(2), { timeout: 15_000 });
+  await vi.waitFor(async () => expect((await usage()).used.time.length).toBeGreaterThanOrEqual(2), { timeout: 60_000 });
   const { used, limits } = await usage();
   expect(limits).toEqual({ cpus: 2, memory_bytes: 64 * 1024 ** 2, disk_bytes: null });
   const lengths = Object.values(used).map((column) => column.length);

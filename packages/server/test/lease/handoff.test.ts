@@ -35,9 +35,8 @@ it("goes at once when the owner hears the bell", async () => {
   yieldWhatIsWanted(a, 1);
   const ring = vi.fn(async (_url: string, sandboxId: string) => a.instances.rung(sandboxId));
   const b = await instance(store, { ring, settings: { waitPollMs: 10 } });
-  const startMs = performance.now();
+  // By itself the owner would look later than anybody waits here.
   await b.claim(id, { handoffTimeoutMs: HANDOFF_MS });
-  expect(performance.now() - startMs).toBeLessThan(900);
   expect(ring).toHaveBeenCalledOnce();
 });
 
@@ -79,7 +78,7 @@ it("stays when the owner does not answer in time, and the request is taken back"
     code: "lease_held",
     details: { holder: a.name, refused: "timed out" },
   });
-  await vi.waitFor(async () => expect((await a.read(id))?.want).toBeNull(), { timeout: 5_000 });
+  await vi.waitFor(async () => expect((await a.read(id))?.want).toBeNull(), { timeout: HANDOFF_MS });
   expect(await a.publish(id, checkpoint(1))).toMatchObject({ owner: a.name, epoch: 1 });
 });
 
@@ -93,7 +92,7 @@ it("takes the request back when nobody waits any more", async () => {
     onWaiting: () => stop.abort(new Error("gone")),
   });
   await expect(claim).rejects.toThrow("gone");
-  await vi.waitFor(async () => expect((await a.read(id))?.want).toBeNull(), { timeout: 5_000 });
+  await vi.waitFor(async () => expect((await a.read(id))?.want).toBeNull(), { timeout: HANDOFF_MS });
 });
 
 it("lets one wait at a time, and tells the others so", async () => {

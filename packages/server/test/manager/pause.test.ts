@@ -16,7 +16,7 @@ const nothing = (): void => {};
 test("a client that is back in the same moment as the other has gone keeps the sandbox", async () => {
   const server = await startTestServer();
   const { client, id } = await server.create({ ...DURABLE, on_disconnect: "checkpoint" });
-  await client.run("bash", "sleep 0.2").until("EXECUTION_RUNNING");
+  await client.run("bash", "sleep 1000").until("EXECUTION_RUNNING");
   await client.leave();
   const attach = (each: SandboxClient) =>
     server.manager.attach({
@@ -29,6 +29,7 @@ test("a client that is back in the same moment as the other has gone keeps the s
     });
   const first = silentClient();
   const sandbox = await attach(first);
+  await sandbox.processes.execution?.kill();
   await sandbox.processes.execution?.exited;
   const second = silentClient();
   server.manager.detach(sandbox, first);

@@ -6,7 +6,7 @@ import { ResumeLab, type ResumeServer } from "./support/resume-lab.ts";
 
 const open = (): Promise<ResumeLab> => ResumeLab.open({ flags: ["--backend", "fake"] });
 
-describe("resuming across processes, on the fake backend", { timeout: 60_000 }, () => {
+describe("resuming across processes, on the fake backend", () => {
   resumeAcrossProcesses(open, { keepsUnsaved: false });
 
   test("of two servers that live, whoever is asked has it, with what the other wrote", async () => {

@@ -80,11 +80,9 @@ test("a source that breaks is passed over, and its reason is kept", async () => 
 
 test("a source that hangs is given up after its time", async () => {
   using fixture = setupFixture();
-  fixture.program("bin/runsc", `sleep 30`);
-  const startMs = performance.now();
+  fixture.program("bin/runsc", `sleep 1000`);
   const locating = locateEngine(fixture.context, [{ ...onPath, timeoutMs: 200, find: onPath.find.bind(onPath) }]);
   await expect(locating).rejects.toThrow(/not done within 0.2 s/);
-  expect(performance.now() - startMs).toBeLessThan(5000);
 });
 
 /** A release bucket with one engine. */

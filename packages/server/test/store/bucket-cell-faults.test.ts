@@ -41,7 +41,7 @@ for (const server of [minio, fakeGcsServer]) {
       });
     });
 
-    it("cells settle to written when the write arrives after its time", { timeout: 30_000 }, async () => {
+    it("cells settle to written when the write arrives after its time", async () => {
       const { direct, proxy, store } = setting();
       const body = bytes(randomUUID());
       const isOurs = (cell: Cell): boolean => Buffer.from(cell.body).equals(body);
@@ -71,7 +71,7 @@ for (const server of [minio, fakeGcsServer]) {
       expect(proxy.seen.map(({ method }) => method)).toHaveLength(3);
     });
 
-    it("a store that stays away is an error that says so", { timeout: 40_000 }, async () => {
+    it("a store that stays away is an error that says so", async () => {
       const { proxy, store } = setting();
       proxy.fault = () => "request-lost";
       await expect(store.stat("blob")).rejects.toMatchObject({

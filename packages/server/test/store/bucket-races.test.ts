@@ -24,32 +24,28 @@ function anything(): Fault | undefined {
 
 for (const server of [minio, fakeGcsServer, storageTestbench]) {
   withServer(server, (running) => {
-    it(
-      "loses no acknowledged write of processes that race, whatever happens on the way",
-      { timeout: 90_000 },
-      async () => {
-        const proxy = await FaultyProxy.start(running().endpoint);
-        try {
-          const address = await running().newStore(proxy.endpoint);
-          proxy.fault = anything;
-          const racers = ["a", "b", "c"].map((name) => race(address, name, ENTRIES));
-          await Promise.all(racers.map(({ ended }) => ended));
-          proxy.fault = () => undefined;
-          const chain = await chainIn(await openDriver(address));
-          expect(new Set(chain).size).toBe(chain.length);
-          expect(chain.toSorted()).toEqual(racers.flatMap(({ acknowledged }) => acknowledged).toSorted());
-          expect(chain).toHaveLength(3 * ENTRIES);
-          // What one process did stands in the order in which it did it.
-          for (const { acknowledged } of racers) {
-            expect(chain.filter((entry) => acknowledged.includes(entry))).toEqual(acknowledged);
-          }
-        } finally {
-          await proxy.stop();
+    it("loses no acknowledged write of processes that race, whatever happens on the way", async () => {
+      const proxy = await FaultyProxy.start(running().endpoint);
+      try {
+        const address = await running().newStore(proxy.endpoint);
+        proxy.fault = anything;
+        const racers = ["a", "b", "c"].map((name) => race(address, name, ENTRIES));
+        await Promise.all(racers.map(({ ended }) => ended));
+        proxy.fault = () => undefined;
+        const chain = await chainIn(await openDriver(address));
+        expect(new Set(chain).size).toBe(chain.length);
+        expect(chain.toSorted()).toEqual(racers.flatMap(({ acknowledged }) => acknowledged).toSorted());
+        expect(chain).toHaveLength(3 * ENTRIES);
+        // What one process did stands in the order in which it did it.
+        for (const { acknowledged } of racers) {
+          expect(chain.filter((entry) => acknowledged.includes(entry))).toEqual(acknowledged);
         }
-      },
-    );
+      } finally {
+        await proxy.stop();
+      }
+    });
 
-    it("loses no acknowledged write of processes that are killed in the middle", { timeout: 90_000 }, async () => {
+    it("loses no acknowledged write of processes that are killed in the middle", async () => {
       const address = await running().newStore();
       const racers = ["a", "b", "c"].map((name) => race(address, name, 0));
       while (racers.some(({ acknowledged }) => acknowledged.length < 5)) {

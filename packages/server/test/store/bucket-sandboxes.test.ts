@@ -18,7 +18,7 @@ function losing(): (request: SeenRequest) => "answer-lost" | undefined {
 
 for (const server of [minio, fakeGcsServer, storageTestbench]) {
   withServer(server, (running) => {
-    it("another server over the same bucket takes a sandbox up", { timeout: 30_000 }, async () => {
+    it("another server over the same bucket takes a sandbox up", async () => {
       const store = await running().newStore();
       const [first, second] = [await startTestServer({ store }), await startTestServer({ store })];
       const { client, id } = await first.create(LEASED);
@@ -31,7 +31,7 @@ for (const server of [minio, fakeGcsServer, storageTestbench]) {
       expect(keys).toEqual(expect.arrayContaining(["checkpoints/latest", "metadata.json"]));
     });
 
-    it("and does so when every third answer to a write is lost", { timeout: 60_000 }, async () => {
+    it("and does so when every third answer to a write is lost", async () => {
       const proxy = await FaultyProxy.start(running().endpoint);
       try {
         const store = await running().newStore(proxy.endpoint);

@@ -22,7 +22,7 @@ async function expectUnbrokenParents(root: string): Promise<void> {
   }
 }
 
-it("loses no acknowledged write of processes that race", { timeout: 60_000 }, async () => {
+it("loses no acknowledged write of processes that race", async () => {
   const root = await temporaryFolder();
   const racers = ["a", "b", "c", "d"].map((name) => race(root, name, 30));
   await Promise.all(racers.map(({ ended }) => ended));
@@ -35,7 +35,7 @@ it("loses no acknowledged write of processes that race", { timeout: 60_000 }, as
   expect((JSON.parse(view) as { chain: string[] }).chain).toEqual(chain);
 });
 
-it("loses no acknowledged write of processes that are killed in the middle", { timeout: 60_000 }, async () => {
+it("loses no acknowledged write of processes that are killed in the middle", async () => {
   const root = await temporaryFolder();
   const acknowledged: string[] = [];
   for (let round = 0; round < 8; round++) {

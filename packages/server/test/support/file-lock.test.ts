@@ -63,9 +63,11 @@ test("one holder at a time between processes, until the holder is killed with -9
   expect(await acquireFileLock(path)).toBeUndefined();
 
   let waited = 0;
-  const waiting = acquireFileLock(path, { waitMs: 10_000, onWait: () => (waited += 1) });
-  setTimeout(() => holder.kill("SIGKILL"), 200);
-  const lock = await waiting;
+  const onWait = (): void => {
+    waited += 1;
+    holder.kill("SIGKILL");
+  };
+  const lock = await acquireFileLock(path, { waitMs: 20_000, onWait });
   expect(lock).toBeDefined();
   expect(waited).toBe(1);
   await lock?.release();

@@ -4,9 +4,6 @@ import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import type { AcquireRequest, SandboxBackend, SandboxHandle, SandboxSpec } from "../../../src/backends/backend.ts";
 
-export const TEST_TIMEOUT_MS = 120_000;
-export const HOOK_TIMEOUT_MS = 120_000;
-
 export type OpenBackend = () => Promise<{ backend: SandboxBackend; close: () => Promise<void> }>;
 
 export interface ContractOptions {

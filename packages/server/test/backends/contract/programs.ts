@@ -101,6 +101,15 @@ export async function eventually(holds: () => boolean | Promise<boolean>, what: 
   }
 }
 
+/** Until nothing changes for longer than anything that runs would need for it: what is still on its way arrives before. */
+export async function untilStill(read: () => unknown, what: string): Promise<void> {
+  await eventually(async () => {
+    const before = read();
+    await delay(500);
+    return read() === before;
+  }, what);
+}
+
 export async function readText(handle: SandboxHandle, path: string): Promise<string> {
   return Buffer.concat(await Array.fromAsync(handle.files.read(path))).toString("utf8");
 }

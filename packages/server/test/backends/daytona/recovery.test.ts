@@ -19,7 +19,7 @@ const DOOMED = new URL("doomed-process.ts", import.meta.url).pathname;
 const HOUR_MS = 3_600_000;
 
 /** Servers and others here are processes of their own. */
-describe("what dead servers leave at Daytona", { timeout: 60_000 }, () => {
+describe("what dead servers leave at Daytona", () => {
   let server: DaytonaServer;
   let directory: string;
   beforeEach(async () => {
@@ -148,7 +148,7 @@ describe("what dead servers leave at Daytona", { timeout: 60_000 }, () => {
       const vendor = server.plane.sandboxes.at(-1);
       expect(vendor?.record.state).toBe("started");
       const next = await start(backend);
-      await expect.poll(() => vendor?.record.state, { timeout: 5_000 }).toBe("stopped");
+      await expect.poll(() => vendor?.record.state).toBe("stopped");
       await expect.poll(async () => (await http(next).get(id)).state).toBe("stored");
       expect((await http(next).call("POST", `/v1/sandboxes/${id}/resume`)).status).toBe(200);
       expect(await next.stop()).toBe(0);

@@ -6,7 +6,7 @@ import { HttpClient } from "../../http/support.ts";
 import { HOST_IMAGE_PATH } from "../../services/host-image.ts";
 import { ServerProcess } from "../../websocket/support/server-process.ts";
 import { testBackend } from "../backend-contract.ts";
-import { HOOK_TIMEOUT_MS, newRequest, TEST_TIMEOUT_MS } from "../contract/context.ts";
+import { newRequest } from "../contract/context.ts";
 import { countAbove, counter, errorCode, Follower, python, readText, start } from "../contract/programs.ts";
 import { describeDocker } from "./support/describe-docker.ts";
 import { DockerLab, lines } from "./support/docker-lab.ts";
@@ -23,7 +23,7 @@ describeDocker("an engine with checkpoints", (shared) => {
   beforeAll(async () => {
     engine = await startDockerService({ experimental: true });
     return () => engine.stop();
-  }, HOOK_TIMEOUT_MS);
+  });
   const lab = new DockerLab(() => engine.service);
   const runtime = shared.runsc?.keeping;
 
@@ -61,40 +61,36 @@ describeDocker("an engine with checkpoints", (shared) => {
     tcp.close();
   });
 
-  test(
-    "open files and a network go along; the copy is taken over by others, and starts afresh after a stop",
-    { timeout: TEST_TIMEOUT_MS },
-    async (context) => {
-      if (runtime === undefined) return context.skip(NO_RUNSC);
-      const { network } = engine.service;
-      const [first, second] = [await lab.open({ runtime, network }), await lab.open({ runtime, network })];
-      const handle = await first.acquire(newRequest({ network: "sandbox" }));
-      await start(handle, counter(COUNT), { key: "counter" });
-      const code =
-        "f = open('/workspace/log', 'a+')\nf.write('before ')\nf.flush()\nprint('ready')\nf.write(input())\nf.flush()\nf.seek(0)\nprint(f.read())";
-      await new Follower(await start(handle, python(code), { key: "writer" })).until("ready");
-      const snapshot = await handle.snapshot(await lab.folder(), { mode: "full", leaveRunning: false });
-      await handle.destroy();
-      expect(await leftovers()).toEqual([]);
+  test("open files and a network go along; the copy is taken over by others, and starts afresh after a stop", async (context) => {
+    if (runtime === undefined) return context.skip(NO_RUNSC);
+    const { network } = engine.service;
+    const [first, second] = [await lab.open({ runtime, network }), await lab.open({ runtime, network })];
+    const handle = await first.acquire(newRequest({ network: "sandbox" }));
+    await start(handle, counter(COUNT), { key: "counter" });
+    const code =
+      "f = open('/workspace/log', 'a+')\nf.write('before ')\nf.flush()\nprint('ready')\nf.write(input())\nf.flush()\nf.seek(0)\nprint(f.read())";
+    await new Follower(await start(handle, python(code), { key: "writer" })).until("ready");
+    const snapshot = await handle.snapshot(await lab.folder(), { mode: "full", leaveRunning: false });
+    await handle.destroy();
+    expect(await leftovers()).toEqual([]);
 
-      const request = newRequest({ network: "sandbox" });
-      await (await first.acquireFromSnapshot(request, snapshot)).ping();
-      const joined = await second.tryResume(request);
-      expect((await joined!.processes()).map(({ key }) => key)).toEqual(["counter", "writer"]);
-      const writer = (await joined!.processes()).find(({ key }) => key === "writer");
-      const output = new Follower(writer!);
-      await writer!.writeStdin(Buffer.from("after\n"));
-      await output.until("before after");
-      await countAbove(joined!, COUNT, await countAbove(joined!, COUNT, 0));
+    const request = newRequest({ network: "sandbox" });
+    await (await first.acquireFromSnapshot(request, snapshot)).ping();
+    const joined = await second.tryResume(request);
+    expect((await joined!.processes()).map(({ key }) => key)).toEqual(["counter", "writer"]);
+    const writer = (await joined!.processes()).find(({ key }) => key === "writer");
+    const output = new Follower(writer!);
+    await writer!.writeStdin(Buffer.from("after\n"));
+    await output.until("before after");
+    await countAbove(joined!, COUNT, await countAbove(joined!, COUNT, 0));
 
-      await joined!.stop();
-      const again = await second.tryResume(request);
-      expect(await again!.processes()).toEqual([]);
-      expect(await readText(again!, "/workspace/log")).toBe("before after");
-      await again!.destroy();
-      expect(await leftovers()).toEqual([]);
-    },
-  );
+    await joined!.stop();
+    const again = await second.tryResume(request);
+    expect(await again!.processes()).toEqual([]);
+    expect(await readText(again!, "/workspace/log")).toBe("before after");
+    await again!.destroy();
+    expect(await leftovers()).toEqual([]);
+  });
 
   test("what differs from where it was saved is refused before anything is done", async (context) => {
     if (runtime === undefined || shared.runsc === undefined) return context.skip(NO_RUNSC);

@@ -168,7 +168,7 @@ it.each([
   expect(await lab.load(image)).toEqual(asText({ memory }));
 });
 
-it("gives back every image of a long life, whatever changes in it", { timeout: 120_000 }, async () => {
+it("gives back every image of a long life, whatever changes in it", async () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant("page"), at: fc.nat(400) }),
     fc.record({ kind: fc.constant("insert"), at: fc.nat(400) }),

@@ -6,7 +6,7 @@ import { PackCache } from "../../../src/checkpoints/packs/pack-cache.ts";
 import { temporaryFolder } from "../../store/temporary-folder.ts";
 import { asText, BLOCK, flip, openLab, withNewPages } from "./block-images.ts";
 
-it("is found all over an image, and its blocks", { timeout: 120_000 }, async () => {
+it("is found all over an image, and its blocks", async () => {
   const lab = await openLab();
   const image = await lab.save({ one: randomBytes(300), two: Buffer.alloc(0), "in/three": Buffer.alloc(5000, 7) });
   const path = join(lab.root, image.key);

@@ -26,7 +26,7 @@ export class ProcessSocket {
   #wake: () => void = () => {};
 
   constructor(url: string, options: ProcessSocketOptions = {}) {
-    const { acknowledge = true, deadlineMs = 10_000, headers = {} } = options;
+    const { acknowledge = true, deadlineMs = 30_000, headers = {} } = options;
     this.#deadlineMs = deadlineMs;
     this.socket = new WebSocket(url.replace(/^http/, "ws"), { headers });
     this.opened = new Promise((resolve, reject) => {

@@ -4,7 +4,7 @@ import { HttpClient } from "../../http/support.ts";
 import { startTestServer, type TestServer } from "../../websocket/support/test-server.ts";
 import { absentableStore } from "../support/absentable-store.ts";
 
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 
 async function told(server: TestServer, id: string, type: string): Promise<EventRecord["data"][]> {
   const path = `/v1/events?sandbox_id=${id}&type=${type}&limit=1000`;

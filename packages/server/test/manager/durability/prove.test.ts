@@ -6,7 +6,7 @@ import { type ErrorAnswer, HttpClient } from "../../http/support.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../../websocket/support/test-server.ts";
 
 /** Machines may be busy. */
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 
 async function told(http: HttpClient, type: string): Promise<EventRecord["data"][]> {
   const { body } = await http.call<{ items: EventRecord[] }>("GET", `/v1/events?type=${type}&limit=1000`);

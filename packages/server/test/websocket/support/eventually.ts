@@ -1,8 +1,8 @@
-/** Looks until a condition holds; fails after the deadline with what was waited for. */
+/** Looks until a condition holds; fails after the deadline, which is for what is broken, with what was waited for. */
 export async function eventually(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  deadlineMs = 10_000,
+  deadlineMs = 30_000,
 ): Promise<void> {
   const deadline = performance.now() + deadlineMs;
   while (!(await condition())) {

@@ -14,7 +14,7 @@ export interface RawClientOptions {
   readonly deadlineMs?: number;
 }
 
-const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 30_000;
 
 /**
  * A client that hides nothing: every event in order, the close code at the end. It reads as a list of words (see
