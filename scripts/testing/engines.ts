@@ -39,43 +39,47 @@ export type Planned = Suite | { readonly name: string; readonly on: string; read
 export async function planGvisorSuites(): Promise<Planned[]> {
   const why = whyNotGvisor(thisHost());
   if (why !== undefined) return [{ name: "gvisor", on: "any engine", skippedBecause: why.reason }];
-  await prepareGvisorTools((line) => void process.stdout.write(`${line}\n`));
-  const pinned = await plan("the pinned engine", () => locateEngine(context, PINNED_SOURCES));
+  const tools = prepareGvisorTools((line) => void process.stdout.write(`${line}\n`));
+  const pinned = await plan("the pinned engine", tools, () => locateEngine(context, PINNED_SOURCES));
   const newest =
     findGo(context.searchPath) === undefined
       ? { name: "gvisor", on: "the newest engine", skippedBecause: "No Go here to build it." }
-      : await plan("the newest engine", () => buildNewestEngine(context));
-  return "skippedBecause" in pinned || "skippedBecause" in newest ? [pinned, newest] : [onceOnly(pinned), newest];
+      : await plan("the newest engine", tools, () => buildNewestEngine(context));
+  if ("skippedBecause" in pinned || "skippedBecause" in newest) return [pinned, newest];
+  return [without(pinned, ON_NEWEST_ONLY), without(newest, ON_PINNED_ONLY)];
 }
 
 /** What needs a real engine or a real shell, and is about the server, runs on one of them. */
-function onceOnly(suite: Suite): Suite {
-  const elsewhere = [
-    "**/backends/daytona/**",
-    "**/http/portable.gvisor.test.ts",
-    "**/test/resume/**",
-    "**/test/crash/**",
-    "packages/cli/**",
-    "packages/client/**",
-    "**/websocket/server-life.gvisor.test.ts",
-    "**/websocket/handoff.gvisor.test.ts",
-    "**/http/snapshots.gvisor.test.ts",
-    "**/http/processes/**",
-    "**/http/encryption.gvisor.test.ts",
-    "**/http/integrity.gvisor.test.ts",
-    "**/http/prove.gvisor.test.ts",
-    "**/http/warm-pool.gvisor.test.ts",
-    "**/gvisor/warm/**",
-  ];
-  return { ...suite, argv: [...suite.argv, ...elsewhere.map((pattern) => `--exclude=${pattern}`)] };
+const ON_PINNED_ONLY = ["**/websocket/languages.gvisor.test.ts", "**/websocket/persistence.gvisor.test.ts"];
+const ON_NEWEST_ONLY = [
+  "**/backends/daytona/**",
+  "**/http/portable.gvisor.test.ts",
+  "**/test/resume/**",
+  "**/test/crash/**",
+  "packages/cli/**",
+  "packages/client/**",
+  "**/websocket/server-life.gvisor.test.ts",
+  "**/websocket/handoff.gvisor.test.ts",
+  "**/http/snapshots.gvisor.test.ts",
+  "**/http/processes/**",
+  "**/http/encryption.gvisor.test.ts",
+  "**/http/integrity.gvisor.test.ts",
+  "**/http/prove.gvisor.test.ts",
+  "**/http/warm-pool.gvisor.test.ts",
+  "**/gvisor/warm/**",
+];
+
+function without(suite: Suite, patterns: readonly string[]): Suite {
+  return { ...suite, argv: [...suite.argv, ...patterns.map((pattern) => `--exclude=${pattern}`)] };
 }
 
-async function plan(what: string, locate: () => Promise<Engine>): Promise<Planned> {
+async function plan(what: string, tools: Promise<void>, locate: () => Promise<Engine>): Promise<Planned> {
   try {
     return await withSetupLock(context, async () => {
       const engine = await locate();
       const agent = await prepareAgent(context);
       const platform = await choosePlatform(context, engine, agent);
+      await tools;
       const env = {
         SANDBOXER_TEST_RUNSC: engine.path,
         SANDBOXER_TEST_RUNSC_VERSION: engine.version,
