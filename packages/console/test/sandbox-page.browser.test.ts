@@ -1,5 +1,5 @@
 import { Sandbox } from "@sandboxer/client";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { startConsole } from "./support/start-console.ts";
 import { terminalText, untilTerminalShows } from "./support/terminal-text.ts";
 
@@ -42,6 +42,7 @@ test("what is under way is shown, and moves nothing that somebody is about to cl
     );
   const before = await places();
   const held = Promise.withResolvers<void>();
+  onTestFinished(() => held.resolve());
   server.parts?.backend.faults.set("snapshot", { until: held.promise });
   const saving = sandbox.checkpoint({ leaveRunning: true });
   const underWay = page.getByRole("region", { name: /: running$/ });
