@@ -54,6 +54,8 @@ test("scrub reads a store through its server or without one", async () => {
   expect(await cli.json(["snapshots", "get", "before"])).toMatchObject({ state: "damaged" });
   flipMiddle(join(cli.server.store, image));
   expect(await cli.json(["scrub", "--no-limit"])).toMatchObject({ ok: true });
+  expect(await cli.json(["scrub", "--rate", "0"])).toMatchObject({ ok: true });
+  expect(await cli.json(["scrub", "--store", cli.server.store, "--rate", "0"])).toMatchObject({ ok: true });
   expect(await cli.json(["snapshots", "get", "before"])).toMatchObject({ state: "ready" });
   expect((await cli(["scrub", "--stop"])).code).toBe(0);
   const missing = await cli(["scrub", "--store", join(cli.folder, "nowhere")]);

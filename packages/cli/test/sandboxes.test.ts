@@ -1,4 +1,6 @@
 import type { SandboxRecord } from "@sandboxer/protocol";
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { startCli } from "./support/run-cli.ts";
 
@@ -39,6 +41,26 @@ test("ls is a table for people, ids for scripts, items for programs; filters hol
   const empty = await cli(["ls", "--state", "stored"]);
   expect(empty).toMatchObject({ code: 0, err: expect.stringContaining("There are no such sandboxes") });
   expect(await cli.json(["ls"])).toMatchObject({ items: [{ id: expect.any(String) }, { id: expect.any(String) }] });
+});
+
+test("ls has the damaged ones with the file that cannot be read, and gc counts them", async () => {
+  const cli = await startCli();
+  const [web, other] = [await cli.id(["create", "--name", "web"]), await cli.id(["create"])];
+  await cli(["checkpoint", web]);
+  const versions = join(cli.server.store, web, ".head");
+  const file = join(versions, readdirSync(versions).toSorted().at(-1) ?? "");
+  writeFileSync(file, "");
+  const listed = await cli(["ls"]);
+  expect(listed).toMatchObject({ code: 0, err: expect.stringMatching(/is damaged.*Restore it from a backup/) });
+  expect(listed.err).toContain(file);
+  expect(listed.out).toMatch(new RegExp(`^${web.slice(0, 8)} +- +damaged `, "m"));
+  expect((await cli(["ls", "-q"])).out).toBe(`${other}\n`);
+  expect(await cli.json(["ls"])).toMatchObject({ items: [{ id: other }], damaged: [{ id: web, object: file }] });
+  const got = await cli(["get", web]);
+  expect(got).toMatchObject({ code: 7, err: expect.stringContaining(`The stored record ${file} is damaged`) });
+  const collected = await cli(["gc", "--store", cli.server.store, "--data-directory", cli.folder]);
+  expect(collected).toMatchObject({ code: 0, out: expect.stringContaining("  1  its head cannot be read\n") });
+  expect(collected.out).toContain(`Damaged; restore from a backup (docs/operations.md#damaged-records):\n  ${file}\n`);
 });
 
 test("a target is a name, an id or the beginning of one; never another by guess", async () => {

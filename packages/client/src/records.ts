@@ -8,6 +8,8 @@ type BodyOf<Name extends JsonRouteName> = Camel<NonNullable<CallInput<Name>["bod
 
 /** The records of the server, as the protocol's table says, with names in camelCase. */
 export type SandboxRecord = Of<"getSandbox">;
+/** A stored sandbox whose record cannot be read. */
+export type DamagedSandbox = Of<"listSandboxes">["damaged"][number];
 export type AcquireTier = Of<"acquireSandbox">["tier"];
 export type SnapshotRecord = Of<"getSnapshot">;
 /** What a sandbox that is made of a snapshot has of the captured one. */

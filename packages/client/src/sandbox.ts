@@ -1,6 +1,7 @@
 import { longCall, type LongCallOptions } from "./long-call.ts";
 import { everyItem } from "./pages.ts";
 import type {
+  DamagedSandbox,
   AcquireTier,
   ForkSettings,
   HandoffRecord,
@@ -77,15 +78,23 @@ export class Sandbox extends SandboxHandle {
     return Sandbox.#of(client, await client.call("restoreSnapshot", input, call), handle);
   }
 
-  /** Newest first, of the server and of its store. */
+  /** Newest first, of the server and of its store. `onDamaged` hears of those whose record cannot be read. */
   static async *list(
     filter: SandboxFilter = {},
-    options: AttachOptions & ClientOptions = {},
+    {
+      onDamaged,
+      ...options
+    }: AttachOptions & ClientOptions & { readonly onDamaged?: (damaged: DamagedSandbox) => void } = {},
   ): AsyncGenerator<Sandbox, void, undefined> {
     const { client, settings } = clientOf(options);
     const { call, handle } = longCall<AttachOptions>({ ...settings, signal: options.signal });
     const query = toWire(filter);
-    const records = everyItem((cursor) => client.call("listSandboxes", { query: { ...query, ...cursor } }, call));
+    const records = everyItem(async (cursor) => {
+      const page = await client.call("listSandboxes", { query: { ...query, ...cursor } }, call);
+      // Servers of earlier releases tell of none.
+      for (const damaged of (page as Partial<typeof page>).damaged ?? []) onDamaged?.(fromWire(damaged));
+      return page;
+    });
     for await (const record of records) yield Sandbox.#of(client, record, handle);
   }
 

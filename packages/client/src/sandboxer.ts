@@ -39,7 +39,7 @@ export class Sandboxer {
     return fromWire(await this.call("expireSandboxes", { query: { apply } }, options));
   }
 
-  /** Reads everything that is saved in the server's store; needs the scope `admin`. `rateMb` null: as fast as it goes. */
+  /** Reads everything that is saved in the server's store; needs the scope `admin`. `rateMb` null or 0: as fast as it goes. */
   async scrub(options: LongCallOptions & { readonly rateMb?: number | null } = {}): Promise<IntegrityReport> {
     const { rateMb, ...long } = options;
     const body = rateMb === undefined ? {} : { rate_mb: rateMb };

@@ -1,3 +1,5 @@
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { Sandbox } from "@sandboxer/client";
 import { expect, test } from "vitest";
 import { isTooWide } from "./support/every-page.ts";
@@ -55,6 +57,21 @@ test("what happens to sandboxes is seen as it happens; search, filters and order
   await expect.poll(names).toEqual(["batch", "web"]);
   await page.getByRole("button", { name: "Name", exact: true }).click();
   await expect.poll(names).toEqual(["web", "batch"]);
+});
+
+test("a sandbox whose stored record is damaged is named above the list, with its file", async () => {
+  const { page, client, server } = await startConsole();
+  const web = await Sandbox.create({ client, name: "web" });
+  await Sandbox.create({ client, name: "batch" });
+  await web.checkpoint();
+  const versions = join(server.parts?.storeFolder ?? "", web.id, ".head");
+  const file = join(versions, readdirSync(versions).toSorted().at(-1) ?? "");
+  writeFileSync(file, "");
+  await page.reload();
+  await page.getByText("The stored record of one sandbox is damaged.").waitFor();
+  await page.getByText(`The stored record ${file} is damaged`).waitFor();
+  await page.getByRole("link", { name: "batch", exact: true }).waitFor();
+  expect(await isTooWide(page)).toBe(false);
 });
 
 test("chosen ones are put down, woken and destroyed together, and failures name their sandbox", async () => {

@@ -22,6 +22,7 @@ export const ERRORS = {
   ),
   sandbox_not_found: row(404, false, 4, "List the stored sandboxes, or create a new one."),
   snapshot_not_found: row(404, false, 4, "Take the snapshot first, or name one that exists."),
+  checkpoint_not_found: row(404, false, 4, "List the checkpoints of the sandbox with `sandboxer timeline SANDBOX`."),
   process_not_found: row(404, false, 4, "The process has ended and its record was dropped."),
   operation_not_found: row(
     404,

@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { parseConfig } from "@sandboxer/server/config";
+import { storeProblem } from "@sandboxer/server/existing-store";
 import { isHealthy, runChecks, type CheckResult } from "@sandboxer/server/setup";
 import { withExamples } from "../define-command.ts";
 import type { Io } from "../io.ts";
@@ -19,7 +20,16 @@ export function doctorCommand(io: Io, setExitCode: (code: number) => void): Comm
     const flags = readSettingFlags(options);
     const config = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory, serving: false });
     const { cacheDirectory, dataDirectory, searchPath, runscPath, platform, store } = config;
-    const checks = await runChecks({ cacheDirectory, dataDirectory, searchPath, runscPath, platform, store });
+    const isFolder = store !== undefined && !/^[a-z0-9]+:\/\//.test(store);
+    const checks = await runChecks({
+      cacheDirectory,
+      dataDirectory,
+      searchPath,
+      runscPath,
+      platform,
+      store,
+      storeProblem: isFolder ? await storeProblem(store, dataDirectory) : undefined,
+    });
     const ok = isHealthy(checks);
     io.stdout(options["json"] === true ? `${JSON.stringify({ ok, checks })}\n` : formatChecks(checks, ok));
     setExitCode(ok ? 0 : 1);

@@ -1,4 +1,5 @@
 import { Option } from "commander";
+import type { DamagedSandbox } from "@sandboxer/protocol";
 import { allItems } from "../api/pages.ts";
 import { defineCommand } from "../define-command.ts";
 import { integer, several } from "../options/parse.ts";
@@ -34,10 +35,16 @@ export const lsCommand = defineCommand({
       at_risk: run.flag("atRisk") ? "true" : undefined,
       label: run.value<string[]>("label"),
     });
-    const sandboxes = await allItems(await run.client(), "listSandboxes", filters, run.number("limit"));
-    run.print({ items: sandboxes }, ({ items }) =>
-      run.flag("quiet") ? items.map(({ id }) => `${id}\n`).join("") : formatSandboxes(items, painter(run.io)),
+    const damaged: DamagedSandbox[] = [];
+    // Servers of earlier releases tell of none.
+    const takeDamaged = (page: { readonly damaged?: readonly DamagedSandbox[] }): void =>
+      void damaged.push(...(page.damaged ?? []));
+    const client = await run.client();
+    const sandboxes = await allItems(client, "listSandboxes", filters, run.number("limit"), takeDamaged);
+    run.print({ items: sandboxes, damaged }, ({ items }) =>
+      run.flag("quiet") ? items.map(({ id }) => `${id}\n`).join("") : formatSandboxes(items, painter(run.io), damaged),
     );
-    if (sandboxes.length === 0) run.say("There are no such sandboxes. `sandboxer create` makes one.");
+    if (sandboxes.length + damaged.length === 0) run.say("There are no such sandboxes. `sandboxer create` makes one.");
+    for (const { message, next_step } of damaged) run.say(`${message} ${next_step}`);
   },
 });

@@ -3,7 +3,7 @@ import type { IntegrityReport } from "@sandboxer/protocol";
 import { SandboxerError } from "@sandboxer/protocol/errors";
 import { defineCommand } from "../define-command.ts";
 import { operate } from "../operate.ts";
-import { positiveNumber } from "../options/parse.ts";
+import { rate } from "../options/parse.ts";
 import { exitCodeOf, formatReport, formatScrubStatus } from "../output/integrity.ts";
 import { ProgressLine } from "../output/progress.ts";
 import type { Run } from "../run.ts";
@@ -22,7 +22,7 @@ export const scrubCommand = defineCommand({
     "itself. Servers may go on meanwhile. The exit code is 7 when something is damaged.",
   options: (command) => {
     command
-      .addOption(new Option("--rate <MB>", "at most so many MB in a second").argParser(positiveNumber))
+      .addOption(new Option("--rate <MB>", "at most so many MB in a second; 0: no limit").argParser(rate))
       .option("--no-limit", "as fast as it goes")
       .option("--status", "say whether one is under way, and what the last one found")
       .option("--stop", "stop the one that is under way; the next one goes on where it was")
@@ -44,9 +44,9 @@ export const scrubCommand = defineCommand({
 });
 
 async function scrubThere(run: Run): Promise<IntegrityReport> {
-  const rate = run.number("rate");
+  const rateMb = run.number("rate");
   // commander sets `limit` to true where --no-limit is not given.
-  const body = rate !== undefined ? { rate_mb: rate } : run.flag("limit") ? {} : { rate_mb: null };
+  const body = rateMb !== undefined ? { rate_mb: rateMb } : run.flag("limit") ? {} : { rate_mb: null };
   return await operate(run, "scrubStore", { body });
 }
 

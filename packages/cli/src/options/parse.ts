@@ -44,6 +44,11 @@ export function positiveNumber(text: string): number {
   throw new InvalidArgumentError("It must be a number above 0.");
 }
 
+/** As {@link positiveNumber}, or 0: no limit. */
+export function rate(text: string): number {
+  return /^0+$/.test(text) ? 0 : positiveNumber(text);
+}
+
 /** `KEY=VALUE`, several times. */
 export function pair(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const at = text.indexOf("=");

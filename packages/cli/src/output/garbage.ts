@@ -1,6 +1,6 @@
-import type { Findings, Garbage, GarbageKind } from "@sandboxer/server/garbage";
+import type { Findings, Garbage, GarbageKind, GarbageReport } from "@sandboxer/server/garbage";
 import { formatBytes } from "./bytes.ts";
-import { formatTable } from "./table.ts";
+import { formatTable, visible } from "./table.ts";
 
 const NAMES: Readonly<Record<GarbageKind, string>> = {
   destroyed: "data of destroyed sandboxes",
@@ -35,12 +35,16 @@ export function summarize({ garbage }: Findings): GarbageSummary {
   return { total: sumOf(garbage), kinds: Object.fromEntries(sums) as GarbageSummary["kinds"] };
 }
 
-export function formatFindings({ left }: Findings, { total, kinds }: GarbageSummary, applied: boolean): string {
+export function formatFindings(
+  { left, damaged }: GarbageReport,
+  { total, kinds }: GarbageSummary,
+  applied: boolean,
+): string {
   const rows = Object.entries(kinds)
     .filter(([, { count }]) => count > 0)
     .map(([kind, { count, bytes }]) => [NAMES[kind as GarbageKind], `${count}`, formatBytes(bytes)]);
   const table = total.count === 0 ? "" : `${formatTable([["what", "count", "size"], ...rows])}\n`;
-  return `${table}${verdict(total, applied)}\n${formatLeft(left)}`;
+  return `${table}${verdict(total, applied)}\n${formatLeft(left)}${formatDamaged(damaged)}`;
 }
 
 function verdict({ count, bytes }: GarbageSum, applied: boolean): string {
@@ -53,6 +57,12 @@ function formatLeft(left: Findings["left"]): string {
   const byReason = Map.groupBy(left, ({ reason }) => reason);
   const rows = [...byReason].map(([reason, items]) => [`  ${items.length}`, reason]);
   return rows.length === 0 ? "" : `Left alone:\n${formatTable(rows)}`;
+}
+
+function formatDamaged(damaged: readonly string[]): string {
+  if (damaged.length === 0) return "";
+  const title = "Damaged; restore from a backup (docs/operations.md#damaged-records):";
+  return `${title}\n${damaged.map((object) => `  ${visible(object)}\n`).join("")}`;
 }
 
 function sumOf(items: readonly Garbage[]): GarbageSum {

@@ -1,4 +1,4 @@
-import type { SandboxRecord } from "@sandboxer/protocol";
+import type { DamagedSandbox, SandboxRecord } from "@sandboxer/protocol";
 import { formatKeep } from "@sandboxer/protocol/keep-text";
 import { formatBytes } from "./bytes.ts";
 import { encryptionText } from "./encryption.ts";
@@ -16,7 +16,11 @@ export function nameOf({ id, name }: { readonly id: string; readonly name: strin
   return name ?? shortId(id);
 }
 
-export function formatSandboxes(sandboxes: readonly SandboxRecord[], paint: Paint): string {
+export function formatSandboxes(
+  sandboxes: readonly SandboxRecord[],
+  paint: Paint,
+  damaged: readonly DamagedSandbox[] = [],
+): string {
   const rows = sandboxes.map((sandbox) => [
     shortId(sandbox.id),
     visible(sandbox.name ?? "-"),
@@ -26,7 +30,8 @@ export function formatSandboxes(sandboxes: readonly SandboxRecord[], paint: Pain
     formatAge(sandbox.expires_at) || "-",
     ownerOf(sandbox),
   ]);
-  return formatTable([["ID", "NAME", "STATE", "BACKEND", "CREATED", "EXPIRES", "SERVER"], ...rows]);
+  const unreadable = damaged.map(({ id }) => [shortId(id), "-", paintState(paint, "damaged"), "-", "-", "-", "-"]);
+  return formatTable([["ID", "NAME", "STATE", "BACKEND", "CREATED", "EXPIRES", "SERVER"], ...rows, ...unreadable]);
 }
 
 export function formatSandbox(sandbox: SandboxRecord): string {

@@ -1,5 +1,5 @@
 import { signal, type ReadonlySignal } from "@preact/signals";
-import { Sandbox, type SandboxRecord, type SandboxerError } from "@sandboxer/client";
+import { Sandbox, type DamagedSandbox, type SandboxRecord, type SandboxerError } from "@sandboxer/client";
 import { asError, client } from "../session.ts";
 import { followEvents, onEvent } from "./events.ts";
 
@@ -17,6 +17,11 @@ const state = signal<{ readonly loaded: boolean; readonly error: SandboxerError 
   loaded: false,
   error: undefined,
 });
+
+const unreadable = signal<readonly DamagedSandbox[]>([]);
+
+/** Stored sandboxes whose record cannot be read. */
+export const unreadableSandboxes: ReadonlySignal<readonly DamagedSandbox[]> = unreadable;
 
 /** Every sandbox of this server and of its store, by id, newest first. */
 export const sandboxes: ReadonlySignal<ReadonlyMap<string, SandboxRecord>> = records;
@@ -58,10 +63,13 @@ async function repeat(signal_: AbortSignal): Promise<void> {
 export async function loadSandboxes(signal_?: AbortSignal): Promise<void> {
   try {
     const found = new Map<string, SandboxRecord>();
-    for await (const { record } of Sandbox.list({ limit: 1000 }, { client, signal: signal_ })) {
+    const damaged: DamagedSandbox[] = [];
+    const onDamaged = (each: DamagedSandbox): void => void damaged.push(each);
+    for await (const { record } of Sandbox.list({ limit: 1000 }, { client, signal: signal_, onDamaged })) {
       if (!gone.has(record.id)) found.set(record.id, record);
     }
     records.value = found;
+    unreadable.value = damaged;
     state.value = { loaded: true, error: undefined };
   } catch (thrown) {
     if (signal_?.aborted !== true) state.value = { ...state.peek(), error: asError(thrown) };

@@ -100,6 +100,17 @@ export const sandboxRecordSchema = z
   .meta({ id: "Sandbox" });
 export type SandboxRecord = z.infer<typeof sandboxRecordSchema>;
 
+/** A stored sandbox of which nobody can tell more: its record cannot be read. It is left alone. */
+export const damagedSandboxSchema = z
+  .object({
+    id: z.string(),
+    object: z.string().meta({ description: "The stored object, or the file, that cannot be read." }),
+    message: z.string(),
+    next_step: z.string(),
+  })
+  .meta({ id: "DamagedSandbox" });
+export type DamagedSandbox = z.infer<typeof damagedSandboxSchema>;
+
 export const createdSandboxSchema = sandboxRecordSchema
   .extend({ token: z.string().meta({ description: "Told once. Whoever has it can attach." }) })
   .meta({ id: "CreatedSandbox" });

@@ -15,6 +15,7 @@ import { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
 import { recordKey, snapshotFolder } from "../checkpoints/snapshot-record.ts";
 import { readStoredRecord } from "../lease/stored-head.ts";
 import type { ObjectStore } from "../store/store.ts";
+import { unlessDamaged } from "../support/record-damage.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
 import { type CollectionContext, type Findings, leftAlone, NOTHING, together } from "./garbage.ts";
 import { UnusedDataKeys } from "./unused-data-keys.ts";
@@ -131,7 +132,7 @@ async function isGone({ store }: CollectionContext, holder: string, going: Reado
   const [, kind, id = ""] = /^(sandbox|snapshot):([0-9a-f-]{36})$/.exec(holder) ?? [];
   if (kind === "snapshot") {
     const isGoing = going.values().some((key) => key.startsWith(`${snapshotFolder(id)}/`));
-    return isGoing || (await store.readCell(recordKey(id))) === undefined;
+    return isGoing || (await store.readCell(recordKey(id)).catch(unlessDamaged)) === undefined;
   }
   if (kind !== "sandbox") return false;
   try {

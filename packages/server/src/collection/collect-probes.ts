@@ -1,4 +1,5 @@
 import type { ObjectStore } from "../store/store.ts";
+import { unlessDamaged } from "../support/record-damage.ts";
 import type { CollectionContext, Findings, Garbage } from "./garbage.ts";
 import { together } from "./garbage.ts";
 
@@ -52,7 +53,10 @@ async function sight(store: ObjectStore, folder: string): Promise<Sighting> {
     contents.push(`${listed.key} ${listed.sizeBytes}`);
     sizeBytes += listed.sizeBytes;
   }
-  for await (const key of store.listCells(folder)) contents.push(`${key} ${(await store.readCell(key))?.version}`);
+  for await (const key of store.listCells(folder)) {
+    const cell = await store.readCell(key).catch(unlessDamaged);
+    contents.push(`${key} ${cell === "damaged" ? cell : cell?.version}`);
+  }
   return { kind: "probe", key: folder, sizeBytes, contents: contents.toSorted().join("\n") };
 }
 

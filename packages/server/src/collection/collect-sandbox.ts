@@ -1,9 +1,9 @@
-import type { Head } from "@sandboxer/protocol";
+import { asSandboxerError, type Head } from "@sandboxer/protocol";
 import { checkpointKey, checkpointsFolder, removalMarkName } from "../checkpoints/checkpoint-names.ts";
 import { headKey, leavesNothing, readStoredRecord } from "../lease/stored-head.ts";
 import { type CollectionContext, type Findings, leftAlone, type LeftReason } from "./garbage.ts";
 import { parkForDeadOwner } from "./park-head.ts";
-import { isStoreFailure } from "./store-failure.ts";
+import { isStoreFailure } from "../support/record-damage.ts";
 import { type CheckpointFile, garbageOfSandbox, type SandboxGarbage } from "./sandbox-garbage.ts";
 import type { Servers } from "./servers.ts";
 import { imageOf, type Survey } from "./survey.ts";
@@ -21,7 +21,7 @@ export async function collectSandbox(
   { servers, survey }: { readonly servers: Servers; readonly survey: Survey },
 ): Promise<Findings> {
   const present = await readHeadOf(context, sandboxId);
-  if ("reason" in present) return leftAlone(sandboxId, present.reason);
+  if ("reason" in present) return leftAlone(present.object ?? sandboxId, present.reason);
   const { head } = present;
   const { owner } = head;
   if (owner !== null && !servers.dead.has(owner)) {
@@ -67,14 +67,15 @@ interface PresentHead {
 async function readHeadOf(
   { store }: CollectionContext,
   sandboxId: string,
-): Promise<PresentHead | { readonly reason: LeftReason }> {
+): Promise<PresentHead | { readonly reason: LeftReason; readonly object?: string }> {
   try {
     const record = await readStoredRecord(store, sandboxId);
     if (record === undefined || !("head" in record.stored)) return { reason: "without a head" };
     return { head: record.stored.head, version: record.version };
   } catch (error) {
     if (isStoreFailure(error)) throw error;
-    return { reason: "its head cannot be read" };
+    const { object } = asSandboxerError(error).details;
+    return { reason: "its head cannot be read", object: typeof object === "string" ? object : headKey(sandboxId) };
   }
 }
 

@@ -18,7 +18,7 @@ import { type CollectionContext, type Findings, type GarbageKind, leftAlone, NOT
 import { isGone, type Servers } from "./servers.ts";
 import { oldSnapshots, whyOldStays } from "./old-snapshots.ts";
 import { judgeSnapshot, type SnapshotRules } from "./snapshot-garbage.ts";
-import { isStoreFailure } from "./store-failure.ts";
+import { isStoreFailure, unlessDamaged } from "../support/record-damage.ts";
 import { type Survey, surveyHeads } from "./survey.ts";
 
 const READS_AT_ONCE = 16;
@@ -41,8 +41,10 @@ export async function sightSnapshots({ store, signal }: CollectionContext): Prom
     sizes.set(id, (sizes.get(id) ?? 0) + (counts ? sizeBytes : 0));
   }
   const read = async (id: string): Promise<SightedSnapshot> => {
-    const cell = await store.readCell(recordKey(id));
-    const sighted = { id, sizeBytes: sizes.get(id) ?? 0, version: cell?.version };
+    const cell = await store.readCell(recordKey(id)).catch(unlessDamaged);
+    const sizeBytes = sizes.get(id) ?? 0;
+    if (cell === "damaged") return { id, sizeBytes, version: undefined, record: "unreadable" };
+    const sighted = { id, sizeBytes, version: cell?.version };
     if (cell === undefined) return { ...sighted, record: "absent" };
     try {
       return { ...sighted, record: decodeSnapshot(id, cell.body) };

@@ -64,6 +64,17 @@ export interface Findings {
   readonly left: readonly LeftAlone[];
 }
 
+const DAMAGE: ReadonlySet<LeftReason> = new Set([
+  "its head cannot be read",
+  "its record cannot be read",
+  "its packs cannot be told",
+]);
+
+/** What was left alone because it is damaged, by the names of the objects or files. */
+export function damagedIn({ left }: Findings): readonly string[] {
+  return left.filter(({ reason }) => DAMAGE.has(reason)).map(({ key }) => key);
+}
+
 export const NOTHING: Findings = { garbage: [], left: [] };
 
 export interface CollectionContext {

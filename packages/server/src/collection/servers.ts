@@ -1,5 +1,6 @@
 import { decodeRecord, INSTANCES_FOLDER, instanceIdOf, instanceKey } from "../lease/liveness-record.ts";
 import type { ObjectStore } from "../store/store.ts";
+import { unlessDamaged } from "../support/record-damage.ts";
 
 /** By their records: those that say dead, which is final, and all others. Who has no record is in neither. */
 export interface Servers {
@@ -11,10 +12,11 @@ export async function readServers(store: ObjectStore): Promise<Servers> {
   const [dead, living] = [new Set<string>(), new Set<string>()];
   for await (const key of store.listCells(INSTANCES_FOLDER)) {
     const instanceId = instanceIdOf(key);
-    const cell = await store.readCell(instanceKey(instanceId));
+    const cell = await store.readCell(instanceKey(instanceId)).catch(unlessDamaged);
     if (cell === undefined) continue;
     // One that cannot be read counts as alive.
-    (decodeRecord(cell.body)?.dead === true ? dead : living).add(instanceId);
+    const isDead = cell !== "damaged" && decodeRecord(cell.body)?.dead === true;
+    (isDead ? dead : living).add(instanceId);
   }
   return { dead, living };
 }

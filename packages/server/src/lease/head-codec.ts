@@ -1,5 +1,6 @@
 import { HEAD_FORMAT, type Head, headSchema, SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
+import { recordDamaged } from "../support/record-damage.ts";
 
 /** A record in the seeds' layout, from before there were heads: it names no owner and no checkpoint. */
 const importedRecordSchema = z.looseObject({
@@ -26,9 +27,13 @@ export function withImported(head: Head, { createdAt, idle_timeout, ...others }:
   };
 }
 
-/** Reads what is stored for a sandbox. What this release cannot read is refused, never overwritten. */
-export function decodeRecord(sandboxId: string, body: Uint8Array): StoredRecord {
-  const value = parseJson(sandboxId, body);
+/** Reads what is stored for a sandbox, in `object`. What this release cannot read is refused, never overwritten. */
+export function decodeRecord(
+  sandboxId: string,
+  body: Uint8Array,
+  object: string = `${sandboxId}/metadata.json`,
+): StoredRecord {
+  const value = parseJson(object, body);
   const format = (value as { format?: unknown } | null)?.format;
   // Nearly all are heads, and a failed look at each costs as much as reading it.
   const imported = format === undefined ? importedRecordSchema.safeParse(value) : undefined;
@@ -36,25 +41,19 @@ export function decodeRecord(sandboxId: string, body: Uint8Array): StoredRecord 
   if (typeof format === "number" && format !== HEAD_FORMAT) {
     throw new SandboxerError(
       "not_supported",
-      `${sandboxId}/metadata.json has format ${format}; this server reads format ${HEAD_FORMAT}.`,
-      { hint: "Use a server of the release that wrote it, or a newer one." },
+      `${object} has format ${format}; this server reads format ${HEAD_FORMAT}.`,
+      { hint: "Use a server of the release that wrote it, or a newer one.", details: { object } },
     );
   }
   const head = headSchema.safeParse(value);
   if (head.success) return { head: head.data };
-  throw damaged(sandboxId, z.prettifyError(head.error));
+  throw recordDamaged(object, z.prettifyError(head.error));
 }
 
-function parseJson(sandboxId: string, body: Uint8Array): unknown {
+function parseJson(object: string, body: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(body).toString("utf8"));
   } catch (error) {
-    throw damaged(sandboxId, error instanceof Error ? error.message : String(error));
+    throw recordDamaged(object, error instanceof Error ? error.message : String(error), error);
   }
-}
-
-function damaged(sandboxId: string, why: string): SandboxerError {
-  return new SandboxerError("image_damaged", `${sandboxId}/metadata.json cannot be read: ${why}`, {
-    hint: "Restore the file from a backup, or destroy the sandbox.",
-  });
 }

@@ -1,5 +1,6 @@
 import type { Head } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
+import { isStoreFailure } from "../support/record-damage.ts";
 import type { Clock } from "../support/clock.ts";
 import { Bell } from "./bell.ts";
 import type { Notice } from "./core/effects.ts";
@@ -7,7 +8,7 @@ import { heldHead } from "./core/instance-state.ts";
 import type { Command } from "./core/messages.ts";
 import { leaseSettings, type LeaseSettings } from "./core/settings.ts";
 import { LeaseRunner } from "./lease-runner.ts";
-import { decodeRecord, instanceIdOf, instanceKey, INSTANCES_FOLDER } from "./liveness-record.ts";
+import { decodeRecord, instanceIdOf, instanceKey, INSTANCES_FOLDER, type LivenessRecord } from "./liveness-record.ts";
 import { failureAsError } from "./ownership-errors.ts";
 import { Tickets } from "./tickets.ts";
 
@@ -128,8 +129,7 @@ export class Instances {
     const servers: RegisteredServer[] = [];
     for await (const { key } of this.store.list(INSTANCES_FOLDER)) {
       const instanceId = instanceIdOf(key);
-      const cell = await this.store.readCell(key);
-      const record = cell === undefined ? undefined : decodeRecord(cell.body);
+      const record = await readRecord(this.store, key);
       if (record === undefined) continue;
       const alive = record.dead !== true;
       const url = record.dead === true ? undefined : (record.url ?? undefined);
@@ -253,5 +253,16 @@ export class Instances {
   #ringFor(ticket: number, owner: string, url: string | undefined, sandboxId: string): void {
     if (url !== undefined) void this.#options.ring?.(url, sandboxId).catch(() => {});
     this.#bell.ring(owner, () => this.#tickets.get(ticket) !== undefined);
+  }
+}
+
+/** Undefined when there is none, or none that can be read. */
+async function readRecord(store: ObjectStore, key: string): Promise<LivenessRecord | undefined> {
+  try {
+    const cell = await store.readCell(key);
+    return cell === undefined ? undefined : decodeRecord(cell.body);
+  } catch (error) {
+    if (isStoreFailure(error)) throw error;
+    return undefined;
   }
 }

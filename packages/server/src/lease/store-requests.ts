@@ -1,13 +1,11 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { AmbiguousWriteError, type ObjectStore } from "../store/store.ts";
+import { isStoreFailure } from "../support/record-damage.ts";
 import type { StoreRequest } from "./core/effects.ts";
 import type { Reply } from "./core/messages.ts";
 import { encodeHead } from "./head-codec.ts";
 import { decodeRecord, encodeRecord, instanceIdOf, instanceKey, INSTANCES_FOLDER } from "./liveness-record.ts";
 import { headKey, readStoredRecord } from "./stored-head.ts";
-
-/** What cannot be read today cannot be read tomorrow. */
-const PERMANENT = new Set(["image_damaged", "not_supported", "bad_request"]);
 
 /** Carries out a request of the core. Never rejects: every outcome is a reply. */
 export async function performRequest(store: ObjectStore, request: StoreRequest): Promise<Reply> {
@@ -15,8 +13,7 @@ export async function performRequest(store: ObjectStore, request: StoreRequest):
     return await perform(store, request);
   } catch (error) {
     if (error instanceof AmbiguousWriteError) return { outcome: "ambiguous" };
-    const permanent = error instanceof SandboxerError && PERMANENT.has(error.code);
-    return { outcome: "failed", error, permanent };
+    return { outcome: "failed", error, permanent: !isStoreFailure(error) };
   }
 }
 

@@ -11,7 +11,8 @@ export async function readStoredRecord(
   sandboxId: string,
 ): Promise<{ readonly stored: StoredRecord; readonly version: string } | undefined> {
   const cell = await store.readCell(headKey(sandboxId));
-  return cell === undefined ? undefined : { stored: decodeRecord(sandboxId, cell.body), version: cell.version };
+  if (cell === undefined) return undefined;
+  return { stored: decodeRecord(sandboxId, cell.body, cell.file), version: cell.version };
 }
 
 /** Undefined also for a folder that came without a head. */

@@ -1,5 +1,6 @@
 import { asSandboxerError, type Head, isSandboxId, type SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
+import { isStoreFailure } from "../support/record-damage.ts";
 import { beginAhead } from "../support/begin-ahead.ts";
 import { readHead } from "./stored-head.ts";
 
@@ -20,11 +21,12 @@ async function* storedSandboxIds(store: ObjectStore): AsyncIterable<string> {
   for await (const name of store.listFolders("")) if (isSandboxId(name)) yield name;
 }
 
-/** Never rejects: one damaged head does not hide the others. */
+/** One damaged head does not hide the others; a store that fails does. */
 export async function readStoredSandbox(store: ObjectStore, sandboxId: string): Promise<StoredSandbox> {
   try {
     return { sandboxId, head: await readHead(store, sandboxId), error: undefined };
   } catch (error) {
+    if (isStoreFailure(error)) throw error;
     return { sandboxId, head: undefined, error: asSandboxerError(error) };
   }
 }

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { ImageStore } from "../checkpoints/image-store.ts";
 import { BackgroundCollection } from "../collection/background-collection.ts";
+import { damagedIn } from "../collection/garbage.ts";
 import type { EventLog } from "../manager/observing/events/event-log.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { systemClock } from "../support/clock.ts";
@@ -24,10 +25,13 @@ export function startCollection(
     store,
     clock: systemClock,
     everyMs: collectEveryMs,
-    onCollected: ({ garbage, left }) => {
+    onCollected: (findings) => {
+      const { garbage, left } = findings;
       forgetCopies();
       const bytes = garbage.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
       if (garbage.length > 0) log.info({ removed: garbage.length, bytes }, "removed from the store what nothing needs");
+      const damaged = damagedIn(findings);
+      if (damaged.length > 0) log.warn({ count: damaged.length, damaged: damaged.slice(0, 10) }, "damaged, left alone");
       // Until somebody has looked at these, no pack goes.
       const blocking = left.filter(({ reason }) => reason === "its packs cannot be told").map(({ key }) => key);
       if (blocking.length > 0) log.warn({ images: blocking.slice(0, 10) }, "packs stay: these images cannot be read");

@@ -1,3 +1,4 @@
+import { asSandboxerError, type SandboxerError } from "@sandboxer/protocol";
 import { GuardedStore } from "../store/guarded-store.ts";
 import { findStoreId, KnownStores } from "../store/known-stores.ts";
 import { refuseEmpty } from "../store/marker.ts";
@@ -12,4 +13,14 @@ export async function openExistingStore(address: string, dataDirectory: string):
   await refuseEmpty(driver);
   // Of an earlier release; the next server that opens it gives it its marker.
   return driver;
+}
+
+/** Why a folder is not the store that was there; undefined where it is, or where none ever was. */
+export async function storeProblem(address: string, dataDirectory: string): Promise<SandboxerError | undefined> {
+  try {
+    await findStoreId(await openDriver(address), new KnownStores(dataDirectory));
+    return undefined;
+  } catch (error) {
+    return asSandboxerError(error);
+  }
 }

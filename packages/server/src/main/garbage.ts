@@ -1,6 +1,6 @@
 import type { Retention } from "@sandboxer/protocol";
 import { collectGarbage } from "../collection/collect-garbage.ts";
-import type { Findings } from "../collection/garbage.ts";
+import { damagedIn, type Findings } from "../collection/garbage.ts";
 import { systemClock } from "../support/clock.ts";
 import { openExistingStore } from "./existing-store.ts";
 
@@ -14,7 +14,11 @@ export interface GarbageOptions {
   readonly keep: Retention;
 }
 
-export async function collectGarbageAt({ store, dataDirectory, ...options }: GarbageOptions): Promise<Findings> {
+/** What was found, and what of it is damaged, by its name. */
+export type GarbageReport = Findings & { readonly damaged: readonly string[] };
+
+export async function collectGarbageAt({ store, dataDirectory, ...options }: GarbageOptions): Promise<GarbageReport> {
   const opened = await openExistingStore(store, dataDirectory);
-  return await collectGarbage({ ...options, store: opened, clock: systemClock });
+  const findings = await collectGarbage({ ...options, store: opened, clock: systemClock });
+  return { ...findings, damaged: damagedIn(findings) };
 }

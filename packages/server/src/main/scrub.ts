@@ -34,7 +34,8 @@ export async function scrubStoreAt(
   const images = new ImageStore(store, { dataKeys });
   const snapshots = new SnapshotRepository(store, { publisher: () => "", images });
   const startedMs = systemClock.wallMs();
-  const paced = rateMb === undefined ? { threads: availableParallelism() } : { bytesPerSecond: rateMb * 1_000_000 };
+  const paced =
+    rateMb === undefined || rateMb === 0 ? { threads: availableParallelism() } : { bytesPerSecond: rateMb * 1_000_000 };
   const scrub = images.scrub({
     clock: systemClock,
     ...paced,

@@ -8,3 +8,8 @@ export function notFound(sandboxId: string): SandboxerError {
 export function wasDestroyed(sandboxId: string): SandboxerError {
   return new SandboxerError("sandbox_destroyed", `The sandbox ${sandboxId} was destroyed.`);
 }
+
+export function checkpointNotFound(name: string, hint?: string): SandboxerError {
+  const message = `The sandbox has no checkpoint ${JSON.stringify(name.slice(0, 100))}.`;
+  return new SandboxerError("checkpoint_not_found", message, hint === undefined ? {} : { hint });
+}

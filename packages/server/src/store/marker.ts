@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { SandboxerError } from "@sandboxer/protocol/errors";
 import { z } from "zod";
 import { AmbiguousWriteError, type ObjectStore } from "./store.ts";
+import { unlessDamaged } from "../support/record-damage.ts";
 
 /** The cell in a store's root that says which store it is. It is written once. */
 export const MARKER_KEY = "store.json";
@@ -11,9 +12,9 @@ const markerSchema = z.looseObject({ format: z.literal(1), id: z.uuid() });
 
 /** The id of the store; undefined where there is no marker. */
 export async function readStoreId(store: ObjectStore): Promise<string | undefined> {
-  const cell = await store.readCell(MARKER_KEY);
+  const cell = await store.readCell(MARKER_KEY).catch(unlessDamaged);
   if (cell === undefined) return undefined;
-  const id = idIn(Buffer.from(cell.body).toString("utf8"));
+  const id = cell === "damaged" ? undefined : idIn(Buffer.from(cell.body).toString("utf8"));
   if (id !== undefined) return id;
   throw new SandboxerError("store_unavailable", `${MARKER_KEY} of the store ${store.address} cannot be read.`, {
     hint: `Restore it: {"format":1,"id":"ID"}. The ids of the stores that a server has used are in stores.json of its data directory.`,
@@ -42,7 +43,8 @@ export async function writeStoreId(store: ObjectStore): Promise<string> {
 
 /** Throws where no store is. Everything that a server writes besides the marker is in a folder. */
 export async function refuseEmpty(store: ObjectStore): Promise<void> {
-  for await (const _folder of store.listFolders("")) return;
+  const { done } = await store.listFolders("")[Symbol.asyncIterator]().next();
+  if (done !== true) return;
   throw new SandboxerError("store_unavailable", `There is no store at ${store.address}.`, {
     hint: "Check the address, and that the store is mounted. A server without --require-store starts a new store there.",
   });

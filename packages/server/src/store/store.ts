@@ -90,6 +90,8 @@ export interface Cell {
   readonly body: Uint8Array;
   /** Opaque; differs between any two versions of a cell. */
   readonly version: string;
+  /** Where it lies on this machine, for people. */
+  readonly file?: string;
 }
 
 export type SwapOutcome = { readonly outcome: "written"; readonly version: string } | { readonly outcome: "conflict" };

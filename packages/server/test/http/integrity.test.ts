@@ -113,8 +113,8 @@ test("verify of a sandbox says which older checkpoint is whole, and so does the 
   await rm(path(never));
   expect(await verify({ checkpoint: first })).toMatchObject({ ok: true, images: { whole: 1 } });
   expect(await api.refused("POST", `/v1/sandboxes/${id}/verify`, { checkpoint: "checkpoint_1.img" })).toEqual([
-    400,
-    "bad_request",
+    404,
+    "checkpoint_not_found",
   ]);
   const resume = async (body: object = {}) => await api.call("POST", `/v1/sandboxes/${id}/resume`, body);
   const refused = await resume();

@@ -77,7 +77,7 @@ it("refuses a head of another format, and one that is damaged, by name", () => {
   const head = newHead("a", newSandbox(), { nonce: "n", now: "t" });
   const read = (text: string) => decodeRecord("some-id", Buffer.from(text));
   expect(() => read(JSON.stringify({ ...head, format: 2 }))).toThrow(/some-id\/metadata.json has format 2/);
-  expect(() => read(JSON.stringify({ ...head, epoch: -1 }))).toThrow(/some-id\/metadata.json cannot be read/);
-  expect(() => read("{")).toThrow(/some-id\/metadata.json cannot be read/);
+  expect(() => read(JSON.stringify({ ...head, epoch: -1 }))).toThrow(/some-id\/metadata.json is damaged/);
+  expect(() => read("{")).toThrow(/some-id\/metadata.json is damaged/);
   expect(read('{"status":"checkpointed","createdAt":"2026-01-01"}')).toHaveProperty("imported");
 });

@@ -12,7 +12,7 @@ import { bytes, testStore } from "./store-contract.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 for (const [name, open] of [
-  ["directory", DirectoryStore.open],
+  ["directory", (root: string) => DirectoryStore.open(root)],
   ["directory, with a look at its marker", openStore],
 ] as const) {
   testStore(name, async () => {

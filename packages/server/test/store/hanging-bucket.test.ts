@@ -61,10 +61,10 @@ describe.each(["s3", "gs"])("a bucket at %s:// that hangs", (scheme) => {
   /** Lets the time of each request pass once it has arrived, until the call has ended. */
   async function outlast<T>(server: HangingServer, calling: Promise<T>): Promise<T> {
     let seen = 0;
-    let over = false;
-    const ended = calling.finally(() => (over = true));
+    const call = { isOver: false };
+    const ended = calling.finally(() => (call.isOver = true));
     ended.catch(() => undefined);
-    while (!over) {
+    while (!call.isOver) {
       // A turn of the event loop: sockets do their work in it.
       await new Promise((resolve) => setImmediate(resolve));
       if (server.unanswered === seen) continue;

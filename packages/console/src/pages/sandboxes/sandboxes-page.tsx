@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { damagedSandboxes } from "../../live/damage.ts";
-import { sandboxes, sandboxesState } from "../../live/sandboxes.ts";
+import { sandboxes, sandboxesState, unreadableSandboxes } from "../../live/sandboxes.ts";
 import { useUsage } from "../../live/usage.ts";
 import { query, setQuery } from "../../router.tsx";
 import { may } from "../../session.ts";
@@ -11,6 +11,7 @@ import { AtRiskNotice } from "./at-risk-notice.tsx";
 import { BulkActions } from "./bulk-actions.tsx";
 import { RequestedBulk } from "./bulk-dialog.tsx";
 import { ordered } from "./columns.tsx";
+import { DamagedNotice } from "./damaged-notice.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { filterOf, isFiltered, matches } from "./filter.ts";
 import { FirstSteps } from "./first-steps.tsx";
@@ -23,6 +24,7 @@ export function SandboxesPage(): JSX.Element {
   useUsage();
   useEffect(() => clearSelection, []);
   const known = sandboxes.value;
+  const damaged = unreadableSandboxes.value;
   const { value: asked } = query;
   const records = useMemo(() => [...known.values()], [known]);
   const filter = useMemo(() => filterOf(asked), [asked]);
@@ -51,7 +53,8 @@ export function SandboxesPage(): JSX.Element {
         ) : null}
       </header>
       {error === undefined ? null : <ErrorBox error={error} />}
-      {loaded && records.length === 0 ? <FirstSteps onNew={askForSandbox} /> : null}
+      <DamagedNotice damaged={damaged} />
+      {loaded && records.length + damaged.length === 0 ? <FirstSteps onNew={askForSandbox} /> : null}
       {records.length === 0 ? null : (
         <>
           <AtRiskNotice records={records} />

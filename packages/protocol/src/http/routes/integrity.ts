@@ -59,11 +59,11 @@ export const INTEGRITY_ROUTES = {
       .strictObject({
         rate_mb: z
           .number()
-          .positive()
+          .nonnegative()
           .max(1_000_000)
           .nullable()
           .optional()
-          .meta({ description: "At most so many MB in a second; null: no limit. Absent: as the server is set." }),
+          .meta({ description: "At most so many MB in a second; 0 or null: no limit. Absent: as the server is set." }),
       })
       .optional(),
     status: 200,

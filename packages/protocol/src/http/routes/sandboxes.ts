@@ -16,6 +16,7 @@ import { route } from "../route.ts";
 import {
   acquiredSandboxSchema,
   createdSandboxSchema,
+  damagedSandboxSchema,
   RECORD_STATES,
   restoredSandboxSchema,
   sandboxRecordSchema,
@@ -87,7 +88,11 @@ export const SANDBOX_ROUTES = {
       label: labelFilterSchema,
     }),
     status: 200,
-    response: pageOf(sandboxRecordSchema),
+    response: pageOf(sandboxRecordSchema).extend({
+      damaged: z
+        .array(damagedSandboxSchema)
+        .meta({ description: "Stored sandboxes whose record cannot be read; only in lists without a filter." }),
+    }),
   }),
   getSandbox: route({
     method: "GET",

@@ -16,17 +16,14 @@ interface PageQuery {
   readonly cursor?: string | undefined;
 }
 
-/** A page of a list that knows what is behind a place by itself. */
-export async function pageBehind<Item extends Place>(
+/** A page of a list that knows what is behind a place by itself; what else is read with it is in the page too. */
+export async function pageBehind<Read extends { readonly items: Place[]; readonly more: boolean }>(
   { limit, cursor }: PageQuery,
-  read: (page: {
-    readonly limit: number;
-    readonly after: Place | undefined;
-  }) => Promise<{ readonly items: Item[]; readonly more: boolean }>,
-): Promise<Page<Item>> {
-  const { items, more } = await read({ limit, after: cursor === undefined ? undefined : decode(cursor) });
-  const last = items.at(-1);
-  return { items, next_cursor: more && last !== undefined ? encode(last) : null };
+  read: (page: { readonly limit: number; readonly after: Place | undefined }) => Promise<Read>,
+): Promise<Omit<Read, "more"> & Pick<Page<never>, "next_cursor">> {
+  const { more, ...page } = await read({ limit, after: cursor === undefined ? undefined : decode(cursor) });
+  const last = page.items.at(-1);
+  return { ...page, next_cursor: more && last !== undefined ? encode(last) : null };
 }
 
 /** One page of a list that is sorted, newest first. The cursor is the place of the last item of the page before. */

@@ -1,5 +1,6 @@
 import { asSandboxerError, SandboxerError, type Head } from "@sandboxer/protocol";
 import type { SandboxHandle, SandboxProcess } from "../../backends/backend.ts";
+import { checkpointKey, checkpointMs } from "../../checkpoints/checkpoint-names.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import type { SandboxClient } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
@@ -12,7 +13,7 @@ import { importHead } from "../ownership/import-head.ts";
 import { namingWholeCheckpoint } from "../observing/integrity/whole-checkpoint.ts";
 import { LiveSandbox } from "../live-sandbox.ts";
 import { withGoodCopy } from "../saving/with-good-copy.ts";
-import { notFound } from "../not-found.ts";
+import { checkpointNotFound, notFound } from "../not-found.ts";
 import { acquireWithState } from "../snapshots/portable/acquire-with-state.ts";
 import { storedFacts } from "../stored-facts.ts";
 import { TakeoverEvent } from "../ownership/takeover-event.ts";
@@ -44,6 +45,8 @@ export async function restoreSandbox(
   if (head.state === "deleted" || (head.owner === null && !hasState(head))) throw notFound(sandboxId);
   if (request.checkpoint !== undefined && head.residence === "provider") throw hasNoCheckpoints(head.backend);
   const { checkpoint } = request;
+  if (checkpoint !== undefined && !(await hasCheckpoint(context, sandboxId, head, checkpoint)))
+    throw checkpointNotFound(checkpoint);
   await checkKeysFor(context, sandboxId, head, { checkpoint, presentedKey: keys?.presentedKey });
   const stored = storedFacts(sandboxId, head);
   const encryption = await encryptionOfHead(context, sandboxId, head);
@@ -177,6 +180,17 @@ async function findAtProvider(
 
 function hasNoCheckpoints(backend: string): SandboxerError {
   return new SandboxerError("checkpoint_disabled", `The backend ${backend} keeps the sandbox; it has no checkpoints.`);
+}
+
+/** The newest one is there or lost; any other may have been removed, or never was. What is no name is refused later. */
+async function hasCheckpoint(
+  { durable }: ManagerContext,
+  sandboxId: string,
+  head: Head,
+  name: string,
+): Promise<boolean> {
+  if (name === head.checkpoint?.name || checkpointMs(name) === undefined) return true;
+  return await durable.checkpoints.hasImage(checkpointKey(sandboxId, name));
 }
 
 function hasState({ checkpoint, lineage, residence }: Head): boolean {

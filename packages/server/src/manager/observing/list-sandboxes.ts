@@ -1,5 +1,6 @@
-import type { SandboxRecord } from "@sandboxer/protocol";
+import { asSandboxerError, type DamagedSandbox, type SandboxRecord } from "@sandboxer/protocol";
 import { leavesNothing } from "../../lease/stored-head.ts";
+import { isStoreFailure } from "../../support/record-damage.ts";
 import { beginAhead } from "../../support/begin-ahead.ts";
 import type { ManagerContext } from "../context.ts";
 import { describeHead, describeLive } from "./describe.ts";
@@ -22,14 +23,16 @@ export interface ListPlace {
 
 export interface SandboxPage {
   readonly items: SandboxRecord[];
+  /** Those that stand among the items. With a filter none: nobody can tell whether they fit. */
+  readonly damaged: DamagedSandbox[];
   readonly more: boolean;
 }
 
 const READS_AHEAD = 16;
 
 /** The sandboxes of this server and of its store, newest first. What is destroyed is listed only if asked for. */
-export function listSandboxes(context: ManagerContext, filter: SandboxFilter): Promise<SandboxRecord[]> {
-  return Array.fromAsync(sandboxesAfter(context, filter, undefined));
+export async function listSandboxes(context: ManagerContext, filter: SandboxFilter): Promise<SandboxRecord[]> {
+  return (await listSandboxPage(context, filter, { limit: Infinity, after: undefined })).items;
 }
 
 /** So many of them, behind that place. */
@@ -39,11 +42,15 @@ export async function listSandboxPage(
   { limit, after }: { readonly limit: number; readonly after: ListPlace | undefined },
 ): Promise<SandboxPage> {
   const items: SandboxRecord[] = [];
-  for await (const record of sandboxesAfter(context, filter, after)) {
-    if (items.length === limit) return { items, more: true };
-    items.push(record);
+  const damaged: DamagedSandbox[] = [];
+  // Behind the last item: they are on the next page, if there is one.
+  const late: DamagedSandbox[] = [];
+  for await (const found of sandboxesAfter(context, filter, after)) {
+    if (isDamaged(found)) (items.length === limit ? late : damaged).push(found);
+    else if (items.length === limit) return { items, damaged, more: true };
+    else items.push(found);
   }
-  return { items, more: false };
+  return { items, damaged: [...damaged, ...late], more: false };
 }
 
 /**
@@ -54,14 +61,13 @@ async function* sandboxesAfter(
   context: ManagerContext,
   filter: SandboxFilter,
   after: ListPlace | undefined,
-): AsyncGenerator<SandboxRecord, void, undefined> {
+): AsyncGenerator<SandboxRecord | DamagedSandbox, void, undefined> {
   const found = [...context.sandboxes.values()].map((sandbox) => describeLive(context, sandbox));
   const seen = new Set(found.map(({ id }) => id));
-  const isBehind = (place: ListPlace): boolean => after === undefined || newestFirst(after, place) < 0;
-  const near = found.filter((record) => matches(record, filter) && isBehind(record)).toSorted(newestFirst);
+  const near = found.filter((record) => matches(record, filter) && isBehind(record, after)).toSorted(newestFirst);
   let next = 0;
-  for await (const record of storedRecords(context, filter, seen, isBehind)) {
-    for (; next < near.length && newestFirst(near[next] as SandboxRecord, record) < 0; next++)
+  for await (const record of storedRecords(context, filter, seen, after)) {
+    for (; !isDamaged(record) && next < near.length && newestFirst(near[next] as SandboxRecord, record) < 0; next++)
       yield near[next] as SandboxRecord;
     yield record;
   }
@@ -72,35 +78,63 @@ async function* storedRecords(
   context: ManagerContext,
   filter: SandboxFilter,
   here: ReadonlySet<string>,
-  isBehind: (place: ListPlace) => boolean,
-): AsyncGenerator<SandboxRecord, void, undefined> {
+  after: ListPlace | undefined,
+): AsyncGenerator<SandboxRecord | DamagedSandbox, void, undefined> {
   const { ownership } = context.durable;
   const { sorted, others } = await ownership.index.look();
-  for (const { sandboxId, error } of others) tellUnreadable(context, sandboxId, error);
+  const isFiltered = isFilter(filter);
+  for (const { sandboxId, error } of others) {
+    if (error === undefined || here.has(sandboxId)) continue;
+    const damaged = damagedSandbox(context, sandboxId, error);
+    // The index has never met them, so that nobody knows where they stand: they are on the first page.
+    if (!isFiltered && after === undefined) yield damaged;
+  }
   const servers = await ownership.servers();
   const living = new Map(servers.flatMap(({ alive, instanceId, url }) => (alive ? [[instanceId, url] as const] : [])));
-  const read = async (sandboxId: string): Promise<SandboxRecord | undefined> => {
+  const read = async (sandboxId: string): Promise<SandboxRecord | DamagedSandbox | undefined> => {
     const { head, error } = await ownership.readStored(sandboxId);
-    tellUnreadable(context, sandboxId, error);
+    if (error !== undefined) return damagedSandbox(context, sandboxId, error);
     if (head === undefined || (head.state === "deleted" && filter.state !== "destroyed")) return undefined;
     if (leavesNothing(head) && !living.has(head.owner ?? "")) return undefined;
-    return describeHead(context, sandboxId, head, living.get(head.owner ?? ""));
+    try {
+      return describeHead(context, sandboxId, head, living.get(head.owner ?? ""));
+    } catch (error) {
+      if (isStoreFailure(error)) throw error;
+      return damagedSandbox(context, sandboxId, error);
+    }
   };
-  for await (const record of beginAhead(mayFit(), READS_AHEAD, read))
-    if (record !== undefined && matches(record, filter)) yield record;
+  for await (const found of beginAhead(mayFit(), READS_AHEAD, read)) {
+    if (found === undefined) continue;
+    if (isDamaged(found) ? !isFiltered : matches(found, filter)) yield found;
+  }
 
   function* mayFit(): Generator<string, void, undefined> {
     for (const { sandboxId, createdAt, key, backend } of sorted) {
       if (filter.key !== undefined && key !== filter.key) continue;
       if (filter.backend !== undefined && backend !== filter.backend) continue;
       if (filter.state !== "destroyed" && ownership.index.isDestroyed(sandboxId)) continue;
-      if (!here.has(sandboxId) && isBehind({ created_at: createdAt, id: sandboxId })) yield sandboxId;
+      if (!here.has(sandboxId) && isBehind({ created_at: createdAt, id: sandboxId }, after)) yield sandboxId;
     }
   }
 }
 
-function tellUnreadable(context: ManagerContext, sandboxId: string, error: unknown): void {
-  if (error !== undefined) context.options.observer.problem("a stored sandbox cannot be read", { sandboxId, error });
+function damagedSandbox(context: ManagerContext, sandboxId: string, thrown: unknown): DamagedSandbox {
+  const { message, hint, details } = asSandboxerError(thrown);
+  context.options.observer.problem("a stored sandbox cannot be read", { sandboxId, error: thrown });
+  const object = typeof details["object"] === "string" ? details["object"] : `${sandboxId}/metadata.json`;
+  return { id: sandboxId, object, message, next_step: hint };
+}
+
+function isDamaged(found: SandboxRecord | DamagedSandbox): found is DamagedSandbox {
+  return "next_step" in found;
+}
+
+function isFilter({ state, backend, name, key, at_risk, label = [] }: SandboxFilter): boolean {
+  return label.length > 0 || [state, backend, name, key, at_risk].some((wanted) => wanted !== undefined);
+}
+
+function isBehind(place: ListPlace, after: ListPlace | undefined): boolean {
+  return after === undefined || newestFirst(after, place) < 0;
 }
 
 function matches(record: SandboxRecord, filter: SandboxFilter): boolean {

@@ -2,7 +2,7 @@ import { type ProvenCheckpoint, SandboxerError } from "@sandboxer/protocol";
 import type { UnpackOptions } from "../../checkpoints/unpacked-state.ts";
 import { checkpointKey } from "../../checkpoints/checkpoint-names.ts";
 import type { ManagerContext } from "../context.ts";
-import { notFound } from "../not-found.ts";
+import { checkpointNotFound, notFound } from "../not-found.ts";
 import { parseStoredSpec } from "../stored-facts.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
 import { checkTrial, tryRestore } from "./trial-restore.ts";
@@ -24,7 +24,7 @@ export async function proveCheckpoint(
   const { checkpoints } = context.durable;
   const isThere = async (): Promise<boolean> => await checkpoints.hasImage(checkpointKey(sandboxId, name));
   const isNewest = async (): Promise<boolean> => (await context.storedHead(sandboxId))?.checkpoint?.name === name;
-  if (name !== head.checkpoint?.name && !(await isListed(context, sandboxId, name))) throw unknown(name);
+  if (name !== head.checkpoint?.name && !(await isListed(context, sandboxId, name))) throw checkpointNotFound(name);
   const backend = context.backend(head.backend);
   const { spec } = parseStoredSpec(`${sandboxId}/metadata.json`, head.spec);
   checkTrial(backend, spec, true);
@@ -43,7 +43,7 @@ export async function proveCheckpoint(
     },
     unproven: async (failure: object, error: SandboxerError) => {
       // Older ones go as new ones come, which says nothing of them.
-      if (!(await isThere()) && !(await isNewest())) return unknown(name);
+      if (!(await isThere()) && !(await isNewest())) return checkpointNotFound(name);
       tell("checkpoint.unproven", failure);
       return unproven(name, error);
     },
@@ -63,12 +63,6 @@ function nothingSaved(snapshot: string | null | undefined): SandboxerError {
       snapshot == null
         ? "Save it first: `sandboxer checkpoint SANDBOX --leave-running`."
         : `It began with a snapshot: \`sandboxer prove snapshot:${snapshot}\`.`,
-  });
-}
-
-function unknown(name: string): SandboxerError {
-  return new SandboxerError("bad_request", `The sandbox has no checkpoint ${JSON.stringify(name)}.`, {
-    hint: "`sandboxer timeline SANDBOX` lists those that are stored.",
   });
 }
 

@@ -16,6 +16,8 @@ export interface CheckResult {
 export interface CheckContext extends Omit<SetupContext, "report"> {
   readonly dataDirectory: string;
   readonly store: string | undefined;
+  /** Why a folder cannot be the store, where that is known before anything is tried. */
+  readonly storeProblem?: { readonly message: string; readonly hint: string } | undefined;
   readonly signal: AbortSignal;
 }
 

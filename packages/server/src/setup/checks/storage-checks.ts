@@ -2,9 +2,6 @@ import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { link, rm, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { asSandboxerError, type SandboxerError } from "@sandboxer/protocol";
-import { findStoreId, KnownStores } from "../../store/known-stores.ts";
-import { openDriver } from "../../store/open-driver.ts";
 import type { Check } from "./check.ts";
 
 const ENOUGH_BYTES = 2 * 1024 ** 3;
@@ -24,7 +21,7 @@ export const checkDiskSpace: Check = async ({ dataDirectory }) => {
 };
 
 /** A directory store publishes by hard link: an object is there whole or not at all, and nothing is overwritten. */
-export const checkStore: Check = async ({ store, dataDirectory }) => {
+export const checkStore: Check = async ({ store, storeProblem }) => {
   const base = { name: "store", needed: true };
   if (store === undefined) {
     return {
@@ -37,8 +34,9 @@ export const checkStore: Check = async ({ store, dataDirectory }) => {
   }
   if (/^[a-z0-9]+:\/\//.test(store))
     return { ...base, state: "unknown", message: `${store} is tried when the server starts` };
-  const gone = await whyGone(store, dataDirectory);
-  if (gone !== undefined) return { ...base, state: "missing", message: gone.message, remedy: gone.hint };
+  // A folder in which a store was and is not now is a mount that is missing, however writable it is.
+  if (storeProblem !== undefined)
+    return { ...base, state: "missing", message: storeProblem.message, remedy: storeProblem.hint };
   const directory = nearestExisting(store);
   const probe = join(directory, `.sandboxer-doctor-${randomUUID()}`);
   try {
@@ -63,14 +61,4 @@ function nearestExisting(path: string): string {
   let directory = path;
   while (!existsSync(directory)) directory = dirname(directory);
   return directory;
-}
-
-/** A folder in which a store was and is not now is a mount that is missing, however writable it is. */
-async function whyGone(store: string, dataDirectory: string): Promise<SandboxerError | undefined> {
-  try {
-    await findStoreId(await openDriver(store), new KnownStores(dataDirectory));
-    return undefined;
-  } catch (error) {
-    return asSandboxerError(error);
-  }
 }

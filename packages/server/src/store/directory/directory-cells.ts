@@ -35,9 +35,9 @@ export class DirectoryCells {
 
   async read(key: string): Promise<Cell | undefined> {
     const newest = await this.#versions(key).newest();
-    if (newest !== undefined) return { body: newest.body, version: format(newest) };
+    if (newest !== undefined) return { body: newest.body, version: format(newest), file: newest.path };
     const plain = await this.#readPlain(key);
-    return plain === undefined ? undefined : { body: plain, version: PLAIN };
+    return plain === undefined ? undefined : { body: plain, version: PLAIN, file: join(this.#root, key) };
   }
 
   async swap(key: string, expected: string | undefined, body: Uint8Array): Promise<SwapOutcome> {

@@ -16,7 +16,7 @@ import type {
 import { DirectoryBlobs } from "./directory-blobs.ts";
 import { DirectoryCells } from "./directory-cells.ts";
 import type { Syncs } from "./durable.ts";
-import { asStoreError, hasCode } from "./file-errors.ts";
+import { asStoreError, asUnreadable, hasCode } from "./file-errors.ts";
 import { TemporaryFiles } from "./temporary-files.ts";
 
 const UNFIT_HINT = "Use a folder on a file system with hard links (ext4, xfs, btrfs, NFS) that this user may write.";
@@ -49,7 +49,11 @@ export class DirectoryStore implements ObjectStore {
 
   async readCell(key: string): Promise<Cell | undefined> {
     checkKey(key);
-    return await inTermsOfStore(key, () => this.#cells.read(key));
+    return await inTermsOfStore(key, () =>
+      this.#cells.read(key).catch((error: unknown) => {
+        throw asUnreadable(error, join(this.address, key));
+      }),
+    );
   }
 
   async swapCell(key: string, expected: string | undefined, body: Uint8Array): Promise<SwapOutcome> {

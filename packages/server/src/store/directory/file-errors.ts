@@ -1,4 +1,5 @@
 import { isErrno, SandboxerError } from "@sandboxer/protocol/errors";
+import { recordDamaged } from "../../support/record-damage.ts";
 
 const NO_SPACE = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
@@ -10,6 +11,15 @@ export function asStoreError(thrown: unknown, what: string): unknown {
   }
   if (thrown.syscall === undefined) return thrown;
   return new SandboxerError("store_unavailable", `The store failed at ${what}: ${thrown.message}.`, { cause: thrown });
+}
+
+/** What is wrong with one file where the others can be read: a bad sector, another's rights, a folder in its place. */
+const OF_ONE_FILE = new Set(["EIO", "EACCES", "EPERM", "EISDIR", "ENOTDIR", "ELOOP", "EBADMSG", "EUCLEAN"]);
+
+/** For a record that is there and cannot be read. Whether the store is there is for others to say. */
+export function asUnreadable(thrown: unknown, path: string): unknown {
+  if (!isErrno(thrown) || !OF_ONE_FILE.has(thrown.code)) return thrown;
+  return recordDamaged(thrown.path ?? path, `${thrown.message}.`, thrown);
 }
 
 export function hasCode(thrown: unknown, ...codes: readonly string[]): boolean {

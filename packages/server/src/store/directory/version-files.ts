@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { link, mkdir, open, readdir, readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { SandboxerError } from "@sandboxer/protocol/errors";
 import { AmbiguousWriteError } from "../store.ts";
+import { recordDamaged } from "../../support/record-damage.ts";
 import { makeFolder, syncFolder, type Syncs, syncWithParents } from "./durable.ts";
 import { hasCode } from "./file-errors.ts";
 
@@ -13,6 +13,7 @@ export interface CellVersion {
 }
 
 export interface VersionFile extends CellVersion {
+  readonly path: string;
   readonly parentNonce: string;
   readonly body: Buffer;
 }
@@ -158,9 +159,9 @@ function parseVersionFile(number: number, content: Buffer, path: string): Versio
   const lineEnd = content.indexOf("\n");
   try {
     const { nonce, parent } = JSON.parse(content.toString("utf8", 0, lineEnd)) as DraftHeader;
-    return { number, nonce, parentNonce: parent, body: content.subarray(lineEnd + 1) };
+    return { path, number, nonce, parentNonce: parent, body: content.subarray(lineEnd + 1) };
   } catch (error) {
-    throw new SandboxerError("store_unavailable", `The file ${path} is damaged.`, { cause: error });
+    throw recordDamaged(path, "its first line is not that of a version.", error);
   }
 }
 

@@ -68,7 +68,7 @@ describe("a test restore of a checkpoint", () => {
     const { server, id, names, prove, told } = await withCheckpoints(2);
     const remove = (name: string | undefined) => rm(join(server.storeFolder ?? "", id, "checkpoints", name ?? ""));
     await remove(names[0]);
-    expect((await prove({ checkpoint: names[0] })).body.error.code).toBe("bad_request");
+    expect((await prove({ checkpoint: names[0] })).body.error.code).toBe("checkpoint_not_found");
     expect(await told("checkpoint.unproven")).toEqual([]);
     await remove(names[1]);
     expect((await prove()).body.error.code).toBe("image_damaged");

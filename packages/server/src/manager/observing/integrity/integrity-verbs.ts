@@ -31,7 +31,7 @@ export class IntegrityVerbs {
     return verifySandbox(this.#context, this.#scrubber, sandboxId, checkpoint, options);
   }
 
-  /** Looks at everything that is stored, one at a time; `rateMb` null: without a limit. */
+  /** Looks at everything that is stored, one at a time; `rateMb` null or 0: without a limit. */
   scrub(rateMb: number | null | undefined, options?: VerbOptions): Promise<IntegrityReport> {
     return this.#scrubber.run(rateMb, options);
   }

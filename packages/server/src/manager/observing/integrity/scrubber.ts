@@ -51,7 +51,7 @@ export class Scrubber {
     };
   }
 
-  /** Looks at everything. `rateMb` null: no limit; undefined: as the server is set. */
+  /** Looks at everything. `rateMb` null or 0: no limit; undefined: as the server is set. */
   async run(rateMb: number | null | undefined, options: VerbOptions = {}): Promise<IntegrityReport> {
     const { images } = integrityOf(this.#context);
     if (this.#context.draining) throw new SandboxerError("draining", "The server is shutting down.");
@@ -64,8 +64,8 @@ export class Scrubber {
     const nowMs = clock.wallMs();
     const paused = nowMs - (this.#paused?.pausedMs ?? 0) < STALE_MS ? this.#paused : undefined;
     const { scrub, startedMs } = paused ?? { scrub: images.scrub({ clock, workDirectory }), startedMs: nowMs };
-    const rate = rateMb === undefined ? this.#settings.rateMb : (rateMb ?? undefined);
-    scrub.pace.bytesPerSecond = rate === undefined ? undefined : rate * MEGABYTE;
+    const rate = rateMb === undefined ? this.#settings.rateMb : rateMb;
+    scrub.pace.bytesPerSecond = rate == null || rate === 0 ? undefined : rate * MEGABYTE;
     const stop = new AbortController();
     this.#running = { stop, scrub };
     const work = this.#work(scrub, startedMs, stop.signal, options);

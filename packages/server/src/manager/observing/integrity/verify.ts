@@ -4,7 +4,7 @@ import type { ImageTarget } from "../../../checkpoints/scrub/image-scrub.ts";
 import type { ScrubResult } from "../../../checkpoints/scrub/store-scrub.ts";
 import { imageKey } from "../../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../../context.ts";
-import { notFound } from "../../not-found.ts";
+import { checkpointNotFound, notFound } from "../../not-found.ts";
 import { findSnapshot } from "../../snapshots/source.ts";
 import type { VerbOptions } from "../operations/tracked.ts";
 import { integrityOf } from "./integrity-context.ts";
@@ -58,9 +58,8 @@ export async function verifySandbox(
   const present = head.checkpoint?.name;
   const names = new Set([...(present === undefined ? [] : [present]), ...stored.map(({ name }) => name)]);
   if (checkpoint !== undefined && !names.has(checkpoint)) {
-    throw new SandboxerError("bad_request", `The sandbox has no checkpoint ${JSON.stringify(checkpoint)}.`, {
-      hint: names.size === 0 ? "Nothing is stored of it." : `It has ${[...names].join(", ")}.`,
-    });
+    const hint = names.size === 0 ? "Nothing is stored of it." : `It has ${[...names].join(", ")}.`;
+    throw checkpointNotFound(checkpoint, hint);
   }
   const wanted = checkpoint === undefined ? [...names] : [checkpoint];
   const [first] = wanted;

@@ -1,0 +1,24 @@
+import { SandboxerError } from "@sandboxer/protocol";
+
+/** What is wrong with one object, today and tomorrow. */
+const OF_CONTENT: ReadonlySet<string> = new Set(["image_damaged", "not_supported", "bad_request"]);
+
+/** Whether an error says something about the store. Otherwise it is about one object, and all others can be read. */
+export function isStoreFailure(error: unknown): boolean {
+  return !(error instanceof SandboxerError) || !OF_CONTENT.has(error.code);
+}
+
+/** For the read of one of many, which may be damaged. */
+export function unlessDamaged(error: unknown): "damaged" {
+  if (isStoreFailure(error)) throw error;
+  return "damaged";
+}
+
+/** For a record that cannot be read; `object` is its key, or its file. */
+export function recordDamaged(object: string, why: string, cause?: unknown): SandboxerError {
+  return new SandboxerError("image_damaged", `The stored record ${object} is damaged: ${why}`, {
+    cause,
+    hint: "Restore it from a backup (docs/operations.md#damaged-records). It is left alone until then, and everything else goes on.",
+    details: { object },
+  });
+}
