@@ -3,10 +3,12 @@ import { HttpClient, type ErrorAnswer } from "../http/support.ts";
 import { VANISHING } from "../store/vanishing-folder.ts";
 import { eventually } from "../websocket/support/eventually.ts";
 import { startTestServer } from "../websocket/support/test-server.ts";
-import { HANDOFF, LEASE_TTL_MS, storedSandbox } from "./support/pair.ts";
+import { HANDOFF, storedSandbox } from "./support/pair.ts";
 import { contentOf, headOf, save } from "./support/survivor.ts";
 
 const TICK = "i=0; while true; do i=$((i+1)); echo $i; sleep 0.02; done";
+/** So long that a server which has much else to do is not taken for dead before the store vanishes. */
+const LEASE_TTL_MS = 3_000;
 const UNAVAILABLE = { status: 503, body: { error: { code: "store_unavailable", retryable: true } } };
 
 for (const [how, make, skipped] of VANISHING) {

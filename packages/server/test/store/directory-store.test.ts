@@ -125,6 +125,21 @@ it("removes what dead processes of this machine left half-written, and nothing e
   expect(await readdir(folder)).toEqual([foreign]);
 });
 
+it("goes on after somebody has tidied up its temporary files", async () => {
+  const root = await temporaryFolder();
+  const store = await DirectoryStore.open(root);
+  await store.write("a/blob", [bytes("one")]);
+  await rm(join(root, ".temporary"), { recursive: true });
+  await expect(store.write("a/blob", [bytes("two")])).rejects.toMatchObject({ code: "store_unavailable" });
+  expect((await store.write("b/blob", [bytes("two")])).outcome).toBe("written");
+  await rm(join(root, ".temporary"), { recursive: true });
+  await swapTimes(store, "sandbox/metadata.json", 2);
+  expect(await readFile(join(root, "sandbox/metadata.json"), "utf8")).toBe('{"number":2}');
+  await rm(join(root, ".temporary"), { recursive: true });
+  await store.deleteCell("sandbox/metadata.json");
+  expect(await store.readCell("sandbox/metadata.json")).toBeUndefined();
+});
+
 it("opens paths and file: URLs, and says what it cannot open", async () => {
   const root = await temporaryFolder();
   expect((await openStore(join(root, "a"))).address).toBe(join(root, "a"));

@@ -62,6 +62,9 @@ export class DirectoryBlobs {
       const sizeBytes = await writeSynced(temporary, chunks, options.signal);
       const placed = await this.#place(temporary, join(this.#root, key), options.ifAbsent ?? false);
       return placed ? { outcome: "written", sizeBytes } : { outcome: "conflict" };
+    } catch (error) {
+      this.#temporary.noteFailure(error);
+      throw error;
     } finally {
       // After a rename there is nothing left under this name.
       await rm(temporary, { force: true });
@@ -69,9 +72,15 @@ export class DirectoryBlobs {
   }
 
   async #place(temporary: string, target: string, ifAbsent: boolean): Promise<boolean> {
-    await makeFolder(dirname(target));
+    const move = async (): Promise<void> => await (ifAbsent ? link(temporary, target) : rename(temporary, target));
     try {
-      await (ifAbsent ? link(temporary, target) : rename(temporary, target));
+      await move().catch(async (error: unknown) => {
+        if (!hasCode(error, "ENOENT")) throw error;
+        // No folder is made for a file that has vanished together with its store.
+        await stat(temporary);
+        await makeFolder(dirname(target));
+        await move();
+      });
     } catch (error) {
       if (ifAbsent && hasCode(error, "EEXIST")) return false;
       throw error;

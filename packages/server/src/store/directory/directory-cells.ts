@@ -60,14 +60,19 @@ export class DirectoryCells {
    */
   async delete(key: string): Promise<void> {
     await rm(join(this.#root, key), { force: true });
-    const removed = await this.#temporary.path();
-    try {
-      await rename(this.#versions(key).folder, removed);
-    } catch (error) {
-      if (hasCode(error, "ENOENT")) return;
-      throw error;
+    const versions = this.#versions(key);
+    for (;;) {
+      const removed = await this.#temporary.path();
+      try {
+        await rename(versions.folder, removed);
+        return await rm(removed, { force: true, recursive: true });
+      } catch (error) {
+        this.#temporary.noteFailure(error);
+        if (!hasCode(error, "ENOENT")) throw error;
+        // Either there is no such cell, or no place to move it to.
+        if ((await versions.newestNumber()) === 0) return;
+      }
     }
-    await rm(removed, { force: true, recursive: true });
   }
 
   async *list(folder: string): AsyncIterable<string> {
@@ -110,6 +115,7 @@ export class DirectoryCells {
       await writeFile(temporary, body, { mode: 0o600 });
       await rename(temporary, join(this.#root, key));
     } catch (error) {
+      this.#temporary.noteFailure(error);
       await rm(temporary, { force: true });
       throw error;
     }

@@ -4,6 +4,7 @@ import { readdir, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { makeFolder } from "./durable.ts";
+import { hasCode } from "./file-errors.ts";
 
 /**
  * The names of files that are being written. Each says which process writes it, so that the next process on the same
@@ -12,16 +13,24 @@ import { makeFolder } from "./durable.ts";
 export class TemporaryFiles {
   readonly #folder: string;
   readonly #writer: Writer;
+  #isMade = false;
 
   constructor(root: string) {
     this.#folder = join(root, ".temporary");
     this.#writer = thisProcess();
   }
 
+  /** The folder is made once: where it is missing later, the store has most likely vanished. */
   async path(): Promise<string> {
-    await makeFolder(this.#folder);
+    if (!this.#isMade) await makeFolder(this.#folder);
+    this.#isMade = true;
     const { host, boot, namespace, pid } = this.#writer;
     return join(this.#folder, [host, boot, namespace, pid, randomUUID()].join("+"));
+  }
+
+  /** What failed because the folder is missing fails once: somebody may have tidied up. */
+  noteFailure(error: unknown): void {
+    if (hasCode(error, "ENOENT")) this.#isMade = false;
   }
 
   /** Removes what processes of this machine left behind. Files of other machines, and of processes that live, stay. */
