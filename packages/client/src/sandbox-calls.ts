@@ -114,7 +114,10 @@ export class SandboxCalls {
     const away = this.#url !== this.transport.url;
     if (this.transport.relay && isOfOwner(error)) return this.#throughRelay(error, signal, failures);
     if (error.code === "lease_held") return this.#toOwner(error, signal);
-    if (away && isSandboxerError(error, "server_unreachable", "draining", "unauthorized", "sandbox_not_found")) {
+    if (
+      away &&
+      isSandboxerError(error, "server_unreachable", "starting", "draining", "unauthorized", "sandbox_not_found")
+    ) {
       this.#url = this.transport.url;
       return true;
     }

@@ -79,6 +79,7 @@ export const ERRORS = {
     "Give this server the key (encryption_key, encryption_old_keys, secrets), or use a server that has it.",
   ),
   no_space: row(503, true, 10, "Free space on the volume that the message names."),
+  starting: row(503, true, 10, "The server is starting; try again in a moment."),
   draining: row(503, true, 10, "The server is shutting down; use another one."),
   server_unreachable: row(
     503,

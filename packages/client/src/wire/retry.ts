@@ -15,6 +15,7 @@ const PASSING: ReadonlySet<ErrorCode> = new Set([
   "server_unreachable",
   "backend_unavailable",
   "store_unavailable",
+  "starting",
   "draining",
   "timeout",
   "rate_limited",

@@ -67,7 +67,7 @@ async function answer(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const service = options.service();
-  if (service === undefined) throw new SandboxerError("draining", "The server is starting.", { hint: "Try again." });
+  if (service === undefined) throw new SandboxerError("starting", "The server is starting.");
   const gone = new AbortController();
   reply.raw.once("close", () => {
     if (!reply.raw.writableFinished) gone.abort(new SandboxerError("timeout", "The client has gone away."));

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { asSandboxerError, CloseCode, PROCESS_ATTACH_PATH } from "@sandboxer/protocol";
+import { asSandboxerError, CloseCode, PROCESS_ATTACH_PATH, SandboxerError } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import { WebSocketServer, type WebSocket } from "ws";
 import type { RequestKeys } from "../../manager/encryption.ts";
@@ -95,7 +95,8 @@ export class WebSocketGateway {
       return refuseWith(socket, asSandboxerError(error));
     }
     if (endpoint === undefined) return refuse(socket, 404, { message: "There is no such endpoint." });
-    if (manager === undefined || manager.draining) return refuse(socket, 503, { message: "The server is not ready." });
+    if (manager === undefined) return refuseWith(socket, new SandboxerError("starting", "The server is starting."));
+    if (manager.draining) return refuseWith(socket, new SandboxerError("draining", "The server is shutting down."));
     if (this.clients >= this.#options.maxClients) {
       return refuse(socket, 503, { message: "The server has as many clients as it takes." });
     }
