@@ -144,6 +144,7 @@ export class GvisorSandbox extends AgentSandbox implements SandboxHandle {
 
   #stopWatching(): void {
     this.#doze.end();
+    this.#stillness.end();
     this.#diskWatch?.rest();
   }
 

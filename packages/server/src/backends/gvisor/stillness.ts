@@ -3,6 +3,9 @@ import type { AgentClient } from "../agent/agent-client.ts";
 import type { Runsc } from "./runsc.ts";
 import type { Doze } from "./doze.ts";
 
+/** How long a captured sandbox may go on unheard before it is paused. */
+const PAUSE_AFTER_MS = 500;
+
 /** The ways in which a sandbox is held still: its agent silent, its processes frozen, and everything inside paused. */
 export class Stillness {
   readonly #agent: AgentClient;
@@ -17,6 +20,7 @@ export class Stillness {
   #frozen = false;
   /** By runsc, or because it dozed already and is kept so. */
   #paused: "by runsc" | "dozing" | undefined;
+  #pauseTimer: NodeJS.Timeout | undefined;
 
   constructor(agent: AgentClient, runsc: Runsc, containerId: string, doze: Doze) {
     this.#agent = agent;
@@ -64,9 +68,22 @@ export class Stillness {
     return this.release();
   }
 
-  /** Begins to pause without waiting for it. A sandbox that ends meanwhile needs no pause. */
+  /**
+   * Pauses a captured sandbox, for which nobody waits. Most end within this time, and need no pause: that takes a process
+   * of runsc, and half as much of the processor as the capture.
+   */
   pauseSoon(): void {
-    this.#step(() => this.#pauseAndStop()).catch(() => {});
+    const pause = async (): Promise<void> => {
+      if (this.#silent) await this.#pauseAndStop();
+    };
+    clearTimeout(this.#pauseTimer);
+    this.#pauseTimer = setTimeout(() => void this.#step(pause).catch(() => {}), PAUSE_AFTER_MS);
+    this.#pauseTimer.unref();
+  }
+
+  /** The sandbox has ended. */
+  end(): void {
+    clearTimeout(this.#pauseTimer);
   }
 
   /** After the steps that are under way, taken or failed. */
