@@ -1,4 +1,4 @@
-import type { Head } from "@sandboxer/protocol";
+import { SandboxerError, type Head } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
 import { isStoreFailure } from "../support/record-damage.ts";
 import type { Clock } from "../support/clock.ts";
@@ -190,7 +190,7 @@ export class Instances {
     ]);
     closed.abort();
     this.#runner.stop();
-    const error = new Error("The server is ending.");
+    const error = new SandboxerError("draining", "The server is shutting down.");
     for (const ticket of this.#tickets.takeAll()) ticket.reject(error);
   }
 

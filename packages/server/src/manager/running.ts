@@ -1,11 +1,8 @@
 import { SandboxerError, type Head } from "@sandboxer/protocol";
 import type { ManagerContext } from "./context.ts";
-import { isFrozen, untilThawed, type Patience } from "./ownership/freeze.ts";
+import { CALL_PATIENCE_MS, isFrozen, untilThawed, type Patience } from "./ownership/freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { notFound, wasDestroyed } from "./not-found.ts";
-
-/** How long a call waits for the thaw of a sandbox that is held still; most are over in less. */
-const PATIENCE_MS = 5_000;
 
 /**
  * The sandbox to work with, which runs here; else the reason why it cannot be worked with here: another server has it,
@@ -23,7 +20,7 @@ export async function runningSandbox(
   checkEpoch(context.durable.ownership.held(sandboxId), epoch);
   sandbox.checkRunning();
   if (!isFrozen(context, sandbox)) return sandbox;
-  await untilThawed(context, sandbox, { limitMs: PATIENCE_MS, ...patience });
+  await untilThawed(context, sandbox, { limitMs: CALL_PATIENCE_MS, ...patience });
   // It may have been lost in its sleep.
   return runningSandbox(context, sandboxId, epoch, patience);
 }

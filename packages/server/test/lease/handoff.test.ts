@@ -136,3 +136,14 @@ it("gives a claim back that succeeded after its caller had gone", async () => {
   await expect.poll(async () => (await a.read(id))?.owner).toBeNull();
   expect(await a.claim(id)).toMatchObject({ owner: a.name, checkpoint: checkpoint(1) });
 });
+
+it("a server that ends says so to whoever waits for a sandbox", async () => {
+  const { a, b, id } = await twoInstances();
+  await a.create(id, newSandbox());
+  const asked = Promise.withResolvers<void>();
+  const claimed = b.claim(id, { handoffTimeoutMs: HANDOFF_MS, onWaiting: () => asked.resolve() });
+  const refused = expect(claimed).rejects.toMatchObject({ code: "draining" });
+  await asked.promise;
+  await b.instances.close();
+  await refused;
+});

@@ -28,6 +28,7 @@ test("calls on a sandbox that is held still are told why, and may be tried again
     box.call("GET", "/processes"),
     box.call("GET", "/files?path=/workspace/x"),
     box.call("PATCH", "", { name: "other" }),
+    box.call("POST", "/resume"),
   ];
   for (const { status, body } of await Promise.all(calls)) {
     expect([status, body.error.code, body.error.retryable]).toEqual([503, "store_unavailable", true]);

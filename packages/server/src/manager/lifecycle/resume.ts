@@ -1,5 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { attachSandbox } from "../ownership/attach.ts";
+import { CALL_PATIENCE_MS, isFrozen, untilThawed } from "../ownership/freeze.ts";
 import type { ManagerContext } from "../context.ts";
 import { takeShownKey } from "../encryption.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
@@ -23,6 +24,11 @@ export async function resumeSandbox(
   if (epoch !== undefined) checkEpoch(ownership.held(sandboxId) ?? (await ownership.read(sandboxId)), epoch);
   const live = context.sandboxes.get(sandboxId);
   if (live?.state === "running" && checkpoint === undefined) {
+    if (isFrozen(context, live)) {
+      await untilThawed(context, live, { limitMs: CALL_PATIENCE_MS });
+      // It may have been lost in its sleep.
+      return resumeSandbox(context, { sandboxId, checkpoint, epoch }, options);
+    }
     takeShownKey(live, options.encryption);
     live.touch(context.nowMs);
     return live;

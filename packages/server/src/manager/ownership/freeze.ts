@@ -5,6 +5,9 @@ import type { LiveSandbox } from "../live-sandbox.ts";
 /** How often one who waits for the thaw looks at the clock: a stall of this process may have hidden it. */
 const LOOK_MS = 50;
 
+/** How long a call waits for the thaw of a sandbox that is held still; most are over in less. */
+export const CALL_PATIENCE_MS = 5_000;
+
 /**
  * Holds sandboxes still while this server cannot prove that it is alive: others may believe that it is dead, and nobody
  * but one may let a sandbox run. Of what its provider keeps there is one copy, which need not stand still: this server
