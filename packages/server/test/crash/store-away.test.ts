@@ -102,4 +102,23 @@ describe("a store that is away for longer than the lease", () => {
     expect(await headOf(second, id)).toEqual(taken);
     expect(await contentOf(fresh)).toBe("old");
   });
+
+  test("a restore that fails meanwhile leaves a sandbox that another server can have", async () => {
+    const first = await cuttableServer();
+    const second = await startTestServer({ leaseTtlMs: LEASE_TTL_MS, store: first.server.storeFolder ?? null });
+    const id = await storedSandbox(first.server);
+    const held = Promise.withResolvers<void>();
+    const error = new SandboxerError("backend_unavailable", "the engine is away");
+    first.server.backend.faults.set("acquireFromSnapshot", { until: held.promise, error });
+    const failed = first.server.attach(id);
+    await eventually("it is claimed", async () => (await headOf(second, id)).owner !== null);
+    // The server can neither restore the sandbox nor give it back.
+    first.cut(true);
+    held.resolve();
+    expect(await failed.untilClosed()).toContain("RESTORE_ERROR");
+    first.cut(false);
+    const fresh = second.attach(id);
+    await fresh.until("RUNNING");
+    expect(await contentOf(fresh)).toBe("old");
+  });
 });
