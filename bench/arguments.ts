@@ -1,7 +1,9 @@
 import { parseArgs } from "node:util";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Effort } from "./lab.ts";
+
+/** How much is done: for the record, for a first look in some minutes, or only to see that it works. */
+export type Effort = "full" | "quick" | "smoke";
 
 export interface BenchArguments {
   readonly runscPath: string | undefined;

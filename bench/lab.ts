@@ -1,10 +1,8 @@
+import type { Effort } from "./arguments.ts";
 import type { CleanUp } from "./clean-up.ts";
 import type { RawEngine } from "./raw/raw-engine.ts";
 import type { Skipped } from "./result.ts";
 import type { EngineFacts, ServerProcess } from "./server/server-process.ts";
-
-/** How much is done: for the record, for a first look in some minutes, or only to see that it works. */
-export type Effort = "full" | "quick" | "smoke";
 
 /** What a measurement works with. */
 export interface Lab {

@@ -58,6 +58,13 @@ const READS_ENVIRONMENT = `export const port = process.env["PORT"];`;
 const MAY_NOT_READ = ["packages/server/src/manager", "packages/server/src/setup"];
 const MAY_READ = ["packages/server/src/main", "packages/cli/src"];
 
+/** Two files that know each other by a type alone. */
+const CYCLE_ROOM = "packages/server/src/manager";
+const CYCLE = ["ring-a", "ring-b"].map((name, index, names) => ({
+  name: `${name}.ts`,
+  lines: `import type { Thing as Other } from "./${names[1 - index]}.ts";\nexport interface Thing {\n  readonly other: Other;\n}`,
+}));
+
 let house: string;
 const planted: { room: string; lines: string; name: string }[] = [];
 let diagnostics: readonly { readonly code: string; readonly filename: string }[];
@@ -69,6 +76,7 @@ beforeAll(() => {
   copyFileSync(join(ROOT, ".oxlintrc.json"), join(house, ".oxlintrc.json"));
   for (const [room, from] of [...MAY_NOT, ...MAY]) plant(room, importing(from));
   for (const room of [...MAY_NOT_READ, ...MAY_READ]) plant(room, READS_ENVIRONMENT);
+  for (const { name, lines } of CYCLE) plant(CYCLE_ROOM, lines, name);
   const oxlint = join(ROOT, "node_modules", "oxlint", "bin", "oxlint");
   const { stdout } = spawnSync(process.execPath, [oxlint, "-f", "json", "."], { cwd: house, encoding: "utf8" });
   ({ diagnostics, number_of_files: filesSeen } = JSON.parse(stdout) as {
@@ -92,6 +100,10 @@ describe("a line of code knows its room", () => {
     expect(saidOf(room, importing(from))).not.toContain("no-restricted-imports");
   });
 
+  test.each(CYCLE)("$name may not know a file that knows it, not even by a type", ({ lines }) => {
+    expect(saidOf(CYCLE_ROOM, lines)).toContain("no-cycle");
+  });
+
   test("only main, the command and scripts read the environment", () => {
     for (const room of MAY_NOT_READ) expect(saidOf(room, READS_ENVIRONMENT)).toContain("no-process-env");
     for (const room of MAY_READ) expect(saidOf(room, READS_ENVIRONMENT)).not.toContain("no-process-env");
@@ -102,8 +114,8 @@ function importing(from: string): string {
   return `import { thing } from "${from}";\nexport const other = thing;`;
 }
 
-function plant(room: string, lines: string): void {
-  const name = join(room, `planted-${planted.length}.ts`);
+function plant(room: string, lines: string, as = `planted-${planted.length}.ts`): void {
+  const name = join(room, as);
   mkdirSync(join(house, room), { recursive: true });
   writeFileSync(join(house, name), `${lines}\n`);
   planted.push({ room, lines, name });

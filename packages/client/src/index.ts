@@ -12,7 +12,7 @@
  * WebSocket protocol of one session (docs/websocket.md); docs/sdk.md has everything else.
  */
 export { Sandbox } from "./sandbox.ts";
-export type { ClientOptions, CreateOptions, RestoreOptions, SandboxHandleOptions } from "./sandbox-options.ts";
+export type { ClientOptions, CreateOptions, RestoreOptions } from "./sandbox-options.ts";
 export { Sandboxer } from "./sandboxer.ts";
 export { Execution } from "./process/execution.ts";
 export { SandboxProcess, type ExecResult, type PtySize } from "./process/process.ts";
@@ -24,7 +24,7 @@ export type { AttachProcessOptions, PtyOptions } from "./processes.ts";
 export { SandboxFiles, type ReadOptions, type UploadResult, type WriteOptions } from "./sandbox-files.ts";
 export { Snapshots } from "./snapshots.ts";
 export type { EventOptions } from "./events.ts";
-export type { LongCallOptions } from "./long-call.ts";
+export type { LongCallOptions, SandboxHandleOptions } from "./long-call.ts";
 export type * from "./records.ts";
 export type { Bytes, CallInput, CallOptions, WireOptions } from "./wire/call-types.ts";
 export type { RetryOptions } from "./wire/retry.ts";

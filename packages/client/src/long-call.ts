@@ -1,5 +1,6 @@
+import type { ReconnectOptions } from "./processes.ts";
 import type { OperationRecord } from "./records.ts";
-import type { SandboxHandleOptions } from "./sandbox-options.ts";
+import type { RoamingOptions } from "./sandbox-calls.ts";
 import type { CallOptions, WireOptions } from "./wire/call-types.ts";
 import { fromWire } from "./wire/naming.ts";
 
@@ -8,6 +9,11 @@ export interface LongCallOptions extends CallOptions {
   readonly onProgress?: ((operation: OperationRecord) => void) | undefined;
   /** Makes a repeated call the same call. Made up when absent, so that repetitions of the client itself are safe. */
   readonly idempotencyKey?: string | undefined;
+}
+
+export interface SandboxHandleOptions extends RoamingOptions, ReconnectOptions {
+  /** At the end of `await using`: saved instead of destroyed. */
+  readonly keep?: boolean | undefined;
 }
 
 /** Takes the options of the call and of the handle out of settings that are given together with them. */

@@ -1,6 +1,5 @@
 import type { RetentionPreview, SandboxChange } from "./records.ts";
-import type { Sandboxer } from "./sandboxer.ts";
-import type { CallOptions } from "./wire/call-types.ts";
+import type { Caller, CallOptions } from "./wire/call-types.ts";
 import { fromWire } from "./wire/naming.ts";
 
 /** The rules of a sandbox as `update` takes them; null: as the server says. */
@@ -8,7 +7,7 @@ type Retention = NonNullable<SandboxChange["retention"]>;
 
 /** What rules would do to the saved states of a sandbox; undefined: those that it has. Nothing is changed. */
 export async function previewRetention(
-  client: Sandboxer,
+  client: Caller,
   id: string,
   retention: Retention | null | undefined,
   options: CallOptions,

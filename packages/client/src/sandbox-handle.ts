@@ -16,7 +16,7 @@ import type {
 } from "./records.ts";
 import { SandboxCalls } from "./sandbox-calls.ts";
 import { SandboxFiles } from "./sandbox-files.ts";
-import type { SandboxHandleOptions } from "./sandbox-options.ts";
+import type { SandboxHandleOptions } from "./long-call.ts";
 import type { Sandboxer } from "./sandboxer.ts";
 import type { CallOptions } from "./wire/call-types.ts";
 import { fromWire } from "./wire/naming.ts";

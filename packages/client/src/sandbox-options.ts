@@ -1,15 +1,8 @@
-import { type LongCallOptions } from "./long-call.ts";
-import { type ReconnectOptions } from "./processes.ts";
+import type { LongCallOptions, SandboxHandleOptions } from "./long-call.ts";
 import type { RestoreSettings, SandboxSettings } from "./records.ts";
-import { type RoamingOptions } from "./sandbox-calls.ts";
 import { Sandboxer } from "./sandboxer.ts";
 import type { CallOptions } from "./wire/call-types.ts";
 import type { ConnectionOptions } from "./wire/transport.ts";
-
-export interface SandboxHandleOptions extends RoamingOptions, ReconnectOptions {
-  /** At the end of `await using`: saved instead of destroyed. */
-  readonly keep?: boolean | undefined;
-}
 
 /** Where to connect to: a client that is there already, or how to make one. */
 export type ClientOptions = ConnectionOptions | { readonly client: Sandboxer };

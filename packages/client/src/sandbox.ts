@@ -1,4 +1,4 @@
-import { longCall, type LongCallOptions } from "./long-call.ts";
+import { longCall, type LongCallOptions, type SandboxHandleOptions } from "./long-call.ts";
 import { everyItem } from "./pages.ts";
 import type {
   DamagedSandbox,
@@ -24,7 +24,6 @@ import {
   type ClientOptions,
   type CreateOptions,
   type RestoreOptions,
-  type SandboxHandleOptions,
 } from "./sandbox-options.ts";
 import type { Sandboxer } from "./sandboxer.ts";
 import type { Answer, CallInput, CallOptions } from "./wire/call-types.ts";

@@ -8,16 +8,14 @@ import type {
   SnapshotFilter,
   SnapshotRecord,
 } from "./records.ts";
-import type { Sandbox } from "./sandbox.ts";
-import type { Sandboxer } from "./sandboxer.ts";
-import type { CallOptions } from "./wire/call-types.ts";
+import type { Caller, CallOptions } from "./wire/call-types.ts";
 import { fromWire, toWire } from "./wire/naming.ts";
 
 /** The snapshots of a server. Where an id is asked for, a name does as well. */
 export class Snapshots {
-  readonly #client: Sandboxer;
+  readonly #client: Caller;
 
-  constructor(client: Sandboxer) {
+  constructor(client: Caller) {
     this.#client = client;
   }
 
@@ -66,7 +64,7 @@ export class Snapshots {
   /** What changed from a snapshot to another one, or to a sandbox as it is now. */
   async diff(
     id: string,
-    to: string | Sandbox,
+    to: string | { readonly id: string },
     options: CallOptions & { readonly limit?: number } = {},
   ): Promise<SnapshotDiff> {
     const { limit, ...call } = options;

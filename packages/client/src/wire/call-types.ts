@@ -63,3 +63,8 @@ type Part<Key extends string, Value> = [Value] extends [undefined]
 export type CallInput<Name extends RouteName> = Part<"params", ParamsOf<Routes[Name]>> &
   Part<"query", QueryFor<Name>> &
   Part<"body", BodyFor<Name>>;
+
+/** Calls routes whose answer is JSON, or nothing. */
+export interface Caller {
+  call<Name extends JsonRouteName>(name: Name, input: CallInput<Name>, options?: WireOptions): Promise<Answer<Name>>;
+}

@@ -1,13 +1,12 @@
-import type { OperationRecord, WireOptions } from "./call-types.ts";
+import type { Caller, OperationRecord, WireOptions } from "./call-types.ts";
 import { errorOfFields } from "./errors.ts";
-import type { Transport } from "./transport.ts";
 
 /** How long a look at an operation waits for its end, in seconds: what progress is shown every so often. */
 const LOOK_SECONDS = 0.5;
 
 /** Looks at an operation until it has ended; tells each look. Gives what the call would have answered. */
 export async function followOperation(
-  transport: Transport,
+  transport: Caller,
   begun: OperationRecord,
   { onProgress, signal, url }: WireOptions,
 ): Promise<unknown> {

@@ -3,7 +3,6 @@ import { writerOf } from "../checkpoints/packs/pack-names.ts";
 import { PINS_FOLDER, readPin, type StoredPin } from "../checkpoints/packs/pins.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
-import type { LeftAlone } from "./garbage.ts";
 
 const READS_AT_ONCE = 16;
 
@@ -13,6 +12,12 @@ const IMAGE = /\.img$/;
 /** The ids of the packs that an image names; undefined when it is not there, `image_damaged` when nobody can tell. */
 export type PacksOfImage = (store: ObjectStore, imageKey: string) => Promise<readonly string[] | undefined>;
 
+/** What could not be judged, and why; see `LeftAlone`. */
+interface Unreadable {
+  readonly key: string;
+  readonly reason: "its packs cannot be told" | "its record cannot be read";
+}
+
 export interface SightedPin {
   readonly key: string;
   readonly pin: StoredPin;
@@ -21,13 +26,13 @@ export interface SightedPin {
 interface SightedPins {
   readonly pins: readonly SightedPin[];
   readonly isPinned: (packId: string) => boolean;
-  readonly unreadable: readonly LeftAlone[];
+  readonly unreadable: readonly Unreadable[];
 }
 
 interface SightedImages {
   /** The packs that any of them names. */
   readonly named: ReadonlySet<string>;
-  readonly unreadable: readonly LeftAlone[];
+  readonly unreadable: readonly Unreadable[];
 }
 
 /** Looks at who needs packs, again and again; an image, which never changes, is read once. */
@@ -46,7 +51,7 @@ export class PackSurveyor {
     for await (const { key } of store.list("")) if (IMAGE.test(key) && !going.has(key)) keys.push(key);
     const known = new Map<string, readonly string[]>();
     const shared = sharing(this.#known.values());
-    const unreadable: LeftAlone[] = [];
+    const unreadable: Unreadable[] = [];
     const read = async (key: string): Promise<void> => {
       try {
         const packs = this.#known.get(key) ?? (await this.#packsOfImage(store, key))?.map(shared);
@@ -65,7 +70,7 @@ export class PackSurveyor {
 
   async pins(store: ObjectStore, signal?: AbortSignal): Promise<SightedPins> {
     const keys = await Array.fromAsync(store.list(PINS_FOLDER), ({ key }) => key);
-    const unreadable: LeftAlone[] = [];
+    const unreadable: Unreadable[] = [];
     const read = async (key: string): Promise<readonly SightedPin[]> => {
       const pin = await readPin(store, key);
       if (pin === "unreadable") unreadable.push({ key, reason: "its record cannot be read" });

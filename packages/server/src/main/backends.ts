@@ -1,13 +1,12 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { SandboxBackend } from "../backends/backend.ts";
+import type { Resources, SandboxBackend } from "../backends/backend.ts";
 import type { FateOf } from "../backends/instance-folder.ts";
 import type { NetworkSupport } from "../backends/gvisor/network/network-support.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import { prepareGvisor, type ReportStep } from "../setup/index.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
-import type { DockerDefaults } from "./docker.ts";
 
 const MIB = 1024 * 1024;
 
@@ -40,6 +39,11 @@ export interface OpenBackend {
   /** The server was fenced and goes on under this id: whoever finds it dead is to know that. */
   noteLaterId(instanceId: string): Promise<void>;
   close(): Promise<void>;
+}
+
+export interface DockerDefaults {
+  readonly resources: Resources;
+  readonly heartbeatMs: number;
 }
 
 /** Something that nobody waits for has gone wrong. */

@@ -1,6 +1,5 @@
 import { isAbsolute, join } from "node:path";
-import type { ConfigSources } from "./config.ts";
-import type { SettingName } from "./config-settings.ts";
+import type { ConfigSources, SettingName } from "./config-settings.ts";
 
 export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName, string>> {
   const { env, homeDirectory } = sources;

@@ -1,11 +1,12 @@
 import { describeSource } from "../secrets/secret-definition.ts";
-import type { ConfigLayer, ServerConfig } from "./config.ts";
 import {
+  type ConfigLayer,
   fileKey,
   flagName,
   SETTING_NAMES,
   SETTINGS,
   variablesOf,
+  type ServerConfig,
   type Setting,
   type SettingName,
 } from "./config-settings.ts";

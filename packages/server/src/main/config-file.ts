@@ -7,9 +7,8 @@ import { didYouMean } from "../support/nearest-name.ts";
 import { checkDocument } from "../support/source-file/check-document.ts";
 import { readSourceFile } from "../support/source-file/read-source-file.ts";
 import { formatProblem, problemAt, type Problem, type SourceDocument } from "../support/source-file/source-document.ts";
-import type { ConfigSources } from "./config.ts";
 import { configDirectory } from "./config-defaults.ts";
-import { fileKey, SETTING_NAMES, SETTINGS, type SettingName } from "./config-settings.ts";
+import { type ConfigSources, fileKey, SETTING_NAMES, SETTINGS, type SettingName } from "./config-settings.ts";
 
 export interface ConfigFile {
   readonly path: string;

@@ -1,3 +1,6 @@
+import type { SecretDefinitions } from "../secrets/secret-definition.ts";
+import type { ConfigValues } from "./config-schema.ts";
+
 /**
  * Every setting: the flag and the environment variable that set it, and what `--help` says. Flags win over the
  * environment, the environment over the config file, and that over the default. The key in the file is the flag's name.
@@ -246,4 +249,35 @@ function setting(
   more: Partial<Setting> = {},
 ): Setting {
   return { flag, environment, description, ...more };
+}
+
+export interface ConfigLayer {
+  readonly origin: string;
+  readonly text: string;
+}
+
+export type ConfigFlags = { readonly [name in SettingName]?: string | undefined } & {
+  /** The config file; otherwise `SANDBOXER_CONFIG`, otherwise the one in the config folder. */
+  readonly config?: string | undefined;
+  /** Without a store from elsewhere: the one in the data directory. */
+  readonly defaultStore?: boolean | undefined;
+};
+
+export interface ConfigSources {
+  readonly flags: ConfigFlags;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly homeDirectory: string;
+  /** False for commands that start no server: where one would listen is then of no matter. */
+  readonly serving?: boolean;
+}
+
+/** Everything that the server is told. Nothing below `main` reads the environment. */
+export interface ServerConfig extends ConfigValues {
+  /** Where each value comes from: `flag --port`, `environment PORT`, `file /…/config.yaml:3`, `default`. */
+  readonly origins: Readonly<Record<SettingName, string>>;
+  /** Every place that says something about a setting, the strongest first. Of secrets the text is left out. */
+  readonly layers: Readonly<Record<SettingName, readonly ConfigLayer[]>>;
+  readonly configFile: string | undefined;
+  /** Where secrets come from, by name. */
+  readonly secrets: SecretDefinitions;
 }

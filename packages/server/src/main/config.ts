@@ -1,48 +1,33 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { join } from "node:path";
 import { isIPv4 } from "node:net";
-import type { SecretDefinitions } from "../secrets/secret-definition.ts";
 import { defaultTexts } from "./config-defaults.ts";
 import { readConfigFile, type ConfigFile } from "./config-file.ts";
 import { keyFilePath } from "../gateway/access/key-file.ts";
 import { readKeyFile } from "../gateway/access/key-records.ts";
 import { configSchema, type ConfigValues } from "./config-schema.ts";
-import { flagName, SETTING_NAMES, SETTINGS, variablesOf, type SettingName } from "./config-settings.ts";
+import {
+  type ConfigLayer,
+  type ConfigSources,
+  flagName,
+  SETTING_NAMES,
+  SETTINGS,
+  variablesOf,
+  type ServerConfig,
+  type SettingName,
+} from "./config-settings.ts";
 
 export { describeConfig, describeSecrets, type DescribedSetting } from "./config-description.ts";
-export { SETTINGS, type Setting, type SettingName } from "./config-settings.ts";
+export {
+  SETTINGS,
+  type ConfigFlags,
+  type ConfigLayer,
+  type ConfigSources,
+  type ServerConfig,
+  type Setting,
+  type SettingName,
+} from "./config-settings.ts";
 export type { ConfigValues } from "./config-schema.ts";
-
-/** Everything that the server is told. Nothing below `main` reads the environment. */
-export interface ServerConfig extends ConfigValues {
-  /** Where each value comes from: `flag --port`, `environment PORT`, `file /…/config.yaml:3`, `default`. */
-  readonly origins: Readonly<Record<SettingName, string>>;
-  /** Every place that says something about a setting, the strongest first. Of secrets the text is left out. */
-  readonly layers: Readonly<Record<SettingName, readonly ConfigLayer[]>>;
-  readonly configFile: string | undefined;
-  /** Where secrets come from, by name. */
-  readonly secrets: SecretDefinitions;
-}
-
-export interface ConfigLayer {
-  readonly origin: string;
-  readonly text: string;
-}
-
-export type ConfigFlags = { readonly [name in SettingName]?: string | undefined } & {
-  /** The config file; otherwise `SANDBOXER_CONFIG`, otherwise the one in the config folder. */
-  readonly config?: string | undefined;
-  /** Without a store from elsewhere: the one in the data directory. */
-  readonly defaultStore?: boolean | undefined;
-};
-
-export interface ConfigSources {
-  readonly flags: ConfigFlags;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly homeDirectory: string;
-  /** False for commands that start no server: where one would listen is then of no matter. */
-  readonly serving?: boolean;
-}
 
 export function parseConfig(sources: ConfigSources): ServerConfig {
   const file = readConfigFile(sources);

@@ -1,18 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import type { Resources } from "../backends/backend.ts";
 import type { OpenDocker } from "../backends/docker/index.ts";
 import type { FateOf } from "../backends/instance-folder.ts";
 import type { BackendProvider } from "../backends/lazy-backend.ts";
 import { prepareAgent, withSetupLock, type ReportStep } from "../setup/index.ts";
-import type { PreparedBackend } from "./backends.ts";
+import type { DockerDefaults, PreparedBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
 import { installationId } from "./installation.ts";
-
-export interface DockerDefaults {
-  readonly resources: Resources;
-  readonly heartbeatMs: number;
-}
 
 /** Docker as the backend of sandboxes that do not say. */
 export async function prepareDockerBackend(

@@ -17,30 +17,13 @@ import { placeAgent } from "./agent-placement.ts";
 import { detectCgroups } from "./cgroups.ts";
 import type { GvisorSandbox } from "./gvisor-sandbox.ts";
 import { readCpuFeatures } from "./image-requirements.ts";
-import type { NetworkSupport } from "./network/network-support.ts";
 import type { CompleteResources } from "./oci-spec.ts";
-import type { RunDirectory } from "./run-directory.ts";
-import type { Platform } from "./runsc.ts";
-import { SandboxStarter, type Machine } from "./sandbox-starter.ts";
+import { SandboxStarter, type Machine, type StarterOptions } from "./sandbox-starter.ts";
 import { WarmSandboxes, type WarmOptions } from "./warm/warm-sandboxes.ts";
 
 const LOADS = ["gvisor-checkpoint", "workspace-tar"] as const;
 
-export interface GvisorBackendOptions {
-  readonly engine: { readonly path: string; readonly version: string; readonly sha256: string };
-  readonly platform: Platform;
-  readonly agentPath: string;
-  readonly runDirectory: RunDirectory;
-  readonly cacheDirectory: string;
-  readonly defaultImage: string;
-  readonly imageDirectories: readonly string[];
-  readonly defaultResources: CompleteResources;
-  /** See the agent's dead man's switch; 0: none. */
-  readonly heartbeatMs: number;
-  /** A sandbox in which nothing runs dozes after so long without a request; absent or 0: never. */
-  readonly dozeAfterMs?: number;
-  /** Absent: it is not allowed. */
-  readonly network?: NetworkSupport;
+export interface GvisorBackendOptions extends StarterOptions {
   /** Absent: no sandbox is started ahead of the need. */
   readonly warm?: WarmOptions;
 }

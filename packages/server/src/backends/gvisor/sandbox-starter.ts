@@ -8,7 +8,6 @@ import type { AcquireRequest, PreparedState, SnapshotPayload } from "../backend.
 import { placeSavedAgent, type PlacedAgent } from "./agent-placement.ts";
 import type { CgroupVersion } from "./cgroups.ts";
 import { AGENT_MEMBER, CONFIG_MEMBER, ENGINE_MEMBERS, FILES_MEMBER, type GvisorSandbox } from "./gvisor-sandbox.ts";
-import type { GvisorBackendOptions } from "./gvisor-backend.ts";
 import { checkRequirements, ImageRequirements, OVERLAY } from "./image-requirements.ts";
 import { launch, type Launch } from "./launch.ts";
 import { NETWORK_NOT_ALLOWED, notSupported, type NetworkSupport } from "./network/network-support.ts";
@@ -16,11 +15,30 @@ import { ServerNetwork } from "./network/server-network.ts";
 import { buildSpec, cgroupLimits, relocateSpec, type CompleteResources } from "./oci-spec.ts";
 import { ImageResolver } from "./root-filesystem/resolve-image.ts";
 import type { RootFilesystem } from "./root-filesystem/root-filesystem.ts";
+import type { RunDirectory } from "./run-directory.ts";
+import type { Platform } from "./runsc.ts";
 import { hostnameOf } from "./sandbox-hostname.ts";
 import { parseSavedSpec } from "./saved-spec.ts";
 import { PipeSupply } from "./stdio-pipes.ts";
 import { refuseHook } from "./warm/restored-hook.ts";
 import { checkSize } from "./warm/state-size.ts";
+
+export interface StarterOptions {
+  readonly engine: { readonly path: string; readonly version: string; readonly sha256: string };
+  readonly platform: Platform;
+  readonly agentPath: string;
+  readonly runDirectory: RunDirectory;
+  readonly cacheDirectory: string;
+  readonly defaultImage: string;
+  readonly imageDirectories: readonly string[];
+  readonly defaultResources: CompleteResources;
+  /** See the agent's dead man's switch; 0: none. */
+  readonly heartbeatMs: number;
+  /** A sandbox in which nothing runs dozes after so long without a request; absent or 0: never. */
+  readonly dozeAfterMs?: number;
+  /** Absent: it is not allowed. */
+  readonly network?: NetworkSupport;
+}
 
 export interface Machine {
   readonly agent: PlacedAgent;
@@ -36,13 +54,13 @@ type Unhurried = Pick<Launch, "hurry" | "held">;
 export class SandboxStarter {
   readonly images: ImageResolver;
   readonly networkSupport: NetworkSupport;
-  readonly #options: GvisorBackendOptions;
+  readonly #options: StarterOptions;
   readonly #machine: Machine;
   readonly #pipes: PipeSupply;
   readonly #network: ServerNetwork | undefined;
   readonly #onEnded: Launch["onEnded"];
 
-  constructor(options: GvisorBackendOptions, machine: Machine, onEnded: Launch["onEnded"]) {
+  constructor(options: StarterOptions, machine: Machine, onEnded: Launch["onEnded"]) {
     this.#options = options;
     this.#machine = machine;
     this.#onEnded = onEnded;

@@ -1,18 +1,25 @@
-import { Violation } from "./ledger.ts";
-import type { World } from "./world.ts";
+import { type Ledger, Violation } from "./ledger.ts";
+import type { Random } from "./random.ts";
+import type { Timeline } from "./timeline.ts";
+
+interface Surroundings {
+  readonly ledger: Ledger;
+  readonly timeline: Timeline;
+  readonly weather: Random;
+}
 
 /**
  * Where sandboxes live that their provider keeps: there is one copy of each, and it lives on whatever becomes of its
  * server. The provider knows nothing of leases: a request that somebody sent before it was declared dead still arrives.
  */
 export class SimulatedProvider {
-  readonly #world: World;
+  readonly #world: Surroundings;
   readonly #copies = new Map<string, "running" | "stopped">();
   readonly #made = new Set<string>();
   /** Told when a copy stops, whoever asked for that. */
   onStopped: (sandboxId: string) => void = () => {};
 
-  constructor(world: World) {
+  constructor(world: Surroundings) {
     this.#world = world;
   }
 

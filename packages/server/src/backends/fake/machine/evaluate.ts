@@ -2,11 +2,11 @@ import type { Expression, Value } from "../programs/instruction.ts";
 import { binary, display, isTruthy, ProgramError, toNumber } from "../programs/values.ts";
 import { fromBytes, fromText, toText } from "./byte-string.ts";
 import { FileFault } from "./file-fault.ts";
-import type { Machine } from "./machine.ts";
+import type { Interior } from "./interior.ts";
 import type { MachineProcess } from "./machine-process.ts";
 
 /** The value of an expression now. Expressions never block and change nothing. */
-export function evaluate(expression: Expression, process: MachineProcess, machine: Machine): Value {
+export function evaluate(expression: Expression, process: MachineProcess, machine: Interior): Value {
   const { record } = process;
   const { language } = record.program;
   const value = (inner: Expression): Value => evaluate(inner, process, machine);
@@ -33,12 +33,12 @@ export function evaluate(expression: Expression, process: MachineProcess, machin
 }
 
 /** An expression as text for output. */
-export function textOf(expression: Expression, process: MachineProcess, machine: Machine): string {
+export function textOf(expression: Expression, process: MachineProcess, machine: Interior): string {
   return display(evaluate(expression, process, machine), process.record.program.language);
 }
 
 /** An expression as an absolute path; `""` stands for nothing and is refused by the files. */
-export function pathOf(expression: Expression, process: MachineProcess, machine: Machine): string {
+export function pathOf(expression: Expression, process: MachineProcess, machine: Interior): string {
   const path = toText(textOf(expression, process, machine));
   if (path === "") throw new FileFault("ENOENT");
   return path.startsWith("/") ? path : `${process.record.workingFolder}/${path}`;
@@ -61,7 +61,7 @@ function unary(verb: "not" | "integer" | "text" | "length" | "trim", operand: Va
   return verb === "text" ? text : toText(text).length;
 }
 
-function fileIs(what: "any" | "file" | "folder", path: string, machine: Machine): boolean {
+function fileIs(what: "any" | "file" | "folder", path: string, machine: Interior): boolean {
   try {
     const { kind } = machine.files.stat(path);
     return what === "any" || kind === what;
@@ -74,7 +74,7 @@ function fileIs(what: "any" | "file" | "folder", path: string, machine: Machine)
 function system(
   what: "pid" | "status" | "workingFolder" | "backgroundPid" | "timeMs",
   process: MachineProcess,
-  machine: Machine,
+  machine: Interior,
 ): Value {
   const { record } = process;
   if (what === "workingFolder") return fromText(record.workingFolder);

@@ -1,9 +1,8 @@
 import type { Instruction } from "../programs/instruction.ts";
 import { fromText, toText } from "./byte-string.ts";
 import { pathOf, textOf } from "./evaluate.ts";
-import type { Outcome } from "./execute.ts";
 import { FileFault } from "./file-fault.ts";
-import type { Machine } from "./machine.ts";
+import type { Interior, Outcome } from "./interior.ts";
 import type { MachineProcess } from "./machine-process.ts";
 import { prepared, writeOutput } from "./write-output.ts";
 
@@ -12,7 +11,7 @@ type FileInstruction = Extract<Instruction, { op: "file" | "list" | "open" }>;
 export function executeFileInstruction(
   instruction: FileInstruction,
   process: MachineProcess,
-  machine: Machine,
+  machine: Interior,
 ): Outcome {
   process.record.status = 0;
   if (instruction.op === "open") {
@@ -32,7 +31,7 @@ export function executeFileInstruction(
 function changeFiles(
   instruction: Extract<FileInstruction, { op: "file" }>,
   process: MachineProcess,
-  machine: Machine,
+  machine: Interior,
 ): void {
   const { files } = machine;
   const paths = instruction.paths.map((path) => pathOf(path, process, machine));
@@ -58,7 +57,7 @@ function changeFiles(
   }
 }
 
-function remove(path: string, force: boolean, machine: Machine): void {
+function remove(path: string, force: boolean, machine: Interior): void {
   try {
     machine.files.remove(path, { recursive: force });
   } catch (thrown) {

@@ -2,8 +2,7 @@ import type { Expression, Instruction, Target } from "../programs/instruction.ts
 import { ProgramError, toNumber } from "../programs/values.ts";
 import { fromBytes } from "./byte-string.ts";
 import { evaluate, pathOf, textOf } from "./evaluate.ts";
-import type { Outcome } from "./execute.ts";
-import type { Machine } from "./machine.ts";
+import type { Interior, Outcome } from "./interior.ts";
 import type { MachineProcess } from "./machine-process.ts";
 import { prepared, writeOutput } from "./write-output.ts";
 
@@ -16,13 +15,13 @@ type InputOutput = Extract<
 const BULK_BYTES = 64 << 10;
 
 /** Succeeds unless it says otherwise; the status before is seen by what is printed (`echo $?`). */
-export function executeInputOutput(instruction: InputOutput, process: MachineProcess, machine: Machine): Outcome {
+export function executeInputOutput(instruction: InputOutput, process: MachineProcess, machine: Interior): Outcome {
   const outcome = execute(instruction, process, machine);
   if (outcome === "done" && instruction.op !== "readLine") process.record.status = 0;
   return outcome;
 }
 
-function execute(instruction: InputOutput, process: MachineProcess, machine: Machine): Outcome {
+function execute(instruction: InputOutput, process: MachineProcess, machine: Interior): Outcome {
   const { record } = process;
   switch (instruction.op) {
     case "write":
@@ -57,7 +56,7 @@ function execute(instruction: InputOutput, process: MachineProcess, machine: Mac
 }
 
 /** The bytes are made once; what did not fit is kept with the instruction. */
-function writeAll(to: Target, make: () => string, process: MachineProcess, machine: Machine): Outcome {
+function writeAll(to: Target, make: () => string, process: MachineProcess, machine: Interior): Outcome {
   const { progress } = process.record;
   const bytes = progress.pending ?? prepared(to, make(), process);
   progress.pending = writeOutput(to, bytes, process, machine);
@@ -67,7 +66,7 @@ function writeAll(to: Target, make: () => string, process: MachineProcess, machi
 function repeat(
   instruction: Extract<InputOutput, { op: "repeat" }>,
   process: MachineProcess,
-  machine: Machine,
+  machine: Interior,
 ): Outcome {
   const { progress } = process.record;
   const unit = prepared(instruction.to, textOf(instruction.unit, process, machine), process);
@@ -85,7 +84,7 @@ function repeat(
   return "blocked";
 }
 
-function copyStdin(to: Target, process: MachineProcess, machine: Machine): Outcome {
+function copyStdin(to: Target, process: MachineProcess, machine: Interior): Outcome {
   const { progress } = process.record;
   for (;;) {
     const bytes = progress.pending ?? "";
@@ -113,7 +112,7 @@ function readLine(instruction: Extract<InputOutput, { op: "readLine" }>, process
 function listen(
   instruction: Extract<InputOutput, { op: "listen" }>,
   process: MachineProcess,
-  machine: Machine,
+  machine: Interior,
 ): Outcome {
   const port = toNumber(evaluate(instruction.port, process, machine));
   if (!machine.listeners.listen(port, process)) throw new ProgramError(`Error: listen EADDRINUSE: ${port}`);

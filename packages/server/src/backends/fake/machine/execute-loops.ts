@@ -1,11 +1,11 @@
 import type { LoopSource, Value } from "../programs/instruction.ts";
 import { toNumber } from "../programs/values.ts";
 import { evaluate } from "./evaluate.ts";
-import type { Machine } from "./machine.ts";
+import type { Interior } from "./interior.ts";
 import type { MachineProcess } from "./machine-process.ts";
 
 /** Loops are kept by the name of their slot, so that a loop goes on after a restore where it was. */
-export function startLoop(slot: string, source: LoopSource, process: MachineProcess, machine: Machine): void {
+export function startLoop(slot: string, source: LoopSource, process: MachineProcess, machine: Interior): void {
   const { loops } = process.record;
   if (source.kind === "values") {
     loops[slot] = { kind: "values", next: 0, values: source.values.map((value) => evaluate(value, process, machine)) };

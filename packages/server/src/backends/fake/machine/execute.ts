@@ -7,16 +7,13 @@ import { executeFileInstruction } from "./execute-files.ts";
 import { executeInputOutput } from "./execute-input-output.ts";
 import { nextLoopValue, startLoop } from "./execute-loops.ts";
 import { FileFault } from "./file-fault.ts";
-import type { Machine } from "./machine.ts";
+import type { Interior, Outcome } from "./interior.ts";
 import type { MachineProcess } from "./machine-process.ts";
 import { deliver } from "./signals.ts";
 import { writeOutput } from "./write-output.ts";
 
-/** `blocked`: the instruction waits, and is executed again when the process is woken. A number: where to go on. */
-export type Outcome = "done" | "blocked" | number;
-
 /** Executes the present instruction of a process. */
-export function executeInstruction(process: MachineProcess, machine: Machine): "done" | "blocked" {
+export function executeInstruction(process: MachineProcess, machine: Interior): "done" | "blocked" {
   const { record } = process;
   const instruction = record.program.instructions[record.counter];
   if (instruction === undefined) {
@@ -32,7 +29,7 @@ export function executeInstruction(process: MachineProcess, machine: Machine): "
 }
 
 /** In bash a file that fails is a status; in the other languages it ends the program, as every other error does. */
-function attempt(instruction: Instruction, process: MachineProcess, machine: Machine): Outcome {
+function attempt(instruction: Instruction, process: MachineProcess, machine: Interior): Outcome {
   const { language } = process.record.program;
   try {
     return execute(instruction, process, machine);
@@ -48,7 +45,7 @@ function attempt(instruction: Instruction, process: MachineProcess, machine: Mac
   }
 }
 
-function execute(instruction: Instruction, process: MachineProcess, machine: Machine): Outcome {
+function execute(instruction: Instruction, process: MachineProcess, machine: Interior): Outcome {
   const { record } = process;
   switch (instruction.op) {
     case "assign": {
@@ -131,14 +128,14 @@ function execute(instruction: Instruction, process: MachineProcess, machine: Mac
   }
 }
 
-function waitUntil(atMs: number, process: MachineProcess, machine: Machine): Outcome {
+function waitUntil(atMs: number, process: MachineProcess, machine: Interior): Outcome {
   process.record.status = 0;
   if (machine.scheduler.uptimeMs >= atMs) return "done";
   machine.scheduler.wakeAt(process, atMs);
   return "blocked";
 }
 
-function fork(to: number, process: MachineProcess, machine: Machine): Outcome {
+function fork(to: number, process: MachineProcess, machine: Interior): Outcome {
   const child = machine.fork(process);
   if (child === undefined) {
     writeOutput(STDERR, "bash: fork: Resource temporarily unavailable\n", process, machine);
@@ -152,7 +149,7 @@ function fork(to: number, process: MachineProcess, machine: Machine): Outcome {
 }
 
 /** The program is through: what `setTimeout` left, in the order in which it falls due; then the end. */
-function nextTimer(process: MachineProcess, machine: Machine): Outcome {
+function nextTimer(process: MachineProcess, machine: Interior): Outcome {
   const { record } = process;
   const next = record.timers.toSorted((left, right) => left.dueMs - right.dueMs)[0];
   if (next === undefined) {

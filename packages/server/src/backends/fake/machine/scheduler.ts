@@ -1,5 +1,5 @@
 import { executeInstruction } from "./execute.ts";
-import type { Machine } from "./machine.ts";
+import type { Interior } from "./interior.ts";
 import type { MachineProcess } from "./machine-process.ts";
 
 /** Instructions that a process runs before the others get their turn. */
@@ -7,7 +7,7 @@ const TURN = 200;
 
 /** Runs the processes of a machine in turns, on the event loop, and keeps its time. */
 export class Scheduler {
-  readonly #machine: Machine;
+  readonly #machine: Interior;
   readonly #ready = new Set<MachineProcess>();
   readonly #timers = new Map<MachineProcess, AbortController>();
   readonly #waitingToRun = new Set<{ resolve: () => void; reject: (reason: Error) => void }>();
@@ -17,7 +17,7 @@ export class Scheduler {
   #uptimeMs: number;
   #runningSinceMs: number;
 
-  constructor(machine: Machine, uptimeMs: number) {
+  constructor(machine: Interior, uptimeMs: number) {
     this.#machine = machine;
     this.#uptimeMs = uptimeMs;
     this.#runningSinceMs = machine.clock.monotonicMs();

@@ -1,4 +1,4 @@
-import type { Machine } from "./machine.ts";
+import type { Interior } from "./interior.ts";
 import type { MachineProcess } from "./machine-process.ts";
 
 const SIGCONT = 18;
@@ -7,7 +7,7 @@ const STOPPING = new Set([19, 20, 21, 22]);
 const WITHOUT_EFFECT = new Set([0, 17, 23, 28]);
 
 /** The default action of the signal: no program here catches any. */
-export function deliver(signal: number, process: MachineProcess, machine: Machine): void {
+export function deliver(signal: number, process: MachineProcess, machine: Interior): void {
   if (!process.running || WITHOUT_EFFECT.has(signal)) return;
   if (STOPPING.has(signal)) {
     process.record.stopped = true;
@@ -20,7 +20,7 @@ export function deliver(signal: number, process: MachineProcess, machine: Machin
 }
 
 /** To the process that `exec` started and to all that came of it. */
-export function deliverToGroup(signal: number, leader: MachineProcess, machine: Machine): void {
+export function deliverToGroup(signal: number, leader: MachineProcess, machine: Interior): void {
   const members = machine.living.filter((process) => process.record.leaderPid === leader.pid);
   for (const member of members) deliver(signal, member, machine);
 }

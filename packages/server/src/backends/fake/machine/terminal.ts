@@ -1,4 +1,4 @@
-import type { Machine } from "./machine.ts";
+import type { Interior } from "./interior.ts";
 import type { MachineProcess } from "./machine-process.ts";
 import { deliverToGroup } from "./signals.ts";
 
@@ -9,7 +9,7 @@ const END_OF_FILE = "\x04";
 export const cooked = (bytes: string): string => bytes.replaceAll("\n", "\r\n");
 
 /** What a terminal does to input: echoes it, makes CR a line end, ^C a signal and ^D the end. */
-export function typeInto(bytes: string, process: MachineProcess, machine: Machine): string {
+export function typeInto(bytes: string, process: MachineProcess, machine: Interior): string {
   let kept = "";
   for (const character of bytes.replaceAll("\r", "\n")) {
     if (character === INTERRUPT) deliverToGroup(2, process, machine);

@@ -1,12 +1,12 @@
 import type { Target } from "../programs/instruction.ts";
 import { toBytes } from "./byte-string.ts";
 import { pathOf } from "./evaluate.ts";
-import type { Machine } from "./machine.ts";
+import type { Interior } from "./interior.ts";
 import type { MachineProcess } from "./machine-process.ts";
 import { cooked } from "./terminal.ts";
 
 /** Takes as much of `bytes` as there is room for and says what is left. */
-export function writeOutput(to: Target, bytes: string, process: MachineProcess, machine: Machine): string {
+export function writeOutput(to: Target, bytes: string, process: MachineProcess, machine: Interior): string {
   if ("path" in to) {
     const path = pathOf(to.path, process, machine);
     if (path !== "/dev/null") machine.files.write(path, toBytes(bytes), { append: true });

@@ -1,16 +1,8 @@
-import { type Expression, type FileVerb, literal, type Target } from "../instruction.ts";
-import type { ProgramBuilder } from "../program-builder.ts";
+import { type Expression, type FileVerb, literal } from "../instruction.ts";
+import type { CommandContext } from "./command-context.ts";
 import { compilePrintf } from "./printf.ts";
 import { compileTest } from "./test-command.ts";
 import type { Word } from "./word.ts";
-
-export interface CommandContext {
-  readonly builder: ProgramBuilder;
-  readonly words: readonly Word[];
-  readonly stdout: Target;
-  readonly stderr: Target;
-  readonly stdin?: Expression;
-}
 
 type Compile = (context: CommandContext, parameters: readonly Word[]) => void;
 

@@ -1,6 +1,7 @@
 import { type Expression, literal, type Program, STDERR, STDOUT, type Target } from "../instruction.ts";
 import { ProgramBuilder } from "../program-builder.ts";
-import { type CommandContext, compileCommand, head } from "./commands.ts";
+import type { CommandContext } from "./command-context.ts";
+import { compileCommand, head } from "./commands.ts";
 import { parseShell, type Redirect, type ShellNode } from "./parser.ts";
 import type { Word } from "./word.ts";
 

@@ -1,5 +1,5 @@
 import type { BinaryOperator, Expression } from "../instruction.ts";
-import type { CommandContext } from "./commands.ts";
+import type { CommandContext } from "./command-context.ts";
 import type { Word } from "./word.ts";
 
 const COMPARISONS: Readonly<Record<string, BinaryOperator>> = {
