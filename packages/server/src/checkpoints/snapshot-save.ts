@@ -9,7 +9,6 @@ import type { KeyOptions } from "./keys/key-choice.ts";
 import { sealBytes } from "./keys/sealed-bytes.ts";
 import { changeCell } from "./snapshot-cell.ts";
 import type { CapturedState, NewSnapshot } from "./snapshot-library.ts";
-import { detailsOf } from "./snapshot-details.ts";
 import { collectedMeanwhile } from "./snapshot-names.ts";
 import {
   decodeSnapshot,
@@ -19,6 +18,7 @@ import {
   snapshotFolder,
   type StoredSnapshot,
 } from "./snapshot-record.ts";
+import type { SnapshotPayload } from "../backends/backend.ts";
 
 /**
  * One snapshot on its way into a store: announced while it is captured, then its image, then the word that it is ready.
@@ -157,4 +157,15 @@ export function announcement(snapshot: NewSnapshot, publisher: string): StoredSn
     nonce: "",
     history: [],
   };
+}
+
+/** The plain words among what a backend says of a state: where it keeps it, how large it is there. */
+function detailsOf({ requirements }: SnapshotPayload): Record<string, string> {
+  const { record } = requirements;
+  const words = { ...requirements, ...(typeof record === "object" ? record : {}) };
+  return Object.fromEntries(Object.entries(words).filter((entry): entry is [string, string] => isWord(entry[1])));
+}
+
+function isWord(value: unknown): boolean {
+  return typeof value === "string" && value.length <= 1024;
 }

@@ -6,7 +6,6 @@ import { step } from "./core/instance.ts";
 import { initialState, type InstanceState, isFrozenAt } from "./core/instance-state.ts";
 import type { LeaseEvent, Reply } from "./core/messages.ts";
 import type { LeaseSettings } from "./core/settings.ts";
-import { frozenReasonOf } from "./frozen-reason.ts";
 import { performRequest, replyOfSilence } from "./store-requests.ts";
 
 /** An event, before the time is added. */
@@ -114,4 +113,14 @@ export class LeaseRunner {
     if (isOwn && reply.outcome === "failed" && !this.stopped) onError(reply.error);
     this.tell({ kind: "reply", to: from, reply });
   }
+}
+
+/** Why an instance may let nothing run now, for people; undefined: it may. */
+function frozenReasonOf(state: InstanceState, nowMs: number): string | undefined {
+  if (!isFrozenAt(state, nowMs)) return undefined;
+  const { self } = state;
+  if (self === undefined) return "It was declared dead by another server, and registers under a new id.";
+  if (self.goodSinceMs === undefined) return "It has not registered with the store yet.";
+  const seconds = Math.round((nowMs - self.goodSinceMs) / 1000);
+  return `The store has confirmed no renewal of its lease for ${seconds} s.`;
 }

@@ -23,7 +23,6 @@ import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
 import { checkEncryption, masterKeysOf } from "./encryption.ts";
 import { importRecords } from "./import-records.ts";
-import { retentionOf } from "./retention.ts";
 import { storedSnapshots } from "./snapshots.ts";
 import { ringOver } from "./peers.ts";
 
@@ -139,4 +138,9 @@ export async function meetStoredSandboxes({ ownership }: DurableStore, log: Logg
     if (asSandboxerError(error).code !== "draining")
       log.warn({ err: error }, "the stored sandboxes could not be listed");
   }
+}
+
+/** What stays of sandboxes that do not say. */
+function retentionOf({ keepCheckpoints, keepSnapshots }: ServerConfig): DurableStore["retention"] {
+  return { checkpoints: keepCheckpoints, ...(keepSnapshots === undefined ? {} : { snapshots: keepSnapshots }) };
 }

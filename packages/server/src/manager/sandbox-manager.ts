@@ -12,7 +12,7 @@ import type { CallOptions } from "../support/call-options.ts";
 import { countAtRisk, countDozing, countStates, summaryOf, type ServerSummary } from "./observing/census.ts";
 import { acquireSandbox, type AcquiredSandbox } from "./lifecycle/acquire.ts";
 import { amendSandbox, type Amendments } from "./lifecycle/amend.ts";
-import { createFromRequest } from "./lifecycle/create-from-request.ts";
+import { createFromRequest } from "./lifecycle/create.ts";
 import { describeLive, describeStored } from "./observing/describe.ts";
 import { destroyById } from "./lifecycle/destroy-by-id.ts";
 import { checkpointSandbox } from "./saving/checkpoint.ts";

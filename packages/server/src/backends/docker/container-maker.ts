@@ -12,8 +12,8 @@ import { checkSnapshot, loadSnapshot } from "./image-snapshot.ts";
 import { labelsOf, newContainerName } from "./labels.ts";
 import { loadContainer, startContainer, type LaunchPad } from "./launch.ts";
 import { mountsOf, type AllowedMount } from "./mounts.ts";
-import { checkPersistence } from "./persistence.ts";
 import { sandboxConfig } from "./sandbox-config.ts";
+import { AGENT_FOLDER } from "../agent/agent-place.ts";
 
 export interface MakerOptions {
   readonly engine: DockerEngine;
@@ -156,4 +156,23 @@ function forDiskLimit(error: unknown, { spec }: AcquireRequest): unknown {
     cause: error,
     hint: "Ask for no disk limit, or keep the engine's data on XFS with project quotas, btrfs or ZFS.",
   });
+}
+
+const MARK = `${AGENT_FOLDER}/seen-by-the-engine`;
+
+/**
+ * Refuses a runtime that keeps what is written to itself: a stopped sandbox would lose its files, and a snapshot would
+ * have none. runsc does so unless it is told `--overlay2=none`.
+ * https://gvisor.dev/docs/user_guide/filesystem/
+ */
+async function checkPersistence(engine: DockerEngine, sandbox: DockerSandbox, runtime: string): Promise<void> {
+  await sandbox.rootFiles.write(MARK, new Uint8Array());
+  if (await engine.hasPath(sandbox.containerId, MARK)) return sandbox.rootFiles.remove(MARK);
+  throw new SandboxerError(
+    "backend_unavailable",
+    `The runtime ${runtime} keeps files where Docker does not see them.`,
+    {
+      hint: `In the engine's daemon.json, give the runtime the arguments "runtimeArgs": ["--overlay2=none"], and restart the engine.`,
+    },
+  );
 }

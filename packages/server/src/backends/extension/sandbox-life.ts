@@ -2,7 +2,6 @@ import type { SandboxerError } from "@sandboxer/protocol";
 import type { SandboxEnd } from "../backend.ts";
 import { SerialQueue } from "../../support/serial-queue.ts";
 import { sandboxEnded } from "../sandbox-ended.ts";
-import { PauseGate } from "./pause-gate.ts";
 
 /** How the provider makes everything inside stand still, and go on. */
 export interface Standstill {
@@ -104,5 +103,27 @@ export class SandboxLife {
     if (!this.#gate.paused) return;
     await this.#standstill.thaw();
     this.#gate.open();
+  }
+}
+
+/** Calls that need something inside wait here while the sandbox is paused. */
+class PauseGate {
+  #closed: PromiseWithResolvers<void> | undefined;
+
+  get paused(): boolean {
+    return this.#closed !== undefined;
+  }
+
+  close(): void {
+    this.#closed ??= Promise.withResolvers<void>();
+  }
+
+  open(): void {
+    this.#closed?.resolve();
+    this.#closed = undefined;
+  }
+
+  async passage(): Promise<void> {
+    while (this.#closed !== undefined) await this.#closed.promise;
   }
 }

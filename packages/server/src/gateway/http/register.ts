@@ -1,12 +1,19 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
-import { type Route, type RouteName, ROUTES, SandboxerError } from "@sandboxer/protocol";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import {
+  type Route,
+  type RouteName,
+  ROUTES,
+  SandboxerError,
+  operationRecordSchema,
+  type StreamOf,
+} from "@sandboxer/protocol";
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from "fastify";
 import type { BeginCall } from "./begin-call.ts";
 import type { HttpRelay } from "../relay/http-relay.ts";
 import { type Caller, type Service, StreamAnswer } from "./handler.ts";
 import { readCall, wantsNoWait } from "./read-call.ts";
-import { routeSchema } from "./route-schema.ts";
+import { z } from "zod";
 
 export interface RegisterOptions {
   /** Undefined until the server is ready. */
@@ -95,4 +102,30 @@ declare module "fastify" {
   interface FastifyRequest {
     caller: Caller;
   }
+}
+
+/** For validation, and for the OpenAPI document. */
+function routeSchema(name: RouteName, route: Route): FastifySchema {
+  const { params, query, body, response, summary, tag, status } = route;
+  return {
+    operationId: name,
+    summary,
+    tags: [tag],
+    ...(params === undefined ? {} : { params }),
+    ...(query === undefined ? {} : { querystring: query }),
+    ...(body === undefined || isStream(body) ? {} : { body: optionalBody(body) }),
+    response: {
+      [status]: response === undefined || isStream(response) ? z.any() : response,
+      ...(route.operation === undefined ? {} : { 202: operationRecordSchema }),
+    },
+  };
+}
+
+/** A request without a body has none to be wrong, when everything in it is optional. */
+function optionalBody(body: z.ZodType): z.ZodType {
+  return z.preprocess((value) => value ?? undefined, body);
+}
+
+function isStream(body: z.ZodType | StreamOf): body is StreamOf {
+  return "stream" in body;
 }

@@ -19,7 +19,7 @@ import { Connection, type ConnectionParts } from "./connection.ts";
 import { serveCreate } from "./create-endpoint.ts";
 import { serveProcess, type ProcessParameters } from "./process/process-endpoint.ts";
 import { refuse, refuseWith } from "./refusal.ts";
-import { chooseSubprotocol } from "./subprotocol.ts";
+import { carriesKey, SUBPROTOCOL } from "../access/shown-credential.ts";
 
 export interface UpgradeOptions {
   readonly gate: AccessGate;
@@ -193,4 +193,10 @@ function decode(text: string): string {
   } catch {
     return text;
   }
+}
+
+/** Ours if it is offered, else the client's first. An offer that carries a key is never repeated. */
+function chooseSubprotocol(offers: ReadonlySet<string>): string | false {
+  if (offers.has(SUBPROTOCOL)) return SUBPROTOCOL;
+  return [...offers].find((offer) => !carriesKey(offer)) ?? false;
 }

@@ -20,9 +20,9 @@ import { findSandbox } from "../observing/find-sandbox.ts";
 import { adoptByKey } from "./adopt-by-key.ts";
 import { planSandbox, type SandboxPlan } from "./plan.ts";
 import { resumeSandbox } from "./resume.ts";
-import { newestSnapshotOf } from "../snapshots/newest-of-key.ts";
 import { restoreFrom } from "../snapshots/restore-snapshot.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
+import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 
 export interface AcquiredSandbox {
   readonly sandbox: LiveSandbox;
@@ -248,4 +248,16 @@ async function restedTooLong(context: ManagerContext, sandboxId: string): Promis
   if (head?.owner !== null) return false;
   const since = head.residence === "provider" ? head.stopped_at : head.timestamps.updated_at;
   return since != null && clock.wallMs() - Date.parse(since) > resumeTtlMs;
+}
+
+/** The newest snapshot of a sandbox that was asked for by this key and made of the same. */
+async function newestSnapshotOf(
+  { options }: ManagerContext,
+  key: string,
+  specHash: string | null,
+): Promise<StoredSnapshot | undefined> {
+  const fitting = (await options.durable.snapshots.list()).filter(
+    (snapshot) => snapshot.state === "ready" && snapshot.key === key && snapshot.spec_hash === specHash,
+  );
+  return fitting.toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1))[0];
 }

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
-import { asSandboxerError, type Lineage } from "@sandboxer/protocol";
+import { asSandboxerError, type Lineage, type CreateRequestBody } from "@sandboxer/protocol";
 import type { AcquireRequest, SandboxBackend, SandboxHandle, SandboxProcess } from "../../backends/backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { acquireRequest } from "./acquire-request.ts";
@@ -10,7 +10,7 @@ import { watchForEnd } from "./end-of-sandbox.ts";
 import { withGoodCopy } from "../saving/with-good-copy.ts";
 import { LiveSandbox, type SandboxFacts } from "../live-sandbox.ts";
 import { eraseHead, residenceOf } from "../ownership/residence.ts";
-import { checkNeeds, type SandboxPlan } from "./plan.ts";
+import { checkNeeds, type SandboxPlan, planSandbox, type Manner } from "./plan.ts";
 import { runSetup } from "./setup-commands.ts";
 import { acquireWithState } from "../snapshots/portable/acquire-with-state.ts";
 import { type SandboxSource, withNamedSource } from "../snapshots/source.ts";
@@ -209,4 +209,16 @@ export async function createHead(
 async function confirm(facts: SandboxFacts, source: SandboxSource | undefined, signal: AbortSignal): Promise<void> {
   if (facts.flags.enable_checkpoint) await source?.confirm();
   signal.throwIfAborted();
+}
+
+/** Makes what a request asks for. */
+export async function createFromRequest(
+  context: ManagerContext,
+  body: CreateRequestBody,
+  manner: Manner,
+  request: Pick<CreateRequest, "client" | "onOwnership">,
+  options: VerbOptions = {},
+): Promise<CreatedSandbox> {
+  const plan = await planSandbox(context, body, manner);
+  return createSandbox(context, { ...request, plan }, options);
 }

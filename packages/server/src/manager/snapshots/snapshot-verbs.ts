@@ -1,4 +1,11 @@
-import type { Carried, ProvenCheckpoint, RestoreRequestBody, SnapshotDiff, SnapshotInfo } from "@sandboxer/protocol";
+import {
+  type Carried,
+  type ProvenCheckpoint,
+  type RestoreRequestBody,
+  type SnapshotDiff,
+  type SnapshotInfo,
+  SandboxerError,
+} from "@sandboxer/protocol";
 import type { KeyOptions } from "../../checkpoints/keys/key-choice.ts";
 import type { SnapshotChanges } from "../../checkpoints/snapshot-library.ts";
 import type { CallOptions } from "../../support/call-options.ts";
@@ -6,16 +13,16 @@ import type { ManagerContext } from "../context.ts";
 import { diffSnapshots } from "./diff.ts";
 import { proveCheckpoint } from "../saving/prove-checkpoint.ts";
 import { proveSnapshot } from "../saving/prove-snapshot.ts";
-import { live } from "../live-sandbox.ts";
+import { live, type LiveSandbox } from "../live-sandbox.ts";
 import type { GivenOut, Sandbox } from "../sandbox.ts";
 import { explainRestore } from "./portable/carried.ts";
-import { snapshotFilesystem } from "./snapshot-filesystem.ts";
 import { removeSnapshot } from "./remove-snapshot.ts";
 import { restoreSnapshot, type RestoredSandbox } from "./restore-snapshot.ts";
 import { sandboxToCapture } from "./sandbox-to-capture.ts";
 import { captureSnapshot, type CaptureRequest } from "./capture.ts";
 import { amendSnapshot, describeNew, getSnapshot, listSnapshots, type SnapshotFilter } from "./snapshot-records.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
+import { checkSnapshotName } from "../../checkpoints/snapshot-record.ts";
 
 /** States of sandboxes that are kept for themselves. */
 export class SnapshotVerbs {
@@ -81,4 +88,27 @@ export class SnapshotVerbs {
   diff(from: string, to: string, limit: number, options?: KeyOptions): Promise<SnapshotDiff> {
     return diffSnapshots(this.#context, from, to, limit, options);
   }
+}
+
+/**
+ * Saves the files of a sandbox under a name, for new sandboxes to start from. The sandbox goes on. The name goes over in
+ * one step, and what had it before goes, unless it is pinned, or a sandbox that is there began with it.
+ */
+async function snapshotFilesystem(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  name: string,
+  options: CallOptions = {},
+): Promise<void> {
+  if (!context.durable.saves)
+    throw new SandboxerError("checkpoint_disabled", "Filesystem snapshot is not enabled on the server.");
+  checkSnapshotName(name);
+  const request = { reason: "named", name, mode: "filesystem", replaceName: true } as const;
+  const { replacedId } = await captureSnapshot(context, sandbox, request, options);
+  if (replacedId === undefined) return;
+  await removeSnapshot(context, replacedId).catch((error: unknown) => {
+    const stays = ["snapshot_in_use", "snapshot_pinned", "snapshot_not_found"];
+    const expected = error instanceof SandboxerError && stays.includes(error.code);
+    if (!expected) context.options.observer.problem("removal of a replaced snapshot", { error });
+  });
 }

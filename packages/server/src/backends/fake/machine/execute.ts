@@ -1,11 +1,10 @@
 import { posix } from "node:path";
-import { type Instruction, STDERR } from "../programs/instruction.ts";
+import { type Instruction, STDERR, type LoopSource, type Value } from "../programs/instruction.ts";
 import { isTruthy, ProgramError, toNumber } from "../programs/values.ts";
 import { fromText } from "./byte-string.ts";
 import { evaluate, pathOf, textOf } from "./evaluate.ts";
 import { executeFileInstruction } from "./execute-files.ts";
 import { executeInputOutput } from "./execute-input-output.ts";
-import { nextLoopValue, startLoop } from "./execute-loops.ts";
 import { FileFault } from "./file-fault.ts";
 import type { Interior, Outcome } from "./interior.ts";
 import type { MachineProcess } from "./machine-process.ts";
@@ -160,4 +159,27 @@ function nextTimer(process: MachineProcess, machine: Interior): Outcome {
   record.timers = record.timers.filter((timer) => timer !== next);
   if (next.everyMs !== undefined) record.timers.push({ ...next, dueMs: next.dueMs + Math.max(1, next.everyMs) });
   return next.to;
+}
+
+/** Loops are kept by the name of their slot, so that a loop goes on after a restore where it was. */
+function startLoop(slot: string, source: LoopSource, process: MachineProcess, machine: Interior): void {
+  const { loops } = process.record;
+  if (source.kind === "values") {
+    loops[slot] = { kind: "values", next: 0, values: source.values.map((value) => evaluate(value, process, machine)) };
+    return;
+  }
+  const [next, to, step] = [source.from, source.to, source.step].map((bound) =>
+    toNumber(evaluate(bound, process, machine)),
+  );
+  loops[slot] = { kind: "range", next: next ?? 0, to: to ?? 0, step: step ?? 1 };
+}
+
+function nextLoopValue(slot: string, process: MachineProcess): Value | undefined {
+  const loop = process.record.loops[slot];
+  if (loop === undefined) return undefined;
+  if (loop.kind === "values") return loop.values[loop.next++];
+  if (loop.step > 0 ? loop.next >= loop.to : loop.next <= loop.to) return undefined;
+  const value = loop.next;
+  loop.next += loop.step;
+  return process.record.program.language === "bash" ? String(value) : value;
 }

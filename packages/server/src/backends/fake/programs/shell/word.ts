@@ -1,5 +1,7 @@
 import { type Expression, literal } from "../instruction.ts";
-import { parseArithmetic } from "./arithmetic.ts";
+import { parseExpression, type Syntax } from "../syntax/expression-parser.ts";
+import { lex } from "../syntax/lexer.ts";
+import { TokenReader } from "../syntax/token.ts";
 
 /** A word of bash. `bare` is its text when nothing in it was quoted or expanded: keywords and operators are bare. */
 export interface Word {
@@ -108,4 +110,26 @@ function closing(code: string, from: number, mark: string): number {
   const end = code.indexOf(mark, from);
   if (end === -1) throw new SyntaxError(`unexpected EOF while looking for matching \`${mark}'`);
   return end;
+}
+
+/** `$(( … ))`: whole numbers, names with and without `$`. */
+function parseArithmetic(code: string): Expression {
+  return lower(parseExpression(new TokenReader(lex(code.replaceAll("$", ""), "node")), "node"));
+}
+
+function lower(syntax: Syntax): Expression {
+  if (syntax.type === "literal") return { kind: "literal", value: syntax.value };
+  if (syntax.type === "name") {
+    return { kind: "unary", verb: "integer", operand: { kind: "variable", name: syntax.name } };
+  }
+  if (syntax.type === "binary") {
+    const binary: Expression = {
+      kind: "binary",
+      operator: syntax.operator === "/" ? "//" : syntax.operator,
+      left: lower(syntax.left),
+      right: lower(syntax.right),
+    };
+    return /^[-+*/%]/.test(syntax.operator) ? binary : { kind: "unary", verb: "integer", operand: binary };
+  }
+  throw new SyntaxError("arithmetic syntax error");
 }
