@@ -1,5 +1,5 @@
 import { SandboxerError, type Head } from "@sandboxer/protocol";
-import type { ManagerContext } from "./context.ts";
+import type { RunningContext } from "./room-contexts.ts";
 import { CALL_PATIENCE_MS, isFrozen, untilThawed, type Patience } from "./ownership/freeze.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import { notFound, wasDestroyed } from "./not-found.ts";
@@ -10,7 +10,7 @@ import { notFound, wasDestroyed } from "./not-found.ts";
  * refused.
  */
 export async function runningSandbox(
-  context: ManagerContext,
+  context: RunningContext,
   sandboxId: string,
   epoch?: number,
   patience: Patience = {},
@@ -33,7 +33,7 @@ export function checkEpoch(head: Head | undefined, epoch: number | undefined): v
 }
 
 /** Why a sandbox that is not here cannot be used here. */
-async function absence(context: ManagerContext, sandboxId: string, epoch: number | undefined): Promise<Error> {
+async function absence(context: RunningContext, sandboxId: string, epoch: number | undefined): Promise<Error> {
   const head = await context.storedHead(sandboxId);
   if (head === undefined) return notFound(sandboxId);
   if (head.state === "deleted") return wasDestroyed(sandboxId);

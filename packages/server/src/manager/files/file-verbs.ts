@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import { Readable } from "node:stream";
 import { SandboxerError, type FileEntryRecord } from "@sandboxer/protocol";
 import type { FileEntry, SandboxFiles } from "../../backends/backend.ts";
-import type { ManagerContext } from "../context.ts";
+import type { FilesContext } from "../room-contexts.ts";
 import { runningSandbox } from "../running.ts";
 import { downloadTree, type DownloadOptions } from "./download-tree.ts";
 import { uploadTree, type Uploaded } from "./upload-tree.ts";
@@ -17,9 +17,9 @@ export interface FilesOf {
 
 /** The files of sandboxes that run here. Each is in use until the call, or the stream that it gives, is over. */
 export class FileVerbs {
-  readonly #context: ManagerContext;
+  readonly #context: FilesContext;
 
-  constructor(context: ManagerContext) {
+  constructor(context: FilesContext) {
     this.#context = context;
   }
 

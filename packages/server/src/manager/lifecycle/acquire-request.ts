@@ -2,7 +2,7 @@ import type { About } from "@sandboxer/protocol";
 import type { AcquireRequest, SandboxIdentity } from "../../backends/backend.ts";
 import { resolveSecretRefs, revealEnvironment } from "../../secrets/secret.ts";
 import type { CallOptions } from "../../support/call-options.ts";
-import type { ManagerContext } from "../context.ts";
+import type { PlanContext } from "../room-contexts.ts";
 import type { SandboxFacts } from "../live-sandbox.ts";
 
 /**
@@ -10,7 +10,7 @@ import type { SandboxFacts } from "../live-sandbox.ts";
  * server: what is kept and stored of it has their names only.
  */
 export async function acquireRequest(
-  context: ManagerContext,
+  context: PlanContext,
   { sandboxId, spec, about }: Pick<SandboxFacts, "sandboxId" | "spec" | "about">,
   options: CallOptions = {},
 ): Promise<AcquireRequest> {
@@ -23,7 +23,7 @@ export async function acquireRequest(
 }
 
 /** Undefined for a sandbox without a key: nobody will ask for it by one. */
-export function identityOf({ options }: ManagerContext, { key, spec_hash }: About): SandboxIdentity | undefined {
+export function identityOf({ options }: PlanContext, { key, spec_hash }: About): SandboxIdentity | undefined {
   if (key === null || spec_hash === null) return undefined;
   return { key, specHash: spec_hash, owner: options.installation, idleTtlMs: options.resumeTtlMs };
 }

@@ -2,6 +2,7 @@ import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { SandboxProcess } from "../../backends/backend.ts";
 import { cutMessage } from "../../support/cut-message.ts";
 import type { ManagerContext } from "../context.ts";
+import type { EndContext } from "../room-contexts.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { abandonCopy, releaseLeft } from "../ownership/residence.ts";
 import { adoptProcesses } from "../processes/hooks.ts";
@@ -33,7 +34,7 @@ export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox, proce
 
 /** Ends the local copy of a sandbox that another server owns now. Nothing is written to the store. */
 export async function discardLostSandbox(
-  context: ManagerContext,
+  context: EndContext,
   sandbox: LiveSandbox,
   error: SandboxerError,
 ): Promise<void> {
@@ -60,6 +61,6 @@ export async function reclaim(context: ManagerContext, sandbox: LiveSandbox): Pr
 }
 
 /** It has gone without having been asked to. */
-function tellEnd(context: ManagerContext, { id: sandboxId }: LiveSandbox, reason: string, message: string): void {
+function tellEnd(context: EndContext, { id: sandboxId }: LiveSandbox, reason: string, message: string): void {
   context.events.append({ type: "sandbox.failed", sandboxId, data: { reason, message: cutMessage(message) } });
 }

@@ -2,13 +2,13 @@ import { SandboxerError, type CreateRequestBody, type SandboxRecord } from "@san
 import type { SandboxSpec } from "../../backends/backend.ts";
 import { choosePlacement, type PlacementCandidate } from "../../backends/placement.ts";
 import type { AppliedProfile } from "../../profiles/apply-profile.ts";
-import type { ManagerContext } from "../context.ts";
+import type { PlanContext } from "../room-contexts.ts";
 
 type Placement = NonNullable<SandboxRecord["placement"]>;
 
 /** Which backend makes a sandbox, and why that one. Without a profile there is nothing to choose. */
 export async function placeSandbox(
-  context: ManagerContext,
+  context: PlanContext,
   applied: AppliedProfile | undefined,
   request: CreateRequestBody,
   spec: SandboxSpec,
@@ -31,7 +31,7 @@ export async function placeSandbox(
   };
 }
 
-async function candidateOf(context: ManagerContext, name: string, spec: SandboxSpec): Promise<PlacementCandidate> {
+async function candidateOf(context: PlanContext, name: string, spec: SandboxSpec): Promise<PlacementCandidate> {
   const backend = context.backend(name);
   const health = await backend.probe();
   // What it would cost is asked for before there is a sandbox, so its id is nobody's.
@@ -40,7 +40,7 @@ async function candidateOf(context: ManagerContext, name: string, spec: SandboxS
   return { name, selfHosted, health, ...(cost === undefined ? {} : { cost }) };
 }
 
-function noneHere({ options }: ManagerContext, { profile, backends }: AppliedProfile): SandboxerError {
+function noneHere({ options }: PlanContext, { profile, backends }: AppliedProfile): SandboxerError {
   const has = [...options.backends.keys()].join(", ");
   return new SandboxerError("not_supported", `${profile} needs ${backends.join(" or ")}; this server has ${has}.`);
 }

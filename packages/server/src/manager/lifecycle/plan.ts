@@ -11,7 +11,7 @@ import {
 import type { SandboxSpec } from "../../backends/backend.ts";
 import { specHash } from "../../backends/spec-hash.ts";
 import { applyProfile, type AppliedProfile } from "../../profiles/apply-profile.ts";
-import type { ManagerContext } from "../context.ts";
+import type { PlanContext } from "../room-contexts.ts";
 import { expiresAt } from "./time-to-live.ts";
 import { placeSandbox } from "./place.ts";
 
@@ -33,11 +33,7 @@ export interface SandboxPlan {
 export type Manner = "as asked" | "durable";
 
 /** Fills in what a request leaves open: from its profile, then from the server. */
-export async function planSandbox(
-  context: ManagerContext,
-  body: CreateRequestBody,
-  manner: Manner,
-): Promise<SandboxPlan> {
+export async function planSandbox(context: PlanContext, body: CreateRequestBody, manner: Manner): Promise<SandboxPlan> {
   const { defaultIdleTimeoutMs, profiles } = context.options;
   const applied = body.profile === undefined ? undefined : applyProfile(profiles.get(body.profile), body);
   const request = applied?.request ?? body;
@@ -66,7 +62,7 @@ export async function planSandbox(
 
 /** The server's own promise is for sandboxes that can be saved; one that was asked for, and cannot be kept, is refused. */
 export function maxLossOf(
-  { options }: ManagerContext,
+  { options }: PlanContext,
   asked: MaxLoss | null | undefined,
   { enable_checkpoint }: HeadFlags,
 ): MaxLoss | null {
@@ -93,7 +89,7 @@ function specOf(request: CreateRequestBody, applied: AppliedProfile | undefined)
   };
 }
 
-function flagsOf(context: ManagerContext, request: CreateRequestBody, backend: string, manner: Manner): HeadFlags {
+function flagsOf(context: PlanContext, request: CreateRequestBody, backend: string, manner: Manner): HeadFlags {
   const { snapshot, outlivesServer } = context.backend(backend).capabilities;
   // What its provider keeps is not lost with this server: it is saved when somebody asks for it.
   const savable = context.durable.saves && snapshot === "full" && !outlivesServer;
@@ -108,7 +104,7 @@ function flagsOf(context: ManagerContext, request: CreateRequestBody, backend: s
 }
 
 /** The flags that need another thing, and what is missing, in words that clients know. */
-export function checkNeeds(context: ManagerContext, { flags, about, backend, filesystemSnapshot }: SandboxPlan): void {
+export function checkNeeds(context: PlanContext, { flags, about, backend, filesystemSnapshot }: SandboxPlan): void {
   const stored = context.durable.saves;
   const refuse = (text: string): never => {
     throw new SandboxerError("checkpoint_disabled", text);

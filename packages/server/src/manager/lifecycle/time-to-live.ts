@@ -1,15 +1,15 @@
 import { parseDurationMs } from "@sandboxer/protocol";
 import { timeToLive } from "../../profiles/apply-profile.ts";
-import type { ManagerContext } from "../context.ts";
+import type { PlanContext } from "../room-contexts.ts";
 
 /** The end of a time to live that begins now. */
-export function expiresAt({ options }: ManagerContext, ttl: string | undefined): string | null {
+export function expiresAt({ options }: PlanContext, ttl: string | undefined): string | null {
   return ttl === undefined ? null : new Date(options.clock.wallMs() + parseDurationMs(ttl)).toISOString();
 }
 
 /** What a profile makes of a time to live: its default, and its limit. A profile that is gone by now says nothing. */
 export function ttlWithin(
-  { options }: ManagerContext,
+  { options }: PlanContext,
   profile: string | null,
   ttl: string | undefined,
 ): string | undefined {
@@ -17,6 +17,6 @@ export function ttlWithin(
   return found === undefined ? ttl : timeToLive(found, ttl).ttl;
 }
 
-export function hasExpired({ options }: ManagerContext, expires_at: string | null | undefined): boolean {
+export function hasExpired({ options }: PlanContext, expires_at: string | null | undefined): boolean {
   return expires_at != null && Date.parse(expires_at) <= options.clock.wallMs();
 }

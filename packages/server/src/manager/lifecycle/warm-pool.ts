@@ -1,4 +1,5 @@
 import type { ManagerContext } from "../context.ts";
+import type { BackendsContext } from "../room-contexts.ts";
 
 /** As clients are told. */
 export interface WarmPoolRecord {
@@ -12,7 +13,7 @@ export interface WarmPoolRecord {
 }
 
 /** Of the default backend; undefined: it never starts a sandbox ahead of the need. */
-export function warmPoolRecord({ options }: ManagerContext): WarmPoolRecord | undefined {
+export function warmPoolRecord({ options }: BackendsContext): WarmPoolRecord | undefined {
   const figures = options.backends.get(options.defaultBackend)?.warm;
   if (figures === undefined) return undefined;
   const { handedOut, ...others } = figures;

@@ -1,5 +1,5 @@
 import type { SandboxState } from "@sandboxer/protocol";
-import type { ManagerContext } from "../context.ts";
+import type { ObservingContext } from "../room-contexts.ts";
 import { warmPoolRecord, type WarmPoolRecord } from "../lifecycle/warm-pool.ts";
 
 export interface ServerSummary {
@@ -12,7 +12,7 @@ export interface ServerSummary {
   readonly warm_pool: WarmPoolRecord | null;
 }
 
-export function summaryOf(context: ManagerContext): ServerSummary {
+export function summaryOf(context: ObservingContext): ServerSummary {
   const { durable, defaultBackend, maxSandboxes } = context.options;
   return {
     instance_id: durable?.ownership.instanceId ?? null,
@@ -25,19 +25,19 @@ export function summaryOf(context: ManagerContext): ServerSummary {
   };
 }
 
-export function countStates({ sandboxes }: ManagerContext): Readonly<Partial<Record<SandboxState, number>>> {
+export function countStates({ sandboxes }: ObservingContext): Readonly<Partial<Record<SandboxState, number>>> {
   const counts: Partial<Record<SandboxState, number>> = {};
   for (const { state } of sandboxes.values()) counts[state] = (counts[state] ?? 0) + 1;
   return counts;
 }
 
 /** Those of which more could be lost than was promised. */
-export function countAtRisk({ sandboxes }: ManagerContext): number {
+export function countAtRisk({ sandboxes }: ObservingContext): number {
   return [...sandboxes.values()].filter(({ atRisk }) => atRisk !== undefined).length;
 }
 
 /** Those that run and take no processor. */
-export function countDozing({ sandboxes }: ManagerContext): number {
+export function countDozing({ sandboxes }: ObservingContext): number {
   return [...sandboxes.values()].filter((sandbox) => sandbox.state === "running" && sandbox.handle.dozing === true)
     .length;
 }

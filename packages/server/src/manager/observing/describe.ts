@@ -1,6 +1,6 @@
 import type { Head, SandboxRecord } from "@sandboxer/protocol";
 import type { Resources } from "../../backends/backend.ts";
-import type { ManagerContext } from "../context.ts";
+import type { ObservingContext } from "../room-contexts.ts";
 import type { AtRisk } from "../saving/unsaved-changes.ts";
 import { isFrozen } from "../ownership/freeze.ts";
 import type { LiveSandbox, SandboxFacts } from "../live-sandbox.ts";
@@ -9,7 +9,7 @@ import { storedFacts } from "../stored-facts.ts";
 const MIB = 1024 * 1024;
 
 /** The record of a sandbox that this server has. */
-export function describeLive(context: ManagerContext, sandbox: LiveSandbox): SandboxRecord {
+export function describeLive(context: ObservingContext, sandbox: LiveSandbox): SandboxRecord {
   const head = context.durable.ownership.held(sandbox.id);
   const { state } = sandbox;
   return {
@@ -27,14 +27,14 @@ export function describeLive(context: ManagerContext, sandbox: LiveSandbox): San
 }
 
 /** The record of a sandbox as the store knows it. */
-export async function describeStored(context: ManagerContext, sandboxId: string, head: Head): Promise<SandboxRecord> {
+export async function describeStored(context: ObservingContext, sandboxId: string, head: Head): Promise<SandboxRecord> {
   const url = head.owner === null ? undefined : await context.durable.ownership.urlOf(head.owner);
   return describeHead(context, sandboxId, head, url);
 }
 
 /** As {@link describeStored}, where the address of the owner is known. */
 export function describeHead(
-  context: ManagerContext,
+  context: ObservingContext,
   sandboxId: string,
   head: Head,
   url: string | undefined,
@@ -60,7 +60,7 @@ type Told = Omit<
   "state" | "frozen" | "owner" | "epoch" | "idle_seconds" | "executing" | "clients" | "checkpoint" | "durability"
 >;
 
-function ofFacts({ options }: ManagerContext, facts: SandboxFacts): Told {
+function ofFacts({ options }: ObservingContext, facts: SandboxFacts): Told {
   const { about, lineage, spec } = facts;
   return {
     id: facts.sandboxId,

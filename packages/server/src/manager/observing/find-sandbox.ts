@@ -1,10 +1,10 @@
 import type { SandboxRecord } from "@sandboxer/protocol";
-import type { ManagerContext } from "../context.ts";
+import type { ObservingContext } from "../room-contexts.ts";
 import { describeLive, describeStored } from "./describe.ts";
 import { notFound } from "../not-found.ts";
 
 /** One sandbox, wherever it is: here, at another server, stored, or destroyed. */
-export async function findSandbox(context: ManagerContext, sandboxId: string): Promise<SandboxRecord> {
+export async function findSandbox(context: ObservingContext, sandboxId: string): Promise<SandboxRecord> {
   const live = context.sandboxes.get(sandboxId);
   if (live !== undefined) return describeLive(context, live);
   const head = await context.storedHead(sandboxId);

@@ -1,4 +1,4 @@
-import type { ManagerContext } from "../context.ts";
+import type { ObservingContext } from "../room-contexts.ts";
 
 export interface BackendRecord {
   readonly name: string;
@@ -10,7 +10,7 @@ export interface BackendRecord {
 }
 
 /** What can make sandboxes here, what each can do, and whether it works now. */
-export async function listBackends({ options }: ManagerContext): Promise<BackendRecord[]> {
+export async function listBackends({ options }: ObservingContext): Promise<BackendRecord[]> {
   return Promise.all(
     [...options.backends.values()].map(async (backend) => {
       const { ok, summary, remedy } = await backend.probe();

@@ -1,5 +1,5 @@
 import type { RegisteredServer } from "../../lease/instances.ts";
-import type { ManagerContext } from "../context.ts";
+import type { ObservingContext } from "../room-contexts.ts";
 import type { InstanceCondition } from "../ownership/peers.ts";
 
 export interface InstanceRecord extends Omit<InstanceCondition, "instance_id"> {
@@ -18,7 +18,7 @@ const STORE_MS = 2_000;
 
 const UNKNOWN: InstanceCondition = { instance_id: null, frozen: null, frozen_reason: null };
 
-export function instanceCondition({ options }: ManagerContext): InstanceCondition {
+export function instanceCondition({ options }: ObservingContext): InstanceCondition {
   const { instanceId, frozenReason } = options.durable.ownership;
   return { instance_id: instanceId, frozen: frozenReason !== undefined, frozen_reason: frozenReason ?? null };
 }
@@ -27,7 +27,7 @@ export function instanceCondition({ options }: ManagerContext): InstanceConditio
  * Every server on the store, and what each owns. Those that are dead and own nothing are left out. A server that has lost
  * its store knows of itself only.
  */
-export async function listInstances(context: ManagerContext): Promise<InstanceRecord[]> {
+export async function listInstances(context: ObservingContext): Promise<InstanceRecord[]> {
   if (!context.durable.ownership.frozen) return storedInstances(context);
   const { clock } = context.options;
   const waited = new AbortController();
@@ -39,7 +39,7 @@ export async function listInstances(context: ManagerContext): Promise<InstanceRe
   return Promise.race([listed, late]).finally(() => waited.abort());
 }
 
-async function storedInstances(context: ManagerContext): Promise<InstanceRecord[]> {
+async function storedInstances(context: ObservingContext): Promise<InstanceRecord[]> {
   const servers = await context.durable.ownership.servers();
   const [conditions, possessions] = await Promise.all([
     Promise.all(servers.map((server) => conditionOf(context, server))),
@@ -55,7 +55,7 @@ async function storedInstances(context: ManagerContext): Promise<InstanceRecord[
 
 type Possessions = Pick<InstanceRecord, "owns" | "wanted" | "handoffs">;
 
-async function possessionsByOwner({ durable }: ManagerContext): Promise<ReadonlyMap<string, Possessions>> {
+async function possessionsByOwner({ durable }: ObservingContext): Promise<ReadonlyMap<string, Possessions>> {
   const owners = new Map<string, Possessions>();
   for await (const { sandboxId, head } of durable.ownership.list()) {
     if (head?.owner == null) continue;
@@ -72,7 +72,7 @@ async function possessionsByOwner({ durable }: ManagerContext): Promise<Readonly
 
 /** What a server says of itself; one that answers at its address in its stead says nothing about it. */
 async function conditionOf(
-  context: ManagerContext,
+  context: ObservingContext,
   { instanceId, url, here, alive }: RegisteredServer,
 ): Promise<InstanceCondition> {
   if (here) return instanceCondition(context);
@@ -81,7 +81,7 @@ async function conditionOf(
 }
 
 /** As far as this server knows without its store. */
-function thisInstance(context: ManagerContext): InstanceRecord {
+function thisInstance(context: ObservingContext): InstanceRecord {
   const { frozen, frozen_reason } = instanceCondition(context);
   const { url = null } = context.options;
   const { instanceId: id } = context.durable.ownership;

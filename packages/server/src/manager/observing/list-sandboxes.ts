@@ -2,7 +2,7 @@ import { asSandboxerError, type DamagedSandbox, type SandboxRecord } from "@sand
 import { leavesNothing } from "../../lease/stored-head.ts";
 import { isStoreFailure } from "../../support/record-damage.ts";
 import { beginAhead } from "../../support/begin-ahead.ts";
-import type { ManagerContext } from "../context.ts";
+import type { ObservingContext } from "../room-contexts.ts";
 import { describeHead, describeLive } from "./describe.ts";
 
 export interface SandboxFilter {
@@ -31,13 +31,13 @@ export interface SandboxPage {
 const READS_AHEAD = 16;
 
 /** The sandboxes of this server and of its store, newest first. What is destroyed is listed only if asked for. */
-export async function listSandboxes(context: ManagerContext, filter: SandboxFilter): Promise<SandboxRecord[]> {
+export async function listSandboxes(context: ObservingContext, filter: SandboxFilter): Promise<SandboxRecord[]> {
   return (await listSandboxPage(context, filter, { limit: Infinity, after: undefined })).items;
 }
 
 /** So many of them, behind that place. */
 export async function listSandboxPage(
-  context: ManagerContext,
+  context: ObservingContext,
   filter: SandboxFilter,
   { limit, after }: { readonly limit: number; readonly after: ListPlace | undefined },
 ): Promise<SandboxPage> {
@@ -58,7 +58,7 @@ export async function listSandboxPage(
  * list, and the head of each is read when it is its turn: nobody is shown an owner of yesterday.
  */
 async function* sandboxesAfter(
-  context: ManagerContext,
+  context: ObservingContext,
   filter: SandboxFilter,
   after: ListPlace | undefined,
 ): AsyncGenerator<SandboxRecord | DamagedSandbox, void, undefined> {
@@ -75,7 +75,7 @@ async function* sandboxesAfter(
 }
 
 async function* storedRecords(
-  context: ManagerContext,
+  context: ObservingContext,
   filter: SandboxFilter,
   here: ReadonlySet<string>,
   after: ListPlace | undefined,
@@ -118,7 +118,7 @@ async function* storedRecords(
   }
 }
 
-function damagedSandbox(context: ManagerContext, sandboxId: string, thrown: unknown): DamagedSandbox {
+function damagedSandbox(context: ObservingContext, sandboxId: string, thrown: unknown): DamagedSandbox {
   const { message, hint, details } = asSandboxerError(thrown);
   context.options.observer.problem("a stored sandbox cannot be read", { sandboxId, error: thrown });
   const object = typeof details["object"] === "string" ? details["object"] : `${sandboxId}/metadata.json`;

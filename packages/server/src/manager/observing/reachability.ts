@@ -1,6 +1,6 @@
 import type { SandboxRecord } from "@sandboxer/protocol";
 import { asSandboxerError } from "@sandboxer/protocol";
-import type { ManagerContext } from "../context.ts";
+import type { ObservingContext } from "../room-contexts.ts";
 import { findSandbox } from "./find-sandbox.ts";
 
 export interface Reachability {
@@ -14,7 +14,7 @@ export interface Reachability {
 const PING_MS = 5000;
 
 /** Whether the sandbox itself answers, asked here and now. */
-export async function reachabilityOf(context: ManagerContext, sandboxId: string): Promise<Reachability> {
+export async function reachabilityOf(context: ObservingContext, sandboxId: string): Promise<Reachability> {
   const record = await findSandbox(context, sandboxId);
   const { state, owner } = record;
   const told = { state, owner_url: owner?.url ?? null };

@@ -1,5 +1,5 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import type { ManagerContext } from "../context.ts";
+import type { FreezeContext } from "../room-contexts.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 
 /** How often one who waits for the thaw looks at the clock: a stall of this process may have hidden it. */
@@ -13,7 +13,7 @@ export const CALL_PATIENCE_MS = 5_000;
  * but one may let a sandbox run. Of what its provider keeps there is one copy, which need not stand still: this server
  * neither asks it for anything nor tells what it hears of it.
  */
-export function freezeSandboxes(context: ManagerContext, sandboxIds: readonly string[]): void {
+export function freezeSandboxes(context: FreezeContext, sandboxIds: readonly string[]): void {
   for (const sandboxId of sandboxIds) {
     const sandbox = context.sandboxes.get(sandboxId);
     // One that is saved or brought back is silent already; it is looked at again when it is about to go on.
@@ -41,7 +41,7 @@ async function freeze(sandbox: LiveSandbox): Promise<void> {
   }
 }
 
-export function thawSandboxes(context: ManagerContext, sandboxIds: readonly string[]): void {
+export function thawSandboxes(context: FreezeContext, sandboxIds: readonly string[]): void {
   for (const sandboxId of sandboxIds) {
     const sandbox = context.sandboxes.get(sandboxId);
     if (sandbox?.frozenMs === undefined) continue;
@@ -53,12 +53,12 @@ export function thawSandboxes(context: ManagerContext, sandboxIds: readonly stri
 }
 
 /** For a sandbox that has just come to run, which nobody has told of the freeze. */
-export function freezeIfDue(context: ManagerContext, sandbox: LiveSandbox): void {
+export function freezeIfDue(context: FreezeContext, sandbox: LiveSandbox): void {
   if (isFrozen(context, sandbox)) freezeSandboxes(context, [sandbox.id]);
 }
 
 /** Whether nothing of a sandbox may be heard or changed now. By the clock, so that it is true right after a stall. */
-export function isFrozen(context: ManagerContext, sandbox: LiveSandbox): boolean {
+export function isFrozen(context: FreezeContext, sandbox: LiveSandbox): boolean {
   return sandbox.outlivesServer && sandbox.state === "running" && context.durable.ownership.frozen;
 }
 
@@ -71,7 +71,7 @@ export interface Patience {
 
 /** Waits until a sandbox may be heard and changed again, or for as long as the caller's patience lasts. */
 export async function untilThawed(
-  context: ManagerContext,
+  context: FreezeContext,
   sandbox: LiveSandbox,
   { signal, limitMs = Infinity }: Patience = {},
 ): Promise<void> {

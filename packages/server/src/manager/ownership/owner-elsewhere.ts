@@ -1,4 +1,4 @@
-import type { ManagerContext } from "../context.ts";
+import type { ObservingContext } from "../room-contexts.ts";
 import { checkAccess, type Credentials } from "../token.ts";
 
 /** A living server of the same store, other than this one, with the address that it has written there. */
@@ -14,7 +14,7 @@ const TRUSTED: Credentials = { token: undefined, trusted: true };
  * cannot be asked. Throws `permission_denied` for one who may not use the sandbox.
  */
 export async function ownerElsewhere(
-  context: ManagerContext,
+  context: ObservingContext,
   sandboxId: string,
   credentials: Credentials = TRUSTED,
 ): Promise<OtherServer | undefined> {
@@ -26,7 +26,7 @@ export async function ownerElsewhere(
   return otherServer(context, head.owner);
 }
 
-export async function otherServer(context: ManagerContext, instanceId: string): Promise<OtherServer | undefined> {
+export async function otherServer(context: ObservingContext, instanceId: string): Promise<OtherServer | undefined> {
   const { ownership } = context.durable;
   const { url: ownUrl } = context.options;
   if (instanceId === ownership.instanceId) return undefined;

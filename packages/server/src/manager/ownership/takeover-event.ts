@@ -1,16 +1,16 @@
 import type { Head } from "@sandboxer/protocol";
-import type { ManagerContext } from "../context.ts";
+import type { ObservingContext } from "../room-contexts.ts";
 import type { Track } from "../observing/operations/tracked.ts";
 
 /** Tells of a sandbox that came here from a living server which was asked for it, and for how long nobody ran it. */
 export class TakeoverEvent {
-  readonly #context: ManagerContext;
+  readonly #context: ObservingContext;
   readonly #sandboxId: string;
   #from: string | undefined;
   #askedMs = 0;
   #claimedMs = 0;
 
-  constructor(context: ManagerContext, sandboxId: string) {
+  constructor(context: ObservingContext, sandboxId: string) {
     this.#context = context;
     this.#sandboxId = sandboxId;
   }

@@ -1,5 +1,5 @@
 import type { SandboxProcess } from "../../backends/backend.ts";
-import type { ManagerContext } from "../context.ts";
+import type { ProcessContext } from "../room-contexts.ts";
 import { tellEndOf } from "../observing/events/execution-events.ts";
 import { untilThawed } from "../ownership/freeze.ts";
 import { codePathOf } from "./interpreters.ts";
@@ -9,7 +9,7 @@ import type { ProcessHooks } from "./managed-process.ts";
 import type { ProcessTraits } from "./process-key.ts";
 
 /** What a process of a sandbox needs of its surroundings. */
-export function hooksFor(context: ManagerContext, sandbox: LiveSandbox): (traits: ProcessTraits) => ProcessHooks {
+export function hooksFor(context: ProcessContext, sandbox: LiveSandbox): (traits: ProcessTraits) => ProcessHooks {
   const { clock, observer } = context.options;
   const { handle } = sandbox;
   return ({ id, codeFile }) => {
@@ -31,7 +31,7 @@ export function hooksFor(context: ManagerContext, sandbox: LiveSandbox): (traits
 
 /** The processes that a copy of a sandbox has brought along are known here from its first moment on. */
 export function adoptProcesses(
-  context: ManagerContext,
+  context: ProcessContext,
   sandbox: LiveSandbox,
   present: readonly SandboxProcess[],
 ): void {

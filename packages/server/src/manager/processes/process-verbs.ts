@@ -1,6 +1,6 @@
 import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import type { ProcessTableEntry } from "../../backends/backend.ts";
-import type { ManagerContext } from "../context.ts";
+import type { ProcessContext } from "../room-contexts.ts";
 import { live } from "../live-sandbox.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { runningSandbox } from "../running.ts";
@@ -11,9 +11,9 @@ import { startProcess, type StartRequest } from "./start-process.ts";
 
 /** What can be done with the processes of a sandbox over HTTP. */
 export class ProcessVerbs {
-  readonly #context: ManagerContext;
+  readonly #context: ProcessContext;
 
-  constructor(context: ManagerContext) {
+  constructor(context: ProcessContext) {
     this.#context = context;
   }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { SandboxerError, type Language } from "@sandboxer/protocol";
 import type { SandboxProcess } from "../../backends/backend.ts";
-import type { ManagerContext } from "../context.ts";
+import type { ProcessContext } from "../room-contexts.ts";
 import { tellEndOf, type StartedExecution } from "../observing/events/execution-events.ts";
 import { codePathOf, INTERPRETERS, needsFile, PLAIN_SHELL, prepareCode } from "./interpreters.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
@@ -35,7 +35,7 @@ export interface StartRequest {
  * detached nor kept has its caller waiting for it, who says when that is over (`waiting`).
  */
 export function startProcess(
-  context: ManagerContext,
+  context: ProcessContext,
   sandbox: LiveSandbox,
   request: StartRequest,
 ): Promise<ManagedProcess> {
@@ -59,7 +59,7 @@ export function startProcess(
 
 /** Starts code for the WebSocket protocol. One at a time; what the last one left unread is dropped. */
 export function startExecution(
-  context: ManagerContext,
+  context: ProcessContext,
   sandbox: LiveSandbox,
   language: Language,
   code: string,
@@ -117,7 +117,7 @@ function traitsOf(request: StartRequest, id: string): ProcessTraits {
 }
 
 async function start(
-  context: ManagerContext,
+  context: ProcessContext,
   sandbox: LiveSandbox,
   { what, env, workingFolder, pty, stdin }: Pick<StartRequest, "what"> & Partial<StartRequest>,
   traits: ProcessTraits,

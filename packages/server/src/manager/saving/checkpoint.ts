@@ -1,5 +1,5 @@
 import { asSandboxerError } from "@sandboxer/protocol";
-import type { ManagerContext } from "../context.ts";
+import type { SavingContext } from "../room-contexts.ts";
 import { discardLostSandbox } from "../lifecycle/end-of-sandbox.ts";
 import { inTurnUntil } from "./in-turn-until.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
@@ -19,7 +19,7 @@ export interface CheckpointOptions extends VerbOptions {
  * this server die. It stands still for the capture only; nobody is told of it before it is published.
  */
 export async function checkpointSandbox(
-  context: ManagerContext,
+  context: SavingContext,
   sandbox: LiveSandbox,
   options: CheckpointOptions,
 ): Promise<void> {
@@ -57,7 +57,7 @@ interface Save {
 }
 
 async function save(
-  context: ManagerContext,
+  context: SavingContext,
   sandbox: LiveSandbox,
   { mark, reason, track, signal: calledOff, onCaptured }: Save,
 ): Promise<void> {
@@ -88,13 +88,13 @@ async function save(
 const ANSWER_MS = 5_000;
 
 /** What is known of a sandbox that is about to be captured. */
-async function markBeforeCapture(context: ManagerContext, sandbox: LiveSandbox): Promise<CaptureMark> {
+async function markBeforeCapture(context: SavingContext, sandbox: LiveSandbox): Promise<CaptureMark> {
   const mark = sandbox.unsaved.mark(context.nowMs);
   return { ...mark, quiet: await isQuiet(context, sandbox) };
 }
 
 /** Whether nothing lives inside: then it stays as it is until somebody uses it. Only worth a question with a promise. */
-async function isQuiet({ options }: ManagerContext, sandbox: LiveSandbox): Promise<boolean> {
+async function isQuiet({ options }: SavingContext, sandbox: LiveSandbox): Promise<boolean> {
   if (sandbox.facts.about.max_loss === null) return false;
   if (sandbox.held || sandbox.processes.running) return false;
   const timeout = new AbortController();

@@ -1,9 +1,9 @@
-import type { ManagerContext } from "../context.ts";
+import type { SavingContext } from "../room-contexts.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 
 /** Holds the sandbox's queue until the work says so: what a capture writes behind that holds nobody up. */
 export async function inTurnUntil<Result>(
-  context: ManagerContext,
+  context: SavingContext,
   sandbox: LiveSandbox,
   work: (release: () => void) => Promise<Result>,
 ): Promise<Result> {

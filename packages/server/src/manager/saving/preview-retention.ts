@@ -2,7 +2,7 @@ import { AS_SERVER_SAYS, type Keep, parseKeep, type RetentionPreview } from "@sa
 import { checkpointKey } from "../../checkpoints/checkpoint-names.ts";
 import { imageKey, type StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { CallOptions } from "../../support/call-options.ts";
-import type { ManagerContext } from "../context.ts";
+import type { ProofContext } from "../room-contexts.ts";
 import { readDescendants } from "../snapshots/lineage.ts";
 import { notFound } from "../not-found.ts";
 import { oldSnapshots } from "./retention.ts";
@@ -15,7 +15,7 @@ export interface PreviewedRules {
 
 /** What rules would do to the saved states of a sandbox, with the bytes; nothing is removed. */
 export async function previewRetention(
-  context: ManagerContext,
+  context: ProofContext,
   sandboxId: string,
   rules: PreviewedRules,
   options: CallOptions = {},
@@ -60,11 +60,7 @@ interface JudgedSnapshots {
   readonly counts: Pick<RetentionPreview["snapshots"], "kept" | "named" | "pinned" | "in_use">;
 }
 
-async function snapshotsOf(
-  context: ManagerContext,
-  sandboxId: string,
-  keep: Keep | undefined,
-): Promise<JudgedSnapshots> {
+async function snapshotsOf(context: ProofContext, sandboxId: string, keep: Keep | undefined): Promise<JudgedSnapshots> {
   const all = (await context.snapshots.list()).filter((each) => each.sandbox_id === sandboxId);
   const old = keep === undefined ? [] : oldSnapshots(all, keep);
   const descendants = old.length === 0 ? new Map<string, never>() : await readDescendants(context);

@@ -1,6 +1,6 @@
 import { asSandboxerError, lossLimit, type LossLimit } from "@sandboxer/protocol";
 import { CalledOff } from "../lifecycle/called-off.ts";
-import type { ManagerContext } from "../context.ts";
+import type { SavingContext } from "../room-contexts.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { checkpointSandbox } from "./checkpoint.ts";
 import { wasCalledOff } from "./live-saves.ts";
@@ -18,7 +18,7 @@ interface Watch extends Pace {
 }
 
 /** Saves sandboxes as often as was promised for them, and tells when that cannot be kept. Gives a function that stops it. */
-export function keepPromises(context: ManagerContext): () => void {
+export function keepPromises(context: SavingContext): () => void {
   const keeper = new PromiseKeeper(context);
   const timer = setInterval(() => keeper.look(), LOOK_MS);
   timer.unref();
@@ -26,11 +26,11 @@ export function keepPromises(context: ManagerContext): () => void {
 }
 
 class PromiseKeeper {
-  readonly #context: ManagerContext;
+  readonly #context: SavingContext;
   readonly #watches = new WeakMap<LiveSandbox, Watch>();
   #saving = 0;
 
-  constructor(context: ManagerContext) {
+  constructor(context: SavingContext) {
     this.#context = context;
   }
 

@@ -1,7 +1,7 @@
 import { type ProvenCheckpoint, SandboxerError } from "@sandboxer/protocol";
 import type { UnpackOptions } from "../../checkpoints/unpacked-state.ts";
 import { checkpointKey } from "../../checkpoints/checkpoint-names.ts";
-import type { ManagerContext } from "../context.ts";
+import type { ProofContext } from "../room-contexts.ts";
 import { checkpointNotFound, notFound } from "../not-found.ts";
 import { parseStoredSpec } from "../stored-facts.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
@@ -12,7 +12,7 @@ import { checkTrial, tryRestore } from "./trial-restore.ts";
  * nor held up, wherever it is. How it went is in the answer and in the events: checkpoints have no record to note it in.
  */
 export async function proveCheckpoint(
-  context: ManagerContext,
+  context: ProofContext,
   sandboxId: string,
   checkpoint: string | undefined,
   options: VerbOptions = {},
@@ -53,7 +53,7 @@ export async function proveCheckpoint(
   return { sandbox_id: sandboxId, checkpoint: name, proven: proof };
 }
 
-async function isListed({ durable }: ManagerContext, sandboxId: string, name: string): Promise<boolean> {
+async function isListed({ durable }: ProofContext, sandboxId: string, name: string): Promise<boolean> {
   return (await durable.checkpoints.list(sandboxId)).some((each) => each.name === name);
 }
 

@@ -2,7 +2,7 @@ import { SandboxerError, type SnapshotInfo } from "@sandboxer/protocol";
 import type { SandboxBackend } from "../../backends/backend.ts";
 import type { MasterKey } from "../../checkpoints/keys/master-key.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
-import type { ManagerContext } from "../context.ts";
+import type { ProofContext } from "../room-contexts.ts";
 import { checkLoadable } from "../snapshots/portable/loadable.ts";
 import { getSnapshot } from "../snapshots/snapshot-records.ts";
 import { findSnapshot, labelOf } from "../snapshots/source.ts";
@@ -12,7 +12,7 @@ import { checkTrial, type Trial, tryRestore } from "./trial-restore.ts";
 
 /** Restores a snapshot by way of trial. The record says how that went. */
 export async function proveSnapshot(
-  context: ManagerContext,
+  context: ProofContext,
   idOrName: string,
   options: VerbOptions = {},
 ): Promise<SnapshotInfo> {
@@ -25,7 +25,7 @@ export async function proveSnapshot(
 }
 
 /** Where the server proves snapshots by itself: this one, when its turn comes. Those that are restored anyway are left out. */
-export function proveInBackground(context: ManagerContext, snapshot: StoredSnapshot, presentedKey?: MasterKey): void {
+export function proveInBackground(context: ProofContext, snapshot: StoredSnapshot, presentedKey?: MasterKey): void {
   const { proveSnapshots = false, observer } = context.options;
   const wanted = snapshot.reason === "request" || snapshot.reason === "named";
   if (!proveSnapshots || !wanted || !isProvable(context, snapshot)) return;
@@ -37,7 +37,7 @@ export function proveInBackground(context: ManagerContext, snapshot: StoredSnaps
 }
 
 /** Whether a snapshot can be restored by way of trial at all. */
-function isProvable(context: ManagerContext, snapshot: StoredSnapshot): boolean {
+function isProvable(context: ProofContext, snapshot: StoredSnapshot): boolean {
   try {
     checkProvable(context, snapshot, context.backend(snapshot.backend));
     return true;
@@ -46,7 +46,7 @@ function isProvable(context: ManagerContext, snapshot: StoredSnapshot): boolean 
   }
 }
 
-function checkProvable(context: ManagerContext, snapshot: StoredSnapshot, backend: SandboxBackend): void {
+function checkProvable(context: ProofContext, snapshot: StoredSnapshot, backend: SandboxBackend): void {
   checkTrial(backend, specOf(snapshot), snapshot.mode === "full");
   if (snapshot.mode === "metadata") {
     throw new SandboxerError("not_supported", "The snapshot holds a record only: there is nothing to restore.");
@@ -54,7 +54,7 @@ function checkProvable(context: ManagerContext, snapshot: StoredSnapshot, backen
   checkLoadable(context, backend, labelOf(snapshot));
 }
 
-function trialOf(context: ManagerContext, snapshot: StoredSnapshot, backend: SandboxBackend): Trial {
+function trialOf(context: ProofContext, snapshot: StoredSnapshot, backend: SandboxBackend): Trial {
   const { id, sandbox_id: sandboxId } = snapshot;
   return {
     sandboxId,
@@ -87,6 +87,6 @@ function unproven({ id, name }: StoredSnapshot, cause: SandboxerError): Sandboxe
   });
 }
 
-function tell(context: ManagerContext, { id, name, sandbox_id }: StoredSnapshot, type: string, data: object): void {
+function tell(context: ProofContext, { id, name, sandbox_id }: StoredSnapshot, type: string, data: object): void {
   context.events.append({ type, sandboxId: sandbox_id, data: { snapshot_id: id, name, ...data } });
 }

@@ -1,13 +1,13 @@
 import { type Keep, SandboxerError } from "@sandboxer/protocol";
 import { keptBy } from "../../checkpoints/retention.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
-import type { ManagerContext } from "../context.ts";
+import type { SavingContext } from "../room-contexts.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { removeSnapshot } from "../snapshots/remove-snapshot.ts";
 
 /** Removes the checkpoints that the newest one, which the head names, has made old. Images that came later are others'. */
 export async function pruneCheckpoints(
-  { durable }: ManagerContext,
+  { durable }: SavingContext,
   { id, facts }: Pick<LiveSandbox, "id" | "facts">,
   newestName: string,
 ): Promise<void> {
@@ -20,7 +20,7 @@ export async function pruneCheckpoints(
  * those with a name, those that are pinned, and those that a sandbox needs.
  */
 export async function pruneSnapshots(
-  context: ManagerContext,
+  context: SavingContext,
   { id: sandboxId, facts }: Pick<LiveSandbox, "id" | "facts">,
 ): Promise<void> {
   const keep = facts.about.retention?.snapshots ?? context.durable.retention.snapshots;
@@ -40,7 +40,7 @@ function isExpendable(snapshot: { name: string | null; pinned?: boolean | undefi
   return snapshot.name === null && snapshot.pinned !== true && snapshot.state === "ready";
 }
 
-async function removeOld(context: ManagerContext, id: string): Promise<void> {
+async function removeOld(context: SavingContext, id: string): Promise<void> {
   try {
     await removeSnapshot(context, id, { unlessNamed: true });
   } catch (error) {

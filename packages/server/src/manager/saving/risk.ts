@@ -1,10 +1,10 @@
 import { cutMessage } from "../../support/cut-message.ts";
-import type { ManagerContext } from "../context.ts";
+import type { SavingContext } from "../room-contexts.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 
 /** Told once, until the promise is kept again; and once more when what was late turns out to fail. */
 export function raiseRisk(
-  context: ManagerContext,
+  context: SavingContext,
   sandbox: LiveSandbox,
   why: { readonly late: string } | { readonly failure: string },
 ): void {
@@ -24,7 +24,7 @@ export function raiseRisk(
 }
 
 /** Nothing is told of a sandbox that was not at risk. */
-export function endRisk(context: ManagerContext, sandbox: LiveSandbox): void {
+export function endRisk(context: SavingContext, sandbox: LiveSandbox): void {
   const risk = sandbox.atRisk;
   if (risk === undefined) return;
   sandbox.atRisk = undefined;
@@ -38,6 +38,6 @@ export function endRisk(context: ManagerContext, sandbox: LiveSandbox): void {
   context.events.append({ type: "durability.restored", sandboxId: sandbox.id, data });
 }
 
-function lastSavedAt({ options }: ManagerContext, { id }: LiveSandbox): string | null {
+function lastSavedAt({ options }: SavingContext, { id }: LiveSandbox): string | null {
   return options.durable.ownership.held(id)?.checkpoint?.created_at ?? null;
 }

@@ -1,6 +1,6 @@
 import { SandboxerError, type CheckpointReference } from "@sandboxer/protocol";
 import type { SnapshotOptions } from "../../backends/backend.ts";
-import type { ManagerContext } from "../context.ts";
+import type { SavingContext } from "../room-contexts.ts";
 import type { DurableStore } from "../durable-store.ts";
 import { keyChoiceOf } from "../encryption.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
@@ -23,7 +23,7 @@ export interface SaveOptions extends Omit<SnapshotOptions, "mode"> {
 
 /** Saves everything of a sandbox as an image in the store, which nothing names yet. */
 export async function saveState(
-  context: ManagerContext,
+  context: SavingContext,
   sandbox: LiveSandbox,
   track: Track,
   { onCaptured, ...options }: SaveOptions,
@@ -46,7 +46,7 @@ export async function saveState(
 
 /** What comes after the head has moved to a checkpoint and before anyone is told: views, and what it has made old. */
 export async function followHead(
-  context: ManagerContext,
+  context: SavingContext,
   sandbox: Pick<LiveSandbox, "id" | "facts">,
   name: string,
 ): Promise<void> {

@@ -5,7 +5,7 @@ import type { KeyOptions } from "../../checkpoints/keys/key-choice.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { cutMessage } from "../../support/cut-message.ts";
 import { unlessAborted } from "../../support/unless-aborted.ts";
-import type { ManagerContext } from "../context.ts";
+import type { ProofContext } from "../room-contexts.ts";
 import { acquireWithState, type MaybeVerified } from "../snapshots/portable/acquire-with-state.ts";
 import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
 import { withWorkFolder } from "./work-folder.ts";
@@ -47,7 +47,7 @@ export interface Trial {
  * Restores what is saved into a sandbox that nobody can reach, hears whether it answers, and ends it. That has no network
  * and no secrets, is in no list, and ends with this server.
  */
-export async function tryRestore(context: ManagerContext, trial: Trial, options: VerbOptions): Promise<void> {
+export async function tryRestore(context: ProofContext, trial: Trial, options: VerbOptions): Promise<void> {
   const { sandboxId, backend } = trial;
   const work = { operation: "prove", sandboxId, backend: backend.name } as const;
   const proof = context.proofs.run((stopped) => {
@@ -85,14 +85,14 @@ export function checkTrial(backend: SandboxBackend, spec: SandboxSpec, isFull: b
   }
 }
 
-function checkRoom({ sandboxes, options }: ManagerContext): void {
+function checkRoom({ sandboxes, options }: ProofContext): void {
   if (sandboxes.size < options.maxSandboxes) return;
   throw new SandboxerError("limit_reached", `The server runs ${sandboxes.size} sandboxes, which is its limit.`, {
     hint: "A test restore needs a place too: try again when a sandbox has ended.",
   });
 }
 
-async function restoreAndAsk(context: ManagerContext, trial: Trial, track: Track): Promise<void> {
+async function restoreAndAsk(context: ProofContext, trial: Trial, track: Track): Promise<void> {
   const { signal } = track.options;
   // As it was, under an id that nobody knows; without a network, secrets, and commands that would need them.
   const { secretRefs: _secrets, setup: _setup, ...rest } = trial.spec;
@@ -117,6 +117,6 @@ async function engineOf(backend: SandboxBackend): Promise<string> {
   return version === undefined ? backend.name : `${backend.name} ${version}`;
 }
 
-function now({ options }: ManagerContext): string {
+function now({ options }: ProofContext): string {
   return new Date(options.clock.wallMs()).toISOString();
 }

@@ -1,5 +1,5 @@
 import { needsItsSnapshot } from "../../lease/stored-head.ts";
-import type { ManagerContext } from "../context.ts";
+import type { RemovalContext } from "../room-contexts.ts";
 
 /** A sandbox that began with a snapshot, or was rewound to it. */
 export interface Descendant {
@@ -11,7 +11,7 @@ export interface Descendant {
 }
 
 /** Every sandbox here or in the store that comes from a snapshot, by the snapshot's id. */
-export async function readDescendants(context: ManagerContext): Promise<ReadonlyMap<string, readonly Descendant[]>> {
+export async function readDescendants(context: RemovalContext): Promise<ReadonlyMap<string, readonly Descendant[]>> {
   const found: Descendant[] = [];
   for (const { facts, state } of context.sandboxes.values()) {
     const snapshotId = facts.lineage.snapshot ?? null;
@@ -19,7 +19,7 @@ export async function readDescendants(context: ManagerContext): Promise<Readonly
     found.push({ sandboxId: facts.sandboxId, name: facts.about.name, snapshotId, needs: `is ${state} here` });
   }
   const here = new Set(found.map(({ sandboxId }) => sandboxId));
-  const { durable } = context.options;
+  const { durable } = context;
   if (durable !== undefined) {
     for await (const { sandboxId, head } of durable.ownership.list()) {
       const snapshotId = head?.lineage.snapshot ?? null;

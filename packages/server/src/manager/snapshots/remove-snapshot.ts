@@ -2,7 +2,7 @@ import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotKind } from "../../backends/backend.ts";
 import { nameTaken } from "../../checkpoints/snapshot-names.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
-import type { ManagerContext } from "../context.ts";
+import type { RemovalContext } from "../room-contexts.ts";
 import { readDescendants } from "./lineage.ts";
 import { findSnapshot } from "./source.ts";
 import { parseStoredSpec } from "../stored-facts.ts";
@@ -19,7 +19,7 @@ export interface RemoveOptions {
  * is pinned.
  */
 export async function removeSnapshot(
-  context: ManagerContext,
+  context: RemovalContext,
   idOrName: string,
   { unlessNamed = false }: RemoveOptions = {},
 ): Promise<void> {
@@ -44,7 +44,7 @@ export async function removeSnapshot(
  * Removes what the snapshot's backend keeps for it. After the record: what belongs to a record that is there must not be
  * gone. A provider that is away does not hold a deletion up; what stays there is told, and null when nothing does.
  */
-async function forget(context: ManagerContext, snapshot: StoredSnapshot): Promise<string | null> {
+async function forget(context: RemovalContext, snapshot: StoredSnapshot): Promise<string | null> {
   const { backend, kind, requirements, id } = snapshot;
   const payload = { kind: kind as SnapshotKind, members: [], requirements: requirements ?? {} };
   try {

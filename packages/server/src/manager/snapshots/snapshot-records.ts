@@ -3,7 +3,7 @@ import type { KeyOptions } from "../../checkpoints/keys/key-choice.ts";
 import type { SnapshotChanges } from "../../checkpoints/snapshot-library.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { CallOptions } from "../../support/call-options.ts";
-import type { ManagerContext } from "../context.ts";
+import type { ObservingContext } from "../room-contexts.ts";
 import { type Descendant, readDescendants } from "./lineage.ts";
 import { hasLabels } from "../observing/list-sandboxes.ts";
 import { findSnapshot } from "./source.ts";
@@ -18,7 +18,7 @@ export interface SnapshotFilter {
 }
 
 /** Newest first, each with what comes from it. */
-export async function listSnapshots(context: ManagerContext, filter: SnapshotFilter): Promise<SnapshotInfo[]> {
+export async function listSnapshots(context: ObservingContext, filter: SnapshotFilter): Promise<SnapshotInfo[]> {
   const all = await context.snapshots.list();
   const wanted = all.filter((each) => matches(each, filter));
   const relatives = await readRelatives(context, all);
@@ -27,7 +27,7 @@ export async function listSnapshots(context: ManagerContext, filter: SnapshotFil
 
 /** One, by id or name. With `verify` every byte of it is looked at, and the record says what was found. */
 export async function getSnapshot(
-  context: ManagerContext,
+  context: ObservingContext,
   idOrName: string,
   { verify = false, ...options }: CallOptions & KeyOptions & { readonly verify?: boolean } = {},
 ): Promise<SnapshotInfo> {
@@ -37,7 +37,7 @@ export async function getSnapshot(
 }
 
 export async function amendSnapshot(
-  context: ManagerContext,
+  context: ObservingContext,
   idOrName: string,
   changes: SnapshotChanges,
 ): Promise<SnapshotInfo> {
@@ -57,7 +57,7 @@ interface Relatives {
   readonly descendants: ReadonlyMap<string, readonly Descendant[]>;
 }
 
-async function readRelatives(context: ManagerContext, all: readonly StoredSnapshot[]): Promise<Relatives> {
+async function readRelatives(context: ObservingContext, all: readonly StoredSnapshot[]): Promise<Relatives> {
   return { children: Map.groupBy(all, ({ parent }) => parent), descendants: await readDescendants(context) };
 }
 

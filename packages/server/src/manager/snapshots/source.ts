@@ -4,6 +4,7 @@ import { snapshotNotFound } from "../../checkpoints/snapshot-library.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { LoadedState, UnpackOptions } from "../../checkpoints/unpacked-state.ts";
 import type { ManagerContext } from "../context.ts";
+import type { LibraryContext } from "../room-contexts.ts";
 import { checkLoadable, loadWay } from "./portable/loadable.ts";
 import type { StateLabel } from "./portable/workspace-archive.ts";
 
@@ -68,7 +69,7 @@ export async function withNamedSource<Result>(
   }
 }
 
-export async function findSnapshot(context: ManagerContext, idOrName: string): Promise<StoredSnapshot> {
+export async function findSnapshot(context: LibraryContext, idOrName: string): Promise<StoredSnapshot> {
   const found = await context.snapshots.get(idOrName);
   if (found === undefined) throw snapshotNotFound(idOrName);
   return found;

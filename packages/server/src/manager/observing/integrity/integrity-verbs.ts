@@ -1,5 +1,5 @@
 import type { IntegrityReport, ScrubStatus } from "@sandboxer/protocol";
-import type { ManagerContext } from "../../context.ts";
+import type { ObservingContext } from "../../room-contexts.ts";
 import type { VerbOptions } from "../operations/tracked.ts";
 import { type IntegrityFigures, Scrubber } from "./scrubber.ts";
 import { verifySandbox, verifySnapshot } from "./verify.ts";
@@ -9,11 +9,11 @@ const LOOK_MS = 10 * 60_000;
 
 /** Whether what is stored is still what was saved. */
 export class IntegrityVerbs {
-  readonly #context: ManagerContext;
+  readonly #context: ObservingContext;
   readonly #scrubber: Scrubber;
   readonly #stopLooking: () => void;
 
-  constructor(context: ManagerContext) {
+  constructor(context: ObservingContext) {
     this.#context = context;
     this.#scrubber = new Scrubber(context, context.options.scrub);
     this.#stopLooking = scrubWhenDue(context, this.#scrubber);
@@ -58,7 +58,7 @@ export class IntegrityVerbs {
 }
 
 /** Scrubs the store by itself, if the server is set so. Gives a function that stops it. */
-function scrubWhenDue(context: ManagerContext, scrubber: Scrubber): () => void {
+function scrubWhenDue(context: ObservingContext, scrubber: Scrubber): () => void {
   const { durable, scrub } = context.options;
   if (durable.integrity === undefined || scrub?.everyMs === undefined) return () => {};
   const look = (): void => context.inBackground("scrub of the store", scrubber.runIfDue());

@@ -1,6 +1,6 @@
 import { type IntegrityReport, SandboxerError, type ScrubStatus } from "@sandboxer/protocol";
 import type { ScrubResult, StoreScrub } from "../../../checkpoints/scrub/store-scrub.ts";
-import type { ManagerContext } from "../../context.ts";
+import type { ObservingContext } from "../../room-contexts.ts";
 import type { VerbOptions } from "../operations/tracked.ts";
 import { integrityOf, type ScrubSettings } from "./integrity-context.ts";
 import { fullPass } from "./full-pass.ts";
@@ -23,7 +23,7 @@ export interface IntegrityFigures {
 
 /** The looks at the whole store: one at a time. One that was stopped goes on where it was as long as the server lives. */
 export class Scrubber {
-  readonly #context: ManagerContext;
+  readonly #context: ObservingContext;
   readonly #settings: ScrubSettings;
   #running: { readonly stop: AbortController; readonly scrub: StoreScrub } | undefined;
   #paused: { readonly scrub: StoreScrub; readonly startedMs: number; readonly pausedMs: number } | undefined;
@@ -32,7 +32,7 @@ export class Scrubber {
   #isLooking = false;
   #figures: IntegrityFigures = { damagedBlocks: 0, scrubbedBytes: 0, damagedImages: 0, lastFullPassMs: undefined };
 
-  constructor(context: ManagerContext, settings: ScrubSettings = {}) {
+  constructor(context: ObservingContext, settings: ScrubSettings = {}) {
     this.#context = context;
     this.#settings = settings;
   }

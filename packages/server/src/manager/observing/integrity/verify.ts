@@ -3,7 +3,7 @@ import { checkpointKey, checkpointMs } from "../../../checkpoints/checkpoint-nam
 import type { ImageTarget } from "../../../checkpoints/scrub/image-scrub.ts";
 import type { ScrubResult } from "../../../checkpoints/scrub/store-scrub.ts";
 import { imageKey } from "../../../checkpoints/snapshot-record.ts";
-import type { ManagerContext } from "../../context.ts";
+import type { ObservingContext } from "../../room-contexts.ts";
 import { checkpointNotFound, notFound } from "../../not-found.ts";
 import { findSnapshot } from "../../snapshots/source.ts";
 import type { VerbOptions } from "../operations/tracked.ts";
@@ -18,7 +18,7 @@ const VERIFY_THREADS = 2;
 
 /** Reads every block of a snapshot. Its record, and those of others that are hurt by the same, say what was found. */
 export async function verifySnapshot(
-  context: ManagerContext,
+  context: ObservingContext,
   scrubber: Scrubber,
   idOrName: string,
   options: VerbOptions = {},
@@ -46,7 +46,7 @@ export async function verifySnapshot(
 
 /** Reads every block of the checkpoints of a sandbox that are stored, or of one of them. */
 export async function verifySandbox(
-  context: ManagerContext,
+  context: ObservingContext,
   scrubber: Scrubber,
   sandboxId: string,
   checkpoint: string | undefined,
@@ -123,7 +123,7 @@ interface Looks {
 }
 
 async function look(
-  context: ManagerContext,
+  context: ObservingContext,
   scrubber: Scrubber,
   { targets, isNamed, snapshots }: Looks,
   options: VerbOptions,

@@ -2,7 +2,7 @@ import { SandboxerError, type Head } from "@sandboxer/protocol";
 import { checkpointMs } from "../../../checkpoints/checkpoint-names.ts";
 import type { KeyOptions } from "../../../checkpoints/keys/key-choice.ts";
 import type { CallOptions } from "../../../support/call-options.ts";
-import type { ManagerContext } from "../../context.ts";
+import type { ObservingContext } from "../../room-contexts.ts";
 
 export function wakeFrom(sandboxId: string, checkpoint: string): string {
   return `Attach with ?checkpoint=${checkpoint}, which is whole (\`sandboxer attach ${sandboxId} --checkpoint ${checkpoint}\`). What came after it is lost.`;
@@ -13,7 +13,7 @@ export function wakeFrom(sandboxId: string, checkpoint: string): string {
  * about as long as the restore would have.
  */
 export async function namingWholeCheckpoint(
-  { durable }: Pick<ManagerContext, "durable">,
+  { durable }: Pick<ObservingContext, "durable">,
   { sandboxId, head, damaged }: { readonly sandboxId: string; readonly head: Head; readonly damaged: string },
   error: unknown,
   options: CallOptions & KeyOptions,
@@ -37,7 +37,7 @@ export async function namingWholeCheckpoint(
 
 /** Undefined: nobody can tell now. */
 async function isWhole(
-  { checkpoints }: ManagerContext["durable"],
+  { checkpoints }: ObservingContext["durable"],
   sandboxId: string,
   name: string,
   options: CallOptions & KeyOptions,

@@ -1,7 +1,7 @@
 import type { OperationKind } from "@sandboxer/protocol";
 import type { CallOptions } from "../../../support/call-options.ts";
 import type { KeyOptions } from "../../../checkpoints/keys/key-choice.ts";
-import type { ManagerContext } from "../../context.ts";
+import type { TrackedContext } from "../../room-contexts.ts";
 import type { RequestKeys } from "../../encryption.ts";
 import type { OperationName } from "../observer.ts";
 import type { Operation } from "./operation.ts";
@@ -48,7 +48,7 @@ const KINDS: Readonly<Partial<Record<OperationName, OperationKind>>> = {
 
 /** Does a piece of work and reports it, however it ends. */
 export async function tracked<Result>(
-  context: ManagerContext,
+  context: TrackedContext,
   work: Work,
   options: VerbOptions,
   run: (track: Track) => Promise<Result>,

@@ -1,6 +1,6 @@
 import type { SandboxUsage, UsageColumns } from "@sandboxer/protocol";
 import type { Resources } from "../../../backends/backend.ts";
-import type { ManagerContext } from "../../context.ts";
+import type { ObservingContext } from "../../room-contexts.ts";
 import { isFrozen } from "../../ownership/freeze.ts";
 import type { LiveSandbox } from "../../live-sandbox.ts";
 import { runningSandbox } from "../../running.ts";
@@ -16,10 +16,10 @@ export interface UsageFilter {
 
 /** What the sandboxes of this server use and have used. */
 export class Usage {
-  readonly #context: ManagerContext;
+  readonly #context: ObservingContext;
   readonly #sampler: UsageSampler;
 
-  constructor(context: ManagerContext) {
+  constructor(context: ObservingContext) {
     this.#context = context;
     this.#sampler = new UsageSampler({
       clock: context.options.clock,
@@ -63,7 +63,7 @@ export class Usage {
   }
 }
 
-function sourcesOf(context: ManagerContext): UsageSource[] {
+function sourcesOf(context: ObservingContext): UsageSource[] {
   const sources: UsageSource[] = [];
   for (const sandbox of context.sandboxes.values()) {
     if (sandbox.state !== "running" || isFrozen(context, sandbox)) continue;
@@ -74,7 +74,7 @@ function sourcesOf(context: ManagerContext): UsageSource[] {
   return sources;
 }
 
-function limitsOf(context: ManagerContext, { facts }: LiveSandbox): Resources {
+function limitsOf(context: ObservingContext, { facts }: LiveSandbox): Resources {
   return { ...context.backend(facts.backend).defaultResources, ...facts.spec.resources };
 }
 

@@ -1,6 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { SandboxBackend } from "../../../backends/backend.ts";
-import type { ManagerContext } from "../../context.ts";
+import type { BackendsContext } from "../../room-contexts.ts";
 import { type StateLabel, WORKSPACE_KIND } from "./workspace-archive.ts";
 
 /** How a backend gets at a saved state: by itself, or from the manager, which unpacks it into a fresh sandbox. */
@@ -18,13 +18,13 @@ export function loadWay(backend: SandboxBackend, { kind, requirements, from }: S
 }
 
 /** The backends of this server that can load a state. */
-export function loadersOf({ options }: ManagerContext, state: StateLabel): string[] {
+export function loadersOf({ options }: BackendsContext, state: StateLabel): string[] {
   const all = [...options.backends.values()];
   return all.filter((backend) => loadWay(backend, state) !== undefined).map(({ name }) => name);
 }
 
 /** Refuses, before anything is done, what a backend cannot load. */
-export function checkLoadable(context: ManagerContext, backend: SandboxBackend, state: StateLabel): LoadWay {
+export function checkLoadable(context: BackendsContext, backend: SandboxBackend, state: StateLabel): LoadWay {
   const way = loadWay(backend, state);
   if (way !== undefined) return way;
   const backends = loadersOf(context, state);
