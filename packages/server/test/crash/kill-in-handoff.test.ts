@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { eventually } from "../websocket/support/eventually.ts";
 import { startTestServer } from "../websocket/support/test-server.ts";
-import { HANDOFF, KILLED, LEASE_TTL_MS, pair, storedSandbox } from "./support/pair.ts";
+import { HANDOFF, KILLED, LEASE_TTL_MS, LONG_LEASE_TTL_MS, pair, storedSandbox } from "./support/pair.ts";
 import type { StepName } from "./support/steps.ts";
 import { contentOf, expectTakenOver, headOf, save, write } from "./support/survivor.ts";
 
@@ -20,12 +20,12 @@ describe("kill -9 during a restore", () => {
 });
 
 describe("kill -9 during a handoff", () => {
-  test.each<[StepName, string]>([
-    ["the request is seen", "old"],
-    ["the head is about to be released", "old"],
-    ["the head is released", "new"],
-  ])("of the owner when %s: the one who asked goes on with %s", async (step, content) => {
-    const { survivor, doomed } = await pair(step);
+  test.each<[StepName, string, number]>([
+    ["the request is seen", "old", LEASE_TTL_MS],
+    ["the head is about to be released", "old", LEASE_TTL_MS],
+    ["the head is released", "new", LONG_LEASE_TTL_MS],
+  ])("of the owner when %s: the one who asked goes on with %s", async (step, content, leaseTtlMs) => {
+    const { survivor, doomed } = await pair(step, "dieAt", undefined, leaseTtlMs);
     const id = await storedSandbox(survivor, HANDOFF);
     const client = doomed.attach(id);
     await client.until("RUNNING");

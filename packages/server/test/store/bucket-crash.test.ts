@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { HANDOFF, KILLED, pair, storedSandbox } from "../crash/support/pair.ts";
+import { HANDOFF, KILLED, LONG_LEASE_TTL_MS, pair, storedSandbox } from "../crash/support/pair.ts";
 import type { StepName } from "../crash/support/steps.ts";
 import { contentOf, expectTakenOver, headOf, save, write } from "../crash/support/survivor.ts";
 import { fakeGcsServer } from "./servers/fake-gcs-server.ts";
@@ -27,7 +27,8 @@ for (const server of [minio, fakeGcsServer]) {
     });
 
     test("kill -9 of an owner that yields, when the head is released: the one who asked goes on", async () => {
-      const { survivor, doomed } = await pair("the head is released", "dieAt", await running().newStore());
+      const store = await running().newStore();
+      const { survivor, doomed } = await pair("the head is released", "dieAt", store, LONG_LEASE_TTL_MS);
       const { client, id } = await doomed.create(HANDOFF);
       await write(client, "new");
       const fresh = survivor.attach(id);

@@ -66,6 +66,18 @@ test.each([
   await expect(engine.start("id")).rejects.toThrow(message);
 });
 
+test("a container that could not be frozen in time is paused at a later try; another refusal is one at once", async () => {
+  const unable = says(500, {
+    message: "cannot pause container id: OCI runtime pause failed: unable to freeze: unknown",
+  });
+  answer = (request, response) => (paths.length < 4 ? unable : says(204, ""))(request, response);
+  await engine.pause("id");
+  expect(paths.slice(1)).toEqual(Array.from({ length: 3 }, () => "POST /v1.41/containers/id/pause"));
+  answer = says(409, { message: "Container id is already paused" });
+  await expect(engine.pause("id")).rejects.toMatchObject({ code: "wrong_state" });
+  expect(paths).toHaveLength(5);
+});
+
 test("what is not there is undefined, or no error", async () => {
   answer = says(404, { message: "No such container: id" });
   expect(await engine.container("id")).toBeUndefined();

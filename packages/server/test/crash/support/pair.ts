@@ -9,20 +9,24 @@ export const HANDOFF = { ...DURABLE, enable_sandbox_handoff: true };
 export const KILLED = { code: null, signal: "SIGKILL" };
 
 export const LEASE_TTL_MS = 1_000;
+/** For tests in which nobody has to be found dead: one that only gets no processor for a while must not be. */
+export const LONG_LEASE_TTL_MS = 60_000;
 
 /**
- * One server that lives on, and one that dies or stops at a step; short leases, so that nobody waits long. They share a
- * folder of their own, unless another store is given.
+ * One server that lives on, and one that dies or stops at a step; short leases, so that nobody waits long, unless another
+ * length is given. They share a folder of their own, unless another store is given.
  */
 export async function pair(
   step: StepName,
   fate: "dieAt" | "stopAt" = "dieAt",
   address?: string,
+  leaseTtlMs = LEASE_TTL_MS,
 ): Promise<{ survivor: TestServer; doomed: CrashServer; store: string }> {
   const shared = address === undefined ? {} : { store: address };
-  const survivor = await startTestServer({ leaseTtlMs: LEASE_TTL_MS, ...shared });
+  const survivor = await startTestServer({ leaseTtlMs, ...shared });
   const store = survivor.storeFolder ?? "";
-  return { survivor, store, doomed: await CrashServer.start({ store, [fate]: step }) };
+  const leaseTtl = `${leaseTtlMs / 1000}s`;
+  return { survivor, store, doomed: await CrashServer.start({ store, leaseTtl, [fate]: step }) };
 }
 
 /** A sandbox in the store, with an acknowledged state that holds `old`. */

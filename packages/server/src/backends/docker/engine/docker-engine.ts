@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import type { z } from "zod";
 import { parseEngineAddress } from "./address.ts";
 import {
@@ -24,6 +25,8 @@ import { followProgress } from "./progress.ts";
 const API_VERSION = "1.45";
 const SLOW_MS = 30 * 60_000;
 const PROBE_MS = 10_000;
+const PAUSE_ATTEMPTS = 20;
+const PAUSE_AGAIN_MS = 50;
 
 type ImageConfig = Pick<ContainerConfig, "Labels"> & Partial<Pick<ContainerConfig, "Env">>;
 
@@ -132,8 +135,16 @@ export class DockerEngine {
     });
   }
 
+  /** runc gives a freeze up that takes long, as on a machine that has much else to do, and lets all go on: it is asked again. */
   async pause(id: string): Promise<void> {
-    await this.#container(id, "pause", { what: "pause a container" });
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#container(id, "pause", { what: "pause a container" });
+      } catch (error) {
+        if (attempt === PAUSE_ATTEMPTS || !(error as Error).message.includes("unable to freeze")) throw error;
+        await delay(PAUSE_AGAIN_MS);
+      }
+    }
   }
 
   async unpause(id: string): Promise<void> {
