@@ -1,6 +1,6 @@
 /**
  * `npm test`: static checks, unit tests, those of whole servers, the lease protocol's simulation, servers that
- * are killed at every step, the agent's tests, the stores' tests on real
+ * are killed at every step, servers under random faults, the agent's tests, the stores' tests on real
  * servers, extensions on a real Docker and sshd, the Docker backend on a real engine, the console in a real browser, and the
  * gVisor suite once for each engine. They go side by side as far as the machine has room.
  * `npm test -- lint unit` runs only the suites with those names. What they saw of the backends' contract must be what
@@ -16,6 +16,7 @@ import { prepareDebianPrograms, whyNoServices } from "../packages/server/test/se
 import { prepareStoreServers } from "../packages/server/test/store/servers/prepare.ts";
 import { ALLOWED_SKIPS } from "./testing/allowed-skips.ts";
 import { checkBackendTable } from "./testing/backend-table/check.ts";
+import { planChaosSuites } from "./testing/chaos.ts";
 import { planConsoleSuite } from "./testing/console.ts";
 import { planDockerSuite } from "./testing/docker.ts";
 import { context, planGvisorSuites, type Planned } from "./testing/engines.ts";
@@ -38,8 +39,8 @@ const results: SuiteResult[] = [];
 const room = new Room(Math.max(4, 2 * availableParallelism()));
 const report = (line: string): void => void process.stdout.write(`${line}\n`);
 // What is built and downloaded waits for the network and for Go; the first suites need none of it.
-const engines = ["gvisor", "docker", "console"].some(wanted) ? planGvisorSuites() : Promise.resolve([]);
-const stores = engines.then(() => (wanted("stores") ? prepareStoreServers(report) : undefined));
+const engines = ["gvisor", "docker", "console", "chaos"].some(wanted) ? planGvisorSuites() : Promise.resolve([]);
+const stores = engines.then(() => (["stores", "chaos"].some(wanted) ? prepareStoreServers(report) : undefined));
 const services = engines.then(() =>
   ["extensions", "docker"].some(wanted) ? prepareDebianPrograms(report) : undefined,
 );
@@ -61,6 +62,7 @@ const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>
   [2, async () => (await extensionsOver.promise, wanted("docker") ? [await planDockerSuite(await engines)] : [])],
   [2, async () => (await browser, wanted("console") ? [await planConsoleSuite(await engines, pictures)] : [])],
   [2, async () => (await engines).slice(0, 1)],
+  [2, async () => (await stores, wanted("chaos") ? planChaosSuites(await engines) : [])],
   [1, async () => (await stores, [vitestSuite("stores", QUICK_TIMEOUT_MS)])],
   [2, async () => [vitestSuite("crash", QUICK_TIMEOUT_MS)]],
   [1, async () => [planAgent()]],

@@ -141,12 +141,9 @@ it("a server that ends says so to whoever waits for a sandbox", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
   const asked = Promise.withResolvers<void>();
-  const claimed = b.claim(id, { handoffTimeoutMs: HANDOFF_MS, onWaiting: () => asked.resolve() });
-  const failure = claimed.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
+  const claim = b.claim(id, { handoffTimeoutMs: HANDOFF_MS, onWaiting: () => asked.resolve() });
+  const failed = claim.catch((error: unknown) => error);
   await asked.promise;
   await b.instances.close();
-  expect(await failure).toMatchObject({ code: "draining" });
+  expect(await failed).toMatchObject({ code: "draining" });
 });

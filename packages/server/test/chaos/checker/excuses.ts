@@ -11,10 +11,7 @@ export interface Executed {
  * Whether a fault explains that something executed was lost: one that hits the server that executed it, and that was not
  * over when it was asked for. `undecided` if only a server that is still stopping may explain it.
  */
-export function excuseFor(
-  executed: Executed,
-  faults: readonly InjectedFault[],
-): "excused" | "undecided" | "none" {
+export function excuseFor(executed: Executed, faults: readonly InjectedFault[]): "excused" | "undecided" | "none" {
   const fitting = faults.filter(
     ({ server, untilMs }) =>
       (server === "all" || executed.server === undefined || server === executed.server) &&

@@ -153,7 +153,8 @@ export class SandboxChecker {
   #read(event: ReadEvent): void {
     this.#answered(event);
     const back = event.log.find((number) => (this.#lostMs.get(number) ?? Infinity) < event.sentMs);
-    if (back !== undefined) this.#report("stale restore", `Step ${back} was lost, and server ${event.server} shows it.`);
+    if (back !== undefined)
+      this.#report("stale restore", `Step ${back} was lost, and server ${event.server} shows it.`);
   }
 
   #saved(event: SavedEvent): void {

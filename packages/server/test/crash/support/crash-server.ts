@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
-import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
+import { listeningUrl } from "../../websocket/support/listening-url.ts";
 import { RawClient } from "../../websocket/support/raw-client.ts";
 import { temporaryFolder } from "../../websocket/support/temporary-folder.ts";
 import type { StepName } from "./steps.ts";
@@ -63,7 +63,7 @@ export class CrashServer {
     );
     const log: string[] = [];
     createInterface(child.stderr).on("line", (line) => log.push(line));
-    const url = await firstLine(child, log);
+    const url = await listeningUrl(child, DEADLINE_MS, () => log.join("\n"));
     const server = new CrashServer(url, dataDirectory, child, log);
     // Real engines outlive a server that is killed; what is fake does not, and may be stopped at its step once more.
     if (options.until === undefined) {
@@ -112,18 +112,4 @@ export class CrashServer {
 function gvisorFlags(): string[] {
   const { SANDBOXER_TEST_RUNSC: runsc = "", SANDBOXER_TEST_PLATFORM: platform = "auto" } = process.env;
   return ["--runsc", runsc, "--platform", platform, "--warm-pool-max", "0"];
-}
-
-/** The first line on stdout says the address. */
-async function firstLine(child: ChildProcess, log: readonly string[]): Promise<string> {
-  const line = await new Promise<string>((resolve, reject) => {
-    const fail = (why: string): void => reject(new Error(`${why}:\n${log.join("\n")}`));
-    const timer = setTimeout(() => fail(`No server after ${DEADLINE_MS} ms`), DEADLINE_MS);
-    timer.unref();
-    createInterface(child.stdout as Readable).once("line", resolve);
-    child.once("exit", (code, signal) => fail(`The server ended with ${signal ?? code}`));
-  });
-  const { event, url } = JSON.parse(line) as { event: string; url: string };
-  if (event !== "listening") throw new Error(`The first line is not the address: ${line}`);
-  return url;
 }

@@ -2,9 +2,9 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
+import { listeningUrl } from "./listening-url.ts";
 import { RawClient } from "./raw-client.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -62,7 +62,7 @@ export class ServerProcess {
     });
     const log: string[] = [];
     createInterface(child.stderr).on("line", (line) => log.push(line));
-    const url = await firstLine(child, log);
+    const url = await listeningUrl(child, DEADLINE_MS, () => log.join("\n"));
     const server = new ServerProcess(url, dataHome, child, log);
     if (options.until === undefined) onTestFinished(async () => void (await server.stop()));
     return server;
@@ -128,21 +128,4 @@ export class ServerProcess {
     }
     return found;
   }
-}
-
-/** The first line on stdout says the address. */
-async function firstLine(child: ChildProcess, log: readonly string[]): Promise<string> {
-  const lines = createInterface(child.stdout as Readable);
-  const line = await new Promise<string>((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new Error(`No server after ${DEADLINE_MS} ms:\n${log.join("\n")}`)),
-      DEADLINE_MS,
-    );
-    timer.unref();
-    lines.once("line", resolve);
-    child.once("exit", (code) => reject(new Error(`The server ended with ${code}:\n${log.join("\n")}`)));
-  });
-  const { event, url } = JSON.parse(line) as { event: string; url: string };
-  if (event !== "listening") throw new Error(`The first line is not the address: ${line}`);
-  return url;
 }

@@ -1,0 +1,27 @@
+import type { Failure, RunResult } from "./run.ts";
+
+const SHOWN_FAILURES = 5;
+const SHOWN_LINES = 60;
+
+/** What was done, and what was wrong, with the command that does it again. */
+export function describeResult({ tally, faults, sandboxes, failures, folder }: RunResult, again: string): string {
+  const counts = new Map<string, number>();
+  for (const { name } of faults) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const injected = [...counts].map(([name, count]) => `${count} ${name}`).join(", ");
+  return [
+    `faults: ${injected}`,
+    `sandboxes: ${sandboxes}`,
+    ...tally.lines().map((line) => `  ${line}`),
+    failures.length === 0 ? "no violation" : `${failures.length} VIOLATIONS`,
+    ...failures.slice(0, SHOWN_FAILURES).flatMap(describeFailure),
+    ...(folder === undefined ? [] : [`\nlogs of the servers: ${folder}`, `again: ${again}`]),
+  ].join("\n");
+}
+
+function describeFailure({ violation, sandbox, history }: Failure): string[] {
+  const where = sandbox === undefined ? "" : ` (sandbox ${sandbox})`;
+  return [
+    `\n${violation.rule}${where}: ${violation.what}`,
+    ...history.slice(-SHOWN_LINES).map((line) => `    ${line}`),
+  ];
+}
