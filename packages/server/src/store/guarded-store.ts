@@ -31,6 +31,8 @@ export class GuardedStore implements ObjectStore {
   /** Where it is a file of this machine. */
   readonly #markerFile: string | undefined;
   #isMissed = false;
+  /** How often it was found to be missed. */
+  #misses = 0;
 
   constructor(inner: ObjectStore, id: string) {
     this.#inner = inner;
@@ -47,13 +49,13 @@ export class GuardedStore implements ObjectStore {
     if (this.#markerFile !== undefined && (await hasMarkerFile(this.#markerFile, this.#id))) return;
     const found = await readStoreId(this.#inner);
     this.#isMissed = found !== this.#id;
-    if (this.#isMissed) throw notThere(this.address, this.#id, found);
+    if (!this.#isMissed) return;
+    this.#misses += 1;
+    throw notThere(this.address, this.#id, found);
   }
 
   async readCell(key: string, options: CellReadOptions = {}): Promise<Cell | undefined> {
-    const cell = await this.#reading(() => this.#inner.readCell(key));
-    await this.#look(cell === undefined && options.casual !== true);
-    return cell;
+    return await this.#found(() => this.#inner.readCell(key), options.casual !== true);
   }
 
   async swapCell(key: string, expected: string | undefined, body: Uint8Array): Promise<SwapOutcome> {
@@ -77,17 +79,18 @@ export class GuardedStore implements ObjectStore {
   }
 
   async stat(key: string): Promise<BlobStat | undefined> {
-    const found = await this.#reading(() => this.#inner.stat(key));
-    await this.#look(found === undefined);
-    return found;
+    return await this.#found(() => this.#inner.stat(key));
   }
 
   async *read(key: string, options?: ReadOptions): AsyncIterable<Uint8Array> {
     try {
       yield* this.#inner.read(key, options);
     } catch (error) {
-      await this.#look(error instanceof ObjectNotFoundError);
-      throw error;
+      const isAbsent = error instanceof ObjectNotFoundError;
+      await this.#look(isAbsent);
+      if (!isAbsent || this.#markerFile === undefined) throw error;
+      // It is not read in part: what is absent has given nothing yet.
+      yield* this.#inner.read(key, options);
     }
   }
 
@@ -130,6 +133,19 @@ export class GuardedStore implements ObjectStore {
     if (isDue || this.#isMissed || this.#markerFile !== undefined) await this.verify();
   }
 
+  /**
+   * What a read finds. A folder is mounted again in an instant, maybe between the read that found nothing and the look at
+   * the marker: what is absent from a folder is looked for once more, with the marker before and after it.
+   */
+  async #found<T>(read: () => Promise<T | undefined>, isDue = true): Promise<T | undefined> {
+    const found = await this.#reading(read);
+    await this.#look(found === undefined && isDue);
+    if (found !== undefined || !isDue || this.#markerFile === undefined) return found;
+    const again = await this.#reading(read);
+    await this.#look();
+    return again;
+  }
+
   /** What fails because the store has vanished is told as that. */
   async #reading<T>(read: () => Promise<T>): Promise<T> {
     try {
@@ -140,8 +156,13 @@ export class GuardedStore implements ObjectStore {
     }
   }
 
-  /** Nothing of a list counts that ends without a look at the marker, where that is due. The marker is not in it. */
+  /**
+   * Nothing of a list counts that begins or ends without a look at the marker, where that is due, or during which somebody
+   * missed it. The marker is not in it.
+   */
   async *#listing<T>(listed: AsyncIterable<T>, isListed: (each: T) => boolean = () => true): AsyncIterable<T> {
+    await this.#look();
+    const misses = this.#misses;
     let isEmpty = true;
     try {
       for await (const each of listed) {
@@ -154,6 +175,7 @@ export class GuardedStore implements ObjectStore {
       throw error;
     }
     await this.#look(isEmpty);
+    if (this.#misses !== misses) throw notThere(this.address, this.#id, undefined);
   }
 
   /** A large blob takes its time: the last look before it gets its name comes after its last byte. */

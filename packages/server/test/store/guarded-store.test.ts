@@ -93,6 +93,57 @@ test("a swap whose store vanishes before it is answered may or may not be there"
   await expect(store.swapCell("a.json", undefined, bytes("1"))).rejects.toBeInstanceOf(AmbiguousWriteError);
 });
 
+/** A store that is away while the driver does something for the first time, and back before anybody looks at its marker. */
+async function awayDuring(method: keyof ObjectStore): Promise<ObjectStore> {
+  const folder = await movedFolder();
+  const filled = await openStore(folder.path);
+  await filled.swapCell("a/metadata.json", undefined, bytes("1"));
+  await filled.write("a/blob", [bytes("content")]);
+  const { id } = JSON.parse(await readFile(join(folder.path, "store.json"), "utf8")) as { id: string };
+  const driver = await openDriver(folder.path);
+  let isFirst = true;
+  const whileAway = async <T>(act: () => Promise<T>): Promise<T> => {
+    if (!isFirst) return await act();
+    isFirst = false;
+    await folder.vanish();
+    return await act().finally(() => folder.comeBack());
+  };
+  const overrides: Partial<ObjectStore> = {
+    readCell: (key) => whileAway(() => driver.readCell(key)),
+    stat: (key) => whileAway(() => driver.stat(key)),
+    read: async function* (key, options) {
+      yield* await whileAway(() => collect(driver.read(key, options)));
+    },
+  };
+  return new GuardedStore(
+    new Proxy(driver, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(name === method ? overrides : target, name);
+        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+      },
+    }),
+    id,
+  );
+}
+
+test("nothing is absent from a store that has just come back", async () => {
+  expect((await (await awayDuring("readCell")).readCell("a/metadata.json"))?.body).toBeDefined();
+  expect(await (await awayDuring("stat")).stat("a/blob")).toMatchObject({ sizeBytes: 7 });
+  expect((await readAll(await awayDuring("read"), "a/blob")).toString()).toBe("content");
+});
+
+test("a list during which the store was away does not count", async () => {
+  const folder = await movedFolder();
+  const store = await openStore(folder.path);
+  for (const key of ["a/1", "b/2"]) await store.write(key, [bytes("content")]);
+  const listed = store.listFolders("")[Symbol.asyncIterator]();
+  await listed.next();
+  await folder.vanish();
+  await expect(store.stat("a/1")).rejects.toMatchObject(GONE);
+  await folder.comeBack();
+  await expect(collect({ [Symbol.asyncIterator]: () => listed })).rejects.toMatchObject({ code: "store_unavailable" });
+});
+
 test("another store in its place is unavailable too", async () => {
   const root = await temporaryFolder();
   const store = await openStore(root);
