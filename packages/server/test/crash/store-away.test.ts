@@ -8,15 +8,24 @@ import { contentOf, headOf, save, write } from "./support/survivor.ts";
 
 const TICK = "i=0; while true; do i=$((i+1)); echo $i; sleep 0.02; done";
 
+interface CuttableServer {
+  readonly server: TestServer;
+  readonly cut: (away: boolean) => void;
+  /** The keys that it could not change. */
+  readonly missed: readonly string[];
+}
+
 /** A server whose way to the store can be cut. */
-async function cuttableServer(store?: string): Promise<{ server: TestServer; cut: (away: boolean) => void }> {
+async function cuttableServer(store?: string): Promise<CuttableServer> {
   let away = false;
+  const missed: string[] = [];
   const wrapStore = (real: ObjectStore): ObjectStore =>
     new Proxy(real, {
       get: (target, name) => {
         const value: unknown = Reflect.get(target, name);
         if (typeof value !== "function") return value;
         return (...args: unknown[]) => {
+          if (away && name === "swapCell") missed.push(String(args[0]));
           if (away) throw new SandboxerError("store_unavailable", "the store is away");
           return Reflect.apply(value, target, args) as unknown;
         };
@@ -24,7 +33,7 @@ async function cuttableServer(store?: string): Promise<{ server: TestServer; cut
     });
   const shared = store === undefined ? {} : { store };
   const server = await startTestServer({ leaseTtlMs: LEASE_TTL_MS, wrapStore, ...shared });
-  return { server, cut: (isAway) => void (away = isAway) };
+  return { server, missed, cut: (isAway) => void (away = isAway) };
 }
 
 async function lastsLongerThanTheLease(server: TestServer): Promise<void> {
@@ -120,5 +129,23 @@ describe("a store that is away for longer than the lease", () => {
     const fresh = second.attach(id);
     await fresh.until("RUNNING");
     expect(await contentOf(fresh)).toBe("old");
+  });
+
+  test("a handoff that fails meanwhile is answered as soon as the store is back", async () => {
+    const first = await cuttableServer();
+    const second = await startTestServer({ leaseTtlMs: LEASE_TTL_MS, store: first.server.storeFolder ?? null });
+    const { id } = await first.server.create(HANDOFF);
+    const held = Promise.withResolvers<void>();
+    const error = new SandboxerError("checkpoint_failed", "the engine cannot save it");
+    first.server.backend.faults.set("snapshot", { until: held.promise, error, times: 1 });
+    const refused = second.attach(id);
+    await eventually("the owner is asked", async () => first.server.instances?.held(id)?.want !== null);
+    // The owner can neither save the sandbox nor say so.
+    first.cut(true);
+    held.resolve();
+    await eventually("it has tried", () => first.missed.includes(`${id}/metadata.json`));
+    first.cut(false);
+    expect((await refused.untilClosed()).join()).toContain("It was not given up: the engine cannot save it");
+    await second.attach(id).until("RUNNING");
   });
 });

@@ -10,6 +10,7 @@ import { abandonCopy } from "./residence.ts";
 export const IN_USE = "in use";
 /** Of a sandbox that can neither be saved nor found again at its provider. */
 const CANNOT_LEAVE = "it cannot be saved";
+const REFUSE_AGAIN_MS = 500;
 
 /** Another server asks for a sandbox that lives here: it is saved with what executes and given up, or refused. */
 export async function yieldSandbox(context: ManagerContext, sandboxId: string): Promise<void> {
@@ -20,7 +21,7 @@ export async function yieldSandbox(context: ManagerContext, sandboxId: string): 
   if (sandbox === undefined) return await releaseAbsent(context, sandboxId);
   if (context.sandboxes.get(sandboxId) !== sandbox) return;
   // Also one that is being taken up here stays: it has a client that waits for it.
-  if (!mayGo(sandbox)) return void (await ownership.refuse(sandboxId, sandbox.outlivesServer ? IN_USE : CANNOT_LEAVE));
+  if (!mayGo(sandbox)) return await refuse(context, sandboxId, sandbox.outlivesServer ? IN_USE : CANNOT_LEAVE);
   const to = ownership.held(sandboxId)?.want?.instance_id ?? null;
   try {
     const give = sandbox.facts.residence === "provider" ? handOffKept : pauseSandbox;
@@ -33,7 +34,21 @@ export async function yieldSandbox(context: ManagerContext, sandboxId: string): 
   } catch (error) {
     if (sandbox.state === "gone") return;
     const reason = error instanceof CalledOff ? IN_USE : asSandboxerError(error).message;
-    await ownership.refuse(sandboxId, reason);
+    await refuse(context, sandboxId, reason);
+  }
+}
+
+/** Whoever asks waits for the answer, also when the store that carries it is away for a while. */
+async function refuse(context: ManagerContext, sandboxId: string, reason: string): Promise<void> {
+  const { ownership } = context.durable;
+  for (;;) {
+    try {
+      return void (await ownership.refuse(sandboxId, reason));
+    } catch (error) {
+      const mayWork = asSandboxerError(error).row.retryable && ownership.held(sandboxId) !== undefined;
+      if (context.draining || !mayWork) throw error;
+      await context.options.clock.sleep(REFUSE_AGAIN_MS);
+    }
   }
 }
 
