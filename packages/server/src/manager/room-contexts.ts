@@ -21,7 +21,7 @@ export type EndContext = Of<"durable" | "events", never>;
 export type LibraryContext = Of<"snapshots", never>;
 
 /** The backends that the server has. */
-export type BackendsContext = Of<never, "backends" | "defaultBackend">;
+export type BackendsContext = Of<never, "backends" | "defaultBackend" | "profiles">;
 
 export type ProcessContext = RunningContext & Of<"backend" | "executions", "observer">;
 
