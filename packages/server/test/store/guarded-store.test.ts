@@ -106,7 +106,11 @@ async function awayDuring(method: keyof ObjectStore): Promise<ObjectStore> {
     if (!isFirst) return await act();
     isFirst = false;
     await folder.vanish();
-    return await act().finally(() => folder.comeBack());
+    try {
+      return await act();
+    } finally {
+      await folder.comeBack();
+    }
   };
   const overrides: Partial<ObjectStore> = {
     readCell: (key) => whileAway(() => driver.readCell(key)),
