@@ -49,6 +49,7 @@ export async function startTestServer({ store, apiKeys = [] }: TestServerOptions
       cacheDirectory: join(folder, "cache"),
       apiKeys: apiKeys.join(","),
       rateLimit: "0",
+      drainTimeoutMs: "1s",
       logLevel: "silent",
     },
     env: {},
@@ -56,7 +57,8 @@ export async function startTestServer({ store, apiKeys = [] }: TestServerOptions
   });
   const server = await startServer(config, { report: () => {} });
   const close = async (): Promise<void> => {
-    await server.drain();
+    // What could not be saved goes with its folders.
+    await server.drain().catch(() => {});
     await rm(folder, { recursive: true, force: true });
   };
   const [apiKey] = apiKeys;

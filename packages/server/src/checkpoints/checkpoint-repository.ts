@@ -77,6 +77,15 @@ export class CheckpointRepository {
     };
   }
 
+  /** Takes over the image that another store has of the sandbox; the reference is that of the copy. */
+  async adopt(sandboxId: string, from: ObjectStore, checkpoint: CheckpointReference): Promise<CheckpointReference> {
+    const ms = Math.max(checkpointMs(checkpoint.name) ?? 0, (await this.#greatestTakenMs(sandboxId)) + 1);
+    const key = checkpointKey(sandboxId, checkpoint.name);
+    const holder = sandboxHolder(sandboxId);
+    const { key: placed } = await this.#images.adopt(from, key, keysFrom(sandboxId, ms), holder);
+    return { ...checkpoint, name: placed.slice(checkpointsFolder(sandboxId).length + 1) };
+  }
+
   /** Extracts an image into an existing, empty folder; `image_damaged` says what is wrong with one that cannot be used. */
   async load(sandboxId: string, name: string, into: string, options: LoadOptions = {}): Promise<LoadedState> {
     const image = await this.open(sandboxId, name, options);

@@ -13,11 +13,14 @@ import type { ImageContext, ImageLabel, WriteImageOptions } from "./image-contex
 import { dataKeyOfImage } from "./keys/image-key.ts";
 import type { KeyChoice, KeyOptions } from "./keys/key-choice.ts";
 import { sealedWith, unsealBytes } from "./keys/sealed-bytes.ts";
+import { dataKeyGone } from "./keys/data-key-files.ts";
 import { StoredDataKeys } from "./keys/stored-data-keys.ts";
+import { copyBlob, readAnyEnvelope, refuseCondemned } from "./copy-image.ts";
 import { onlyKey, withDataKey } from "./keys/with-data-key.ts";
 import { ImageMayBeThereError } from "./image-errors.ts";
 import { openImage, type OpenImage } from "./open-image.ts";
 import { PackCache } from "./packs/pack-cache.ts";
+import { packKey } from "./packs/pack-names.ts";
 import { PackPins } from "./packs/pins.ts";
 import { verifyImage } from "./plain-image/read-plain-image.ts";
 import { readRange } from "./read-range.ts";
@@ -95,6 +98,32 @@ export class ImageStore {
     // What is encrypted in the store does not lie about here as it is.
     if (options.dataKey === undefined) await this.#context.unpacked?.keep(saved.sha256, state.members, saved.key);
     return saved;
+  }
+
+  /**
+   * Takes an image of another store over as it is, with its packs and its data key, under the first of the keys that is
+   * free. Needs no key to open it. What was taken over already is not taken over again.
+   */
+  async adopt(from: ObjectStore, imageKey: string, keys: Iterable<string>, holder: string): Promise<SavedImage> {
+    const { store, pins } = this.#context;
+    const { sizeBytes, footer, envelope } = await readAnyEnvelope(from, imageKey);
+    const packs = envelope?.packs ?? [];
+    const dataKey = envelope?.encryption?.key_id;
+    const pin = envelope === undefined ? undefined : await pins.hold({ uuid: envelope.writer_id });
+    try {
+      await refuseCondemned(store, packs);
+      if (dataKey !== undefined) await this.#keys.adopt(from, dataKey, holder);
+      for (const { id } of packs) await copyBlob(from, packKey(id), store, packKey(id));
+      const allBytes = packs.reduce((sum, pack) => sum + pack.size_bytes, sizeBytes);
+      const saved = { sha256: footer.manifestSha256, sizeBytes: allBytes, addedBytes: allBytes };
+      const placed = await this.#firstFree(keys, async (key) =>
+        (await copyBlob(from, imageKey, store, key)) ? saved : "conflict",
+      );
+      if (dataKey !== undefined && !(await this.#keys.confirm(dataKey, holder))) throw dataKeyGone(dataKey);
+      return placed;
+    } finally {
+      await pin?.release();
+    }
   }
 
   /** Lets something be written under the data key that it is to have. `base` is the image that it is written against. */

@@ -74,6 +74,11 @@ export class Ownership {
     return await this.#instances.servers();
   }
 
+  /** Declares a server dead that is known to be, so that nobody has to wait for its lease. */
+  async markDead(instanceId: string): Promise<void> {
+    await this.#instances.markDead(instanceId);
+  }
+
   listen(listener: OwnershipListener): () => void {
     return this.#instances.listen(listener);
   }

@@ -22,6 +22,7 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     dozeAfterMs: "5s",
     leaseTtlMs: "15s",
     handoffTimeoutMs: "30s",
+    drainTimeoutMs: "10m",
     resumeTtlMs: "7d",
     defaultIdleTimeoutSeconds: "5m",
     keepCheckpoints: "3",

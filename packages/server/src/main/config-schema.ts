@@ -33,6 +33,7 @@ export const configSchema = z.object({
   }),
   leaseTtlMs: durationMs(),
   handoffTimeoutMs: durationMs(),
+  drainTimeoutMs: durationMs(),
   resumeTtlMs: durationMs(),
   defaultIdleTimeoutSeconds: durationMs().transform((ms) => ms / 1000),
   keepCheckpoints: keep(),

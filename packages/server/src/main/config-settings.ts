@@ -86,6 +86,11 @@ export const SETTINGS = {
     "SANDBOXER_HANDOFF_TIMEOUT",
     "wait for an owner to yield (default 30s)",
   ),
+  drainTimeoutMs: setting(
+    "--drain-timeout <DURATION>",
+    "SANDBOXER_DRAIN_TIMEOUT",
+    "when stopping, wait for a store that does not take the sandboxes (default 10m)",
+  ),
   defaultIdleTimeoutSeconds: setting(
     "--idle-timeout <DURATION>",
     "SANDBOXER_IDLE_TIMEOUT",

@@ -7,6 +7,7 @@ import { ImageStore } from "../checkpoints/image-store.ts";
 import { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
 import { PackCache } from "../checkpoints/packs/pack-cache.ts";
 import { UnpackedImages } from "../checkpoints/unpacked-images.ts";
+import { UnpublishedCheckpoints } from "../checkpoints/unpublished/unpublished-checkpoints.ts";
 import { ScrubRecords } from "../checkpoints/scrub/scrub-records.ts";
 import type { Fate } from "../backends/instance-folder.ts";
 import { forgetDeadInstances, isInstanceGone } from "../backends/instance-folder.ts";
@@ -16,6 +17,7 @@ import { Ownership } from "../lease/ownership.ts";
 import { SandboxIndexFile } from "../lease/sandbox-index-file.ts";
 import type { DurableStore } from "../manager/durable-store.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
+import { DirectoryStore } from "../store/directory/directory-store.ts";
 import { KnownStores } from "../store/known-stores.ts";
 import { openStore } from "../store/open-store.ts";
 import type { ObjectStore } from "../store/store.ts";
@@ -94,6 +96,12 @@ export async function openDurability(
     claims,
     checkpoints: new CheckpointRepository(store, images),
     snapshots: await storedSnapshots(config, { store, images, instances }, log),
+    unpublished: new UnpublishedCheckpoints(join(dataDirectory, "unpublished"), {
+      store: store.address,
+      masters: masters ?? masterKeysOf(config, secrets),
+      format: config.imageFormat,
+      openFolder: (folder) => DirectoryStore.open(folder),
+    }),
     ...(saves ? { keys, integrity: { images, records: new ScrubRecords(store) } } : {}),
     retention: retentionOf(config),
   };

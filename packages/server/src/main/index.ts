@@ -11,6 +11,7 @@ import type { BackgroundCollection } from "../collection/background-collection.t
 import { createHttpServer } from "../gateway/http-server.ts";
 import { Metrics } from "../gateway/metrics.ts";
 import { WebSocketGateway } from "../gateway/websocket/upgrade.ts";
+import type { UnsavedSandbox } from "../manager/lifecycle/drain/drain.ts";
 import { SandboxManager } from "../manager/sandbox-manager.ts";
 import type { ReportStep } from "../setup/index.ts";
 import { systemClock } from "../support/clock.ts";
@@ -28,6 +29,7 @@ import { openProfiles } from "./profiles.ts";
 import { assembleBackends } from "./providers.ts";
 import { scrubSettings } from "./scrub-settings.ts";
 import { openSecrets } from "./secrets.ts";
+import { unsavedError } from "./unsaved-error.ts";
 import { VERSION } from "./version.ts";
 
 export interface RunningServer {
@@ -40,14 +42,15 @@ export interface RunningServer {
   readonly open: boolean;
   /** Settles when the server has ended. */
   readonly closed: Promise<void>;
-  /** Refuses new work, puts every sandbox down, tells the clients, and ends. Idempotent. */
+  /**
+   * Refuses new work, puts every sandbox down, tells the clients, and ends. Rejects when it has ended, if the store has
+   * not taken every sandbox that can be saved. Idempotent.
+   */
   drain(): Promise<void>;
 }
 
 /** What `npm run build:console` makes. */
 const CONSOLE_FOLDER = fileURLToPath(new URL("../../../console/dist", import.meta.url));
-/** How long saving may take; a store that does not come back must not keep the server from ending. */
-const DRAIN_MS = 10 * 60_000;
 /** How long clients may take to hear of the end. */
 const FAREWELL_MS = 2_000;
 
@@ -81,7 +84,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
         ready,
         details: {
           backend: prepared.name,
-          summary: health?.summary ?? "starting",
+          summary: parts.manager?.draining === true ? "draining" : (health?.summary ?? "starting"),
           store: config.store ?? null,
           damaged_images: parts.manager?.integrity.figures.damagedImages ?? 0,
         },
@@ -162,8 +165,10 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       proveSnapshots: config.proveSnapshots,
       scrub: scrubSettings(config),
       handoffTimeoutMs: config.handoffTimeoutMs,
+      drainTimeoutMs: config.drainTimeoutMs,
     });
     parts.manager.settleOrphans(dead);
+    parts.manager.publishLeftBehind();
     if (config.store !== undefined) {
       const { durable } = durability;
       const saved = { store: instances.store, images: durable.integrity?.images };
@@ -179,9 +184,9 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     throw error;
   }
 
-  async function end(): Promise<void> {
+  async function end(): Promise<readonly UnsavedSandbox[]> {
     const collected = parts.collection?.close();
-    await Promise.race([parts.manager?.drain(), delay(DRAIN_MS, undefined, { ref: false })]);
+    const unsaved = (await parts.manager?.drain()) ?? [];
     await gateway.close(FAREWELL_MS);
     for (const backend of parts.backends?.values() ?? []) if (backend !== parts.open?.backend) await backend.close();
     await parts.open?.close();
@@ -191,16 +196,22 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     await parts.durability?.instances.close();
     await parts.mark?.close();
     await app.close();
+    return unsaved;
   }
 
   const closed = Promise.withResolvers<void>();
   let draining: Promise<void> | undefined;
   const drain = (): Promise<void> => {
     log.info("draining");
-    draining ??= end().then(closed.resolve, (error: unknown) => {
-      log.error({ err: error }, "the end was not orderly");
-      closed.resolve();
-    });
+    draining ??= end()
+      .catch((error: unknown) => {
+        log.error({ err: error }, "the end was not orderly");
+        return [];
+      })
+      .then((unsaved) => {
+        closed.resolve();
+        if (unsaved.length > 0) throw unsavedError(unsaved);
+      });
     return draining;
   };
   log.info({ url, store: config.store, engine: prepared.engine }, "listening");

@@ -49,6 +49,8 @@ export interface ManagerOptions {
   readonly scrub?: ScrubSettings | undefined;
   /** How long a newcomer waits for the server that has a sandbox to give it up. */
   readonly handoffTimeoutMs: number;
+  /** How long a drain waits for a store that does not take the sandboxes; absent: each is tried once. */
+  readonly drainTimeoutMs?: number;
 }
 
 /** What the use cases share: the sandboxes of this server, and what they are made with. */
@@ -74,7 +76,11 @@ export class ManagerContext {
   readonly taking = new KeyedQueue();
   /** Who asks for the same key waits for who asked before. */
   readonly keys = new KeyedQueue();
+  /** By sandbox id: checkpoints that lie on this machine are brought to the store one after the other. */
+  readonly publishing = new KeyedQueue();
   draining = false;
+  /** Aborted when the drain begins. */
+  readonly ending = new AbortController();
 
   constructor(options: ManagerOptions) {
     this.options = options;

@@ -1,6 +1,7 @@
 import type { Keep, Retention } from "@sandboxer/protocol";
 import type { CheckpointRepository } from "../checkpoints/checkpoint-repository.ts";
 import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
+import type { UnpublishedCheckpoints } from "../checkpoints/unpublished/unpublished-checkpoints.ts";
 import type { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
 import type { KeyClaims } from "../lease/key-claims.ts";
 import type { Ownership } from "../lease/ownership.ts";
@@ -15,6 +16,8 @@ export interface DurableStore {
   readonly claims: KeyClaims;
   readonly checkpoints: CheckpointRepository;
   readonly snapshots: SnapshotLibrary;
+  /** What servers of this machine could not bring to the store before they ended. */
+  readonly unpublished: UnpublishedCheckpoints;
   /** What they are encrypted with; absent: nothing is. */
   readonly keys?: StoredDataKeys;
   /** For looks at all of it; absent: none are possible. */

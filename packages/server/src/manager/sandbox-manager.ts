@@ -41,8 +41,10 @@ import { ManagerContext, type ManagerOptions } from "./context.ts";
 import type { CreatedSandbox, CreateRequest } from "./lifecycle/create.ts";
 import { destroySandbox } from "./lifecycle/destroy.ts";
 import { detachClient } from "./lifecycle/disconnect.ts";
-import { drainSandboxes } from "./lifecycle/drain.ts";
+import type { UnsavedSandbox } from "./lifecycle/drain/drain.ts";
+import { drainSandboxes } from "./lifecycle/drain/drain-sandboxes.ts";
 import { discardLostSandbox, reclaim } from "./lifecycle/end-of-sandbox.ts";
+import { publishLeftBehind } from "./ownership/publish-unpublished.ts";
 import { freezeSandboxes, thawSandboxes, untilThawed, type Patience } from "./ownership/freeze.ts";
 import { yieldSandbox } from "./ownership/yield.ts";
 import type { ManagedProcess } from "./processes/managed-process.ts";
@@ -318,14 +320,23 @@ export class SandboxManager {
     if (dead.size > 0) this.#context.inBackground("what dead servers left", settleOrphans(this.#context, dead));
   }
 
-  async drain(): Promise<void> {
+  /** To be called once, at the start: brings to the store what servers of this machine could not. */
+  publishLeftBehind(): void {
+    if (this.hasStore)
+      this.#context.inBackground("what other servers left on this machine", publishLeftBehind(this.#context));
+  }
+
+  /** Puts every sandbox down; gives those that the store has not taken. */
+  async drain(): Promise<readonly UnsavedSandbox[]> {
     this.#stopReaping();
     this.#stopKeeping();
     this.#context.proofs.stop();
     this.usage.stop();
     this.integrity.close();
-    await Promise.all([drainSandboxes(this.#context), stopPreparing(this.#context)]);
+    const [unsaved] = await Promise.all([drainSandboxes(this.#context), stopPreparing(this.#context)]);
     this.#stopListening();
+    await this.#context.options.durable?.unpublished.close();
+    return unsaved;
   }
 
   /** What other servers do to the sandboxes of this one. */

@@ -100,6 +100,19 @@ export class StoredDataKeys implements DataKeys {
     return await this.#hold(await this.#read(keyId), holder);
   }
 
+  /** Takes a data key of another store over as it is, for a holder of this one. Needs no master key. */
+  async adopt(from: ObjectStore, keyId: string, holder: string): Promise<void> {
+    const cell = await readDataKey(from, keyId);
+    const wrapped = cell === undefined ? undefined : await readWrapped(from, cell);
+    if (cell === undefined || wrapped === undefined) throw dataKeyGone(keyId);
+    const present = await this.#read(keyId);
+    if (present === undefined) {
+      await this.#change(keyId, (found) => found ?? { ...cell, holders: [holder], nonce: "", history: [] });
+    }
+    await this.#store.write(wrappedKey(cell), [wrapped]);
+    if (!(await this.confirm(keyId, holder))) throw dataKeyGone(keyId);
+  }
+
   async open(keyId: string, options: KeyOptions = {}): Promise<Uint8Array> {
     const cell = await this.#read(keyId);
     if (cell === undefined || cell.state === "removed") throw dataKeyGone(keyId);

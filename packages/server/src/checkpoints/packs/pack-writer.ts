@@ -1,6 +1,6 @@
-import { crc32 } from "node:zlib";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../../store/store.ts";
+import { readBack, summing } from "../read-back.ts";
 import type { PackCache } from "./pack-cache.ts";
 import { encodePackHeader, PACK_HEADER_BYTES } from "./pack-format.ts";
 import { packId, packKey } from "./pack-names.ts";
@@ -86,30 +86,4 @@ export class PackWriter {
     await readBack(store, packKey(id), sum, signal);
     return { id, size_bytes: sum.sizeBytes };
   }
-}
-
-interface Sum {
-  crc: number;
-  sizeBytes: number;
-}
-
-async function* summing(chunks: AsyncIterable<Uint8Array>, sum: Sum): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    sum.crc = crc32(chunk, sum.crc);
-    sum.sizeBytes += chunk.byteLength;
-    yield chunk;
-  }
-}
-
-async function readBack(store: ObjectStore, key: string, written: Sum, signal: AbortSignal | undefined): Promise<void> {
-  const read: Sum = { crc: 0, sizeBytes: 0 };
-  const options = { reuseMemory: true, ...(signal === undefined ? {} : { signal }) };
-  for await (const chunk of store.read(key, options)) {
-    read.crc = crc32(chunk, read.crc);
-    read.sizeBytes += chunk.byteLength;
-  }
-  if (read.crc === written.crc && read.sizeBytes === written.sizeBytes) return;
-  throw new SandboxerError("checkpoint_failed", `The pack ${key} reads back differently from what was written.`, {
-    hint: "The sandbox goes on. Look at the store's disk or service, and save again.",
-  });
 }

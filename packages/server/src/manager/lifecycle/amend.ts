@@ -3,6 +3,7 @@ import type { ManagerContext } from "../context.ts";
 import { describeLive, describeStored } from "../observing/describe.ts";
 import { expiresAt, ttlWithin } from "./time-to-live.ts";
 import type { LiveSandbox, SandboxFacts } from "../live-sandbox.ts";
+import { claimStored } from "../ownership/claim-stored.ts";
 import { promiseNeedsCheckpoints } from "./plan.ts";
 import { checkEpoch, runningSandbox } from "../running.ts";
 import { inStore, storedFacts } from "../stored-facts.ts";
@@ -48,7 +49,7 @@ async function amendStored(
 ): Promise<SandboxRecord> {
   checkEpoch(head, epoch);
   const { ownership } = context.durable;
-  const claimed = await ownership.claim(sandboxId);
+  const claimed = await claimStored(context, sandboxId);
   try {
     await ownership.update(sandboxId, changedBy(amended(context, storedFacts(sandboxId, claimed), amendments)));
   } finally {

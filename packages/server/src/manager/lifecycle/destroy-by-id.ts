@@ -4,6 +4,7 @@ import type { ManagerContext } from "../context.ts";
 import { destroySandbox, forgetData } from "./destroy.ts";
 import { restoreSandbox } from "./restore.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
+import { publishBeforeClaim } from "../ownership/publish-unpublished.ts";
 import { notFound, wasDestroyed } from "../not-found.ts";
 import { checkEpoch } from "../running.ts";
 import { tracked, type VerbOptions } from "../observing/operations/tracked.ts";
@@ -67,6 +68,7 @@ async function destroyStored(
   await tracked(context, work, options, async () => {
     await context.durable.ownership.destroy(sandboxId, { handoffTimeoutMs, owner: head.owner });
     forgetData(context, sandboxId, !leavesNothing(head));
+    context.inBackground("removal of what this machine has of it", publishBeforeClaim(context, sandboxId));
   });
 }
 

@@ -1,4 +1,4 @@
-import { asSandboxerError, type Head, type SandboxerError } from "@sandboxer/protocol";
+import { asSandboxerError, type CheckpointReference, type Head, type SandboxerError } from "@sandboxer/protocol";
 import type { Cause } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
@@ -7,7 +7,7 @@ import { freezeIfDue } from "../ownership/freeze.ts";
 import { leaveSandbox } from "../ownership/residence.ts";
 import { dropExecution } from "../processes/start-process.ts";
 import { endRisk } from "../saving/risk.ts";
-import { checkDurable, followHead, saveState } from "../saving/save.ts";
+import { type Captured, checkDurable, followHead, storeCapture, withCapture } from "../saving/save.ts";
 import { discardLostSandbox } from "./end-of-sandbox.ts";
 
 export interface PauseOptions extends VerbOptions {
@@ -28,6 +28,28 @@ export async function pauseSandbox(
   cause: Cause,
   options: PauseOptions = {},
 ): Promise<Head> {
+  return await whilePausing(context, sandbox, cause, options, async (track) => {
+    const checkpoint = await withLastCapture(context, sandbox, track, (captured) =>
+      storeCapture(context, captured, track),
+    );
+    const head = await publishAndGiveUp(context, sandbox, checkpoint, cause, track);
+    endCopy(context, sandbox);
+    return head;
+  });
+}
+
+/**
+ * Saves a sandbox that is about to end, in its turn and when nothing else is under way. When that fails the sandbox keeps
+ * running, or whatever else `onFailure` does.
+ */
+export async function whilePausing<Result>(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  cause: Cause,
+  options: PauseOptions,
+  save: (track: Track) => Promise<Result>,
+  onFailure = keepRunning,
+): Promise<Result> {
   checkDurable(sandbox);
   const { byClient = false, lastCheck } = options;
   return sandbox.queue.run(async () => {
@@ -44,47 +66,59 @@ export async function pauseSandbox(
     const { id: sandboxId, facts } = sandbox;
     const work = { operation: "checkpoint", sandboxId, backend: facts.backend, reason: cause } as const;
     try {
-      const head = await tracked(context, work, options, async (track) => {
+      const saved = await tracked(context, work, options, async (track) => {
         await client?.quiesce();
-        return await saveAndGiveUp(context, sandbox, cause, track);
+        return await save(track);
       });
       told?.notify({ type: "saved", cause });
-      return head;
+      return saved;
     } catch (thrown) {
       const error = asSandboxerError(thrown);
-      await keepRunning(context, sandbox, error);
+      await onFailure(context, sandbox, error);
       told?.notify({ type: "save_failed", cause, error });
       throw error;
     }
   });
 }
 
-async function saveAndGiveUp(
+/** The sandbox stays silent after it. */
+export async function withLastCapture<Result>(
   context: ManagerContext,
   sandbox: LiveSandbox,
+  track: Track,
+  work: (captured: Captured) => Promise<Result>,
+): Promise<Result> {
+  // An execution whose end its client knows of has no business in the next life.
+  if (sandbox.processes.execution?.told === true) await dropExecution(sandbox);
+  sandbox.stoppedMs = context.nowMs;
+  return await withCapture(context, sandbox, track, { ...track.options, leaveRunning: false }, work);
+}
+
+/** Makes a stored capture the state of the sandbox and gives the sandbox up. */
+export async function publishAndGiveUp(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  checkpoint: CheckpointReference,
   reason: Cause,
   track: Track,
 ): Promise<Head> {
-  const { handle, processes } = sandbox;
-  // An execution whose end its client knows of has no business in the next life.
-  if (processes.execution?.told === true) await dropExecution(sandbox);
-  const stoppedMs = context.nowMs;
-  sandbox.stoppedMs = stoppedMs;
-  const checkpoint = await saveState(context, sandbox, track, { ...track.options, leaveRunning: false });
   // When this fails the image stays: the head may name it all the same. If not, collection finds it.
   const head = await context.durable.ownership.publishAndRelease(sandbox.id, checkpoint);
   // The head has moved: from here on there is no way back, and the views only follow.
   await followHead(context, sandbox, checkpoint.name);
   track.lap("publish");
-  track.paused(context.nowMs - stoppedMs);
+  track.paused(context.nowMs - (sandbox.stoppedMs ?? context.nowMs));
   const { name, size_bytes, parent } = checkpoint;
   const data = { name, size_bytes, parent, reason };
   context.events.append({ type: "checkpoint.created", sandboxId: sandbox.id, data });
   endRisk(context, sandbox);
-  // Its end while it was published changes nothing: it is saved.
-  if (sandbox.state !== "gone") sandbox.moveTo("gone");
-  context.inBackground("end of a saved sandbox", handle.destroy());
   return head;
+}
+
+/** Ends the copy of a sandbox that is saved. Its end while it was published changes nothing. */
+export function endCopy(context: ManagerContext, sandbox: LiveSandbox): void {
+  if (sandbox.state !== "gone") sandbox.moveTo("gone");
+  context.inBackground("end of a saved sandbox", sandbox.handle.destroy());
 }
 
 /** After a pause that failed. */

@@ -7,6 +7,7 @@ import type { ManagerContext } from "../context.ts";
 import { checkKeysFor, encryptionOfHead, takeShownKey } from "../encryption.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 import { leavesNothing } from "../../lease/stored-head.ts";
+import { claimStored } from "../ownership/claim-stored.ts";
 import { abandonCopy, eraseHead } from "../ownership/residence.ts";
 import { freezeIfDue } from "../ownership/freeze.ts";
 import { importHead } from "../ownership/import-head.ts";
@@ -59,7 +60,7 @@ export async function restoreSandbox(
     return await tracked(context, work, options, async (track) => {
       request.onOwnership("acquiring", head);
       const takeover = new TakeoverEvent(context, sandboxId);
-      const claimed = await durable.ownership.claim(sandboxId, {
+      const claimed = await claimStored(context, sandboxId, {
         owner: head.owner,
         handoffTimeoutMs: context.options.handoffTimeoutMs,
         onWaiting: (owner) => {

@@ -1,5 +1,5 @@
 import { SandboxerError, type CheckpointReference } from "@sandboxer/protocol";
-import type { SnapshotOptions } from "../../backends/backend.ts";
+import type { SnapshotOptions, SnapshotPayload } from "../../backends/backend.ts";
 import type { SavingContext } from "../room-contexts.ts";
 import type { DurableStore } from "../durable-store.ts";
 import { keyChoiceOf } from "../encryption.ts";
@@ -26,19 +26,46 @@ export async function saveState(
   context: SavingContext,
   sandbox: LiveSandbox,
   track: Track,
-  { onCaptured, ...options }: SaveOptions,
+  options: SaveOptions,
 ): Promise<CheckpointReference> {
+  return await withCapture(context, sandbox, track, options, (captured) => storeCapture(context, captured, track));
+}
+
+/** A state of a sandbox. Its files are there until the work with it ends. */
+export interface Captured {
+  readonly sandbox: LiveSandbox;
+  readonly state: SnapshotPayload;
+  readonly wallMs: number;
+}
+
+/** Captures everything of a sandbox and does something with it. */
+export async function withCapture<Result>(
+  context: SavingContext,
+  sandbox: LiveSandbox,
+  track: Track,
+  { onCaptured, ...options }: SaveOptions,
+  work: (captured: Captured) => Promise<Result>,
+): Promise<Result> {
   const { clock, workDirectory } = context.options;
   // The state is that of this moment; the next owner can tell from it for how long nobody ran the sandbox.
   const wallMs = clock.wallMs();
-  const checkpoint = await withWorkFolder(workDirectory, async (folder) => {
+  return await withWorkFolder(workDirectory, async (folder) => {
     const state = await sandbox.handle.snapshot(folder, { ...options, mode: "full" });
     track.lap("save");
     onCaptured?.();
-    const relatives = { parent: sandbox.parentCheckpoint, base: await nearestImage(context, sandbox) };
-    const how = { ...options, wallMs, ...relatives, ...keyChoiceOf(sandbox) };
-    return await context.durable.checkpoints.save(sandbox.id, state, how);
+    return await work({ sandbox, state, wallMs });
   });
+}
+
+/** Brings a captured state to the store. Nothing names it yet. */
+export async function storeCapture(
+  context: SavingContext,
+  { sandbox, state, wallMs }: Captured,
+  track: Track,
+): Promise<CheckpointReference> {
+  const relatives = { parent: sandbox.parentCheckpoint, base: await nearestImage(context, sandbox) };
+  const options = { ...track.options, wallMs, ...relatives, ...keyChoiceOf(sandbox) };
+  const checkpoint = await context.durable.checkpoints.save(sandbox.id, state, options);
   track.lap("pack");
   track.sizeBytes = checkpoint.size_bytes;
   return checkpoint;
@@ -61,7 +88,7 @@ export async function followHead(
  * While this server is sure to own the sandbox nobody else has published anything. Otherwise somebody may have: then
  * `latest` must not go back, and the head says to what.
  */
-async function bringLatestToHead(durable: DurableStore, sandboxId: string, name: string): Promise<void> {
+export async function bringLatestToHead(durable: DurableStore, sandboxId: string, name: string): Promise<void> {
   const { checkpoints, ownership } = durable;
   await checkpoints.writeLatest(sandboxId, name);
   const held = ownership.frozen ? undefined : ownership.held(sandboxId);

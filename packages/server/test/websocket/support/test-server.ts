@@ -8,13 +8,14 @@ import { onTestFinished } from "vitest";
 import type { SandboxBackend } from "../../../src/backends/backend.ts";
 import { FakeBackend } from "../../../src/backends/fake/index.ts";
 import { CheckpointRepository } from "../../../src/checkpoints/checkpoint-repository.ts";
-import type { MasterKeys } from "../../../src/checkpoints/keys/master-keys.ts";
+import { type MasterKeys, NO_MASTER_KEYS } from "../../../src/checkpoints/keys/master-keys.ts";
 import { StoredDataKeys } from "../../../src/checkpoints/keys/stored-data-keys.ts";
 import { ImageStore } from "../../../src/checkpoints/image-store.ts";
 import { ScrubRecords } from "../../../src/checkpoints/scrub/scrub-records.ts";
 import { SnapshotFile } from "../../../src/checkpoints/snapshot-file.ts";
 import { SnapshotMirror } from "../../../src/checkpoints/snapshot-mirror.ts";
 import { SnapshotRepository } from "../../../src/checkpoints/snapshot-repository.ts";
+import { UnpublishedCheckpoints } from "../../../src/checkpoints/unpublished/unpublished-checkpoints.ts";
 import { openAccess, type AccessOptions } from "../../../src/gateway/access/open-access.ts";
 import { mutationAudit } from "../../../src/gateway/http/audit.ts";
 import { authorizer } from "../../../src/gateway/http/authorize.ts";
@@ -29,11 +30,13 @@ import type { DurableStore } from "../../../src/manager/durable-store.ts";
 import type { ScrubSettings } from "../../../src/manager/observing/integrity/integrity-context.ts";
 import { live, type LiveSandbox } from "../../../src/manager/live-sandbox.ts";
 import type { OperationRecord } from "../../../src/manager/observing/observer.ts";
+import type { UnsavedSandbox } from "../../../src/manager/lifecycle/drain/drain.ts";
 import { SandboxManager } from "../../../src/manager/sandbox-manager.ts";
 import { httpPeers, ringOver } from "../../../src/main/peers.ts";
 import { ProfileCatalog } from "../../../src/profiles/profile-catalog.ts";
 import type { SecretResolver } from "../../../src/secrets/secret.ts";
 import { SecretSources } from "../../../src/secrets/secret-sources.ts";
+import { DirectoryStore } from "../../../src/store/directory/directory-store.ts";
 import { openStore } from "../../../src/store/open-store.ts";
 import type { ObjectStore } from "../../../src/store/store.ts";
 import { systemClock } from "../../../src/support/clock.ts";
@@ -59,6 +62,7 @@ export interface TestServerOptions {
   readonly scrub?: ScrubSettings;
   readonly leaseTtlMs?: number;
   readonly handoffTimeoutMs?: number;
+  readonly drainTimeoutMs?: number;
   /** Where others are told to reach it; absent: where it is. */
   readonly advertiseUrl?: string;
   /** Whether servers ring one another over HTTP (default), besides in the store. */
@@ -97,7 +101,8 @@ export interface TestServer {
   attachWhenFree(sandboxId: string): Promise<RawClient>;
   /** What the manager knows of a sandbox that runs here. */
   live(sandboxId: string): Promise<LiveSandbox>;
-  drain(): Promise<void>;
+  /** Gives what the store has not taken. */
+  drain(): Promise<readonly UnsavedSandbox[]>;
 }
 
 export interface CreatedClient {
@@ -166,6 +171,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
 
   const durability = await openDurability(
     storeFolder ?? join(options.dataFolder ?? folder, "registry"),
+    options.dataFolder ?? folder,
     snapshotFile,
     options,
     options.advertiseUrl ?? `http://127.0.0.1:${port}`,
@@ -201,18 +207,21 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     proveSnapshots: options.proveSnapshots ?? false,
     scrub: options.scrub,
     handoffTimeoutMs: options.handoffTimeoutMs ?? 10_000,
+    ...(options.drainTimeoutMs === undefined ? {} : { drainTimeoutMs: options.drainTimeoutMs }),
   });
 
+  manager.publishLeftBehind();
   const service = createService(manager, { version: "test", store: storeFolder, maxClients });
 
-  let draining: Promise<void> | undefined;
-  const drain = (): Promise<void> => (draining ??= end());
-  const end = async (): Promise<void> => {
-    await manager.drain();
+  let draining: Promise<readonly UnsavedSandbox[]> | undefined;
+  const drain = (): Promise<readonly UnsavedSandbox[]> => (draining ??= end());
+  const end = async (): Promise<readonly UnsavedSandbox[]> => {
+    const unsaved = await manager.drain();
     await gateway.close(500);
     await backend.close();
     await durability.instances.close();
     await app.close();
+    return unsaved;
   };
   onTestFinished(async () => {
     backend.faults.clear();
@@ -258,6 +267,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
 
 async function openDurability(
   folder: string,
+  dataFolder: string,
   snapshotFile: SnapshotFile,
   options: TestServerOptions,
   url: string,
@@ -291,6 +301,12 @@ async function openDurability(
       claims: new KeyClaims(store),
       checkpoints,
       snapshots,
+      unpublished: new UnpublishedCheckpoints(join(dataFolder, "unpublished"), {
+        store: store.address,
+        masters: options.masterKeys ?? NO_MASTER_KEYS,
+        format: 2,
+        openFolder: (path) => DirectoryStore.open(path),
+      }),
       ...(saves ? { keys, integrity: { images, records: new ScrubRecords(store) } } : {}),
       retention: options.retention ?? { checkpoints: { keep_last: 3 } },
     },

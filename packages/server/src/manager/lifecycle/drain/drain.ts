@@ -1,0 +1,98 @@
+import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
+import type { Clock } from "../../../support/clock.ts";
+import type { ManagerContext } from "../../context.ts";
+import { Places } from "../../../support/places.ts";
+import { unlessAborted } from "../../../support/unless-aborted.ts";
+import type { LiveSandbox } from "../../live-sandbox.ts";
+
+/** Small sandboxes that are saved at once: more would only share the same processors. */
+const PLACES = 16;
+/** A large one takes as many places: more of these would only share the same disk, and fill it. */
+const PLACES_OF_LARGE = 4;
+const SMALL_BYTES = 128 * 1024 * 1024;
+const ANSWER_MS = 2_000;
+/** Between two lines in the log that say what is waited for. */
+const TELL_EVERY_MS = 60_000;
+
+/** A sandbox whose state the store does not have. */
+export interface UnsavedSandbox {
+  readonly sandboxId: string;
+  readonly reason: string;
+  /** Where its state is kept on this machine; undefined: it is lost, but for what was saved before. */
+  readonly folder: string | undefined;
+}
+
+/** What the sandboxes of a server that ends share: time, places to work at, and what people are told. */
+export class Drain {
+  readonly places = new Places(PLACES);
+  readonly #context: ManagerContext;
+  readonly #over = new AbortController();
+  readonly #late = new AbortController();
+  readonly #endMs: number;
+  /** What those wait for that are held, by sandbox id. */
+  readonly #waiting = new Map<string, unknown>();
+  #toldMs: number | undefined;
+
+  constructor(context: ManagerContext) {
+    const { drainTimeoutMs, clock } = context.options;
+    this.#context = context;
+    this.#endMs = context.nowMs + (drainTimeoutMs ?? 0);
+    if (drainTimeoutMs === undefined) this.close();
+    else void this.#passTime(drainTimeoutMs, clock);
+  }
+
+  /** Aborted when nothing is tried again. */
+  get over(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  /** Aborted when nothing is waited for any more, also not what was begun. */
+  get late(): AbortSignal {
+    return this.#late.signal;
+  }
+
+  /** Waits for something unless it takes too long. */
+  async unlessLate(work: Promise<unknown>): Promise<void> {
+    await unlessAborted(work, this.late).catch((error: unknown) => {
+      if (!this.late.aborted) throw error;
+    });
+  }
+
+  close(): void {
+    this.#over.abort();
+  }
+
+  async #passTime(ms: number, clock: Clock): Promise<void> {
+    await clock.sleep(ms, this.over).catch(() => {});
+    // What has ended in time is late for nothing.
+    if (!this.over.aborted) this.#late.abort(new SandboxerError("store_unavailable", "The store does not answer."));
+    this.close();
+  }
+
+  /** How many places a sandbox takes. One that does not say in time how large it is counts as large. */
+  async placesFor(sandbox: LiveSandbox): Promise<number> {
+    if (!sandbox.durable || sandbox.state !== "running") return 1;
+    const answered = new AbortController();
+    const late = this.#context.options.clock.sleep(ANSWER_MS, answered.signal).then(() => undefined);
+    const used = await Promise.race([sandbox.handle.stats(), late]).catch(() => undefined);
+    answered.abort();
+    return used !== undefined && used.memoryBytes + used.diskBytes <= SMALL_BYTES ? 1 : PLACES_OF_LARGE;
+  }
+
+  /** Says what is waited for: at once, and then rarely. */
+  waitsFor(sandboxId: string, error: unknown): void {
+    this.#waiting.set(sandboxId, error);
+    const { nowMs, options } = this.#context;
+    if (this.over.aborted || nowMs - (this.#toldMs ?? -Infinity) < TELL_EVERY_MS) return;
+    this.#toldMs = nowMs;
+    options.observer.problem("sandboxes are held until the store takes them; the server ends then", {
+      waiting: this.#waiting.size,
+      givesUpInSeconds: Math.round((this.#endMs - nowMs) / 1000),
+      error: asSandboxerError(error),
+    });
+  }
+
+  waitsNoMore(sandboxId: string): void {
+    this.#waiting.delete(sandboxId);
+  }
+}
