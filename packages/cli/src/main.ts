@@ -17,6 +17,8 @@ const io: Io = {
   stderr: (text) => process.stderr.write(text),
   writeBytes: (to, bytes) =>
     new Promise((resolve) => {
+      // A stream that has failed once calls nobody back.
+      if (readerGone[to]) return resolve(false);
       process[to].write(bytes, (error) => resolve(!error && !readerGone[to]));
     }),
   interactive: process.stderr.isTTY,

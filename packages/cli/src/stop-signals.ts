@@ -40,21 +40,20 @@ export async function untilStopped(
   const drained = Promise.withResolvers<void>();
   let draining = false;
   let interruptedMs: number | undefined;
-  const stopListening = io.onStopSignal(
-    (signal) => {
-      if (!draining) {
-        draining = true;
-        io.outliveParent();
-        io.stderr(`${signal}: saving sandboxes and stopping${signal === "SIGINT" ? `; ${HOW_TO_STOP_AT_ONCE}` : ""}\n`);
-        server.drain().then(drained.resolve, drained.reject);
-      }
-      if (signal !== "SIGINT") return;
-      const nowMs = performance.now();
-      interruptedMs ??= nowMs;
-      if (nowMs - interruptedMs >= PERSON_REPEATS_MS) io.exit(INTERRUPTED);
-    },
-    { hangUp: true },
-  );
+  const onSignal = (signal: string): void => {
+    if (draining) io.stderr(`${signal}: still saving sandboxes\n`);
+    else {
+      draining = true;
+      io.outliveParent();
+      io.stderr(`${signal}: saving sandboxes and stopping${signal === "SIGINT" ? `; ${HOW_TO_STOP_AT_ONCE}` : ""}\n`);
+      server.drain().then(drained.resolve, drained.reject);
+    }
+    if (signal !== "SIGINT") return;
+    const nowMs = performance.now();
+    interruptedMs ??= nowMs;
+    if (nowMs - interruptedMs >= PERSON_REPEATS_MS) io.exit(INTERRUPTED);
+  };
+  const stopListening = io.onStopSignal(onSignal, { hangUp: true });
   try {
     await Promise.race([server.closed, drained.promise]);
     if (draining) await drained.promise;

@@ -1,8 +1,8 @@
 """Runs a program in a real terminal for a test.
 
 Its arguments are the program. Lines of JSON on stdin say what to do: {"send": text}, {"resize": [rows, columns]},
-{"kill": signal number}. What the terminal shows goes to stdout. At the end a line of JSON goes to stderr: the exit code,
-and whether the terminal's modes are what they were before.
+{"kill": signal number}, {"hang_up": true}, which closes the terminal. What the terminal shows goes to stdout. At the end
+a line of JSON goes to stderr: the exit code, and whether the terminal's modes are what they were before.
 """
 
 import fcntl, json, os, pty, select, struct, sys, termios
@@ -45,6 +45,11 @@ while True:
                 set_size(master, *order["resize"])
             if "kill" in order:
                 os.kill(child, order["kill"])
+            if "hang_up" in order:
+                watched.remove(master)
+                os.close(slave)
+                os.close(master)
+                slave = None
     # The slave is open here, so that the master has no end of file: what is left is read before the end is told.
     if ended is None:
         found, status = os.waitpid(child, os.WNOHANG)
@@ -54,5 +59,5 @@ while True:
         break
 
 code = os.waitstatus_to_exitcode(ended)
-same = termios.tcgetattr(slave) == before
+same = slave is not None and termios.tcgetattr(slave) == before
 sys.stderr.write(json.dumps({"code": code, "modes_restored": same}) + "\n")

@@ -15,6 +15,8 @@ export interface RealTerminal {
   send(text: string): void;
   resize(rows: number, columns: number): void;
   kill(signal: number): void;
+  /** Closes the terminal, as its window does. */
+  hangUp(): void;
   readonly ended: Promise<{ readonly code: number; readonly modes_restored: boolean }>;
 }
 
@@ -43,6 +45,7 @@ export function nodeInTerminal(argv: readonly string[], env: Readonly<Record<str
     send: (text) => order({ send: text }),
     resize: (rows, columns) => order({ resize: [rows, columns] }),
     kill: (signal) => order({ kill: signal }),
+    hangUp: () => order({ hang_up: true }),
     ended: new Promise((resolve) => {
       child.on("close", () => {
         // A test that failed has ended it.

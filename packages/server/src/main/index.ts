@@ -210,7 +210,9 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       })
       .then((unsaved) => {
         closed.resolve();
-        if (unsaved.length > 0) throw unsavedError(unsaved);
+        if (unsaved.length === 0) return;
+        log.error({ unsaved }, "the store has not taken all sandboxes");
+        throw unsavedError(unsaved);
       });
     return draining;
   };

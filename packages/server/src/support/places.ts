@@ -1,42 +1,46 @@
 /** Gives a place back; whoever calls it again gives nothing back. */
 export type GiveBack = () => void;
 
-/** A number of places to work at. Who finds too few free waits, behind those who came before. */
+/** A number of places to work at. Who finds none free waits, behind those who came before. */
 export class Places {
   #free: number;
-  readonly #waiting: { readonly count: number; readonly enter: () => void }[] = [];
+  readonly #waiting: (() => void)[] = [];
 
   constructor(count: number) {
     this.#free = count;
   }
 
-  async take(count = 1): Promise<GiveBack> {
+  /** Whether somebody waits for a place. */
+  get crowded(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  add(count: number): void {
+    this.#free += count;
+    while (this.#free > 0 && this.crowded) {
+      this.#free -= 1;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  async take(): Promise<GiveBack> {
     const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
-    this.#waiting.push({ count, enter });
-    this.#letIn();
+    this.#waiting.push(enter);
+    this.add(0);
     await entered;
-    let taken = count;
+    let taken = 1;
     return () => {
-      this.#free += taken;
+      this.add(taken);
       taken = 0;
-      this.#letIn();
     };
   }
 
-  async run<Result>(work: () => Promise<Result>, count = 1): Promise<Result> {
-    const giveBack = await this.take(count);
+  async run<Result>(work: () => Promise<Result>): Promise<Result> {
+    const giveBack = await this.take();
     try {
       return await work();
     } finally {
       giveBack();
-    }
-  }
-
-  #letIn(): void {
-    for (let first = this.#waiting[0]; first !== undefined && first.count <= this.#free; first = this.#waiting[0]) {
-      this.#waiting.shift();
-      this.#free -= first.count;
-      first.enter();
     }
   }
 }

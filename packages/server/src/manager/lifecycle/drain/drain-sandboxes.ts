@@ -26,7 +26,8 @@ export async function drainSandboxes(context: ManagerContext): Promise<readonly 
 
 /** What becomes of one sandbox. Each way ends with no copy of it here. */
 async function leave(context: ManagerContext, drain: Drain, sandbox: LiveSandbox): Promise<UnsavedSandbox | undefined> {
-  const giveBack = await drain.places.take(await drain.placesFor(sandbox));
+  const places = await drain.placesFor(sandbox);
+  const giveBack = await places.take();
   try {
     // A save that is under way comes first; after it there may be nothing left to do.
     await drain.unlessLate(sandbox.queue.run(async () => {}));

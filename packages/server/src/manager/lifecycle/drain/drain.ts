@@ -2,14 +2,17 @@ import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { Clock } from "../../../support/clock.ts";
 import type { ManagerContext } from "../../context.ts";
 import { Places } from "../../../support/places.ts";
+import { IdleProcessors } from "../../../support/processor-time.ts";
 import { unlessAborted } from "../../../support/unless-aborted.ts";
 import type { LiveSandbox } from "../../live-sandbox.ts";
 
-/** Small sandboxes that are saved at once: more would only share the same processors. */
-const PLACES = 16;
-/** A large one takes as many places: more of these would only share the same disk, and fill it. */
-const PLACES_OF_LARGE = 4;
-const SMALL_BYTES = 128 * 1024 * 1024;
+/** How many sandboxes are saved at once, to begin with, and how many large ones at most: these share a disk. */
+const AT_ONCE = 4;
+/** As long as processors idle, the store is waited for, and may take more at once. */
+const MOST_AT_ONCE = 32;
+const IDLE_SHARE = 0.15;
+const LOOK_MS = 200;
+const LARGE_BYTES = 128 * 1024 * 1024;
 const ANSWER_MS = 2_000;
 /** Between two lines in the log that say what is waited for. */
 const TELL_EVERY_MS = 60_000;
@@ -24,10 +27,12 @@ export interface UnsavedSandbox {
 
 /** What the sandboxes of a server that ends share: time, places to work at, and what people are told. */
 export class Drain {
-  readonly places = new Places(PLACES);
+  readonly places = new Places(AT_ONCE);
+  readonly #placesOfLarge = new Places(AT_ONCE);
   readonly #context: ManagerContext;
   readonly #over = new AbortController();
   readonly #late = new AbortController();
+  readonly #closed = new AbortController();
   readonly #endMs: number;
   /** What those wait for that are held, by sandbox id. */
   readonly #waiting = new Map<string, unknown>();
@@ -37,8 +42,9 @@ export class Drain {
     const { drainTimeoutMs, clock } = context.options;
     this.#context = context;
     this.#endMs = context.nowMs + (drainTimeoutMs ?? 0);
-    if (drainTimeoutMs === undefined) this.close();
+    if (drainTimeoutMs === undefined) this.#over.abort();
     else void this.#passTime(drainTimeoutMs, clock);
+    void this.#widen(clock);
   }
 
   /** Aborted when nothing is tried again. */
@@ -58,25 +64,37 @@ export class Drain {
     });
   }
 
+  /** All sandboxes have left. */
   close(): void {
+    this.#closed.abort();
     this.#over.abort();
+  }
+
+  async #widen(clock: Clock): Promise<void> {
+    const idle = new IdleProcessors();
+    for (let count = AT_ONCE; count < MOST_AT_ONCE && !this.#closed.signal.aborted;) {
+      await clock.sleep(LOOK_MS, this.#closed.signal).catch(() => {});
+      if (idle.share() < IDLE_SHARE || !this.places.crowded) continue;
+      count += 1;
+      this.places.add(1);
+    }
   }
 
   async #passTime(ms: number, clock: Clock): Promise<void> {
     await clock.sleep(ms, this.over).catch(() => {});
     // What has ended in time is late for nothing.
     if (!this.over.aborted) this.#late.abort(new SandboxerError("store_unavailable", "The store does not answer."));
-    this.close();
+    this.#over.abort();
   }
 
-  /** How many places a sandbox takes. One that does not say in time how large it is counts as large. */
-  async placesFor(sandbox: LiveSandbox): Promise<number> {
-    if (!sandbox.durable || sandbox.state !== "running") return 1;
+  /** Where a sandbox is saved. One that does not say in time how large it is counts as large. */
+  async placesFor(sandbox: LiveSandbox): Promise<Places> {
+    if (!sandbox.durable || sandbox.state !== "running") return this.places;
     const answered = new AbortController();
     const late = this.#context.options.clock.sleep(ANSWER_MS, answered.signal).then(() => undefined);
     const used = await Promise.race([sandbox.handle.stats(), late]).catch(() => undefined);
     answered.abort();
-    return used !== undefined && used.memoryBytes + used.diskBytes <= SMALL_BYTES ? 1 : PLACES_OF_LARGE;
+    return used !== undefined && used.memoryBytes + used.diskBytes < LARGE_BYTES ? this.places : this.#placesOfLarge;
   }
 
   /** Says what is waited for: at once, and then rarely. */

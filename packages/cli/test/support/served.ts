@@ -1,0 +1,78 @@
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { onTestFinished } from "vitest";
+
+/** The folders of servers on one machine, and the flags that servers on the fake backend need to be there. */
+export interface Machine {
+  readonly flags: readonly string[];
+  readonly store: string;
+  /** Puts something else in the place of the store, or gives it back. */
+  takeStoreAway(): Promise<void>;
+  giveStoreBack(): Promise<void>;
+  /** Whether the store has the whole state of a sandbox, and nobody owns it. */
+  isSaved(id: string): Promise<boolean>;
+  /** The sandboxes whose state lies on the machine because the store has not taken it. */
+  keptIds(): Promise<string[]>;
+}
+
+export async function newMachine(): Promise<Machine> {
+  const folder = await mkdtemp(join(tmpdir(), "sandboxer-stop-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const store = join(folder, "store");
+  const away = `${store}.away`;
+  return {
+    store,
+    flags: [
+      ...["--backend", "fake", "--json", "--port", "0", "--store", store, "--lease-ttl", "2s"],
+      ...["--data-directory", join(folder, "data"), "--cache-directory", join(folder, "cache")],
+    ],
+    takeStoreAway: async () => {
+      await rename(store, away);
+      await writeFile(store, "in the way");
+    },
+    giveStoreBack: async () => {
+      await rm(store);
+      await rename(away, store);
+    },
+    isSaved: async (id) => {
+      const head = JSON.parse(await readFile(join(store, id, "metadata.json"), "utf8")) as Record<string, unknown>;
+      return head["owner"] === null && head["checkpoint"] !== null;
+    },
+    keptIds: async () => {
+      const names = await readdir(join(folder, "data", "unpublished"), { recursive: true }).catch(() => []);
+      return names.filter((name) => basename(name) === "checkpoint.json").map((name) => basename(dirname(name)));
+    },
+  };
+}
+
+async function call(url: string, method: string, path: string, body?: object): Promise<Record<string, unknown>> {
+  const answer = await fetch(url + path, {
+    method,
+    ...(body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+  return text === "" ? {} : (JSON.parse(text) as Record<string, unknown>);
+}
+
+/** Sandboxes that can be saved, each with its number in a file. */
+export async function createSandboxes(url: string, count: number): Promise<string[]> {
+  const create = async (_: unknown, number: number): Promise<string> => {
+    const { id } = await call(url, "POST", "/v1/sandboxes", { enable_checkpoint: true });
+    const command = ["bash", "-c", `echo ${number} > file`];
+    await call(url, "POST", `/v1/sandboxes/${String(id)}/exec`, { command });
+    return String(id);
+  };
+  return await Promise.all(Array.from({ length: count }, create));
+}
+
+/** The numbers in the sandboxes, which are made to run first. */
+export async function numbersIn(url: string, ids: readonly string[]): Promise<number[]> {
+  const read = async (id: string): Promise<number> => {
+    await call(url, "POST", `/v1/sandboxes/${id}/resume`);
+    const { stdout } = await call(url, "POST", `/v1/sandboxes/${id}/exec`, { command: ["cat", "file"] });
+    return Number(stdout);
+  };
+  return await Promise.all(ids.map(read));
+}
