@@ -6,7 +6,6 @@ import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
 import { SnapshotMirror } from "../checkpoints/snapshot-mirror.ts";
 import { SnapshotRepository } from "../checkpoints/snapshot-repository.ts";
 import type { Instances } from "../lease/instances.ts";
-import { DirectoryStore } from "../store/directory/directory-store.ts";
 import type { ObjectStore } from "../store/store.ts";
 import type { ServerConfig } from "./config.ts";
 import { importSnapshots } from "./import-records.ts";
@@ -22,7 +21,7 @@ export async function storedSnapshots(
   log: Logger,
 ): Promise<SnapshotLibrary> {
   const publisher = (): string => instances.instanceId;
-  if (!(store instanceof DirectoryStore)) return new SnapshotRepository(store, { publisher, images });
+  if (store.localFile === undefined) return new SnapshotRepository(store, { publisher, images });
   const file = snapshotFile(dataDirectory);
   const mirror = new SnapshotMirror(file, (error) =>
     log.warn({ err: error, path: file.path }, "the record of snapshots could not be brought up to the store"),

@@ -6,6 +6,7 @@ import type { ManagerContext } from "../../context.ts";
 import { keyChoiceOf } from "../../encryption.ts";
 import type { LiveSandbox } from "../../live-sandbox.ts";
 import type { Track } from "../../observing/operations/tracked.ts";
+import { abandonCopy } from "../../ownership/residence.ts";
 import { publishUnpublished } from "../../ownership/publish-unpublished.ts";
 import { type Captured, storeCapture } from "../../saving/save.ts";
 import { CalledOff } from "../called-off.ts";
@@ -55,11 +56,11 @@ export async function saveBeforeTheEnd(
   }
 }
 
-/** Ends a copy that was not saved: nobody must wait for it. Its ownership ends with this server's. */
+/** Ends a copy that was not saved: nobody must wait for it. Its ownership ends with this server's. What its provider keeps stays there. */
 export async function endUnsaved(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
   if (sandbox.state === "gone") return;
   sandbox.moveTo("gone");
-  await context.reported("end of a sandbox that could not be put down", sandbox.handle.destroy());
+  await context.reported("end of a sandbox that could not be put down", abandonCopy(sandbox));
 }
 
 class LastSave {
