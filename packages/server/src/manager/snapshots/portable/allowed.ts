@@ -1,7 +1,7 @@
 import { asSandboxerError } from "@sandboxer/protocol";
 import type { SandboxBackend, SandboxSpec } from "../../../backends/backend.ts";
 import { requestedBackend } from "../../../profiles/profile-backends.ts";
-import type { BackendsContext } from "../../room-contexts.ts";
+import type { PlanContext } from "../../room-contexts.ts";
 
 export interface Traveller {
   /** The backend that it was captured on, or is on. */
@@ -14,7 +14,7 @@ export interface Traveller {
 }
 
 /** Why a backend may not or cannot make such a sandbox, whatever state it begins with; null when it can. */
-export function whyNotAllowed(context: BackendsContext, traveller: Traveller, to: SandboxBackend): string | null {
+export function whyNotAllowed(context: PlanContext, traveller: Traveller, to: SandboxBackend): string | null {
   const { from, madeBy, profile, spec } = traveller;
   if (to.name !== from || profile !== madeBy) {
     const forbidden = whyNotByProfile(context, traveller, to.name);
@@ -25,7 +25,7 @@ export function whyNotAllowed(context: BackendsContext, traveller: Traveller, to
 }
 
 /** A profile says at which providers its sandboxes may be, and its secrets with them. */
-function whyNotByProfile({ options }: BackendsContext, { profile: name, spec }: Traveller, to: string): string | null {
+function whyNotByProfile({ options }: PlanContext, { profile: name, spec }: Traveller, to: string): string | null {
   const profile = name === null ? undefined : options.profiles.find(name);
   if (profile === undefined) {
     const secrets = Object.keys(spec.secretRefs ?? {}).length > 0;
