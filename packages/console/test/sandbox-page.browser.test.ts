@@ -1,5 +1,6 @@
 import { Sandbox } from "@sandboxer/client";
 import { expect, onTestFinished, test } from "vitest";
+import type { Locator } from "playwright-core";
 import { startConsole } from "./support/start-console.ts";
 import { terminalText, untilTerminalShows } from "./support/terminal-text.ts";
 
@@ -34,20 +35,16 @@ test("what is under way is shown, and moves nothing that somebody is about to cl
   const sandbox = await Sandbox.create({ client, name: "saved-often" });
   await open(`/sandboxes/${sandbox.id}/facts`);
   await page.getByRole("region", { name: "Saved states" }).waitFor();
-  const places = async () =>
-    await Promise.all(
-      [page.getByRole("link", { name: "Facts" }), page.getByRole("button", { name: "Retention …" })].map((each) =>
-        each.boundingBox(),
-      ),
-    );
-  const before = await places();
+  const placeOf = async (each: Locator) => await each.boundingBox();
+  const [tab, button] = [page.getByRole("link", { name: "Facts" }), page.getByRole("button", { name: "Retention …" })];
+  const before = await Promise.all([tab, button].map(placeOf));
   const held = Promise.withResolvers<void>();
   onTestFinished(() => held.resolve());
   server.parts?.backend.faults.set("snapshot", { until: held.promise });
   const saving = sandbox.checkpoint({ leaveRunning: true });
   const underWay = page.getByRole("region", { name: /: running$/ });
   await underWay.waitFor();
-  expect(await places()).toEqual(before);
+  expect(await Promise.all([tab, button].map(placeOf))).toEqual(before);
   // What it covers can be used all the same.
   const covered = await underWay.boundingBox();
   const isTaken = ([x, y]: readonly [number, number]): boolean =>
@@ -57,7 +54,8 @@ test("what is under way is shown, and moves nothing that somebody is about to cl
   held.resolve();
   await saving;
   await underWay.waitFor({ state: "detached" });
-  expect(await places()).toEqual(before);
+  // The facts are others now.
+  expect(await placeOf(tab)).toEqual(before[0]);
 });
 
 test("a part of the page that could not be loaded is asked for again by itself", async () => {

@@ -42,8 +42,7 @@ export function SandboxHeader({ record }: { readonly record: SandboxRecord }): J
   );
 }
 
-function ownerText({ owner, state }: SandboxRecord): string {
-  // Without a store there is one server only, and no lease that names it.
-  if (owner === null) return state === "stored" || state === "unreachable" ? "run by nobody" : "runs here";
+function ownerText({ owner }: SandboxRecord): string {
+  if (owner === null) return "run by nobody";
   return `runs ${owner.here ? "here, at" : "at"} ${shortId(owner.instanceId)}`;
 }

@@ -45,8 +45,9 @@ describe.skipIf(missing !== undefined)("processes and files over HTTP, on gVisor
 
     const terminal = await box.spawn({ command: ["bash", "--norc"], pty: { rows: 24, columns: 80 } });
     const socket = new ProcessSocket(`${box.url}/processes/${terminal.id}/attach`, { deadlineMs: DEADLINE_MS });
-    // A Ctrl-C between two commands would reach neither: the program says that it is there.
-    const command = "stty size; sh -c 'echo up; sleep 100'\n";
+    // A Ctrl-C between two commands would reach neither: the program says that it is there. dash loses one that comes while it
+    // starts another program.
+    const command = "stty size; bash -c 'echo up; exec sleep 100'\n";
     socket.send({ action: "resize", rows: 33, columns: 99 }).send(Buffer.from(command));
     await socket.when(() => socket.text.includes("33 99\r\nup\r\n"), "the new size");
     socket.send(Buffer.from("\u0003")).send(Buffer.from("exit 4\n"));

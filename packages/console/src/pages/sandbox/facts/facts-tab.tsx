@@ -151,10 +151,9 @@ function limits({ resources, idleTimeout }: SandboxRecord): [string, string][] {
   ];
 }
 
-function whereOf({ owner, epoch, state }: SandboxRecord): string {
+function whereOf({ owner, state }: SandboxRecord): string {
   if (owner !== null) return owner.here ? "this server" : "another server";
-  if (state === "unreachable") return "not known";
-  return epoch === null && state !== "stored" ? "this server, which has no store" : "in the store";
+  return state === "unreachable" ? "not known" : "in the store";
 }
 
 function yesNo(value: boolean): string {
