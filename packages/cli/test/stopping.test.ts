@@ -39,7 +39,7 @@ async function start(argv: readonly string[], env: Record<string, string> = {}):
   child.stderr.on("data", (data: Buffer) => (log += data.toString()));
   const ended = new Promise<void>((resolve) => child.stdout.once("end", resolve));
   await expect.poll(() => out, { message: "the address" }).toMatch(/"url":"[^"]+"/);
-  const says = async (text: string): Promise<void> => void (await expect.poll(() => log).toContain(text));
+  const says = async (text: string): Promise<void> => await expect.poll(() => log).toContain(text);
   return { child, url: /"url":"([^"]+)"/.exec(out)?.[1] ?? "", out: () => out, log: () => log, ended, says };
 }
 
@@ -122,6 +122,23 @@ describe("every sandbox is saved", () => {
     expect(await exitOf(server)).toBe(0);
     await expectSaved(machine, ids);
   });
+});
+
+/** A Node of this machine that is too old to run the command itself, and starts it again on another one. */
+const oldNode = ["/usr/bin/node", "/usr/local/bin/node"].find((path) => {
+  return Number(spawnSync(path, ["-p", "process.versions.node.split('.')[0]"], { encoding: "utf8" }).stdout) < 22;
+});
+
+test.skipIf(oldNode === undefined)("a drain goes on when the older Node that started it is killed", async () => {
+  const machine = await newMachine();
+  const [, ...argv] = serve(machine);
+  const server = await start([oldNode ?? "", ...argv]);
+  const ids = await held(machine, server, () => server.child.kill("SIGTERM"));
+  server.child.kill("SIGKILL");
+  await expect.poll(() => server.child.signalCode).toBe("SIGKILL");
+  await machine.giveStoreBack();
+  await server.ended;
+  await expectSaved(machine, ids);
 });
 
 /** A process that is PID 1, as in a container. */

@@ -8,12 +8,12 @@ export interface Machine {
   readonly flags: readonly string[];
   readonly store: string;
   /** Puts something else in the place of the store, or gives it back. */
-  takeStoreAway(): Promise<void>;
-  giveStoreBack(): Promise<void>;
+  readonly takeStoreAway: () => Promise<void>;
+  readonly giveStoreBack: () => Promise<void>;
   /** Whether the store has the whole state of a sandbox, and nobody owns it. */
-  isSaved(id: string): Promise<boolean>;
+  readonly isSaved: (id: string) => Promise<boolean>;
   /** The sandboxes whose state lies on the machine because the store has not taken it. */
-  keptIds(): Promise<string[]>;
+  readonly keptIds: () => Promise<string[]>;
 }
 
 export async function newMachine(): Promise<Machine> {
@@ -23,10 +23,7 @@ export async function newMachine(): Promise<Machine> {
   const away = `${store}.away`;
   return {
     store,
-    flags: [
-      ...["--backend", "fake", "--json", "--port", "0", "--store", store, "--lease-ttl", "2s"],
-      ...["--data-directory", join(folder, "data"), "--cache-directory", join(folder, "cache")],
-    ],
+    flags: `--backend fake --json --port 0 --lease-ttl 2s --store ${store} --data-directory ${folder}/data`.split(" "),
     takeStoreAway: async () => {
       await rename(store, away);
       await writeFile(store, "in the way");

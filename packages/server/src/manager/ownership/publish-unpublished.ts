@@ -1,4 +1,4 @@
-import { SandboxerError, type Head } from "@sandboxer/protocol";
+import type { Head } from "@sandboxer/protocol";
 import type { Unpublished } from "../../checkpoints/unpublished/unpublished-checkpoints.ts";
 import type { UnpublishedRecord } from "../../checkpoints/unpublished/unpublished-record.ts";
 import type { ManagerContext } from "../context.ts";
@@ -157,13 +157,4 @@ export async function publishLeftBehind(context: ManagerContext): Promise<void> 
 function isTooOld({ options }: ManagerContext, { record }: Unpublished): boolean {
   if (record.set_aside === undefined) return false;
   return options.clock.wallMs() - Date.parse(record.set_aside.at) > SET_ASIDE_MS;
-}
-
-/** What the error of a server that could not save everything says of one that is kept here. */
-export function keptHere({ folder }: Unpublished, error: SandboxerError): SandboxerError {
-  return new SandboxerError(error.code, `${error.message} Its state is kept on the server's machine.`, {
-    cause: error,
-    hint: "A server on that machine publishes it when the store is back.",
-    details: { ...error.details, folder },
-  });
 }
