@@ -259,6 +259,32 @@ describe("a server that has lost its lease while it waited", () => {
   });
 });
 
+test("a store that never answers holds up neither the end nor what is kept", async () => {
+  let silent = false;
+  const forever = new Promise<never>(() => {});
+  const wrapStore = (store: ObjectStore): ObjectStore =>
+    new Proxy(store, {
+      get: (target, name) => {
+        const method = Reflect.get(target, name) as unknown;
+        if (typeof method !== "function") return method;
+        return (...args: unknown[]) => {
+          if (!silent) return Reflect.apply(method, target, args) as unknown;
+          return name === "list" || name === "read"
+            ? { [Symbol.asyncIterator]: () => ({ next: () => forever }) }
+            : forever;
+        };
+      },
+    });
+  const { server, next } = await machine({ drainTimeoutMs: 3_000, wrapStore });
+  for (let count = 0; count < 40; count++) await server.create();
+  const { client, id } = await server.create(DURABLE);
+  await write(client, "new");
+  silent = true;
+  expect(await server.drain()).toMatchObject([{ sandboxId: id, folder: expect.any(String) as string }]);
+  expect(server.backend.runningCount).toBe(0);
+  expect(await contentOf(await attached(await next(), id))).toBe("new");
+});
+
 test("a publication whose answer is lost is found to have arrived", async () => {
   let silent = false;
   // The head that gives the sandbox up is written; nothing is heard from then on.

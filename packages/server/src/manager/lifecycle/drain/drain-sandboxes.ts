@@ -33,7 +33,7 @@ async function leave(context: ManagerContext, drain: Drain, sandbox: LiveSandbox
     await drain.unlessLate(sandbox.queue.run(async () => {}));
     if (sandbox.state !== "running") return undefined;
     if (sandbox.durable) return await saveBeforeTheEnd(context, drain, sandbox, giveBack);
-    await dropSandbox(context, sandbox, "drain");
+    await drain.unlessLate(dropSandbox(context, sandbox, "drain"));
     return undefined;
   } catch (error) {
     context.options.observer.problem("a sandbox could not be put down", { sandboxId: sandbox.id, error });

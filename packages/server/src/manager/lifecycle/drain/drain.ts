@@ -29,6 +29,8 @@ export interface UnsavedSandbox {
 export class Drain {
   readonly places = new Places(AT_ONCE);
   readonly #placesOfLarge = new Places(AT_ONCE);
+  /** Of those that are only ended: a store that does not answer to that must not keep others from being saved. */
+  readonly #placesOfOthers = new Places(MOST_AT_ONCE);
   readonly #context: ManagerContext;
   readonly #over = new AbortController();
   readonly #late = new AbortController();
@@ -89,7 +91,7 @@ export class Drain {
 
   /** Where a sandbox is saved. One that does not say in time how large it is counts as large. */
   async placesFor(sandbox: LiveSandbox): Promise<Places> {
-    if (!sandbox.durable || sandbox.state !== "running") return this.places;
+    if (!sandbox.durable || sandbox.state !== "running") return this.#placesOfOthers;
     const answered = new AbortController();
     const late = this.#context.options.clock.sleep(ANSWER_MS, answered.signal).then(() => undefined);
     const used = await Promise.race([sandbox.handle.stats(), late]).catch(() => undefined);
