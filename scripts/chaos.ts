@@ -6,12 +6,7 @@
  * among the combinations of backend and store. `--keep` keeps the logs and histories of a run without a violation too.
  */
 import { parseArgs } from "node:util";
-import {
-  DEFAULT_FAULTS,
-  FAULT_NAMES,
-  FAULTS,
-  type FaultName,
-} from "../packages/server/test/chaos/faults/fault-names.ts";
+import { FAULT_NAMES, FAULTS, type FaultName } from "../packages/server/test/chaos/faults/fault-names.ts";
 import { describeResult } from "../packages/server/test/chaos/report.ts";
 import { runChaos, type BackendName } from "../packages/server/test/chaos/run.ts";
 import type { StoreName } from "../packages/server/test/chaos/stores/chaos-store.ts";
@@ -37,7 +32,7 @@ const { values } = parseArgs({
 const seed = whole(values.seed, 1 + Math.floor(Math.random() * 1_000_000));
 const backends = chosen(values.backend, ["fake", "gvisor"] as const);
 const stores = chosen(values.store, ["directory", "s3"] as const);
-const faults = (values.faults === undefined ? DEFAULT_FAULTS : namesOf(values.faults)).filter(
+const faults = (values.faults === undefined ? FAULT_NAMES : namesOf(values.faults)).filter(
   (name) => !namesOf(values.without ?? "").includes(name),
 );
 const parts = backends.flatMap((backend) => stores.map((store) => ({ backend, store })));

@@ -48,6 +48,8 @@ export interface Failure {
   readonly history: readonly string[];
 }
 
+/** Shorter than some outages: what is given up then must be found again. */
+const DRAIN_TIMEOUT = "8s";
 const LOOK_MS = 500;
 const FINISH_LIMIT_MS = 150_000;
 /** What differs between backends. */
@@ -177,6 +179,6 @@ async function openStore(
 function flagsOf({ backend, leaseTtlMs }: RunOptions, store: string): string[] {
   const { SANDBOXER_TEST_RUNSC: runsc = "", SANDBOXER_TEST_PLATFORM: platform = "auto" } = process.env;
   const engine = backend === "gvisor" ? ["--runsc", runsc, "--platform", platform, "--warm-pool-max", "0"] : [];
-  const lease = ["--lease-ttl", `${leaseTtlMs / 1000}s`, "--collect-every", "1m"];
+  const lease = ["--lease-ttl", `${leaseTtlMs / 1000}s`, "--drain-timeout", DRAIN_TIMEOUT, "--collect-every", "1m"];
   return ["--backend", backend, "--store", store, "--no-console", ...lease, ...engine];
 }

@@ -19,7 +19,3 @@ export const FAULTS = {
 
 export type FaultName = keyof typeof FAULTS;
 export const FAULT_NAMES = Object.keys(FAULTS) as FaultName[];
-
-/** Those that servers do not live through yet. */
-const OFF: readonly FaultName[] = ["drain"];
-export const DEFAULT_FAULTS = FAULT_NAMES.filter((name) => !OFF.includes(name));

@@ -34,7 +34,7 @@ export interface PlanOptions {
 const ORDERLY_STOPS: readonly PlannedName[] = ["term", "group", "roll"];
 const SERVER_FAULTS: readonly PlannedName[] = ["kill", "stop", ...ORDERLY_STOPS];
 const STORE_FAULTS: readonly PlannedName[] = ["cut", "down", "slow", "hang", "lost", "full", "vanish"];
-const TWO_AT_ONCE = 0.4;
+const TWO_AT_ONCE = 0.5;
 const HOUR_MS = 3_600_000;
 const JUMPS_MS = [-400 * 24, -24, -1, 1, 24, 400 * 24].map((hours) => hours * HOUR_MS);
 
