@@ -7,12 +7,22 @@ import { dirname } from "node:path";
  */
 export type Syncs = "before the answer" | "behind the answer";
 
-/** Makes a new file durable, with its name and those of the two folders that it may be the first file in. */
-export async function syncWithParents(path: string): Promise<void> {
+/** A flush of the disk holds up whatever is written to it meanwhile. */
+const SYNC_AFTER_MS = 1_000;
+
+/** Makes a new file durable a moment later, with its name and those of the folders that it may be the first file in. */
+export function syncLater(path: string): void {
+  const timer = setTimeout(() => {
+    void syncUpwards(path, 3).catch(() => {
+      // It has been removed again.
+    });
+  }, SYNC_AFTER_MS);
+  timer.unref();
+}
+
+async function syncUpwards(path: string, levels: number): Promise<void> {
   await syncFolder(path);
-  await syncFolder(dirname(path));
-  await syncFolder(dirname(dirname(path)));
-  await syncFolder(dirname(dirname(dirname(path))));
+  if (levels > 0) await syncUpwards(dirname(path), levels - 1);
 }
 
 /** Makes the names in a folder durable: without it a power failure may undo a finished link or rename. */

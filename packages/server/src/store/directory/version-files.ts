@@ -3,7 +3,7 @@ import { link, mkdir, open, readdir, readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { AmbiguousWriteError } from "../store.ts";
 import { recordDamaged } from "../../support/record-damage.ts";
-import { makeFolder, syncFolder, type Syncs, syncWithParents } from "./durable.ts";
+import { makeFolder, syncFolder, type Syncs, syncLater } from "./durable.ts";
 import { hasCode } from "./file-errors.ts";
 
 /** A version of a cell: its number, and a nonce that tells it from another one of the same number. */
@@ -103,7 +103,7 @@ export class VersionFiles {
     try {
       if (this.#syncs === "before the answer") await syncFolder(this.folder);
       // A power failure in the meantime may undo it; the end of this process does not.
-      else void syncWithParents(target).catch(() => {});
+      else syncLater(target);
       const names = await this.#names();
       const newest = newestOf(names);
       if (newest > next.number) {
