@@ -225,7 +225,7 @@ test("what is done to many goes on when its dialog is closed, and a note says ho
   await page.getByRole("dialog").getByRole("button", { name: "Checkpoint and stop 2" }).click();
   await page.getByText("0 of 2 done").waitFor();
   await page.keyboard.press("Escape");
-  expect(await bar.count()).toBe(0);
+  await bar.waitFor({ state: "detached" });
   goOn();
   await page.getByText("Checkpoint and stop: 2 of 2 done").waitFor();
 });
