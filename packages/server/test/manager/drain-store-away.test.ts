@@ -195,10 +195,7 @@ describe("a server that has lost its lease while it waited", () => {
     first.way.away = true;
     const drained = first.server.drain();
     await isHeld(first.server);
-    await eventually(
-      "the other server takes it for dead",
-      async () => (await second.instances?.isDead(instanceId)) === true,
-    );
+    await eventually("the other server takes it for dead", () => second.instances.isDead(instanceId));
     return { ...first, second, id, drained };
   }
 
