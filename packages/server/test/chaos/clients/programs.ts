@@ -17,8 +17,9 @@ const LOOKS = 3_000;
 
 export function backgroundProgram(pauseSeconds: number): string {
   return [
-    "all=$(cat log)",
-    "known=$(cat last)",
+    // As PREPARE has left them: by the time that this reads, a step may be half-way.
+    `all=.${FIRST_NUMBER}`,
+    `known=${FIRST_NUMBER}`,
     "while true; do",
     "number=$(cat last)",
     'if [ "$number" != "$known" ]; then',
