@@ -1,6 +1,6 @@
 import { describe, test } from "vitest";
 import { whyNoEngine } from "../websocket/support/server-process.ts";
-import { expectFullDiskSurvived, PLACES } from "./support/full-disk.ts";
+import { expectFullDiskDrained, expectFullDiskSurvived, PLACES } from "./support/full-disk.ts";
 
 const missing = whyNoEngine();
 if (missing !== undefined) console.warn(`The tests of a full disk on gVisor are skipped: ${missing}`);
@@ -8,5 +8,9 @@ if (missing !== undefined) console.warn(`The tests of a full disk on gVisor are 
 describe.skipIf(missing !== undefined)("on gVisor", () => {
   test.for(PLACES)("where %s, the disk is full during a save and during a restore", async (place, { skip }) => {
     await expectFullDiskSurvived(place, "gvisor", skip);
+  });
+
+  test.for(PLACES)("where %s, the disk is full when the server is told to end", async (place, { skip }) => {
+    await expectFullDiskDrained(place, "gvisor", skip);
   });
 });

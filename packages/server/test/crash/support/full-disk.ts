@@ -26,15 +26,7 @@ const LEASE_TTL = "10m";
  * saved before stays as it is, and everything works once there is room.
  */
 export async function expectFullDiskSurvived(place: Place, backend: Backend, skip: Skip): Promise<void> {
-  const volume = smallVolume(VOLUME_BYTES[backend]);
-  if ("skipped" in volume) {
-    console.log(`skipped: ${volume.skipped}`);
-    return skip(volume.skipped);
-  }
-  onTestFinished(volume.remove);
-  const other = await temporaryFolder();
-  const isStore = place === "the store is";
-  const [store, dataDirectory] = isStore ? [volume.folder, other] : [other, volume.folder];
+  const { volume, store, dataDirectory } = await smallPlace(place, backend, skip);
   const server = await CrashServer.start({ store, dataDirectory, backend, leaseTtl: LEASE_TTL });
   const headOf = async (id: string): Promise<Head> =>
     JSON.parse(await readFile(join(store, id, "metadata.json"), "utf8")) as Head;
@@ -80,6 +72,38 @@ export async function expectFullDiskSurvived(place: Place, backend: Backend, ski
   const back = server.attach(id);
   await back.until("RUNNING");
   expect(await contentOf(back)).toBe("new");
+}
+
+/** The disk is full when the server is told to end: it holds the sandbox until there is room, and nothing of it is lost. */
+export async function expectFullDiskDrained(place: Place, backend: Backend, skip: Skip): Promise<void> {
+  const { volume, store, dataDirectory } = await smallPlace(place, backend, skip);
+  const start = (): Promise<CrashServer> => CrashServer.start({ store, dataDirectory, backend, leaseTtl: LEASE_TTL });
+  const server = await start();
+  const { client, id } = await server.create(DURABLE);
+  await write(client, "new");
+  const emptied = fill(volume.folder, LEFT_FOR_SAVE_BYTES[backend]);
+  const stopped = server.stop();
+  await expect.poll(() => server.log).toContain("sandboxes are held");
+  expect(client.closeCode).toBeUndefined();
+  emptied();
+  expect(await stopped).toBe(0);
+  expect(client.closeCode).toBe(1012);
+  const back = (await start()).attach(id);
+  await back.until("RUNNING");
+  expect(await contentOf(back)).toBe("new");
+}
+
+/** A small disk in one of the places of a server. */
+async function smallPlace(place: Place, backend: Backend, skip: Skip) {
+  const volume = smallVolume(VOLUME_BYTES[backend]);
+  if ("skipped" in volume) {
+    console.log(`skipped: ${volume.skipped}`);
+    return skip(volume.skipped);
+  }
+  onTestFinished(volume.remove);
+  const other = await temporaryFolder();
+  const [store, dataDirectory] = place === "the store is" ? [volume.folder, other] : [other, volume.folder];
+  return { volume, store, dataDirectory };
 }
 
 /** Takes what room there is but for some; gives it back when called. */
