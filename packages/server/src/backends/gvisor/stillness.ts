@@ -74,15 +74,20 @@ export class Stillness {
    * the capture; but what runs without a system call, unknown to the server, goes on until then.
    */
   pauseSoon(): void {
-    const isQuiet = !this.#agent.busy && this.#stopKernel();
     const pause = async (): Promise<void> => {
       if (!this.#silent || this.#paused === "by runsc") return;
       await this.#resume();
       await this.#pauseAndStop();
     };
-    clearTimeout(this.#pauseTimer);
-    this.#pauseTimer = setTimeout(() => void this.#step(pause).catch(() => {}), isQuiet ? QUIET_MS : 0);
-    this.#pauseTimer.unref();
+    const pauseLater = (): void => {
+      this.#pauseTimer = setTimeout(() => void this.#step(pause).catch(() => {}), QUIET_MS);
+      this.#pauseTimer.unref();
+    };
+    // In its turn: runsc would wait for ever for a kernel that is stopped in the middle of another step.
+    void this.#step(async () => {
+      if (!this.#agent.busy && this.#stopKernel()) pauseLater();
+      else await pause();
+    }).catch(() => {});
   }
 
   /** The sandbox has ended. */
