@@ -108,6 +108,17 @@ export class SandboxLife {
     }
   }
 
+  /** Lets its server move it to another one. */
+  async handOff(): Promise<void> {
+    const place = this.#place;
+    const to = this.#anyServer();
+    if (place === undefined || to === place.server) return;
+    const answer = await this.#fenced(place, "handoff", "/handoff", { to: this.#urlOf(to) });
+    const moved = bodyOf(answer, 200) as { sandbox: { epoch: number } } | undefined;
+    this.#place = moved === undefined ? undefined : { server: to, epoch: moved.sandbox.epoch };
+    if (moved !== undefined) this.#epochs.set(to, moved.sandbox.epoch);
+  }
+
   /** Writes the next number. A step without an answer may be repeated, wherever the sandbox is by then. */
   async step(signal: AbortSignal): Promise<void> {
     const number = this.#nextNumber++;

@@ -13,7 +13,8 @@ const ACTS: readonly [weight: number, act: (life: SandboxLife, signal: AbortSign
   [60, (life, signal) => life.step(signal)],
   [8, (life) => life.save("live")],
   [8, (life) => life.save("pause")],
-  [12, (life, signal) => life.locate(signal)],
+  [8, (life, signal) => life.locate(signal)],
+  [5, (life) => life.handOff()],
   [3, (life) => life.snapshot()],
   [5, (life) => life.checkSnapshot()],
 ];

@@ -14,7 +14,7 @@ const DRAIN_LIMIT_MS = 90_000;
 /** More than once, and further apart than copies of one request. */
 const GROUP_SIGNALS = 3;
 const GROUP_PAUSE_MS = 300;
-const STALL_SHARE = 0.5;
+const STALL_SHARE = 0.75;
 
 export interface InjectorOptions {
   readonly slots: readonly ServerSlot[];
@@ -47,9 +47,9 @@ export class FaultInjector {
     return this.injected.some(({ name, untilMs }) => untilMs === undefined && STORE_NAMES.has(name));
   }
 
-  /** Whether a fault lasts, or was over less than this long ago. */
-  isDisturbedSince(sinceMs: number): boolean {
-    return this.injected.some(({ untilMs }) => untilMs === undefined || untilMs > sinceMs);
+  /** Whether a fault, but for this one, lasted then or was there since. */
+  isDisturbedSince(sinceMs: number, but?: InjectedFault): boolean {
+    return this.injected.some((fault) => fault !== but && (fault.untilMs === undefined || fault.untilMs > sinceMs));
   }
 
   /** A server that did not get to run for so long may have lost what it owned, like one that was stopped. */
@@ -100,7 +100,7 @@ export class FaultInjector {
       if (sent > 0) await delay(GROUP_PAUSE_MS);
       slot.signal("SIGTERM", to);
     }
-    const code = await this.#drained(slot);
+    const code = await this.#drained(slot, fault);
     fault.untilMs = machineMs();
     fault.lossy = code !== 0;
     if (code === 0) return;
@@ -114,11 +114,11 @@ export class FaultInjector {
     this.#options.onViolation({ rule: "unexpected answer", what });
   }
 
-  async #drained(slot: ServerSlot): Promise<number | undefined> {
+  async #drained(slot: ServerSlot, fault: InjectedFault): Promise<number | undefined> {
     while (slot.isStarted) {
       const code = await slot.ended(DRAIN_LIMIT_MS);
       if (!slot.isStarted) return code;
-      if (!this.isDisturbedSince(machineMs() - DRAIN_LIMIT_MS / 2)) break;
+      if (!this.isDisturbedSince(machineMs() - DRAIN_LIMIT_MS, fault)) break;
     }
     await slot.kill();
     return undefined;

@@ -38,18 +38,21 @@ const TWO_AT_ONCE = 0.5;
 const HOUR_MS = 3_600_000;
 const JUMPS_MS = [-400 * 24, -24, -1, 1, 24, 400 * 24].map((hours) => hours * HOUR_MS);
 
-/** The episodes that follow from a seed and from what is switched on; without an end. */
+/** The episodes that follow from a seed and from what is switched on, without an end: each fault once, then all again. */
 export function* planEpisodes(random: Random, options: PlanOptions): Generator<Episode, never> {
   const enabled = options.faults.filter((name) => name !== "abort" && name !== "drain");
   const mayMeet = (one: PlannedName, other: PlannedName): boolean =>
     classOf(one) !== classOf(other) && (options.faults.includes("drain") || !isDrain(one, other));
+  let left: PlannedName[] = [];
   for (;;) {
     const calmMs = random.between(0.2, 0.8) * options.leaseTtlMs;
     if (enabled.length === 0) {
       yield { calmMs, faults: [] };
       continue;
     }
-    const first = random.pick(enabled);
+    if (left.length === 0) left = [...enabled];
+    const first = random.pick(left);
+    left = left.filter((name) => name !== first);
     const others = enabled.filter((name) => mayMeet(first, name));
     const isDouble = random.chance(TWO_AT_ONCE) && others.length > 0;
     const names = isDouble ? [first, random.pick(others)] : [first];
