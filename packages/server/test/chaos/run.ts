@@ -101,7 +101,9 @@ export async function runChaos(options: RunOptions): Promise<RunResult> {
     const episodes = planEpisodes(random, { faults, servers: options.servers, leaseTtlMs });
     await underFaults(options, injector, episodes, workers, onViolation);
     say("all faults are over");
-    await finish(slots, injector, workers);
+    await finish(slots, injector, workers).catch((error: unknown) => {
+      onViolation({ rule: "stuck", what: `After the faults: ${(error as Error).message}` });
+    });
     injector.noteStalls();
     const lives = workers.flatMap((worker) => worker.lives);
     for (const { violations, id: sandbox, record } of lives) {

@@ -119,8 +119,11 @@ export class SandboxLife {
     if (moved !== undefined) this.#epochs.set(to, moved.sandbox.epoch);
   }
 
-  /** Writes the next number. A step without an answer may be repeated, wherever the sandbox is by then. */
-  async step(signal: AbortSignal): Promise<void> {
+  /**
+   * Writes the next number. A step without an answer may be repeated, wherever the sandbox is by then. Says whether it was
+   * acknowledged.
+   */
+  async step(signal: AbortSignal): Promise<boolean> {
     const number = this.#nextNumber++;
     let outcome: Outcome = "refused";
     let sentMs: number | undefined;
@@ -137,17 +140,20 @@ export class SandboxLife {
       await this.#pause(signal);
     }
     this.record.take({ kind: "step", number, outcome, sentMs: sentMs ?? machineMs(), answeredMs: machineMs() });
+    return false;
   }
 
-  #stepped(number: number, place: Place, times: ReturnType<typeof timesOf>, result: ExecResult): void {
+  #stepped(number: number, place: Place, times: ReturnType<typeof timesOf>, result: ExecResult): boolean {
     if (result.exit_code === 0) {
       this.#seenEpoch = place.epoch;
       const shown = readShown(result.stdout);
-      return this.record.take({ kind: "step", outcome: "acknowledged", number, ...place, ...times, ...shown });
+      this.record.take({ kind: "step", outcome: "acknowledged", number, ...place, ...times, ...shown });
+      return true;
     }
     const said = `${result.stdout}${result.stderr}`;
     this.record.report("torn state", `Step ${number} ended with ${result.exit_code}: ${said}`);
     this.#isOver = true;
+    return false;
   }
 
   /** Saves it, and stops it or lets it run. */

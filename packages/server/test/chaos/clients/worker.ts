@@ -44,7 +44,9 @@ export class Worker {
 
   /** After the run: the sandbox that is left is still what it was, here and there. */
   async finish(signal: AbortSignal): Promise<void> {
-    await this.present?.step(signal);
+    const life = this.present;
+    while (!signal.aborted && life?.isOver === false && !(await life.step(signal)));
+    if (signal.aborted && life?.isOver === false) life.record.report("stuck", "It could not be used although all faults were over.");
     await this.present?.probe();
   }
 
