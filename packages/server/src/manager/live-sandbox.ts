@@ -63,7 +63,7 @@ export class LiveSandbox implements Sandbox {
   atRisk: AtRisk | undefined;
   /** Since when it is held still until this server can prove again that it is alive, by the monotonic clock. */
   frozenMs: number | undefined;
-  /** When it was stopped for its save, by the monotonic clock of this server. */
+  /** When it was stopped for its save, by the monotonic clock of this server; undefined again when that has failed. */
   stoppedMs: number | undefined;
 
   constructor(
@@ -128,6 +128,11 @@ export class LiveSandbox implements Sandbox {
   abortCreation(reason: SandboxerError): Promise<void> {
     this.#creation.abort(reason);
     return this.#begun.promise;
+  }
+
+  /** Whether it was stopped here to go on elsewhere or later, with all that runs in it. */
+  get isLeaving(): boolean {
+    return this.stoppedMs !== undefined && this.#state !== "running";
   }
 
   get handle(): SandboxHandle {

@@ -126,6 +126,7 @@ async function keepRunning(context: ManagerContext, sandbox: LiveSandbox, error:
   if (error.code === "lease_lost") return discardLostSandbox(context, sandbox, error);
   // A sandbox that ended during its save has been taken care of by its end.
   if (sandbox.state !== "saving") return;
+  sandbox.stoppedMs = undefined;
   try {
     if (context.durable.ownership.frozen) {
       sandbox.moveTo("running");

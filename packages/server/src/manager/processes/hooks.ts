@@ -15,6 +15,7 @@ export function hooksFor(context: ProcessContext, sandbox: LiveSandbox): (traits
   return ({ id, codeFile }) => {
     const stopwatch = new Stopwatch(clock);
     return {
+      isLeaving: () => sandbox.isLeaving,
       hold: () => untilThawed(context, sandbox),
       sleep: (ms, signal) => clock.sleep(ms, signal),
       onExit: (outcome) => {

@@ -7,6 +7,8 @@ import { SIGKILL, SIGTERM } from "./signals.ts";
 const GRACE_MS = 2_000;
 
 export interface ProcessHooks {
+  /** Whether the sandbox was stopped here to go on elsewhere or later, and the process with it. */
+  readonly isLeaving: () => boolean;
   /** Resolves when output may be heard. */
   readonly hold: () => Promise<void>;
   /** Rejects when aborted. */
@@ -30,10 +32,12 @@ export class ManagedProcess {
   waiting = 0;
   readonly #process: SandboxProcess;
   readonly #slot: ReaderSlot;
+  readonly #isLeaving: () => boolean;
 
   constructor(process: SandboxProcess, traits: ProcessTraits, hooks: ProcessHooks) {
     this.#process = process;
     this.#traits = traits;
+    this.#isLeaving = hooks.isLeaving;
     this.#slot = new ReaderSlot(process, { hold: hooks.hold, onFree: () => this.#keepUp() });
     this.#keepUp();
     if (!this.running) return;
@@ -91,13 +95,19 @@ export class ManagedProcess {
 
   /** Where output that is asked for from an offset will begin: older bytes may be gone, newer ones not there yet. */
   async startOf(from: number | undefined): Promise<number> {
-    const { start, end } = await this.bounds();
+    const { start, end } = await this.bounds().catch((error: unknown) => {
+      throw this.#reasonOf(error);
+    });
     return Math.min(Math.max(from ?? this.acknowledged, start), end);
   }
 
   /** Output to its end. After a stop, by another reader or a save, the next chunk is an error that says so. */
-  follow(options: Omit<FollowOptions, "background">): AsyncIterable<OutputChunk> {
-    return this.#slot.follow(options);
+  async *follow(options: Omit<FollowOptions, "background">): AsyncIterable<OutputChunk> {
+    try {
+      yield* this.#slot.follow(options);
+    } catch (error) {
+      throw this.#reasonOf(error);
+    }
   }
 
   look(from: number | undefined): ReturnType<ReaderSlot["look"]> {
@@ -144,6 +154,11 @@ export class ManagedProcess {
       await this.exited;
     }
     await this.#process.release();
+  }
+
+  /** A reader that came when its sandbox was about to be saved was not told: it finds that nothing answers any more. */
+  #reasonOf(error: unknown): unknown {
+    return this.#isLeaving() ? new Moving() : error;
   }
 
   /** A detached process that nobody reads is read here, so that it never blocks. */

@@ -1,7 +1,7 @@
 import type { Random } from "../../lease/simulation/random.ts";
 import { call, refusalOf, wordsOf, type Answer } from "./call.ts";
 import type { ClientContext } from "./client-context.ts";
-import { EXPECTED_CODES } from "./expected-codes.ts";
+import { isExpected } from "./expected-codes.ts";
 import { backgroundProgram, PREPARE } from "./programs.ts";
 import { SandboxLife } from "./sandbox-life.ts";
 
@@ -18,7 +18,7 @@ export async function beginLife(context: ClientContext, random: Random): Promise
     const answer = await call("POST", url + path, { body, patienceMs: PATIENCE_MS });
     const refusal = refusalOf(answer);
     context.tally.add(what, answer.kind === "answered" ? (refusal?.code ?? "done") : answer.kind);
-    if (refusal !== undefined && !EXPECTED_CODES.has(refusal.code)) {
+    if (refusal !== undefined && !isExpected("create", refusal.code)) {
       context.onViolation({ rule: "unexpected answer", what: `${what} at ${server}: ${wordsOf(answer)}` });
     }
     return answer;

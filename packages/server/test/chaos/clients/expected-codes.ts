@@ -1,8 +1,13 @@
 /** There is no such sandbox, or no longer. Whether that may be is for the checker to say. */
 export const MISSING_CODES: ReadonlySet<string> = new Set(["sandbox_not_found", "sandbox_destroyed"]);
 
-/** What servers may answer under faults to requests that are in order. Anything else is a defect. */
-export const EXPECTED_CODES: ReadonlySet<string> = new Set([
+/** Whether servers may answer so under faults to a request that is in order. Anything else is a defect. */
+export function isExpected(kind: string, code: string): boolean {
+  // The server that it was to go to is dead.
+  return EXPECTED_CODES.has(code) || (kind === "handoff" && code === "bad_request");
+}
+
+const EXPECTED_CODES: ReadonlySet<string> = new Set([
   ...MISSING_CODES,
   "backend_unavailable",
   "checkpoint_failed",

@@ -4,7 +4,7 @@ import type { Rule, Violation } from "../checker/violation.ts";
 import { machineMs } from "../machine-clock.ts";
 import { refusalOf, wordsOf, type Answer } from "./call.ts";
 import type { ClientContext } from "./client-context.ts";
-import { EXPECTED_CODES } from "./expected-codes.ts";
+import { isExpected } from "./expected-codes.ts";
 
 /** Calls that take longer are worth a look. */
 const SLOW_MS = 25_000;
@@ -39,7 +39,7 @@ export class LifeRecord {
     const elapsedMs = answer.answeredMs - answer.sentMs;
     this.#line(`${what}: ${wordsOf(answer)} (${Math.round(elapsedMs)} ms)`);
     if (elapsedMs > SLOW_MS) this.#context.say(`  ${Math.round(elapsedMs / 1000)} s for ${what}: ${wordsOf(answer)}`);
-    if (refusal !== undefined && !EXPECTED_CODES.has(refusal.code)) {
+    if (refusal !== undefined && !isExpected(kind, refusal.code)) {
       this.report("unexpected answer", `${what}: ${wordsOf(answer)}`);
     }
   }

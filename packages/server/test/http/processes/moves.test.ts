@@ -1,5 +1,5 @@
 import { SandboxerError, type ExecResult } from "@sandboxer/protocol";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { eventually } from "../../websocket/support/eventually.ts";
 import { temporaryFolder } from "../../websocket/support/temporary-folder.ts";
 import { startTestServer, type TestServer } from "../../websocket/support/test-server.ts";
@@ -73,6 +73,28 @@ test("a retry of an exec that is still running finds it, also elsewhere", async 
   const again = there.exec(request, KEY);
   expect(await there.stdin(String(body.error.details["process_id"]), "\n")).toBe(204);
   expect(await again).toMatchObject({ exit_code: 0, stdout: "begun\n", process_id: body.error.details["process_id"] });
+});
+
+test("an exec whose sandbox is saved right behind its start says which process it has started", async () => {
+  const { a, here, there } = await two();
+  const { queue } = await a.live(here.id);
+  const gate = Promise.withResolvers<void>();
+  const held = queue.run(() => gate.promise);
+  const queued = vi.spyOn(queue, "run");
+  const request = { shell: "echo begun >> /workspace/runs; read x; cat /workspace/runs" };
+  const cut = here.call("POST", "/exec", request, KEY);
+  await eventually("it waits to be started", () => queued.mock.calls.length === 1);
+  const saving = here.call("POST", "/checkpoint");
+  await eventually("the save waits behind it", () => queued.mock.calls.length === 2);
+  gate.resolve();
+  await held;
+  expect((await saving).status).toBe(200);
+  const { status, body } = await cut;
+  expect([status, body.error.code]).toEqual([409, "wrong_state"]);
+  await resume(there);
+  const again = there.exec(request, KEY);
+  expect(await there.stdin(String(body.error.details["process_id"]), "\n")).toBe(204);
+  expect(await again).toMatchObject({ exit_code: 0, stdout: "begun\n" });
 });
 
 test("a ticking process crosses a handoff and no byte is missing or comes twice", async () => {
