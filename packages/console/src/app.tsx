@@ -11,7 +11,7 @@ import { LoginPage } from "./pages/login.tsx";
 import { pageAt } from "./pages/pages.tsx";
 import { askedForSandbox } from "./pages/sandboxes/new/ask-for-sandbox.ts";
 import { Overlays } from "./palette/overlays.tsx";
-import { path } from "./router.tsx";
+import { path, subject } from "./router.tsx";
 import { refreshServer, server, session, start } from "./session.ts";
 import { Shell } from "./shell.tsx";
 import { Button } from "./ui/button.tsx";
@@ -79,6 +79,8 @@ function Live(): JSX.Element {
 }
 
 effect(() => {
-  const at = path.value;
-  document.title = `${pageAt(at).title} · sandboxer${server.value?.instanceId ? ` · ${server.value.instanceId}` : ""}`;
+  const { instanceId } = server.value ?? {};
+  const parts = [subject.value ?? pageAt(path.value).title, "sandboxer"];
+  if (instanceId && subject.value === undefined) parts.push(instanceId);
+  document.title = parts.join(" · ");
 });

@@ -11,6 +11,9 @@ addEventListener("popstate", ({ state }: PopStateEvent) => {
   requestAnimationFrame(() => requestAnimationFrame(() => scrollTo(0, scrollTop)));
 });
 
+/** What the page is about, where that has a name of its own: the title is about it. */
+export const subject = signal<string | undefined>(undefined);
+
 export const path = computed(() => address.value.pathname);
 export const query = computed(() => address.value.searchParams);
 

@@ -1,10 +1,9 @@
 import type { SandboxRecord, SandboxerError } from "@sandboxer/client";
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { sandboxTitle } from "../../format/names.ts";
 import { runningOperations } from "../../live/operations.ts";
-import { Link } from "../../router.tsx";
-import { server } from "../../session.ts";
+import { Link, subject } from "../../router.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { OperationProgress } from "../../ui/operation-progress.tsx";
 import { Asleep } from "./asleep.tsx";
@@ -16,10 +15,10 @@ import "./sandbox.css";
 /** One sandbox: what it is and what can be done with it above, one of its tabs below. */
 export function SandboxPage({ id, tab }: { readonly id: string; readonly tab: string }): JSX.Element {
   const { record, error } = useSandbox(id);
-  useEffect(() => {
-    if (record !== undefined) document.title = `${sandboxTitle(record)} · sandboxer`;
-    // What the page is called by its address comes again when the server says something else of itself.
-  }, [record?.name, id, tab, server.value]);
+  useLayoutEffect(() => {
+    subject.value = record === undefined ? undefined : sandboxTitle(record);
+    return () => (subject.value = undefined);
+  }, [record?.name, id]);
   const tabs = useRef<HTMLElement>(null);
   const isShown = record !== undefined;
   // A narrow window has no room for all of them.
