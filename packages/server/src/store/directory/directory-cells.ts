@@ -34,10 +34,15 @@ export class DirectoryCells {
   }
 
   async read(key: string): Promise<Cell | undefined> {
-    const newest = await this.#versions(key).newest();
-    if (newest !== undefined) return { body: newest.body, version: format(newest), file: newest.path };
-    const plain = await this.#readPlain(key);
-    return plain === undefined ? undefined : { body: plain, version: PLAIN, file: join(this.#root, key) };
+    for (;;) {
+      const newest = await this.#versions(key).newest();
+      if (newest !== undefined) return { body: newest.body, version: format(newest), file: newest.path };
+      const plain = await this.#readPlain(key);
+      if (plain === undefined) return undefined;
+      // A view without versions, unless they came meanwhile: with a first swap, or with a store that was away.
+      if ((await this.#versions(key).newestNumber()) > 0) continue;
+      return { body: plain, version: PLAIN, file: join(this.#root, key) };
+    }
   }
 
   async swap(key: string, expected: string | undefined, body: Uint8Array): Promise<SwapOutcome> {
