@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { SandboxBackend } from "../../src/backends/backend.ts";
 import { FakeBackend } from "../../src/backends/fake/index.ts";
+import { openStore } from "../../src/store/open-store.ts";
 import { REMOVAL } from "../store/temporary-folder.ts";
 import { startTestServer, type TestServer } from "../websocket/support/test-server.ts";
 import { SandboxClient } from "./processes/support.ts";
@@ -48,7 +49,9 @@ test("a sandbox whose provider keeps it is stopped with its server, and taken up
   const { id, token } = await new HttpClient(first).create({ name: "kept", labels: { a: "1" } });
   await (await files(first, id)).write("/workspace/mark", Buffer.from("x"));
   await first.manager.drain();
-  const head = JSON.parse(await readFile(join(folder, "registry", id, "metadata.json"), "utf8")) as object;
+  const registry = await openStore(join(folder, "registry"));
+  const cell = await registry.readCell(`${id}/metadata.json`);
+  const head = JSON.parse(Buffer.from(cell?.body ?? []).toString()) as object;
   expect(head).toMatchObject({ owner: null, residence: "provider", stopped_at: expect.any(String) });
 
   const second = await serve();

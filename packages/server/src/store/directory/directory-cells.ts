@@ -48,14 +48,17 @@ export class DirectoryCells {
   async swap(key: string, expected: string | undefined, body: Uint8Array): Promise<SwapOutcome> {
     const base = parse(expected);
     if (base === undefined) return { outcome: "conflict" };
-    if (base === NO_VERSION) {
+    const versions = this.#versions(key);
+    const isNew = expected === undefined && (await versions.makeInNewFolder());
+    if (base === NO_VERSION && !isNew) {
       const isPlain = (await this.#readPlain(key)) !== undefined;
       if (isPlain !== (expected === PLAIN)) return { outcome: "conflict" };
     }
-    const versions = this.#versions(key);
-    const written = await versions.append(base, body);
+    const written = await versions.append(base, body, isNew);
     if (written === undefined) return { outcome: "conflict" };
-    await this.#refreshView(key, versions, written, body);
+    // Of the heads in a folder that a server has for itself, no view is needed.
+    const isSeen = this.#syncs !== "behind the answer" || basename(key, CELL_SUFFIX) !== HEAD_NAME;
+    if (isSeen) await this.#refreshView(key, versions, written, body);
     return { outcome: "written", version: format(written) };
   }
 

@@ -10,19 +10,23 @@ export type Syncs = "before the answer" | "behind the answer";
 /** A flush of the disk holds up whatever is written to it meanwhile. */
 const SYNC_AFTER_MS = 1_000;
 
+const unsynced = new Set<string>();
+
 /** Makes a new file durable a moment later, with its name and those of the folders that it may be the first file in. */
 export function syncLater(path: string): void {
-  const timer = setTimeout(() => {
-    void syncUpwards(path, 3).catch(() => {
-      // It has been removed again.
-    });
-  }, SYNC_AFTER_MS);
-  timer.unref();
+  if (unsynced.size === 0) setTimeout(() => void syncAll(), SYNC_AFTER_MS).unref();
+  for (let level = 0, each = path; level <= 3; level++, each = dirname(each)) unsynced.add(each);
 }
 
-async function syncUpwards(path: string, levels: number): Promise<void> {
-  await syncFolder(path);
-  if (levels > 0) await syncUpwards(dirname(path), levels - 1);
+/** One after the other: what the first one flushes, the others find flushed. */
+async function syncAll(): Promise<void> {
+  const paths = [...unsynced];
+  unsynced.clear();
+  for (const path of paths) {
+    await syncFolder(path).catch(() => {
+      // It has been removed again.
+    });
+  }
 }
 
 /** Makes the names in a folder durable: without it a power failure may undo a finished link or rename. */

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { link, mkdir, open, readdir, readFile, unlink } from "node:fs/promises";
-import { join } from "node:path";
+import { link, mkdir, readdir, readFile, unlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { AmbiguousWriteError } from "../store.ts";
 import { recordDamaged } from "../../support/record-damage.ts";
 import { makeFolder, syncFolder, type Syncs, syncLater } from "./durable.ts";
@@ -56,23 +56,42 @@ export class VersionFiles {
     return newestOf(await this.#names());
   }
 
-  /** Undefined means conflict. */
-  async append(base: CellVersion, body: Uint8Array): Promise<CellVersion | undefined> {
-    if (!(await this.#isNewest(base))) return undefined;
+  /**
+   * Makes the folder if the one that it belongs in is new too, so that this cell has nothing yet. Where that must not be
+   * undone by a power failure it is left to {@link append}.
+   */
+  async makeInNewFolder(): Promise<boolean> {
+    if (this.#syncs === "before the answer") return false;
+    try {
+      await mkdir(dirname(this.folder));
+      await mkdir(this.folder);
+      return true;
+    } catch (error) {
+      if (hasCode(error, "EEXIST", "ENOENT")) return false;
+      throw error;
+    }
+  }
+
+  /** Undefined means conflict. `isNew`: {@link makeInNewFolder} has made the folder. */
+  async append(base: CellVersion, body: Uint8Array, isNew = false): Promise<CellVersion | undefined> {
+    if (!isNew && !(await this.#isNewest(base))) return undefined;
     const next: CellVersion = { number: base.number + 1, nonce: randomUUID() };
     const behind = this.#syncs === "behind the answer";
-    if (base.number === 0) await (behind ? mkdir(this.folder, { recursive: true }) : makeFolder(this.folder));
+    if (base.number === 0 && !isNew) await (behind ? mkdir(this.folder, { recursive: true }) : makeFolder(this.folder));
     const draft = join(this.folder, `.draft-${digits(next.number)}-${next.nonce}`);
+    let removed: Promise<void> | undefined;
+    const removeDraft = (): Promise<void> => (removed ??= unlink(draft).catch(() => undefined));
     try {
       await writeDraft(draft, { nonce: next.nonce, parent: base.nonce }, body, !behind);
       if (!(await this.#link(draft, next))) return undefined;
+      void removeDraft();
       return await this.#settle(next);
     } catch (error) {
       // The folder is gone: the cell was removed meanwhile.
       if (hasCode(error, "ENOENT")) return undefined;
       throw error;
     } finally {
-      await unlink(draft).catch(() => undefined);
+      await removeDraft();
     }
   }
 
@@ -166,13 +185,8 @@ function parseVersionFile(number: number, content: Buffer, path: string): Versio
 }
 
 async function writeDraft(path: string, header: DraftHeader, body: Uint8Array, sync: boolean): Promise<void> {
-  const handle = await open(path, "wx", 0o600);
-  try {
-    await handle.writeFile(Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), body]));
-    if (sync) await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  const content = Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), body]);
+  await writeFile(path, content, { flag: "wx", mode: 0o600, flush: sync });
 }
 
 function newestOf(names: readonly string[]): number {
