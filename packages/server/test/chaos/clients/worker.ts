@@ -44,12 +44,9 @@ export class Worker {
 
   /** After the run: the sandbox that is left is still what it was, here and there. */
   async finish(signal: AbortSignal): Promise<void> {
-    const life = this.present;
     let isReached = false;
-    while (!isReached && !signal.aborted && life?.isOver === false) isReached = await life.step(signal);
-    if (!isReached && life?.isOver === false) {
-      life.record.report("stuck", "It could not be used although all faults were over.");
-    }
+    while (!isReached && !signal.aborted && this.present !== undefined) isReached = await this.present.step(signal);
+    if (!isReached) this.present?.record.report("stuck", "It could not be used although all faults were over.");
     await this.present?.probe();
   }
 
