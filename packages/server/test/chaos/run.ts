@@ -49,7 +49,7 @@ export interface Failure {
 }
 
 /** Shorter than some outages: what is given up then must be found again. */
-const DRAIN_TIMEOUT = "8s";
+const DRAIN_TIMEOUT_MS = 8_000;
 const LOOK_MS = 500;
 const FINISH_LIMIT_MS = 150_000;
 /** What differs between backends. */
@@ -81,7 +81,14 @@ export async function runChaos(options: RunOptions): Promise<RunResult> {
     }
     await Promise.all(slots.map((slot) => slot.start()));
     const { leaseTtlMs, say } = options;
-    const injector = new FaultInjector({ slots, store, leaseTtlMs, onViolation, say });
+    const injector = new FaultInjector({
+      slots,
+      store,
+      leaseTtlMs,
+      drainTimeoutMs: DRAIN_TIMEOUT_MS,
+      onViolation,
+      say,
+    });
     const tally = new Tally();
     const context: ClientContext = {
       slots,
@@ -181,6 +188,13 @@ async function openStore(
 function flagsOf({ backend, leaseTtlMs }: RunOptions, store: string): string[] {
   const { SANDBOXER_TEST_RUNSC: runsc = "", SANDBOXER_TEST_PLATFORM: platform = "auto" } = process.env;
   const engine = backend === "gvisor" ? ["--runsc", runsc, "--platform", platform, "--warm-pool-max", "0"] : [];
-  const lease = ["--lease-ttl", `${leaseTtlMs / 1000}s`, "--drain-timeout", DRAIN_TIMEOUT, "--collect-every", "1m"];
+  const lease = [
+    "--lease-ttl",
+    `${leaseTtlMs / 1000}s`,
+    "--drain-timeout",
+    `${DRAIN_TIMEOUT_MS / 1000}s`,
+    "--collect-every",
+    "1m",
+  ];
   return ["--backend", backend, "--store", store, "--no-console", ...lease, ...engine];
 }

@@ -20,6 +20,8 @@ export interface InjectorOptions {
   readonly slots: readonly ServerSlot[];
   readonly store: ChaosStore;
   readonly leaseTtlMs: number;
+  /** What servers are started with: by then a stop gives up what the store has not taken, and says so. */
+  readonly drainTimeoutMs: number;
   readonly onViolation: (violation: Violation) => void;
   readonly say: (line: string) => void;
 }
@@ -107,8 +109,9 @@ export class FaultInjector {
     const isExplained = this.injected.some(
       (other) => STORE_NAMES.has(other.name) && (other.untilMs ?? Infinity) >= fault.fromMs,
     );
-    // With the store away it may give up, as long as it says so.
-    if (isExplained && code !== undefined) return;
+    const isOutOfTime = fault.untilMs - fault.fromMs >= this.#options.drainTimeoutMs;
+    // With the store away or out of time it may give up, as long as it says so.
+    if ((isExplained || isOutOfTime) && code !== undefined) return;
     const how = code === undefined ? "was killed by a signal, or did not end" : `exited with ${code}`;
     const what = `Server ${slot.index}, told to stop (${name}), ${how}:\n${slot.logTail()}`;
     this.#options.onViolation({ rule: "unexpected answer", what });
