@@ -30,7 +30,7 @@ print("  started a counter that lives in memory")
 const READ = `import time; time.sleep(1); print("  the counter is at", open("/tmp/count").read())`;
 
 console.log(`Creating a sandbox at ${server}`);
-const created = await connect(`${server}/create`, { enable_checkpoint: true, idle_timeout: 60 });
+const created = await connect(`${server}/create`, { enable_checkpoint: true, idle_timeout: 60, extensions: true });
 await created.waitFor("SANDBOX_RUNNING");
 await created.run(COUNTER);
 await created.run(READ);
@@ -39,7 +39,7 @@ created.send({ action: "checkpoint" });
 await created.waitFor("SANDBOX_CHECKPOINTED");
 
 console.log("Taking it up again");
-const attached = await connect(`${server}/attach/${created.sandboxId}`);
+const attached = await connect(`${server}/attach/${created.sandboxId}?extensions=1`);
 await attached.waitFor("SANDBOX_RUNNING");
 await attached.run(READ);
 attached.send({ action: "kill_sandbox" });
@@ -56,7 +56,7 @@ async function connect(url, firstMessage) {
     if (message.event === "sandbox_id") session.sandboxId = message.sandbox_id;
     if (message.event === "stdout" || message.event === "stderr") process.stdout.write(message.data);
     if (message.event === "status_update") seen.push(message.status);
-    if (message.event === "error") fail(`The server says: ${message.message}`);
+    if (message.event === "error") fail(`The server says: ${message.message} ${message.hint ?? ""}`);
     wake();
   };
   socket.onclose = ({ code }) => {

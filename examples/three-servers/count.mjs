@@ -6,7 +6,8 @@
  */
 const [server = "ws://127.0.0.1:8080", last = "100"] = process.argv.slice(2);
 const CODE = "i=0; while true; do i=$((i+1)); echo $i; sleep 0.1; done";
-const CONFIGURATION = { enable_checkpoint: true, enable_sandbox_handoff: true };
+// With extensions, output says where it is, so that nothing is missed or seen twice after a move.
+const CONFIGURATION = { enable_checkpoint: true, enable_sandbox_handoff: true, extensions: true };
 const PATIENCE_MS = 60_000;
 const headers =
   process.env.SANDBOXER_API_KEY === undefined ? {} : { authorization: `Bearer ${process.env.SANDBOXER_API_KEY}` };
@@ -29,7 +30,7 @@ function open(path) {
 function again() {
   if (performance.now() - answeredMs > PATIENCE_MS) fail("no server answers");
   if (seen.sandboxId === "") fail("no sandbox was made");
-  setTimeout(() => (socket = open(`/attach/${seen.sandboxId}`)), 100);
+  setTimeout(() => (socket = open(`/attach/${seen.sandboxId}?extensions=1`)), 100);
 }
 
 function onEvent(event) {

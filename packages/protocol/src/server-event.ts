@@ -1,7 +1,10 @@
 import type { ErrorCode } from "./errors.ts";
 import type { Status } from "./status.ts";
 
-/** What the server says over WebSocket. A status that is an error is followed by its error event. */
+/**
+ * What the server says over WebSocket. A status that is an error is followed by its error event. What is optional here goes
+ * to clients that have asked for `extensions`.
+ */
 export type ServerEvent =
   | {
       readonly event: "status_update";
@@ -14,8 +17,23 @@ export type ServerEvent =
   | {
       readonly event: "stdout" | "stderr";
       readonly data: string;
-      readonly execution_id: string;
+      readonly execution_id?: string;
       /** The offset after the last byte of `data`: what to send with `reconnect` to get what comes next. */
-      readonly offset: number;
+      readonly offset?: number;
     }
   | { readonly event: "error"; readonly message: string; readonly code?: ErrorCode; readonly hint?: string };
+
+/** The fields that every client gets, those of the original protocol: some compare whole messages. */
+export function withoutExtensions(event: ServerEvent): ServerEvent {
+  switch (event.event) {
+    case "status_update":
+      return { event: event.event, status: event.status };
+    case "sandbox_id":
+      return event;
+    case "stdout":
+    case "stderr":
+      return { event: event.event, data: event.data };
+    case "error":
+      return { event: event.event, message: event.message };
+  }
+}

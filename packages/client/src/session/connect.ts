@@ -29,7 +29,7 @@ export async function create(
     if (event.event === "sandbox_id") identity = { id: event.sandbox_id, token: event.sandbox_token };
     return event.event === "status_update" && event.status === "SANDBOX_RUNNING" ? identity : undefined;
   }, "close");
-  connection.send(configuration);
+  connection.send({ ...configuration, extensions: true });
   const { id, token } = await abortable(connection, running, options.signal);
   return new SandboxSession(connection, id, token);
 }
@@ -37,6 +37,7 @@ export async function create(
 /** Attaches to a sandbox, live or stored. Resolves when it runs. */
 export async function attach(url: string, sandboxId: string, options: AttachOptions = {}): Promise<SandboxSession> {
   const target = endpoint(url, `attach/${encodeURIComponent(sandboxId)}`);
+  target.searchParams.set("extensions", "1");
   if (options.token !== undefined) target.searchParams.set("sandbox_token", options.token);
   if (options.checkpoint !== undefined) target.searchParams.set("checkpoint", options.checkpoint);
   const connection = new Connection(target, options);

@@ -16,6 +16,8 @@ export interface ExecutionResult {
   readonly executionId: string | undefined;
 }
 
+type OutputEvent = Extract<Received["event"], { event: "stdout" | "stderr" }>;
+
 /** Gathers one execution from the events of a session: from its RUNNING to its DONE. */
 export class ExecutionWatch {
   readonly #onOutput: ((output: Output) => void) | undefined;
@@ -49,17 +51,8 @@ export class ExecutionWatch {
     return alone ? this.#result(event.exit_code) : this.step(received);
   };
 
-  #output({
-    event: stream,
-    data,
-    execution_id: executionId,
-    offset,
-  }: {
-    event: "stdout" | "stderr";
-    data: string;
-    execution_id: string;
-    offset: number;
-  }): void {
+  /** The session has asked for extensions, so that it is said what it is of and where. */
+  #output({ event: stream, data, execution_id: executionId = "", offset = 0 }: OutputEvent): void {
     this.#texts[stream] += data;
     this.#onOutput?.({ stream, data, executionId, offset });
   }

@@ -10,11 +10,13 @@ export interface AttachParameters {
   readonly token: string | undefined;
   readonly trusted: boolean;
   readonly checkpoint: string | undefined;
+  readonly extensions: boolean;
 }
 
 /** `/attach/{sandbox_id}`: a live sandbox, or one that is brought back from the store. */
 export async function serveAttach(connection: Connection, parameters: AttachParameters): Promise<void> {
   const { outbox } = connection;
+  outbox.extensions = parameters.extensions;
   let sandbox: Sandbox;
   try {
     const { sandboxId, token, trusted, checkpoint } = parameters;

@@ -51,6 +51,8 @@ export async function serveCreate(connection: Connection, firstMessageMs: number
 function readConfiguration(connection: Connection, text: string | undefined): CreationMessage {
   const value = text === undefined ? undefined : parseObject(text);
   if (value === undefined) throw new SandboxerError("bad_request", "The configuration is not a JSON object.");
+  // Also for what is said of a configuration that is not valid otherwise.
+  connection.outbox.extensions = value["extensions"] === true;
   const unknown = Object.keys(value).filter((field) => !CREATION_FIELDS.includes(field));
   if (unknown.length > 0) connection.log.info({ fields: unknown.slice(0, 20) }, "unknown fields in the configuration");
   const parsed = creationMessageSchema.safeParse(value);

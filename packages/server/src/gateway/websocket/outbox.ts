@@ -1,5 +1,12 @@
 import type { Socket } from "node:net";
-import type { CloseCode, SandboxerError, ServerEvent, Status, StatusName } from "@sandboxer/protocol";
+import {
+  withoutExtensions,
+  type CloseCode,
+  type SandboxerError,
+  type ServerEvent,
+  type Status,
+  type StatusName,
+} from "@sandboxer/protocol";
 import type { WebSocket } from "ws";
 import { cutMessage } from "../../support/cut-message.ts";
 
@@ -19,6 +26,8 @@ interface Unconfirmed {
  * a socket that took bytes says nothing of their arrival.
  */
 export class Outbox {
+  /** Whether the client has asked for what the original protocol does not have. */
+  extensions = false;
   readonly #socket: WebSocket;
   readonly #stream: Socket;
   readonly #unconfirmed: Unconfirmed[] = [];
@@ -56,7 +65,7 @@ export class Outbox {
   }
 
   send(event: ServerEvent): void {
-    if (this.open) this.#socket.send(JSON.stringify(event));
+    if (this.open) this.#socket.send(this.#encode(event));
   }
 
   /**
@@ -71,7 +80,7 @@ export class Outbox {
       this.#stream.cork();
       process.nextTick(() => this.#ask());
     }
-    for (const event of events) this.#socket.send(JSON.stringify(event));
+    for (const event of events) this.#socket.send(this.#encode(event));
     this.#unconfirmed.push({ sequence: this.#sequence + 1, onConfirmed });
   }
 
@@ -123,6 +132,10 @@ export class Outbox {
         this.#stream.once("close", done);
       });
     }
+  }
+
+  #encode(event: ServerEvent): string {
+    return JSON.stringify(this.extensions ? event : withoutExtensions(event));
   }
 
   #ask(): void {

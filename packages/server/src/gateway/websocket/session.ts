@@ -5,6 +5,8 @@ import type { Sandbox } from "../../manager/sandbox.ts";
 import type { ManagedProcess } from "../../manager/processes/managed-process.ts";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
 import type { Actor } from "../access/actor.ts";
+import type { OutputChunk } from "../../backends/backend.ts";
+import { JoinedOutput } from "./joined-output.ts";
 import { sendNotice } from "./notices.ts";
 import { statusOf, type Outbox } from "./outbox.ts";
 
@@ -233,17 +235,23 @@ export class Session implements SandboxClient {
     const { execution, stop } = sending;
     // A string of its own: the id may be a slice of another one, and V8 serializes objects with slices at a third of the speed.
     const execution_id = Buffer.from(execution.id).toString();
-    const onEnd = ({ code }: { readonly code: number | undefined }): void => {
-      const done = { ...status("EXECUTION_DONE"), execution_id, exit_code: code ?? null };
-      const end = sending.killed ? [status("EXECUTION_FORCE_KILLED"), done] : [done];
-      this.#outbox.sendConfirmed(end, () => (execution.told = true));
-    };
-    for await (const { stream, offset, data } of execution.follow({ from, signal: stop.signal, onEnd })) {
+    const sendChunk = ({ stream, offset, data }: OutputChunk): void => {
+      if (stop.signal.aborted) return;
       const end = offset + data.length;
       sending.sentTo = end;
       this.#manager.countOutput(data.length);
       const event: ServerEvent = { event: stream, data: text(data), execution_id, offset: end };
       this.#outbox.sendConfirmed([event], () => execution.acknowledge(end));
+    };
+    const output = new JoinedOutput(sendChunk);
+    const onEnd = ({ code }: { readonly code: number | undefined }): void => {
+      output.flush();
+      const done = { ...status("EXECUTION_DONE"), execution_id, exit_code: code ?? null };
+      const end = sending.killed ? [status("EXECUTION_FORCE_KILLED"), done] : [done];
+      this.#outbox.sendConfirmed(end, () => (execution.told = true));
+    };
+    for await (const chunk of execution.follow({ from, signal: stop.signal, onEnd })) {
+      output.take(chunk);
       await this.#outbox.drained();
     }
   }

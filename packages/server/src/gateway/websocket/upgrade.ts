@@ -130,7 +130,8 @@ export class WebSocketGateway {
     // A token may be shown by anyone; who shows a key instead needs one that is good for this.
     if (token === undefined && who.kind === "key") actor.require("use", "attach", { sandboxId });
     const checkpoint = url.searchParams.get("checkpoint") ?? undefined;
-    const parameters: AttachParameters = { sandboxId, token, checkpoint, trusted };
+    const extensions = ["1", "true"].includes(url.searchParams.get("extensions") ?? "");
+    const parameters: AttachParameters = { sandboxId, token, checkpoint, trusted, extensions };
     const entitled = trusted || token === undefined ? actor : new Actor(TOKEN_HOLDER, audit, remoteAddress);
     const [, , encodedProcess] = PROCESS_PATH.exec(url.pathname) ?? [];
     if (encodedProcess === undefined) {

@@ -12,6 +12,8 @@ export interface RawClientOptions {
   readonly pongDelayMs?: number;
   /** How long to wait for what is expected; real engines take longer. */
   readonly deadlineMs?: number;
+  /** False: one that knows only the original protocol. */
+  readonly extensions?: boolean;
 }
 
 const DEADLINE_MS = 30_000;
@@ -27,13 +29,18 @@ export class RawClient {
   readonly opened: Promise<void>;
   closeCode: number | undefined;
   readonly #deadlineMs: number;
+  /** What its next message has to say besides: the first one on `/create` asks for extensions. */
+  #besides: object = {};
   #taken = 0;
   #wake: () => void = () => {};
 
   constructor(url: string, options: RawClientOptions = {}) {
-    const { headers = {}, autoPong = true, pongDelayMs, deadlineMs = DEADLINE_MS } = options;
+    const { headers = {}, autoPong = true, pongDelayMs, deadlineMs = DEADLINE_MS, extensions = true } = options;
     this.#deadlineMs = deadlineMs;
-    this.socket = new WebSocket(url, { headers: { ...headers }, autoPong: autoPong && pongDelayMs === undefined });
+    const address = new URL(url);
+    if (extensions && address.pathname === "/create") this.#besides = { extensions };
+    else if (extensions) address.searchParams.set("extensions", "1");
+    this.socket = new WebSocket(address, { headers: { ...headers }, autoPong: autoPong && pongDelayMs === undefined });
     if (pongDelayMs !== undefined) {
       this.socket.on("ping", (data: Buffer) =>
         setTimeout(() => this.socket.pong(data, undefined, () => {}), pongDelayMs),
@@ -59,7 +66,9 @@ export class RawClient {
 
   /** Sends as soon as it can: an object as JSON, a text or bytes as they are. */
   send(message: object | string): this {
-    const frame = typeof message === "string" || Buffer.isBuffer(message) ? message : JSON.stringify(message);
+    const isRaw = typeof message === "string" || Buffer.isBuffer(message);
+    const frame = isRaw ? message : JSON.stringify({ ...message, ...this.#besides });
+    this.#besides = {};
     if (this.socket.readyState === WebSocket.OPEN) this.socket.send(frame);
     else
       this.opened.then(

@@ -1,0 +1,36 @@
+import type { OutputChunk } from "../../backends/backend.ts";
+
+/** How long the rest of a line is waited for. */
+const HOLD_MS = 1;
+/** More than this is not held, line or not. */
+const MAX_HELD_BYTES = 4 * 1024;
+const LINE_FEED = 0x0a;
+
+/** Joins pieces of a line that come within a millisecond: what one `print` writes in two pieces goes out as one. */
+export class JoinedOutput {
+  readonly #send: (chunk: OutputChunk) => void;
+  #held: OutputChunk | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(send: (chunk: OutputChunk) => void) {
+    this.#send = send;
+  }
+
+  take(chunk: OutputChunk): void {
+    const held = this.#held;
+    const goesOn = held?.stream === chunk.stream && held.offset + held.data.length === chunk.offset;
+    if (!goesOn) this.flush();
+    this.#held = goesOn ? { ...held, data: Buffer.concat([held.data, chunk.data]) } : chunk;
+    const { data } = this.#held;
+    if (data.at(-1) === LINE_FEED || data.length >= MAX_HELD_BYTES) return this.flush();
+    this.#timer ??= setTimeout(() => this.flush(), HOLD_MS);
+  }
+
+  flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const held = this.#held;
+    this.#held = undefined;
+    if (held !== undefined) this.#send(held);
+  }
+}
