@@ -151,7 +151,7 @@ export class CheckpointRepository {
 
   /** Brings `latest` up to the head. To be done after the head moved and before anyone is told. */
   async writeLatest(sandboxId: string, name: string): Promise<void> {
-    await this.#store.writeText(latestKey(sandboxId), `${name}\n`);
+    await this.#store.writeText(latestKey(sandboxId), name);
   }
 
   /** The images before the newest published one, which always stays, by whether a rule keeps them. */

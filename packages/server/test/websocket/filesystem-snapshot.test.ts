@@ -28,6 +28,13 @@ describe("filesystem snapshot", () => {
     expect([left.length, server.problems]).toEqual([2, []]);
   });
 
+  test("that is missing is said so, with its name", async () => {
+    const server = await startTestServer();
+    const client = server.connect("/create").send({ filesystem_snapshot_name: "base" });
+    const error = "error:Filesystem snapshot not found: base";
+    expect(await client.untilClosed()).toEqual(["CREATING", "CREATION_ERROR", error, 4000]);
+  });
+
   test("while executing: the execution goes on", async () => {
     const server = await startTestServer();
     const { client } = await server.create();

@@ -62,6 +62,15 @@ describe.skipIf(missing !== undefined)("on gVisor", () => {
     );
   });
 
+  test("what a print of Python writes in two pieces is one event", async () => {
+    const { client } = await server.create();
+    const prints = "import time\nfor i in range(20):\n    print('Hello')\n    time.sleep(0.02)";
+    await client.run("python", prints).until("EXECUTION_DONE");
+    const whole = client.events.filter((event) => event.event === "stdout" && event.data === "Hello\n");
+    // Beside other work the program itself may be stopped between the two.
+    expect(whole.length).toBeGreaterThanOrEqual(10);
+  });
+
   test("characters in two halves arrive whole, and bytes that are no text are replaced", async () => {
     const { client } = await server.create();
     const halves =

@@ -15,10 +15,17 @@ export const DEFAULT_ENVIRONMENT: Readonly<Record<string, string>> = {
 
 const EEXIST = 17;
 
-/** Root filesystems of others know neither the working folder nor its user. */
-export async function prepareWorkingFolder(files: AgentFiles): Promise<void> {
-  await makeFolderOnce(files, WORKING_FOLDER, 0o755);
-  await files.set(WORKING_FOLDER, { owner: SANDBOX_USER });
+/**
+ * For a fresh sandbox. Programs write into `/` too; what is there already stays its owner's. Root filesystems of others
+ * know neither the working folder nor its user.
+ */
+export async function prepareFolders(files: AgentFiles, hasWorkingFolder = false): Promise<void> {
+  const rootOpened = files.set("/", { mode: 0o1777 });
+  if (!hasWorkingFolder) {
+    await makeFolderOnce(files, WORKING_FOLDER, 0o755);
+    await files.set(WORKING_FOLDER, { owner: SANDBOX_USER });
+  }
+  await rootOpened;
 }
 
 export async function makeFolderOnce(files: AgentFiles, path: string, mode: number): Promise<void> {

@@ -6,7 +6,7 @@ import { resync, RESYNC_VARIABLE } from "../agent/resync.ts";
 import {
   DEFAULT_ENVIRONMENT,
   makeFolderOnce,
-  prepareWorkingFolder,
+  prepareFolders,
   SANDBOX_USER,
   WORKING_FOLDER,
 } from "../agent/user-space.ts";
@@ -51,7 +51,7 @@ export async function startContainer(
     const { agent, sandbox } = openSandbox(pad, container, request, attachment, attachment.output);
     return await answering(sandbox, async () => {
       await agent.start({ timeoutMs: pad.startTimeoutMs, signal: options.signal });
-      await prepareWorkingFolder(agent.rootFiles);
+      await prepareFolders(agent.rootFiles);
       await makeFolderOnce(agent.rootFiles, "/tmp", 0o1777);
     });
   } catch (error) {

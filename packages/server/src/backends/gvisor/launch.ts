@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
 import { AgentClient } from "../agent/agent-client.ts";
-import { DEFAULT_ENVIRONMENT, prepareWorkingFolder, SANDBOX_USER, WORKING_FOLDER } from "../agent/user-space.ts";
+import { DEFAULT_ENVIRONMENT, prepareFolders, SANDBOX_USER, WORKING_FOLDER } from "../agent/user-space.ts";
 import type { AcquireRequest } from "../backend.ts";
 import type { PlacedAgent } from "./agent-placement.ts";
 import { SandboxCgroup, type CgroupLimits, type CgroupVersion } from "./cgroups.ts";
@@ -175,7 +175,7 @@ async function firstWords(
   try {
     if (fresh) {
       await agent.start(waiting);
-      if (plan.requirements.root_filesystem.kind !== "host") await prepareWorkingFolder(agent.rootFiles);
+      await prepareFolders(agent.rootFiles, plan.requirements.root_filesystem.kind === "host");
     } else await agent.restored(plan.requirements.generation, hostnameOf(plan.request.sandboxId), waiting);
     if (plan.request.spec.network !== "none") await writeResolverFile(agent.rootFiles, await hostNameservers());
     await sandbox.watch();

@@ -23,7 +23,8 @@ export class JoinedOutput {
     this.#held = goesOn ? { ...held, data: Buffer.concat([held.data, chunk.data]) } : chunk;
     const { data } = this.#held;
     if (data.at(-1) === LINE_FEED || data.length >= MAX_HELD_BYTES) return this.flush();
-    this.#timer ??= setTimeout(() => this.flush(), HOLD_MS);
+    // What has come by then is read first: a busy process sees its timers before its sockets.
+    this.#timer ??= setTimeout(() => setImmediate(() => this.flush()), HOLD_MS);
   }
 
   flush(): void {

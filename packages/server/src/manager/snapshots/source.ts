@@ -58,7 +58,10 @@ export async function withNamedSource<Result>(
   begin: (source: SandboxSource) => Promise<Result>,
 ): Promise<Result> {
   for (let tried: string | undefined; ;) {
-    const snapshot = await findSnapshot(context, idOrName);
+    const snapshot = await context.snapshots.get(idOrName);
+    if (snapshot === undefined) {
+      throw new SandboxerError("snapshot_not_found", `Filesystem snapshot not found: ${idOrName.slice(0, 150)}`);
+    }
     try {
       return await begin(popularSource(context, snapshot, idOrName));
     } catch (error) {

@@ -53,3 +53,8 @@ export function contentBytes(node: TreeNode): number {
 export function mayWrite(node: TreeNode): boolean {
   return node.uid === USER_ID ? (node.mode & 0o200) !== 0 : (node.mode & 0o002) !== 0;
 }
+
+/** From a folder where everybody writes, only the owner takes something away. */
+export function mayRemove(parent: FolderNode, node: TreeNode): boolean {
+  return mayWrite(parent) && ((parent.mode & 0o1000) === 0 || node.uid === USER_ID);
+}

@@ -5,6 +5,7 @@ import {
   contentBytes,
   type FileNode,
   type FolderNode,
+  mayRemove,
   mayWrite,
   type NodeState,
   restoreNode,
@@ -105,7 +106,7 @@ export class FileTree {
   remove(path: string, options: { recursive?: boolean } = {}): void {
     const { parent, name, node } = this.#find(path, false);
     if (node === undefined) throw new FileFault("ENOENT");
-    if (!mayWrite(parent)) throw new FileFault("EACCES");
+    if (!mayRemove(parent, node)) throw new FileFault("EACCES");
     if (node.kind === "folder" && node.entries.size > 0 && options.recursive !== true) throw new FileFault("ENOTEMPTY");
     parent.entries.delete(name);
   }
@@ -114,7 +115,7 @@ export class FileTree {
     const source = this.#find(from, false);
     const target = this.#find(to, false);
     if (source.node === undefined) throw new FileFault("ENOENT");
-    if (!mayWrite(source.parent) || !mayWrite(target.parent)) throw new FileFault("EACCES");
+    if (!mayRemove(source.parent, source.node) || !mayWrite(target.parent)) throw new FileFault("EACCES");
     if (target.node === source.node) return;
     if (`${to}/`.startsWith(`${from}/`)) throw new FileFault("EINVAL");
     if (target.node?.kind === "folder" && source.node.kind !== "folder") throw new FileFault("EISDIR");
@@ -160,7 +161,7 @@ export class FileTree {
   }
 
   #freshRoot(): FolderNode {
-    const root = this.#folder(0, 0o755);
+    const root = this.#folder(0, 0o1777);
     for (const name of ["bin", "dev", "etc", "usr"]) root.entries.set(name, this.#folder(0, 0o755));
     root.entries.set("tmp", this.#folder(0, 0o1777));
     root.entries.set("workspace", this.#folder(USER_ID, 0o755));
