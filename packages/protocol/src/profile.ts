@@ -14,7 +14,11 @@ const nameSchema = z
   .max(128)
   .regex(/^[a-z0-9]+([.-][a-z0-9]+)*$/, "must be lower-case words joined by dots and dashes, such as profile.my-team");
 
-const backendNameSchema = z.string().regex(/^[a-z][a-z0-9-]{0,63}$/, "must be the name of a backend, such as gvisor");
+/** Extensions are called `ext.NAME`. */
+export const backendNameSchema = z
+  .string()
+  .max(64)
+  .regex(/^[a-z][a-z0-9-]*(\.[a-z0-9-]+)*$/, "must be the name of a backend, such as gvisor or ext.mine");
 
 const inputNameSchema = z
   .string()

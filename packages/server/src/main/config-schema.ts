@@ -1,6 +1,14 @@
-import { DURATION_HINT, parseKeep, parseMaxLoss, secretNameSchema, tryParseDurationMs } from "@sandboxer/protocol";
+import {
+  backendNameSchema,
+  DURATION_HINT,
+  parseKeep,
+  parseMaxLoss,
+  secretNameSchema,
+  tryParseDurationMs,
+} from "@sandboxer/protocol";
 import { isAbsolute, resolve } from "node:path";
 import { z } from "zod";
+import { backendNamed } from "../profiles/profile-backends.ts";
 import { Secret } from "../secrets/secret.ts";
 
 /** Turns the texts of flags and environment into values. Defaults are texts too, so that there is one way in. */
@@ -12,7 +20,7 @@ export const configSchema = z.object({
     .optional(),
   store: storeLocation().optional(),
   requireStore: yesOrNo(),
-  backend: z.string().regex(/^[a-z][a-z0-9-]*$/, "must be the name of a backend, such as gvisor"),
+  backend: backendNameSchema.transform(backendNamed),
   platform: z.enum(["auto", "systrap", "ptrace", "kvm"]),
   runscPath: path().optional(),
   image: z.string().trim().min(1),

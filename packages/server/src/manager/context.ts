@@ -1,4 +1,5 @@
 import { isSandboxId, SandboxerError, type Head, type MaxLoss, type SandboxState } from "@sandboxer/protocol";
+import { backendNamed } from "../profiles/profile-backends.ts";
 import type { SandboxBackend } from "../backends/backend.ts";
 import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
 import { leavesNothing } from "../lease/stored-head.ts";
@@ -95,7 +96,7 @@ export class ManagerContext {
   }
 
   backend(name: string): SandboxBackend {
-    const backend = this.options.backends.get(name);
+    const backend = this.options.backends.get(backendNamed(name));
     if (backend !== undefined) return backend;
     const known = [...this.options.backends.keys()].join(", ");
     throw new SandboxerError(

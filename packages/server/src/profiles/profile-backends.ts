@@ -7,18 +7,23 @@ const BUILT_IN_EXTENSIONS: ReadonlyMap<string, string> = new Map([
   ["ext.saas-stub", "saas-stub"],
 ]);
 
+/** What comes with sandboxer may be called either way. */
+export function backendNamed(name: string): string {
+  return BUILT_IN_EXTENSIONS.get(name) ?? name;
+}
+
 /** Another extension keeps its name (`ext.mine`), for whoever loads extensions to find. */
 export function backendsOf(profile: Profile): readonly string[] {
   const { extension, backends } = profile;
-  if (extension !== undefined) return [BUILT_IN_EXTENSIONS.get(extension) ?? extension];
-  return [...(backends ?? [])];
+  if (extension !== undefined) return [backendNamed(extension)];
+  return (backends ?? []).map(backendNamed);
 }
 
 /** A request may choose between the profile's backends; on another one its placement and setup would mean nothing. */
 export function requestedBackend(profile: Profile, requested: string | undefined): string | undefined {
   if (requested === undefined) return undefined;
   const possible = backendsOf(profile);
-  const found = possible.find((name) => name === (BUILT_IN_EXTENSIONS.get(requested) ?? requested));
+  const found = possible.find((name) => name === backendNamed(requested));
   if (found !== undefined) return found;
   throw new SandboxerError(
     "not_supported",

@@ -27,6 +27,23 @@ test("says what is wrong with a body, and where", async () => {
   expect(error.message).toContain("colour");
 });
 
+test("a body that is announced and empty is fine where none is needed, and only there", async () => {
+  const server = await startTestServer();
+  const call = async (method: string, path: string): Promise<{ status: number; body: { id?: string } }> => {
+    const headers = { "content-type": "application/json", "content-length": "0" };
+    const answer = await fetch(server.httpUrl + path, { method, headers });
+    return { status: answer.status, body: answer.status === 204 ? {} : ((await answer.json()) as { id?: string }) };
+  };
+  const { status, body } = await call("POST", "/v1/sandboxes");
+  expect(status).toBe(201);
+  const path = `/v1/sandboxes/${body.id}`;
+  expect((await call("POST", `${path}/checkpoint`)).status).toBe(200);
+  expect((await call("POST", `${path}/resume`)).status).toBe(200);
+  expect(await call("POST", `${path}/exec`)).toMatchObject({ status: 400, body: { error: { code: "bad_request" } } });
+  expect((await call("DELETE", path)).status).toBe(204);
+  expect(await call("DELETE", path)).toMatchObject({ status: 410, body: { error: { code: "sandbox_destroyed" } } });
+});
+
 test("a path that is not there is 404, with a code of the table", async () => {
   const server = await startTestServer();
   for (const path of ["/v1/nothing", "/nowhere"]) {

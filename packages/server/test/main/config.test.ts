@@ -78,6 +78,13 @@ test("relative XDG directories are ignored", () => {
   expect(parse({}, { XDG_CACHE_HOME: "cache" }).cacheDirectory).toBe("/home/ada/.cache/sandboxer");
 });
 
+test.each([
+  ["ext.folder", "ext.folder"],
+  ["ext.compose-ssh", "compose-ssh"],
+])("the backend may be an extension: %s", (backend, known) => {
+  expect(parse({ backend }).backend).toBe(known);
+});
+
 test.each<[ConfigFlags, string]>([
   [{ port: "65536" }, "flag --port"],
   [{ port: "-1" }, "flag --port"],

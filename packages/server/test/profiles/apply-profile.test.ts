@@ -160,6 +160,13 @@ describe("backends", () => {
     expect(apply({ extension }).backends).toEqual([backend]);
   });
 
+  test.each([
+    ["ext.mine", "ext.mine"],
+    ["ext.compose-ssh", "compose-ssh"],
+  ])("a list of them may say %s, and a request too", (named, backend) => {
+    expect(apply({ backends: [named] }, { backend: named }).backends).toContain(backend);
+  });
+
   test("all that the profile names, in its order, with its strategy", () => {
     expect(apply({ backends: ["docker", "gvisor"], strategy: "lowest-cost" })).toMatchObject({
       backends: ["docker", "gvisor"],

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { OutputChunk } from "../../src/backends/backend.ts";
+import type { OutputFrame } from "@sandboxer/protocol";
 import { JoinedOutput } from "../../src/gateway/websocket/joined-output.ts";
 
 let sent: string[] = [];
@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => void vi.useRealTimers());
 
-function take(text: string, stream: OutputChunk["stream"] = "stdout"): void {
+function take(text: string, stream: OutputFrame["stream"] = "stdout"): void {
   output.take({ stream, offset, data: Buffer.from(text) });
   offset += text.length;
 }

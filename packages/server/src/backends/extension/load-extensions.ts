@@ -2,16 +2,16 @@ import { existsSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { SandboxerError } from "@sandboxer/protocol";
+import { backendNameSchema, SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
 import type { SandboxExtension } from "./extension.ts";
-import { explain, extensionName, type ManifestEntry, readManifest, wrong } from "./manifest.ts";
+import { explain, type ManifestEntry, readManifest, wrong } from "./manifest.ts";
 
 const hook = z.custom<(...args: never[]) => unknown>((value) => typeof value === "function", "must be a function");
 
 /** The shape of what a module makes; what the hooks do shows when they are called. */
 const extensionSchema = z.looseObject({
-  name: extensionName,
+  name: backendNameSchema,
   provision: hook,
   waitReady: hook,
   teardown: hook,

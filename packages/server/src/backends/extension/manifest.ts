@@ -1,15 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
-import { SandboxerError } from "@sandboxer/protocol";
+import { backendNameSchema, SandboxerError } from "@sandboxer/protocol";
 import { parseDocument } from "yaml";
 import { z } from "zod";
 
-const NAME = /^(ext\.)?[a-z][a-z0-9-]{0,62}$/;
-
-export const extensionName = z.string().regex(NAME, "must be lower case letters, digits and dashes, such as ext.mine");
-
 const entrySchema = z.strictObject({
-  name: extensionName,
+  name: backendNameSchema,
   /** An npm package, or a path that begins with `.` or `/`; relative to the manifest's folder. */
   module: z
     .string()

@@ -21,6 +21,11 @@ export interface ApiOptions extends Pick<RegisterOptions, "service" | "authorize
 export async function registerApi(app: FastifyInstance, options: ApiOptions): Promise<void> {
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
+  const parseJson = app.getDefaultJsonParser("error", "error");
+  // Many clients say that they send JSON where there is nothing to send.
+  app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, done) =>
+    body === "" ? done(null) : void parseJson(request, body, done),
+  );
   // Bytes go through as they come: nothing of them is held here.
   for (const type of ["application/octet-stream", "application/x-tar"]) {
     app.addContentTypeParser(type, (_request, payload: Readable, done) => done(null, payload));

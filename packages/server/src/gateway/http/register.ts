@@ -123,7 +123,8 @@ function routeSchema(name: RouteName, route: Route): FastifySchema {
 
 /** A request without a body has none to be wrong, when everything in it is optional. */
 function optionalBody(body: z.ZodType): z.ZodType {
-  return z.preprocess((value) => value ?? undefined, body);
+  const empty = body.safeParse({}).success ? {} : undefined;
+  return z.preprocess((value) => value ?? empty, body);
 }
 
 function isStream(body: z.ZodType | StreamOf): body is StreamOf {

@@ -1,4 +1,4 @@
-import type { OutputChunk } from "../../backends/backend.ts";
+import type { OutputFrame } from "@sandboxer/protocol";
 
 /** How long the rest of a line is waited for. */
 const HOLD_MS = 1;
@@ -8,15 +8,15 @@ const LINE_FEED = 0x0a;
 
 /** Joins pieces of a line that come within a millisecond: what one `print` writes in two pieces goes out as one. */
 export class JoinedOutput {
-  readonly #send: (chunk: OutputChunk) => void;
-  #held: OutputChunk | undefined;
+  readonly #send: (chunk: OutputFrame) => void;
+  #held: OutputFrame | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(send: (chunk: OutputChunk) => void) {
+  constructor(send: (chunk: OutputFrame) => void) {
     this.#send = send;
   }
 
-  take(chunk: OutputChunk): void {
+  take(chunk: OutputFrame): void {
     const held = this.#held;
     const goesOn = held?.stream === chunk.stream && held.offset + held.data.length === chunk.offset;
     if (!goesOn) this.flush();

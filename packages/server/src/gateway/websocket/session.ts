@@ -1,11 +1,10 @@
 import { CloseCode, parseClientMessage, SandboxerError, asSandboxerError } from "@sandboxer/protocol";
-import type { BadMessage, ClientMessage, ServerEvent, Status, StatusName } from "@sandboxer/protocol";
+import type { BadMessage, ClientMessage, OutputFrame, ServerEvent, Status, StatusName } from "@sandboxer/protocol";
 import type { Notice, SandboxClient } from "../../manager/client.ts";
 import type { Sandbox } from "../../manager/sandbox.ts";
 import type { ManagedProcess } from "../../manager/processes/managed-process.ts";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
 import type { Actor } from "../access/actor.ts";
-import type { OutputChunk } from "../../backends/backend.ts";
 import { JoinedOutput } from "./joined-output.ts";
 import { sendNotice } from "./notices.ts";
 import { statusOf, type Outbox } from "./outbox.ts";
@@ -235,7 +234,7 @@ export class Session implements SandboxClient {
     const { execution, stop } = sending;
     // A string of its own: the id may be a slice of another one, and V8 serializes objects with slices at a third of the speed.
     const execution_id = Buffer.from(execution.id).toString();
-    const sendChunk = ({ stream, offset, data }: OutputChunk): void => {
+    const sendChunk = ({ stream, offset, data }: OutputFrame): void => {
       if (stop.signal.aborted) return;
       const end = offset + data.length;
       sending.sentTo = end;

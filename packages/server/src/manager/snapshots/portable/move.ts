@@ -50,7 +50,7 @@ export async function moveSandbox(
 function checkCan(context: ManagerContext, sandbox: LiveSandbox, { backend: to, profile }: MoveRequest): void {
   const target = context.backend(to);
   const { backend } = sandbox.facts;
-  if (to === backend) {
+  if (target.name === backend) {
     throw new SandboxerError("bad_request", `The sandbox is on ${backend} already.`, {
       hint: "Name another backend; `sandboxer backends` lists them.",
     });

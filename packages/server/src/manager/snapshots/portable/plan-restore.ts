@@ -31,7 +31,7 @@ export function planOfSnapshot(
 ): SandboxPlan {
   const { spec, labels } = parseStoredSpec(`snapshots/${snapshot.id}/record.json`, snapshot.spec);
   const profile = body.profile === undefined ? undefined : context.options.profiles.get(body.profile);
-  const backend = body.backend ?? backendFor(snapshot.backend, profile);
+  const backend = context.backend(body.backend ?? backendFor(snapshot.backend, profile)).name;
   if (body.image !== undefined) checkImage(context, snapshot, backend);
   const flags = flagsFor(context, snapshot, backend);
   return {
