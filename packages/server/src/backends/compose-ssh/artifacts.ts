@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -51,7 +51,7 @@ export async function packWorkspace(
   request: SnapshotRequest,
   tools: ExtensionTools,
 ): Promise<ExtensionRecord> {
-  const snapshotId = randomUUID();
+  const { snapshotId } = request;
   const artifact = artifactPath(project.baseDir, snapshotId);
   tools.progress({ phase: "packing" });
   try {

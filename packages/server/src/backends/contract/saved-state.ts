@@ -3,6 +3,8 @@ import type { CallOptions } from "../../support/call-options.ts";
 export interface SnapshotOptions extends CallOptions {
   readonly mode: "full" | "filesystem";
   readonly leaveRunning: boolean;
+  /** Under which it will be known; absent: it is none that others will know, such as a checkpoint. */
+  readonly snapshotId?: string;
   /** Told when it goes on: for how long nothing inside did. A backend that does not know tells nothing. */
   readonly onStill?: (ms: number) => void;
 }

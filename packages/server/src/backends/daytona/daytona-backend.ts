@@ -19,7 +19,7 @@ import type { DaytonaOptions } from "./daytona-options.ts";
 import { DaytonaHandle } from "./daytona-handle.ts";
 import { LABELS, lookupLabels, type Maker } from "./labels.ts";
 import { phaseOf } from "./sandbox-state.ts";
-import { openPayload } from "./snapshot-manifest.ts";
+import { manifestOf, openPayload } from "./snapshot-manifest.ts";
 import { Toolbox } from "./toolbox/toolbox.ts";
 import { stays } from "../stays.ts";
 import { failed, type Waiter, waitForPhase } from "./wait-for-state.ts";
@@ -86,7 +86,7 @@ export class DaytonaBackend implements SandboxBackend {
     snapshot: SnapshotPayload,
     options: CallOptions = {},
   ): Promise<SandboxHandle> {
-    const { snapshotName } = openPayload(snapshot, this.#connection);
+    const { snapshot_name: snapshotName } = openPayload(snapshot, this.#connection);
     checkSpec(request.spec);
     const { target } = this.#connection;
     return this.#make(request, createBody(request, { target, maker: this.#maker, snapshot: snapshotName }), options);
@@ -109,10 +109,10 @@ export class DaytonaBackend implements SandboxBackend {
   async forgetSnapshot(snapshot: SnapshotPayload, options: CallOptions = {}): Promise<void> {
     if (snapshot.kind !== "daytona-snapshot") return;
     try {
-      const { snapshotName } = openPayload(snapshot, this.#connection);
+      const { snapshot_name: snapshotName } = openPayload(snapshot, this.#connection);
       await this.#api.removeSnapshot(snapshotName, { signal: options.signal });
     } catch (thrown) {
-      throw stays(`The snapshot ${String(snapshot.requirements["snapshotName"])} at Daytona`, thrown);
+      throw stays(`The snapshot ${manifestOf(snapshot)?.snapshot_name} at Daytona`, thrown);
     }
   }
 

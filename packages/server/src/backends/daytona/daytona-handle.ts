@@ -179,8 +179,14 @@ export class DaytonaHandle implements SandboxHandle {
     await waitForPhase(waiter, await api.get(this.vendorId, call), ["running", "resting"], options);
     await waitForSnapshot(waiter, snapshotName, options);
     const organizationId = connection.organizationId ?? sandbox.organizationId;
-    const manifest = { format: 1, snapshotName, apiUrl: connection.apiUrl } as const;
-    return payloadOf({ ...manifest, ...(organizationId === undefined ? {} : { organizationId }) });
+    const { image } = this.#parts.request.spec;
+    return payloadOf({
+      format: 1,
+      snapshot_name: snapshotName,
+      api_url: connection.apiUrl,
+      ...(organizationId === undefined ? {} : { organization_id: organizationId }),
+      ...(image === undefined ? {} : { base_image: image.replace(/^docker:/, "") }),
+    });
   }
 
   async #pause(): Promise<void> {

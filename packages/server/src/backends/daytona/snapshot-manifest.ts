@@ -5,12 +5,26 @@ import type { SnapshotPayload } from "../backend.ts";
 const manifestSchema = z.object({
   format: z.literal(1),
   /** By it the snapshot is found at Daytona; the files stay there. */
-  snapshotName: z.string().min(1),
-  apiUrl: z.string(),
-  organizationId: z.string().optional(),
+  snapshot_name: z.string().min(1),
+  api_url: z.string(),
+  organization_id: z.string().optional(),
+  /** What the sandbox was made of, for people; absent: Daytona's default. */
+  base_image: z.string().optional(),
 });
 
 export type SnapshotManifest = z.output<typeof manifestSchema>;
+
+/** Releases before 0.1.0 wrote camelCase. */
+const NAMES_BEFORE: Readonly<Record<string, string>> = {
+  snapshotName: "snapshot_name",
+  apiUrl: "api_url",
+  organizationId: "organization_id",
+};
+
+export function manifestOf({ requirements }: SnapshotPayload): SnapshotManifest | undefined {
+  const renamed = Object.entries(requirements).map(([name, value]) => [NAMES_BEFORE[name] ?? name, value]);
+  return manifestSchema.safeParse(Object.fromEntries(renamed)).data;
+}
 
 /** A snapshot by reference: nothing of its content leaves Daytona. */
 export function payloadOf(manifest: SnapshotManifest): SnapshotPayload {
@@ -27,11 +41,11 @@ export function openPayload(
       hint: "Restore it on the backend that took it.",
     });
   }
-  const manifest = manifestSchema.safeParse(payload.requirements);
-  if (!manifest.success) {
+  const manifest = manifestOf(payload);
+  if (manifest === undefined) {
     throw new SandboxerError("image_damaged", "The manifest of the Daytona snapshot cannot be read.");
   }
-  const { apiUrl, organizationId } = manifest.data;
+  const { api_url: apiUrl, organization_id: organizationId } = manifest;
   if (apiUrl !== here.apiUrl) {
     throw new SandboxerError(
       "image_incompatible",
@@ -46,7 +60,7 @@ export function openPayload(
       hint: `Set DAYTONA_ORGANIZATION_ID to ${organizationId}, with a key of that organization.`,
     });
   }
-  return manifest.data;
+  return manifest;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { SandboxerError } from "@sandboxer/protocol";
 import type {
   AcquireRequest,
@@ -86,8 +87,9 @@ export class ExtensionSandbox implements SandboxHandle {
 
   async snapshot(into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
     const { extension, handle } = this.#parts;
+    const { snapshotId = randomUUID() } = options;
     return this.#life.save(options, () =>
-      takeSnapshot(extension, handle, { into, paused: this.#life.paused }, options),
+      takeSnapshot(extension, handle, { into, snapshotId, paused: this.#life.paused }, options),
     );
   }
 

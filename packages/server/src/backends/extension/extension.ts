@@ -90,6 +90,8 @@ export interface ExtensionTools {
 export interface SnapshotRequest {
   /** An empty folder of this machine. Every file in it becomes a member of the snapshot, and goes where snapshots go. */
   readonly into: string;
+  /** Under which it will be known, for what is kept of it elsewhere. */
+  readonly snapshotId: string;
   /** The sandbox is paused already, by the user's wish or the adapter's, and must be so afterwards. */
   readonly paused: boolean;
 }

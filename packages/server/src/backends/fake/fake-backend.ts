@@ -78,7 +78,7 @@ export class FakeBackend implements SandboxBackend {
   async probe(): Promise<Health> {
     try {
       await this.faults.meet("probe");
-      return { ok: true, summary: "Sandboxes in memory.", details: { engineVersion: this.#engine.version } };
+      return { ok: true, summary: "Sandboxes in memory.", details: { version: this.#engine.version } };
     } catch (thrown) {
       return { ok: false, summary: thrown instanceof Error ? thrown.message : String(thrown) };
     }

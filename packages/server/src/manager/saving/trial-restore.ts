@@ -113,7 +113,7 @@ async function restoreAndAsk(context: ProofContext, trial: Trial, track: Track):
 
 async function engineOf(backend: SandboxBackend): Promise<string> {
   const { details } = await backend.probe();
-  const version = details?.["version"] ?? details?.["engineVersion"];
+  const version = details?.["version"];
   return version === undefined ? backend.name : `${backend.name} ${version}`;
 }
 

@@ -52,7 +52,7 @@ export async function captureSnapshot(
       const base = await nearestImage(context, sandbox);
       const saved = await withWorkFolder(context.options.workDirectory, (folder) => {
         const captured = async (): Promise<CapturedState> => {
-          const state = await capture(context, sandbox, mode, folder, track);
+          const state = await capture(context, sandbox, snapshot, folder, track);
           onCaptured();
           return state;
         };
@@ -135,7 +135,7 @@ function describe(
 async function capture(
   context: ManagerContext,
   sandbox: LiveSandbox,
-  mode: NewSnapshot["mode"],
+  { id: snapshotId, mode }: Pick<NewSnapshot, "id" | "mode">,
   folder: string,
   track: Track,
 ): Promise<CapturedState> {
@@ -147,10 +147,11 @@ async function capture(
   // Backends that keep no more than a record know no other mode.
   const asked = mode === "full" ? "full" : "filesystem";
   const { diskBytes } = facts.spec.resources;
+  const options = { ...track.options, snapshotId, onStill: track.paused };
   const state =
     mode === "workspace"
-      ? await captureWorkspace({ backend, handle, diskBytes, onStill: track.paused }, folder, track.options)
-      : await handle.snapshot(folder, { ...track.options, mode: asked, leaveRunning: true, onStill: track.paused });
+      ? await captureWorkspace({ backend, handle, diskBytes, onStill: track.paused }, folder, options)
+      : await handle.snapshot(folder, { ...options, mode: asked, leaveRunning: true });
   track.lap("save");
   return list === undefined ? { state } : { state, files: await encodeFileList(list) };
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { readFile, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -148,11 +149,12 @@ describeServices("a compose-ssh sandbox", (services) => {
       const backend = lab.backend();
       const handle = await backend.acquire(requestFor(await lab.repository({ data: "first\n" }), placement));
       await run(handle, bash("echo second >> data"));
-      const taken = await handle.snapshot(await lab.folder(), { mode: "filesystem", leaveRunning: true });
+      const snapshotId = randomUUID();
+      const taken = await handle.snapshot(await lab.folder(), { mode: "filesystem", leaveRunning: true, snapshotId });
       const snapshot = JSON.parse(JSON.stringify(taken)) as typeof taken;
       const { extension, record } = snapshot.requirements as { extension: string; record: Record<string, string> };
       expect([snapshot.kind, extension]).toEqual(["workspace-tar", "compose-ssh"]);
-      const artifact = join(base, "snapshots", `${record["snapshot_id"]}.tar.gz`);
+      const artifact = join(base, "snapshots", `${snapshotId}.tar.gz`);
       expect(record).toMatchObject({ host: placement["host"], remote_path: artifact });
       const bytes = await readFile(artifact);
       expect(Number(record["size_bytes"])).toBe(bytes.length);

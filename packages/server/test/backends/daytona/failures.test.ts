@@ -63,7 +63,7 @@ describe("failures of Daytona", () => {
     const [first, second] = [await take(), await take()];
     await backend.forgetSnapshot(first);
     const [left] = [...server.plane.snapshots.keys()];
-    expect([left, server.plane.snapshots.size]).toEqual([second.requirements["snapshotName"], 1]);
+    expect([left, server.plane.snapshots.size]).toEqual([second.requirements["snapshot_name"], 1]);
     await backend.forgetSnapshot(first);
     server.interfere = ({ method }) =>
       method === "DELETE" ? { status: 403, json: { message: "Forbidden" } } : undefined;
@@ -74,7 +74,7 @@ describe("failures of Daytona", () => {
     });
     const before = server.requests.length;
     await backend.forgetSnapshot({ kind: "workspace-tar", members: [], requirements: { portable: {} } });
-    const elsewhere = { ...first, requirements: { ...first.requirements, apiUrl: "https://elsewhere.test/api" } };
+    const elsewhere = { ...first, requirements: { ...first.requirements, api_url: "https://elsewhere.test/api" } };
     expect((await failureOf(backend.forgetSnapshot(elsewhere))).message).toContain(
       "stays: The snapshot is at https://elsewhere",
     );

@@ -90,22 +90,26 @@ describe("Daytona", () => {
   });
 
   test("snapshot_returns_daytona_snapshot_payload_with_manifest", async () => {
-    const handle = await backend.acquire(requestFor());
+    const handle = await backend.acquire(requestFor({}, { image: "docker:debian:13" }));
     const payload = await handle.snapshot(tmpdir(), { mode: "filesystem", leaveRunning: true });
-    expect(payload).toMatchObject({ kind: "daytona-snapshot", members: [] });
-    expect(payload.requirements).toMatchObject({ apiUrl: server.apiUrl, organizationId: server.organizationId });
-    expect([...server.plane.snapshots.keys()]).toEqual([payload.requirements["snapshotName"]]);
+    const [snapshot_name] = server.plane.snapshots.keys();
+    const { apiUrl: api_url, organizationId: organization_id } = server;
+    const requirements = { format: 1, snapshot_name, api_url, organization_id, base_image: "debian:13" };
+    expect(payload).toEqual({ kind: "daytona-snapshot", members: [], requirements });
   });
 
   test("acquire_from_snapshot_passes_snapshot_name_in_create_body", async () => {
     const handle = await backend.acquire(requestFor());
     await handle.files.write("/workspace/marker", Buffer.from("saved"));
     const payload = await handle.snapshot(tmpdir(), { mode: "filesystem", leaveRunning: true });
-    const stored = JSON.parse(JSON.stringify(payload)) as SnapshotPayload;
-    const restored = await backend.acquireFromSnapshot(requestFor({ key: "copy" }), stored);
-    const create = server.seen("POST", /^\/sandbox$/)[1];
-    expect(bodyOf(create)).toMatchObject({ snapshot: payload.requirements["snapshotName"] });
-    expect(await text(restored.files.read("/workspace/marker"))).toBe("saved");
+    const { snapshot_name: snapshotName, api_url: apiUrl, organization_id: organizationId } = payload.requirements;
+    const before: SnapshotPayload = { ...payload, requirements: { format: 1, snapshotName, apiUrl, organizationId } };
+    for (const [index, stored] of [payload, before].entries()) {
+      const restored = await backend.acquireFromSnapshot(requestFor({ key: `copy ${index}` }), stored);
+      const create = server.seen("POST", /^\/sandbox$/)[1 + index];
+      expect(bodyOf(create)).toMatchObject({ snapshot: snapshotName });
+      expect(await text(restored.files.read("/workspace/marker"))).toBe("saved");
+    }
   });
 
   test("acquire_from_snapshot_rejects_wrong_kind", async () => {
