@@ -45,7 +45,7 @@ export async function refreshServer(): Promise<void> {
 /** The key is exchanged for a cookie that scripts cannot read; the page does not keep it. */
 export async function logIn(key: string): Promise<void> {
   try {
-    await post("/v1/login", { authorization: `Bearer ${key}` });
+    await post("/v1/login", { authorization: `Bearer ${key}`, "sandboxer-key": key });
     await start();
   } catch (thrown) {
     session.value = { state: "logged out", error: asError(thrown) };

@@ -59,6 +59,9 @@ const lineageSchema = z.looseObject({
 /** The key of a client, 32 bytes in base64, for what is encrypted with it. */
 export const ENCRYPTION_KEY_HEADER = "sandboxer-encryption-key";
 
+/** A key of the server, where `Authorization` belongs to a proxy in front of it. */
+export const KEY_HEADER = "sandboxer-key";
+
 /** What the saved states of a sandbox are encrypted with. Never a key: a name, or a fingerprint. */
 export const encryptionSchema = z.looseObject({
   held_by: z.enum(["server", "client"]),

@@ -48,7 +48,7 @@ async function send(run: Run, client: Transport, method: string, path: string): 
       method,
       headers: {
         ...(typeof body === "string" ? { "content-type": "application/json" } : {}),
-        ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+        ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}`, "sandboxer-key": apiKey }),
         ...run.value<Record<string, string>>("header"),
       },
       ...(body === undefined ? {} : { body, duplex: "half" }),

@@ -145,7 +145,7 @@ export class Transport {
     const { epoch, idempotencyKey, onProgress } = options;
     return {
       accept: accept ?? route.accept ?? "application/json",
-      ...(this.apiKey === undefined ? {} : { authorization: `Bearer ${this.apiKey}` }),
+      ...(this.apiKey === undefined ? {} : { authorization: `Bearer ${this.apiKey}`, "sandboxer-key": this.apiKey }),
       ...(this.#encryptionKey === undefined ? {} : { "sandboxer-encryption-key": this.#encryptionKey }),
       ...(epoch === undefined ? {} : { "if-sandbox-epoch": String(epoch) }),
       ...(route.idempotent === true ? { "idempotency-key": idempotencyKey ?? crypto.randomUUID() } : {}),

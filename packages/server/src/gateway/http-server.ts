@@ -65,7 +65,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   void app.register(async (scope) => registerApi(scope, options));
   const { consoleFolder: folder } = options;
   const serveConsole =
-    folder === undefined ? undefined : consoleServer({ folder, open: () => options.gate.authenticator.open });
+    folder === undefined ? undefined : consoleServer({ folder, authenticator: options.gate.authenticator });
   app.setNotFoundHandler((request, reply) => {
     const served = serveConsole?.(request, reply);
     if (served !== undefined) return served;

@@ -68,6 +68,12 @@ export const configSchema = z.object({
   warmPoolMax: integer(0, 1_000),
   maxClients: integer(1, 1_000_000),
   maxMessageBytes: integer(1024, 1_073_741_824),
+  keyHeader: z
+    .string()
+    .trim()
+    .regex(/^[A-Za-z0-9-]+$/, "must be the name of a header, such as Sandboxer-Key")
+    .transform((name) => name.toLowerCase())
+    .optional(),
   rateLimit: integer(0, 1_000_000),
   rateBurst: integer(1, 1_000_000).optional(),
   auditFile: path().optional(),

@@ -168,6 +168,11 @@ export const SETTINGS = {
     "SANDBOXER_MAX_MESSAGE_BYTES",
     "largest message of a client (default 1048576)",
   ),
+  keyHeader: setting(
+    "--key-header <NAME>",
+    "SANDBOXER_KEY_HEADER",
+    "the only header that keys are read from, so that Authorization is free for a proxy's token",
+  ),
   rateLimit: setting(
     "--rate-limit <N>",
     "SANDBOXER_RATE_LIMIT",

@@ -16,7 +16,9 @@ interface Setting extends Access {
   readonly create: (key: NewKey) => ReturnType<KeyFile["create"]>;
 }
 
-async function access(options: { apiKeys?: string[]; loopbackOnly?: boolean } = {}): Promise<Setting> {
+async function access(
+  options: { apiKeys?: string[]; loopbackOnly?: boolean; keyHeader?: string } = {},
+): Promise<Setting> {
   const clock = new FakeClock();
   const file = new KeyFile(await temporaryFolder(), clock);
   const opened = openAccess({
@@ -54,6 +56,16 @@ describe("who asks", () => {
       "environment:2",
     ]);
     expect(gate.authenticator.authenticate({ headers: bearer("one") }).scopes).toEqual(["read", "use", "admin"]);
+  });
+
+  test("a key in the header that is named for keys, and nowhere else where a proxy's token may be", async () => {
+    const { who } = await access({ apiKeys: ["one"], keyHeader: "x-key" });
+    expect([who({ "x-key": "one" }), who({ "x-key": "Bearer one" }), who({ "sandboxer-key": "one" })]).toEqual(
+      Array(3).fill("environment:1"),
+    );
+    expect([who(bearer("one")), who({ "x-api-key": "one" })]).toEqual(["none", "none"]);
+    expect(who({ ...bearer("a token of the proxy's"), "x-key": "one" })).toBe("environment:1");
+    expect((await access({ apiKeys: ["one"] })).who({ "x-key": "one" })).toBe("none");
   });
 
   test("a stored key, in every place where it may be", async () => {

@@ -6,7 +6,7 @@ import { browserRefusal } from "./browser.ts";
 import { NOBODY, type Principal } from "./principal.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import { remoteNetwork } from "./remote-network.ts";
-import { isGuessable, shownCredential, type AccessRequest } from "./shown-credential.ts";
+import { isGuessable, type AccessRequest } from "./shown-credential.ts";
 
 export interface AccessGateOptions {
   readonly authenticator: Authenticator;
@@ -43,10 +43,10 @@ export class AccessGate {
 
   /** Throws `permission_denied` for pages of other origins, and `rate_limited`. Nobody known is no error yet. */
   admit(request: AccessRequest): Principal {
-    const refusal = browserRefusal(request, this.authenticator.open);
+    const refusal = browserRefusal(request, this.authenticator);
     if (refusal !== undefined) throw new SandboxerError("permission_denied", refusal, { hint: BROWSER_HINT });
     const network = remoteNetwork(request.remoteAddress);
-    const shown = shownCredential(request);
+    const shown = this.authenticator.shown(request);
     // Guessing is cut off before the guess is looked at. A key that cannot be guessed is always looked at, so that
     // others behind the same address do not keep its holder out.
     if (shown !== undefined && isGuessable(shown)) refuseFor(this.#failures.waitMs(network), "wrong keys");

@@ -2,13 +2,15 @@ import type { KeyRing } from "./key-ring.ts";
 import { ANONYMOUS, NOBODY, requireScope, type Principal } from "./principal.ts";
 import { SESSION_MS, type Sessions } from "./sessions.ts";
 import { sessionCookie } from "./session-cookie.ts";
-import { shownCredential, type AccessRequest } from "./shown-credential.ts";
+import { shownCredential, type AccessRequest, type ShownCredential } from "./shown-credential.ts";
 
 export interface AuthenticatorOptions {
   readonly keys: KeyRing;
   readonly sessions: Sessions;
   /** Whether the server listens to this machine only, so that without keys whoever reaches it is trusted. */
   readonly loopbackOnly: boolean;
+  /** The one header that keys are read from, in lower case; undefined: those that are usual. */
+  readonly keyHeader?: string | undefined;
 }
 
 /** Says who asks, for HTTP and WebSocket alike. What they may do is for {@link requireScope}. */
@@ -24,10 +26,14 @@ export class Authenticator {
     return this.#options.loopbackOnly && !this.#options.keys.required;
   }
 
+  shown(request: AccessRequest): ShownCredential | undefined {
+    return shownCredential(request, this.#options.keyHeader);
+  }
+
   authenticate(request: AccessRequest): Principal {
     if (this.open) return ANONYMOUS;
     const { keys, sessions } = this.#options;
-    const shown = shownCredential(request);
+    const shown = this.shown(request);
     if (shown === undefined) return NOBODY;
     if (shown.kind === "key") return keys.find(shown.text) ?? NOBODY;
     const session = sessions.find(shown.text);
@@ -40,7 +46,7 @@ export class Authenticator {
    * for the header of such a call only.
    */
   keyOf(request: AccessRequest): string | undefined {
-    const shown = shownCredential(request);
+    const shown = this.shown(request);
     return shown?.kind === "session" ? this.#options.sessions.find(shown.text)?.key : shown?.text;
   }
 
@@ -64,7 +70,7 @@ export class Authenticator {
 
   /** Ends the session of a request, if it has one; the value of `Set-Cookie` that makes the browser forget it. */
   logout(request: AccessRequest): string {
-    const shown = shownCredential(request);
+    const shown = this.shown(request);
     if (shown?.kind === "session") this.#options.sessions.close(shown.text);
     return sessionCookie("", 0, isSecure(request));
   }

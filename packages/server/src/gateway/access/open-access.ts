@@ -12,6 +12,7 @@ export interface AccessOptions {
   /** The file of `sandboxer keys`. */
   readonly keyFile: string | undefined;
   readonly loopbackOnly: boolean;
+  readonly keyHeader?: string | undefined;
   readonly rateLimit: number;
   readonly rateBurst?: number | undefined;
   readonly auditFile?: string | undefined;
@@ -27,11 +28,11 @@ export interface Access {
 
 /** Puts the parts of access together. Throws when the file of keys cannot be read. */
 export function openAccess(options: AccessOptions): Access {
-  const { apiKeys, keyFile, loopbackOnly, rateLimit, rateBurst = 2 * rateLimit, clock, log } = options;
+  const { apiKeys, keyFile, loopbackOnly, keyHeader, rateLimit, rateBurst = 2 * rateLimit, clock, log } = options;
   if (keyFile !== undefined) readKeyFile(keyFile);
   const onProblem = (error: Error): void => log.error(`${error.message} Until it can, none of its keys is taken.`);
   const keys = new KeyRing({ environmentKeys: apiKeys, path: keyFile, clock, onProblem });
-  const authenticator = new Authenticator({ keys, sessions: new Sessions(clock), loopbackOnly });
+  const authenticator = new Authenticator({ keys, sessions: new Sessions(clock), loopbackOnly, keyHeader });
   const audit = new AuditLog({ log, file: options.auditFile, clock });
   return { gate: new AccessGate({ authenticator, audit, rateLimit, rateBurst, clock }), audit, keys };
 }

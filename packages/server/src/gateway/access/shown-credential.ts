@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { KEY_HEADER } from "@sandboxer/protocol";
 import { parseKey } from "./key-text.ts";
 import { readSessionCookie } from "./session-cookie.ts";
 
@@ -38,11 +39,16 @@ export function subprotocolEncryptionKey(header: string | undefined): string | u
   return offers?.find((offer) => offer.startsWith(ENCRYPTION_SUBPROTOCOL))?.slice(ENCRYPTION_SUBPROTOCOL.length);
 }
 
-/** The first credential that a request carries. The others are not looked at, so that one answer says of one what it is. */
-export function shownCredential({ headers }: AccessRequest): ShownCredential | undefined {
+/**
+ * The first credential that a request carries. The others are not looked at, so that one answer says of one what it is.
+ * Where a header is named for keys, `Authorization` and `X-Api-Key` are a proxy's, and say nothing here.
+ */
+export function shownCredential({ headers }: AccessRequest, keyHeader?: string): ShownCredential | undefined {
   const key =
-    /^Bearer\s+(.+)$/i.exec(headers.authorization ?? "")?.[1]?.trim() ??
-    firstOf(headers["x-api-key"]) ??
+    (keyHeader === undefined
+      ? (bearerOf(headers.authorization) ?? firstOf(headers["x-api-key"]))
+      : withoutScheme(firstOf(headers[keyHeader]))) ??
+    withoutScheme(firstOf(headers[KEY_HEADER])) ??
     subprotocolKey(headers["sec-websocket-protocol"]);
   if (key !== undefined) return { kind: "key", text: key };
   const session = readSessionCookie(headers.cookie);
@@ -52,6 +58,15 @@ export function shownCredential({ headers }: AccessRequest): ShownCredential | u
 /** Sessions and keys of `sandboxer keys` have 256 random bits; a key of the environment may be anything. */
 export function isGuessable({ kind, text }: ShownCredential): boolean {
   return kind === "key" && parseKey(text) === undefined;
+}
+
+function bearerOf(header: string | undefined): string | undefined {
+  return /^Bearer\s+(.+)$/i.exec(header ?? "")?.[1]?.trim();
+}
+
+/** A header of our own may have the scheme, as `Authorization` must. */
+function withoutScheme(header: string | undefined): string | undefined {
+  return bearerOf(header) ?? header;
 }
 
 function firstOf(value: string | string[] | undefined): string | undefined {

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Authenticator } from "../access/authenticator.ts";
 import { browserRefusal } from "../access/browser.ts";
 import { accessRequest } from "../access/shown-credential.ts";
 import { sendError } from "../http/error-body.ts";
@@ -12,8 +13,7 @@ import { consoleHeaders } from "./security-headers.ts";
 export interface ConsoleOptions {
   /** What `npm run build:console` has made. It need not be there. */
   readonly folder: string;
-  /** Whether the server asks for no key: then only names of this machine's loopback may lead to it. */
-  readonly open: () => boolean;
+  readonly authenticator: Authenticator;
 }
 
 /** What belongs to programs: a page there would hide that something is not found. */
@@ -38,13 +38,13 @@ export function consoleServer(
 }
 
 async function answer(
-  { folder, open }: ConsoleOptions,
+  { folder, authenticator }: ConsoleOptions,
   path: string,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   void reply.headers(consoleHeaders());
-  const refusal = browserRefusal(accessRequest(request.raw), open());
+  const refusal = browserRefusal(accessRequest(request.raw), authenticator);
   if (refusal !== undefined) return sendError(new SandboxerError("permission_denied", refusal), reply);
   const isPage = path === "/" || path === "/index.html";
   const file = isPage ? undefined : await findConsoleFile(folder, path, request.headers["accept-encoding"]);

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
-import { ENCRYPTION_KEY_HEADER } from "@sandboxer/protocol";
+import { ENCRYPTION_KEY_HEADER, KEY_HEADER } from "@sandboxer/protocol";
 
 /** By this a client allows that a server which does not have a sandbox passes its call on to the one that has it. */
 const RELAY_HEADER = "sandboxer-relay";
@@ -69,8 +69,9 @@ export function passedAnswerHeaders(headers: IncomingHttpHeaders): Record<string
   return picked(headers, OF_ANSWER);
 }
 
+/** The other server may be told to take keys from one header only, which has another name there. */
 export function withKey(authorization: string | undefined): OutgoingHttpHeaders {
-  return authorization === undefined ? {} : { authorization };
+  return authorization === undefined ? {} : { authorization, [KEY_HEADER]: authorization };
 }
 
 function picked(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string | string[]> {
