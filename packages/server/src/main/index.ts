@@ -103,10 +103,10 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
   const gateway = new WebSocketGateway(app.server, { ...config, gate, audit, manager: () => parts.manager, log });
   const metrics: Metrics = new Metrics({
     states: () => parts.manager?.states() ?? {},
-    dozing: () => parts.manager?.dozingCount ?? 0,
+    dozing: () => parts.manager?.dozingCount() ?? 0,
     clients: () => gateway.clients,
-    warm: () => parts.manager?.warmPool,
-    atRisk: () => parts.manager?.atRisk ?? 0,
+    warm: () => parts.manager?.warmPool(),
+    atRisk: () => parts.manager?.atRisk() ?? 0,
     integrity: () => parts.manager?.integrity.figures,
   });
   const url = await listen(app, config);

@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import { SandboxerError, type FileEntryRecord } from "@sandboxer/protocol";
 import type { FileEntry, SandboxFiles } from "../../backends/backend.ts";
 import type { FilesContext } from "../room-contexts.ts";
+import { Room } from "../room.ts";
 import { runningSandbox } from "../running.ts";
 import { downloadTree, type DownloadOptions } from "./download-tree.ts";
 import { uploadTree, type Uploaded } from "./upload-tree.ts";
@@ -16,13 +17,7 @@ export interface FilesOf {
 }
 
 /** The files of sandboxes that run here. Each is in use until the call, or the stream that it gives, is over. */
-export class FileVerbs {
-  readonly #context: FilesContext;
-
-  constructor(context: FilesContext) {
-    this.#context = context;
-  }
-
+export class FileVerbs extends Room<FilesContext> {
   /** Fails before the first byte when there is nothing to be read. */
   read(of: FilesOf, path: string, range: { readonly offset?: number; readonly length?: number }): Promise<Readable> {
     return this.#stream(of, (files) => begun(files.read(path, range)));
@@ -94,7 +89,7 @@ export class FileVerbs {
   }
 
   async #hold({ sandboxId, epoch, signal }: FilesOf): Promise<{ files: SandboxFiles; release: () => void }> {
-    const context = this.#context;
+    const { context } = this;
     const sandbox = await runningSandbox(context, sandboxId, epoch, { signal });
     const { backend } = sandbox.facts;
     if (!context.backend(backend).capabilities.files) {

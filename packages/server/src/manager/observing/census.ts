@@ -15,7 +15,7 @@ export interface ServerSummary {
 export function summaryOf(context: ObservingContext): ServerSummary {
   const { durable, defaultBackend, maxSandboxes } = context.options;
   return {
-    instance_id: durable?.ownership.instanceId ?? null,
+    instance_id: durable.ownership.instanceId,
     default_backend: defaultBackend,
     draining: context.draining,
     sandboxes: context.sandboxes.size,

@@ -2,28 +2,21 @@ import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
 import type { ProcessTableEntry } from "../../backends/backend.ts";
 import type { ProcessContext } from "../room-contexts.ts";
 import { live } from "../live-sandbox.ts";
+import { Room } from "../room.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { runningSandbox } from "../running.ts";
 import { checkAccess, type Credentials } from "../token.ts";
 import { hooksFor } from "./hooks.ts";
 import type { ManagedProcess } from "./managed-process.ts";
-import { startProcess, type StartRequest } from "./start-process.ts";
+import { startProcess } from "./start-process.ts";
 
 /** What can be done with the processes of a sandbox over HTTP. */
-export class ProcessVerbs {
-  readonly #context: ProcessContext;
-
-  constructor(context: ProcessContext) {
-    this.#context = context;
-  }
-
-  start(sandbox: Sandbox, request: StartRequest): Promise<ManagedProcess> {
-    return startProcess(this.#context, live(sandbox), request);
-  }
+export class ProcessVerbs extends Room<ProcessContext> {
+  readonly start = this.verbOn(startProcess);
 
   async list(sandbox: Sandbox): Promise<readonly ManagedProcess[]> {
     const known = live(sandbox);
-    await known.processes.sync(known.handle, hooksFor(this.#context, known));
+    await known.processes.sync(known.handle, hooksFor(this.context, known));
     return known.processes.overHttp;
   }
 
@@ -52,7 +45,7 @@ export class ProcessVerbs {
     processId: string,
     credentials: Credentials,
   ): Promise<{ sandbox: Sandbox; process: ManagedProcess }> {
-    const context = this.#context;
+    const context = this.context;
     const live = context.sandboxes.get(sandboxId);
     if (credentials.token !== undefined || !credentials.trusted) {
       checkAccess(credentials, live === undefined ? await this.#storedTokenHash(sandboxId) : live.facts.tokenHash);
@@ -64,6 +57,6 @@ export class ProcessVerbs {
 
   async #storedTokenHash(sandboxId: string): Promise<string | null | undefined> {
     if (!isSandboxId(sandboxId)) return undefined;
-    return (await this.#context.storedHead(sandboxId))?.token_hash;
+    return (await this.context.storedHead(sandboxId))?.token_hash;
   }
 }

@@ -155,10 +155,10 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   });
   const metrics: Metrics = new Metrics({
     states: () => manager.states(),
-    dozing: () => manager.dozingCount,
+    dozing: () => manager.dozingCount(),
     clients: () => gateway.clients,
-    warm: () => manager.warmPool,
-    atRisk: () => manager.atRisk,
+    warm: () => manager.warmPool(),
+    atRisk: () => manager.atRisk(),
     integrity: () => manager.integrity.figures,
   });
   app.server.on("connection", (socket) => {
