@@ -1,23 +1,9 @@
 import { posix } from "node:path";
 import type { Readable } from "node:stream";
-import type { RouteName } from "@sandboxer/protocol";
 import type { FilesOf } from "../../../manager/files/file-verbs.ts";
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import { bodyBytes } from "../body-bytes.ts";
 import { type Handlers, StreamAnswer } from "../handler.ts";
-
-type FileRouteName = Extract<
-  RouteName,
-  | "readFile"
-  | "writeFile"
-  | "removeFile"
-  | "statFile"
-  | "listFiles"
-  | "makeFolder"
-  | "renameFile"
-  | "downloadTree"
-  | "uploadTree"
->;
 
 interface FileCall {
   readonly params: { readonly id: string };
@@ -26,7 +12,7 @@ interface FileCall {
 }
 
 /** Files and trees of a sandbox. Content goes through as it comes. */
-export function filesHandlers({ files }: SandboxManager): Pick<Handlers, FileRouteName> {
+export function filesHandlers({ files }: SandboxManager) {
   return {
     readFile: async (call) => {
       const { path, offset, length } = call.query;
@@ -45,7 +31,7 @@ export function filesHandlers({ files }: SandboxManager): Pick<Handlers, FileRou
       return streamed(call, tree, "application/x-tar", path, ".tar");
     },
     uploadTree: (call) => files.uploadTree(of(call), call.query.path, bodyBytes(call.stream)),
-  };
+  } satisfies Partial<Handlers>;
 }
 
 function of({ params, epoch, signal }: FileCall): FilesOf {

@@ -1,12 +1,10 @@
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import type { Service } from "../handler.ts";
 import { filesHandlers } from "./files.ts";
-import { integrityHandlers } from "./integrity.ts";
 import { processesHandlers } from "./processes.ts";
 import { sandboxesHandlers } from "./sandboxes.ts";
 import { snapshotsHandlers } from "./snapshots.ts";
 import { systemHandlers, type ServerFacts } from "./system.ts";
-import { usageHandlers } from "./usage.ts";
 
 /** What each route does: calls of the manager, translated. */
 export function createService(manager: SandboxManager, facts: ServerFacts): Service {
@@ -15,9 +13,7 @@ export function createService(manager: SandboxManager, facts: ServerFacts): Serv
     ...processesHandlers(manager),
     ...filesHandlers(manager),
     ...snapshotsHandlers(manager),
-    ...integrityHandlers(manager),
     ...systemHandlers(manager, facts),
-    ...usageHandlers(manager),
   };
   return {
     handlers,

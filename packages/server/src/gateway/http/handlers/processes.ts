@@ -1,4 +1,4 @@
-import { SandboxerError, type RouteName, type Routes } from "@sandboxer/protocol";
+import { SandboxerError, type Routes } from "@sandboxer/protocol";
 import type { Sandbox } from "../../../manager/sandbox.ts";
 import type { ManagedProcess } from "../../../manager/processes/managed-process.ts";
 import { signalNumber } from "../../../manager/processes/signals.ts";
@@ -11,21 +11,8 @@ import { followLines, presentLines } from "../process-lines.ts";
 
 const NDJSON = "application/x-ndjson";
 
-type ProcessRouteName = Extract<
-  RouteName,
-  | "exec"
-  | "listProcesses"
-  | "getProcess"
-  | "processTable"
-  | "processOutput"
-  | "writeStdin"
-  | "signalProcess"
-  | "resizeProcess"
-  | "releaseProcess"
->;
-
 /** Programs in a sandbox: start, list, read, feed, signal, drop. */
-export function processesHandlers(manager: SandboxManager): Pick<Handlers, ProcessRouteName> {
+export function processesHandlers(manager: SandboxManager) {
   const find = async (call: {
     readonly params: { readonly id: string; readonly process_id: string };
     readonly epoch: number | undefined;
@@ -122,7 +109,7 @@ export function processesHandlers(manager: SandboxManager): Pick<Handlers, Proce
       const { sandbox } = await find(call);
       await manager.processes.release(sandbox, call.params.process_id);
     },
-  };
+  } satisfies Partial<Handlers>;
 }
 
 async function endOf(process: ManagedProcess): Promise<number> {

@@ -2,26 +2,7 @@ import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import type { Handlers } from "../handler.ts";
 import { pageBehind } from "../page.ts";
 
-type SandboxHandlers = Pick<
-  Handlers,
-  | "createSandbox"
-  | "acquireSandbox"
-  | "listSandboxes"
-  | "getSandbox"
-  | "updateSandbox"
-  | "previewRetention"
-  | "destroySandbox"
-  | "checkpointSandbox"
-  | "resumeSandbox"
-  | "handoffSandbox"
-  | "extendTtl"
-  | "expireSandboxes"
-  | "recreateSandbox"
-  | "reachability"
-  | "sandboxStats"
->;
-
-export function sandboxesHandlers(manager: SandboxManager): SandboxHandlers {
+export function sandboxesHandlers(manager: SandboxManager) {
   return {
     createSandbox: async ({ body, options }) => {
       const { sandbox, token } = await manager.create(body, options);
@@ -69,5 +50,7 @@ export function sandboxesHandlers(manager: SandboxManager): SandboxHandlers {
     },
     reachability: ({ params }) => manager.reachability(params.id),
     sandboxStats: ({ params }) => manager.usage.now(params.id),
-  };
+    listUsage: async ({ query }) => ({ items: manager.usage.list(query) }),
+    sandboxUsage: ({ params, query }) => manager.usage.of(params.id, query.since),
+  } satisfies Partial<Handlers>;
 }

@@ -2,24 +2,7 @@ import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import type { Handlers } from "../handler.ts";
 import { pageOfList } from "../page.ts";
 
-type SnapshotHandlers = Pick<
-  Handlers,
-  | "createSnapshot"
-  | "listSnapshots"
-  | "getSnapshot"
-  | "updateSnapshot"
-  | "deleteSnapshot"
-  | "proveSandbox"
-  | "proveSnapshot"
-  | "restoreSnapshot"
-  | "explainSnapshot"
-  | "moveSandbox"
-  | "diffSnapshots"
-  | "forkSandbox"
-  | "rewindSandbox"
->;
-
-export function snapshotsHandlers(manager: SandboxManager): SnapshotHandlers {
+export function snapshotsHandlers(manager: SandboxManager) {
   return {
     createSnapshot: ({ params, body, epoch, options }) =>
       manager.snapshots.capture(params.id, epoch, { ...body, reason: "request" }, options),
@@ -58,5 +41,5 @@ export function snapshotsHandlers(manager: SandboxManager): SnapshotHandlers {
       await manager.rewind(sandbox, body.snapshot_id, options);
       return manager.describe(sandbox);
     },
-  };
+  } satisfies Partial<Handlers>;
 }

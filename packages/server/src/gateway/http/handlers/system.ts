@@ -13,19 +13,7 @@ export interface ServerFacts {
   readonly maxClients: number;
 }
 
-type SystemHandlers = Pick<
-  Handlers,
-  | "serverInfo"
-  | "listProfiles"
-  | "getProfile"
-  | "listBackends"
-  | "listInstances"
-  | "listOperations"
-  | "getOperation"
-  | "events"
->;
-
-export function systemHandlers(manager: SandboxManager, facts: ServerFacts): SystemHandlers {
+export function systemHandlers(manager: SandboxManager, facts: ServerFacts) {
   const followers = new Followers(facts.maxClients);
   return {
     serverInfo: async ({ caller }) => ({
@@ -67,7 +55,12 @@ export function systemHandlers(manager: SandboxManager, facts: ServerFacts): Sys
       const items = found.slice(0, query.limit);
       return { items, next_cursor: items.at(-1)?.cursor ?? cursor ?? null };
     },
-  };
+    verifySnapshot: ({ params, options }) => manager.integrity.verifySnapshot(params.id, options),
+    verifySandbox: ({ params, body, options }) => manager.integrity.verifySandbox(params.id, body?.checkpoint, options),
+    scrubStore: ({ body, options }) => manager.integrity.scrub(body?.rate_mb, options),
+    scrubStatus: () => manager.integrity.status(),
+    stopScrub: async () => manager.integrity.stopScrub(),
+  } satisfies Partial<Handlers>;
 }
 
 /** Nothing is left of it when the operation has ended, the time is over, or the client has gone. */
