@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { CleanUp } from "../clean-up.ts";
-import { loadsInBackground } from "../../packages/server/src/backends/gvisor/background-load.ts";
+import { loadsInBackground } from "../../packages/server/src/backends/gvisor/gvisor-backend.ts";
 import { removeCgroups } from "../../packages/server/src/backends/gvisor/cgroups.ts";
 import type { EngineFacts } from "../server/server-process.ts";
 import { writeBundle, type Program, type Spec } from "./bundle.ts";

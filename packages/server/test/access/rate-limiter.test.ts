@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { RateLimiter } from "../../src/gateway/access/rate-limiter.ts";
-import { remoteNetwork } from "../../src/gateway/access/remote-network.ts";
+import { remoteNetwork } from "../../src/gateway/access/access-gate.ts";
 import { FakeClock } from "../lease/fake-clock.ts";
 
 function limiter(options: { perSecond?: number; burst?: number; maxCallers?: number } = {}) {

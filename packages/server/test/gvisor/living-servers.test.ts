@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
-import { foldersHeldBy } from "../../src/backends/gvisor/living-servers.ts";
+import { foldersHeldBy } from "../../src/backends/gvisor/run-directory.ts";
 import { acquireFileLock } from "../../src/support/file-lock.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 

@@ -3,9 +3,11 @@ import { SandboxerError } from "@sandboxer/protocol";
 import { beginAhead } from "../../support/begin-ahead.ts";
 import type { AgentFiles } from "./agent-files.ts";
 import { AGENT_FOLDER } from "./agent-place.ts";
-import { compareWithBase, namesInBase, type BaseState } from "./base-files.ts";
-import { readable } from "./byte-names.ts";
+import { readable, toBytes } from "./byte-names.ts";
 import type { AgentFileEntry } from "./file-entry.ts";
+import { Buffer } from "node:buffer";
+import { lstat, readdir } from "node:fs/promises";
+import type { BigIntStats } from "node:fs";
 
 /** Not part of a sandbox's files: what the kernel shows, and what is new at each start. */
 const SKIPPED = new Set(["/proc", "/sys", "/dev", "/run", AGENT_FOLDER, "/etc/machine-id"]);
@@ -126,4 +128,41 @@ function pathOf(folder: string, { name }: AgentFileEntry): string {
   throw new SandboxerError("too_large", `The path ${readable(path.slice(0, 200))}… is too long to be read.`, {
     hint: "Remove folders that are so deep, or move them up.",
   });
+}
+
+/** What the root filesystem has under a name; `unchanged` and `changed` are of the same kind as what is inside. */
+type BaseState = "none" | "unchanged" | "changed" | "another kind";
+
+/**
+ * Looks at the root filesystem, which is in `basePath` on the host, without following a link in its place. Each
+ * character of a path inside is one byte. The folder that holds it must be known to be one.
+ */
+async function compareWithBase(entry: AgentFileEntry, basePath: string, path: string): Promise<BaseState> {
+  const base = await lstat(onHost(basePath, path), { bigint: true }).catch(() => undefined);
+  if (base === undefined) return "none";
+  if (kindOf(base) !== entry.kind) return "another kind";
+  return isUnchanged(entry, base) ? "unchanged" : "changed";
+}
+
+/** The names in a folder that is known to be one. */
+async function namesInBase(basePath: string, folder: string): Promise<readonly string[]> {
+  return readdir(onHost(basePath, folder), { encoding: "latin1" }).catch(() => []);
+}
+
+function isUnchanged(entry: AgentFileEntry, base: BigIntStats): boolean {
+  const sameOwner = Number(base.uid) === entry.uid && Number(base.gid) === entry.gid;
+  if (!sameOwner || Number(base.mode & 0o7777n) !== (entry.mode & 0o7777)) return false;
+  if (entry.kind === "folder") return true;
+  // A rewritten file has another time, down to the nanosecond; a link cannot be changed, only replaced.
+  return Number(base.size) === entry.sizeBytes && base.mtimeNs === entry.modifiedNs;
+}
+
+function kindOf(base: BigIntStats): AgentFileEntry["kind"] {
+  if (base.isFile()) return "file";
+  if (base.isDirectory()) return "folder";
+  return base.isSymbolicLink() ? "symlink" : "other";
+}
+
+function onHost(basePath: string, path: string): Buffer {
+  return Buffer.concat([Buffer.from(basePath), toBytes(path)]);
 }

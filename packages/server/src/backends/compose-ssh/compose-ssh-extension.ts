@@ -13,7 +13,7 @@ import type {
   SnapshotRequest,
 } from "../extension/extension.ts";
 import { packWorkspace, provideArtifact, readArtifactRecord, removeArtifact } from "./artifacts.ts";
-import { ConnectionPool } from "./connection-pool.ts";
+import { ConnectionPool } from "./ssh-connection.ts";
 import { execInService } from "./exec.ts";
 import { type ComposeProject, fromHandle, toHandle } from "./handle.ts";
 import { parsePlacement } from "./placement.ts";

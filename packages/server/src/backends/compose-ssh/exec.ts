@@ -3,15 +3,17 @@ import { PassThrough, pipeline, type Readable } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ExtensionCommand, ExtensionProcess } from "../extension/extension.ts";
 import type { ComposeProject } from "./handle.ts";
-import { quoteOnOneLine } from "./quote.ts";
 import { remoteError } from "./remote-errors.ts";
 import { SSH_FAILED, type SshConnection, sshMissing } from "./ssh-connection.ts";
 import { runRemote } from "./run-remote.ts";
 import { scriptFor, SEND_SIGNAL } from "./scripts.ts";
 import { serviceArgv, type ServiceProcess } from "./service-argv.ts";
 import { ServiceContainers } from "./service-containers.ts";
-import { readStart, type StartReport } from "./start-report.ts";
 import { untilEnded } from "./until-ended.ts";
+import { quoteForShell } from "../../support/shell-quote.ts";
+import { nextEvent } from "../../support/next-event.ts";
+
+const MAX_BYTES = 64 << 10;
 
 const SIGNAL_BASE = 128;
 const MAX_SIGNAL = 64;
@@ -141,4 +143,42 @@ async function sendSignal(
 ): Promise<void> {
   const target = scope === "group" ? `-${pid}` : String(pid);
   await runRemote(connection, scriptFor(project, SEND_SIGNAL, { signal: String(signal), target, container }));
+}
+
+/** As one line, for a shell that has `n` set to a newline and reads with `read -r`. */
+export function quoteOnOneLine(argument: string): string {
+  return quoteForShell(argument).replaceAll("\n", `'"$n"'`);
+}
+
+type StartReport =
+  | { readonly kind: "started"; readonly pid: number }
+  | { readonly kind: "no-folder" }
+  | { readonly kind: "no-program" }
+  /** It ended without a report; this is what was said instead. */
+  | { readonly kind: "silent"; readonly said: string };
+
+/**
+ * Waits for the line in which a starting process reports itself, and puts back what follows it. What comes before is
+ * ssh's or Docker's talk, and not the program's.
+ */
+async function readStart(stderr: Readable, nonce: string): Promise<StartReport> {
+  const report = new RegExp(`\\n${nonce} (\\d+|no-folder|no-program)\\n`);
+  let read = Buffer.alloc(0);
+  for (;;) {
+    const data: Buffer | null = stderr.read() as Buffer | null;
+    if (data === null) {
+      if (stderr.readableEnded || stderr.destroyed) return { kind: "silent", said: read.toString("utf8") };
+      await nextEvent(stderr, ["readable", "end", "close", "error"]);
+      continue;
+    }
+    read = Buffer.concat([read, data]);
+    const match = report.exec(read.toString("latin1"));
+    if (match !== null) {
+      const rest = read.subarray(match.index + match[0].length);
+      if (rest.length > 0) stderr.unshift(rest);
+      const [, word = ""] = match;
+      return word === "no-folder" || word === "no-program" ? { kind: word } : { kind: "started", pid: Number(word) };
+    }
+    if (read.length > MAX_BYTES) read = read.subarray(-MAX_BYTES);
+  }
 }

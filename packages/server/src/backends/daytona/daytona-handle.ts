@@ -24,9 +24,8 @@ import { type Interior, lookInside, processTableOf, signalEverything } from "./i
 import { Processes } from "./exec/processes.ts";
 import { payloadOf } from "./snapshot-manifest.ts";
 import type { Toolbox } from "./toolbox/toolbox.ts";
-import { phaseOf } from "./sandbox-state.ts";
+import { phaseOf, describeState } from "./sandbox-state.ts";
 import { type Waiter, waitForPhase, waitForSnapshot } from "./wait-for-state.ts";
-import { watchSandbox } from "./watch-sandbox.ts";
 
 export interface HandleParts {
   readonly request: AcquireRequest;
@@ -211,4 +210,26 @@ export class DaytonaHandle implements SandboxHandle {
     this.#processes.abandon(failure);
     this.#parts.onEnded();
   }
+}
+
+/** Asks from time to time, and says how it ended when it did so by itself; undefined when nobody wants to know. */
+async function watchSandbox(
+  { api, clock, timing }: Waiter,
+  vendorId: string,
+  signal: AbortSignal,
+): Promise<SandboxEnd | undefined> {
+  while (!signal.aborted) {
+    try {
+      await clock.sleep(timing.watchMs, signal);
+      const { state, errorReason } = await api.get(vendorId, { signal });
+      const phase = phaseOf(state);
+      if (phase === "running" || phase === "transition") continue;
+      const why = typeof errorReason === "string" ? `: ${errorReason}` : "";
+      return { reason: "crashed", message: `Daytona says that it has ${describeState(state)}${why}.` };
+    } catch (thrown) {
+      if (vendorStatus(thrown) === 404) return { reason: "crashed", message: "Daytona does not know it any more." };
+      // Whether it runs cannot be known now; the next round may tell.
+    }
+  }
+  return undefined;
 }

@@ -10,7 +10,6 @@ import type {
   SandboxHandle,
   SnapshotPayload,
 } from "../backend.ts";
-import { agentArchive } from "./agent-archive.ts";
 import { whyNoMemory, type WhyNoMemory } from "./checkpoint-trial.ts";
 import { ContainerMaker, type MakerOptions } from "./container-maker.ts";
 import type { DockerSandbox } from "./docker-sandbox.ts";
@@ -19,6 +18,10 @@ import { DockerImages } from "./images.ts";
 import { labelsToFind } from "./labels.ts";
 import type { LaunchPad } from "./launch.ts";
 import { resumeContainer } from "./resume.ts";
+import { Buffer } from "node:buffer";
+import { readFile } from "node:fs/promises";
+import { pack } from "tar-stream";
+import { AGENT_FOLDER, AGENT_PATH } from "../agent/agent-place.ts";
 
 const START_TIMEOUT_MS = 60_000;
 const LOADS = ["docker-image-tar", "docker-checkpoint", "workspace-tar"] as const;
@@ -214,4 +217,16 @@ export class DockerBackend implements SandboxBackend {
     this.#live.set(sandbox.containerId, sandbox);
     return sandbox;
   }
+}
+
+/**
+ * The agent as an archive for the root of a container. It goes in with each start, also where the engine is on another
+ * machine, so that a container that was made by an older server runs the agent of this one.
+ */
+async function agentArchive(agentPath: string): Promise<Uint8Array> {
+  const archive = pack();
+  archive.entry({ name: `${AGENT_FOLDER.slice(1)}/`, type: "directory", mode: 0o755 });
+  archive.entry({ name: AGENT_PATH.slice(1), mode: 0o555 }, await readFile(agentPath));
+  archive.finalize();
+  return Buffer.concat((await Array.fromAsync(archive)) as Buffer[]);
 }

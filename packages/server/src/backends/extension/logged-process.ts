@@ -5,7 +5,6 @@ import type { OutputBounds, OutputChunk, ProcessExit, SandboxProcess } from "../
 import { SerialQueue } from "../../support/serial-queue.ts";
 import { OutputLog, type OutputStream } from "../output/output-log.ts";
 import type { ExtensionProcess } from "./extension.ts";
-import { followLog, type ReaderSlot } from "./follow-log.ts";
 
 const MAX_SIGNAL = 64;
 /** What the pipes between a process and this server hold is less. */
@@ -200,4 +199,43 @@ export class LoggedProcess implements SandboxProcess {
 
 function closed(pid: number, cause?: unknown): SandboxerError {
   return new SandboxerError("wrong_state", `The stdin of process ${pid} is closed.`, { cause });
+}
+
+/** Who reads now; a newcomer takes the place of the one before. */
+interface ReaderSlot {
+  reader: object | undefined;
+}
+
+/** Follows a log to its end. The first `next` makes this the reader and ends the older one. */
+async function* followLog(
+  log: OutputLog,
+  slot: ReaderSlot,
+  failure: () => unknown,
+  { from = log.acknowledged, signal }: { readonly from?: number; readonly signal?: AbortSignal },
+): AsyncGenerator<OutputChunk> {
+  const reader = {};
+  slot.reader = reader;
+  log.notify();
+  const onAbort = (): void => log.notify();
+  signal?.addEventListener("abort", onAbort);
+  let position = from;
+  try {
+    for (;;) {
+      if (slot.reader !== reader || signal?.aborted === true) return;
+      const chunk = log.at(position);
+      if (chunk !== undefined) {
+        position = chunk.offset + chunk.data.length;
+        yield chunk;
+      } else if (log.finished) {
+        return;
+      } else {
+        // What arrived before the failure is read first.
+        const failed = failure();
+        if (failed !== undefined) throw failed;
+        await log.changed();
+      }
+    }
+  } finally {
+    signal?.removeEventListener("abort", onAbort);
+  }
 }

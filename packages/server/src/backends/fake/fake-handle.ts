@@ -13,7 +13,6 @@ import type {
   SnapshotPayload,
 } from "../backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
-import { FakeConnection } from "./fake-connection.ts";
 import { FakeFiles } from "./fake-files.ts";
 import { FakeProcess } from "./fake-process.ts";
 import { requirementsOf, writeSnapshot } from "./fake-snapshot.ts";
@@ -24,6 +23,7 @@ import { USER_ID } from "./machine/file-node.ts";
 import type { Machine } from "./machine/machine.ts";
 import type { MachineProcess } from "./machine/machine-process.ts";
 import { compile } from "./programs/compile.ts";
+import type { EchoConnection } from "./machine/listeners.ts";
 
 const WORKING_FOLDER = "/workspace";
 const PROCESS_BYTES = 1 << 20;
@@ -228,4 +228,43 @@ export class FakeHandle implements SandboxHandle {
 
 function notSupported(what: string): SandboxerError {
   return new SandboxerError("not_supported", `This fake backend has no ${what}.`);
+}
+
+/** A connection to a port inside: what is written comes back. */
+class FakeConnection implements SandboxConnection {
+  readonly data: AsyncIterable<Uint8Array>;
+  readonly #connection: EchoConnection;
+  readonly #machine: Machine;
+
+  constructor(connection: EchoConnection, machine: Machine) {
+    this.#connection = connection;
+    this.#machine = machine;
+    this.data = receive(connection);
+  }
+
+  async write(data: Uint8Array): Promise<void> {
+    await this.#machine.scheduler.running();
+    if (this.#connection.closed) throw new SandboxerError("wrong_state", "The connection is closed.");
+    this.#connection.pending.push(Uint8Array.from(data));
+    this.#connection.wake();
+  }
+
+  close(): Promise<void> {
+    this.#machine.listeners.close(this.#connection);
+    return Promise.resolve();
+  }
+}
+
+async function* receive(connection: EchoConnection): AsyncGenerator<Uint8Array> {
+  for (;;) {
+    const next = connection.pending.shift();
+    if (next !== undefined) {
+      yield next;
+      continue;
+    }
+    if (connection.closed) return;
+    await new Promise<void>((resolve) => {
+      connection.wake = resolve;
+    });
+  }
 }

@@ -1,5 +1,4 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import { loadsInBackground } from "./background-load.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { unlessAborted } from "../../support/unless-aborted.ts";
 import { AGENT_FILE_EXTRAS } from "../agent/agent-files.ts";
@@ -20,6 +19,8 @@ import { readCpuFeatures } from "./image-requirements.ts";
 import type { CompleteResources } from "./oci-spec.ts";
 import { SandboxStarter, type Machine, type StarterOptions } from "./sandbox-starter.ts";
 import { WarmSandboxes, type WarmOptions } from "./warm/warm-sandboxes.ts";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 
 const LOADS = ["gvisor-checkpoint", "workspace-tar"] as const;
 
@@ -162,5 +163,18 @@ export class GvisorBackend implements SandboxBackend {
   #own(sandbox: GvisorSandbox): GvisorSandbox {
     this.#live.add(sandbox);
     return sandbox;
+  }
+}
+
+/**
+ * Whether the engine can start a restored sandbox while it still loads its memory, so that its first answer does not wait
+ * for all of it. It keeps the image's files open until it is done, so these may go meanwhile.
+ */
+export async function loadsInBackground(enginePath: string): Promise<boolean> {
+  try {
+    const { stdout, stderr } = await promisify(execFile)(enginePath, ["help", "restore"], { timeout: 10_000 });
+    return /^\s*-background\b/m.test(`${stdout}\n${stderr}`);
+  } catch {
+    return false;
   }
 }

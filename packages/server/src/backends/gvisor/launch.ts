@@ -19,7 +19,10 @@ import { hostnameOf } from "./sandbox-hostname.ts";
 import { endSandboxProcesses } from "./sandbox-process-tree.ts";
 import type { OciSpec } from "./saved-spec.ts";
 import type { PipeSupply } from "./stdio-pipes.ts";
-import { untilLoaded } from "./warm/until-loaded.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import { z } from "zod";
+
+const LOOK_MS = 25;
 
 const START_TIMEOUT_MS = 60_000;
 
@@ -186,5 +189,33 @@ async function firstWords(
     if (words.trim() === "") throw error;
     const [code, what] = fresh ? (["backend_unavailable", "start"] as const) : (["image_damaged", "restore"] as const);
     throw new SandboxerError(code, `gVisor could not ${what} the sandbox: ${firstReason(words)}`, { cause: error });
+  }
+}
+
+const State = z.looseObject({ status: z.string() });
+
+/** Resolves when runsc has loaded an image. The agent in it says nothing before it is spoken to. */
+async function untilLoaded(
+  runsc: Runsc,
+  containerId: string,
+  attached: AttachedRunsc,
+  { signal, timeoutMs }: CallOptions & { readonly timeoutMs: number },
+): Promise<void> {
+  const deadlineMs = performance.now() + timeoutMs;
+  const hasEnded = (): boolean => attached.child.exitCode !== null || attached.child.signalCode !== null;
+  while (!hasEnded() && performance.now() < deadlineMs) {
+    signal?.throwIfAborted();
+    if ((await statusOf(runsc, containerId)) === "running") return;
+    await delay(LOOK_MS);
+  }
+  throw new SandboxerError("backend_unavailable", "The engine did not load the image.");
+}
+
+/** Undefined while runsc knows nothing of it. */
+async function statusOf(runsc: Runsc, containerId: string): Promise<string | undefined> {
+  try {
+    return State.parse(JSON.parse(await runsc.command(["state", containerId]))).status;
+  } catch {
+    return undefined;
   }
 }

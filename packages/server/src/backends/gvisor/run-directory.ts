@@ -1,11 +1,10 @@
-import { appendFile, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { appendFile, mkdir, readdir, readFile, rm, stat, readlink } from "node:fs/promises";
+import { join, basename, dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { acquireFileLock, type FileLock } from "../../support/file-lock.ts";
 import { killQuietly } from "../../support/kill.ts";
 import { removeCgroups } from "./cgroups.ts";
 import { removeForgottenCgroups } from "./forgotten-cgroups.ts";
-import { foldersHeldBy } from "./living-servers.ts";
 import { networkName } from "./network/names.ts";
 import { removeServerNetwork } from "./network/server-network.ts";
 import { cgroupsOutsideOfService } from "./service-cgroup.ts";
@@ -154,4 +153,27 @@ async function processesNaming(texts: readonly string[]): Promise<number[]> {
     if (texts.some((text) => commandLine.includes(text))) found.push(Number(name));
   }
   return found;
+}
+
+/**
+ * The names of the folders, wherever they are on this machine, in which a process that lives holds the lock file
+ * `lockName`. Locks are not told by asking for them: that would need to know where the folders are, and disturb their
+ * holders.
+ */
+export async function foldersHeldBy(lockName: string): Promise<ReadonlySet<string>> {
+  const files = (await Promise.all([...(await lockHolders())].map(openFilesOf))).flat();
+  return new Set(files.filter((path) => basename(path) === lockName).map((path) => basename(dirname(path))));
+}
+
+/** The processes that hold locks of the kind that `acquireFileLock` takes. */
+async function lockHolders(): Promise<ReadonlySet<string>> {
+  const lines = (await readFile("/proc/locks", "utf8").catch(() => "")).split("\n");
+  const pids = lines.map((line) => /^\d+: POSIX +\S+ +WRITE (\d+) /.exec(line)?.[1]);
+  return new Set(pids.filter((pid) => pid !== undefined));
+}
+
+async function openFilesOf(pid: string): Promise<string[]> {
+  const folder = `/proc/${pid}/fd`;
+  const names = await readdir(folder).catch(() => []);
+  return Promise.all(names.map((name) => readlink(`${folder}/${name}`).catch(() => "")));
 }

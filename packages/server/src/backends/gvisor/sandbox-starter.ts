@@ -20,8 +20,10 @@ import type { Platform } from "./runsc.ts";
 import { hostnameOf } from "./sandbox-hostname.ts";
 import { parseSavedSpec } from "./saved-spec.ts";
 import { PipeSupply } from "./stdio-pipes.ts";
-import { refuseHook } from "./warm/restored-hook.ts";
 import { checkSize } from "./warm/state-size.ts";
+import { WORKING_FOLDER } from "../agent/user-space.ts";
+
+const HOOK = `${WORKING_FOLDER}/.sandboxer/restored`;
 
 export interface StarterOptions {
   readonly engine: { readonly path: string; readonly version: string; readonly sha256: string };
@@ -237,4 +239,18 @@ function memberPaths(snapshot: SnapshotPayload, names: readonly string[]): Recor
       return [name, path];
     }),
   );
+}
+
+/**
+ * Ends a fresh sandbox whose files have a program to run after a restore: it would run when the sandbox that was started
+ * ahead becomes somebody's, and one that is started for them does not run it.
+ */
+async function refuseHook(sandbox: GvisorSandbox): Promise<GvisorSandbox> {
+  const found = await sandbox.rootFiles.stat(HOOK).then(
+    () => true,
+    () => false,
+  );
+  if (!found) return sandbox;
+  await sandbox.destroy();
+  throw new SandboxerError("not_supported", `It has ${HOOK}, so none are started ahead of the need.`);
 }

@@ -7,8 +7,8 @@ import type { AuditLog } from "../access/audit-log.ts";
 import { KeyWatch } from "../access/key-watch.ts";
 import { HttpRelay } from "../relay/http-relay.ts";
 import { callBeginner, type OnMutation } from "./begin-call.ts";
-import { registerLogin } from "./login.ts";
 import { registerRoutes, type RegisterOptions } from "./register.ts";
+import { accessRequest } from "../access/shown-credential.ts";
 
 export interface ApiOptions extends Pick<RegisterOptions, "service" | "authorize"> {
   readonly version: string;
@@ -58,4 +58,22 @@ export async function registerApi(app: FastifyInstance, options: ApiOptions): Pr
   await app.register(async (scope) => registerRoutes(scope, { ...options, relay, begin, onStream }));
   registerLogin(app, options.gate);
   app.get("/openapi.json", { schema: { hide: true } }, () => app.swagger());
+}
+
+/** For the server's own pages: exchanges the key of a request for a session's cookie, and ends the session. */
+function registerLogin(app: FastifyInstance, gate: AccessGate): void {
+  const { authenticator } = gate;
+  app.post("/v1/login", { schema: { hide: true } }, async ({ raw }, reply) => {
+    const request = accessRequest(raw);
+    gate.admit(request);
+    const { principal, setCookie } = authenticator.login(request);
+    if (setCookie !== undefined) reply.header("set-cookie", setCookie);
+    const { kind, id, name, scopes } = principal;
+    return { kind, id, name, scopes };
+  });
+  app.post("/v1/logout", { schema: { hide: true } }, async ({ raw }, reply) => {
+    const request = accessRequest(raw);
+    gate.admit(request);
+    return reply.header("set-cookie", authenticator.logout(request)).code(204).send();
+  });
 }

@@ -7,9 +7,11 @@ import type { AuditLog } from "../access/audit-log.ts";
 import type { Service } from "../http/handler.ts";
 import { readText } from "./read-text.ts";
 import { allowsRelay, passedAnswerHeaders, passedQuery, passedRequestHeaders } from "./relay-headers.ts";
-import { RelayedOperations } from "./relayed-operations.ts";
 import { requestOtherServer, type OpenRequest } from "./other-server-request.ts";
 import { ServerWatch, type IsAlive } from "./server-watch.ts";
+import { z } from "zod";
+
+const KEEP = 1000;
 
 export interface RelayedAnswer {
   readonly status: number;
@@ -135,4 +137,34 @@ function keyNotTaken({ url, instanceId }: OtherServer): SandboxerError {
     hint: "Servers that share a store need the same keys; or move the sandbox here with POST …/resume.",
     details: { url, owner: instanceId },
   });
+}
+
+const operationSchema = z.object({ id: z.string().min(1).max(128) });
+
+/** Which server has an operation that was begun through this one: whoever was told of it here asks for it here. */
+class RelayedOperations {
+  /** Oldest first. */
+  readonly #servers = new Map<string, string>();
+
+  /** `answer`: the record of the operation, as the other server has told it. */
+  note(answer: string, instanceId: string): void {
+    const id = idIn(answer);
+    if (id === undefined) return;
+    this.#servers.delete(id);
+    this.#servers.set(id, instanceId);
+    const [oldest] = this.#servers.keys();
+    if (oldest !== undefined && this.#servers.size > KEEP) this.#servers.delete(oldest);
+  }
+
+  serverOf(operationId: string): string | undefined {
+    return this.#servers.get(operationId);
+  }
+}
+
+function idIn(answer: string): string | undefined {
+  try {
+    return operationSchema.safeParse(JSON.parse(answer)).data?.id;
+  } catch {
+    return undefined;
+  }
 }

@@ -16,7 +16,7 @@ import { IN_USE } from "../ownership/yield.ts";
 import { destroyById } from "./destroy-by-id.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { listSandboxes } from "../observing/list-sandboxes.ts";
-import { findSandbox } from "../observing/find-sandbox.ts";
+import { findSandbox } from "../observing/describe.ts";
 import { adoptByKey } from "./adopt-by-key.ts";
 import { planSandbox, type SandboxPlan } from "./plan.ts";
 import { resumeSandbox } from "./resume.ts";

@@ -1,7 +1,6 @@
-import { CalledOff, unlessCalledOff } from "./called-off.ts";
+import { CalledOff, unlessCalledOff, pauseSandbox } from "./pause.ts";
 import type { SandboxClient } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
-import { pauseSandbox } from "./pause.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 
 /** The client has gone away. What executes goes on; a sandbox that is to be saved then is saved once nothing does. */

@@ -3,7 +3,7 @@ import type { ManagerContext } from "../context.ts";
 import { destroyById } from "./destroy-by-id.ts";
 import { hasExpired } from "./time-to-live.ts";
 import { listSandboxes } from "../observing/list-sandboxes.ts";
-import { findSandbox } from "../observing/find-sandbox.ts";
+import { findSandbox } from "../observing/describe.ts";
 
 export interface Expiry {
   readonly expired: readonly SandboxRecord[];

@@ -1,8 +1,7 @@
 import type { ManagerContext } from "../context.ts";
 import { hasExpired } from "./time-to-live.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
-import { CalledOff, unlessCalledOff } from "./called-off.ts";
-import { dropSandbox, pauseSandbox } from "./pause.ts";
+import { CalledOff, unlessCalledOff, dropSandbox, pauseSandbox } from "./pause.ts";
 
 const LOOK_MS = 200;
 

@@ -5,6 +5,7 @@ import type { AtRisk } from "../saving/unsaved-changes.ts";
 import { isFrozen } from "../ownership/freeze.ts";
 import type { LiveSandbox, SandboxFacts } from "../live-sandbox.ts";
 import { storedFacts } from "../stored-facts.ts";
+import { notFound } from "../not-found.ts";
 
 const MIB = 1024 * 1024;
 
@@ -112,4 +113,13 @@ function inMebibytes({ cpus, memoryBytes, processes, diskBytes, fileBytes }: Res
     ...(diskBytes === undefined ? {} : { disk_mb: diskBytes / MIB }),
     ...(fileBytes === undefined ? {} : { file_mb: fileBytes / MIB }),
   };
+}
+
+/** One sandbox, wherever it is: here, at another server, stored, or destroyed. */
+export async function findSandbox(context: ObservingContext, sandboxId: string): Promise<SandboxRecord> {
+  const live = context.sandboxes.get(sandboxId);
+  if (live !== undefined) return describeLive(context, live);
+  const head = await context.storedHead(sandboxId);
+  if (head === undefined) throw notFound(sandboxId);
+  return describeStored(context, sandboxId, head);
 }

@@ -1,7 +1,6 @@
-import type { SandboxRecord } from "@sandboxer/protocol";
-import { asSandboxerError } from "@sandboxer/protocol";
+import { type SandboxRecord, asSandboxerError } from "@sandboxer/protocol";
 import type { ObservingContext } from "../room-contexts.ts";
-import { findSandbox } from "./find-sandbox.ts";
+import { findSandbox } from "./describe.ts";
 
 export interface Reachability {
   readonly reachable: boolean;

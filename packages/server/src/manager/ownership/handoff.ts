@@ -1,7 +1,7 @@
 import { SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import { checkShown } from "../encryption.ts";
-import { findSandbox } from "../observing/find-sandbox.ts";
+import { findSandbox } from "../observing/describe.ts";
 import type { Operation } from "../observing/operations/operation.ts";
 import { runningSandbox } from "../running.ts";
 import type { PeerCaller } from "./peers.ts";

@@ -1,8 +1,7 @@
 import { asSandboxerError } from "@sandboxer/protocol";
-import { CalledOff } from "../lifecycle/called-off.ts";
+import { CalledOff, pauseSandbox } from "../lifecycle/pause.ts";
 import type { Cause } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
-import { pauseSandbox } from "../lifecycle/pause.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { abandonCopy } from "./residence.ts";
 

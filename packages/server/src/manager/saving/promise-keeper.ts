@@ -1,5 +1,5 @@
 import { asSandboxerError, lossLimit, type LossLimit } from "@sandboxer/protocol";
-import { CalledOff } from "../lifecycle/called-off.ts";
+import { CalledOff } from "../lifecycle/pause.ts";
 import type { SavingContext } from "../room-contexts.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { checkpointSandbox } from "./checkpoint.ts";

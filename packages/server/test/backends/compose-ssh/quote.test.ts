@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { quoteOnOneLine } from "../../../src/backends/compose-ssh/quote.ts";
+import { quoteOnOneLine } from "../../../src/backends/compose-ssh/exec.ts";
 import { quoteForShell, shellCommand } from "../../../src/support/shell-quote.ts";
 
 const HOSTILE = [

@@ -1,11 +1,12 @@
 import { randomInt } from "node:crypto";
-import { writeFile } from "node:fs/promises";
+import { writeFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import { addressesOf, SLOTS, type LinkAddresses } from "./addresses.ts";
-import { hostLinkBytes } from "./host-link.ts";
 import { NAMESPACE_FOLDER } from "./names.ts";
 import { runTool, ToolError } from "./run-tool.ts";
+
+const USUAL_BYTES = 1500;
 
 /** The name inside is always the same: an image is bound to it. */
 const INSIDE = "eth0";
@@ -76,4 +77,14 @@ export class SandboxNetwork {
 export async function removeNamespace(ip: string, name: string): Promise<void> {
   await runTool(ip, "-n", name, "link", "delete", INSIDE).catch(() => {});
   await runTool(ip, "netns", "delete", name).catch(() => {});
+}
+
+/** The largest packet on the host's way to the outside; larger ones from a sandbox would be lost or sent twice. */
+async function hostLinkBytes(): Promise<number> {
+  const routes = await readFile("/proc/net/route", "utf8").catch(() => "");
+  // Interface, destination, gateway, … in hexadecimal: the default route's destination is 0.
+  const device = /^(\S+)\t00000000\t/m.exec(routes)?.[1];
+  if (device === undefined) return USUAL_BYTES;
+  const text = await readFile(`/sys/class/net/${device}/mtu`, "utf8").catch(() => "");
+  return Math.min(Number(text.trim()) || USUAL_BYTES, USUAL_BYTES);
 }

@@ -1,8 +1,7 @@
 import type { EventRecord } from "@sandboxer/protocol";
 import type { SandboxManager } from "../../../manager/sandbox-manager.ts";
 import type { Operation } from "../../../manager/observing/operations/operation.ts";
-import { eventStream } from "../event-stream.ts";
-import { Followers } from "../followers.ts";
+import { eventStream, Followers } from "../event-stream.ts";
 import { type Handlers, StreamAnswer } from "../handler.ts";
 import { pageOfPlaces, wholeList } from "../page.ts";
 

@@ -9,8 +9,7 @@ import type { Track } from "../../observing/operations/tracked.ts";
 import { abandonCopy } from "../../ownership/residence.ts";
 import { publishUnpublished } from "../../ownership/publish-unpublished.ts";
 import { type Captured, storeCapture } from "../../saving/save.ts";
-import { CalledOff } from "../called-off.ts";
-import { endCopy, publishAndGiveUp, whilePausing, withLastCapture } from "../pause.ts";
+import { CalledOff, endCopy, publishAndGiveUp, whilePausing, withLastCapture } from "../pause.ts";
 import type { Drain, UnsavedSandbox } from "./drain.ts";
 
 const FIRST_PAUSE_MS = 500;
