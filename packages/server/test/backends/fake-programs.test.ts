@@ -52,42 +52,15 @@ const PROGRAMS: readonly [argv: readonly string[], stdin?: string][] = [
       "x = 5\nwhile True:\n  x -= 1\n  if x < 2: break\n  elif x == 3: print('three')\n  else:\n    print('other', x)\nprint(x, True, None, not x, 7 // 2, 7 % 3, 'ab' * 2, len('äb'), sep=',')",
     ),
   ],
-  [python("import sys\nname = input('? ')\nprint('hi', name)\nprint(sys.stdin.read(), end='')"), "bob\nrest\nmore\n"],
-  [
-    python(
-      "open('p', 'w').write('one\\n')\nopen('p', 'a').write('ü')\nprint(open('p').read())\nfor x in ['a', 2]:\n\n  # comment\n  print(x)",
-    ),
-  ],
+  [python("name = input('? ')\nprint('hi', name)\nprint(input(), end='')"), "bob\nrest\n"],
+  [python("for x in range(2, 8, 3):\n\n  # comment\n  print(x)")],
   [python("print('before')\nraise RuntimeError('no')")],
   [python("print(undefined_name)")],
   [python("print('a' + 1)")],
-  [python("open('/no/such/file').read()")],
   [python("print(input())"), ""],
-  [python("import os\nprint('x'); os.kill(os.getpid(), 9)")],
   [python("if True\n  pass")],
-  [
-    node(
-      "const x = 2; let s = `a${x}`; s += 'b'; for (let i = 0; i < 3; i++) { if (i === 1) continue; console.log(s, i, x * i, true) }",
-    ),
-  ],
-  [
-    node(
-      "let n = 3;\nwhile (n > 0) {\n  n -= 1\n  if (n == 1) { console.log('one') } else console.log('not one')\n}\nprocess.stdout.write('end'); process.exit(n + 4)",
-    ),
-  ],
-  [
-    node(
-      "setTimeout(() => { console.log('later') }, 60); setTimeout(() => console.log('sooner'), 5); console.log('now')",
-    ),
-  ],
-  [
-    node(
-      "const fs = require('fs'); fs.writeFileSync('n', 'ä'); fs.appendFileSync('n', 'b'); console.log(fs.readFileSync('n', 'utf8') + 1)",
-    ),
-  ],
-  [node("console.log('before'); throw new Error('no')")],
+  [node("const x = 2; let s = `a${x}`\nconsole.log(s, x * 3, true); process.stdout.write('end'); process.exit(x + 4)")],
   [node("console.log(undefinedName)")],
-  [node("process.stdin.pipe(process.stdout)"), "through\n"],
   [node("let = = 1")],
 ];
 

@@ -28,7 +28,7 @@ export function evaluate(expression: Expression, process: MachineProcess, machin
     case "fileIs":
       return fileIs(expression.what, pathOf(expression.path, process, machine), machine);
     case "system":
-      return system(expression.what, process, machine);
+      return system(expression.what, process);
   }
 }
 
@@ -71,14 +71,8 @@ function fileIs(what: "any" | "file" | "folder", path: string, machine: Interior
   }
 }
 
-function system(
-  what: "pid" | "status" | "workingFolder" | "backgroundPid" | "timeMs",
-  process: MachineProcess,
-  machine: Interior,
-): Value {
-  const { record } = process;
+function system(what: "pid" | "status" | "workingFolder" | "backgroundPid", { record }: MachineProcess): Value {
   if (what === "workingFolder") return fromText(record.workingFolder);
-  if (what === "timeMs") return machine.clock.wallMs();
   // `$$` in a subshell of bash is the shell's own number.
   if (what === "pid") return record.program.language === "bash" ? record.leaderPid : record.pid;
   return record[what];

@@ -8,7 +8,7 @@ import { prepared, writeOutput } from "./write-output.ts";
 
 type InputOutput = Extract<
   Instruction,
-  { op: "write" | "repeat" | "copyStdin" | "copyFile" | "readLine" | "readAll" | "terminalSize" | "listen" }
+  { op: "write" | "repeat" | "copyStdin" | "copyFile" | "readLine" | "terminalSize" | "listen" }
 >;
 
 /** Bytes that one step of bulk output makes at most. */
@@ -45,11 +45,6 @@ function execute(instruction: InputOutput, process: MachineProcess, machine: Int
       return copyStdin(instruction.to, process, machine);
     case "readLine":
       return readLine(instruction, process);
-    case "readAll":
-      record.progress.pending = (record.progress.pending ?? "") + process.stdin.takeAll();
-      if (!process.stdin.atEnd) return "blocked";
-      record.variables[instruction.into] = record.progress.pending;
-      return "done";
     case "listen":
       return listen(instruction, process, machine);
   }
@@ -104,7 +99,7 @@ function readLine(instruction: Extract<InputOutput, { op: "readLine" }>, process
   }
   if (line === "" && instruction.atEnd === "raise") throw new ProgramError("EOFError: EOF when reading a line");
   record.status = !line.endsWith("\n") && instruction.atEnd === "status" ? 1 : 0;
-  record.variables[instruction.into] = instruction.atEnd === "empty" ? line : line.replace(/\n$/, "");
+  record.variables[instruction.into] = line.replace(/\n$/, "");
   return "done";
 }
 

@@ -110,14 +110,6 @@ function execute(instruction: Instruction, process: MachineProcess, machine: Int
       record.status = 0;
       return "done";
     }
-    case "timer": {
-      const delayMs = toNumber(evaluate(instruction.delayMs, process, machine));
-      const dueMs = machine.scheduler.uptimeMs + delayMs;
-      record.timers.push({ to: instruction.to, dueMs, ...(instruction.again ? { everyMs: delayMs } : {}) });
-      return "done";
-    }
-    case "nextTimer":
-      return nextTimer(process, machine);
     case "file":
     case "list":
     case "open":
@@ -145,20 +137,6 @@ function fork(to: number, process: MachineProcess, machine: Interior): Outcome {
   process.record.backgroundPid = child.pid;
   process.record.status = 0;
   return to;
-}
-
-/** The program is through: what `setTimeout` left, in the order in which it falls due; then the end. */
-function nextTimer(process: MachineProcess, machine: Interior): Outcome {
-  const { record } = process;
-  const next = record.timers.toSorted((left, right) => left.dueMs - right.dueMs)[0];
-  if (next === undefined) {
-    machine.finish(process, { code: 0 });
-    return "done";
-  }
-  if (waitUntil(next.dueMs, process, machine) === "blocked") return "blocked";
-  record.timers = record.timers.filter((timer) => timer !== next);
-  if (next.everyMs !== undefined) record.timers.push({ ...next, dueMs: next.dueMs + Math.max(1, next.everyMs) });
-  return next.to;
 }
 
 /** Loops are kept by the name of their slot, so that a loop goes on after a restore where it was. */

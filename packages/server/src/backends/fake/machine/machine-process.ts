@@ -12,7 +12,6 @@ export interface InstructionProgress {
   wakeAtMs?: number;
   pending?: string;
   writtenBytes?: number;
-  announced?: boolean;
 }
 
 /** Everything about a process that a snapshot must hold besides its pipes; plain JSON. */
@@ -28,7 +27,6 @@ export interface ProcessRecord {
   counter: number;
   readonly variables: Record<string, Value>;
   readonly loops: Record<string, LoopState>;
-  timers: { readonly to: number; readonly dueMs: number; readonly everyMs?: number }[];
   readonly environment: Record<string, string>;
   workingFolder: string;
   status: number;

@@ -76,7 +76,6 @@ export class Machine {
       counter: 0,
       variables: {},
       loops: {},
-      timers: [],
       environment: { ...request.environment },
       workingFolder: request.workingFolder,
       status: 0,
@@ -94,7 +93,7 @@ export class Machine {
     const pid = this.#takePid();
     if (pid === undefined) return undefined;
     const { key: _key, ...copy } = structuredClone(parent.record);
-    const child = new MachineProcess({ ...copy, pid, parentPid: parent.pid, progress: {}, timers: [] });
+    const child = new MachineProcess({ ...copy, pid, parentPid: parent.pid, progress: {} });
     child.stdin.close();
     return this.#add(child);
   }

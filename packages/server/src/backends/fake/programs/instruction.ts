@@ -27,7 +27,7 @@ export type Expression =
     }
   | { readonly kind: "fileContent"; readonly path: Expression }
   | { readonly kind: "fileIs"; readonly what: "any" | "file" | "folder"; readonly path: Expression }
-  | { readonly kind: "system"; readonly what: "pid" | "status" | "workingFolder" | "backgroundPid" | "timeMs" };
+  | { readonly kind: "system"; readonly what: "pid" | "status" | "workingFolder" | "backgroundPid" };
 
 /** Where output goes. A file is created by `open` before; writing appends. */
 export type Target = { readonly stream: OutputStream } | { readonly path: Expression };
@@ -53,8 +53,7 @@ export type Operation =
   | { readonly op: "open"; readonly path: Expression; readonly append: boolean; readonly orElse: number }
   | { readonly op: "copyStdin"; readonly to: Target }
   | { readonly op: "copyFile"; readonly to: Target; readonly path: Expression }
-  | { readonly op: "readLine"; readonly into: string; readonly atEnd: "status" | "raise" | "empty" }
-  | { readonly op: "readAll"; readonly into: string }
+  | { readonly op: "readLine"; readonly into: string; readonly atEnd: "status" | "raise" }
   | { readonly op: "sleep"; readonly seconds: Expression }
   | { readonly op: "exit"; readonly code?: Expression }
   | { readonly op: "fail"; readonly message: Expression; readonly code: number }
@@ -73,8 +72,6 @@ export type Operation =
   | { readonly op: "file"; readonly verb: FileVerb; readonly force: boolean; readonly paths: readonly Expression[] }
   | { readonly op: "list"; readonly to: Target; readonly path: Expression }
   | { readonly op: "terminalSize"; readonly to: Target }
-  | { readonly op: "timer"; readonly to: number; readonly delayMs: Expression; readonly again: boolean }
-  | { readonly op: "nextTimer" }
   | { readonly op: "listen"; readonly port: Expression; readonly announced: number };
 
 export type FileVerb = "mkdir" | "rm" | "ln" | "mv" | "touch";

@@ -1,6 +1,6 @@
-import { type Expression, literal, type Program, STDERR, STDOUT, type Target } from "./instruction.ts";
+import { type CallSyntax, line, lower, unsupported } from "./expressions.ts";
+import { type Expression, literal, type Program, STDERR, STDOUT } from "./instruction.ts";
 import { ProgramBuilder } from "./program-builder.ts";
-import { lowerPython } from "./python-expressions.ts";
 import { calleePath, parseExpression, type Syntax } from "./syntax/expression-parser.ts";
 import { lex } from "./syntax/lexer.ts";
 import { TokenReader } from "./syntax/token.ts";
@@ -69,18 +69,11 @@ class PythonCompiler {
     this.#reader.expect("in");
     const over = parseExpression(this.#reader, "python");
     const [slot, again, after] = [builder.slot(), builder.label(), builder.label()];
-    if (over.type === "list") {
-      builder.emit({
-        op: "loopStart",
-        slot,
-        source: { kind: "values", values: over.items.map((item) => this.#lower(item)) },
-      });
-    } else if (over.type === "call" && calleePath(over.callee) === "range") {
-      const [first, second, third] = over.positional.map((bound) => this.#lower(bound));
-      const from = second === undefined ? literal(0) : (first ?? literal(0));
-      const to = second ?? first ?? literal(0);
-      builder.emit({ op: "loopStart", slot, source: { kind: "range", from, to, step: third ?? literal(1) } });
-    } else throw new SyntaxError("not supported: for over anything but range(…) and a list");
+    if (over.type !== "call" || calleePath(over.callee) !== "range")
+      throw new SyntaxError("not supported: for over anything but range(…)");
+    const [first = literal(0), second, step = literal(1)] = over.positional.map((bound) => this.#lower(bound));
+    const [from, to] = second === undefined ? [literal(0), first] : [first, second];
+    builder.emit({ op: "loopStart", slot, source: { kind: "range", from, to, step } });
     builder.place(again);
     builder.emit({ op: "loopNext", slot, variable, to: after });
     builder.loop(again, after, () => this.#block());
@@ -122,7 +115,7 @@ class PythonCompiler {
     }
     if (reader.accept("raise")) return this.#raise(parseExpression(reader, "python"));
     const next = reader.peek(1).text;
-    if (reader.peek().type === "name" && ["=", "+=", "-=", "*="].includes(next)) return this.#assign();
+    if (reader.peek().type === "name" && ["=", "+=", "-="].includes(next)) return this.#assign();
     const syntax = parseExpression(reader, "python");
     if (syntax.type === "call") this.#call(syntax);
     else this.#evaluate(this.#lower(syntax));
@@ -133,25 +126,21 @@ class PythonCompiler {
     const sign = this.#reader.take().text;
     const right = this.#expression();
     const left: Expression = { kind: "variable", name };
-    const operator = sign === "+=" ? "+" : sign === "-=" ? "-" : "*";
+    const operator = sign === "+=" ? "+" : "-";
     const value: Expression = sign === "=" ? right : { kind: "binary", operator, left, right };
     this.#builder.emit({ op: "assign", name, value });
   }
 
-  #call(call: Extract<Syntax, { type: "call" }>): void {
+  #call(call: CallSyntax): void {
     const builder = this.#builder;
     const path = calleePath(call.callee);
-    const [first, second] = path === "print" ? [] : call.positional.map((argument) => this.#lower(argument));
-    if (path === "print") this.#print(call);
-    else if (path === "time.sleep") builder.emit({ op: "sleep", seconds: first ?? literal(0) });
-    else if (path === "sys.exit" || path === "exit" || path === "os._exit")
-      builder.emit({ op: "exit", code: first ?? literal(0) });
+    if (path === "print") return this.#print(call);
+    const [first] = call.positional.map((argument) => this.#lower(argument));
+    if (path === "time.sleep") builder.emit({ op: "sleep", seconds: first ?? literal(0) });
+    else if (path === "sys.exit") builder.emit({ op: "exit", code: first ?? literal(0) });
     else if (path === "sys.stdout.write") builder.emit({ op: "write", to: STDOUT, value: first ?? literal("") });
     else if (path === "sys.stderr.write") builder.emit({ op: "write", to: STDERR, value: first ?? literal("") });
-    else if (path === "sys.stdout.flush" || path === "sys.stderr.flush") return;
-    else if (path === "os.kill") builder.emit({ op: "kill", pid: first ?? literal(0), signal: signalNumber(second) });
-    else if (path === "open().write") this.#writeFile(call, first ?? literal(""));
-    else this.#evaluate(this.#lower(call));
+    else if (path !== "sys.stdout.flush") this.#evaluate(this.#lowerCall(call));
   }
 
   /** For what it does, or the error that it is. */
@@ -159,32 +148,17 @@ class PythonCompiler {
     this.#builder.emit({ op: "assign", name: this.#builder.slot(), value });
   }
 
-  #print(call: Extract<Syntax, { type: "call" }>): void {
+  #print(call: CallSyntax): void {
     const { end, sep, file } = call.named;
-    const separator = sep === undefined ? literal(" ") : this.#lower(sep);
+    const named = (syntax: Syntax | undefined): Expression | undefined => syntax && this.#lower(syntax);
     const values = call.positional.map((value) => this.#lower(value));
-    const spaced = values.flatMap((value, index) => (index === 0 ? [value] : [separator, value]));
-    const parts = [...spaced, end === undefined ? literal("\n") : this.#lower(end)];
-    const to: Target = file !== undefined && calleePath(file) === "sys.stderr" ? STDERR : STDOUT;
-    this.#builder.emit({ op: "write", to, value: { kind: "join", parts } });
-  }
-
-  #writeFile(call: Extract<Syntax, { type: "call" }>, value: Expression): void {
-    const open = call.callee.type === "member" ? call.callee.object : undefined;
-    if (open?.type !== "call") throw new SyntaxError("invalid syntax");
-    const [path, mode] = open.positional.map((argument) => this.#lower(argument));
-    const append = mode?.kind === "literal" && String(mode.value).startsWith("a");
-    const after = this.#builder.label();
-    this.#builder.emit({ op: "open", path: path ?? literal(""), append, orElse: after });
-    this.#builder.emit({ op: "write", to: { path: path ?? literal("") }, value });
-    this.#builder.place(after);
+    const to = file !== undefined && calleePath(file) === "sys.stderr" ? STDERR : STDOUT;
+    this.#builder.emit({ op: "write", to, value: line(values, named(sep), named(end)) });
   }
 
   #raise(syntax: Syntax): void {
     const name = syntax.type === "call" ? calleePath(syntax.callee) : calleePath(syntax);
     const message = syntax.type === "call" ? syntax.positional[0] : undefined;
-    if (name === "SystemExit")
-      return this.#builder.emit({ op: "exit", code: message === undefined ? literal(0) : this.#lower(message) });
     const head = literal(`Traceback (most recent call last):\n  File "<string>", in <module>\n${name}`);
     const parts = message === undefined ? [head] : [head, literal(": "), this.#lower(message)];
     this.#builder.emit({ op: "fail", message: { kind: "join", parts: [...parts, literal("\n")] }, code: 1 });
@@ -195,10 +169,27 @@ class PythonCompiler {
   }
 
   #lower(syntax: Syntax): Expression {
-    return lowerPython(syntax, this.#builder);
+    return lower(syntax, (call) => this.#lowerCall(call));
   }
-}
 
-function signalNumber(expression: Expression | undefined): number {
-  return expression?.kind === "literal" ? Number(expression.value) : 15;
+  /** What blocks (`input()`) becomes an instruction before the statement, since expressions themselves never wait. */
+  #lowerCall(call: CallSyntax): Expression {
+    const [operand = literal("")] = call.positional.map((argument) => this.#lower(argument));
+    switch (calleePath(call.callee)) {
+      case "str":
+        return { kind: "unary", verb: "text", operand };
+      case "int":
+        return { kind: "unary", verb: "integer", operand };
+      case "len":
+        return { kind: "unary", verb: "length", operand };
+      case "input": {
+        const into = this.#builder.slot();
+        if (call.positional.length > 0) this.#builder.emit({ op: "write", to: STDOUT, value: operand });
+        this.#builder.emit({ op: "readLine", into, atEnd: "raise" });
+        return { kind: "variable", name: into };
+      }
+      default:
+        throw unsupported(call);
+    }
+  }
 }

@@ -104,13 +104,6 @@ const COMMANDS: Readonly<Record<string, Compile>> = {
   "[": (context, parameters) => compileTest(context, parameters.slice(0, -1)),
   break: ({ builder }) => builder.leaveLoop("break"),
   continue: ({ builder }) => builder.leaveLoop("continue"),
-  serve: ({ builder }, [port]) => {
-    const [listening, announced] = [builder.label(), builder.label()];
-    builder.place(listening);
-    builder.emit({ op: "listen", port: port?.expression ?? literal(0), announced });
-    builder.place(announced);
-    builder.emit({ op: "jump", to: listening });
-  },
 };
 
 /** Emits a command; false when there is none of that name. */

@@ -7,9 +7,7 @@ export type Syntax =
   | { readonly type: "literal"; readonly value: Value }
   | { readonly type: "name"; readonly name: string }
   | { readonly type: "template"; readonly parts: readonly Syntax[] }
-  | { readonly type: "list"; readonly items: readonly Syntax[] }
   | { readonly type: "member"; readonly object: Syntax; readonly name: string }
-  | { readonly type: "index"; readonly object: Syntax; readonly key: Syntax }
   | {
       readonly type: "call";
       readonly callee: Syntax;
@@ -52,10 +50,7 @@ function parseUnary(reader: TokenReader, language: "python" | "node"): Syntax {
   let syntax = parsePrimary(reader, language);
   for (;;) {
     if (reader.accept(".")) syntax = { type: "member", object: syntax, name: reader.name() };
-    else if (reader.accept("[")) {
-      syntax = { type: "index", object: syntax, key: parseExpression(reader, language) };
-      reader.expect("]");
-    } else if (reader.accept("(")) syntax = parseCall(syntax, reader, language);
+    else if (reader.accept("(")) syntax = parseCall(syntax, reader, language);
     else return syntax;
   }
 }
@@ -88,7 +83,6 @@ function parsePrimary(reader: TokenReader, language: "python" | "node"): Syntax 
     return { type: "template", parts };
   }
   if (token.type === "name") {
-    if (token.text === "new") return parsePrimary(reader, language);
     const constants = CONSTANTS[language];
     if (Object.hasOwn(constants, token.text)) return { type: "literal", value: constants[token.text] ?? null };
     return { type: "name", name: token.text };
@@ -97,14 +91,6 @@ function parsePrimary(reader: TokenReader, language: "python" | "node"): Syntax 
     const inner = parseExpression(reader, language);
     reader.expect(")");
     return inner;
-  }
-  if (token.text === "[") {
-    const items: Syntax[] = [];
-    while (!reader.accept("]")) {
-      items.push(parseExpression(reader, language));
-      if (reader.peek().text !== "]") reader.expect(",");
-    }
-    return { type: "list", items };
   }
   throw new SyntaxError(`invalid syntax at '${token.text}'`);
 }
