@@ -44,98 +44,61 @@ export class Metrics implements Pick<Observer, "operation" | "output"> {
     registers: [this.registry],
   });
 
-  constructor(sources: MetricsSources) {
+  constructor({ integrity = () => undefined, warm = () => undefined, ...sources }: MetricsSources) {
     collectDefaultMetrics({ register: this.registry, prefix: "sandboxer_" });
-    const sandboxes: Gauge<"state"> = new Gauge({
-      name: "sandboxer_sandboxes",
-      help: "Sandboxes on this server, by state.",
-      labelNames: ["state"],
-      registers: [this.registry],
-      collect: () => {
-        sandboxes.reset();
-        for (const [state, count] of Object.entries(sources.states())) sandboxes.set({ state }, count);
+    this.#gauges("sandboxer_sandboxes", "Sandboxes on this server, by state.", sources.states);
+    this.#gauge(
+      "sandboxer_sandboxes_dozing",
+      "Running sandboxes that take no processor, because nothing runs in them.",
+      sources.dozing,
+    );
+    this.#gauge("sandboxer_clients", "Clients connected over WebSocket.", sources.clients);
+    this.#counter(
+      "sandboxer_damaged_blocks_total",
+      "Damaged blocks that verifying and scrubbing have found since the start; one may be found again.",
+      () => integrity()?.damagedBlocks ?? 0,
+    );
+    this.#counter(
+      "sandboxer_scrubbed_bytes_total",
+      "Bytes of the store that verifying and scrubbing have read.",
+      () => integrity()?.scrubbedBytes ?? 0,
+    );
+    this.#gauge(
+      "sandboxer_damaged_images",
+      "Checkpoints and snapshots that the last full pass over the store found to be damaged.",
+      () => integrity()?.damagedImages ?? 0,
+    );
+    this.#gauge(
+      "sandboxer_last_scrub_timestamp_seconds",
+      "When the last full pass over the store has ended, in seconds since 1970; 0: none is known of.",
+      () => (integrity()?.lastFullPassMs ?? 0) / 1000,
+    );
+    this.#gauges(
+      "sandboxer_warm_sandboxes",
+      "Sandboxes that were started ahead of the need and are nobody's yet.",
+      () => {
+        const { ready = 0, preparing = 0 } = warm() ?? {};
+        return { ready, preparing };
       },
-    });
-    const dozing: Gauge = new Gauge({
-      name: "sandboxer_sandboxes_dozing",
-      help: "Running sandboxes that take no processor, because nothing runs in them.",
-      registers: [this.registry],
-      collect: () => dozing.set(sources.dozing()),
-    });
-    const clients: Gauge = new Gauge({
-      name: "sandboxer_clients",
-      help: "Clients connected over WebSocket.",
-      registers: [this.registry],
-      collect: () => clients.set(sources.clients()),
-    });
-    this.#showIntegrity(sources.integrity ?? (() => undefined));
-    this.#showWarm(sources.warm ?? (() => undefined));
-    const atRisk: Gauge = new Gauge({
-      name: "sandboxer_sandboxes_at_risk",
-      help: "Sandboxes on this server whose max_loss cannot be kept.",
-      registers: [this.registry],
-      collect: () => atRisk.set(sources.atRisk()),
-    });
-  }
-
-  #showIntegrity(figures: () => IntegrityFigures | undefined): void {
-    const blocks: Counter = new Counter({
-      name: "sandboxer_damaged_blocks_total",
-      help: "Damaged blocks that verifying and scrubbing have found since the start; one may be found again.",
-      registers: [this.registry],
-      collect: () => {
-        blocks.reset();
-        blocks.inc(figures()?.damagedBlocks ?? 0);
-      },
-    });
-    const bytes: Counter = new Counter({
-      name: "sandboxer_scrubbed_bytes_total",
-      help: "Bytes of the store that verifying and scrubbing have read.",
-      registers: [this.registry],
-      collect: () => {
-        bytes.reset();
-        bytes.inc(figures()?.scrubbedBytes ?? 0);
-      },
-    });
-    const images: Gauge = new Gauge({
-      name: "sandboxer_damaged_images",
-      help: "Checkpoints and snapshots that the last full pass over the store found to be damaged.",
-      registers: [this.registry],
-      collect: () => images.set(figures()?.damagedImages ?? 0),
-    });
-    const last: Gauge = new Gauge({
-      name: "sandboxer_last_scrub_timestamp_seconds",
-      help: "When the last full pass over the store has ended, in seconds since 1970; 0: none is known of.",
-      registers: [this.registry],
-      collect: () => last.set((figures()?.lastFullPassMs ?? 0) / 1000),
-    });
-  }
-
-  #showWarm(figures: () => WarmPoolRecord | undefined): void {
-    const warm: Gauge<"state"> = new Gauge({
-      name: "sandboxer_warm_sandboxes",
-      help: "Sandboxes that were started ahead of the need and are nobody's yet.",
-      labelNames: ["state"],
-      registers: [this.registry],
-      collect: () => {
-        const { ready = 0, preparing = 0 } = figures() ?? {};
-        warm.set({ state: "ready" }, ready);
-        warm.set({ state: "preparing" }, preparing);
-      },
-    });
+    );
     const outcomes: Counter<"outcome"> = new Counter({
       name: "sandboxer_warm_sandboxes_total",
       help: "What became of sandboxes that were started ahead of the need, and requests that found none (missed).",
       labelNames: ["outcome"],
       registers: [this.registry],
       collect: () => {
-        const { handed_out = 0, missed = 0, failed = 0, expired = 0 } = figures() ?? {};
+        const { handed_out = 0, missed = 0, failed = 0, expired = 0 } = warm() ?? {};
         outcomes.reset();
         for (const [outcome, count] of Object.entries({ handed_out, missed, failed, expired })) {
           outcomes.inc({ outcome }, count);
         }
       },
     });
+    this.#gauge(
+      "sandboxer_sandboxes_at_risk",
+      "Sandboxes on this server whose max_loss cannot be kept.",
+      sources.atRisk,
+    );
   }
 
   operation(record: OperationRecord): void {
@@ -147,5 +110,35 @@ export class Metrics implements Pick<Observer, "operation" | "output"> {
 
   output(bytes: number): void {
     this.#outputBytes.inc(bytes);
+  }
+
+  #gauge(name: string, help: string, read: () => number): void {
+    const gauge: Gauge = new Gauge({ name, help, registers: [this.registry], collect: () => gauge.set(read()) });
+  }
+
+  /** By state. */
+  #gauges(name: string, help: string, read: () => Readonly<Record<string, number>>): void {
+    const gauge: Gauge<"state"> = new Gauge({
+      name,
+      help,
+      labelNames: ["state"],
+      registers: [this.registry],
+      collect: () => {
+        gauge.reset();
+        for (const [state, count] of Object.entries(read())) gauge.set({ state }, count);
+      },
+    });
+  }
+
+  #counter(name: string, help: string, read: () => number): void {
+    const counter: Counter = new Counter({
+      name,
+      help,
+      registers: [this.registry],
+      collect: () => {
+        counter.reset();
+        counter.inc(read());
+      },
+    });
   }
 }

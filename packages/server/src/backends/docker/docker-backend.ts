@@ -58,15 +58,12 @@ export class DockerBackend implements SandboxBackend {
       imageDirectories: options.imageDirectories,
     });
     this.#pad = {
-      engine: options.engine,
-      instanceId: options.instanceId,
-      owner: options.owner,
+      ...options,
       rootFolder: info.DockerRootDir,
       agentArchive: archive,
       architecture: info.Architecture,
       engineVersion: info.ServerVersion,
       whyNoMemory: () => this.#whyNoMemory,
-      heartbeatMs: options.heartbeatMs,
       startTimeoutMs: options.startTimeoutMs ?? START_TIMEOUT_MS,
       onEnded: (sandbox) => this.#live.delete(sandbox.containerId),
     };

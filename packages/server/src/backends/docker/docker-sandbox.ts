@@ -16,19 +16,23 @@ const RUNNING: ReadonlySet<Container["State"]["Status"]> = new Set(["running", "
 const LEAVING_MS = 5_000;
 const STOPPED: SandboxEnd = { reason: "destroyed", message: "The sandbox was stopped; it can be resumed." };
 
-export interface DockerSandboxParts extends CheckpointPlace {
-  readonly sandboxId: string;
-  readonly containerId: string;
-  readonly agent: AgentClient;
+/** The engine, as every sandbox there needs it. */
+export interface SandboxPlace extends CheckpointPlace {
   readonly architecture: string;
   readonly engineVersion: string;
   /** See `checkpoint-trial.ts`. */
   readonly whyNoMemory: () => string | undefined;
+  readonly onEnded: (sandbox: DockerSandbox) => void;
+}
+
+export interface DockerSandboxParts extends SandboxPlace {
+  readonly sandboxId: string;
+  readonly containerId: string;
+  readonly agent: AgentClient;
   /** The image that it alone may need: it came out of a snapshot. */
   readonly snapshotImage: string | undefined;
   /** What the agent said last. */
   readonly lastWords: () => string;
-  readonly onEnded: (sandbox: DockerSandbox) => void;
 }
 
 /** One running container, and the agent inside. */

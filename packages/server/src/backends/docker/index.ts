@@ -1,8 +1,7 @@
-import type { Resources, SandboxBackend } from "../backend.ts";
-import { DockerBackend } from "./docker-backend.ts";
+import type { SandboxBackend } from "../backend.ts";
+import { DockerBackend, type DockerBackendOptions } from "./docker-backend.ts";
 import { DockerEngine } from "./engine/docker-engine.ts";
 import { type FateOf, InstanceFolder } from "../instance-folder.ts";
-import type { AllowedMount } from "./mounts.ts";
 import { recoverContainers } from "./recover.ts";
 
 export interface DockerOptions {
@@ -14,18 +13,7 @@ export interface DockerOptions {
   readonly owner: string;
 }
 
-export interface OpenDockerOptions extends DockerOptions {
-  readonly instanceId: string;
-  readonly agentPath: string;
-  readonly defaultImage: string;
-  readonly imageDirectories: readonly string[];
-  readonly defaultResources: Resources;
-  readonly heartbeatMs: number;
-  readonly runtime?: string | undefined;
-  readonly network?: string | undefined;
-  readonly allowedMounts?: readonly AllowedMount[];
-  readonly startTimeoutMs?: number;
-}
+export type OpenDockerOptions = DockerOptions & Omit<DockerBackendOptions, "engine" | "onClosed">;
 
 export interface OpenDocker {
   /** Closing it stops its sandboxes, which can then be resumed. */

@@ -11,9 +11,9 @@ import {
   WORKING_FOLDER,
 } from "../agent/user-space.ts";
 import type { AcquireRequest } from "../backend.ts";
-import { giveCheckpoint, LOADED, type CheckpointPlace } from "./checkpoint-files.ts";
+import { giveCheckpoint, LOADED } from "./checkpoint-files.ts";
 import type { LoadableCheckpoint } from "./checkpoint-snapshot.ts";
-import { DockerSandbox } from "./docker-sandbox.ts";
+import { DockerSandbox, type SandboxPlace } from "./docker-sandbox.ts";
 import type { Container } from "./engine/answers.ts";
 import type { Attachment } from "./engine/attachment.ts";
 import { statusOf } from "./engine/engine-errors.ts";
@@ -23,15 +23,11 @@ import { hostnameOf } from "./sandbox-config.ts";
 /** An agent that runs answers within milliseconds. */
 const TAKE_OVER_TIMEOUT_MS = 5_000;
 
-export interface LaunchPad extends CheckpointPlace {
+export interface LaunchPad extends SandboxPlace {
   readonly agentArchive: Uint8Array;
-  readonly architecture: string;
-  readonly engineVersion: string;
-  readonly whyNoMemory: () => string | undefined;
   readonly heartbeatMs: number;
   /** For the first word of an agent that was started. */
   readonly startTimeoutMs: number;
-  readonly onEnded: (sandbox: DockerSandbox) => void;
 }
 
 /** Starts a container that does not run, with the agent of this server. */
@@ -162,20 +158,13 @@ function openSandbox(
     chunksLast: true,
   });
   const sandbox: DockerSandbox = new DockerSandbox({
+    ...pad,
     // Who asks by a key does not know the id of what is there.
     sandboxId: container.Config.Labels[Label.sandboxId] ?? request.sandboxId,
     containerId: container.Id,
-    engine: pad.engine,
-    instanceId: pad.instanceId,
-    owner: pad.owner,
-    rootFolder: pad.rootFolder,
     agent,
-    architecture: pad.architecture,
-    engineVersion: pad.engineVersion,
-    whyNoMemory: pad.whyNoMemory,
     snapshotImage: Label.snapshot in container.Config.Labels ? container.Image : undefined,
     lastWords: () => attachment.lastWords(),
-    onEnded: pad.onEnded,
   });
   return { agent, sandbox };
 }

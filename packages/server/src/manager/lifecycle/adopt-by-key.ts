@@ -1,11 +1,10 @@
-import type { SandboxHandle } from "../../backends/backend.ts";
 import type { ManagerContext } from "../context.ts";
 import { encryptionFor, takeShownKey } from "../encryption.ts";
-import { LiveSandbox, type SandboxFacts } from "../live-sandbox.ts";
+import { LiveSandbox } from "../live-sandbox.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
 import { abandonCopy, residenceOf } from "../ownership/residence.ts";
 import { acquireRequest } from "./acquire-request.ts";
-import { createHead, NO_LINEAGE } from "./create.ts";
+import { createHead, factsOf, NO_LINEAGE } from "./create.ts";
 import { watchForEnd } from "./end-of-sandbox.ts";
 import type { SandboxPlan } from "./plan.ts";
 
@@ -23,7 +22,9 @@ export async function adoptByKey(
   const request = await acquireRequest(context, { sandboxId: "", ...plan }, options);
   const handle = await context.backend(plan.backend).tryResume(request, options);
   if (handle === undefined) return undefined;
-  const facts = factsOf(context, { ...plan, about: { ...plan.about, encryption } }, handle);
+  const { sandboxId } = handle;
+  const own = { sandboxId, lineage: NO_LINEAGE, tokenHash: undefined, residence: "provider" } as const;
+  const facts = factsOf(context, { ...plan, about: { ...plan.about, encryption } }, own);
   const sandbox = new LiveSandbox(facts, "restoring", context.nowMs, context.onMove(facts.sandboxId));
   takeShownKey(sandbox, options.encryption);
   context.admit(sandbox);
@@ -41,21 +42,4 @@ export async function adoptByKey(
   sandbox.started(handle);
   watchForEnd(context, sandbox, processes);
   return sandbox;
-}
-
-function factsOf(context: ManagerContext, plan: SandboxPlan, { sandboxId }: SandboxHandle): SandboxFacts {
-  const { backend, spec, labels, flags, idleTimeoutMs, about } = plan;
-  return {
-    sandboxId,
-    backend,
-    spec,
-    labels,
-    flags,
-    idleTimeoutMs,
-    about,
-    lineage: NO_LINEAGE,
-    createdAt: new Date(context.options.clock.wallMs()).toISOString(),
-    tokenHash: undefined,
-    residence: "provider",
-  };
 }

@@ -60,7 +60,10 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
   source?.check(context.backend(plan.backend));
   const token = randomBytes(TOKEN_BYTES).toString("hex");
   const encryption = await encryptionFor(context, options.encryption, source);
-  const facts = factsOf(context, { ...plan, about: { ...plan.about, encryption } }, source?.lineage, token);
+  const lineage = source?.lineage ?? NO_LINEAGE;
+  const tokenHash = createHash("sha256").update(token).digest("hex");
+  const own = { sandboxId: randomUUID(), lineage, tokenHash, residence: residenceOf(context, plan) };
+  const facts = factsOf(context, { ...plan, about: { ...plan.about, encryption } }, own);
   const sandbox = new LiveSandbox(facts, "creating", context.nowMs, context.onMove(facts.sandboxId));
   sandbox.clientKey = clientKeyFor(encryption, options.encryption);
   context.admit(sandbox);
@@ -109,26 +112,13 @@ async function withdrawHead(context: ManagerContext, sandboxId: string): Promise
   }
 }
 
-function factsOf(
-  context: ManagerContext,
-  plan: SandboxPlan,
-  lineage: Lineage | undefined,
-  token: string,
+/** Of a sandbox that is made as planned; `own`: what no plan says. */
+export function factsOf(
+  { options }: ManagerContext,
+  { filesystemSnapshot: _, ...plan }: SandboxPlan,
+  own: Pick<SandboxFacts, "sandboxId" | "lineage" | "tokenHash" | "residence">,
 ): SandboxFacts {
-  const { backend, spec, labels, flags, idleTimeoutMs, about } = plan;
-  return {
-    sandboxId: randomUUID(),
-    backend,
-    spec,
-    labels,
-    flags,
-    idleTimeoutMs,
-    about,
-    lineage: lineage ?? NO_LINEAGE,
-    createdAt: new Date(context.options.clock.wallMs()).toISOString(),
-    tokenHash: createHash("sha256").update(token).digest("hex"),
-    residence: residenceOf(context, plan),
-  };
+  return { ...plan, createdAt: new Date(options.clock.wallMs()).toISOString(), ...own };
 }
 
 async function acquire(

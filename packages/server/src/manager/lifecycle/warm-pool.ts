@@ -1,16 +1,9 @@
+import type { ResponseOf, Routes } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import type { BackendsContext } from "../room-contexts.ts";
 
 /** As clients are told. */
-export interface WarmPoolRecord {
-  readonly max: number;
-  readonly ready: number;
-  readonly preparing: number;
-  readonly handed_out: number;
-  readonly missed: number;
-  readonly failed: number;
-  readonly expired: number;
-}
+export type WarmPoolRecord = NonNullable<ResponseOf<Routes["serverInfo"]>["warm_pool"]>;
 
 /** Of the default backend; undefined: it never starts a sandbox ahead of the need. */
 export function warmPoolRecord({ options }: BackendsContext): WarmPoolRecord | undefined {

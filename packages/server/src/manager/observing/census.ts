@@ -1,16 +1,8 @@
-import type { SandboxState } from "@sandboxer/protocol";
+import type { ResponseOf, Routes, SandboxState } from "@sandboxer/protocol";
 import type { ObservingContext } from "../room-contexts.ts";
-import { warmPoolRecord, type WarmPoolRecord } from "../lifecycle/warm-pool.ts";
+import { warmPoolRecord } from "../lifecycle/warm-pool.ts";
 
-export interface ServerSummary {
-  readonly instance_id: string | null;
-  readonly default_backend: string;
-  readonly draining: boolean;
-  readonly sandboxes: number;
-  readonly dozing: number;
-  readonly max_sandboxes: number;
-  readonly warm_pool: WarmPoolRecord | null;
-}
+type ServerSummary = Omit<ResponseOf<Routes["serverInfo"]>, "version" | "store" | "scope" | "has_key">;
 
 export function summaryOf(context: ObservingContext): ServerSummary {
   const { durable, defaultBackend, maxSandboxes } = context.options;
@@ -42,14 +34,7 @@ export function countDozing({ sandboxes }: ObservingContext): number {
     .length;
 }
 
-interface BackendRecord {
-  readonly name: string;
-  readonly default: boolean;
-  readonly ok: boolean;
-  readonly summary: string;
-  readonly remedy: string | null;
-  readonly capabilities: Record<string, string | boolean>;
-}
+type BackendRecord = ResponseOf<Routes["listBackends"]>["items"][number];
 
 /** What can make sandboxes here, what each can do, and whether it works now. */
 export async function listBackends({ options }: ObservingContext): Promise<BackendRecord[]> {

@@ -1,17 +1,9 @@
+import type { ResponseOf, Routes } from "@sandboxer/protocol";
 import type { RegisteredServer } from "../../lease/instances.ts";
 import type { ObservingContext } from "../room-contexts.ts";
 import type { InstanceCondition } from "../ownership/peers.ts";
 
-export interface InstanceRecord extends Omit<InstanceCondition, "instance_id"> {
-  readonly id: string;
-  readonly url: string | null;
-  readonly here: boolean;
-  readonly alive: boolean;
-  readonly owns: string[];
-  /** Sandboxes that others have asked it for. */
-  readonly wanted: string[];
-  readonly handoffs: { readonly sandbox_id: string; readonly to: string; readonly refused: string | null }[];
-}
+export type InstanceRecord = ResponseOf<Routes["listInstances"]>["items"][number];
 
 /** How long a store that has let this server freeze is waited for. */
 const STORE_MS = 2_000;

@@ -1,19 +1,17 @@
-import { asSandboxerError, type DamagedSandbox, type SandboxRecord } from "@sandboxer/protocol";
+import {
+  asSandboxerError,
+  type DamagedSandbox,
+  type QueryOf,
+  type Routes,
+  type SandboxRecord,
+} from "@sandboxer/protocol";
 import { leavesNothing } from "../../lease/stored-head.ts";
 import { isStoreFailure } from "../../support/record-damage.ts";
 import { beginAhead } from "../../support/begin-ahead.ts";
 import type { ObservingContext } from "../room-contexts.ts";
 import { describeHead, describeLive } from "./describe.ts";
 
-export interface SandboxFilter {
-  readonly state?: SandboxRecord["state"] | undefined;
-  readonly backend?: string | undefined;
-  readonly name?: string | undefined;
-  readonly key?: string | undefined;
-  readonly at_risk?: boolean | undefined;
-  /** `KEY` or `KEY=VALUE`; all must match. */
-  readonly label?: readonly string[] | undefined;
-}
+type SandboxFilter = Omit<QueryOf<Routes["listSandboxes"]>, "limit" | "cursor">;
 
 /** Where a sandbox is in a list: the newest come first, then the lowest ids. */
 export interface ListPlace {

@@ -1,19 +1,14 @@
-import { type SandboxRecord, asSandboxerError } from "@sandboxer/protocol";
+import { asSandboxerError, type ResponseOf, type Routes } from "@sandboxer/protocol";
 import type { ObservingContext } from "../room-contexts.ts";
 import { findSandbox } from "./describe.ts";
-
-export interface Reachability {
-  readonly reachable: boolean;
-  readonly state: SandboxRecord["state"];
-  readonly summary: string;
-  readonly owner_url: string | null;
-  readonly round_trip_ms: number | null;
-}
 
 const PING_MS = 5000;
 
 /** Whether the sandbox itself answers, asked here and now. */
-export async function reachabilityOf(context: ObservingContext, sandboxId: string): Promise<Reachability> {
+export async function reachabilityOf(
+  context: ObservingContext,
+  sandboxId: string,
+): Promise<ResponseOf<Routes["reachability"]>> {
   const record = await findSandbox(context, sandboxId);
   const { state, owner } = record;
   const told = { state, owner_url: owner?.url ?? null };

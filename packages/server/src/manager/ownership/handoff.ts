@@ -1,4 +1,4 @@
-import { SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
+import { type ResponseOf, type Routes, SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import { checkShown } from "../encryption.ts";
 import { findSandbox } from "../observing/describe.ts";
@@ -16,14 +16,7 @@ export interface HandoffRequest {
   readonly operation?: Operation | undefined;
 }
 
-export interface HandedOff {
-  readonly sandbox: SandboxRecord;
-  readonly from: string | null;
-  readonly to: string;
-  readonly elapsed_ms: number;
-  /** From the stop here until the other server said that it runs there, by the clock of this one. */
-  readonly paused_ms: number | null;
-}
+type HandedOff = ResponseOf<Routes["handoffSandbox"]>;
 
 /**
  * Moves a sandbox from here to another server: that one is told to take it up, asks for it through the store, and gets it

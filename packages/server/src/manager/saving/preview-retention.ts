@@ -1,4 +1,11 @@
-import { AS_SERVER_SAYS, type Keep, parseKeep, type RetentionPreview } from "@sandboxer/protocol";
+import {
+  AS_SERVER_SAYS,
+  type Keep,
+  parseKeep,
+  type QueryOf,
+  type RetentionPreview,
+  type Routes,
+} from "@sandboxer/protocol";
 import { checkpointKey } from "../../checkpoints/checkpoint-names.ts";
 import { imageKey, type StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { CallOptions } from "../../support/call-options.ts";
@@ -7,17 +14,11 @@ import { readDescendants } from "../snapshots/lineage.ts";
 import { notFound } from "../not-found.ts";
 import { oldSnapshots } from "./retention.ts";
 
-/** Rules as texts; absent: what the sandbox has. */
-export interface PreviewedRules {
-  readonly keep_checkpoints?: string | undefined;
-  readonly keep_snapshots?: string | undefined;
-}
-
 /** What rules would do to the saved states of a sandbox, with the bytes; nothing is removed. */
 export async function previewRetention(
   context: ProofContext,
   sandboxId: string,
-  rules: PreviewedRules,
+  rules: QueryOf<Routes["previewRetention"]>,
   options: CallOptions = {},
 ): Promise<RetentionPreview> {
   const { durable } = context;

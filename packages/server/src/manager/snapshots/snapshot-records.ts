@@ -1,4 +1,4 @@
-import type { SnapshotInfo } from "@sandboxer/protocol";
+import type { QueryOf, Routes, SnapshotInfo } from "@sandboxer/protocol";
 import type { KeyOptions } from "../../checkpoints/keys/key-choice.ts";
 import type { SnapshotChanges } from "../../checkpoints/snapshot-library.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
@@ -8,14 +8,7 @@ import { type Descendant, readDescendants } from "./lineage.ts";
 import { hasLabels } from "../observing/list-sandboxes.ts";
 import { findSnapshot } from "./source.ts";
 
-export interface SnapshotFilter {
-  readonly sandbox_id?: string | undefined;
-  readonly name?: string | undefined;
-  readonly mode?: SnapshotInfo["mode"] | undefined;
-  readonly state?: SnapshotInfo["state"] | undefined;
-  /** `KEY` or `KEY=VALUE`; all must match. */
-  readonly label?: readonly string[] | undefined;
-}
+type SnapshotFilter = Omit<QueryOf<Routes["listSnapshots"]>, "limit" | "cursor">;
 
 /** Newest first, each with what comes from it. */
 export async function listSnapshots(context: ObservingContext, filter: SnapshotFilter): Promise<SnapshotInfo[]> {
