@@ -1,5 +1,6 @@
 import { appendFile, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import type { SandboxBackend } from "./backend.ts";
 import { acquireFileLock, isFileLockFree, type FileLock } from "../support/file-lock.ts";
 
 const INSTANCES_NAME = "instances";
@@ -8,6 +9,15 @@ const WORK_NAME = "tmp";
 const LATER_IDS_NAME = "later-instance-ids";
 /** Longer than it takes to make a folder with its lock. */
 const BEING_MADE_MS = 60_000;
+
+/** A backend of a server process that has its mark on this machine. */
+export interface OpenedBackend {
+  /** Closing it stops its sandboxes, which can then be resumed. */
+  readonly backend: SandboxBackend;
+  /** For saves on their way to a store; it goes when the backend is closed. */
+  readonly workDirectory: string;
+  readonly noteLaterId: (instanceId: string) => Promise<void>;
+}
 
 /**
  * The mark of one server process on this machine: a folder with a lock that dies with it. It says whether the process

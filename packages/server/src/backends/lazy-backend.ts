@@ -13,13 +13,9 @@ import type {
 import type { CallOptions } from "../support/call-options.ts";
 
 /** What is known of a backend before its code is loaded. */
-export interface BackendProvider {
-  readonly name: string;
+export interface BackendProvider extends Pick<SandboxBackend, "name" | "loads" | "capturesWorkspace" | "keeps"> {
   /** What it can do at most; once it is open, it says itself. */
   readonly capabilities: Capabilities;
-  readonly loads?: readonly SnapshotKind[];
-  readonly capturesWorkspace?: boolean;
-  readonly keeps?: FileExtras;
   /** Its snapshots refer to something that `forgetSnapshot` removes. */
   readonly refersOutside?: boolean;
   open(): Promise<SandboxBackend>;

@@ -1,4 +1,4 @@
-import { SandboxerError, type Strategy } from "@sandboxer/protocol";
+import { SandboxerError, type SandboxRecord, type Strategy } from "@sandboxer/protocol";
 import type { CostEstimate, Health } from "./backend.ts";
 
 /** A backend that could take the sandbox, in the order of the profile. */
@@ -10,18 +10,8 @@ export interface PlacementCandidate {
   readonly cost?: CostEstimate;
 }
 
-/** What was picked and why, for the record. */
-export interface PlacementChoice {
-  readonly backend: string;
-  readonly strategy: Strategy;
-  readonly reason: string;
-  readonly passedOver: readonly PassedOver[];
-}
-
-export interface PassedOver {
-  readonly backend: string;
-  readonly reason: string;
-}
+/** What was picked and why. */
+export type Placement = NonNullable<SandboxRecord["placement"]>;
 
 interface Pick {
   readonly candidate: PlacementCandidate;
@@ -34,7 +24,7 @@ export function choosePlacement(
   candidates: readonly PlacementCandidate[],
   strategy: Strategy,
   named?: string,
-): PlacementChoice {
+): Placement {
   if (named !== undefined && !candidates.some(({ name }) => name === named)) {
     const known = candidates.map(({ name }) => name).join(", ");
     throw new SandboxerError("bad_request", `There is no backend "${named}" to choose from.`, {
@@ -51,7 +41,7 @@ export function choosePlacement(
     backend: pick.candidate.name,
     strategy,
     reason: pick.reason,
-    passedOver: candidates
+    passed_over: candidates
       .filter((other) => other !== pick.candidate)
       .map((other) => ({ backend: other.name, reason: other.health.ok ? pick.whyNot(other) : unhealthy(other) })),
   };

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import type { OpenDocker } from "../backends/docker/index.ts";
+import type { OpenedBackend } from "../backends/instance-folder.ts";
 import type { FateOf } from "../backends/instance-folder.ts";
 import type { BackendProvider } from "../backends/lazy-backend.ts";
 import { prepareAgent, withSetupLock, type ReportStep } from "../setup/index.ts";
@@ -66,7 +66,7 @@ async function open(
   { resources, heartbeatMs }: DockerDefaults,
   agentPath: string,
   instanceId: string,
-): Promise<OpenDocker> {
+): Promise<OpenedBackend> {
   const { openDockerBackend } = await import("../backends/docker/index.ts");
   return openDockerBackend({
     ...(await placeOf(config)),

@@ -15,7 +15,7 @@ test("explicit takes the first that is available, and says what was passed over 
     backend: "b",
     strategy: "explicit",
     reason: "the first that is available",
-    passedOver: [
+    passed_over: [
       { backend: "a", reason: "not available: no engine" },
       { backend: "c", reason: "listed later" },
     ],
@@ -27,7 +27,7 @@ test("explicit takes the one that is named, and no other when that is not availa
   expect(choosePlacement(candidates, "explicit", "b")).toMatchObject({
     backend: "b",
     reason: "named in the request",
-    passedOver: [{ backend: "a", reason: "the request names b" }],
+    passed_over: [{ backend: "a", reason: "the request names b" }],
   });
   const without = [candidate("a"), candidate("b", { health: down })];
   expect(() => choosePlacement(without, "explicit", "b")).toThrow(
@@ -46,7 +46,7 @@ test("prefer-self-hosted takes our own first, others only when none of ours is a
   ];
   expect(choosePlacement(candidates, "prefer-self-hosted")).toMatchObject({
     backend: "ours",
-    passedOver: [
+    passed_over: [
       { backend: "cloud", reason: "not self-hosted" },
       { backend: "far", reason: "listed later" },
     ],
@@ -71,7 +71,7 @@ test("lowest-cost takes the cheapest of those that are available and say so in o
     backend: "cheap",
     strategy: "lowest-cost",
     reason: "the cheapest at 1 EUR an hour",
-    passedOver: [
+    passed_over: [
       { backend: "silent", reason: "does not say what it costs" },
       { backend: "dear", reason: "costs 3 EUR an hour" },
       { backend: "same", reason: "costs 1 EUR an hour, and is listed later" },

@@ -1,5 +1,4 @@
-import type { SandboxBackend } from "../backend.ts";
-import { type FateOf, InstanceFolder } from "../instance-folder.ts";
+import { type FateOf, InstanceFolder, type OpenedBackend } from "../instance-folder.ts";
 import { DaytonaApi } from "./daytona-api.ts";
 import { DaytonaBackend } from "./daytona-backend.ts";
 import { DaytonaConnection } from "./daytona-connection.ts";
@@ -14,19 +13,11 @@ export interface DaytonaInstallation {
   readonly owner: string;
 }
 
-export interface OpenDaytona {
-  /** Closing it stops its sandboxes, which can then be resumed. */
-  readonly backend: SandboxBackend;
-  /** For saves on their way to a store; it goes when the backend is closed. */
-  readonly workDirectory: string;
-  readonly noteLaterId: (instanceId: string) => Promise<void>;
-}
-
 /** Nothing is asked of Daytona, and the key is not read, before the first call. */
 export async function openDaytonaBackend(
   options: Omit<DaytonaOptions, "maker" | "onClosed">,
   { directory, owner, instanceId }: DaytonaInstallation & { readonly instanceId: string },
-): Promise<OpenDaytona> {
+): Promise<OpenedBackend> {
   const instance = await InstanceFolder.open(directory, instanceId);
   const backend = new DaytonaBackend({ ...options, maker: { owner, instanceId }, onClosed: () => instance.close() });
   return { backend, workDirectory: instance.workDirectory, noteLaterId: (id) => instance.noteLaterId(id) };

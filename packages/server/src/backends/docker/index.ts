@@ -1,7 +1,6 @@
-import type { SandboxBackend } from "../backend.ts";
 import { DockerBackend, type DockerBackendOptions } from "./docker-backend.ts";
 import { DockerEngine } from "./engine/docker-engine.ts";
-import { type FateOf, InstanceFolder } from "../instance-folder.ts";
+import { type FateOf, InstanceFolder, type OpenedBackend } from "../instance-folder.ts";
 import { recoverContainers } from "./recover.ts";
 
 export interface DockerOptions {
@@ -15,16 +14,8 @@ export interface DockerOptions {
 
 export type OpenDockerOptions = DockerOptions & Omit<DockerBackendOptions, "engine" | "onClosed">;
 
-export interface OpenDocker {
-  /** Closing it stops its sandboxes, which can then be resumed. */
-  readonly backend: SandboxBackend;
-  /** For saves on their way to a store; it goes when the backend is closed. */
-  readonly workDirectory: string;
-  readonly noteLaterId: (instanceId: string) => Promise<void>;
-}
-
 /** Fails with `backend_unavailable` when the engine does not answer. */
-export async function openDockerBackend({ host, directory, ...options }: OpenDockerOptions): Promise<OpenDocker> {
+export async function openDockerBackend({ host, directory, ...options }: OpenDockerOptions): Promise<OpenedBackend> {
   const engine = new DockerEngine(host);
   const instance = await InstanceFolder.open(directory, options.instanceId);
   try {

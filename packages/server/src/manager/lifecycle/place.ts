@@ -1,10 +1,8 @@
-import { SandboxerError, type CreateRequestBody, type SandboxRecord } from "@sandboxer/protocol";
+import { SandboxerError, type CreateRequestBody } from "@sandboxer/protocol";
 import type { SandboxSpec } from "../../backends/backend.ts";
-import { choosePlacement, type PlacementCandidate } from "../../backends/placement.ts";
+import { choosePlacement, type Placement, type PlacementCandidate } from "../../backends/placement.ts";
 import type { AppliedProfile } from "../../profiles/apply-profile.ts";
 import type { PlanContext } from "../room-contexts.ts";
-
-type Placement = NonNullable<SandboxRecord["placement"]>;
 
 /** Which backend makes a sandbox, and why that one. Without a profile there is nothing to choose. */
 export async function placeSandbox(
@@ -21,14 +19,10 @@ export async function placeSandbox(
   const known = applied.backends.filter((name) => context.options.backends.has(name));
   if (known.length === 0) throw noneHere(context, applied);
   const candidates = await Promise.all(known.map((name) => candidateOf(context, name, spec)));
-  const { backend, strategy, reason, passedOver } = choosePlacement(candidates, applied.strategy, request.backend);
+  const { passed_over, ...chosen } = choosePlacement(candidates, applied.strategy, request.backend);
   const absent = applied.backends.filter((name) => !known.includes(name));
-  return {
-    backend,
-    strategy,
-    reason,
-    passed_over: [...passedOver, ...absent.map((name) => ({ backend: name, reason: "this server does not have it" }))],
-  };
+  const unknown = absent.map((name) => ({ backend: name, reason: "this server does not have it" }));
+  return { ...chosen, passed_over: [...passed_over, ...unknown] };
 }
 
 async function candidateOf(context: PlanContext, name: string, spec: SandboxSpec): Promise<PlacementCandidate> {

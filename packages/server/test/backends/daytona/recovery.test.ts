@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import type { SandboxBackend } from "../../../src/backends/backend.ts";
 import type { Fate } from "../../../src/backends/instance-folder.ts";
 import { once } from "node:events";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { openDaytonaBackend, type OpenDaytona, recoverDaytona } from "../../../src/backends/daytona/index.ts";
+import { openDaytonaBackend, recoverDaytona } from "../../../src/backends/daytona/index.ts";
 import { Secret } from "../../../src/secrets/secret.ts";
 import { HttpClient } from "../../http/support.ts";
 import { ServerProcess } from "../../websocket/support/server-process.ts";
@@ -39,7 +40,7 @@ describe("what dead servers leave at Daytona", () => {
   const record = (vendorId: string) => server.plane.find(vendorId).record;
   const state = (vendorId: string) => record(vendorId).state;
 
-  async function openLiving(): Promise<OpenDaytona["backend"]> {
+  async function openLiving(): Promise<SandboxBackend> {
     const { backend } = await openDaytonaBackend(options(), { directory, owner: "here", instanceId: randomUUID() });
     onTestFinished(() => backend.close());
     return backend;

@@ -3,11 +3,17 @@ import type { Clock } from "../../../support/clock.ts";
 import type { AcquireRequest, PreparedState, WarmFigures } from "../../backend.ts";
 import type { GvisorSandbox } from "../gvisor-sandbox.ts";
 import type { SandboxStarter } from "../sandbox-starter.ts";
-import { machineRoom } from "./machine-room.ts";
 import type { Recipe } from "./warm-group.ts";
 import { isSmall } from "./state-size.ts";
 import { stateKey, stateKeyStart, warmKey, type WarmDefaults } from "./warm-key.ts";
 import { WarmPool, type Room } from "./warm-pool.ts";
+import { availableParallelism, loadavg, totalmem } from "node:os";
+
+/** What is left free for sandboxes that somebody has: this much of the memory, and no less than so many bytes. */
+const FREE_SHARE = 0.1;
+const FREE_BYTES = 512 * 1024 * 1024;
+/** So many programs that want to run for each processor are too much for more. */
+const LOAD_PER_PROCESSOR = 4;
 
 export interface WarmOptions {
   /** How many there may be at most. */
@@ -111,4 +117,12 @@ export class WarmSandboxes {
 function withoutAsker({ spec: { image, resources } }: AcquireRequest): AcquireRequest {
   const spec = { ...(image === undefined ? {} : { image }), env: {}, resources, network: "none" as const };
   return { sandboxId: NOBODY, spec };
+}
+
+/** Whether this machine has something to spare for sandboxes that nobody has asked for yet. */
+function machineRoom(): Room {
+  const limit = process.constrainedMemory();
+  const memoryBytes = limit > 0 ? Math.min(limit, totalmem()) : totalmem();
+  if (process.availableMemory() < Math.max(FREE_BYTES, memoryBytes * FREE_SHARE)) return "short";
+  return (loadavg()[0] ?? 0) > LOAD_PER_PROCESSOR * availableParallelism() ? "busy" : "free";
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AcquireRequest, SandboxBackend, SandboxIdentity } from "../../../../src/backends/backend.ts";
-import { openDockerBackend, type OpenDocker, type OpenDockerOptions } from "../../../../src/backends/docker/index.ts";
+import { openDockerBackend, type OpenDockerOptions } from "../../../../src/backends/docker/index.ts";
 import { HOST_IMAGE_PATH } from "../../../services/host-image.ts";
 import { newRequest } from "../../contract/context.ts";
 import type { DockerService } from "./docker-service.ts";
@@ -16,7 +16,7 @@ export async function openDocker(
   service: DockerService,
   directory: string,
   overrides: Partial<OpenDockerOptions> = {},
-): Promise<OpenDocker> {
+): ReturnType<typeof openDockerBackend> {
   const opened = await openDockerBackend({
     host: service.host,
     directory,
