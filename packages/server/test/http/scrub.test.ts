@@ -81,7 +81,7 @@ test("one that was begun by itself and stopped does not begin again at the next 
   const { integrity } = api.server.manager;
   const running = integrity.runIfDue();
   await expect.poll(async () => await integrity.status()).toMatchObject({ running: true });
-  integrity.stopScrub();
+  integrity.stop();
   await expect(running).rejects.toMatchObject({ message: "The scrub was stopped." });
   await integrity.runIfDue();
   expect(await integrity.status()).toMatchObject({ running: false, paused: true, last: null });

@@ -29,7 +29,6 @@ export class LoggedProcess implements SandboxProcess {
   readonly #process: ExtensionProcess;
   readonly #home: ProcessHome;
   readonly #log = new OutputLog();
-  readonly #slot: ReaderSlot = { reader: undefined };
   readonly #stdin = new SerialQueue();
   readonly #ending = Promise.withResolvers<ProcessExit>();
   #exit: ProcessExit | undefined;
@@ -59,7 +58,7 @@ export class LoggedProcess implements SandboxProcess {
   }
 
   output(options: { readonly from?: number; readonly signal?: AbortSignal } = {}): AsyncIterable<OutputChunk> {
-    return followLog(this.#log, this.#slot, () => this.#home.failure() ?? this.#lost, options);
+    return this.#log.follow(options, { failure: () => this.#home.failure() ?? this.#lost });
   }
 
   async bounds(): Promise<OutputBounds> {
@@ -199,43 +198,4 @@ export class LoggedProcess implements SandboxProcess {
 
 function closed(pid: number, cause?: unknown): SandboxerError {
   return new SandboxerError("wrong_state", `The stdin of process ${pid} is closed.`, { cause });
-}
-
-/** Who reads now; a newcomer takes the place of the one before. */
-interface ReaderSlot {
-  reader: object | undefined;
-}
-
-/** Follows a log to its end. The first `next` makes this the reader and ends the older one. */
-async function* followLog(
-  log: OutputLog,
-  slot: ReaderSlot,
-  failure: () => unknown,
-  { from = log.acknowledged, signal }: { readonly from?: number; readonly signal?: AbortSignal },
-): AsyncGenerator<OutputChunk> {
-  const reader = {};
-  slot.reader = reader;
-  log.notify();
-  const onAbort = (): void => log.notify();
-  signal?.addEventListener("abort", onAbort);
-  let position = from;
-  try {
-    for (;;) {
-      if (slot.reader !== reader || signal?.aborted === true) return;
-      const chunk = log.at(position);
-      if (chunk !== undefined) {
-        position = chunk.offset + chunk.data.length;
-        yield chunk;
-      } else if (log.finished) {
-        return;
-      } else {
-        // What arrived before the failure is read first.
-        const failed = failure();
-        if (failed !== undefined) throw failed;
-        await log.changed();
-      }
-    }
-  } finally {
-    signal?.removeEventListener("abort", onAbort);
-  }
 }

@@ -32,7 +32,8 @@ export class FakeProcess implements SandboxProcess {
   }
 
   output(options: { readonly from?: number; readonly signal?: AbortSignal } = {}): AsyncIterable<OutputChunk> {
-    return readOutput(this.#process, this.#machine, options);
+    const { log } = this.#process;
+    return log.follow(options, { mayRead: () => this.#mayRead() });
   }
 
   async bounds(): Promise<OutputBounds> {
@@ -102,45 +103,16 @@ export class FakeProcess implements SandboxProcess {
     }
   }
 
+  /** While the machine is paused nothing arrives, as from a frozen agent. */
+  #mayRead(): boolean {
+    if (this.#machine.end !== undefined) throw this.#machine.failure();
+    return !this.#machine.scheduler.paused;
+  }
+
   async #known(): Promise<void> {
     await this.#machine.scheduler.running();
     if (this.#machine.processes.get(this.pid) !== this.#process) {
       throw new SandboxerError("process_not_found", `There is no process ${this.pid} any more.`);
     }
-  }
-}
-
-/**
- * Follows the log of a process. The first `next` makes this the reader and ends the older one. While the machine is
- * paused nothing arrives, as from a frozen agent.
- */
-async function* readOutput(
-  process: MachineProcess,
-  machine: Machine,
-  { from = process.log.acknowledged, signal }: { readonly from?: number; readonly signal?: AbortSignal },
-): AsyncGenerator<OutputChunk> {
-  const reader = {};
-  process.reader = reader;
-  process.log.notify();
-  const { log } = process;
-  const onAbort = (): void => log.notify();
-  signal?.addEventListener("abort", onAbort);
-  let position = from;
-  try {
-    for (;;) {
-      if (process.reader !== reader || signal?.aborted === true) return;
-      if (machine.end !== undefined) throw machine.failure();
-      const chunk = machine.scheduler.paused ? undefined : log.at(position);
-      if (chunk !== undefined) {
-        position = chunk.offset + chunk.data.length;
-        yield chunk;
-      } else if (log.finished && !machine.scheduler.paused) {
-        return;
-      } else {
-        await log.changed();
-      }
-    }
-  } finally {
-    signal?.removeEventListener("abort", onAbort);
   }
 }

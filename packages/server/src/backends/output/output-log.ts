@@ -30,15 +30,14 @@ export class OutputLog {
   /** The beginning of a character whose rest has not been written. */
   readonly #carry: Record<OutputStream, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
   readonly #waiting = new Set<() => void>();
+  /** Who follows it now. */
+  #reader: object | undefined;
 
   get end(): number {
     return this.#end;
   }
   get acknowledged(): number {
     return this.#acknowledged;
-  }
-  get finished(): boolean {
-    return this.#finished;
   }
   get keptBytes(): number {
     return this.#end - (this.#chunks[0]?.offset ?? this.#end);
@@ -88,6 +87,40 @@ export class OutputLog {
     if (chunk === undefined) return undefined;
     const from = Math.max(offset, chunk.offset);
     return { stream: chunk.stream, offset: from, data: new Uint8Array(chunk.data.subarray(from - chunk.offset)) };
+  }
+
+  /**
+   * Follows it to its end. The first `next` makes this the reader and ends the older one. `mayRead`: whether anything
+   * arrives now; it throws where what arrived is not read any more. `failure`: thrown once all that arrived is read.
+   */
+  async *follow(
+    { from = this.#acknowledged, signal }: { readonly from?: number; readonly signal?: AbortSignal },
+    { mayRead = () => true, failure }: { readonly mayRead?: () => boolean; readonly failure?: () => unknown },
+  ): AsyncGenerator<OutputChunk> {
+    const reader = {};
+    this.#reader = reader;
+    this.notify();
+    const onAbort = (): void => this.notify();
+    signal?.addEventListener("abort", onAbort);
+    let position = from;
+    try {
+      while (this.#reader === reader && signal?.aborted !== true) {
+        const reads = mayRead();
+        const chunk = reads ? this.at(position) : undefined;
+        if (chunk !== undefined) {
+          position = chunk.offset + chunk.data.length;
+          yield chunk;
+        } else if (this.#finished && reads) {
+          return;
+        } else {
+          const failed = failure?.();
+          if (failed !== undefined) throw failed;
+          await this.changed();
+        }
+      }
+    } finally {
+      signal?.removeEventListener("abort", onAbort);
+    }
   }
 
   /** Settles at the next change. */

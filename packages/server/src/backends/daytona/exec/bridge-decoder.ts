@@ -1,9 +1,13 @@
+import type { ExtensionProcess } from "../../extension/extension.ts";
+
+export type Exit = Awaited<ExtensionProcess["exited"]>;
+
 export type BridgeEvent =
   | { readonly kind: "missing"; readonly what: "folder" | "program" }
   | { readonly kind: "started"; readonly pid: number; readonly folder: string }
   | { readonly kind: "output"; readonly stream: "stdout" | "stderr"; readonly data: Buffer }
   | { readonly kind: "taken" }
-  | { readonly kind: "exited"; readonly code: number | undefined; readonly signal: number | undefined }
+  | ({ readonly kind: "exited" } & Exit)
   | { readonly kind: "finished" };
 
 const LAST_MARKER_BYTE = 2;
@@ -85,7 +89,7 @@ function beginningOf(token: Buffer, data: Buffer): number {
 }
 
 /** A shell has one number for both: 128 and the signal. A program that exits with such a code looks as if killed. */
-export function exitOf(code: number): { readonly code: number | undefined; readonly signal: number | undefined } {
+export function exitOf(code: number): Exit {
   const signal = code - SIGNAL_BASE;
   return signal > 0 && signal <= MAX_SIGNAL ? { code: undefined, signal } : { code, signal: undefined };
 }

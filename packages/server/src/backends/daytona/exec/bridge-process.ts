@@ -7,7 +7,7 @@ import type { ExtensionProcess } from "../../extension/extension.ts";
 import { vendorStatus } from "../daytona-errors.ts";
 import type { Toolbox } from "../toolbox/toolbox.ts";
 import type { Socket } from "../toolbox/socket.ts";
-import { BridgeDecoder, type BridgeEvent } from "./bridge-decoder.ts";
+import { BridgeDecoder, type BridgeEvent, type Exit } from "./bridge-decoder.ts";
 import { CREDIT_BYTES } from "./bridge-script.ts";
 import { promisedWritable } from "./promised-writable.ts";
 import { runScript } from "./shell-script.ts";
@@ -17,11 +17,6 @@ const PIECE_BYTES = 1 << 20;
 const GRANT_BYTES = CREDIT_BYTES / 2;
 const RECONNECT_MS = 500;
 const GRANT_VERBS = { stdout: "a", stderr: "b" } as const;
-
-interface Exit {
-  readonly code: number | undefined;
-  readonly signal: number | undefined;
-}
 
 /** A program in a session, by way of the bridge. Its log is followed from its beginning, again after a lost connection. */
 export class BridgeProcess implements ExtensionProcess {

@@ -20,7 +20,7 @@ export class ExecuteProcess implements ExtensionProcess {
     () => Promise.reject(unavailable("stdin")),
     () => Promise.resolve(),
   );
-  readonly exited: Promise<{ readonly code: number | undefined; readonly signal: number | undefined }>;
+  readonly exited: ExtensionProcess["exited"];
   readonly #over = new AbortController();
 
   constructor(toolbox: Toolbox, { argv, env, workingFolder }: BridgeCommand) {

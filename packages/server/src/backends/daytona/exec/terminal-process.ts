@@ -7,7 +7,7 @@ import { shellCommand } from "../../../support/shell-quote.ts";
 import type { ExtensionProcess } from "../../extension/extension.ts";
 import type { Toolbox } from "../toolbox/toolbox.ts";
 import type { Socket, SocketMessage } from "../toolbox/socket.ts";
-import { exitOf } from "./bridge-decoder.ts";
+import { type Exit, exitOf } from "./bridge-decoder.ts";
 import { promisedWritable } from "./promised-writable.ts";
 import { sendSignal } from "./bridge-process.ts";
 import { type BridgeCommand, EXEC_VARIABLE } from "./start-bridge.ts";
@@ -15,11 +15,6 @@ import { type BridgeCommand, EXEC_VARIABLE } from "./start-bridge.ts";
 const END_OF_FILE = Buffer.from([4]);
 const ended = z.object({ exitCode: z.number().int().nullish() });
 const control = z.object({ type: z.literal("control"), status: z.string(), exitCode: z.number().int().nullish() });
-
-interface Exit {
-  readonly code: number | undefined;
-  readonly signal: number | undefined;
-}
 
 /**
  * A program on a terminal. Daytona's terminals run a shell, so the shell is told to become the program; what it showed

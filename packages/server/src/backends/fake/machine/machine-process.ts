@@ -50,8 +50,6 @@ export class MachineProcess {
   readonly stdin: StdinPipe;
   readonly log: OutputLog;
   readonly exited = Promise.withResolvers<ProcessExit>();
-  /** The reader that `output` made last; an older one ends. */
-  reader: object | undefined;
 
   constructor(record: ProcessRecord, stdin = new StdinPipe(), log = new OutputLog()) {
     this.record = record;

@@ -56,9 +56,9 @@ export function systemHandlers(manager: SandboxManager, facts: ServerFacts) {
     },
     verifySnapshot: ({ params, options }) => manager.integrity.verifySnapshot(params.id, options),
     verifySandbox: ({ params, body, options }) => manager.integrity.verifySandbox(params.id, body?.checkpoint, options),
-    scrubStore: ({ body, options }) => manager.integrity.scrub(body?.rate_mb, options),
+    scrubStore: ({ body, options }) => manager.integrity.run(body?.rate_mb, options),
     scrubStatus: () => manager.integrity.status(),
-    stopScrub: async () => manager.integrity.stopScrub(),
+    stopScrub: async () => manager.integrity.stop(),
   } satisfies Partial<Handlers>;
 }
 
