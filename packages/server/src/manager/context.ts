@@ -158,9 +158,14 @@ export class ManagerContext {
 
   /** Lets work go on that nobody waits for; its failure is a problem to be reported. */
   inBackground(what: string, work: Promise<unknown>): void {
-    const reported = this.reported(what, work);
-    this.background.add(reported);
-    void reported.finally(() => this.background.delete(reported));
+    this.untilEnded(this.reported(what, work));
+  }
+
+  /** A server that ends waits for the end of this work, however that goes; who began it waits for it, too. */
+  untilEnded(work: Promise<unknown>): void {
+    const ended = work.catch(() => {});
+    this.background.add(ended);
+    void ended.finally(() => this.background.delete(ended));
   }
 
   /** Waits for work whose failure changes nothing for the caller, and is a problem to be reported. */

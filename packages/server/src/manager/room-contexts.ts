@@ -31,7 +31,7 @@ export type FilesContext = RunningContext & Of<"backend", never>;
 export type SavingContext = FreezeContext &
   TrackedContext &
   RemovalContext &
-  Of<"background" | "draining", "durable" | "workDirectory">;
+  Of<"draining" | "untilEnded", "durable" | "workDirectory">;
 
 /** What is removed may be needed by a sandbox here, or in the store. */
 export type RemovalContext = LibraryContext & Of<"durable" | "events" | "sandboxes", "backends" | "observer">;
@@ -41,7 +41,7 @@ export type ObservingContext = RunningContext &
   TrackedContext &
   BackendsContext &
   Of<
-    "backend" | "background" | "draining" | "reported" | "snapshots",
+    "backend" | "draining" | "reported" | "snapshots" | "untilEnded",
     "durable" | "maxSandboxes" | "peers" | "scrub" | "url" | "workDirectory"
   >;
 

@@ -76,7 +76,7 @@ export class SandboxManager extends Room<ManagerContext> {
     return this.context.durable.saves;
   }
 
-  /** The epoch of this server's ownership of a sandbox; undefined for one that is not stored, or not owned here. */
+  /** The epoch of this server's ownership of a sandbox; undefined for one that is not owned here. */
   epochOf(sandboxId: string): number | undefined {
     return this.context.durable.ownership.held(sandboxId)?.epoch;
   }

@@ -10,7 +10,7 @@ export interface AuditEntry {
   readonly what: string;
   readonly sandboxId?: string | undefined;
   readonly snapshotId?: string | undefined;
-  /** Of the ownership under which it was done; sandboxes without a store have none. */
+  /** Of the ownership under which it was done. */
   readonly epoch?: number | undefined;
   /** `refused`: who asked may not. */
   readonly outcome: "ok" | "failed" | "refused";

@@ -1,4 +1,5 @@
 import type { ResponseOf, Routes } from "@sandboxer/protocol";
+import { answerWithin } from "../../support/answer-within.ts";
 import type { RegisteredServer } from "../../lease/instances.ts";
 import type { ObservingContext } from "../room-contexts.ts";
 import type { InstanceCondition } from "../ownership/peers.ts";
@@ -21,14 +22,8 @@ export function instanceCondition({ options }: ObservingContext): InstanceCondit
  */
 export async function listInstances(context: ObservingContext): Promise<InstanceRecord[]> {
   if (!context.durable.ownership.frozen) return storedInstances(context);
-  const { clock } = context.options;
-  const waited = new AbortController();
-  const late = clock.sleep(STORE_MS, waited.signal).then(
-    () => [thisInstance(context)],
-    () => [],
-  );
-  const listed = storedInstances(context).catch(() => [thisInstance(context)]);
-  return Promise.race([listed, late]).finally(() => waited.abort());
+  const listed = storedInstances(context).catch(() => undefined);
+  return (await answerWithin(context.options.clock, STORE_MS, listed)) ?? [thisInstance(context)];
 }
 
 async function storedInstances(context: ObservingContext): Promise<InstanceRecord[]> {

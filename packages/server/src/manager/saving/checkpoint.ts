@@ -1,4 +1,5 @@
 import { asSandboxerError } from "@sandboxer/protocol";
+import { answerWithin } from "../../support/answer-within.ts";
 import type { SavingContext } from "../room-contexts.ts";
 import { discardLostSandbox } from "../lifecycle/end-of-sandbox.ts";
 import { inTurnUntil } from "./in-turn-until.ts";
@@ -97,17 +98,10 @@ async function markBeforeCapture(context: SavingContext, sandbox: LiveSandbox): 
 async function isQuiet({ options }: SavingContext, sandbox: LiveSandbox): Promise<boolean> {
   if (sandbox.facts.about.max_loss === null) return false;
   if (sandbox.held || sandbox.processes.running) return false;
-  const timeout = new AbortController();
-  const late = options.clock.sleep(ANSWER_MS, timeout.signal).then(
-    () => undefined,
-    () => undefined,
-  );
   try {
-    const table = await Promise.race([sandbox.handle.processTable(), late]);
+    const table = await answerWithin(options.clock, ANSWER_MS, sandbox.handle.processTable());
     return table?.length === 0;
   } catch {
     return false;
-  } finally {
-    timeout.abort();
   }
 }

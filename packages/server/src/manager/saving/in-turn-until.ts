@@ -11,14 +11,8 @@ export async function inTurnUntil<Result>(
   await sandbox.queue.run(async () => {
     const released = Promise.withResolvers<void>();
     work(released.resolve).then(resolve, reject);
-    const ended = promise.then(
-      () => {},
-      () => {},
-    );
-    // A server that ends waits for it.
-    context.background.add(ended);
-    void ended.finally(() => context.background.delete(ended));
-    await Promise.race([released.promise, ended]);
+    context.untilEnded(promise);
+    await Promise.race([released.promise, promise.catch(() => {})]);
   });
   return await promise;
 }

@@ -5,7 +5,10 @@ import type { ProofContext } from "../room-contexts.ts";
 import { checkpointNotFound, notFound } from "../not-found.ts";
 import { parseStoredSpec } from "../stored-facts.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
-import { checkTrial, tryRestore } from "./trial-restore.ts";
+import { checkTrial, notRestored, tryRestore } from "./trial-restore.ts";
+
+const HINT =
+  "Save the sandbox again while it runs, or prove an older checkpoint; the server's log says more of this one.";
 
 /**
  * Restores a checkpoint of a sandbox by way of trial, its newest unless another one is named. The sandbox is neither woken
@@ -45,7 +48,7 @@ export async function proveCheckpoint(
       // Older ones go as new ones come, which says nothing of them.
       if (!(await isThere()) && !(await isNewest())) return checkpointNotFound(name);
       tell("checkpoint.unproven", failure);
-      return unproven(name, error);
+      return notRestored(`checkpoint ${name}`, error, HINT);
     },
   };
   await tryRestore(context, trial, options);
@@ -63,14 +66,5 @@ function nothingSaved(snapshot: string | null | undefined): SandboxerError {
       snapshot == null
         ? "Save it first: `sandboxer checkpoint SANDBOX --leave-running`."
         : `It began with a snapshot: \`sandboxer prove snapshot:${snapshot}\`.`,
-  });
-}
-
-function unproven(name: string, cause: SandboxerError): SandboxerError {
-  const { code, message, details } = cause;
-  return new SandboxerError(code, `The checkpoint ${name} could not be restored by way of trial: ${message}`, {
-    cause,
-    hint: "Save the sandbox again while it runs, or prove an older checkpoint; the server's log says more of this one.",
-    details,
   });
 }

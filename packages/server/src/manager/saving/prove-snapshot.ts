@@ -8,7 +8,9 @@ import { getSnapshot } from "../snapshots/snapshot-records.ts";
 import { findSnapshot, labelOf } from "../snapshots/source.ts";
 import { parseStoredSpec } from "../stored-facts.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
-import { checkTrial, type Trial, tryRestore } from "./trial-restore.ts";
+import { checkTrial, notRestored, type Trial, tryRestore } from "./trial-restore.ts";
+
+const HINT = "Take another one while its sandbox is there, and look at what the server's log says of this one.";
 
 /** Restores a snapshot by way of trial. The record says how that went. */
 export async function proveSnapshot(
@@ -69,22 +71,13 @@ function trialOf(context: ProofContext, snapshot: StoredSnapshot, backend: Sandb
       const noted = context.snapshots.amend(id, { proof: { proven: null, unproven: failure } });
       await context.reported("record of a snapshot that could not be proven", noted);
       tell(context, snapshot, "snapshot.unproven", failure);
-      return unproven(snapshot, error);
+      return notRestored(`snapshot ${snapshot.name ?? id}`, error, HINT);
     },
   };
 }
 
 function specOf({ id, spec }: StoredSnapshot): Trial["spec"] {
   return parseStoredSpec(`snapshots/${id}/record.json`, spec).spec;
-}
-
-function unproven({ id, name }: StoredSnapshot, cause: SandboxerError): SandboxerError {
-  const { code, message, details } = cause;
-  return new SandboxerError(code, `The snapshot ${name ?? id} could not be restored by way of trial: ${message}`, {
-    cause,
-    hint: "Take another one while its sandbox is there, and look at what the server's log says of this one.",
-    details,
-  });
 }
 
 function tell(context: ProofContext, { id, name, sandbox_id }: StoredSnapshot, type: string, data: object): void {

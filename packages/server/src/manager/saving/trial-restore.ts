@@ -65,11 +65,15 @@ export async function tryRestore(context: ProofContext, trial: Trial, options: V
       track.lap("record");
     });
   });
-  // A server that ends waits for the end of what it has started.
-  const ended = proof.catch(() => {});
-  context.background.add(ended);
-  void ended.finally(() => context.background.delete(ended));
+  context.untilEnded(proof);
   await proof;
+}
+
+/** For `unproven`: the same, and what it is about. */
+export function notRestored(what: string, cause: SandboxerError, hint: string): SandboxerError {
+  const { code, message, details } = cause;
+  const text = `The ${what} could not be restored by way of trial: ${message}`;
+  return new SandboxerError(code, text, { cause, hint, details });
 }
 
 /** Refuses what cannot be restored by way of trial at all. `isFull`: with what ran. */

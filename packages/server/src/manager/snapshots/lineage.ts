@@ -19,15 +19,12 @@ export async function readDescendants(context: RemovalContext): Promise<Readonly
     found.push({ sandboxId: facts.sandboxId, name: facts.about.name, snapshotId, needs: `is ${state} here` });
   }
   const here = new Set(found.map(({ sandboxId }) => sandboxId));
-  const { durable } = context;
-  if (durable !== undefined) {
-    for await (const { sandboxId, head } of durable.ownership.list()) {
-      const snapshotId = head?.lineage.snapshot ?? null;
-      if (head === undefined || head.state === "deleted" || snapshotId === null || here.has(sandboxId)) continue;
-      const why = head.owner === null ? "is stored without a checkpoint of its own" : "runs on another server";
-      const needs = needsItsSnapshot(head) ? why : undefined;
-      found.push({ sandboxId, name: head.about?.name ?? null, snapshotId, needs });
-    }
+  for await (const { sandboxId, head } of context.durable.ownership.list()) {
+    const snapshotId = head?.lineage.snapshot ?? null;
+    if (head === undefined || head.state === "deleted" || snapshotId === null || here.has(sandboxId)) continue;
+    const why = head.owner === null ? "is stored without a checkpoint of its own" : "runs on another server";
+    const needs = needsItsSnapshot(head) ? why : undefined;
+    found.push({ sandboxId, name: head.about?.name ?? null, snapshotId, needs });
   }
   return Map.groupBy(found, ({ snapshotId }) => snapshotId);
 }

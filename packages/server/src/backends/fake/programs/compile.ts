@@ -11,7 +11,7 @@ import { compileArguments, compileShell } from "./shell/compiler.ts";
  * | argv | supported |
  * |---|---|
  * | `bash -c` | `;` newline `&` `&&` `\|\|` `#`, `( )` and `{ }` (no subshell of its own), `for x in A B`, `for x in $(seq A B)`, `{A..B}`, `while LIST`, `if LIST … else … fi`, `break`, `continue`; `x=V` `$x` `${x}` `$?` `$$` `$!` `$((…))` `$(cat FILE)` `$(pwd)` (no word splitting, no globs); `> >> 2> >&2 2>&1 <` on commands and blocks; the commands below; `yes LINE \| head -n N` (or `-c N`) is the only pipe |
- * | commands, also as argv | `echo [-n]`, `printf` (%s %d \xHH \NNN), `sleep`, `exit`, `read [-r] x`, `cat [FILE…]`, `pwd`, `cd`, `export`, `printenv X`, `kill [-SIG] PID`, `wait`, `seq`, `yes`, `head -c N /dev/zero`, `mkdir [-p]`, `rm [-rf]`, `ln -s`, `mv`, `touch`, `ls`, `stty size`, `test`/`[ ]`, `true`, `false`, `:` |
+ * | commands, also as argv | `echo [-n]`, `printf` (%s %d \xHH \NNN), `sleep`, `exit`, `read [-r] x`, `cat [FILE…]`, `pwd`, `cd`, `export`, `printenv X`, `kill [-SIG] PID`, `wait`, `yes`, `head -c N /dev/zero`, `mkdir [-p]`, `rm [-rf]`, `ln -s`, `mv`, `touch`, `ls`, `stty size`, `test`/`[ ]`, `true`, `false`, `:` |
  * | `python3 [-u] -c` | `print(…, sep=, end=, file=sys.stderr, flush=)`, assignments and `+=` `-=`, `for x in range(…)`, `while`, `if/elif/else`, `break`, `continue`, `pass`, `raise X("…")`, `input()`, `sys.stdout/stderr.write`, `time.sleep`, `sys.exit`, `str int len`, f-strings, whole-number arithmetic, comparisons |
  * | `node -e` | `console.log/error`, `process.stdout/stderr.write`, `process.exit`, `let/const/var x = …`, template strings, arithmetic, comparisons, `require("net").createServer((c) => c.pipe(c)).listen(PORT, HOST, () => …)` |
  */

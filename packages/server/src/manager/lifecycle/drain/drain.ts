@@ -3,6 +3,7 @@ import type { Clock } from "../../../support/clock.ts";
 import type { ManagerContext } from "../../context.ts";
 import { Places } from "../../../support/places.ts";
 import { IdleProcessors } from "../../../support/processor-time.ts";
+import { answerWithin } from "../../../support/answer-within.ts";
 import { unlessAborted } from "../../../support/unless-aborted.ts";
 import type { LiveSandbox } from "../../live-sandbox.ts";
 
@@ -92,10 +93,8 @@ export class Drain {
   /** Where a sandbox is saved. One that does not say in time how large it is counts as large. */
   async placesFor(sandbox: LiveSandbox): Promise<Places> {
     if (!sandbox.durable || sandbox.state !== "running") return this.#placesOfOthers;
-    const answered = new AbortController();
-    const late = this.#context.options.clock.sleep(ANSWER_MS, answered.signal).then(() => undefined);
-    const used = await Promise.race([sandbox.handle.stats(), late]).catch(() => undefined);
-    answered.abort();
+    const { clock } = this.#context.options;
+    const used = await answerWithin(clock, ANSWER_MS, sandbox.handle.stats()).catch(() => undefined);
     return used !== undefined && used.memoryBytes + used.diskBytes < LARGE_BYTES ? this.places : this.#placesOfLarge;
   }
 

@@ -69,9 +69,8 @@ export class Scrubber {
     const stop = new AbortController();
     this.#running = { stop, scrub };
     const work = this.#work(scrub, startedMs, stop.signal, options);
-    // A server that ends waits for it, and it ends soon: see `stop`.
-    const ended = work.catch(() => {});
-    this.#context.background.add(ended);
+    // A server that ends need not wait long for it: see `stop`.
+    this.#context.untilEnded(work);
     try {
       const report = await work;
       this.#paused = undefined;
@@ -82,7 +81,6 @@ export class Scrubber {
       throw error;
     } finally {
       this.#running = undefined;
-      this.#context.background.delete(ended);
     }
   }
 

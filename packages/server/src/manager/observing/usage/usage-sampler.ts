@@ -1,4 +1,5 @@
 import type { SandboxStats } from "../../../backends/backend.ts";
+import { answerWithin } from "../../../support/answer-within.ts";
 import type { Clock } from "../../../support/clock.ts";
 import { mapAtOnce } from "../../../support/map-at-once.ts";
 import { UsageSeries } from "./usage-series.ts";
@@ -122,7 +123,6 @@ export class UsageSampler {
     const sampled = this.#entry(source.sandboxId);
     sampled.askedMs = clock.monotonicMs();
     sampled.waiting = true;
-    const answered = new AbortController();
     const answer = source
       .stats()
       .then(
@@ -130,10 +130,7 @@ export class UsageSampler {
         // It ends, or its provider is away: a point is missing.
         () => {},
       )
-      .finally(() => {
-        sampled.waiting = false;
-        answered.abort();
-      });
-    await Promise.race([answer, clock.sleep(PATIENCE_MS, answered.signal).catch(() => {})]);
+      .finally(() => (sampled.waiting = false));
+    await answerWithin(clock, PATIENCE_MS, answer);
   }
 }

@@ -76,22 +76,6 @@ const COMMANDS: Readonly<Record<string, Compile>> = {
       throw new SyntaxError("not supported: head of this");
     builder.emit({ op: "repeat", to: stdout, unit: literal("\0"), bytes: bounds.bytes });
   },
-  seq: ({ builder, stdout }, [first, second]) => {
-    const [slot, again, after] = [builder.slot(), builder.label(), builder.label()];
-    const to: Expression = { kind: "unary", verb: "integer", operand: (second ?? first)?.expression ?? literal(0) };
-    const end: Expression = { kind: "binary", operator: "+", left: to, right: literal(1) };
-    const from = second === undefined ? literal(1) : (first?.expression ?? literal(1));
-    builder.emit({ op: "loopStart", slot, source: { kind: "range", from, to: end, step: literal(1) } });
-    builder.place(again);
-    builder.emit({ op: "loopNext", slot, variable: slot, to: after });
-    builder.emit({
-      op: "write",
-      to: stdout,
-      value: { kind: "join", parts: [{ kind: "variable", name: slot }, literal("\n")] },
-    });
-    builder.emit({ op: "jump", to: again });
-    builder.place(after);
-  },
   mkdir: files("mkdir"),
   rm: files("rm"),
   ln: files("ln"),
