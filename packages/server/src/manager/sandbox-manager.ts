@@ -1,4 +1,11 @@
-import { SandboxerError, type CreateRequestBody, type CreationMessage, type SandboxRecord } from "@sandboxer/protocol";
+import {
+  SandboxerError,
+  type BodyOf,
+  type Routes,
+  type CreateRequestBody,
+  type CreationMessage,
+  type SandboxRecord,
+} from "@sandboxer/protocol";
 import { countAtRisk, countDozing, countStates, summaryOf, listBackends } from "./observing/census.ts";
 import { acquireSandbox, type AcquiredSandbox } from "./lifecycle/acquire.ts";
 import { amendSandbox } from "./lifecycle/amend.ts";
@@ -39,7 +46,7 @@ import type { GivenOut, Sandbox } from "./sandbox.ts";
 import { stopPreparing, warmPoolRecord } from "./lifecycle/warm-pool.ts";
 import { runningSandbox } from "./running.ts";
 import { Usage } from "./observing/usage/usage-records.ts";
-import { forkSandbox, type ForkRequest } from "./snapshots/fork.ts";
+import { forkSandbox } from "./snapshots/fork.ts";
 import { rewindSandbox } from "./snapshots/rewind.ts";
 import { moveSandbox, type MovedSandbox, type MoveRequest } from "./snapshots/portable/move.ts";
 import { SnapshotVerbs } from "./snapshots/snapshot-verbs.ts";
@@ -174,7 +181,7 @@ export class SandboxManager extends Room<ManagerContext> {
 
   fork(
     sandbox: Sandbox,
-    request: ForkRequest,
+    request: BodyOf<Routes["forkSandbox"]>,
     options?: VerbOptions,
   ): Promise<{ snapshotId: string; created: readonly GivenOut<CreatedSandbox>[] }> {
     return forkSandbox(this.context, live(sandbox), request, options);

@@ -104,7 +104,8 @@ export class OutputLog {
     signal?.addEventListener("abort", onAbort);
     let position = from;
     try {
-      while (this.#reader === reader && signal?.aborted !== true) {
+      for (;;) {
+        if (this.#reader !== reader || signal?.aborted === true) return;
         const reads = mayRead();
         const chunk = reads ? this.at(position) : undefined;
         if (chunk !== undefined) {

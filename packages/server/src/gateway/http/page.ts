@@ -1,14 +1,9 @@
 import { SandboxerError } from "@sandboxer/protocol";
+import type { ListPlace as Place } from "../../manager/observing/list-sandboxes.ts";
 
 export interface Page<Item> {
   readonly items: Item[];
   readonly next_cursor: string | null;
-}
-
-/** Where an item of a list is, whether it is still there or not: the newest come first, then the lowest ids. */
-interface Place {
-  readonly id: string;
-  readonly created_at: string;
 }
 
 interface PageQuery {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
-import { asSandboxerError, ROUTES, SandboxerError, type Route, type RouteName } from "@sandboxer/protocol";
+import { asSandboxerError, parseObject, ROUTES, SandboxerError, type Route, type RouteName } from "@sandboxer/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { OtherServer } from "../../manager/ownership/owner-elsewhere.ts";
 import type { AuditLog } from "../access/audit-log.ts";
@@ -148,7 +148,7 @@ class RelayedOperations {
 
   /** `answer`: the record of the operation, as the other server has told it. */
   note(answer: string, instanceId: string): void {
-    const id = idIn(answer);
+    const id = operationSchema.safeParse(parseObject(answer)).data?.id;
     if (id === undefined) return;
     this.#servers.delete(id);
     this.#servers.set(id, instanceId);
@@ -158,13 +158,5 @@ class RelayedOperations {
 
   serverOf(operationId: string): string | undefined {
     return this.#servers.get(operationId);
-  }
-}
-
-function idIn(answer: string): string | undefined {
-  try {
-    return operationSchema.safeParse(JSON.parse(answer)).data?.id;
-  } catch {
-    return undefined;
   }
 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import type { Duplex } from "node:stream";
-import { ERRORS, errorBodySchema, SandboxerError, type ErrorCode } from "@sandboxer/protocol";
+import { ERRORS, errorBodySchema, parseObject, SandboxerError, type ErrorCode } from "@sandboxer/protocol";
 import type { OtherServer } from "../../manager/ownership/owner-elsewhere.ts";
 import { carriesKey } from "../access/shown-credential.ts";
 import { requestOtherServer } from "./other-server-request.ts";
@@ -97,21 +97,13 @@ function agreement({ headers }: IncomingMessage): string {
 async function refusal({ url, instanceId }: OtherServer, answer: IncomingMessage): Promise<SandboxerError> {
   const text = await readText(answer).catch(() => "");
   const details = { url, owner: instanceId };
-  const body = errorBodySchema.safeParse(parse(text));
+  const body = errorBodySchema.safeParse(parseObject(text));
   if (body.success && Object.hasOwn(ERRORS, body.data.error.code)) {
     const { code, message, hint } = body.data.error;
     const told = code === "unauthorized" ? "permission_denied" : (code as ErrorCode);
     return new SandboxerError(told, `${url}: ${message}`, { hint, details });
   }
   return new SandboxerError("server_unreachable", `The server ${url} answered with ${answer.statusCode}.`, { details });
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Both end together. What one side has said before its end still reaches the other. */

@@ -115,10 +115,11 @@ async function withdrawHead(context: ManagerContext, sandboxId: string): Promise
 /** Of a sandbox that is made as planned; `own`: what no plan says. */
 export function factsOf(
   { options }: ManagerContext,
-  { filesystemSnapshot: _, ...plan }: SandboxPlan,
+  plan: SandboxPlan,
   own: Pick<SandboxFacts, "sandboxId" | "lineage" | "tokenHash" | "residence">,
 ): SandboxFacts {
-  return { ...plan, createdAt: new Date(options.clock.wallMs()).toISOString(), ...own };
+  const { filesystemSnapshot: _began, ...planned } = plan;
+  return { ...planned, createdAt: new Date(options.clock.wallMs()).toISOString(), ...own };
 }
 
 async function acquire(

@@ -13,7 +13,7 @@ import { describeHead, describeLive } from "./describe.ts";
 
 type SandboxFilter = Omit<QueryOf<Routes["listSandboxes"]>, "limit" | "cursor">;
 
-/** Where a sandbox is in a list: the newest come first, then the lowest ids. */
+/** Where something is in a list, whether it is still there or not: the newest come first, then the lowest ids. */
 export interface ListPlace {
   readonly created_at: string;
   readonly id: string;

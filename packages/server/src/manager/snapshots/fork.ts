@@ -1,4 +1,10 @@
-import { asSandboxerError, type RestoreRequestBody, SandboxerError } from "@sandboxer/protocol";
+import {
+  asSandboxerError,
+  type BodyOf,
+  type RestoreRequestBody,
+  type Routes,
+  SandboxerError,
+} from "@sandboxer/protocol";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../context.ts";
 import type { CreatedSandbox } from "../lifecycle/create.ts";
@@ -13,10 +19,6 @@ import type { VerbOptions } from "../observing/operations/tracked.ts";
 /** More at once would only wait for one another's disk. */
 const RESTORES_AT_ONCE = 4;
 
-export interface ForkRequest extends RestoreRequestBody {
-  readonly count: number;
-}
-
 export interface Forked {
   readonly snapshotId: string;
   readonly created: readonly CreatedSandbox[];
@@ -26,7 +28,7 @@ export interface Forked {
 export async function forkSandbox(
   context: ManagerContext,
   sandbox: LiveSandbox,
-  { count, ...wanted }: ForkRequest,
+  { count, ...wanted }: BodyOf<Routes["forkSandbox"]>,
   options: VerbOptions = {},
 ): Promise<Forked> {
   // Before anything is captured for it.

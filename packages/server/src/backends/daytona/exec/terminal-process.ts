@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { PassThrough, Readable, type Writable } from "node:stream";
-import { SandboxerError } from "@sandboxer/protocol";
+import { parseObject, SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
 import { shellCommand } from "../../../support/shell-quote.ts";
 import type { ExtensionProcess } from "../../extension/extension.ts";
@@ -100,7 +100,7 @@ export class TerminalProcess implements ExtensionProcess {
         if (exit !== undefined) return this.#finish(exit);
         if (message.binary) await this.#show(message.data);
       }
-      const reason = ended.safeParse(jsonOf(this.#socket.end?.reason ?? ""));
+      const reason = ended.safeParse(parseObject(this.#socket.end?.reason ?? ""));
       if (reason.success && typeof reason.data.exitCode === "number") return this.#finish(reason.data.exitCode);
       throw new SandboxerError("sandbox_failed", "The connection to the terminal was lost.");
     } catch (thrown) {
@@ -138,14 +138,6 @@ export class TerminalProcess implements ExtensionProcess {
 }
 
 function exitIn({ data }: SocketMessage): number | undefined {
-  const message = control.safeParse(jsonOf(data.toString("utf8")));
+  const message = control.safeParse(parseObject(data.toString("utf8")));
   return message.success && message.data.status === "exited" ? (message.data.exitCode ?? undefined) : undefined;
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,4 @@
-import type { SandboxUsage, UsageColumns } from "@sandboxer/protocol";
+import type { QueryOf, Routes, SandboxUsage, UsageColumns } from "@sandboxer/protocol";
 import type { Resources } from "../../../backends/backend.ts";
 import type { ObservingContext } from "../../room-contexts.ts";
 import { isFrozen } from "../../ownership/freeze.ts";
@@ -7,12 +7,7 @@ import { runningSandbox } from "../../running.ts";
 import { UsageSampler, type UsageSource } from "./usage-sampler.ts";
 import { cpusBetween, type UsagePoint } from "./usage-series.ts";
 
-export interface UsageFilter {
-  /** The newest ones of each sandbox. */
-  readonly points: number;
-  /** Seconds since 1970: only what is newer. */
-  readonly since?: number | undefined;
-}
+type UsageFilter = QueryOf<Routes["listUsage"]>;
 
 /** What the sandboxes of this server use and have used. */
 export class Usage {
