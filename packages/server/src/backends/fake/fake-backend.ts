@@ -14,8 +14,7 @@ import { type Clock, systemClock } from "../../support/clock.ts";
 import { type FakeEngine, FakeHandle } from "./fake-handle.ts";
 import { checkSnapshot, readSnapshot } from "./fake-snapshot.ts";
 import { Faults } from "./faults.ts";
-import { Machine } from "./machine/machine.ts";
-import type { MachineState } from "./machine/machine-state.ts";
+import { Machine, type MachineState } from "./machine/machine.ts";
 
 export interface FakeBackendOptions {
   /** Another name, for a second one beside the first. */

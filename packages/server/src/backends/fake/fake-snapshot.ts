@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isErrno, SandboxerError } from "@sandboxer/protocol";
 import type { SandboxSpec, SnapshotPayload } from "../backend.ts";
 import type { Fault } from "./faults.ts";
-import type { MachineState } from "./machine/machine-state.ts";
+import type { MachineState } from "./machine/machine.ts";
 
 const MEMBER = "state.json";
 

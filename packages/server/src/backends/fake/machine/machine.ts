@@ -5,9 +5,9 @@ import type { Clock } from "../../../support/clock.ts";
 import type { Program } from "../programs/instruction.ts";
 import { FileTree } from "./file-tree.ts";
 import { Listeners } from "./listeners.ts";
-import { MachineProcess, type ProcessRecord } from "./machine-process.ts";
-import type { MachineState } from "./machine-state.ts";
+import { MachineProcess, type ProcessRecord, type ProcessState } from "./machine-process.ts";
 import { Scheduler } from "./scheduler.ts";
+import type { NodeState } from "./file-node.ts";
 
 /** As many as the agent keeps. */
 const MAXIMUM_RECORDS = 256;
@@ -158,4 +158,12 @@ export class Machine {
     if (oldest === undefined) throw new SandboxerError("limit_reached", `${MAXIMUM_RECORDS} processes are kept.`);
     this.processes.delete(oldest.pid);
   }
+}
+
+/** A machine as JSON. Times count from its start and stand still while it is paused or stored. */
+export interface MachineState {
+  readonly files: NodeState;
+  readonly processes: readonly ProcessState[];
+  readonly uptimeMs: number;
+  readonly nextPid: number;
 }

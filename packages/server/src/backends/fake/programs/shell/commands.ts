@@ -1,8 +1,33 @@
-import { type Expression, type FileVerb, literal } from "../instruction.ts";
-import type { CommandContext } from "./command-context.ts";
-import { compilePrintf } from "./printf.ts";
-import { compileTest } from "./test-command.ts";
+import { type Expression, type FileVerb, literal, type Target, type BinaryOperator } from "../instruction.ts";
 import type { Word } from "./word.ts";
+import type { ProgramBuilder } from "../program-builder.ts";
+
+const COMPARISONS: Readonly<Record<string, BinaryOperator>> = {
+  "=": "==",
+  "==": "==",
+  "!=": "!=",
+  "-eq": "==",
+  "-ne": "!=",
+  "-lt": "<",
+  "-le": "<=",
+  "-gt": ">",
+  "-ge": ">=",
+};
+const FILES = { "-e": "any", "-f": "file", "-d": "folder" } as const;
+
+const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", "\\": "\\", '"': '"', "'": "'" };
+
+/** Where a command reads and writes. */
+export interface Outputs {
+  readonly stdout: Target;
+  readonly stderr: Target;
+  readonly stdin?: Expression;
+}
+
+interface CommandContext extends Outputs {
+  readonly builder: ProgramBuilder;
+  readonly words: readonly Word[];
+}
 
 type Compile = (context: CommandContext, parameters: readonly Word[]) => void;
 
@@ -153,4 +178,57 @@ function assign({ builder }: CommandContext, word: Word, exported: boolean): voi
     return [literal(kept)];
   });
   builder.emit({ op: "assign", name, value: { kind: "join", parts: value }, exported });
+}
+
+/** `printf FORMAT …` with %s, %d, %%, \n, \t, \r, \xHH and \NNN; the format is used once. */
+function compilePrintf({ builder, stdout }: CommandContext, [format, ...values]: readonly Word[]): void {
+  const parts: Expression[] = [];
+  const left = values.map((word) => word.expression);
+  for (const [piece] of formatText(format).matchAll(/%[sd%]|\\x[0-9a-fA-F]{1,2}|\\[0-7]{1,3}|\\.|[^%\\]+|[%\\]/gs)) {
+    if (piece === "%s" || piece === "%d") parts.push(left.shift() ?? literal(piece === "%d" ? "0" : ""));
+    else parts.push(literal(unescape(piece)));
+  }
+  builder.emit({ op: "write", to: stdout, value: { kind: "join", parts } });
+}
+
+function unescape(piece: string): string {
+  if (piece === "%%") return "%";
+  if (piece.startsWith("\\x")) return String.fromCharCode(Number.parseInt(piece.slice(2), 16));
+  if (/^\\[0-7]/.test(piece)) return String.fromCharCode(Number.parseInt(piece.slice(1), 8) & 0xff);
+  return piece.startsWith("\\") ? (ESCAPES[piece.slice(1)] ?? piece) : piece;
+}
+
+/** The format must be a literal. */
+function formatText(word: Word | undefined): string {
+  const parts = word?.expression.kind === "join" ? word.expression.parts : word === undefined ? [] : [word.expression];
+  return parts
+    .map((part) => {
+      if (part.kind !== "literal") throw new SyntaxError("not supported: printf with a format that is not literal");
+      return String(part.value);
+    })
+    .join("");
+}
+
+/** `[ A = B ]`, `[ A -lt B ]`, `[ -f PATH ]`, `[ -n TEXT ]`, `[ -z TEXT ]`. */
+function compileTest({ builder }: CommandContext, parameters: readonly Word[]): void {
+  builder.emit({ op: "status", from: condition(parameters) });
+}
+
+function condition(parameters: readonly Word[]): Expression {
+  const [first, second, third] = parameters;
+  if (first !== undefined && second !== undefined && third !== undefined && parameters.length === 3) {
+    const operator = COMPARISONS[second.bare ?? ""];
+    if (operator === undefined) throw new SyntaxError(`not supported: [ … ${second.bare ?? ""} … ]`);
+    const numeric = second.bare?.startsWith("-") === true;
+    const side = (word: Word): Expression =>
+      numeric ? { kind: "unary", verb: "integer", operand: word.expression } : word.expression;
+    return { kind: "binary", operator, left: side(first), right: side(third) };
+  }
+  if (first?.bare !== undefined && second !== undefined) {
+    if (first.bare === "-n") return second.expression;
+    if (first.bare === "-z") return { kind: "unary", verb: "not", operand: second.expression };
+    const what = FILES[first.bare as keyof typeof FILES] as "any" | "file" | "folder" | undefined;
+    if (what !== undefined) return { kind: "fileIs", what, path: second.expression };
+  }
+  throw new SyntaxError("not supported: this test");
 }

@@ -1,15 +1,8 @@
-import { type Expression, literal, type Program, STDERR, STDOUT, type Target } from "../instruction.ts";
+import { type Expression, literal, type Program, STDERR, STDOUT } from "../instruction.ts";
 import { ProgramBuilder } from "../program-builder.ts";
-import type { CommandContext } from "./command-context.ts";
-import { compileCommand, head } from "./commands.ts";
+import { type Outputs, compileCommand, head } from "./commands.ts";
 import { parseShell, type Redirect, type ShellNode } from "./parser.ts";
 import type { Word } from "./word.ts";
-
-interface Outputs {
-  readonly stdout: Target;
-  readonly stderr: Target;
-  readonly stdin?: Expression;
-}
 
 /** Compiles bash (as bytes). Throws a SyntaxError for what the subset does not have. */
 export function compileShell(code: string): Program {
@@ -142,8 +135,7 @@ class ShellCompiler {
 
   #simple(words: readonly Word[], outputs: Outputs): void {
     if (words.length === 0) return;
-    const context: CommandContext = { builder: this.#builder, words, ...outputs };
-    if (compileCommand(context)) return;
+    if (compileCommand({ builder: this.#builder, words, ...outputs })) return;
     const parts = [literal("bash: line 1: "), words[0]?.expression ?? literal(""), literal(": command not found\n")];
     this.#builder.emit({ op: "report", message: { kind: "join", parts }, status: 127 });
   }
