@@ -1,13 +1,13 @@
 import { join } from "node:path";
+import { Buffer } from "node:buffer";
+import { lstat, readdir } from "node:fs/promises";
+import type { BigIntStats } from "node:fs";
 import { SandboxerError } from "@sandboxer/protocol";
 import { beginAhead } from "../../support/begin-ahead.ts";
 import type { AgentFiles } from "./agent-files.ts";
 import { AGENT_FOLDER } from "./agent-place.ts";
 import { readable, toBytes } from "./byte-names.ts";
 import type { AgentFileEntry } from "./file-entry.ts";
-import { Buffer } from "node:buffer";
-import { lstat, readdir } from "node:fs/promises";
-import type { BigIntStats } from "node:fs";
 
 /** Not part of a sandbox's files: what the kernel shows, and what is new at each start. */
 const SKIPPED = new Set(["/proc", "/sys", "/dev", "/run", AGENT_FOLDER, "/etc/machine-id"]);

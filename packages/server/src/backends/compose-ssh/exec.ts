@@ -13,7 +13,7 @@ import { untilEnded } from "./until-ended.ts";
 import { quoteForShell } from "../../support/shell-quote.ts";
 import { nextEvent } from "../../support/next-event.ts";
 
-const MAX_BYTES = 64 << 10;
+const MAX_REPORT_BYTES = 64 << 10;
 
 const SIGNAL_BASE = 128;
 const MAX_SIGNAL = 64;
@@ -179,6 +179,6 @@ async function readStart(stderr: Readable, nonce: string): Promise<StartReport> 
       const [, word = ""] = match;
       return word === "no-folder" || word === "no-program" ? { kind: word } : { kind: "started", pid: Number(word) };
     }
-    if (read.length > MAX_BYTES) read = read.subarray(-MAX_BYTES);
+    if (read.length > MAX_REPORT_BYTES) read = read.subarray(-MAX_REPORT_BYTES);
   }
 }

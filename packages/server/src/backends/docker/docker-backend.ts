@@ -1,4 +1,7 @@
+import { Buffer } from "node:buffer";
+import { readFile } from "node:fs/promises";
 import { SandboxerError } from "@sandboxer/protocol";
+import { pack } from "tar-stream";
 import type { CallOptions } from "../../support/call-options.ts";
 import { AGENT_FILE_EXTRAS } from "../agent/agent-files.ts";
 import { loadFilesystem } from "../agent/load-filesystem.ts";
@@ -18,9 +21,6 @@ import { DockerImages } from "./images.ts";
 import { labelsToFind } from "./labels.ts";
 import type { LaunchPad } from "./launch.ts";
 import { resumeContainer } from "./resume.ts";
-import { Buffer } from "node:buffer";
-import { readFile } from "node:fs/promises";
-import { pack } from "tar-stream";
 import { AGENT_FOLDER, AGENT_PATH } from "../agent/agent-place.ts";
 
 const START_TIMEOUT_MS = 60_000;

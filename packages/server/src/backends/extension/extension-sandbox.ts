@@ -24,7 +24,7 @@ import { readProcessTable } from "./shell/process-table.ts";
 import { runShell, type StartShell } from "./shell/run-shell.ts";
 
 /** Memory in bytes, processor time in microseconds: from cgroup v2, else v1, else nothing. */
-const SCRIPT = `cd /sys/fs/cgroup || exit 0
+const STATS_SCRIPT = `cd /sys/fs/cgroup || exit 0
 if [ -r memory.current ]; then
   read -r memory < memory.current; read -r name micros < cpu.stat
 else
@@ -227,7 +227,7 @@ export class ExtensionSandbox implements SandboxHandle {
 
 /** What the sandbox writes is not counted. */
 async function readStats(start: StartShell): Promise<SandboxStats> {
-  const { stdout } = await runShell(start, SCRIPT, []);
+  const { stdout } = await runShell(start, STATS_SCRIPT, []);
   const match = /^(\d+) (\d+)$/.exec(stdout.toString("latin1"));
   return { memoryBytes: Number(match?.[1] ?? 0), diskBytes: 0, cpuMs: Math.round(Number(match?.[2] ?? 0) / 1000) };
 }

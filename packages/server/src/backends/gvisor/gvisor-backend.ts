@@ -1,3 +1,5 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
 import { unlessAborted } from "../../support/unless-aborted.ts";
@@ -19,8 +21,6 @@ import { readCpuFeatures } from "./image-requirements.ts";
 import type { CompleteResources } from "./oci-spec.ts";
 import { SandboxStarter, type Machine, type StarterOptions } from "./sandbox-starter.ts";
 import { WarmSandboxes, type WarmOptions } from "./warm/warm-sandboxes.ts";
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
 
 const LOADS = ["gvisor-checkpoint", "workspace-tar"] as const;
 

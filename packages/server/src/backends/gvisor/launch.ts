@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { SandboxerError } from "@sandboxer/protocol";
+import { z } from "zod";
 import type { CallOptions } from "../../support/call-options.ts";
 import { AgentClient } from "../agent/agent-client.ts";
 import { DEFAULT_ENVIRONMENT, prepareFolders, SANDBOX_USER, WORKING_FOLDER } from "../agent/user-space.ts";
@@ -19,8 +21,6 @@ import { hostnameOf } from "./sandbox-hostname.ts";
 import { endSandboxProcesses } from "./sandbox-process-tree.ts";
 import type { OciSpec } from "./saved-spec.ts";
 import type { PipeSupply } from "./stdio-pipes.ts";
-import { setTimeout as delay } from "node:timers/promises";
-import { z } from "zod";
 
 const LOOK_MS = 25;
 

@@ -23,7 +23,7 @@ import { PipeSupply } from "./stdio-pipes.ts";
 import { checkSize } from "./warm/state-size.ts";
 import { WORKING_FOLDER } from "../agent/user-space.ts";
 
-const HOOK = `${WORKING_FOLDER}/.sandboxer/restored`;
+const RESTORED_HOOK = `${WORKING_FOLDER}/.sandboxer/restored`;
 
 export interface StarterOptions {
   readonly engine: { readonly path: string; readonly version: string; readonly sha256: string };
@@ -246,11 +246,11 @@ function memberPaths(snapshot: SnapshotPayload, names: readonly string[]): Recor
  * ahead becomes somebody's, and one that is started for them does not run it.
  */
 async function refuseHook(sandbox: GvisorSandbox): Promise<GvisorSandbox> {
-  const found = await sandbox.rootFiles.stat(HOOK).then(
+  const found = await sandbox.rootFiles.stat(RESTORED_HOOK).then(
     () => true,
     () => false,
   );
   if (!found) return sandbox;
   await sandbox.destroy();
-  throw new SandboxerError("not_supported", `It has ${HOOK}, so none are started ahead of the need.`);
+  throw new SandboxerError("not_supported", `It has ${RESTORED_HOOK}, so none are started ahead of the need.`);
 }

@@ -1,3 +1,4 @@
+import { isIPv6 } from "node:net";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { Clock } from "../../support/clock.ts";
 import type { AuditLog } from "./audit-log.ts";
@@ -6,7 +7,6 @@ import { browserRefusal } from "./browser.ts";
 import { NOBODY, type Principal } from "./principal.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import { isGuessable, type AccessRequest } from "./shown-credential.ts";
-import { isIPv6 } from "node:net";
 
 export interface AccessGateOptions {
   readonly authenticator: Authenticator;

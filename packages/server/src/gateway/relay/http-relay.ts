@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { asSandboxerError, parseObject, ROUTES, SandboxerError, type Route, type RouteName } from "@sandboxer/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
 import type { OtherServer } from "../../manager/ownership/owner-elsewhere.ts";
 import type { AuditLog } from "../access/audit-log.ts";
 import type { Service } from "../http/handler.ts";
@@ -9,9 +10,8 @@ import { readText } from "./read-text.ts";
 import { allowsRelay, passedAnswerHeaders, passedQuery, passedRequestHeaders } from "./relay-headers.ts";
 import { requestOtherServer, type OpenRequest } from "./other-server-request.ts";
 import { ServerWatch, type IsAlive } from "./server-watch.ts";
-import { z } from "zod";
 
-const KEEP = 1000;
+const KEEP_OPERATIONS = 1000;
 
 export interface RelayedAnswer {
   readonly status: number;
@@ -153,7 +153,7 @@ class RelayedOperations {
     this.#servers.delete(id);
     this.#servers.set(id, instanceId);
     const [oldest] = this.#servers.keys();
-    if (oldest !== undefined && this.#servers.size > KEEP) this.#servers.delete(oldest);
+    if (oldest !== undefined && this.#servers.size > KEEP_OPERATIONS) this.#servers.delete(oldest);
   }
 
   serverOf(operationId: string): string | undefined {

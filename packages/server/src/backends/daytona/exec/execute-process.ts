@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
-import { shellCommand } from "../../../support/shell-quote.ts";
 import { SandboxerError } from "@sandboxer/protocol";
+import { shellCommand } from "../../../support/shell-quote.ts";
 import type { ExtensionProcess } from "../../extension/extension.ts";
 import type { Toolbox } from "../toolbox/toolbox.ts";
 import { exitOf } from "./bridge-decoder.ts";

@@ -1,3 +1,4 @@
+import { availableParallelism, loadavg, totalmem } from "node:os";
 import type { CallOptions } from "../../../support/call-options.ts";
 import type { Clock } from "../../../support/clock.ts";
 import type { AcquireRequest, PreparedState, WarmFigures } from "../../backend.ts";
@@ -7,7 +8,6 @@ import type { Recipe } from "./warm-group.ts";
 import { isSmall } from "./state-size.ts";
 import { stateKey, stateKeyStart, warmKey, type WarmDefaults } from "./warm-key.ts";
 import { WarmPool, type Room } from "./warm-pool.ts";
-import { availableParallelism, loadavg, totalmem } from "node:os";
 
 /** What is left free for sandboxes that somebody has: this much of the memory, and no less than so many bytes. */
 const FREE_SHARE = 0.1;
