@@ -1,16 +1,8 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 
-/**
- * Image format 1: one file that is one saved state, written in one pass. COMPATIBILITY.md describes it byte by byte.
- *
- *   header   4096 bytes: magic, format, zeros
- *   members  back to back, each padded with zeros to a multiple of 4096
- *   manifest JSON, right after the last member's padding
- *   footer   64 bytes: where the manifest is, its SHA-256, format, zeros, magic
- */
-export const IMAGE_FORMAT = 1;
 export const IMAGE_MAGIC: Uint8Array = Buffer.from("SBXIMAGE", "latin1");
+/** Of format 1: its header's size, and what its members are aligned to. */
 export const ALIGNMENT_BYTES = 4096;
 export const FOOTER_BYTES = 64;
 /** Magic, format and zeros, with which every format begins. */
@@ -18,13 +10,6 @@ export const HEADER_START_BYTES = 16;
 
 /** Far more than any manifest needs; a footer that asks for more is damaged. */
 const LARGEST_MANIFEST_BYTES = 16 * 1024 * 1024;
-
-const memberSchema = z.looseObject({
-  name: z.string(),
-  size_bytes: z.number().int().nonnegative(),
-  offset: z.number().int().nonnegative(),
-  sha256: z.string().regex(/^[0-9a-f]{64}$/),
-});
 
 /** What the manifest of every format says of the state. */
 export const stateFields = {
@@ -36,25 +21,12 @@ export const stateFields = {
   requirements: z.record(z.string(), z.unknown()),
 };
 
-export const manifestSchema = z.looseObject({
-  format: z.literal(IMAGE_FORMAT),
-  ...stateFields,
-  members: z.array(memberSchema),
-});
-
-export type Manifest = z.infer<typeof manifestSchema>;
-export type ManifestMember = z.infer<typeof memberSchema>;
-
 export interface Footer {
   readonly format: 1 | 2;
   /** The manifest's; in format 2 the envelope's. */
   readonly manifestOffset: number;
   readonly manifestBytes: number;
   readonly manifestSha256: string;
-}
-
-export function encodeHeader(): Uint8Array {
-  return Buffer.concat([encodeHeaderStart(IMAGE_FORMAT)], ALIGNMENT_BYTES);
 }
 
 export function encodeHeaderStart(format: 1 | 2): Uint8Array {
@@ -89,10 +61,6 @@ export function decodeFooter(bytes: Buffer, sizeBytes: number): Footer | { reado
     return { problem: "the footer does not fit the file" };
   }
   return { format, manifestOffset, manifestBytes, manifestSha256: bytes.toString("hex", 16, 48) };
-}
-
-export function paddingAfter(sizeBytes: number): number {
-  return (ALIGNMENT_BYTES - (sizeBytes % ALIGNMENT_BYTES)) % ALIGNMENT_BYTES;
 }
 
 export function sha256Of(bytes: Uint8Array): string {

@@ -22,11 +22,9 @@ import { openImage, type OpenImage } from "./open-image.ts";
 import { PackCache } from "./packs/pack-cache.ts";
 import { packKey } from "./packs/pack-names.ts";
 import { PackPins } from "./packs/pins.ts";
-import { verifyImage } from "./plain-image/read-plain-image.ts";
+import { unpackPlainImage, verifyPlainImage } from "./plain-image.ts";
 import { readRange } from "./read-range.ts";
-import { savePlainImage } from "./plain-image/save-plain-image.ts";
 import { type ScrubOptions, StoreScrub } from "./scrub/store-scrub.ts";
-import { unpackImage } from "./plain-image/unpack-plain-image.ts";
 import type { UnpackedImages } from "./unpacked-images.ts";
 import { type LoadedState, takeUnpacked, type UnpackOptions } from "./unpacked-state.ts";
 
@@ -35,8 +33,6 @@ export interface ImageStoreOptions {
   readonly publisher?: () => string;
   /** Packs of stores that are elsewhere, on this machine. */
   readonly cache?: PackCache;
-  /** The format of the images that are written: 1 where servers read the store that know no other. */
-  readonly format?: 1 | 2;
   /** Absent: nothing is encrypted but with the keys of clients. */
   readonly dataKeys?: StoredDataKeys;
   /** Images as they are unpacked, on this machine; absent: none are kept. */
@@ -63,16 +59,14 @@ const DEFAULT_CACHE_BYTES = 1024 ** 3;
 /** Saved states as images of a store. */
 export class ImageStore {
   readonly #context: ImageContext;
-  readonly #format: 1 | 2;
   readonly #keys: StoredDataKeys;
 
   constructor(store: ObjectStore, options: ImageStoreOptions = {}) {
     const cache =
       options.cache ?? new PackCache(join(tmpdir(), `sandboxer-packs-${randomUUID()}`), DEFAULT_CACHE_BYTES);
     const pins = new PackPins(store, options.publisher ?? (() => ""));
-    this.#keys = options.dataKeys ?? new StoredDataKeys(store, undefined, options.format);
+    this.#keys = options.dataKeys ?? new StoredDataKeys(store);
     this.#context = { store, workers: WORKERS, cache, pins, dataKeys: this.#keys, unpacked: options.unpacked };
-    this.#format = options.format ?? 2;
   }
 
   /**
@@ -85,9 +79,6 @@ export class ImageStore {
     label: ImageLabel,
     options: CallOptions & WriteImageOptions = {},
   ): Promise<SavedImage> {
-    if (this.#format === 1) {
-      return await this.#firstFree(keys, (key) => savePlainImage(this.#context.store, key, state, label, options));
-    }
     const context = { ...this.#context, dataKeys: onlyKey(options.dataKey) };
     const saved = await writeBlockImage(context, state, label, options, (image) =>
       this.#firstFree(keys, (key) => this.#place(key, image)),
@@ -192,7 +183,7 @@ export class ImageStore {
    * not be used. Nothing is synced: the image stays, and can be extracted again.
    */
   async unpack(image: OpenImage, into: string, options: UnpackOptions = {}): Promise<LoadedState> {
-    if (image.format === 1) return checked(await unpackImage(this.#context.store, image, into, options));
+    if (image.format === 1) return checked(await unpackPlainImage(this.#context.store, image, into, options));
     const here = options.fromStore === true ? undefined : await takeUnpacked(this.#context, image, into, options);
     if (here !== undefined) return here;
     const state = await unpackBlockImage(this.#context, image, into, options);
@@ -204,7 +195,7 @@ export class ImageStore {
   /** Looks at every byte; throws `image_damaged` with the first that is wrong. */
   async verify(image: OpenImage, options: CallOptions = {}): Promise<void> {
     if (image.format === 2) return await verifyBlockImage(this.#context, image, options);
-    await verifyImage(this.#context.store, image, options);
+    await verifyPlainImage(this.#context.store, image, options);
   }
 
   /** For a look at what is stored that tells all that is wrong, and goes on. */

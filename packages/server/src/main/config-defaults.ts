@@ -30,7 +30,6 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     collectEveryMs: "6h",
     scrubEvery: "auto",
     scrubRateMb: "20",
-    imageFormat: "2",
     encryptionOldKeys: "",
     packCacheMb: "4096",
     imageCacheMb: "2048",

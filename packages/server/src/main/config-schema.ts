@@ -49,7 +49,6 @@ export const configSchema = z.object({
   collectEveryMs: durationOrOff(),
   scrubEvery: durationOrOff({ word: "auto", mostDays: 3650 }),
   scrubRateMb: integer(0, 1_000_000),
-  imageFormat: z.enum(["1", "2"], "must be 1 or 2").transform((text) => (text === "1" ? 1 : 2)),
   encryptionKey: secretName().optional(),
   encryptionOldKeys: z
     .string()

@@ -121,11 +121,6 @@ export const SETTINGS = {
     "SANDBOXER_SCRUB_RATE_MB",
     "at most so many MB in a second for that; 0: no limit (default 20)",
   ),
-  imageFormat: setting(
-    "--image-format <N>",
-    "SANDBOXER_IMAGE_FORMAT",
-    "1 while servers that read no other use the store (default 2)",
-  ),
   encryptionKey: setting(
     "--encryption-key <NAME>",
     "SANDBOXER_ENCRYPTION_KEY_NAME",

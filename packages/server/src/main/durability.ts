@@ -88,7 +88,7 @@ export async function openDurability(
   });
   const claims = new KeyClaims(store);
   await importRecords(dataDirectory, { store, ownership, claims }, log);
-  const keys = new StoredDataKeys(store, masters, config.imageFormat);
+  const keys = new StoredDataKeys(store, masters);
   const images = openImages(config, store, instances, keys);
   const durable: DurableStore = {
     saves,
@@ -99,7 +99,6 @@ export async function openDurability(
     unpublished: new UnpublishedCheckpoints(join(dataDirectory, "unpublished"), {
       store: store.address,
       masters: masters ?? masterKeysOf(config, secrets),
-      format: config.imageFormat,
       openFolder: (folder) => DirectoryStore.open(folder),
     }),
     ...(saves ? { keys, integrity: { images, records: new ScrubRecords(store) } } : {}),
@@ -129,7 +128,7 @@ function openImages(
   const cache = new PackCache(join(config.dataDirectory, "cache", "packs"), config.packCacheMb * 1024 ** 2);
   const unpacked = new UnpackedImages(join(config.dataDirectory, "cache", "images"), config.imageCacheMb * 1024 ** 2);
   const publisher = (): string => instances.instanceId;
-  return new ImageStore(store, { publisher, cache, unpacked, format: config.imageFormat, dataKeys });
+  return new ImageStore(store, { publisher, cache, unpacked, dataKeys });
 }
 
 /** Meets the sandboxes that the store has, behind all else, so that the first list finds them known. */

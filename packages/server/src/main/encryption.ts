@@ -29,14 +29,8 @@ export function masterKeysOf(
 
 /** A server that is to encrypt and cannot must not start. */
 export async function checkEncryption(
-  { encryptionKey, imageFormat }: Pick<ServerConfig, "encryptionKey" | "imageFormat">,
+  { encryptionKey }: Pick<ServerConfig, "encryptionKey">,
   masters: MasterKeys,
 ): Promise<void> {
-  if (encryptionKey === undefined) return;
-  if (imageFormat === 1) {
-    throw new SandboxerError("bad_request", "Images of format 1 cannot be encrypted.", {
-      hint: "Leave out --image-format, or --encryption-key.",
-    });
-  }
-  await masters.resolve(encryptionKey);
+  if (encryptionKey !== undefined) await masters.resolve(encryptionKey);
 }

@@ -3,14 +3,15 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { CheckpointRepository } from "../../src/checkpoints/checkpoint-repository.ts";
 import { ImageStore } from "../../src/checkpoints/image-store.ts";
-import { ImagePacker } from "../../src/checkpoints/plain-image/image-packer.ts";
 import { decodeName, decodeSnapshot, encodeCell } from "../../src/checkpoints/snapshot-record.ts";
 import { decodeRecord, encodeHead } from "../../src/lease/head-codec.ts";
 import { decodeRecord as decodeLiveness } from "../../src/lease/liveness-record.ts";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
+import { systemClock } from "../../src/support/clock.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 import { FIXTURE_KEYS, fixtureStates, writeLife } from "./block-image/fixture-life.ts";
 import { FIXTURE_LABEL, writeFixtureState } from "./fixture-state.ts";
+import { packPlainImage } from "./plain-images.ts";
 import { contentsOf } from "./saved-states.ts";
 
 /**
@@ -42,13 +43,21 @@ it("reads the image of format 1, with its digest, as it was saved", async () => 
   expect(loaded).toMatchObject({ kind: state.kind, requirements: state.requirements });
 });
 
-it("writes the image of format 1 byte for byte", async () => {
-  const packer = new ImagePacker(await writeFixtureState(await temporaryFolder()), FIXTURE_LABEL);
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of packer.chunks()) chunks.push(Buffer.from(chunk));
-  const written = Buffer.concat(chunks);
-  expect(written.equals(await readFile(join(FIXTURES, "image-format-1.img")))).toBe(true);
-  expect(packer.packed).toEqual({ manifestSha256: MANIFEST_SHA256, sizeBytes: written.byteLength });
+it("verifies, scrubs and takes over the image of format 1", async () => {
+  const from = await DirectoryStore.open(await temporaryFolder());
+  const key = `${FIXTURE_LABEL.sandboxId}/checkpoints/checkpoint_1794722400000.img`;
+  await from.write(key, [await readFile(join(FIXTURES, "image-format-1.img"))]);
+  const store = await DirectoryStore.open(await temporaryFolder());
+  const images = new ImageStore(store);
+  expect(await images.adopt(from, key, [key], "sandbox:1")).toMatchObject({ key, sha256: MANIFEST_SHA256 });
+  await images.verify(await images.open(key));
+  const { images: looked, problems } = await images.scrub({ clock: systemClock }).run(async () => new Map());
+  expect([looked.whole, problems.size]).toEqual([1, 0]);
+});
+
+it("packs the image of format 1 for other tests byte for byte", async () => {
+  const packed = await packPlainImage(await writeFixtureState(await temporaryFolder()), FIXTURE_LABEL);
+  expect(packed.equals(await readFile(join(FIXTURES, "image-format-1.img")))).toBe(true);
 });
 
 it.each(["that were frozen", "of now"])(

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
 import { CheckpointRepository } from "../../src/checkpoints/checkpoint-repository.ts";
 import { encodeFooter, sha256Of } from "../../src/checkpoints/image-format.ts";
-import { ImageStore } from "../../src/checkpoints/image-store.ts";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
+import { packPlainImage } from "./plain-images.ts";
 import { savedState } from "./saved-states.ts";
 
 interface Fixture {
@@ -18,18 +18,17 @@ interface Fixture {
 async function fixture(sizes: Readonly<Record<string, number>>): Promise<Fixture> {
   const root = await temporaryFolder();
   const scratch = await temporaryFolder();
-  const store = await DirectoryStore.open(root);
-  const repository = new CheckpointRepository(store, new ImageStore(store, { format: 1 }));
-  const id = randomUUID();
-  const saved = await repository.save(id, await savedState(sizes), { wallMs: 1, parent: null });
-  const path = join(root, id, "checkpoints", saved.name);
+  const repository = new CheckpointRepository(await DirectoryStore.open(root));
+  const [id, name] = [randomUUID(), "checkpoint_1.img"];
+  const path = join(root, id, "checkpoints", name);
+  await mkdir(dirname(path), { recursive: true });
   return {
-    good: await readFile(path),
+    good: await packPlainImage(await savedState(sizes)),
     tryWith: async (bytes) => {
       await writeFile(path, bytes);
       const into = await mkdtemp(join(scratch, "into-"));
       try {
-        await repository.load(id, saved.name, into);
+        await repository.load(id, name, into);
         return undefined;
       } catch (error) {
         return error as { code?: string; message: string };

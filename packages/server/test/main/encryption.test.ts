@@ -24,19 +24,10 @@ test.each([
   ["is not there", {}, "is not set"],
   ["is no key", { MAIN: "a password that people know" }, "32 bytes"],
 ])("a server whose key %s does not start, and does not show it", async (_, environment, why) => {
-  const failing = checkEncryption({ encryptionKey: "main", imageFormat: 2 }, mastersWith(environment));
+  const failing = checkEncryption({ encryptionKey: "main" }, mastersWith(environment));
   await expect(failing).rejects.toMatchObject({
     code: "key_unavailable",
     message: expect.stringContaining(why) as string,
   });
   await expect(failing).rejects.not.toThrow("a password that people know");
-});
-
-test("images of format 1 cannot be encrypted", async () => {
-  const masters = mastersWith({ MAIN: KEY });
-  await expect(checkEncryption({ encryptionKey: "main", imageFormat: 1 }, masters)).rejects.toMatchObject({
-    code: "bad_request",
-    hint: expect.stringContaining("--image-format") as string,
-  });
-  await checkEncryption({ encryptionKey: undefined, imageFormat: 1 }, masters);
 });

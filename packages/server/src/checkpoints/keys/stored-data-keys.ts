@@ -27,13 +27,10 @@ export interface NewDataKey extends DataKey {
 export class StoredDataKeys implements DataKeys {
   readonly #store: ObjectStore;
   readonly #masters: MasterKeys;
-  readonly #format: 1 | 2;
 
-  /** `format` is that of the images that are written here. */
-  constructor(store: ObjectStore, masters: MasterKeys = NO_MASTER_KEYS, format: 1 | 2 = 2) {
+  constructor(store: ObjectStore, masters: MasterKeys = NO_MASTER_KEYS) {
     this.#store = store;
     this.#masters = masters;
-    this.#format = format;
   }
 
   /**
@@ -43,7 +40,7 @@ export class StoredDataKeys implements DataKeys {
   async settle(choice: KeyChoice): Promise<Encryption | null> {
     const settled = this.#settled(choice.encryption);
     if (settled === null) return null;
-    await this.#masterForWriting(settled, choice);
+    await this.#masterOf(settled, choice);
     return this.isServers(settled) ? null : settled;
   }
 
@@ -87,7 +84,7 @@ export class StoredDataKeys implements DataKeys {
     const base = baseKey === undefined ? undefined : await dataKeyOfImage(this.#store, baseKey);
     const settled = this.#settled(choice.encryption) ?? (await this.#ofBase(base));
     if (settled === null) return undefined;
-    const master = await this.#masterForWriting(settled, choice);
+    const master = await this.#masterOf(settled, choice);
     const again = base === undefined ? undefined : await this.#useAgain(base, settled, choice, holder);
     return again ?? (await this.#create(settled, master, holder));
   }
@@ -148,13 +145,6 @@ export class StoredDataKeys implements DataKeys {
     if (encryption?.held_by === "client") return encryption;
     if (encryption != null) return { held_by: "server", key: presentName(this.#masters, encryption.key) };
     return defaultName === undefined ? null : { held_by: "server", key: defaultName };
-  }
-
-  async #masterForWriting(settled: Encryption, options: KeyOptions): Promise<MasterKey> {
-    if (this.#format === 2) return await this.#masterOf(settled, options);
-    throw new SandboxerError("not_supported", "This server writes images of format 1, which cannot be encrypted.", {
-      hint: "Start it without --image-format 1, or send no key.",
-    });
   }
 
   async #masterOf({ held_by: heldBy, key }: Encryption, { presentedKey }: KeyOptions): Promise<MasterKey> {

@@ -5,9 +5,9 @@ import { type OpenBlockImage, readBlockContents, readEnvelope } from "../block-i
 import { CODEC, countEntries, IN_IMAGE, readEntry, referencesOf } from "../blocks/block-table.ts";
 import type { ImageContext } from "../image-context.ts";
 import { isKeyProblem } from "../keys/key-errors.ts";
-import { type OpenImage, openImage, type OpenPlainImage, readFooter } from "../open-image.ts";
+import { type OpenImage, openImage, readFooter } from "../open-image.ts";
 import { packKey } from "../packs/pack-names.ts";
-import { readImage } from "../plain-image/read-plain-image.ts";
+import { type OpenPlainImage, readPlainImage } from "../plain-image.ts";
 import { checkBlocks } from "./check-blocks.ts";
 import { Findings, type ImageProblem } from "./findings.ts";
 import { surveyImages } from "./image-survey.ts";
@@ -127,14 +127,11 @@ export class ImageScrub {
   }
 
   async #readPlain(image: OpenPlainImage, { signal, onProgress }: CallOptions): Promise<void> {
-    const write = async ({ byteLength }: Uint8Array): Promise<void> => {
-      this.bytes += byteLength;
+    for await (const { bytes } of readPlainImage(this.#context.store, image, signal)) {
+      this.bytes += bytes.byteLength;
       onProgress?.({ phase: "verifying" });
-      await this.#options.pace.take(byteLength, signal);
-    };
-    const sink = { write, close: async () => {} };
-    const options = { phase: "verifying", ...(signal === undefined ? {} : { signal }) };
-    await readImage(this.#context.store, image, async () => sink, options);
+      await this.#options.pace.take(bytes.byteLength, signal);
+    }
   }
 
   async #readBlocks(image: OpenBlockImage, { signal, onProgress }: CallOptions): Promise<void> {

@@ -28,7 +28,6 @@ export interface UnpublishedOptions {
   /** The store that they are for, by its address. */
   readonly store: string;
   readonly masters: MasterKeys;
-  readonly format: 1 | 2;
   /** Opens a store in a folder of this machine. */
   readonly openFolder: (folder: string) => Promise<ObjectStore>;
 }
@@ -155,9 +154,9 @@ export class UnpublishedCheckpoints {
 
   async #writeImage(folder: string, sandboxId: string, state: SnapshotPayload, options: Omit<SaveOptions, "base">) {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    const { masters, format, openFolder } = this.#options;
+    const { masters, openFolder } = this.#options;
     const store = await openFolder(folder);
-    const images = new ImageStore(store, { format, dataKeys: new StoredDataKeys(store, masters, format) });
+    const images = new ImageStore(store, { dataKeys: new StoredDataKeys(store, masters) });
     return await new CheckpointRepository(store, images).save(sandboxId, state, options);
   }
 

@@ -3,7 +3,6 @@ import { cp, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { dataKeyOfImage } from "../../../src/checkpoints/keys/image-key.ts";
-import { StoredDataKeys } from "../../../src/checkpoints/keys/stored-data-keys.ts";
 import { DirectoryStore } from "../../../src/store/directory/directory-store.ts";
 import type { ObjectStore } from "../../../src/store/store.ts";
 import { collect } from "../../store/store-contract.ts";
@@ -264,17 +263,6 @@ describe("a data key", () => {
     });
     await expect(serverOn(stuck, masters).dataKeys.release(dataKey, `sandbox:${sandboxId}`)).rejects.toThrow("killed");
     await expect(server.load(sandboxId, name)).rejects.toMatchObject({ code: "image_damaged" });
-  });
-
-  it("is not asked for where images of format 1 are written", async () => {
-    const { store } = await openStore();
-    const keys = new StoredDataKeys(store, serverKeys(new Map([["main", newKey()]])), 1);
-    expect(await keys.settle({})).toBeNull();
-    await expect(keys.settle({ encryption: named("main") })).rejects.toMatchObject({ code: "not_supported" });
-    await expect(keys.forWriting({ encryption: named("main") }, "sandbox:1", undefined)).rejects.toMatchObject({
-      code: "not_supported",
-    });
-    expect(await collect(store.list("data-keys"))).toEqual([]);
   });
 
   it("goes again when what it was made for fails", async () => {

@@ -9,6 +9,7 @@ import type { ScrubOptions, ScrubResult } from "../../../src/checkpoints/scrub/s
 import { type Clock, systemClock } from "../../../src/support/clock.ts";
 import { temporaryFolder } from "../../store/temporary-folder.ts";
 import { asText, BLOCK, flip, type ImageLab, openLab, stateOf, withNewPages } from "../block-image/block-images.ts";
+import { packPlainImage } from "../plain-images.ts";
 
 const NOTHING_NAMED = async () => new Map<string, string | undefined>();
 const NAMED = async () => true;
@@ -147,10 +148,8 @@ test("damage inside an image, and in its table, is that image's alone", async ()
 
 test("images of format 1 are read too", async () => {
   const lab = await openLab();
-  const plain = new ImageStore(lab.store, { format: 1 });
-  const label = { sandboxId: "s", createdAt: "2026-11-15T15:00:00.000Z", parent: null };
-  const state = await stateOf({ memory: randomBytes(300_000) });
-  await plain.save(["s/checkpoints/checkpoint_1.img"], state, label);
+  const image = await packPlainImage(await stateOf({ memory: randomBytes(300_000) }));
+  await lab.store.write("s/checkpoints/checkpoint_1.img", [image]);
   expect((await scrub(lab)).images).toMatchObject({ whole: 1 });
   await flip(join(lab.root, "s/checkpoints/checkpoint_1.img"), 5000);
   const { problems, bytes } = await scrub(lab);

@@ -304,7 +304,6 @@ async function openDurability(
       unpublished: new UnpublishedCheckpoints(join(dataFolder, "unpublished"), {
         store: store.address,
         masters: options.masterKeys ?? NO_MASTER_KEYS,
-        format: 2,
         openFolder: (path) => DirectoryStore.open(path),
       }),
       ...(saves ? { keys, integrity: { images, records: new ScrubRecords(store) } } : {}),

@@ -1,0 +1,209 @@
+import { createHash } from "node:crypto";
+import { appendFile, mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { z } from "zod";
+import type { SnapshotKind, SnapshotPayload } from "../backends/backend.ts";
+import type { ObjectStore } from "../store/store.ts";
+import type { CallOptions } from "../support/call-options.ts";
+import { imageDamaged } from "./image-errors.ts";
+import { ALIGNMENT_BYTES, encodeHeaderStart, type Footer, IMAGE_MAGIC, sha256Of, stateFields } from "./image-format.ts";
+import { isMemberName } from "./member-names.ts";
+import { readRange } from "./read-range.ts";
+
+/**
+ * Image format 1: one file that is one saved state. It is read, and written no more.
+ * COMPATIBILITY.md describes it byte by byte.
+ *
+ *   header   4096 bytes: magic, format, zeros
+ *   members  back to back, each padded with zeros to a multiple of 4096
+ *   manifest JSON, right after the last member's padding
+ *   footer   64 bytes: where the manifest is, its SHA-256, format, zeros, magic
+ */
+const PLAIN_FORMAT = 1;
+
+const memberSchema = z.looseObject({
+  name: z.string(),
+  size_bytes: z.number().int().nonnegative(),
+  offset: z.number().int().nonnegative(),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+});
+
+const manifestSchema = z.looseObject({
+  format: z.literal(PLAIN_FORMAT),
+  ...stateFields,
+  members: z.array(memberSchema),
+});
+
+type Manifest = z.infer<typeof manifestSchema>;
+
+/** One whose manifest was read and holds; its members were not looked at. */
+export interface OpenPlainImage {
+  readonly format: typeof PLAIN_FORMAT;
+  readonly key: string;
+  readonly sizeBytes: number;
+  readonly manifestOffset: number;
+  readonly manifestSha256: string;
+  readonly manifest: Manifest;
+}
+
+/** Some bytes of a member, good until the next ones are asked for. */
+interface Piece {
+  readonly member: string;
+  readonly bytes: Uint8Array;
+}
+
+export async function openPlainImage(
+  store: ObjectStore,
+  key: string,
+  { manifestOffset, manifestBytes, manifestSha256 }: Footer,
+  { sizeBytes, tail }: { readonly sizeBytes: number; readonly tail: Buffer },
+): Promise<OpenPlainImage> {
+  const inTail = manifestOffset - (sizeBytes - tail.byteLength);
+  const bytes =
+    inTail >= 0
+      ? tail.subarray(inTail, inTail + manifestBytes)
+      : await readRange(store, key, manifestOffset, manifestOffset + manifestBytes);
+  if (sha256Of(bytes) !== manifestSha256) throw imageDamaged(key, "the manifest's digest differs");
+  const manifest = parseManifest(key, bytes);
+  checkLayout(key, manifest, manifestOffset);
+  return { format: PLAIN_FORMAT, key, sizeBytes, manifestOffset, manifestSha256, manifest };
+}
+
+/** Reads every byte of an image, checking each digest on the way; throws `image_damaged` with the first that is wrong. */
+export async function* readPlainImage(
+  store: ObjectStore,
+  { key, manifest, manifestOffset }: OpenPlainImage,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Piece> {
+  const range = { start: 0, end: manifestOffset, reuseMemory: true, ...(signal === undefined ? {} : { signal }) };
+  await using portions = new Portions(key, store.read(key, range));
+  checkHeader(key, await collect(portions.take(ALIGNMENT_BYTES)));
+  for (const { name, size_bytes: sizeBytes, sha256 } of manifest.members) {
+    const hash = createHash("sha256");
+    for await (const bytes of portions.take(sizeBytes, name)) {
+      hash.update(bytes);
+      yield { member: name, bytes };
+    }
+    if (hash.digest("hex") !== sha256) throw imageDamaged(key, "its digest differs", name);
+    const padding = await collect(portions.take(paddingAfter(sizeBytes), name));
+    if (padding.some((byte) => byte !== 0)) throw imageDamaged(key, "what follows it is not zeros", name);
+  }
+}
+
+/** Reads an image for nothing but its digests. */
+export async function verifyPlainImage(store: ObjectStore, image: OpenPlainImage, options: CallOptions): Promise<void> {
+  const report = reporterOf(image, "verifying", options);
+  for await (const { bytes } of readPlainImage(store, image, options.signal)) report(bytes);
+}
+
+/**
+ * Extracts every member into a folder, checking each digest while writing. When it throws, what lies in the folder must
+ * not be used. Nothing is synced: the image stays, and can be extracted again.
+ */
+export async function unpackPlainImage(
+  store: ObjectStore,
+  image: OpenPlainImage,
+  into: string,
+  options: CallOptions,
+): Promise<SnapshotPayload> {
+  const { kind, requirements, members: described } = image.manifest;
+  const members = described.map(({ name, size_bytes: sizeBytes }) => ({ name, path: join(into, name), sizeBytes }));
+  for (const { path } of members) {
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, "", { flag: "wx", mode: 0o600 });
+  }
+  const report = reporterOf(image, "unpacking", options);
+  for await (const { member, bytes } of readPlainImage(store, image, options.signal)) {
+    await appendFile(join(into, member), bytes);
+    report(bytes);
+  }
+  // A kind of a later release is refused by the backend that is asked to load it.
+  return { kind: kind as SnapshotKind, members, requirements };
+}
+
+/** Bytes of an image from its start, handed out in the portions that the caller asks for. */
+class Portions {
+  readonly #key: string;
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  #rest: Uint8Array = new Uint8Array();
+  #position = 0;
+
+  constructor(key: string, chunks: AsyncIterable<Uint8Array>) {
+    this.#key = key;
+    this.#chunks = chunks[Symbol.asyncIterator]();
+  }
+
+  /** The next `sizeBytes` bytes, as pieces in order. A piece is good until the next one is asked for. */
+  async *take(sizeBytes: number, member?: string): AsyncGenerator<Uint8Array> {
+    for (let left = sizeBytes; left > 0;) {
+      if (this.#rest.byteLength === 0) {
+        const next = await this.#chunks.next();
+        if (next.done === true) throw imageDamaged(this.#key, `truncated at byte ${this.#position}`, member);
+        this.#rest = next.value;
+      }
+      const piece = this.#rest.subarray(0, left);
+      this.#rest = this.#rest.subarray(piece.byteLength);
+      this.#position += piece.byteLength;
+      left -= piece.byteLength;
+      yield piece;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#chunks.return?.();
+  }
+}
+
+async function collect(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const collected: Uint8Array[] = [];
+  for await (const piece of pieces) collected.push(Buffer.from(piece));
+  return Buffer.concat(collected);
+}
+
+function reporterOf({ manifest }: OpenPlainImage, phase: string, { onProgress }: CallOptions) {
+  const totalBytes = manifest.members.reduce((sum, member) => sum + member.size_bytes, 0);
+  let doneBytes = 0;
+  return ({ byteLength }: Uint8Array): void => {
+    doneBytes += byteLength;
+    onProgress?.({ phase, doneBytes, totalBytes });
+  };
+}
+
+function parseManifest(key: string, bytes: Buffer): Manifest {
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString("utf8"));
+  } catch {
+    throw imageDamaged(key, "the manifest is not JSON");
+  }
+  const parsed = manifestSchema.safeParse(value);
+  if (!parsed.success) throw imageDamaged(key, "the manifest lacks what format 1 requires");
+  return parsed.data;
+}
+
+/** Members lie back to back from the header to the manifest: there is one place for each, and no room between. */
+function checkLayout(key: string, { members }: Manifest, manifestOffset: number): void {
+  let offset = ALIGNMENT_BYTES;
+  const seen = new Set<string>();
+  for (const member of members) {
+    if (!isMemberName(member.name)) throw imageDamaged(key, "the name leads out of its folder", member.name);
+    if (seen.has(member.name)) throw imageDamaged(key, "it is there twice", member.name);
+    seen.add(member.name);
+    if (member.offset !== offset) throw imageDamaged(key, "it is not where its predecessor ends", member.name);
+    offset += member.size_bytes + paddingAfter(member.size_bytes);
+  }
+  if (offset !== manifestOffset) throw imageDamaged(key, "the members do not end where the manifest begins");
+}
+
+function checkHeader(key: string, header: Buffer): void {
+  if (!header.subarray(0, IMAGE_MAGIC.byteLength).equals(IMAGE_MAGIC))
+    throw imageDamaged(key, "bad magic at its start");
+  const format = header.readUInt32LE(8);
+  if (format !== PLAIN_FORMAT) throw imageDamaged(key, `unknown format version ${format}`);
+  if (!header.equals(Buffer.concat([encodeHeaderStart(PLAIN_FORMAT)], ALIGNMENT_BYTES)))
+    throw imageDamaged(key, "its header is not empty where it must be");
+}
+
+function paddingAfter(sizeBytes: number): number {
+  return (ALIGNMENT_BYTES - (sizeBytes % ALIGNMENT_BYTES)) % ALIGNMENT_BYTES;
+}
