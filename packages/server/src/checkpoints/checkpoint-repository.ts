@@ -1,6 +1,6 @@
 import { type CheckpointReference, type Encryption, type Keep, SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotPayload } from "../backends/backend.ts";
-import { ObjectNotFoundError, type ObjectStore } from "../store/store.ts";
+import { type ObjectStore, readWhole } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { keptBy } from "./retention.ts";
 import { checkpointKey, checkpointMs, checkpointName, checkpointsFolder, removalMarkMs } from "./checkpoint-names.ts";
@@ -8,7 +8,7 @@ import { imageDamaged } from "./image-errors.ts";
 import { ImageStore } from "./image-store.ts";
 import type { LoadedState, UnpackOptions } from "./unpacked-state.ts";
 import { sandboxHolder } from "./keys/data-key-cell.ts";
-import type { KeyChoice, KeyOptions } from "./keys/key-choice.ts";
+import type { KeyChoice, KeyOptions } from "./data-keys.ts";
 import type { OpenImage } from "./open-image.ts";
 import { freedBytes } from "./packs/freed-bytes.ts";
 
@@ -138,15 +138,8 @@ export class CheckpointRepository {
 
   /** What `latest` says; undefined when it is missing or names no checkpoint. For folders without a head. */
   async latestName(sandboxId: string): Promise<string | undefined> {
-    const chunks: Uint8Array[] = [];
-    try {
-      for await (const chunk of this.#store.read(latestKey(sandboxId), { end: 256 })) chunks.push(chunk);
-    } catch (error) {
-      if (error instanceof ObjectNotFoundError) return undefined;
-      throw error;
-    }
-    const name = Buffer.concat(chunks).toString("utf8").trim();
-    return checkpointMs(name) === undefined ? undefined : name;
+    const name = (await readWhole(this.#store, latestKey(sandboxId), { end: 256 }))?.toString("utf8").trim();
+    return name === undefined || checkpointMs(name) === undefined ? undefined : name;
   }
 
   /** Brings `latest` up to the head. To be done after the head moved and before anyone is told. */

@@ -1,4 +1,5 @@
-import type { KeyOptions } from "./keys/key-choice.ts";
+import type { Encryption } from "@sandboxer/protocol";
+import type { MasterKey } from "./keys/master-key.ts";
 
 /** A key that images are encrypted with. */
 export interface DataKey {
@@ -13,4 +14,16 @@ export interface DataKeys {
    * this server lacks its own; each names what is needed. `image_damaged` when there is no such data key any more.
    */
   open(keyId: string, options?: KeyOptions): Promise<Uint8Array>;
+}
+
+/** What an image is opened with, besides the keys of the server. */
+export interface KeyOptions {
+  /** The key of the client who asked, for what is under a client's key. */
+  readonly presentedKey?: MasterKey | undefined;
+}
+
+/** What an image is to be encrypted with. */
+export interface KeyChoice extends KeyOptions {
+  /** Absent or null: with the server's own key, where it has one. */
+  readonly encryption?: Encryption | null | undefined;
 }

@@ -31,6 +31,10 @@ export function isOfLocalCopy(error: unknown): boolean {
   return error instanceof SandboxerError && error.details["local_copy"] === true;
 }
 
+export function isDamaged(error: unknown): error is SandboxerError {
+  return error instanceof SandboxerError && error.code === "image_damaged";
+}
+
 export function isMissing(error: unknown): boolean {
-  return error instanceof SandboxerError && error.code === "image_damaged" && error.details["problem"] === "missing";
+  return isDamaged(error) && error.details["problem"] === "missing";
 }

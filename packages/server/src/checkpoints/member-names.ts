@@ -1,18 +1,24 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotMember } from "../backends/backend.ts";
-const SEGMENT = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/;
-
-/** A member's name is a relative path that stays inside the folder it is extracted to. */
-export function isMemberName(name: string): boolean {
-  return name.split("/").every((segment) => SEGMENT.test(segment));
-}
+import { isKey } from "../store/keys.ts";
+import { imageDamaged } from "./image-errors.ts";
 
 /** What a backend hands over to be saved has names that can be unpacked again. */
 export function checkMemberNames(members: readonly SnapshotMember[]): void {
   const seen = new Set<string>();
   for (const { name } of members) {
-    if (!isMemberName(name)) throw new SandboxerError("internal", `"${name}" cannot be the name of an image's member.`);
+    if (!isKey(name)) throw new SandboxerError("internal", `"${name}" cannot be the name of an image's member.`);
     if (seen.has(name)) throw new SandboxerError("internal", `The image would have two members "${name}".`);
+    seen.add(name);
+  }
+}
+
+/** A member's name is a relative path that stays inside the folder it is extracted to, and is there once. */
+export function checkNamesIn(image: string, members: readonly { readonly name: string }[]): void {
+  const seen = new Set<string>();
+  for (const { name } of members) {
+    if (!isKey(name)) throw imageDamaged(image, "the name leads out of its folder", name);
+    if (seen.has(name)) throw imageDamaged(image, "it is there twice", name);
     seen.add(name);
   }
 }

@@ -1,7 +1,8 @@
 import type { ObjectStore } from "../store/store.ts";
-import { openBlockImage, type OpenBlockImage } from "./block-image/open-block-image.ts";
+import type { Envelope } from "./block-image/envelope.ts";
+import { openBlockImage, type OpenBlockImage, readEnvelope } from "./block-image/open-block-image.ts";
 import type { DataKeys } from "./data-keys.ts";
-import { imageDamaged, imageMissing } from "./image-errors.ts";
+import { imageDamaged, imageMissing, isDamaged, isMissing } from "./image-errors.ts";
 import { decodeFooter, type Footer, FOOTER_BYTES, HEADER_START_BYTES } from "./image-format.ts";
 import { openPlainImage, type OpenPlainImage } from "./plain-image.ts";
 import { readRange } from "./read-range.ts";
@@ -19,7 +20,7 @@ export async function openImage(store: ObjectStore, key: string, dataKeys?: Data
 }
 
 /** Where the manifest or the envelope of an image is. */
-export async function readFooter(
+async function readFooter(
   store: ObjectStore,
   key: string,
 ): Promise<{ readonly sizeBytes: number; readonly tail: Buffer; readonly footer: Footer }> {
@@ -30,4 +31,39 @@ export async function readFooter(
   const footer = decodeFooter(tail.subarray(-FOOTER_BYTES), sizeBytes);
   if ("problem" in footer) throw imageDamaged(key, footer.problem);
   return { sizeBytes, tail, footer };
+}
+
+/** What an image says of itself to who cannot open it; those of format 1 have no envelope. */
+export async function readAnyEnvelope(
+  store: ObjectStore,
+  key: string,
+): Promise<{ readonly sizeBytes: number; readonly footer: Footer; readonly envelope: Envelope | undefined }> {
+  const { sizeBytes, tail, footer } = await readFooter(store, key);
+  const envelope = footer.format === 1 ? undefined : await readEnvelope(store, key, footer, { sizeBytes, tail });
+  return { sizeBytes, footer, envelope };
+}
+
+/** The ids of the packs that an image names, none in format 1; undefined when there is no such image. Needs no key. */
+export async function packsOfImage(store: ObjectStore, key: string): Promise<readonly string[] | undefined> {
+  try {
+    return (await readAnyEnvelope(store, key)).envelope?.packs.map(({ id }) => id) ?? [];
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The id of the data key that an image is under; undefined: none, or there is no image that says so. Needs no key. */
+export async function dataKeyOfImage(store: ObjectStore, key: string): Promise<string | undefined> {
+  try {
+    return await readDataKeyOfImage(store, key);
+  } catch (error) {
+    if (isDamaged(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Undefined: it is not encrypted. `image_damaged`: it is not there, or does not say. */
+export async function readDataKeyOfImage(store: ObjectStore, key: string): Promise<string | undefined> {
+  return (await readAnyEnvelope(store, key)).envelope?.encryption?.key_id;
 }

@@ -7,8 +7,9 @@ import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { imageDamaged } from "./image-errors.ts";
 import { ALIGNMENT_BYTES, encodeHeaderStart, type Footer, IMAGE_MAGIC, sha256Of, stateFields } from "./image-format.ts";
-import { isMemberName } from "./member-names.ts";
+import { checkNamesIn } from "./member-names.ts";
 import { readRange } from "./read-range.ts";
+import { jsonOf } from "../support/json.ts";
 
 /**
  * Image format 1: one file that is one saved state. It is read, and written no more.
@@ -76,17 +77,21 @@ export async function* readPlainImage(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Piece> {
   const range = { start: 0, end: manifestOffset, reuseMemory: true, ...(signal === undefined ? {} : { signal }) };
-  await using portions = new Portions(key, store.read(key, range));
-  checkHeader(key, await collect(portions.take(ALIGNMENT_BYTES)));
-  for (const { name, size_bytes: sizeBytes, sha256 } of manifest.members) {
-    const hash = createHash("sha256");
-    for await (const bytes of portions.take(sizeBytes, name)) {
-      hash.update(bytes);
-      yield { member: name, bytes };
+  const portions = new Portions(key, store.read(key, range));
+  try {
+    checkHeader(key, await collect(portions.take(ALIGNMENT_BYTES)));
+    for (const { name, size_bytes: sizeBytes, sha256 } of manifest.members) {
+      const hash = createHash("sha256");
+      for await (const bytes of portions.take(sizeBytes, name)) {
+        hash.update(bytes);
+        yield { member: name, bytes };
+      }
+      if (hash.digest("hex") !== sha256) throw imageDamaged(key, "its digest differs", name);
+      const padding = await collect(portions.take(paddingAfter(sizeBytes), name));
+      if (padding.some((byte) => byte !== 0)) throw imageDamaged(key, "what follows it is not zeros", name);
     }
-    if (hash.digest("hex") !== sha256) throw imageDamaged(key, "its digest differs", name);
-    const padding = await collect(portions.take(paddingAfter(sizeBytes), name));
-    if (padding.some((byte) => byte !== 0)) throw imageDamaged(key, "what follows it is not zeros", name);
+  } finally {
+    await portions.close();
   }
 }
 
@@ -149,7 +154,7 @@ class Portions {
     }
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async close(): Promise<void> {
     await this.#chunks.return?.();
   }
 }
@@ -170,12 +175,8 @@ function reporterOf({ manifest }: OpenPlainImage, phase: string, { onProgress }:
 }
 
 function parseManifest(key: string, bytes: Buffer): Manifest {
-  let value: unknown;
-  try {
-    value = JSON.parse(bytes.toString("utf8"));
-  } catch {
-    throw imageDamaged(key, "the manifest is not JSON");
-  }
+  const value = jsonOf(bytes);
+  if (value === undefined) throw imageDamaged(key, "the manifest is not JSON");
   const parsed = manifestSchema.safeParse(value);
   if (!parsed.success) throw imageDamaged(key, "the manifest lacks what format 1 requires");
   return parsed.data;
@@ -183,12 +184,9 @@ function parseManifest(key: string, bytes: Buffer): Manifest {
 
 /** Members lie back to back from the header to the manifest: there is one place for each, and no room between. */
 function checkLayout(key: string, { members }: Manifest, manifestOffset: number): void {
+  checkNamesIn(key, members);
   let offset = ALIGNMENT_BYTES;
-  const seen = new Set<string>();
   for (const member of members) {
-    if (!isMemberName(member.name)) throw imageDamaged(key, "the name leads out of its folder", member.name);
-    if (seen.has(member.name)) throw imageDamaged(key, "it is there twice", member.name);
-    seen.add(member.name);
     if (member.offset !== offset) throw imageDamaged(key, "it is not where its predecessor ends", member.name);
     offset += member.size_bytes + paddingAfter(member.size_bytes);
   }

@@ -34,3 +34,12 @@ export async function readBack(
     hint: "The sandbox goes on. Look at the store's disk or service, and save again.",
   });
 }
+
+/** Copies a blob and reads it back; false when the name is taken. */
+export async function copyBlob(from: ObjectStore, fromKey: string, to: ObjectStore, toKey: string): Promise<boolean> {
+  const sum: Sum = { crc: 0, sizeBytes: 0 };
+  const { outcome } = await to.write(toKey, summing(from.read(fromKey), sum), { ifAbsent: true });
+  if (outcome === "conflict") return false;
+  await readBack(to, toKey, sum, undefined);
+  return true;
+}

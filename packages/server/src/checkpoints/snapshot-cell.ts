@@ -1,6 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { AmbiguousWriteError, type ObjectStore } from "../store/store.ts";
-import { encodeCell, type Nonced, successor } from "./snapshot-record.ts";
+import { type ObjectStore, trySwap } from "../store/store.ts";
+import {
+  encodeCell,
+  type Nonced,
+  successor,
+  decodeSnapshot,
+  recordKey,
+  type StoredSnapshot,
+} from "./snapshot-record.ts";
 
 export interface CellChange<T extends Nonced> {
   readonly key: string;
@@ -36,12 +43,17 @@ export async function changeCell<T extends Nonced>(
     const wanted = change(before);
     if (wanted === undefined) return { before, after: before };
     const after = successor(before, wanted, nonce);
-    try {
-      const { outcome } = await store.swapCell(key, cell?.version, encodeCell(after));
-      if (outcome === "written") return { before, after };
-    } catch (error) {
-      if (!(error instanceof AmbiguousWriteError)) throw error;
-      sent = { before, after };
-    }
+    const { outcome } = await trySwap(store, key, cell?.version, encodeCell(after));
+    if (outcome === "written") return { before, after };
+    if (outcome === "ambiguous") sent = { before, after };
   }
+}
+
+/** As {@link changeCell}, for the record of a snapshot. */
+export async function changeSnapshot(
+  store: ObjectStore,
+  id: string,
+  change: CellChange<StoredSnapshot>["change"],
+): Promise<ChangedCell<StoredSnapshot>> {
+  return await changeCell(store, { key: recordKey(id), decode: (body) => decodeSnapshot(id, body), change });
 }

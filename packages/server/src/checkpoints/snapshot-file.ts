@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { LockedJsonFile } from "../support/locked-json-file.ts";
 import { parseSnapshot, type StoredSnapshot } from "./snapshot-record.ts";
+import type { SnapshotRepository } from "./snapshot-repository.ts";
 
 /** `snapshots.json`. What is not known in it is kept, also whole entries. */
 const fileSchema = z.looseObject({
@@ -39,6 +40,34 @@ export class SnapshotFile {
 
   async #transact(change: (present: Entries) => Entries): Promise<void> {
     await this.#file.change((content) => ({ ...content, snapshots: [...change(content.snapshots)] }));
+  }
+}
+
+/**
+ * Shows the snapshots of a directory store in a file, for people and programs that look there. The store decides: what
+ * goes wrong here is told, and changes nothing.
+ */
+export class SnapshotMirror {
+  readonly #file: SnapshotFile;
+  readonly #onError: (error: unknown) => void;
+
+  constructor(file: SnapshotFile, onError: (error: unknown) => void) {
+    this.#file = file;
+    this.#onError = onError;
+  }
+
+  readonly put = async (id: string, snapshot: StoredSnapshot | undefined): Promise<void> => {
+    await this.#file.put(id, snapshot).catch(this.#onError);
+  };
+
+  /** As the store has them now: other servers may have changed it, or have died on the way. */
+  async rebuild(repository: SnapshotRepository): Promise<void> {
+    try {
+      const snapshots = await repository.list();
+      await this.#file.change(() => snapshots);
+    } catch (error) {
+      this.#onError(error);
+    }
   }
 }
 

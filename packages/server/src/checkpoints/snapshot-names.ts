@@ -32,7 +32,7 @@ export class SnapshotNames {
 
   /** Gives the name to a snapshot, whoever has it; tells who had. */
   async move(name: string, id: string): Promise<string | undefined> {
-    const { before } = await this.#change(name, () => id);
+    const { before } = await this.#give(name, () => id);
     return before?.snapshot_id === id ? undefined : (before?.snapshot_id ?? undefined);
   }
 
@@ -42,26 +42,22 @@ export class SnapshotNames {
       const seen = await this.holder(name);
       if (seen === id) return;
       if (seen !== undefined && (await isThere(seen))) throw nameTaken(name, seen);
-      const { after } = await this.#change(name, (holder) => ((holder ?? undefined) === seen ? id : undefined));
+      const { after } = await this.#give(name, (holder) => ((holder ?? undefined) === seen ? id : undefined));
       if (after?.snapshot_id === id) return;
     }
   }
 
   /** The name is free again, unless somebody else has it by now. */
   async release(name: string, id: string): Promise<void> {
-    await this.#change(name, (holder) => (holder === id ? null : undefined));
+    await this.#give(name, (holder) => (holder === id ? null : undefined));
   }
 
   /** Keeps a snapshot that is about to be removed from getting the name. False when it has it. */
   async condemn(name: string, id: string): Promise<boolean> {
     if (!isSnapshotName(name)) return true;
-    const { after } = await changeCell<StoredName>(this.#store, {
-      key: nameKey(name),
-      decode: (body) => decodeName(name, body),
-      change: (present = unheld(name)) => {
-        if (present.snapshot_id === id) return undefined;
-        return { ...present, collected: [id, ...(present.collected ?? [])].slice(0, HISTORY_LENGTH) };
-      },
+    const { after } = await this.#change(name, (present) => {
+      if (present.snapshot_id === id) return undefined;
+      return { ...present, collected: [id, ...(present.collected ?? [])].slice(0, HISTORY_LENGTH) };
     });
     return after?.snapshot_id !== id;
   }
@@ -71,24 +67,25 @@ export class SnapshotNames {
     return cell === undefined ? undefined : decodeName(name, cell.body);
   }
 
-  async #change(name: string, next: (holder: string | null) => string | null | undefined) {
+  async #give(name: string, next: (holder: string | null) => string | null | undefined) {
     checkSnapshotName(name);
+    return await this.#change(name, (present) => {
+      const holder = next(present.snapshot_id);
+      if (holder === undefined) return undefined;
+      if (holder !== null && present.collected?.includes(holder) === true) throw collectedMeanwhile(holder);
+      const before = present.snapshot_id === null || present.snapshot_id === holder ? [] : [present.snapshot_id];
+      return { ...present, snapshot_id: holder, past: [...before, ...present.past].slice(0, HISTORY_LENGTH) };
+    });
+  }
+
+  async #change(name: string, change: (present: StoredName) => StoredName | undefined) {
+    const unheld: StoredName = { format: 1, name, snapshot_id: null, past: [], nonce: "", history: [] };
     return await changeCell<StoredName>(this.#store, {
       key: nameKey(name),
       decode: (body) => decodeName(name, body),
-      change: (present = unheld(name)) => {
-        const holder = next(present.snapshot_id);
-        if (holder === undefined) return undefined;
-        if (holder !== null && present.collected?.includes(holder) === true) throw collectedMeanwhile(holder);
-        const before = present.snapshot_id === null || present.snapshot_id === holder ? [] : [present.snapshot_id];
-        return { ...present, snapshot_id: holder, past: [...before, ...present.past].slice(0, HISTORY_LENGTH) };
-      },
+      change: (present = unheld) => change(present),
     });
   }
-}
-
-function unheld(name: string): StoredName {
-  return { format: 1, name, snapshot_id: null, past: [], nonce: "", history: [] };
 }
 
 export function collectedMeanwhile(id: string): SandboxerError {

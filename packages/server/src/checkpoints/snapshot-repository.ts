@@ -1,15 +1,15 @@
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
-import { ObjectNotFoundError, type ObjectStore } from "../store/store.ts";
+import { type ObjectStore, readWhole } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
-import { imageDamaged } from "./image-errors.ts";
+import { imageDamaged, isDamaged } from "./image-errors.ts";
 import { ImageStore } from "./image-store.ts";
 import type { LoadedState, UnpackOptions } from "./unpacked-state.ts";
 import { snapshotHolder } from "./keys/data-key-cell.ts";
 import { isKeyProblem } from "./keys/key-errors.ts";
-import type { KeyOptions } from "./keys/key-choice.ts";
+import type { KeyOptions } from "./data-keys.ts";
 import type { OpenImage } from "./open-image.ts";
-import { changeCell } from "./snapshot-cell.ts";
+import { changeSnapshot } from "./snapshot-cell.ts";
 import {
   type CapturedState,
   type NewSnapshot,
@@ -17,9 +17,8 @@ import {
   type SaveSnapshotOptions,
   type SnapshotChanges,
   needsStore,
-  type SnapshotLibrary,
   snapshotNotFound,
-} from "./snapshot-library.ts";
+} from "./snapshot-types.ts";
 import { nameTaken, SnapshotNames } from "./snapshot-names.ts";
 import {
   checkSnapshotName,
@@ -46,8 +45,12 @@ export interface SnapshotRepositoryOptions {
   readonly onChange?: (id: string, snapshot: StoredSnapshot | undefined) => Promise<void>;
 }
 
-/** Snapshots in a store, where every server sees them. */
-export class SnapshotRepository implements SnapshotLibrary {
+/**
+ * Snapshots in a store, where every server sees them. What it hands out are those that are there: not those on their way
+ * in or out. The `name` of a record is the one that it has now. Unknown ids are `snapshot_not_found`.
+ */
+export class SnapshotRepository {
+  /** Whether it can keep the bytes of a state, or records only. */
   readonly keepsBytes: boolean;
   readonly #store: ObjectStore;
   readonly #images: ImageStore;
@@ -62,6 +65,7 @@ export class SnapshotRepository implements SnapshotLibrary {
     this.keepsBytes = options.keepsBytes ?? true;
   }
 
+  /** Announces the snapshot, has it captured, and keeps it. On failure nothing of it is left that counts. */
   async save(
     snapshot: NewSnapshot,
     capture: () => Promise<CapturedState>,
@@ -81,6 +85,7 @@ export class SnapshotRepository implements SnapshotLibrary {
     return { snapshot: saved, replacedId };
   }
 
+  /** By id or name. */
   async get(idOrName: string): Promise<StoredSnapshot | undefined> {
     if (isSnapshotId(idOrName)) return await this.#readPresent(idOrName);
     if (!isSnapshotName(idOrName)) return undefined;
@@ -94,6 +99,7 @@ export class SnapshotRepository implements SnapshotLibrary {
     }
   }
 
+  /** In no particular order. */
   async list(): Promise<readonly StoredSnapshot[]> {
     const folders = await Array.fromAsync(this.#store.listFolders(SNAPSHOTS_FOLDER));
     // One damaged record does not hide the others.
@@ -103,12 +109,14 @@ export class SnapshotRepository implements SnapshotLibrary {
     return found.filter((each) => each !== undefined);
   }
 
+  /** Puts the state into an existing, empty folder. A state that is damaged or missing is marked so, and an error. */
   async load(id: string, into: string, options: UnpackOptions = {}): Promise<LoadedState> {
     return await this.#marking(id, async (snapshot) =>
       this.#images.unpack(await this.#open(snapshot, options), into, options),
     );
   }
 
+  /** Looks at every byte; the record says what was found. */
   async verify(id: string, options: CallOptions & KeyOptions = {}): Promise<StoredSnapshot> {
     try {
       await this.#marking(id, async (snapshot) => this.#images.verify(await this.#open(snapshot, options), options));
@@ -120,10 +128,12 @@ export class SnapshotRepository implements SnapshotLibrary {
     }
   }
 
+  /** Throws what {@link load} would for want of a key. */
   async checkKey(id: string, options: KeyOptions): Promise<void> {
     await this.#images.checkKey(imageKey(id), options);
   }
 
+  /** Writes down what somebody found who has looked at every byte. One that has gone meanwhile needs it no more. */
   async note(id: string, state: "ready" | "damaged" | "missing", problem: string | null): Promise<void> {
     try {
       await this.#mark(id, state, problem);
@@ -132,18 +142,14 @@ export class SnapshotRepository implements SnapshotLibrary {
     }
   }
 
+  /** The encoded list of files; undefined when there is none. */
   async readFiles(id: string, options: KeyOptions = {}): Promise<Uint8Array | undefined> {
     const snapshot = await this.#readAny(id);
     if (snapshot === undefined) throw snapshotNotFound(id);
     if (!snapshot.has_files) return undefined;
-    try {
-      const stored = Buffer.concat(await Array.fromAsync(this.#store.read(filesKey(id))));
-      return await this.#images.unsealed(id, stored, options);
-    } catch (error) {
-      // Not even one that is said to be there is needed for anything but comparing.
-      if (error instanceof ObjectNotFoundError) return undefined;
-      throw error;
-    }
+    // Not even one that is said to be there is needed for anything but comparing.
+    const stored = await readWhole(this.#store, filesKey(id));
+    return stored && (await this.#images.unsealed(id, stored, options));
   }
 
   async amend(id: string, { name, labels, pinned, proof }: SnapshotChanges): Promise<StoredSnapshot> {
@@ -173,6 +179,10 @@ export class SnapshotRepository implements SnapshotLibrary {
     return effective;
   }
 
+  /**
+   * Removes a snapshot, unless `refuse` throws. It is asked twice: the second time nobody can begin with the snapshot any
+   * more, so that whoever has begun is seen, and whoever has not finds out.
+   */
   async remove(id: string, refuse: (present: StoredSnapshot) => Promise<void>): Promise<void> {
     const present = await this.#readPresent(id);
     if (present === undefined) throw snapshotNotFound(id);
@@ -279,13 +289,9 @@ export class SnapshotRepository implements SnapshotLibrary {
   }
 
   async #swap(id: string, change: (record: StoredSnapshot) => StoredSnapshot | undefined) {
-    return await changeCell<StoredSnapshot>(this.#store, {
-      key: recordKey(id),
-      decode: (body) => decodeSnapshot(id, body),
-      change: (record) => {
-        if (record === undefined || record.state === "saving") throw snapshotNotFound(id);
-        return change(record);
-      },
+    return await changeSnapshot(this.#store, id, (record) => {
+      if (record === undefined || record.state === "saving") throw snapshotNotFound(id);
+      return change(record);
     });
   }
 }
@@ -295,6 +301,6 @@ function isNotFound(error: unknown): boolean {
 }
 
 function unlessUnreadable(error: unknown): undefined {
-  if (error instanceof SandboxerError && error.code === "image_damaged") return undefined;
+  if (isDamaged(error)) return undefined;
   throw error;
 }

@@ -1,23 +1,15 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
-import type { DataKey } from "./data-keys.ts";
+import type { DataKey, KeyOptions } from "./data-keys.ts";
 import type { WriteImageOptions } from "./image-context.ts";
 import type { ImageStore } from "./image-store.ts";
 import { snapshotHolder } from "./keys/data-key-cell.ts";
-import type { KeyOptions } from "./keys/key-choice.ts";
 import { sealBytes } from "./keys/sealed-bytes.ts";
-import { changeCell } from "./snapshot-cell.ts";
-import type { CapturedState, NewSnapshot } from "./snapshot-library.ts";
+import { changeSnapshot } from "./snapshot-cell.ts";
+import type { CapturedState, NewSnapshot } from "./snapshot-types.ts";
 import { collectedMeanwhile } from "./snapshot-names.ts";
-import {
-  decodeSnapshot,
-  filesKey,
-  imageKey,
-  recordKey,
-  snapshotFolder,
-  type StoredSnapshot,
-} from "./snapshot-record.ts";
+import { filesKey, imageKey, recordKey, snapshotFolder, type StoredSnapshot } from "./snapshot-record.ts";
 import type { SnapshotPayload } from "../backends/backend.ts";
 
 /**
@@ -68,14 +60,10 @@ export class SnapshotSave {
   }
 
   async #announce(): Promise<void> {
-    const key = recordKey(this.#snapshot.id);
-    await changeCell<StoredSnapshot>(this.#store, {
-      key,
-      decode: (body) => decodeSnapshot(this.#snapshot.id, body),
-      change: (present) => {
-        if (present !== undefined) throw new SandboxerError("internal", `The fresh name ${key} is taken.`);
-        return announcement(this.#snapshot, this.#publisher);
-      },
+    const { id } = this.#snapshot;
+    await changeSnapshot(this.#store, id, (present) => {
+      if (present !== undefined) throw new SandboxerError("internal", `The fresh name ${recordKey(id)} is taken.`);
+      return announcement(this.#snapshot, this.#publisher);
     });
   }
 
@@ -103,13 +91,9 @@ export class SnapshotSave {
 
   async #publish(written: Partial<StoredSnapshot>): Promise<StoredSnapshot> {
     const { id } = this.#snapshot;
-    const { after } = await changeCell<StoredSnapshot>(this.#store, {
-      key: recordKey(id),
-      decode: (body) => decodeSnapshot(id, body),
-      change: (present) => {
-        if (present?.state !== "saving") throw collectedMeanwhile(id);
-        return { ...present, ...written };
-      },
+    const { after } = await changeSnapshot(this.#store, id, (present) => {
+      if (present?.state !== "saving") throw collectedMeanwhile(id);
+      return { ...present, ...written };
     });
     if (after === undefined) throw collectedMeanwhile(id);
     return after;
@@ -118,12 +102,9 @@ export class SnapshotSave {
   /** What stays when this fails is for collection: its record says whose it was, or that it is nobody's. */
   async #withdraw(): Promise<void> {
     const { id } = this.#snapshot;
-    const { after } = await changeCell<StoredSnapshot>(this.#store, {
-      key: recordKey(id),
-      decode: (body) => decodeSnapshot(id, body),
-      change: (present) =>
-        present?.state === "saving" ? { ...present, state: "removing", removed_by: "" } : undefined,
-    });
+    const { after } = await changeSnapshot(this.#store, id, (present) =>
+      present?.state === "saving" ? { ...present, state: "removing", removed_by: "" } : undefined,
+    );
     // It may be ready in spite of the error, when the answer to that was lost.
     if (after !== undefined && after.state !== "removing") return;
     await removeSnapshot(this.#store, id);

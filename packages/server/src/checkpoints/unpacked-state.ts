@@ -6,7 +6,7 @@ import type { OpenBlockImage } from "./block-image/open-block-image.ts";
 import { compareBlockImage } from "./block-image/read-block-image.ts";
 import type { ImageContext } from "./image-context.ts";
 import { isOfLocalCopy, localCopyDiffers } from "./image-errors.ts";
-import type { KeyOptions } from "./keys/key-choice.ts";
+import type { KeyOptions } from "./data-keys.ts";
 
 export interface UnpackOptions extends CallOptions, KeyOptions {
   /** Return what lies on this machine at once; it is being held against the image meanwhile. */

@@ -1,4 +1,4 @@
-import { packsOfImage } from "../checkpoints/packs/image-packs.ts";
+import { packsOfImage } from "../checkpoints/open-image.ts";
 import type { ObjectStore } from "../store/store.ts";
 import type { Clock } from "../support/clock.ts";
 import { collectGarbage } from "./collect-garbage.ts";

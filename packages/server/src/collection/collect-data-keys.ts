@@ -8,7 +8,7 @@ import {
   type StoredDataKey,
   wrappedFolder,
 } from "../checkpoints/keys/data-key-cell.ts";
-import { dataKeyOfImage } from "../checkpoints/keys/image-key.ts";
+import { dataKeyOfImage } from "../checkpoints/open-image.ts";
 import { readDataKey, removeDataKey } from "../checkpoints/keys/data-key-files.ts";
 import { markLeaving, releaseLeaving } from "../checkpoints/keys/leaving-holders.ts";
 import { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
@@ -19,6 +19,7 @@ import { unlessDamaged } from "../support/record-damage.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
 import { type CollectionContext, type Findings, leftAlone, NOTHING, together } from "./garbage.ts";
 import { UnusedDataKeys } from "./unused-data-keys.ts";
+import { isDamaged } from "../checkpoints/image-errors.ts";
 
 const READS_AT_ONCE = 16;
 
@@ -78,7 +79,7 @@ async function readCell({ store }: CollectionContext, id: string): Promise<Store
   try {
     return await readDataKey(store, id);
   } catch (error) {
-    if (!(error instanceof SandboxerError) || error.code !== "image_damaged") throw error;
+    if (!isDamaged(error)) throw error;
     return "unreadable";
   }
 }

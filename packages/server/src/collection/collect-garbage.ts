@@ -1,4 +1,4 @@
-import { packsOfImage } from "../checkpoints/packs/image-packs.ts";
+import { packsOfImage } from "../checkpoints/open-image.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
 import { collectDataKeys } from "./collect-data-keys.ts";
 import { collectPacks } from "./collect-packs.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { condemn, type Condemned, readCondemned } from "../checkpoints/packs/condemned.ts";
-import { packIdOf, packKey, PACKS_FOLDER } from "../checkpoints/packs/pack-names.ts";
+import { listPacks, packKey } from "../checkpoints/packs/pack-names.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
 import { collectPins } from "./collect-pins.ts";
@@ -84,13 +84,4 @@ async function collectVerdicts(
     parts.push({ garbage: [{ kind: "verdict", key, sizeBytes: found.sizeBytes }], left: [] });
   }
   return together(parts);
-}
-
-async function listPacks(store: ObjectStore): Promise<ReadonlyMap<string, number>> {
-  const sizes = new Map<string, number>();
-  for await (const { key, sizeBytes } of store.list(PACKS_FOLDER)) {
-    const id = packIdOf(key);
-    if (id !== undefined) sizes.set(id, sizeBytes);
-  }
-  return sizes;
 }

@@ -1,8 +1,8 @@
-import { SandboxerError } from "@sandboxer/protocol";
 import { writerOf } from "../checkpoints/packs/pack-names.ts";
 import { PINS_FOLDER, readPin, type StoredPin } from "../checkpoints/packs/pins.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
+import { isDamaged } from "../checkpoints/image-errors.ts";
 
 const READS_AT_ONCE = 16;
 
@@ -57,7 +57,7 @@ export class PackSurveyor {
         const packs = this.#known.get(key) ?? (await this.#packsOfImage(store, key))?.map(shared);
         if (packs !== undefined) known.set(key, packs);
       } catch (error) {
-        if (!(error instanceof SandboxerError) || error.code !== "image_damaged") throw error;
+        if (!isDamaged(error)) throw error;
         unreadable.push({ key, reason: "its packs cannot be told" });
       }
     };

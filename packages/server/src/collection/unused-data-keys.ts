@@ -1,9 +1,9 @@
-import { SandboxerError } from "@sandboxer/protocol";
 import { checkpointMs, checkpointsFolder } from "../checkpoints/checkpoint-names.ts";
 import type { StoredDataKey } from "../checkpoints/keys/data-key-cell.ts";
-import { readDataKeyOfImage } from "../checkpoints/keys/image-key.ts";
+import { readDataKeyOfImage } from "../checkpoints/open-image.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
 import type { CollectionContext } from "./garbage.ts";
+import { isDamaged } from "../checkpoints/image-errors.ts";
 
 const READS_AT_ONCE = 16;
 
@@ -49,7 +49,7 @@ export class UnusedDataKeys {
       const found = await mapAtOnce(images, READS_AT_ONCE, (key) => readDataKeyOfImage(store, key), signal);
       return new Set(found.filter((each) => each !== undefined));
     } catch (error) {
-      if (error instanceof SandboxerError && error.code === "image_damaged") return undefined;
+      if (isDamaged(error)) return undefined;
       throw error;
     }
   }

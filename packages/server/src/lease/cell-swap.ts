@@ -1,5 +1,5 @@
 import type { Clock } from "../support/clock.ts";
-import { AmbiguousWriteError, type Cell, type ObjectStore } from "../store/store.ts";
+import { type Cell, type ObjectStore, trySwap } from "../store/store.ts";
 
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 2_000;
@@ -30,12 +30,8 @@ export async function settleSwap(store: ObjectStore, clock: Clock, request: Swap
   const { key, expected, body, signal } = request;
   for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)) {
     signal?.throwIfAborted();
-    try {
-      const result = await store.swapCell(key, expected, body);
-      if (result.outcome === "written") return { outcome: "written", present: { body, version: result.version } };
-    } catch (error) {
-      if (!(error instanceof AmbiguousWriteError)) throw error;
-    }
+    const result = await trySwap(store, key, expected, body);
+    if (result.outcome === "written") return { outcome: "written", present: { body, version: result.version } };
     const found = await readUntilAnswered(store, clock, key, signal);
     if (found !== undefined && request.isOurs(found)) return { outcome: "written", present: found };
     if (found?.version !== expected) return { outcome: "conflict", found };

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { AmbiguousWriteError, type ObjectStore } from "../store/store.ts";
+import { type ObjectStore, trySwap } from "../store/store.ts";
+import { jsonOf } from "../support/json.ts";
 
 const claimSchema = z.looseObject({ format: z.literal(1), key: z.string(), sandbox_id: z.string() });
 
@@ -30,13 +31,7 @@ export class KeyClaims {
       if (present === sandboxId) return true;
       if (present !== undefined && (await isThere(present))) return false;
       const body = Buffer.from(`${JSON.stringify({ format: 1, key, sandbox_id: sandboxId })}\n`);
-      try {
-        const swap = await this.#store.swapCell(cellKey, cell?.version, body);
-        if (swap.outcome === "written") return true;
-      } catch (error) {
-        // What became of it shows at the next look.
-        if (!(error instanceof AmbiguousWriteError)) throw error;
-      }
+      if ((await trySwap(this.#store, cellKey, cell?.version, body)).outcome === "written") return true;
     }
   }
 }
@@ -47,9 +42,5 @@ function cellKeyOf(key: string): string {
 
 /** What cannot be read stands for nothing. */
 function decode(body: Uint8Array): string | undefined {
-  try {
-    return claimSchema.safeParse(JSON.parse(Buffer.from(body).toString("utf8"))).data?.sandbox_id;
-  } catch {
-    return undefined;
-  }
+  return claimSchema.safeParse(jsonOf(body)).data?.sandbox_id;
 }

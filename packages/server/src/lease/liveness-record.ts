@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
+import { jsonOf } from "../support/json.ts";
 
 /**
  * The liveness of one server process, stored as `instances/{instance_id}.json`. While it changes, the process lives; once
@@ -55,9 +56,5 @@ export function encodeRecord(record: LivenessRecord): Uint8Array {
 
 /** Undefined when this release cannot read it: such an instance is left alone, and counts as alive. */
 export function decodeRecord(body: Uint8Array): LivenessRecord | undefined {
-  try {
-    return livenessRecordSchema.safeParse(JSON.parse(Buffer.from(body).toString("utf8"))).data;
-  } catch {
-    return undefined;
-  }
+  return livenessRecordSchema.safeParse(jsonOf(body)).data;
 }

@@ -8,6 +8,8 @@ import { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
 import { PackCache } from "../checkpoints/packs/pack-cache.ts";
 import { UnpackedImages } from "../checkpoints/unpacked-images.ts";
 import { UnpublishedCheckpoints } from "../checkpoints/unpublished/unpublished-checkpoints.ts";
+import { SnapshotFile, SnapshotMirror } from "../checkpoints/snapshot-file.ts";
+import { SnapshotRepository } from "../checkpoints/snapshot-repository.ts";
 import { ScrubRecords } from "../checkpoints/scrub/scrub-records.ts";
 import type { Fate } from "../backends/instance-folder.ts";
 import { forgetDeadInstances, isInstanceGone } from "../backends/instance-folder.ts";
@@ -24,8 +26,7 @@ import type { ObjectStore } from "../store/store.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
 import { checkEncryption, masterKeysOf } from "./encryption.ts";
-import { importRecords } from "./import-records.ts";
-import { storedSnapshots } from "./snapshots.ts";
+import { importRecords, importSnapshots } from "./import-records.ts";
 import { ringOver } from "./peers.ts";
 
 const MEET_AFTER_MS = 2_000;
@@ -89,13 +90,14 @@ export async function openDurability(
   const claims = new KeyClaims(store);
   await importRecords(dataDirectory, { store, ownership, claims }, log);
   const keys = new StoredDataKeys(store, masters);
-  const images = openImages(config, store, instances, keys);
+  const publisher = (): string => instances.instanceId;
+  const images = openImages(config, store, publisher, keys);
   const durable: DurableStore = {
     saves,
     ownership,
     claims,
     checkpoints: new CheckpointRepository(store, images),
-    snapshots: await storedSnapshots(config, { store, images, instances }, log),
+    snapshots: await openSnapshots(config, store, { publisher, images, keepsBytes: saves }, log),
     unpublished: new UnpublishedCheckpoints(join(dataDirectory, "unpublished"), {
       store: store.address,
       masters: masters ?? masterKeysOf(config, secrets),
@@ -122,13 +124,30 @@ function registryFolder({ dataDirectory }: ServerConfig): string {
 function openImages(
   config: ServerConfig,
   store: ObjectStore,
-  instances: Instances,
+  publisher: () => string,
   dataKeys: StoredDataKeys,
 ): ImageStore {
   const cache = new PackCache(join(config.dataDirectory, "cache", "packs"), config.packCacheMb * 1024 ** 2);
   const unpacked = new UnpackedImages(join(config.dataDirectory, "cache", "images"), config.imageCacheMb * 1024 ** 2);
-  const publisher = (): string => instances.instanceId;
   return new ImageStore(store, { publisher, cache, unpacked, dataKeys });
+}
+
+/** The snapshots of a store; those of a directory are shown in a file beside the server's other records. */
+async function openSnapshots(
+  { dataDirectory }: ServerConfig,
+  store: ObjectStore,
+  options: { readonly publisher: () => string; readonly images: ImageStore; readonly keepsBytes: boolean },
+  log: Logger,
+): Promise<SnapshotRepository> {
+  if (store.localFile === undefined) return new SnapshotRepository(store, options);
+  const file = new SnapshotFile(join(dataDirectory, "snapshots.json"));
+  const mirror = new SnapshotMirror(file, (error) =>
+    log.warn({ err: error, path: file.path }, "the record of snapshots could not be brought up to the store"),
+  );
+  const repository = new SnapshotRepository(store, { ...options, onChange: mirror.put });
+  if (!options.keepsBytes) await importSnapshots(file, repository);
+  await mirror.rebuild(repository);
+  return repository;
 }
 
 /** Meets the sandboxes that the store has, behind all else, so that the first list finds them known. */

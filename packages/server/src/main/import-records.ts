@@ -5,7 +5,7 @@ import { asSandboxerError, headSchema, isErrno, isSandboxId } from "@sandboxer/p
 import type { Logger } from "pino";
 import { z } from "zod";
 import type { SnapshotFile } from "../checkpoints/snapshot-file.ts";
-import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
+import type { SnapshotRepository } from "../checkpoints/snapshot-repository.ts";
 import type { KeyClaims } from "../lease/key-claims.ts";
 import type { Ownership } from "../lease/ownership.ts";
 import type { ObjectStore } from "../store/store.ts";
@@ -126,7 +126,7 @@ async function setAside(path: string): Promise<void> {
 }
 
 /** Snapshots of a server that had no store: their states are at their providers, and their records were in this file only. */
-export async function importSnapshots(file: SnapshotFile, library: SnapshotLibrary): Promise<void> {
+export async function importSnapshots(file: SnapshotFile, library: SnapshotRepository): Promise<void> {
   const known = new Set((await library.list()).map(({ id }) => id));
   for (const record of await file.read()) {
     if (record.state !== "ready" || record.image_sha256 !== null || known.has(record.id)) continue;

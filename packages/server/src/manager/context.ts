@@ -1,7 +1,7 @@
 import { isSandboxId, SandboxerError, type Head, type MaxLoss, type SandboxState } from "@sandboxer/protocol";
 import { backendNamed } from "../profiles/profile-backends.ts";
 import type { SandboxBackend } from "../backends/backend.ts";
-import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
+import type { SnapshotRepository } from "../checkpoints/snapshot-repository.ts";
 import { leavesNothing } from "../lease/stored-head.ts";
 import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
@@ -116,7 +116,7 @@ export class ManagerContext {
     return head?.owner === null && head.state !== "deleted" && leavesNothing(head) ? undefined : head;
   }
 
-  get snapshots(): SnapshotLibrary {
+  get snapshots(): SnapshotRepository {
     return this.durable.snapshots;
   }
 

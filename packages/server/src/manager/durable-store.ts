@@ -1,6 +1,6 @@
 import type { Keep, Retention } from "@sandboxer/protocol";
 import type { CheckpointRepository } from "../checkpoints/checkpoint-repository.ts";
-import type { SnapshotLibrary } from "../checkpoints/snapshot-library.ts";
+import type { SnapshotRepository } from "../checkpoints/snapshot-repository.ts";
 import type { UnpublishedCheckpoints } from "../checkpoints/unpublished/unpublished-checkpoints.ts";
 import type { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
 import type { KeyClaims } from "../lease/key-claims.ts";
@@ -15,7 +15,7 @@ export interface DurableStore {
   /** Which sandbox a key stands for. */
   readonly claims: KeyClaims;
   readonly checkpoints: CheckpointRepository;
-  readonly snapshots: SnapshotLibrary;
+  readonly snapshots: SnapshotRepository;
   /** What servers of this machine could not bring to the store before they ended. */
   readonly unpublished: UnpublishedCheckpoints;
   /** What they are encrypted with; absent: nothing is. */

@@ -1,5 +1,5 @@
 import { type Encryption, type Head, type Lineage, SandboxerError } from "@sandboxer/protocol";
-import type { KeyChoice, KeyOptions } from "../checkpoints/keys/key-choice.ts";
+import type { KeyChoice, KeyOptions } from "../checkpoints/data-keys.ts";
 import { keyRequired, wrongKey } from "../checkpoints/keys/key-errors.ts";
 import { checkpointKey } from "../checkpoints/checkpoint-names.ts";
 import type { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";

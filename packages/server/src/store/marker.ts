@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { SandboxerError } from "@sandboxer/protocol/errors";
 import { z } from "zod";
-import { AmbiguousWriteError, type ObjectStore } from "./store.ts";
+import { type ObjectStore, trySwap } from "./store.ts";
 import { unlessDamaged } from "../support/record-damage.ts";
+import { jsonOf } from "../support/json.ts";
 
 /** The cell in a store's root that says which store it is. It is written once. */
 export const MARKER_KEY = "store.json";
@@ -14,7 +15,7 @@ const markerSchema = z.looseObject({ format: z.literal(1), id: z.uuid() });
 export async function readStoreId(store: ObjectStore): Promise<string | undefined> {
   const cell = await store.readCell(MARKER_KEY).catch(unlessDamaged);
   if (cell === undefined) return undefined;
-  const id = cell === "damaged" ? undefined : idIn(Buffer.from(cell.body).toString("utf8"));
+  const id = cell === "damaged" ? undefined : idIn(cell.body);
   if (id !== undefined) return id;
   throw new SandboxerError("store_unavailable", `${MARKER_KEY} of the store ${store.address} cannot be read.`, {
     hint: `Restore it: {"format":1,"id":"ID"}. The ids of the stores that a server has used are in stores.json of its data directory.`,
@@ -30,12 +31,8 @@ export async function hasMarkerFile(path: string, id: string): Promise<boolean> 
 export async function writeStoreId(store: ObjectStore): Promise<string> {
   const id = randomUUID();
   const marker = { format: 1, id, created_at: new Date().toISOString() };
-  try {
-    const { outcome } = await store.swapCell(MARKER_KEY, undefined, Buffer.from(`${JSON.stringify(marker)}\n`));
-    if (outcome === "written") return id;
-  } catch (error) {
-    if (!(error instanceof AmbiguousWriteError)) throw error;
-  }
+  const { outcome } = await trySwap(store, MARKER_KEY, undefined, Buffer.from(`${JSON.stringify(marker)}\n`));
+  if (outcome === "written") return id;
   const present = await readStoreId(store);
   if (present !== undefined) return present;
   throw new SandboxerError("store_unavailable", `The store ${store.address} does not keep ${MARKER_KEY}.`);
@@ -62,10 +59,6 @@ export function notThere(address: string, id: string, found: string | undefined)
   });
 }
 
-function idIn(text: string): string | undefined {
-  try {
-    return markerSchema.safeParse(JSON.parse(text)).data?.id;
-  } catch {
-    return undefined;
-  }
+function idIn(source: Uint8Array | string): string | undefined {
+  return markerSchema.safeParse(jsonOf(source)).data?.id;
 }

@@ -136,6 +136,21 @@ export class AmbiguousWriteError extends Error {
   }
 }
 
+/** A swap for who finds out by another look what has become of it. */
+export async function trySwap(
+  store: ObjectStore,
+  key: string,
+  expected: string | undefined,
+  body: Uint8Array,
+): Promise<SwapOutcome | { readonly outcome: "ambiguous" }> {
+  try {
+    return await store.swapCell(key, expected, body);
+  } catch (error) {
+    if (error instanceof AmbiguousWriteError) return { outcome: "ambiguous" };
+    throw error;
+  }
+}
+
 export class ObjectNotFoundError extends Error {
   readonly key: string;
 
@@ -143,5 +158,15 @@ export class ObjectNotFoundError extends Error {
     super(`The store has no object ${key}.`);
     this.name = "ObjectNotFoundError";
     this.key = key;
+  }
+}
+
+/** All bytes of a small blob, up to `end` where that is given; undefined when there is no such blob. */
+export async function readWhole(store: ObjectStore, key: string, options?: ReadOptions): Promise<Buffer | undefined> {
+  try {
+    return Buffer.concat(await Array.fromAsync(store.read(key, options)));
+  } catch (error) {
+    if (error instanceof ObjectNotFoundError) return undefined;
+    throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { NewSnapshot } from "../../src/checkpoints/snapshot-library.ts";
+import type { NewSnapshot } from "../../src/checkpoints/snapshot-types.ts";
 
 /** A snapshot that is about to be taken. */
 export function newSnapshot(changes: Partial<NewSnapshot> = {}): NewSnapshot {

@@ -1,10 +1,10 @@
-import { SandboxerError } from "@sandboxer/protocol";
 import { type BaseMember } from "../blocks/block-base.ts";
 import { CODEC, countEntries, IN_IMAGE, readEntry } from "../blocks/block-table.ts";
 import type { ImageContext } from "../image-context.ts";
 import { isKeyProblem } from "../keys/key-errors.ts";
 import { openImage } from "../open-image.ts";
 import { type BlockContents, type OpenBlockImage, readBlockContents } from "./open-block-image.ts";
+import { isDamaged } from "../image-errors.ts";
 
 /** A pack of which an image uses less than this is not used again, so that it can go some day. */
 const SMALLEST_SHARE = 1 / 4;
@@ -33,7 +33,7 @@ export async function openBase(
     const contents = await readBlockContents(store, image);
     return { image, contents, usefulPacks: usefulPacks(image, contents) };
   } catch (error) {
-    if (isKeyProblem(error) || (error instanceof SandboxerError && error.code === "image_damaged")) return undefined;
+    if (isKeyProblem(error) || isDamaged(error)) return undefined;
     throw error;
   }
 }

@@ -6,7 +6,7 @@ import type { DataKeys } from "../data-keys.ts";
 import { imageDamaged } from "../image-errors.ts";
 import { encodeHeaderStart, type Footer, FOOTER_BYTES, sha256Of } from "../image-format.ts";
 import { keyUnavailable } from "../keys/key-errors.ts";
-import { isMemberName } from "../member-names.ts";
+import { checkNamesIn } from "../member-names.ts";
 import { readRange } from "../read-range.ts";
 import {
   BLOCK_IMAGE_HEADER_BYTES,
@@ -17,6 +17,7 @@ import {
   MANIFEST_SEQUENCE,
   TABLE_SEQUENCE,
 } from "./envelope.ts";
+import { jsonOf } from "../../support/json.ts";
 
 /** A block may refer to two others, and each of these to two, as deep as it goes. */
 const ENTRIES_FOR_A_BLOCK = 2 ** (LARGEST_DEPTH + 1) - 1;
@@ -164,22 +165,11 @@ function parseManifest(key: string, bytes: Buffer | undefined): BlockManifest {
   return parsed.data;
 }
 
-function jsonOf(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString("utf8"));
-  } catch {
-    return undefined;
-  }
-}
-
 /** The members' blocks are the first in the table, in order, with no room between. */
 function checkMembers(key: string, { members }: BlockManifest, { table }: Envelope): void {
-  const seen = new Set<string>();
+  checkNamesIn(key, members);
   let block = 0;
   for (const member of members) {
-    if (!isMemberName(member.name)) throw imageDamaged(key, "the name leads out of its folder", member.name);
-    if (seen.has(member.name)) throw imageDamaged(key, "it is there twice", member.name);
-    seen.add(member.name);
     if (member.first_block !== block || member.blocks !== Math.ceil(member.size_bytes / BLOCK_BYTES)) {
       throw imageDamaged(key, "its blocks are not those that follow", member.name);
     }

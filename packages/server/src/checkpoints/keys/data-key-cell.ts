@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
+import { jsonOf } from "../../support/json.ts";
 
 export const DATA_KEYS_FOLDER = "data-keys";
 
@@ -74,13 +75,7 @@ export function dataKeyIdOf(key: string): string | undefined {
 }
 
 export function decodeDataKey(id: string, body: Uint8Array): StoredDataKey {
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(body).toString("utf8"));
-  } catch {
-    value = undefined;
-  }
-  const parsed = dataKeySchema.safeParse(value);
+  const parsed = dataKeySchema.safeParse(jsonOf(body));
   if (parsed.success && parsed.data.id === id) return parsed.data;
   throw new SandboxerError("image_damaged", `The record of the data key ${id} cannot be read.`, {
     hint: "Put the file back from a backup: what is encrypted with it cannot be read without it.",

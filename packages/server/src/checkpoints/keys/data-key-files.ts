@@ -1,5 +1,5 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import { ObjectNotFoundError, type ObjectStore } from "../../store/store.ts";
+import { type ObjectStore, readWhole } from "../../store/store.ts";
 import {
   dataKeyCell,
   decodeDataKey,
@@ -12,11 +12,26 @@ import {
 import { keyUnavailable, wrongKey } from "./key-errors.ts";
 import type { MasterKey } from "./master-key.ts";
 import { type MasterKeys, presentName } from "./master-keys.ts";
+import { changeCell } from "../snapshot-cell.ts";
 
 export async function readDataKey(store: ObjectStore, keyId: string): Promise<StoredDataKey | undefined> {
   if (!isDataKeyId(keyId)) return undefined;
   const cell = await store.readCell(dataKeyCell(keyId));
   return cell === undefined ? undefined : decodeDataKey(keyId, cell.body);
+}
+
+/** Changes the record of a data key; what is not to be changed, or goes already, stays as it is. */
+export async function changeDataKey(
+  store: ObjectStore,
+  id: string,
+  change: (cell: StoredDataKey) => StoredDataKey | undefined,
+): Promise<StoredDataKey | undefined> {
+  const { after } = await changeCell<StoredDataKey>(store, {
+    key: dataKeyCell(id),
+    decode: (body) => decodeDataKey(id, body),
+    change: (cell) => (cell === undefined || cell.state === "removed" ? undefined : change(cell)),
+  });
+  return after;
 }
 
 /** First the key itself: from then on nothing can be read. The cell says until the end that it is going. */
@@ -62,12 +77,7 @@ export function unwrapWith(master: MasterKey, keyId: string, wrapped: Uint8Array
 }
 
 export async function readWrapped(store: ObjectStore, blob: NamedBlob): Promise<Buffer | undefined> {
-  try {
-    return Buffer.concat(await Array.fromAsync(store.read(wrappedKey(blob), { end: 1024 })));
-  } catch (error) {
-    if (error instanceof ObjectNotFoundError) return undefined;
-    throw error;
-  }
+  return await readWhole(store, wrappedKey(blob), { end: 1024 });
 }
 
 export function dataKeyGone(keyId: string): SandboxerError {

@@ -1,7 +1,6 @@
 import type { ObjectStore } from "../../store/store.ts";
-import { changeCell } from "../snapshot-cell.ts";
-import { dataKeyCell, decodeDataKey, type StoredDataKey } from "./data-key-cell.ts";
-import { removeDataKey } from "./data-key-files.ts";
+import type { StoredDataKey } from "./data-key-cell.ts";
+import { changeDataKey, removeDataKey } from "./data-key-files.ts";
 
 /**
  * A holder that has no image under a data key any more leaves it in two steps, because it may be writing one. First it is
@@ -9,7 +8,7 @@ import { removeDataKey } from "./data-key-files.ts";
  * it written one, it would have taken the mark off, or the image would have been seen.
  */
 export async function markLeaving(store: ObjectStore, { id }: StoredDataKey, who: ReadonlySet<string>): Promise<void> {
-  await change(store, id, (cell) => {
+  await changeDataKey(store, id, (cell) => {
     const marked = cell.leaving ?? [];
     const added = cell.holders.filter((holder) => who.has(holder) && !marked.includes(holder));
     return added.length === 0 ? undefined : { ...cell, leaving: [...marked, ...added] };
@@ -22,7 +21,7 @@ export async function releaseLeaving(
   read: StoredDataKey,
   who: ReadonlySet<string>,
 ): Promise<boolean> {
-  const after = await change(store, read.id, (cell) => {
+  const after = await changeDataKey(store, read.id, (cell) => {
     if (cell.nonce !== read.nonce) return undefined;
     const marked = new Set(cell.leaving?.filter((holder) => who.has(holder)));
     const holders = cell.holders.filter((holder) => !marked.has(holder));
@@ -32,17 +31,4 @@ export async function releaseLeaving(
   if (after?.state === "kept") return false;
   await removeDataKey(store, read.id);
   return true;
-}
-
-async function change(
-  store: ObjectStore,
-  keyId: string,
-  changed: (cell: StoredDataKey) => StoredDataKey | undefined,
-): Promise<StoredDataKey | undefined> {
-  const { after } = await changeCell<StoredDataKey>(store, {
-    key: dataKeyCell(keyId),
-    decode: (body) => decodeDataKey(keyId, body),
-    change: (cell) => (cell === undefined || cell.state === "removed" ? undefined : changed(cell)),
-  });
-  return after;
 }

@@ -1,11 +1,10 @@
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../../store/store.ts";
-import { dataKeyIdOf, DATA_KEYS_FOLDER, type StoredDataKey, wrappedKey } from "./data-key-cell.ts";
+import { dataKeyIdOf, DATA_KEYS_FOLDER, type StoredDataKey, wrappedFolder, wrappedKey } from "./data-key-cell.ts";
 import type { MasterKey } from "./master-key.ts";
 import { type MasterKeys, presentName } from "./master-keys.ts";
 import { dataKeyGone, readDataKey, readWrapped, removeDataKey, serverKeyOf, unwrapWith } from "./data-key-files.ts";
-import { removeOldWrapped } from "./remove-old-wrapped.ts";
-import { changeDataKey, wrapAnew } from "./wrap-anew.ts";
+import { changeIfNamed, wrapAnew } from "./wrap-anew.ts";
 
 export interface RotateOptions {
   /** False: say what would be done. */
@@ -104,5 +103,31 @@ async function movedOn(store: ObjectStore, cell: StoredDataKey): Promise<StoredD
 /** The same key under its present name. */
 async function rename(store: ObjectStore, read: StoredDataKey, name: string): Promise<StoredDataKey | undefined> {
   if (read.key === name) return read;
-  return await changeDataKey(store, read, (cell) => ({ ...cell, key: name }));
+  return await changeIfNamed(store, read, (cell) => ({ ...cell, key: name }));
+}
+
+/**
+ * Removes every form of a data key but the one that its cell names: what it was under before, and what rotations that
+ * were cut short have left. What others announced is taken back before, so that no cell can come to name it any more;
+ * one who is still writing it sees that, and begins anew. What is named can be opened here, or nothing is removed.
+ */
+async function removeOldWrapped(store: ObjectStore, masters: MasterKeys, id: string): Promise<void> {
+  const found = await Array.fromAsync(store.list(wrappedFolder(id)), ({ key }) => key);
+  const read = await readDataKey(store, id);
+  if (read === undefined || read.state === "removed") return;
+  const hasOthers = found.some((key) => key !== wrappedKey(read)) || (read.announced ?? []).length > 0;
+  if (!hasOthers) return;
+  const cell = await changeIfNamed(store, read, (present) =>
+    (present.announced ?? []).length === 0 ? undefined : { ...present, announced: [] },
+  );
+  // Another rotation came in between, and does this itself.
+  if (cell === undefined || cell.state === "removed" || wrappedKey(cell) !== wrappedKey(read)) return;
+  const named = await readWrapped(store, cell);
+  if (named === undefined) {
+    const again = await readDataKey(store, id);
+    if (again !== undefined && wrappedKey(again) === wrappedKey(cell)) throw dataKeyGone(id);
+    return;
+  }
+  unwrapWith(await serverKeyOf(masters, cell), id, named);
+  for (const key of found) if (key !== wrappedKey(cell)) await store.delete(key);
 }

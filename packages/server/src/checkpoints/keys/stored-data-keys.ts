@@ -1,12 +1,19 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { type Encryption, SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../../store/store.ts";
-import type { DataKey, DataKeys } from "../data-keys.ts";
+import type { DataKey, DataKeys, KeyChoice, KeyOptions } from "../data-keys.ts";
 import { changeCell } from "../snapshot-cell.ts";
 import { DATA_KEYS_FOLDER, dataKeyCell, decodeDataKey, type StoredDataKey, wrappedKey } from "./data-key-cell.ts";
-import { dataKeyGone, readDataKey, readWrapped, removeDataKey, serverKeyOf, unwrapWith } from "./data-key-files.ts";
-import { dataKeyOfImage } from "./image-key.ts";
-import type { KeyChoice, KeyOptions } from "./key-choice.ts";
+import {
+  changeDataKey,
+  dataKeyGone,
+  readDataKey,
+  readWrapped,
+  removeDataKey,
+  serverKeyOf,
+  unwrapWith,
+} from "./data-key-files.ts";
+import { dataKeyOfImage } from "../open-image.ts";
 import { keyRequired, wrongKey } from "./key-errors.ts";
 import { KEY_BYTES, type MasterKey } from "./master-key.ts";
 import { type MasterKeys, NO_MASTER_KEYS, presentName } from "./master-keys.ts";
@@ -86,7 +93,7 @@ export class StoredDataKeys implements DataKeys {
     if (settled === null) return undefined;
     const master = await this.#masterOf(settled, choice);
     const again = base === undefined ? undefined : await this.#useAgain(base, settled, choice, holder);
-    return again ?? (await this.#create(settled, master, holder));
+    return again ?? (await this.#createKey(settled, master, holder));
   }
 
   /**
@@ -104,7 +111,7 @@ export class StoredDataKeys implements DataKeys {
     if (cell === undefined || wrapped === undefined) throw dataKeyGone(keyId);
     const present = await this.#read(keyId);
     if (present === undefined) {
-      await this.#change(keyId, (found) => found ?? { ...cell, holders: [holder], nonce: "", history: [] });
+      await this.#create({ ...cell, holders: [holder], nonce: "", history: [] });
     }
     await this.#store.write(wrappedKey(cell), [wrapped]);
     if (!(await this.confirm(keyId, holder))) throw dataKeyGone(keyId);
@@ -123,8 +130,7 @@ export class StoredDataKeys implements DataKeys {
 
   /** Whether it is gone now. */
   async releaseAll(keyId: string, isGone: (holder: string) => boolean): Promise<boolean> {
-    const { after } = await this.#change(keyId, (cell) => {
-      if (cell === undefined || cell.state === "removed") return undefined;
+    const after = await changeDataKey(this.#store, keyId, (cell) => {
       const holders = cell.holders.filter((holder) => !isGone(holder));
       if (holders.length === cell.holders.length && holders.length > 0) return undefined;
       return { ...cell, holders, state: holders.length === 0 ? "removed" : "kept" };
@@ -179,8 +185,8 @@ export class StoredDataKeys implements DataKeys {
   async #hold(read: StoredDataKey | undefined, holder: string): Promise<boolean> {
     if (read === undefined || read.state === "removed") return false;
     if (isHolder(read, holder)) return true;
-    const { after } = await this.#change(read.id, (cell) => {
-      if (cell === undefined || cell.state === "removed" || isHolder(cell, holder)) return undefined;
+    const after = await changeDataKey(this.#store, read.id, (cell) => {
+      if (isHolder(cell, holder)) return undefined;
       const leaving = cell.leaving?.filter((each) => each !== holder) ?? [];
       return { ...cell, holders: [...new Set([...cell.holders, holder])], leaving };
     });
@@ -192,16 +198,14 @@ export class StoredDataKeys implements DataKeys {
     return heldBy === "client" ? cell.key === key : presentName(this.#masters, cell.key) === key;
   }
 
-  async #create({ held_by, key }: Encryption, master: MasterKey, holder: string): Promise<NewDataKey> {
+  async #createKey({ held_by, key }: Encryption, master: MasterKey, holder: string): Promise<NewDataKey> {
     const id = randomUUID();
     const bytes = randomBytes(KEY_BYTES);
     const { fingerprint } = master;
     const created_at = new Date().toISOString();
     // First the cell: what lies beside none is nobody's.
-    await this.#change(id, () => {
-      const named = { held_by, key, fingerprint, holders: [holder], created_at };
-      return { format: 1, id, state: "kept", ...named, nonce: "", history: [] };
-    });
+    const named = { held_by, key, fingerprint, holders: [holder], created_at };
+    await this.#create({ format: 1, id, state: "kept", ...named, nonce: "", history: [] });
     try {
       await this.#store.write(wrappedKey({ id, fingerprint }), [master.wrap(id, bytes)]);
     } catch (error) {
@@ -213,7 +217,8 @@ export class StoredDataKeys implements DataKeys {
   }
 
   async #unwrap(cell: StoredDataKey, options: KeyOptions): Promise<Uint8Array> {
-    const master = cell.held_by === "client" ? await this.#masterOf(cell, options) : await this.#serverKeyOf(cell);
+    const master =
+      cell.held_by === "client" ? await this.#masterOf(cell, options) : await serverKeyOf(this.#masters, cell);
     const wrapped = await readWrapped(this.#store, cell);
     if (wrapped !== undefined) return unwrapWith(master, cell.id, wrapped);
     // Encrypted anew meanwhile: the cell says where.
@@ -222,18 +227,15 @@ export class StoredDataKeys implements DataKeys {
     return await this.#unwrap(again, options);
   }
 
-  /** The one of the server's keys that it is encrypted with, which may have another name meanwhile. */
-  async #serverKeyOf({ id, key, fingerprint }: StoredDataKey): Promise<MasterKey> {
-    return await serverKeyOf(this.#masters, { id, key, fingerprint });
-  }
-
   async #read(keyId: string): Promise<StoredDataKey | undefined> {
     return await readDataKey(this.#store, keyId);
   }
 
-  async #change(keyId: string, change: (cell: StoredDataKey | undefined) => StoredDataKey | undefined) {
-    const decode = (body: Uint8Array): StoredDataKey => decodeDataKey(keyId, body);
-    return await changeCell<StoredDataKey>(this.#store, { key: dataKeyCell(keyId), decode, change });
+  /** Unless somebody has done so before. */
+  async #create(cell: StoredDataKey): Promise<void> {
+    const { id } = cell;
+    const decode = (body: Uint8Array): StoredDataKey => decodeDataKey(id, body);
+    await changeCell(this.#store, { key: dataKeyCell(id), decode, change: (found) => found ?? cell });
   }
 }
 

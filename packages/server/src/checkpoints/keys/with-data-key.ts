@@ -1,7 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import type { DataKey, DataKeys } from "../data-keys.ts";
+import type { DataKey, DataKeys, KeyChoice } from "../data-keys.ts";
 import { ImageMayBeThereError } from "../image-errors.ts";
-import type { KeyChoice } from "./key-choice.ts";
 import { keyUnavailable } from "./key-errors.ts";
 import type { StoredDataKeys } from "./stored-data-keys.ts";
 

@@ -1,8 +1,7 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../../store/store.ts";
-import { changeCell } from "../snapshot-cell.ts";
-import { dataKeyCell, decodeDataKey, newBlobName, type StoredDataKey, wrappedKey } from "./data-key-cell.ts";
-import { readWrapped } from "./data-key-files.ts";
+import { newBlobName, type StoredDataKey, wrappedKey } from "./data-key-cell.ts";
+import { changeDataKey, readWrapped } from "./data-key-files.ts";
 import type { MasterKey } from "./master-key.ts";
 
 export interface NewWrapping {
@@ -26,7 +25,7 @@ export async function wrapAnew(
   const { id } = read;
   const { fingerprint } = master;
   const wrapped = newBlobName(fingerprint);
-  const announced = await changeDataKey(store, read, (cell) => ({
+  const announced = await changeIfNamed(store, read, (cell) => ({
     ...cell,
     announced: [...(cell.announced ?? []), wrapped],
   }));
@@ -36,7 +35,7 @@ export async function wrapAnew(
   const written = await readWrapped(store, blob);
   // Removed by one who has taken back what was announced, or not what was written: nothing changes either way.
   if (written !== undefined && master.unwrap(id, written)?.equals(bytes) !== true) throw notWhatWasWritten(id);
-  const after = await changeDataKey(store, read, (cell) =>
+  const after = await changeIfNamed(store, read, (cell) =>
     isAnnounced(cell, wrapped) && written !== undefined
       ? { ...cell, format: 2, key: name, fingerprint, wrapped, announced: [] }
       : undefined,
@@ -46,20 +45,14 @@ export async function wrapAnew(
 }
 
 /** Only while the cell names what it did when it was read, and the key is not going. */
-export async function changeDataKey(
+export async function changeIfNamed(
   store: ObjectStore,
   read: StoredDataKey,
   change: (cell: StoredDataKey) => StoredDataKey | undefined,
 ): Promise<StoredDataKey | undefined> {
-  const { after } = await changeCell<StoredDataKey>(store, {
-    key: dataKeyCell(read.id),
-    decode: (body) => decodeDataKey(read.id, body),
-    change: (cell) =>
-      cell === undefined || cell.state === "removed" || wrappedKey(cell) !== wrappedKey(read)
-        ? undefined
-        : change(cell),
-  });
-  return after;
+  return await changeDataKey(store, read.id, (cell) =>
+    wrappedKey(cell) === wrappedKey(read) ? change(cell) : undefined,
+  );
 }
 
 function isAnnounced(cell: StoredDataKey | undefined, wrapped: string): boolean {

@@ -1,5 +1,8 @@
+import { randomUUID } from "node:crypto";
+import { SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
-import { ObjectNotFoundError, type ObjectStore } from "../../store/store.ts";
+import { type ObjectStore, readWhole } from "../../store/store.ts";
+import { jsonOf } from "../../support/json.ts";
 
 const CONDEMNED_FOLDER = "condemned";
 
@@ -23,13 +26,30 @@ export async function condemn(store: ObjectStore, uuid: string, packs: readonly 
 export async function readCondemned(store: ObjectStore): Promise<readonly Condemned[]> {
   const found: Condemned[] = [];
   for await (const { key } of store.list(CONDEMNED_FOLDER)) {
-    try {
-      const text = Buffer.concat(await Array.fromAsync(store.read(key))).toString("utf8");
-      found.push({ key, packs: condemnedSchema.safeParse(JSON.parse(text)).data?.packs });
-    } catch (error) {
-      if (error instanceof SyntaxError) found.push({ key, packs: undefined });
-      else if (!(error instanceof ObjectNotFoundError)) throw error;
-    }
+    const bytes = await readWhole(store, key);
+    if (bytes !== undefined) found.push({ key, packs: condemnedSchema.safeParse(jsonOf(bytes)).data?.packs });
   }
   return found;
+}
+
+/** To be asked after the packs were pinned: what a collection has condemned before may go, though it is there now. */
+export async function refuseCondemned(store: ObjectStore, packs: readonly { readonly id: string }[]): Promise<void> {
+  const ids = new Set(packs.map(({ id }) => id));
+  const condemned = (await readCondemned(store)).some((each) => each.packs?.some((id) => ids.has(id)) ?? true);
+  if (ids.size === 0 || !condemned) return;
+  throw new SandboxerError("checkpoint_failed", "A collection is about to remove parts of this image from the store.", {
+    hint: "It is copied again when the collection has ended.",
+  });
+}
+
+/**
+ * Keeps every server from naming blocks of these packs again, so that the next save of a sandbox that runs writes anew
+ * what is damaged. Who writes an image does not read the blocks that its base has already, and would name them as they are.
+ * A pack goes when no image names it any more, and its verdict after it.
+ */
+export async function shunPacks(store: ObjectStore, packs: ReadonlySet<string>): Promise<void> {
+  if (packs.size === 0) return;
+  const known = new Set((await readCondemned(store)).flatMap((verdict) => verdict.packs ?? []));
+  const fresh = [...packs.difference(known)];
+  if (fresh.length > 0) await condemn(store, randomUUID(), fresh);
 }

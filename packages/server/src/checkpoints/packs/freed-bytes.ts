@@ -1,8 +1,8 @@
-import { SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../../store/store.ts";
 import { mapAtOnce } from "../../support/map-at-once.ts";
-import { packsOfImage } from "./image-packs.ts";
+import { packsOfImage } from "../open-image.ts";
 import { packKey } from "./pack-names.ts";
+import { isDamaged } from "../image-errors.ts";
 
 const READS_AT_ONCE = 16;
 const IMAGE = /\.img$/;
@@ -45,7 +45,7 @@ async function packsOf(store: ObjectStore, key: string): Promise<readonly string
   try {
     return (await packsOfImage(store, key)) ?? [];
   } catch (error) {
-    if (error instanceof SandboxerError && error.code === "image_damaged") return "unknown";
+    if (isDamaged(error)) return "unknown";
     throw error;
   }
 }

@@ -1,4 +1,6 @@
-export const PACKS_FOLDER = "packs";
+import type { ObjectStore } from "../../store/store.ts";
+
+const PACKS_FOLDER = "packs";
 const PACK_ID = /^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})-(\d{1,6})$/;
 const SUFFIX = ".pack";
 
@@ -25,4 +27,14 @@ export function packIdOf(key: string): string | undefined {
   const name = key.startsWith(`${PACKS_FOLDER}/`) && key.endsWith(SUFFIX) ? key.slice(PACKS_FOLDER.length + 1) : "";
   const id = name.slice(0, -SUFFIX.length);
   return isPackId(id) ? id : undefined;
+}
+
+/** The packs that are there, with their sizes. */
+export async function listPacks(store: ObjectStore): Promise<ReadonlyMap<string, number>> {
+  const sizes = new Map<string, number>();
+  for await (const { key, sizeBytes } of store.list(PACKS_FOLDER)) {
+    const id = packIdOf(key);
+    if (id !== undefined) sizes.set(id, sizeBytes);
+  }
+  return sizes;
 }

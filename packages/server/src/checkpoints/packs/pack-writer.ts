@@ -2,9 +2,13 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../../store/store.ts";
 import { readBack, summing } from "../read-back.ts";
 import type { PackCache } from "./pack-cache.ts";
-import { encodePackHeader, PACK_HEADER_BYTES } from "./pack-format.ts";
 import { packId, packKey } from "./pack-names.ts";
 import { ChunkChannel } from "./chunk-channel.ts";
+
+/** A pack: magic, format, zeros, then blocks back to back. What they are is said by the images that name them. */
+const PACK_FORMAT = 1;
+const PACK_MAGIC: Uint8Array = Buffer.from("SBX-PACK", "latin1");
+const PACK_HEADER_BYTES = 16;
 
 /** Large enough to be few, small enough to be fetched side by side and to be read back while the next one is written. */
 const PACK_BYTES = 48 * 1024 * 1024;
@@ -86,4 +90,11 @@ export class PackWriter {
     await readBack(store, packKey(id), sum, signal);
     return { id, size_bytes: sum.sizeBytes };
   }
+}
+
+function encodePackHeader(): Uint8Array {
+  const header = Buffer.alloc(PACK_HEADER_BYTES);
+  header.set(PACK_MAGIC, 0);
+  header.writeUInt32LE(PACK_FORMAT, 8);
+  return header;
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { ObjectNotFoundError, type ObjectStore } from "../../store/store.ts";
+import { type ObjectStore, readWhole } from "../../store/store.ts";
 import { readCondemned } from "./condemned.ts";
+import { jsonOf } from "../../support/json.ts";
 
 export const PINS_FOLDER = "pins";
 
@@ -94,13 +95,6 @@ export function pinKey(uuid: string): string {
 
 /** Undefined when it has gone meanwhile, and "unreadable" when it may pin anything. */
 export async function readPin(store: ObjectStore, key: string): Promise<StoredPin | "unreadable" | undefined> {
-  const chunks: Uint8Array[] = [];
-  try {
-    for await (const chunk of store.read(key)) chunks.push(chunk);
-    return pinSchema.safeParse(JSON.parse(Buffer.concat(chunks).toString("utf8"))).data ?? "unreadable";
-  } catch (error) {
-    if (error instanceof ObjectNotFoundError) return undefined;
-    if (error instanceof SyntaxError) return "unreadable";
-    throw error;
-  }
+  const bytes = await readWhole(store, key);
+  return bytes === undefined ? undefined : (pinSchema.safeParse(jsonOf(bytes)).data ?? "unreadable");
 }

@@ -1,11 +1,11 @@
-import { SandboxerError } from "@sandboxer/protocol";
 import { ObjectNotFoundError } from "../../store/store.ts";
 import type { CallOptions } from "../../support/call-options.ts";
-import { type OpenBlockImage, readBlockContents, readEnvelope } from "../block-image/open-block-image.ts";
+import { type OpenBlockImage, readBlockContents } from "../block-image/open-block-image.ts";
 import { CODEC, countEntries, IN_IMAGE, readEntry, referencesOf } from "../blocks/block-table.ts";
 import type { ImageContext } from "../image-context.ts";
+import { isDamaged } from "../image-errors.ts";
 import { isKeyProblem } from "../keys/key-errors.ts";
-import { type OpenImage, openImage, readFooter } from "../open-image.ts";
+import { type OpenImage, openImage, packsOfImage } from "../open-image.ts";
 import { packKey } from "../packs/pack-names.ts";
 import { type OpenPlainImage, readPlainImage } from "../plain-image.ts";
 import { checkBlocks } from "./check-blocks.ts";
@@ -115,15 +115,9 @@ export class ImageScrub {
 
   async #whyNotOpen(key: string, error: unknown): Promise<ImageProblem> {
     if (!isKeyProblem(error)) return { verdict: "unreadable", problem: problemIn(error) };
-    const envelope = await this.#envelopeOf(key).catch(undefinedIfOfContent);
-    for (const { id } of envelope?.packs ?? []) if (!(await this.#hasPack(id))) this.findings.hurtByPack(key, id);
+    const packs = await packsOfImage(this.#context.store, key).catch(undefinedIfOfContent);
+    for (const id of packs ?? []) if (!(await this.#hasPack(id))) this.findings.hurtByPack(key, id);
     return { verdict: "locked", problem: (error as Error).message };
-  }
-
-  async #envelopeOf(key: string) {
-    const { store } = this.#context;
-    const { sizeBytes, tail, footer } = await readFooter(store, key);
-    return footer.format === 2 ? await readEnvelope(store, key, footer, { sizeBytes, tail }) : undefined;
   }
 
   async #readPlain(image: OpenPlainImage, { signal, onProgress }: CallOptions): Promise<void> {
@@ -211,7 +205,7 @@ export class ImageScrub {
 
 /** What is wrong with an image; whatever else is thrown is no finding. */
 function problemIn(error: unknown): string {
-  if (!(error instanceof SandboxerError) || error.code !== "image_damaged") throw error;
+  if (!isDamaged(error)) throw error;
   const { problem, member } = error.details;
   const where = typeof member === "string" ? `member "${member}": ` : "";
   return typeof problem === "string" ? where + problem : error.message;

@@ -1,6 +1,5 @@
-import { SandboxerError } from "@sandboxer/protocol";
-import { packsOfImage } from "../packs/image-packs.ts";
-import { packIdOf, PACKS_FOLDER } from "../packs/pack-names.ts";
+import { isDamaged } from "../image-errors.ts";
+import { packsOfImage } from "../open-image.ts";
 import type { ObjectStore } from "../../store/store.ts";
 import { mapAtOnce } from "../../support/map-at-once.ts";
 
@@ -35,16 +34,6 @@ export async function surveyImages(
   return (await mapAtOnce(listed, READS_AT_ONCE, read, signal)).flat();
 }
 
-/** The packs that are there, with their sizes. */
-export async function surveyPacks(store: ObjectStore): Promise<ReadonlyMap<string, number>> {
-  const sizes = new Map<string, number>();
-  for await (const { key, sizeBytes } of store.list(PACKS_FOLDER)) {
-    const id = packIdOf(key);
-    if (id !== undefined) sizes.set(id, sizeBytes);
-  }
-  return sizes;
-}
-
 /** Those that share packs follow one another, so that what is known of a pack can be forgotten soon. */
 export function inFamilies(images: readonly SurveyedImage[]): readonly SurveyedImage[] {
   const parents = images.map((_, index) => index);
@@ -69,6 +58,6 @@ export function inFamilies(images: readonly SurveyedImage[]): readonly SurveyedI
 }
 
 function noneIfDamaged(error: unknown): readonly string[] {
-  if (error instanceof SandboxerError && error.code === "image_damaged") return [];
+  if (isDamaged(error)) return [];
   throw error;
 }

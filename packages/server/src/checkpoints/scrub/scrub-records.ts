@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { ObjectStore } from "../../store/store.ts";
 import { changeCell } from "../snapshot-cell.ts";
 import type { Nonced } from "../snapshot-record.ts";
+import { jsonOf } from "../../support/json.ts";
 
 const RECORD_KEY = "scrub/record.json";
 
@@ -106,9 +107,5 @@ function msOf(at: string | null | undefined): number {
 
 /** One that cannot be read says nothing: the next one is begun as if there were none. */
 function decode(body: Uint8Array): ScrubRecord {
-  try {
-    return recordSchema.parse(JSON.parse(Buffer.from(body).toString("utf8")));
-  } catch {
-    return EMPTY;
-  }
+  return recordSchema.safeParse(jsonOf(body)).data ?? EMPTY;
 }

@@ -6,12 +6,13 @@ import type { CallOptions } from "../../support/call-options.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { ImageContext } from "../image-context.ts";
 import { removeAbandoned } from "../local-room.ts";
+import { shunPacks } from "../packs/condemned.ts";
 import { PackCache } from "../packs/pack-cache.ts";
+import { listPacks } from "../packs/pack-names.ts";
 import type { DamagedBlock, ImageProblem, ImageVerdict } from "./findings.ts";
 import { ImageScrub, type ImageTarget } from "./image-scrub.ts";
-import { inFamilies, type SurveyedImage, surveyImages, surveyPacks } from "./image-survey.ts";
+import { inFamilies, type SurveyedImage, surveyImages } from "./image-survey.ts";
 import { Pace } from "./pace.ts";
-import { shunPacks } from "./shun-packs.ts";
 
 const SCRATCH = /^sandboxer-scrub-/;
 /** Packs come and go all the time, unless one is read very slowly. */
@@ -97,7 +98,7 @@ export class StoreScrub {
     return await this.#cleaningUp(async () => {
       const { signal } = options;
       const digests = await named();
-      const packs = await surveyPacks(this.#context.store);
+      const packs = await listPacks(this.#context.store);
       this.#scrub.sighted(packs.keys());
       const all = await surveyImages(this.#context.store, () => true, signal);
       const totalBytes = bytesOf(all, packs);

@@ -11,6 +11,7 @@ import { ImageStore } from "../image-store.ts";
 import type { MasterKeys } from "../keys/master-keys.ts";
 import { StoredDataKeys } from "../keys/stored-data-keys.ts";
 import { type UnpublishedRecord, unpublishedSchema } from "./unpublished-record.ts";
+import { jsonOf } from "../../support/json.ts";
 
 const LOCK_NAME = "lock";
 const RECORD_NAME = "checkpoint.json";
@@ -187,9 +188,6 @@ async function namesIn(folder: string): Promise<string[]> {
 
 /** Undefined for one that was not written to its end, or by a later release. */
 async function readRecord(folder: string): Promise<UnpublishedRecord | undefined> {
-  try {
-    return unpublishedSchema.safeParse(JSON.parse(await readFile(join(folder, RECORD_NAME), "utf8"))).data;
-  } catch {
-    return undefined;
-  }
+  const text = await readFile(join(folder, RECORD_NAME), "utf8").catch(() => "");
+  return unpublishedSchema.safeParse(jsonOf(text)).data;
 }

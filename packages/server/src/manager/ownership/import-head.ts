@@ -1,5 +1,5 @@
 import { aboutSchema, SandboxerError, type CheckpointReference, type Head } from "@sandboxer/protocol";
-import type { KeyOptions } from "../../checkpoints/keys/key-choice.ts";
+import type { KeyOptions } from "../../checkpoints/data-keys.ts";
 import type { OpenImage } from "../../checkpoints/open-image.ts";
 import type { DurableStore } from "../durable-store.ts";
 import { notFound } from "../not-found.ts";

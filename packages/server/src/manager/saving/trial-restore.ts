@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { SandboxBackend, SandboxSpec } from "../../backends/backend.ts";
-import type { KeyOptions } from "../../checkpoints/keys/key-choice.ts";
+import type { KeyOptions } from "../../checkpoints/data-keys.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { cutMessage } from "../../support/cut-message.ts";
 import { unlessAborted } from "../../support/unless-aborted.ts";

@@ -1,5 +1,5 @@
 import { type FileChange, SandboxerError, type SnapshotDiff } from "@sandboxer/protocol";
-import type { KeyOptions } from "../../checkpoints/keys/key-choice.ts";
+import type { KeyOptions } from "../../checkpoints/data-keys.ts";
 import type { ManagerContext } from "../context.ts";
 import { runningSandbox } from "../running.ts";
 import { decodeFileList, type FileList, type ListedFile } from "./file-list.ts";

@@ -1,6 +1,6 @@
 import type { QueryOf, Routes, SnapshotInfo } from "@sandboxer/protocol";
-import type { KeyOptions } from "../../checkpoints/keys/key-choice.ts";
-import type { SnapshotChanges } from "../../checkpoints/snapshot-library.ts";
+import type { KeyOptions } from "../../checkpoints/data-keys.ts";
+import type { SnapshotChanges } from "../../checkpoints/snapshot-types.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import type { ObservingContext } from "../room-contexts.ts";

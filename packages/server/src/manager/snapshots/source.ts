@@ -1,6 +1,6 @@
 import { type Encryption, type Lineage, SandboxerError } from "@sandboxer/protocol";
 import type { PreparedState, SandboxBackend } from "../../backends/backend.ts";
-import { snapshotNotFound } from "../../checkpoints/snapshot-library.ts";
+import { snapshotNotFound } from "../../checkpoints/snapshot-types.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { LoadedState, UnpackOptions } from "../../checkpoints/unpacked-state.ts";
 import type { ManagerContext } from "../context.ts";

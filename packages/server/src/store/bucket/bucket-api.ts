@@ -1,5 +1,5 @@
 import type { Clock } from "../../support/clock.ts";
-import type { RefusalReason } from "./bucket-error.ts";
+import type { Remedies } from "./bucket-error.ts";
 
 /**
  * What a kind of bucket must do for BucketStore: single requests, each tried once and each with a time limit of
@@ -9,8 +9,7 @@ export interface BucketApi {
   /** For people and logs, without secrets. */
   readonly address: string;
 
-  /** What the operator can do about each reason to refuse. */
-  readonly remedies: Readonly<Record<RefusalReason, string>>;
+  readonly remedies: Remedies;
 
   /** Undefined when there is none. */
   getCell(name: string): Promise<StoredCell | undefined>;

@@ -1,5 +1,17 @@
+import { SandboxerError } from "@sandboxer/protocol/errors";
+
 /** Why a store will not do what it was asked, however often it is asked. */
 export type RefusalReason = "credentials" | "rights" | "bucket" | "region" | "request" | "space";
+
+/** What the operator can do about each reason to refuse. */
+export type Remedies = Readonly<Record<RefusalReason, string>>;
+
+/** Those that are the same for every kind of bucket. */
+export const COMMON_REMEDIES = {
+  bucket: "Create the bucket, or correct its name in the store's address.",
+  request: "See docs/stores.md for the stores that are known to work.",
+  space: "Free space in the store, or raise its quota.",
+};
 
 export type BucketFailure =
   /** There is no such object. */
@@ -30,4 +42,49 @@ export function hasFailed(thrown: unknown, ...kinds: readonly BucketFailure["kin
 export function asMissingBucket(thrown: unknown): unknown {
   if (!hasFailed(thrown, "absent")) return thrown;
   return new BucketError({ kind: "refused", reason: "bucket" }, thrown.message, thrown);
+}
+
+/** Undefined for what is not there. */
+export async function unlessAbsent<T>(request: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await request();
+  } catch (error) {
+    if (hasFailed(error, "absent")) return undefined;
+    throw error;
+  }
+}
+
+const REFUSALS: Record<RefusalReason, string> = {
+  credentials: "does not accept the credentials",
+  rights: "does not allow it",
+  bucket: "has no such bucket",
+  region: "is in another region",
+  request: "refuses the request",
+  space: "has no space left",
+};
+
+interface FailingBucket {
+  readonly address: string;
+  readonly remedies: Remedies;
+}
+
+/** A bucket's failure in the terms of the store's contract. Errors that are not its own pass unchanged. */
+export function asStoreError(thrown: unknown, bucket: FailingBucket, what: string): unknown {
+  if (!(thrown instanceof BucketError)) return thrown;
+  const { failure, message } = thrown;
+  const said = `The store ${bucket.address}`;
+  if (failure.kind === "refused") {
+    return new SandboxerError(
+      failure.reason === "space" ? "no_space" : "store_unavailable",
+      `${said} ${REFUSALS[failure.reason]} (${what}): ${message}`,
+      { cause: thrown, hint: bucket.remedies[failure.reason] },
+    );
+  }
+  if (failure.kind === "unclear" && !failure.reached) {
+    return new SandboxerError("store_unavailable", `${said} cannot be reached (${what}): ${message}`, {
+      cause: thrown,
+      hint: "Check the endpoint in the store's address, and that this machine may connect to it.",
+    });
+  }
+  return new SandboxerError("store_unavailable", `${said} failed (${what}): ${message}`, { cause: thrown });
 }

@@ -17,10 +17,9 @@ import {
 } from "../store.ts";
 import { type BucketApi, type BucketStoreOptions, PART_BYTES } from "./bucket-api.ts";
 import { BucketBlobs } from "./bucket-blobs.ts";
-import { asMissingBucket, hasFailed } from "./bucket-error.ts";
+import { asMissingBucket, asStoreError, hasFailed } from "./bucket-error.ts";
 import { BucketListing } from "./bucket-listing.ts";
 import { retryUnclear, SMALL_REQUESTS } from "./retry.ts";
-import { asStoreError } from "./store-error.ts";
 
 const CELL_SUFFIX = ".json";
 

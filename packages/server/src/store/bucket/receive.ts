@@ -1,3 +1,4 @@
+import type { ByteRange } from "./bucket-api.ts";
 import { BucketError } from "./bucket-error.ts";
 
 const IDLE_LIMIT_MS = 30_000;
@@ -39,3 +40,9 @@ export async function* receive(
 
 /** For a range beyond the end. */
 export async function* receiveNothing(): AsyncGenerator<Uint8Array, void, undefined> {}
+
+/** HTTP's ranges name their last byte. Undefined for the whole. */
+export function rangeHeader({ start, end }: ByteRange): string | undefined {
+  if (start === 0 && end === undefined) return undefined;
+  return `bytes=${start}-${end === undefined ? "" : end - 1}`;
+}

@@ -12,13 +12,21 @@ import type {
   StoredHead,
   UploadOptions,
 } from "../bucket/bucket-api.ts";
-import { BucketError, hasFailed } from "../bucket/bucket-error.ts";
+import { BucketError, COMMON_REMEDIES, type Remedies, unlessAbsent } from "../bucket/bucket-error.ts";
+import { rangeHeader, receive, receiveNothing } from "../bucket/receive.ts";
 import { CELL_LIMIT_MS, PART_LIMIT_MS, SMALL_LIMIT_MS } from "../bucket/time-limit.ts";
-import { openObject } from "./gcs-download.ts";
-import { type GcsHttp, type GcsRequest, ignoreBody } from "./gcs-http.ts";
-import { GCS_REMEDIES } from "./gcs-remedies.ts";
+import { type GcsHttp, ignoreBody } from "./gcs-http.ts";
 import { GcsUpload } from "./gcs-upload.ts";
 
+const REMEDIES: Remedies = {
+  ...COMMON_REMEDIES,
+  credentials:
+    "Set GOOGLE_APPLICATION_CREDENTIALS to a key file, or run as a service account, or run: gcloud auth application-default login",
+  rights: "Grant roles/storage.objectUser on the bucket (docs/stores.md has the single permissions).",
+  region: "Check the endpoint in the store's address.",
+};
+
+const RANGE_NOT_SATISFIABLE = 416;
 const JSON_TYPE = { "content-type": "application/json" };
 
 export interface GcsApiOptions {
@@ -32,7 +40,7 @@ export interface GcsApiOptions {
 /** The requests to Google's JSON API. A version is an object's generation. */
 export class GcsApi implements BucketApi {
   readonly address: string;
-  readonly remedies = GCS_REMEDIES;
+  readonly remedies = REMEDIES;
   readonly #http: GcsHttp;
   readonly #objects: string;
   readonly #uploads: string;
@@ -46,10 +54,12 @@ export class GcsApi implements BucketApi {
 
   async getCell(name: string): Promise<StoredCell | undefined> {
     const request = { method: "GET", url: `${this.#objectUrl(name)}?alt=media`, limitMs: CELL_LIMIT_MS } as const;
-    return await this.#unlessAbsent(request, async (answer) => ({
-      body: new Uint8Array(await answer.arrayBuffer()),
-      version: generation(answer.headers.get("x-goog-generation")),
-    }));
+    return await unlessAbsent(() =>
+      this.#http.send(request, async (answer) => ({
+        body: new Uint8Array(await answer.arrayBuffer()),
+        version: generation(answer.headers.get("x-goog-generation")),
+      })),
+    );
   }
 
   async putCell(name: string, expected: string | undefined, body: Uint8Array): Promise<string> {
@@ -67,19 +77,32 @@ export class GcsApi implements BucketApi {
 
   async head(name: string): Promise<StoredHead | undefined> {
     const url = `${this.#objectUrl(name)}?fields=size,metadata`;
-    return await this.#unlessAbsent({ method: "GET", url, limitMs: SMALL_LIMIT_MS }, async (answer) => {
-      const { size = "0", metadata } = (await answer.json()) as { size?: string; metadata?: { writer?: string } };
-      return { sizeBytes: Number(size), writer: metadata?.writer };
-    });
+    return await unlessAbsent(() =>
+      this.#http.send({ method: "GET", url, limitMs: SMALL_LIMIT_MS }, async (answer) => {
+        const { size = "0", metadata } = (await answer.json()) as { size?: string; metadata?: { writer?: string } };
+        return { sizeBytes: Number(size), writer: metadata?.writer };
+      }),
+    );
   }
 
   async open(name: string, range: ByteRange, { signal }: RequestOptions): Promise<OpenedBlob | undefined> {
-    try {
-      return await openObject(this.#http, `${this.#objectUrl(name)}?alt=media`, range, signal);
-    } catch (error) {
-      if (hasFailed(error, "absent")) return undefined;
-      throw error;
-    }
+    const url = `${this.#objectUrl(name)}?alt=media${range.version === undefined ? "" : `&generation=${range.version}`}`;
+    const header = rangeHeader(range);
+    const headers = header === undefined ? {} : { range: header };
+    const stop = new AbortController();
+    const limits = { limitMs: SMALL_LIMIT_MS, signal, stop, accept: [RANGE_NOT_SATISFIABLE] };
+    return await unlessAbsent(() =>
+      this.#http.send({ method: "GET", url, headers, ...limits }, async (answer) => {
+        const version = answer.headers.get("x-goog-generation") ?? undefined;
+        if (answer.status === RANGE_NOT_SATISFIABLE || answer.body === null) {
+          await ignoreBody(answer);
+          return { chunks: receiveNothing(), version };
+        }
+        const length = answer.headers.get("content-length");
+        const expectedBytes = length === null ? undefined : Number(length);
+        return { chunks: receive(answer.body, expectedBytes, (reason) => stop.abort(reason)), version };
+      }),
+    );
   }
 
   /** One request with two parts, since the mark of the writer has to be there together with the bytes. */
@@ -134,20 +157,11 @@ export class GcsApi implements BucketApi {
 
   async delete(name: string): Promise<void> {
     const request = { method: "DELETE", url: this.#objectUrl(name), limitMs: SMALL_LIMIT_MS } as const;
-    await this.#unlessAbsent(request, ignoreBody);
+    await unlessAbsent(() => this.#http.send(request, ignoreBody));
   }
 
   #objectUrl(name: string): string {
     return `${this.#objects}/${encodeURIComponent(name)}`;
-  }
-
-  async #unlessAbsent<T>(request: GcsRequest, read: (answer: Response) => Promise<T>): Promise<T | undefined> {
-    try {
-      return await this.#http.send(request, read);
-    } catch (error) {
-      if (hasFailed(error, "absent")) return undefined;
-      throw error;
-    }
   }
 }
 

@@ -1,7 +1,7 @@
-import { SandboxerError } from "@sandboxer/protocol/errors";
 import { parseBucketAddress } from "../bucket/address.ts";
 import type { BucketStoreOptions } from "../bucket/bucket-api.ts";
 import { BucketStore } from "../bucket/bucket-store.ts";
+import { loadLibrary } from "../bucket/load-library.ts";
 import { GcsApi } from "./gcs-api.ts";
 import { type Authorize, GcsHttp } from "./gcs-http.ts";
 
@@ -22,22 +22,7 @@ export async function openGcsStore(address: string, options: BucketStoreOptions 
 const anonymous: Authorize = async () => new Headers();
 
 async function googleCredentials(): Promise<Authorize> {
-  const { GoogleAuth } = await loadLibrary();
+  const { GoogleAuth } = await loadLibrary("gs", "google-auth-library", () => import("google-auth-library"));
   const auth = new GoogleAuth({ scopes: SCOPES });
   return async (url) => await auth.getRequestHeaders(url);
-}
-
-async function loadLibrary(): Promise<typeof import("google-auth-library")> {
-  try {
-    return await import("google-auth-library");
-  } catch (error) {
-    throw new SandboxerError(
-      "not_supported",
-      "Stores at gs:// addresses need google-auth-library, which is not here.",
-      {
-        cause: error,
-        hint: "Run: npm install google-auth-library",
-      },
-    );
-  }
 }

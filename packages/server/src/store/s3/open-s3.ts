@@ -1,9 +1,8 @@
-import { SandboxerError } from "@sandboxer/protocol/errors";
 import { parseBucketAddress } from "../bucket/address.ts";
 import type { BucketStoreOptions } from "../bucket/bucket-api.ts";
 import { BucketStore } from "../bucket/bucket-store.ts";
+import { loadLibrary } from "../bucket/load-library.ts";
 import { S3Api } from "./s3-api.ts";
-import type { S3Sdk } from "./s3-request.ts";
 
 const CONNECT_LIMIT_MS = 5_000;
 
@@ -19,7 +18,7 @@ export async function openS3Store(address: string, options: BucketStoreOptions =
   const endpoint = parameters.get("endpoint");
   const region = parameters.get("region") ?? (endpoint === undefined ? undefined : ANY_REGION);
   const pathStyle = parameters.get("path-style") ?? `${endpoint !== undefined}`;
-  const sdk = await loadSdk();
+  const sdk = await loadLibrary("s3", "@aws-sdk/client-s3", () => import("@aws-sdk/client-s3"));
   const client = new sdk.S3Client({
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(region === undefined ? {} : { region }),
@@ -34,15 +33,4 @@ export async function openS3Store(address: string, options: BucketStoreOptions =
     requestHandler: { connectionTimeout: CONNECT_LIMIT_MS },
   });
   return new BucketStore(new S3Api({ address: text, sdk, client, bucket }), prefix, options);
-}
-
-async function loadSdk(): Promise<S3Sdk> {
-  try {
-    return await import("@aws-sdk/client-s3");
-  } catch (error) {
-    throw new SandboxerError("not_supported", "Stores at s3:// addresses need @aws-sdk/client-s3, which is not here.", {
-      cause: error,
-      hint: "Run: npm install @aws-sdk/client-s3",
-    });
-  }
 }

@@ -1,4 +1,5 @@
 import type { S3Client } from "@aws-sdk/client-s3";
+import type { Readable } from "node:stream";
 import type {
   BucketApi,
   ByteRange,
@@ -12,13 +13,22 @@ import type {
   StoredHead,
   UploadOptions,
 } from "../bucket/bucket-api.ts";
-import { BucketError, hasFailed } from "../bucket/bucket-error.ts";
+import { BucketError, COMMON_REMEDIES, hasFailed, type Remedies, unlessAbsent } from "../bucket/bucket-error.ts";
+import { rangeHeader, receive, receiveNothing } from "../bucket/receive.ts";
 import { CELL_LIMIT_MS, PART_LIMIT_MS, SMALL_LIMIT_MS } from "../bucket/time-limit.ts";
 import { withoutTrailer, withTrailer } from "./cell-body.ts";
-import { openObject } from "./s3-download.ts";
-import { S3_REMEDIES } from "./s3-remedies.ts";
+import { statusOf } from "./s3-errors.ts";
 import { request, type S3Sdk } from "./s3-request.ts";
 import { S3Upload } from "./s3-upload.ts";
+
+const REMEDIES: Remedies = {
+  ...COMMON_REMEDIES,
+  credentials:
+    "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or run with a role that has access to the bucket.",
+  rights:
+    "Allow s3:ListBucket on the bucket, and s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload below the prefix (docs/stores.md).",
+  region: "Name the bucket's region: s3://bucket/prefix?region=eu-central-1, or AWS_REGION.",
+};
 
 export interface S3ApiOptions {
   readonly address: string;
@@ -31,7 +41,7 @@ export interface S3ApiOptions {
 /** The requests to S3 and to what speaks like it. */
 export class S3Api implements BucketApi {
   readonly address: string;
-  readonly remedies = S3_REMEDIES;
+  readonly remedies = REMEDIES;
   readonly #sdk: S3Sdk;
   readonly #client: S3Client;
   readonly #bucket: string;
@@ -80,7 +90,22 @@ export class S3Api implements BucketApi {
   }
 
   async open(name: string, range: ByteRange, { signal }: RequestOptions): Promise<OpenedBlob | undefined> {
-    return await unlessAbsent(() => openObject(this.#sdk, this.#client, this.#target(name), range, signal));
+    const header = rangeHeader(range);
+    const command = new this.#sdk.GetObjectCommand({
+      ...this.#target(name),
+      ...(header === undefined ? {} : { Range: header }),
+      ...(range.version === undefined ? {} : { IfMatch: range.version }),
+    });
+    return await unlessAbsent(async () => {
+      try {
+        const found = await request(SMALL_LIMIT_MS, signal, (sending) => this.#client.send(command, sending));
+        const body = found.Body as Readable;
+        return { chunks: receive(body, found.ContentLength, (reason) => body.destroy(reason)), version: found.ETag };
+      } catch (error) {
+        if (!(error instanceof BucketError) || statusOf(error.cause) !== 416) throw error;
+        return { chunks: receiveNothing(), version: undefined };
+      }
+    });
   }
 
   async put(name: string, body: Uint8Array, { writer, ifAbsent, signal }: PutOptions): Promise<void> {
@@ -150,15 +175,6 @@ export class S3Api implements BucketApi {
 
   #target(name: string): { readonly Bucket: string; readonly Key: string } {
     return { Bucket: this.#bucket, Key: name };
-  }
-}
-
-async function unlessAbsent<T>(action: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await action();
-  } catch (error) {
-    if (hasFailed(error, "absent")) return undefined;
-    throw error;
   }
 }
 

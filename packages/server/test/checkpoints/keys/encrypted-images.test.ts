@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { cp, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { dataKeyOfImage } from "../../../src/checkpoints/keys/image-key.ts";
+import { dataKeyOfImage } from "../../../src/checkpoints/open-image.ts";
 import { DirectoryStore } from "../../../src/store/directory/directory-store.ts";
 import type { ObjectStore } from "../../../src/store/store.ts";
 import { collect } from "../../store/store-contract.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { CheckpointReference } from "@sandboxer/protocol";
 import { CheckpointRepository } from "../../../src/checkpoints/checkpoint-repository.ts";
 import { ImageStore } from "../../../src/checkpoints/image-store.ts";
-import type { KeyChoice } from "../../../src/checkpoints/keys/key-choice.ts";
+import type { KeyChoice } from "../../../src/checkpoints/data-keys.ts";
 import { keyUnavailable } from "../../../src/checkpoints/keys/key-errors.ts";
 import { MasterKey } from "../../../src/checkpoints/keys/master-key.ts";
 import type { MasterKeys } from "../../../src/checkpoints/keys/master-keys.ts";

@@ -12,8 +12,7 @@ import { type MasterKeys, NO_MASTER_KEYS } from "../../../src/checkpoints/keys/m
 import { StoredDataKeys } from "../../../src/checkpoints/keys/stored-data-keys.ts";
 import { ImageStore } from "../../../src/checkpoints/image-store.ts";
 import { ScrubRecords } from "../../../src/checkpoints/scrub/scrub-records.ts";
-import { SnapshotFile } from "../../../src/checkpoints/snapshot-file.ts";
-import { SnapshotMirror } from "../../../src/checkpoints/snapshot-mirror.ts";
+import { SnapshotFile, SnapshotMirror } from "../../../src/checkpoints/snapshot-file.ts";
 import { SnapshotRepository } from "../../../src/checkpoints/snapshot-repository.ts";
 import { UnpublishedCheckpoints } from "../../../src/checkpoints/unpublished/unpublished-checkpoints.ts";
 import { openAccess, type AccessOptions } from "../../../src/gateway/access/open-access.ts";

@@ -1,5 +1,5 @@
 import type { ScrubResult, StoreScrub } from "../../../checkpoints/scrub/store-scrub.ts";
-import type { SnapshotLibrary } from "../../../checkpoints/snapshot-library.ts";
+import type { SnapshotRepository } from "../../../checkpoints/snapshot-repository.ts";
 import type { StoredSandbox } from "../../../lease/stored-sandboxes.ts";
 import type { CallOptions } from "../../../support/call-options.ts";
 import { markSnapshots } from "./note-damage.ts";
@@ -8,7 +8,7 @@ import { readStoredImages, type StoredImages } from "./stored-images.ts";
 /** What names the images of a store. */
 export interface ImageNames {
   readonly heads: () => AsyncIterable<StoredSandbox>;
-  readonly snapshots: Pick<SnapshotLibrary, "list" | "note">;
+  readonly snapshots: Pick<SnapshotRepository, "list" | "note">;
 }
 
 /** Looks at everything that is stored; the records of snapshots say what was found. */

@@ -1,12 +1,12 @@
 import type { ImageProblemRecord } from "@sandboxer/protocol";
 import type { ScrubResult } from "../../../checkpoints/scrub/store-scrub.ts";
-import type { SnapshotLibrary } from "../../../checkpoints/snapshot-library.ts";
+import type { SnapshotRepository } from "../../../checkpoints/snapshot-repository.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { StoredImages } from "./stored-images.ts";
 
 /** Brings the records of snapshots up to what was found: damage is marked, and so is that it has gone. */
 export async function markSnapshots(
-  library: Pick<SnapshotLibrary, "note">,
+  library: Pick<SnapshotRepository, "note">,
   { looked, problems }: ScrubResult,
   { snapshots }: StoredImages,
 ): Promise<void> {

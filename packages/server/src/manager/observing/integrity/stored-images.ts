@@ -1,4 +1,4 @@
-import type { SnapshotLibrary } from "../../../checkpoints/snapshot-library.ts";
+import type { SnapshotRepository } from "../../../checkpoints/snapshot-repository.ts";
 import { checkpointKey, checkpointMs } from "../../../checkpoints/checkpoint-names.ts";
 import { imageKey, type StoredSnapshot } from "../../../checkpoints/snapshot-record.ts";
 import type { StoredSandbox } from "../../../lease/stored-sandboxes.ts";
@@ -20,7 +20,7 @@ export interface ImageOwner {
 
 export async function readStoredImages(
   heads: AsyncIterable<StoredSandbox>,
-  library: Pick<SnapshotLibrary, "list">,
+  library: Pick<SnapshotRepository, "list">,
 ): Promise<StoredImages> {
   const digests = new Map<string, string | undefined>();
   const current = new Set<string>();

@@ -1,6 +1,6 @@
 import { SandboxerError, type Head } from "@sandboxer/protocol";
 import { checkpointMs } from "../../../checkpoints/checkpoint-names.ts";
-import type { KeyOptions } from "../../../checkpoints/keys/key-choice.ts";
+import type { KeyOptions } from "../../../checkpoints/data-keys.ts";
 import type { CallOptions } from "../../../support/call-options.ts";
 import type { ObservingContext } from "../../room-contexts.ts";
 

@@ -1,6 +1,6 @@
 import type { OperationKind } from "@sandboxer/protocol";
 import type { CallOptions } from "../../../support/call-options.ts";
-import type { KeyOptions } from "../../../checkpoints/keys/key-choice.ts";
+import type { KeyOptions } from "../../../checkpoints/data-keys.ts";
 import type { TrackedContext } from "../../room-contexts.ts";
 import type { RequestKeys } from "../../encryption.ts";
 import type { OperationName } from "../observer.ts";

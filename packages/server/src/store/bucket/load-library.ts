@@ -1,0 +1,17 @@
+import { SandboxerError } from "@sandboxer/protocol/errors";
+
+/** The client library of a kind of bucket, which only those have who use such buckets. */
+export async function loadLibrary<Library>(
+  scheme: string,
+  name: string,
+  load: () => Promise<Library>,
+): Promise<Library> {
+  try {
+    return await load();
+  } catch (error) {
+    throw new SandboxerError("not_supported", `Stores at ${scheme}:// addresses need ${name}, which is not here.`, {
+      cause: error,
+      hint: `Run: npm install ${name}`,
+    });
+  }
+}
