@@ -10,7 +10,6 @@ import { leaseSettings, type LeaseSettings } from "./core/settings.ts";
 import { LeaseRunner } from "./lease-runner.ts";
 import { decodeRecord, instanceIdOf, instanceKey, INSTANCES_FOLDER, type LivenessRecord } from "./liveness-record.ts";
 import { failureAsError } from "./ownership-errors.ts";
-import { Tickets } from "./tickets.ts";
 
 export interface InstancesOptions {
   readonly store: ObjectStore;
@@ -27,7 +26,6 @@ export interface InstancesOptions {
   readonly settings?: Partial<LeaseSettings>;
 }
 
-/** What is heard of the sandboxes that this instance owns. */
 /** A server process as its liveness record shows it. */
 export interface RegisteredServer {
   readonly instanceId: string;
@@ -37,6 +35,7 @@ export interface RegisteredServer {
   readonly here: boolean;
 }
 
+/** What is heard of the sandboxes that this instance owns. */
 export interface OwnershipListener {
   /** Another instance asks for a sandbox: it is released, or refused. */
   onWanted?(sandboxId: string, by: string): void;
@@ -54,6 +53,13 @@ export interface OrderOptions {
   readonly onWaiting?: ((owner: string, url: string | undefined) => void) | undefined;
 }
 
+/** Somebody who waits for a command. */
+interface Ticket extends Pick<OrderOptions, "onWaiting"> {
+  readonly resolve: (head: Head) => void;
+  readonly reject: (error: unknown) => void;
+  readonly sandboxId: string;
+}
+
 /** How long an orderly end waits for a store that does not answer, in ttl. By then the others find out themselves. */
 const CLOSE_WITHIN_TTLS = 1.5;
 
@@ -66,10 +72,11 @@ export class Instances {
   readonly #options: InstancesOptions;
   readonly #runner: LeaseRunner;
   readonly #bell: Bell;
-  readonly #tickets = new Tickets();
+  readonly #tickets = new Map<number, Ticket>();
   readonly #listeners = new Set<OwnershipListener>();
   readonly #acknowledgements = new Map<number, () => void>();
   readonly #registered = Promise.withResolvers<void>();
+  #lastTicket = 0;
 
   private constructor(options: InstancesOptions) {
     const { store, clock, ttlMs, url, onError } = options;
@@ -155,11 +162,11 @@ export class Instances {
 
   async order(sandboxId: string, command: Command, { signal, onWaiting }: OrderOptions): Promise<Head> {
     signal?.throwIfAborted();
-    const number = this.#tickets.next();
+    const number = ++this.#lastTicket;
     const { promise, resolve, reject } = Promise.withResolvers<Head>();
-    this.#tickets.open(number, { resolve, reject, onWaiting, sandboxId });
+    this.#tickets.set(number, { resolve, reject, onWaiting, sandboxId });
     const onAbort = (): void => {
-      if (this.#tickets.take(number) === undefined) return;
+      if (this.#takeTicket(number) === undefined) return;
       reject(signal?.reason as Error);
       this.#runner.tell({ kind: "abandon", sandboxId, ticket: number });
     };
@@ -191,11 +198,19 @@ export class Instances {
     closed.abort();
     this.#runner.stop();
     const error = new SandboxerError("draining", "The server is shutting down.");
-    for (const ticket of this.#tickets.takeAll()) ticket.reject(error);
+    for (const ticket of this.#tickets.values()) ticket.reject(error);
+    this.#tickets.clear();
+  }
+
+  /** Once. */
+  #takeTicket(number: number): Ticket | undefined {
+    const ticket = this.#tickets.get(number);
+    this.#tickets.delete(number);
+    return ticket;
   }
 
   async #acknowledged(tell: (ticket: number) => void): Promise<void> {
-    const number = this.#tickets.next();
+    const number = ++this.#lastTicket;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#acknowledgements.set(number, resolve);
     tell(number);
@@ -205,9 +220,9 @@ export class Instances {
   #onNotice(notice: Notice): void {
     switch (notice.kind) {
       case "answered":
-        return this.#tickets.take(notice.ticket)?.resolve(notice.head);
+        return this.#takeTicket(notice.ticket)?.resolve(notice.head);
       case "failed": {
-        const ticket = this.#tickets.take(notice.ticket);
+        const ticket = this.#takeTicket(notice.ticket);
         return ticket?.reject(failureAsError(ticket.sandboxId, notice.failure));
       }
       case "waiting":

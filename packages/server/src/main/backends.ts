@@ -165,15 +165,16 @@ async function fakeBackend(config: ServerConfig): Promise<PreparedBackend> {
     name: "fake",
     engine: "fake: nothing is isolated and nothing real is run",
     recover: async () => [],
-    open: async (instanceId) => {
-      const backend = new FakeBackend();
-      const workDirectory = join(config.dataDirectory, "fake", instanceId);
-      await mkdir(workDirectory, { recursive: true });
-      const close = async (): Promise<void> => {
-        await backend.close();
-        await rm(workDirectory, { recursive: true, force: true });
-      };
-      return { backend, workDirectory, noteLaterId: async () => {}, close };
-    },
+    open: (instanceId) => openIn(join(config.dataDirectory, "fake", instanceId), new FakeBackend()),
   };
+}
+
+/** A backend that has nothing on this machine but the folder of saves on their way to the store. */
+export async function openIn(workDirectory: string, backend: SandboxBackend): Promise<OpenBackend> {
+  await mkdir(workDirectory, { recursive: true });
+  const close = async (): Promise<void> => {
+    await backend.close();
+    await rm(workDirectory, { recursive: true, force: true });
+  };
+  return { backend, workDirectory, noteLaterId: async () => {}, close };
 }

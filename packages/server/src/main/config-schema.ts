@@ -50,15 +50,7 @@ export const configSchema = z.object({
   scrubEvery: durationOrOff({ word: "auto", mostDays: 3650 }),
   scrubRateMb: integer(0, 1_000_000),
   encryptionKey: secretName().optional(),
-  encryptionOldKeys: z
-    .string()
-    .transform((text) =>
-      text
-        .split(",")
-        .map((name) => name.trim())
-        .filter((name) => name !== ""),
-    )
-    .pipe(z.array(secretNameSchema)),
+  encryptionOldKeys: list().pipe(z.array(secretNameSchema)),
   packCacheMb: integer(0, 1_000_000_000),
   imageCacheMb: integer(0, 1_000_000_000),
   maxLoss: maxLoss().optional(),
@@ -76,12 +68,7 @@ export const configSchema = z.object({
   rateLimit: integer(0, 1_000_000),
   rateBurst: integer(1, 1_000_000).optional(),
   auditFile: path().optional(),
-  apiKeys: z.string().transform((text) =>
-    text
-      .split(",")
-      .map((key) => key.trim())
-      .filter((key) => key !== ""),
-  ),
+  apiKeys: list(),
   console: yesOrNo(),
   logLevel: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]),
   daytonaApiKey: z
@@ -107,6 +94,16 @@ function integer(minimum: number, maximum: number) {
     .regex(/^[0-9]{1,12}$/, message)
     .transform(Number)
     .refine((value) => value >= minimum && value <= maximum, message);
+}
+
+/** Several, with commas between them. */
+function list() {
+  return z.string().transform((text) =>
+    text
+      .split(",")
+      .map((entry) => entry.trim())
+      .filter((entry) => entry !== ""),
+  );
 }
 
 function yesOrNo() {
@@ -202,14 +199,7 @@ function path() {
 
 /** Paths of the engine's machine, which need not be this one. */
 function mounts() {
-  return z
-    .string()
-    .transform((text) =>
-      text
-        .split(",")
-        .map((entry) => entry.trim())
-        .filter((entry) => entry !== ""),
-    )
+  return list()
     .refine((entries) => entries.every((entry) => /^\/[^:]*(:r[ow])?$/.test(entry)), {
       message: "must be absolute paths, each with or without :rw, separated by commas",
     })

@@ -22,15 +22,14 @@ import type { ServerConfig } from "./config.ts";
 import { startCollection } from "./collection.ts";
 import { fateOf, meetStoredSandboxes, openDurability, type Durability } from "./durability.ts";
 import { installationId } from "./installation.ts";
-import { createObserver } from "./observer.ts";
-import { openLog } from "./log.ts";
+import { createObserver, openLog } from "./log.ts";
 import { httpPeers } from "./peers.ts";
 import { openProfiles } from "./profiles.ts";
 import { assembleBackends } from "./providers.ts";
 import { scrubSettings } from "./scrub-settings.ts";
 import { openSecrets } from "./secrets.ts";
 import { unsavedError } from "./unsaved-error.ts";
-import { VERSION } from "./version.ts";
+import packageFile from "../../package.json" with { type: "json" };
 
 export interface RunningServer {
   readonly url: string;
@@ -92,7 +91,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     },
     condition: () => parts.manager?.condition(),
     onRing: (sandboxId) => parts.durability?.instances.rung(sandboxId),
-    version: VERSION,
+    version: packageFile.version,
     service: () => parts.service,
     gate,
     audit,
@@ -175,7 +174,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       parts.collection = startCollection(config, saved, parts.manager.events, log);
     }
     parts.service = createService(parts.manager, {
-      version: VERSION,
+      version: packageFile.version,
       store: config.store,
       maxClients: config.maxClients,
     });

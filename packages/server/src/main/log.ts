@@ -1,4 +1,6 @@
 import { destination, type Logger, pino } from "pino";
+import type { Metrics } from "../gateway/metrics.ts";
+import type { Observer } from "../manager/observing/observer.ts";
 import type { ServerConfig } from "./config.ts";
 
 /**
@@ -10,4 +12,23 @@ export function openLog({ logLevel }: Pick<ServerConfig, "logLevel">): Logger {
   const nothing = (): void => {};
   lines.on("error", () => Object.assign(lines, { write: () => true, flushSync: nothing, end: nothing }));
   return pino({ level: logLevel, base: null }, lines);
+}
+
+/** What the manager tells becomes log lines and metrics. */
+export function createObserver(log: Logger, metrics: () => Metrics): Observer {
+  return {
+    operation: (record) => {
+      metrics().operation(record);
+      const { error, ...facts } = record;
+      if (record.outcome === "ok") log.info(facts, record.operation);
+      else log.warn({ ...facts, error: describe(error) }, `${record.operation} failed`);
+    },
+    state: (sandboxId, from, to) => log.debug({ sandboxId, from, to }, "state"),
+    output: (bytes) => metrics().output(bytes),
+    problem: (message, { error, ...context }) => log.warn({ ...context, error: describe(error) }, message),
+  };
+}
+
+function describe(error: unknown): string | undefined {
+  return error === undefined ? undefined : error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,3 @@
-import { mkdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
@@ -6,7 +5,7 @@ import type { Capabilities, SandboxBackend } from "../backends/backend.ts";
 import type { FateOf } from "../backends/instance-folder.ts";
 import { LazyBackend, type BackendProvider } from "../backends/lazy-backend.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
-import { dockerDefaults, type PreparedBackend } from "./backends.ts";
+import { dockerDefaults, openIn, type PreparedBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
 import { daytonaProvider } from "./daytona.ts";
 import { dockerProvider } from "./docker.ts";
@@ -87,15 +86,7 @@ export async function prepareOtherBackend(config: ServerConfig, secrets: SecretR
     name: backend.name,
     engine: backend.name,
     recover: async () => [],
-    open: async (instanceId) => {
-      const workDirectory = join(config.dataDirectory, "work", instanceId);
-      await mkdir(workDirectory, { recursive: true });
-      const close = async (): Promise<void> => {
-        await backend.close();
-        await rm(workDirectory, { recursive: true, force: true });
-      };
-      return { backend, workDirectory, noteLaterId: async () => {}, close };
-    },
+    open: (instanceId) => openIn(join(config.dataDirectory, "work", instanceId), backend),
   };
 }
 

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { MAX_SECRET_BYTES, SecretProblem } from "./secret-problem.ts";
+import { killGroupOf } from "../support/kill.ts";
 
 export interface SecretCommandOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -19,13 +20,7 @@ export async function runSecretCommand(argv: readonly string[], options: SecretC
     shell: false,
     detached: true,
   });
-  const killGroup = (): void => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-    } catch {
-      // The group is gone already.
-    }
-  };
+  const killGroup = (): void => killGroupOf(child);
   const chunks: Buffer[] = [];
   let length = 0;
   const ended = Promise.withResolvers<void>();

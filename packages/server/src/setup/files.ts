@@ -1,8 +1,9 @@
 import { createHash, randomUUID } from "node:crypto";
 import { accessSync, constants, createReadStream, statSync } from "node:fs";
-import { chmod, copyFile, mkdir, open, rename, rm } from "node:fs/promises";
+import { chmod, copyFile, mkdir, rename, rm } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { syncPath } from "../support/replace-file.ts";
 
 export async function hashFile(path: string, algorithm: "sha256" | "sha512" = "sha256"): Promise<string> {
   const hash = createHash(algorithm);
@@ -34,12 +35,7 @@ export async function installFile(source: string, target: string, mode: number):
   try {
     await copyFile(source, temporary, constants.COPYFILE_FICLONE);
     await chmod(temporary, mode);
-    const file = await open(temporary, "r");
-    try {
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await syncPath(temporary);
     await rename(temporary, target);
   } finally {
     await rm(temporary, { force: true });

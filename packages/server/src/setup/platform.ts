@@ -21,6 +21,14 @@ export type SelfTest = (options: {
   timeoutMs: number;
 }) => Promise<Verdict>;
 
+/** What a verdict is about. */
+interface Trial {
+  readonly cacheDirectory: string;
+  readonly engine: Engine;
+  readonly agent: AgentBinary;
+  readonly platform: Platform;
+}
+
 /** systrap is faster; ptrace works in more places. kvm hangs on some machines, so it is only used when asked for. */
 const AUTOMATIC: readonly Platform[] = ["systrap", "ptrace"];
 const SELF_TEST_TIMEOUT_MS = 20_000;
@@ -37,16 +45,16 @@ export async function choosePlatform(
 ): Promise<Platform> {
   const candidates = context.platform === "auto" ? AUTOMATIC : [context.platform];
   const reasons: string[] = [];
-  const failed: Platform[] = [];
+  const failed: Trial[] = [];
   for (const platform of candidates) {
-    const verdict = await judge(context, engine, agent, platform, selfTest);
+    const trial = { cacheDirectory: context.cacheDirectory, engine, agent, platform };
+    const verdict = await judge(context, trial, selfTest);
     if (verdict.ok) {
       // A failure is only remembered beside a success: where nothing works, the next start looks again.
-      for (const other of failed)
-        await remember(context.cacheDirectory, engine, agent, other, { ok: false, reason: reasons.join(" ") });
+      for (const other of failed) await remember(other, { ok: false, reason: reasons.join(" ") });
       return platform;
     }
-    failed.push(platform);
+    failed.push(trial);
     reasons.push(`${platform}: ${verdict.reason}`);
   }
   throw new SandboxerError("backend_unavailable", `gVisor does not work on this machine. ${reasons.join(" ")}`, {
@@ -55,27 +63,17 @@ export async function choosePlatform(
 }
 
 /** Undefined when this combination was never tested. */
-export async function readVerdict(
-  cacheDirectory: string,
-  engine: Engine,
-  agent: AgentBinary,
-  platform: Platform,
-): Promise<Verdict | undefined> {
+export async function readVerdict(trial: Trial): Promise<Verdict | undefined> {
   try {
-    return JSON.parse(await readFile(verdictPath(cacheDirectory, engine, agent, platform), "utf8")) as Verdict;
+    return JSON.parse(await readFile(verdictPath(trial), "utf8")) as Verdict;
   } catch {
     return undefined;
   }
 }
 
-async function judge(
-  context: SetupContext,
-  engine: Engine,
-  agent: AgentBinary,
-  platform: Platform,
-  selfTest: SelfTest,
-): Promise<Verdict> {
-  const known = await readVerdict(context.cacheDirectory, engine, agent, platform);
+async function judge(context: SetupContext, trial: Trial, selfTest: SelfTest): Promise<Verdict> {
+  const { platform } = trial;
+  const known = await readVerdict(trial);
   // A platform that was asked for by name is worth another look after a failure.
   if (known?.ok === true || (known !== undefined && context.platform === "auto")) return known;
   let verdict: Verdict = { ok: false, reason: "not tested" };
@@ -85,9 +83,9 @@ async function judge(
     timeoutMs: 3 * SELF_TEST_TIMEOUT_MS,
     signal: context.signal,
     work: async () => {
-      verdict = await testTwice(context, engine, agent, platform, selfTest);
+      verdict = await testTwice(trial, selfTest);
       if (!verdict.ok) return { skipped: `${platform} does not work here: ${verdict.reason}` };
-      await remember(context.cacheDirectory, engine, agent, platform, verdict);
+      await remember(trial, verdict);
       return { value: undefined, message: `${platform} works` };
     },
   });
@@ -95,15 +93,9 @@ async function judge(
 }
 
 /** One checkpoint in a thousand fails for no lasting reason, and a platform cannot be changed later without losing images. */
-async function testTwice(
-  context: SetupContext,
-  engine: Engine,
-  agent: AgentBinary,
-  platform: Platform,
-  selfTest: SelfTest,
-): Promise<Verdict> {
+async function testTwice({ cacheDirectory, engine, agent, platform }: Trial, selfTest: SelfTest): Promise<Verdict> {
   const once = (): Promise<Verdict> =>
-    inScratchDirectory(context.cacheDirectory, (directory) =>
+    inScratchDirectory(cacheDirectory, (directory) =>
       selfTest({ runscPath: engine.path, platform, agentPath: agent.path, directory, timeoutMs: SELF_TEST_TIMEOUT_MS }),
     );
   const first = await once();
@@ -115,20 +107,14 @@ export const loadedSelfTest: SelfTest = async (options) => {
   return selfTest(options);
 };
 
-async function remember(
-  cacheDirectory: string,
-  engine: Engine,
-  agent: AgentBinary,
-  platform: Platform,
-  verdict: Verdict,
-): Promise<void> {
-  const path = verdictPath(cacheDirectory, engine, agent, platform);
+async function remember(trial: Trial, verdict: Verdict): Promise<void> {
+  const path = verdictPath(trial);
   await mkdir(dirname(path), { recursive: true });
   await writeFile(`${path}.new`, `${JSON.stringify(verdict)}\n`);
   await rename(`${path}.new`, path);
 }
 
-function verdictPath(cacheDirectory: string, engine: Engine, agent: AgentBinary, platform: Platform): string {
+function verdictPath({ cacheDirectory, engine, agent, platform }: Trial): string {
   const key = createHash("sha256").update([engine.sha256, agent.sha256, release(), platform].join("\0")).digest("hex");
   return join(cacheDirectory, "verdicts", `${key}.json`);
 }

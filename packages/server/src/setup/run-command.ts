@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { killGroupOf } from "../support/kill.ts";
 
 export interface CommandResult {
   /** Undefined when a signal ended it, or when it could not be started. */
@@ -36,13 +37,7 @@ export async function runCommand(
   });
   const stdout = tail(child.stdout);
   const stderr = tail(child.stderr);
-  const killGroup = (): void => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-    } catch {
-      // The group is gone already.
-    }
-  };
+  const killGroup = (): void => killGroupOf(child);
   options.signal.addEventListener("abort", killGroup, { once: true });
   process.once("exit", killGroup);
   try {

@@ -6,3 +6,12 @@ export function killQuietly(pid: number): void {
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
 }
+
+/** Kills a process that leads a group, with all that it has started; whatever of it is gone already. */
+export function killGroupOf({ pid }: { readonly pid?: number | undefined }): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGKILL");
+  } catch {
+    // The group is gone already.
+  }
+}

@@ -1,27 +1,26 @@
 import { randomUUID } from "node:crypto";
-import { open, rename, rm } from "node:fs/promises";
+import { open, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /** Readers see the old file or the new one, whole, also after a power failure. Only its owner may read it. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const draft = `${path}.${randomUUID()}.tmp`;
   try {
-    const file = await open(draft, "wx", 0o600);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await writeFile(draft, text, { flag: "wx", mode: 0o600, flush: true });
     await rename(draft, path);
   } catch (error) {
     await rm(draft, { force: true });
     throw error;
   }
-  const folder = await open(dirname(path));
+  await syncPath(dirname(path));
+}
+
+/** Makes a file durable, or the names in a folder: without that a power failure may undo a finished link or rename. */
+export async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, "r");
   try {
-    await folder.sync();
+    await handle.sync();
   } finally {
-    await folder.close();
+    await handle.close();
   }
 }

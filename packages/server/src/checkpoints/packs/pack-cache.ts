@@ -8,6 +8,7 @@ import type { ObjectStore } from "../../store/store.ts";
 import { unlessAborted } from "../../support/unless-aborted.ts";
 import { type Kept, removeAbandonedDrafts, tooMuch } from "../local-room.ts";
 import { isPackId, packKey } from "./pack-names.ts";
+import { nextEvent } from "../../support/next-event.ts";
 
 /**
  * Packs of a store that is elsewhere, as files on this machine's disk. What is damaged here is found out by whoever reads
@@ -77,7 +78,7 @@ export class PackCache {
       for await (const chunk of chunks) {
         seenBytes += chunk.byteLength;
         // Copied: the producer may use its memory again.
-        if (stream?.writable === true && !stream.write(Buffer.from(chunk))) await drained(stream);
+        if (stream?.writable === true && !stream.write(Buffer.from(chunk))) await nextEvent(stream, ["drain", "close"]);
         yield chunk;
       }
       complete = true;
@@ -173,14 +174,4 @@ export class PackCache {
     }
     await removeAbandonedDrafts(this.#folder);
   }
-}
-
-async function drained(stream: ReturnType<typeof createWriteStream>): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const done = (): void => {
-      stream.off("drain", done).off("close", done);
-      resolve();
-    };
-    stream.on("drain", done).on("close", done);
-  });
 }

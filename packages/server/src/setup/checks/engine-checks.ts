@@ -72,7 +72,8 @@ async function checkPlatform(
   const platforms: readonly Platform[] = context.platform === "auto" ? ["systrap", "ptrace"] : [context.platform];
   for (const platform of platforms) {
     const verdict =
-      (await readVerdict(context.cacheDirectory, engine, agent, platform)) ?? (await test(engine, agent, platform));
+      (await readVerdict({ cacheDirectory: context.cacheDirectory, engine, agent, platform })) ??
+      (await test(engine, agent, platform));
     if (verdict.ok)
       return { ...base, state: "found", version: platform, message: `${platform}: run, checkpoint and restore work` };
     reasons.push(`${platform}: ${verdict.reason}`);

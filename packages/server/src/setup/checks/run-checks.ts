@@ -8,9 +8,8 @@ import {
   checkOperatingSystem,
   checkRoot,
 } from "./host-checks.ts";
-import { checkDocker, checkGo } from "./optional-checks.ts";
 import { checkDiskSpace, checkStore } from "./storage-checks.ts";
-import { checkTools } from "./tool-checks.ts";
+import { checkDocker, checkGo, checkTools } from "./tool-checks.ts";
 
 const CHECKS: readonly Check[] = [
   checkOperatingSystem,

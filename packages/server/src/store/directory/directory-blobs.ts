@@ -8,7 +8,8 @@ import {
   type WriteOptions,
   type WriteOutcome,
 } from "../store.ts";
-import { makeFolder, syncFolder } from "./durable.ts";
+import { syncPath } from "../../support/replace-file.ts";
+import { makeFolder } from "./durable.ts";
 import { hasCode } from "./file-errors.ts";
 import type { TemporaryFiles } from "./temporary-files.ts";
 
@@ -85,7 +86,7 @@ export class DirectoryBlobs {
       if (ifAbsent && hasCode(error, "EEXIST")) return false;
       throw error;
     }
-    await syncFolder(dirname(target));
+    await syncPath(dirname(target));
     return true;
   }
 

@@ -1,5 +1,6 @@
-import { mkdir, open } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
+import { syncPath } from "../../support/replace-file.ts";
 
 /**
  * When what was written is safe from a power failure. Behind the answer is for what only processes of this machine use, and
@@ -23,19 +24,9 @@ async function syncAll(): Promise<void> {
   const paths = [...unsynced];
   unsynced.clear();
   for (const path of paths) {
-    await syncFolder(path).catch(() => {
+    await syncPath(path).catch(() => {
       // It has been removed again.
     });
-  }
-}
-
-/** Makes the names in a folder durable: without it a power failure may undo a finished link or rename. */
-export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 
@@ -45,7 +36,7 @@ export async function makeFolder(folder: string): Promise<void> {
   if (firstCreated === undefined) return;
   const stopAt = dirname(firstCreated);
   for (let parent = dirname(folder); ; parent = dirname(parent)) {
-    await syncFolder(parent);
+    await syncPath(parent);
     if (parent === stopAt || parent === dirname(parent)) return;
   }
 }

@@ -3,7 +3,8 @@ import { link, mkdir, readdir, readFile, unlink, writeFile } from "node:fs/promi
 import { dirname, join } from "node:path";
 import { AmbiguousWriteError } from "../store.ts";
 import { recordDamaged } from "../../support/record-damage.ts";
-import { makeFolder, syncFolder, type Syncs, syncLater } from "./durable.ts";
+import { syncPath } from "../../support/replace-file.ts";
+import { makeFolder, type Syncs, syncLater } from "./durable.ts";
 import { hasCode } from "./file-errors.ts";
 
 /** A version of a cell: its number, and a nonce that tells it from another one of the same number. */
@@ -120,7 +121,7 @@ export class VersionFiles {
   async #settle(next: CellVersion): Promise<CellVersion | undefined> {
     const target = join(this.folder, versionName(next.number));
     try {
-      if (this.#syncs === "before the answer") await syncFolder(this.folder);
+      if (this.#syncs === "before the answer") await syncPath(this.folder);
       // A power failure in the meantime may undo it; the end of this process does not.
       else syncLater(target);
       const names = await this.#names();
