@@ -1,13 +1,14 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotMember } from "../backends/backend.ts";
-import { isKey } from "../store/keys.ts";
 import { imageDamaged } from "./image-errors.ts";
+
+const SEGMENT = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/;
 
 /** What a backend hands over to be saved has names that can be unpacked again. */
 export function checkMemberNames(members: readonly SnapshotMember[]): void {
   const seen = new Set<string>();
   for (const { name } of members) {
-    if (!isKey(name)) throw new SandboxerError("internal", `"${name}" cannot be the name of an image's member.`);
+    if (!isMemberName(name)) throw new SandboxerError("internal", `"${name}" cannot be the name of an image's member.`);
     if (seen.has(name)) throw new SandboxerError("internal", `The image would have two members "${name}".`);
     seen.add(name);
   }
@@ -17,8 +18,12 @@ export function checkMemberNames(members: readonly SnapshotMember[]): void {
 export function checkNamesIn(image: string, members: readonly { readonly name: string }[]): void {
   const seen = new Set<string>();
   for (const { name } of members) {
-    if (!isKey(name)) throw imageDamaged(image, "the name leads out of its folder", name);
+    if (!isMemberName(name)) throw imageDamaged(image, "the name leads out of its folder", name);
     if (seen.has(name)) throw imageDamaged(image, "it is there twice", name);
     seen.add(name);
   }
+}
+
+function isMemberName(name: string): boolean {
+  return name.split("/").every((segment) => SEGMENT.test(segment));
 }

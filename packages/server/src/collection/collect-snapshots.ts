@@ -14,12 +14,21 @@ import {
 import { removeSnapshot } from "../checkpoints/snapshot-save.ts";
 import { settleSwap } from "../lease/cell-swap.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
-import { type CollectionContext, type Findings, type GarbageKind, leftAlone, NOTHING, together } from "./garbage.ts";
+import {
+  type CollectionContext,
+  type Findings,
+  type GarbageKind,
+  leftAlone,
+  NOTHING,
+  together,
+  type LeftReason,
+} from "./garbage.ts";
 import { isGone, type Servers } from "./servers.ts";
-import { oldSnapshots, whyOldStays } from "./old-snapshots.ts";
 import { judgeSnapshot, type SnapshotRules } from "./snapshot-garbage.ts";
 import { isStoreFailure, unlessDamaged } from "../support/record-damage.ts";
 import { type Survey, surveyHeads } from "./survey.ts";
+import type { Retention } from "@sandboxer/protocol";
+import { keptBy } from "../checkpoints/retention.ts";
 
 const READS_AT_ONCE = 16;
 
@@ -130,4 +139,33 @@ async function condemn(
     ...(signal === undefined ? {} : { signal }),
   });
   return settled.outcome === "written";
+}
+
+/** Of the snapshots that are nothing but old, which a rule does not keep. Those with a name and pinned ones always stay. */
+async function oldSnapshots(
+  records: readonly StoredSnapshot[],
+  keep: Retention,
+  { survey, standing }: { readonly survey: Survey; readonly standing: SnapshotRules["standing"] },
+): Promise<readonly StoredSnapshot[]> {
+  const expendable: StoredSnapshot[] = [];
+  for (const record of records) {
+    if (record.state !== "ready" || record.pinned === true) continue;
+    if (record.name === null || (await standing(record.name, record.id)) !== "has") expendable.push(record);
+  }
+  const bySandbox = Map.groupBy(expendable, ({ sandbox_id }) => sandbox_id);
+  return [...bySandbox].flatMap(([sandboxId, ofOne]) => {
+    const rule = survey.retention.get(sandboxId)?.snapshots ?? keep.snapshots;
+    if (rule === undefined) return [];
+    const dated = ofOne.map((record) => ({ record, ms: Date.parse(record.created_at) || 0 }));
+    const kept = keptBy(rule, dated);
+    return dated.filter((each) => !kept.has(each)).map(({ record }) => record);
+  });
+}
+
+/** Why an old one stays all the same; undefined: it goes. */
+function whyOldStays(record: StoredSnapshot, survey: Survey): LeftReason | undefined {
+  if (survey.neededSnapshots.has(record.id)) return "in use";
+  if (!survey.complete) return "a head that cannot be read may name it";
+  // Only a server can tell its backend.
+  return record.image_sha256 === null ? "past retention, and kept by its provider" : undefined;
 }

@@ -1,7 +1,7 @@
 import { rename } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { asSandboxerError, headSchema, isErrno, isSandboxId } from "@sandboxer/protocol";
+import { asSandboxerError, headSchema, isSandboxId } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import { z } from "zod";
 import type { SnapshotFile } from "../checkpoints/snapshot-file.ts";
@@ -11,6 +11,8 @@ import type { Ownership } from "../lease/ownership.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { LockedJsonFile } from "../support/locked-json-file.ts";
 import { isServerAlive } from "./peers.ts";
+import { isProcessAlive } from "../support/kill.ts";
+import { undefinedIf } from "../support/errno.ts";
 
 /** What releases before heads for every sandbox wrote of those that their providers kept. See COMPATIBILITY.md. */
 const recordSchema = headSchema
@@ -104,15 +106,6 @@ async function isHolderAlive({ url, host, pid }: NonNullable<OldRecord["holder"]
   return url !== null && (await isServerAlive(url));
 }
 
-function isProcessAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return isErrno(error) && error.code === "EPERM";
-  }
-}
-
 async function importClaimFile(path: string, claims: KeyClaims): Promise<void> {
   const file = new LockedJsonFile(path, claimsSchema, { format: 1 as const, claims: [] });
   for (const [key, sandboxId] of (await file.read()).claims) await claims.take(key, sandboxId, async () => true);
@@ -120,9 +113,7 @@ async function importClaimFile(path: string, claims: KeyClaims): Promise<void> {
 }
 
 async function setAside(path: string): Promise<void> {
-  await rename(path, `${path}.imported`).catch((error: unknown) => {
-    if (!isErrno(error) || error.code !== "ENOENT") throw error;
-  });
+  await rename(path, `${path}.imported`).catch(undefinedIf("ENOENT"));
 }
 
 /** Snapshots of a server that had no store: their states are at their providers, and their records were in this file only. */

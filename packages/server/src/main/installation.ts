@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isErrno } from "@sandboxer/protocol";
+import { hasCode, undefinedIf } from "../support/errno.ts";
 
 /** The id of a data directory, made once. Providers mark sandboxes with it, so that each cleans up its own alone. */
 export async function installationId(dataDirectory: string): Promise<string> {
@@ -17,7 +17,7 @@ export async function installationId(dataDirectory: string): Promise<string> {
     await link(draft, path);
     return id;
   } catch (error) {
-    if (!isErrno(error) || error.code !== "EEXIST") throw error;
+    if (!hasCode(error, "EEXIST")) throw error;
     return (await read(path)) ?? id;
   } finally {
     await rm(draft);
@@ -25,10 +25,5 @@ export async function installationId(dataDirectory: string): Promise<string> {
 }
 
 async function read(path: string): Promise<string | undefined> {
-  try {
-    return (await readFile(path, "utf8")).trim();
-  } catch (error) {
-    if (isErrno(error) && error.code === "ENOENT") return undefined;
-    throw error;
-  }
+  return (await readFile(path, "utf8").catch(undefinedIf("ENOENT")))?.trim();
 }

@@ -6,7 +6,7 @@ import { leavesNothing } from "../lease/stored-head.ts";
 import type { ProfileCatalog } from "../profiles/profile-catalog.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import type { Clock } from "../support/clock.ts";
-import { KeyedQueue } from "../support/keyed-queue.ts";
+import { KeyedQueue } from "../support/serial-queue.ts";
 import { unlessAborted } from "../support/unless-aborted.ts";
 import { RecentHandoffs } from "./ownership/recent-handoffs.ts";
 import { Proofs } from "./saving/proofs.ts";

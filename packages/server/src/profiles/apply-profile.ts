@@ -6,7 +6,7 @@ import {
   type Strategy,
 } from "@sandboxer/protocol";
 import { backendsOf, requestedBackend } from "./profile-backends.ts";
-import { mergeInputs } from "./profile-inputs.ts";
+import { didYouMean } from "../support/nearest-name.ts";
 
 /** What a sandbox is to be made of, once a profile has filled in what its request left open. */
 export interface AppliedProfile {
@@ -104,4 +104,34 @@ function checkpointFlags(profile: Profile, request: CreateRequestBody): Partial<
 
 function withoutUndefined(request: CreateRequestBody): CreateRequestBody {
   return Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
+}
+
+/** The request's inputs with the profile's defaults. One that the profile does not declare is refused: it is a mistake. */
+function mergeInputs(profile: Profile, given: Readonly<Record<string, string>>): Record<string, string> {
+  const declared = new Map(Object.entries(profile.inputs ?? {}));
+  const unknown = Object.keys(given).filter((name) => !declared.has(name));
+  if (unknown.length > 0) throw unknownInputs(profile, unknown, [...declared.keys()]);
+  const missing = [...declared].filter(([name, input]) => input.required === true && !Object.hasOwn(given, name));
+  if (missing.length > 0) {
+    const named = missing.map(([name, { description }]) =>
+      description === undefined ? name : `${name} (${description})`,
+    );
+    throw new SandboxerError("bad_request", `${profile.name} needs inputs that are missing: ${named.join(", ")}.`, {
+      hint: `Give ${missing.map(([name]) => `inputs.${name}`).join(" and ")}.`,
+      details: { missing: missing.map(([name]) => name), profile: profile.name },
+    });
+  }
+  const defaults = [...declared].flatMap(([name, input]) =>
+    input.default === undefined ? [] : [[name, input.default]],
+  );
+  return { ...Object.fromEntries(defaults), ...given };
+}
+
+function unknownInputs(profile: Profile, unknown: readonly string[], known: readonly string[]): SandboxerError {
+  const [first = ""] = unknown;
+  const list = unknown.map((name) => JSON.stringify(name.slice(0, 128))).join(", ");
+  return new SandboxerError("bad_request", `${profile.name} has no inputs ${list}.${didYouMean(first, known)}`, {
+    hint: known.length === 0 ? "It takes no inputs." : `Its inputs are ${known.join(", ")}.`,
+    details: { unknown, profile: profile.name },
+  });
 }

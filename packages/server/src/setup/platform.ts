@@ -8,6 +8,7 @@ import type { Platform, SetupContext } from "./context.ts";
 import { inScratchDirectory } from "./scratch.ts";
 import type { Engine } from "./engine/source.ts";
 import { runStep } from "./step.ts";
+import { jsonOf } from "../support/json.ts";
 
 export type Verdict =
   | { readonly ok: true; readonly elapsedMs: number }
@@ -64,11 +65,7 @@ export async function choosePlatform(
 
 /** Undefined when this combination was never tested. */
 export async function readVerdict(trial: Trial): Promise<Verdict | undefined> {
-  try {
-    return JSON.parse(await readFile(verdictPath(trial), "utf8")) as Verdict;
-  } catch {
-    return undefined;
-  }
+  return jsonOf(await readFile(verdictPath(trial), "utf8").catch(() => "")) as Verdict | undefined;
 }
 
 async function judge(context: SetupContext, trial: Trial, selfTest: SelfTest): Promise<Verdict> {

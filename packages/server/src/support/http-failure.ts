@@ -1,3 +1,5 @@
+import { jsonOf } from "./json.ts";
+
 const MAX_BODY_BYTES = 64 << 10;
 const MAX_MESSAGE_LENGTH = 500;
 
@@ -50,13 +52,8 @@ export function retryAfter(value: string | null, nowMs: number): number | undefi
 
 /** `message` of a JSON answer, or the text itself. */
 function saidIn(text: string): string {
-  let said: unknown = text;
-  try {
-    const body: unknown = JSON.parse(text);
-    if (typeof body === "object" && body !== null) said = "message" in body ? body.message : text;
-  } catch {
-    // Not JSON: the text is what was said.
-  }
+  const body = jsonOf(text);
+  const said = typeof body === "object" && body !== null && "message" in body ? body.message : text;
   const line = (Array.isArray(said) ? said.join("; ") : typeof said === "string" ? said : text).trim();
   return line.length > MAX_MESSAGE_LENGTH ? `${line.slice(0, MAX_MESSAGE_LENGTH)}…` : line;
 }

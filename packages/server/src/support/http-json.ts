@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { type Clock, systemClock } from "./clock.ts";
 import { failureOf, HttpFailure } from "./http-failure.ts";
 import { joinUrl, withQuery } from "./join-url.ts";
+import { jsonOf } from "./json.ts";
 
 export interface HttpJsonOptions {
   readonly baseUrl: string;
@@ -57,13 +58,8 @@ export class HttpJson {
   /** The answer's JSON, as the schema has it. */
   json<Schema extends z.ZodType>(schema: Schema, request: HttpRequest): Promise<z.output<Schema>> {
     return this.#repeat(request, async (answer) => {
-      const text = await answer.text();
-      let value: unknown;
-      try {
-        value = JSON.parse(text);
-      } catch {
-        throw this.#unusable(request, answer.status, "answered with something that is no JSON");
-      }
+      const value = jsonOf(await answer.text());
+      if (value === undefined) throw this.#unusable(request, answer.status, "answered with something that is no JSON");
       const parsed = schema.safeParse(value);
       if (parsed.success) return parsed.data;
       const [issue] = parsed.error.issues;

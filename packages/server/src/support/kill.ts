@@ -15,3 +15,13 @@ export function killGroupOf({ pid }: { readonly pid?: number | undefined }): voi
     // The group is gone already.
   }
 }
+
+/** Whether there is a process of this number, whosever it is. */
+export function isProcessAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
+}

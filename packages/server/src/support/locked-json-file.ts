@@ -1,10 +1,11 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { isErrno, SandboxerError } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol";
 import type { z } from "zod";
 import { acquireFileLock } from "./file-lock.ts";
 import { replaceFile } from "./replace-file.ts";
 import { SerialQueue } from "./serial-queue.ts";
+import { undefinedIf } from "./errno.ts";
 
 const LOCK_WAIT_MS = 10_000;
 
@@ -23,13 +24,8 @@ export class LockedJsonFile<Content extends object> {
 
   /** What this release cannot read is refused, never overwritten. */
   async read(): Promise<Content> {
-    let text: string;
-    try {
-      text = await readFile(this.path, "utf8");
-    } catch (error) {
-      if (isErrno(error) && error.code === "ENOENT") return this.#empty;
-      throw error;
-    }
+    const text = await readFile(this.path, "utf8").catch(undefinedIf("ENOENT"));
+    if (text === undefined) return this.#empty;
     try {
       return this.#schema.parse(JSON.parse(text));
     } catch (error) {

@@ -8,3 +8,25 @@ export class SerialQueue {
     return turn;
   }
 }
+
+/** Work under the same key is done one after the other; under different keys, at the same time. */
+export class KeyedQueue {
+  readonly #queues = new Map<string, { readonly queue: SerialQueue; waiting: number }>();
+
+  /** Whether something is under way, or waits, under the key. */
+  isBusy(key: string): boolean {
+    return this.#queues.has(key);
+  }
+
+  async run<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+    const entry = this.#queues.get(key) ?? { queue: new SerialQueue(), waiting: 0 };
+    this.#queues.set(key, entry);
+    entry.waiting += 1;
+    try {
+      return await entry.queue.run(work);
+    } finally {
+      entry.waiting -= 1;
+      if (entry.waiting === 0) this.#queues.delete(key);
+    }
+  }
+}

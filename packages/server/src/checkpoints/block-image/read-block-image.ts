@@ -116,7 +116,7 @@ class BlockImageReading {
   async #readRound(contents: BlockContents, round: Round<ReadJob>, onDone: (blocks: number) => void): Promise<void> {
     const { packs } = this.#image.envelope;
     const ids = new Map([...round.packs].map((pack) => [pack, packs[pack]?.id ?? ""]));
-    const session = this.#openSession(contents);
+    const session = openReading(this.#context, this.#image, contents);
     const fetches = new PackFetches(this.#context, ids, this.#options.signal);
     const run = async (job: ReadJob): Promise<void> => {
       await this.#decode(session, fetches, job);
@@ -147,7 +147,7 @@ class BlockImageReading {
   }
 
   async compare(pathOf: (member: BlockMember) => string): Promise<void> {
-    const session = this.#openSession(await readBlockContents(this.#context.store, this.#image));
+    const session = openReading(this.#context, this.#image, await readBlockContents(this.#context.store, this.#image));
     const run = async ({ member, job }: PlannedJob): Promise<void> => {
       const { firstBlock, blockCount, into } = job;
       if (into === undefined) return;
@@ -160,14 +160,6 @@ class BlockImageReading {
     } finally {
       session.close();
     }
-  }
-
-  #openSession({ table, inImage }: BlockContents): OpenSession {
-    const { envelope, dataKey } = this.#image;
-    const writerIds = envelope.packs.map(({ id }) => writerOf(id) ?? "");
-    const image = { table, inImage, writerIds, writerId: envelope.writer_id, dataKey, packFiles: [] };
-    const session = { kind: "read", image } as const;
-    return envelope.table.entries <= SMALL_BLOCKS ? openHere(session) : this.#context.workers.open(session);
   }
 
   *#jobs(pathOf: (member: BlockMember) => string | undefined): Generator<PlannedJob> {
@@ -211,6 +203,19 @@ interface PlannedJob {
 }
 
 type ReadJob = PlannedJob & NeedsPacks;
+
+/** Opens the blocks of an image to be read; `blockCount` is how many will be. */
+export function openReading(
+  { workers }: Pick<ImageContext, "workers">,
+  { envelope, dataKey }: OpenBlockImage,
+  contents: BlockContents,
+  blockCount: number = envelope.table.entries,
+): OpenSession {
+  const writerIds = envelope.packs.map(({ id }) => writerOf(id) ?? "");
+  const image = { ...contents, writerIds, writerId: envelope.writer_id, dataKey, packFiles: [] };
+  const session = { kind: "read", image } as const;
+  return blockCount <= SMALL_BLOCKS ? openHere(session) : workers.open(session);
+}
 
 /** The packs that blocks and all that they are made from are in. */
 export function packsOf(

@@ -1,18 +1,16 @@
 import { ObjectNotFoundError } from "../../store/store.ts";
 import { mapAtOnce } from "../../support/map-at-once.ts";
 import type { BlockContents, OpenBlockImage } from "../block-image/open-block-image.ts";
-import { packsOf } from "../block-image/read-block-image.ts";
+import { openReading, packsOf } from "../block-image/read-block-image.ts";
 import { readEntry, referencesOf } from "../blocks/block-table.ts";
-import { openHere, type OpenSession } from "../blocks/block-workers.ts";
+import type { OpenSession } from "../blocks/block-workers.ts";
 import type { ImageContext } from "../image-context.ts";
 import { openPackFiles, type PackFiles } from "../packs/pack-files.ts";
-import { writerOf } from "../packs/pack-names.ts";
 import type { Pace } from "./pace.ts";
 
 const RUN_BLOCKS = 4;
 /** After so many the packs are let go, so that of a distant store little lies here at a time. */
 const BATCH_BLOCKS = 512;
-const SMALL_BLOCKS = 8;
 
 /** A block that is not what its entry says, or a pack that is not there. */
 export interface BlockFault {
@@ -66,7 +64,7 @@ class BlockBatch {
   }
 
   async check(indexes: readonly number[]): Promise<readonly BlockFault[]> {
-    const session = this.#openSession(indexes.length);
+    const session = openReading({ workers: this.#workers }, this.#image, this.#contents, indexes.length);
     const { threads, signal } = this.#options;
     try {
       const check = async (run: readonly number[]) => await this.#checkRun(session, run);
@@ -112,14 +110,6 @@ class BlockBatch {
       into: undefined,
     });
     return result.kind === "damaged" ? { index: result.index, problem: result.problem } : undefined;
-  }
-
-  #openSession(blockCount: number): OpenSession {
-    const { envelope, dataKey } = this.#image;
-    const writerIds = envelope.packs.map(({ id }) => writerOf(id) ?? "");
-    const image = { ...this.#contents, writerIds, writerId: envelope.writer_id, dataKey, packFiles: [] };
-    const session = { kind: "read", image } as const;
-    return blockCount <= SMALL_BLOCKS ? openHere(session) : this.#workers.open(session);
   }
 }
 

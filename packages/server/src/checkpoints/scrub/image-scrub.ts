@@ -1,7 +1,7 @@
 import { ObjectNotFoundError } from "../../store/store.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { type OpenBlockImage, readBlockContents } from "../block-image/open-block-image.ts";
-import { CODEC, countEntries, IN_IMAGE, readEntry, referencesOf } from "../blocks/block-table.ts";
+import { CODEC, countEntries, IN_IMAGE, readEntry, referencesOf, ENTRY_BYTES } from "../blocks/block-table.ts";
 import type { ImageContext } from "../image-context.ts";
 import { isDamaged } from "../image-errors.ts";
 import { isKeyProblem } from "../keys/key-errors.ts";
@@ -11,8 +11,8 @@ import { type OpenPlainImage, readPlainImage } from "../plain-image.ts";
 import { checkBlocks } from "./check-blocks.ts";
 import { Findings, type ImageProblem } from "./findings.ts";
 import { surveyImages } from "./image-survey.ts";
-import { KnownBlocks, printOf } from "./known-blocks.ts";
 import type { Pace } from "./pace.ts";
+import { crc32 } from "node:zlib";
 
 export interface ImageScrubOptions {
   readonly pace: Pace;
@@ -201,6 +201,42 @@ export class ImageScrub {
   async #isThere(key: string): Promise<boolean> {
     return (await this.#context.store.stat(key)) !== undefined;
   }
+}
+
+/**
+ * The blocks of packs that were found whole, so that a block is read once however many images name it. Some 50 bytes for
+ * each block; those of a pack go as soon as no image is left that names it.
+ */
+class KnownBlocks {
+  /** By pack: offsets, with the print of the entry that was held against the block. */
+  readonly #packs = new Map<string, Map<number, number>>();
+
+  has(pack: string, offset: number, print: number): boolean {
+    return this.#packs.get(pack)?.get(offset) === print;
+  }
+
+  add(pack: string, offset: number, print: number): void {
+    const blocks = this.#packs.get(pack);
+    if (blocks === undefined) this.#packs.set(pack, new Map([[offset, print]]));
+    else if (!blocks.has(offset)) blocks.set(offset, print);
+  }
+
+  forget(pack: string): void {
+    this.#packs.delete(pack);
+  }
+}
+
+/** What an entry says of its block, besides where it is: an image that says something else is not believed. */
+function printOf(table: Buffer, index: number): number {
+  const at = index * ENTRY_BYTES;
+  let print = crc32(table.subarray(at, at + 32));
+  print = crc32(table.subarray(at + 40, at + 54), print);
+  print = crc32(table.subarray(at + 64, at + 68), print);
+  for (const reference of referencesOf(readEntry(table, index))) {
+    print = crc32(table.subarray(reference * ENTRY_BYTES, reference * ENTRY_BYTES + 32), print);
+  }
+  // As a number that needs no object of its own.
+  return print | 0;
 }
 
 /** What is wrong with an image; whatever else is thrown is no finding. */

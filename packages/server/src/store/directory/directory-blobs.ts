@@ -10,7 +10,7 @@ import {
 } from "../store.ts";
 import { syncPath } from "../../support/replace-file.ts";
 import { makeFolder } from "./durable.ts";
-import { hasCode } from "./file-errors.ts";
+import { hasCode, undefinedIf } from "../../support/errno.ts";
 import type { TemporaryFiles } from "./temporary-files.ts";
 
 const READ_BYTES = 1024 * 1024;
@@ -29,17 +29,13 @@ export class DirectoryBlobs {
   }
 
   async stat(key: string): Promise<BlobStat | undefined> {
-    try {
-      const found = await stat(join(this.#root, key));
-      return found.isFile() ? { sizeBytes: found.size } : undefined;
-    } catch (error) {
-      if (hasCode(error, "ENOENT", "ENOTDIR")) return undefined;
-      throw error;
-    }
+    const found = await stat(join(this.#root, key)).catch(undefinedIf("ENOENT", "ENOTDIR"));
+    return found?.isFile() === true ? { sizeBytes: found.size } : undefined;
   }
 
   async *read(key: string, options: ReadOptions): AsyncIterable<Uint8Array> {
-    const handle = await this.#openForReading(key);
+    const handle = await open(join(this.#root, key), "r").catch(undefinedIf("ENOENT", "ENOTDIR"));
+    if (handle === undefined) throw new ObjectNotFoundError(key);
     try {
       let position = options.start ?? 0;
       const end = options.end ?? Number.POSITIVE_INFINITY;
@@ -88,15 +84,6 @@ export class DirectoryBlobs {
     }
     await syncPath(dirname(target));
     return true;
-  }
-
-  async #openForReading(key: string): Promise<FileHandle> {
-    try {
-      return await open(join(this.#root, key), "r");
-    } catch (error) {
-      if (hasCode(error, "ENOENT", "ENOTDIR")) throw new ObjectNotFoundError(key);
-      throw error;
-    }
   }
 }
 

@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { joinKey } from "../keys.ts";
 import type { Cell, SwapOutcome } from "../store.ts";
 import type { Syncs } from "./durable.ts";
-import { hasCode } from "./file-errors.ts";
+import { hasCode, undefinedIf } from "../../support/errno.ts";
 import type { TemporaryFiles } from "./temporary-files.ts";
 import { type CellVersion, NO_VERSION, VersionFiles } from "./version-files.ts";
 
@@ -84,9 +84,11 @@ export class DirectoryCells {
   }
 
   async *list(folder: string): AsyncIterable<string> {
-    const entries = await readdir(join(this.#root, folder), { withFileTypes: true }).catch(emptyIfMissing);
+    const entries = await readdir(join(this.#root, folder), { withFileTypes: true }).catch(
+      undefinedIf("ENOENT", "ENOTDIR"),
+    );
     const names = new Set<string>();
-    for (const entry of entries) {
+    for (const entry of entries ?? []) {
       const hidden = entry.name.startsWith(".");
       if (!hidden && entry.isFile() && entry.name.endsWith(CELL_SUFFIX)) names.add(entry.name);
       if (!hidden || !entry.isDirectory()) continue;
@@ -130,12 +132,7 @@ export class DirectoryCells {
   }
 
   async #readPlain(key: string): Promise<Buffer | undefined> {
-    try {
-      return await readFile(join(this.#root, key));
-    } catch (error) {
-      if (hasCode(error, "ENOENT", "ENOTDIR")) return undefined;
-      throw error;
-    }
+    return await readFile(join(this.#root, key)).catch(undefinedIf("ENOENT", "ENOTDIR"));
   }
 
   #versions(key: string): VersionFiles {
@@ -157,9 +154,4 @@ function parse(version: string | undefined): CellVersion | undefined {
   if (version === undefined || version === PLAIN) return NO_VERSION;
   const [, number, nonce] = /^([1-9]\d*):(.+)$/.exec(version) ?? [];
   return number === undefined || nonce === undefined ? undefined : { number: Number(number), nonce };
-}
-
-function emptyIfMissing(error: unknown): [] {
-  if (hasCode(error, "ENOENT", "ENOTDIR")) return [];
-  throw error;
 }

@@ -16,7 +16,8 @@ import type {
 import { DirectoryBlobs } from "./directory-blobs.ts";
 import { DirectoryCells } from "./directory-cells.ts";
 import type { Syncs } from "./durable.ts";
-import { asStoreError, asUnreadable, hasCode } from "./file-errors.ts";
+import { asStoreError, asUnreadable } from "./file-errors.ts";
+import { hasCode } from "../../support/errno.ts";
 import { TemporaryFiles } from "./temporary-files.ts";
 
 const UNFIT_HINT = "Use a folder on a file system with hard links (ext4, xfs, btrfs, NFS) that this user may write.";
@@ -48,8 +49,7 @@ export class DirectoryStore implements ObjectStore {
   }
 
   async readCell(key: string): Promise<Cell | undefined> {
-    checkKey(key);
-    return await inTermsOfStore(key, () =>
+    return await inTermsOfStore(checkKey(key), () =>
       this.#cells.read(key).catch((error: unknown) => {
         throw asUnreadable(error, join(this.address, key));
       }),
@@ -57,38 +57,31 @@ export class DirectoryStore implements ObjectStore {
   }
 
   async swapCell(key: string, expected: string | undefined, body: Uint8Array): Promise<SwapOutcome> {
-    checkKey(key);
-    return await inTermsOfStore(key, () => this.#cells.swap(key, expected, body));
+    return await inTermsOfStore(checkKey(key), () => this.#cells.swap(key, expected, body));
   }
 
   async deleteCell(key: string): Promise<void> {
-    checkKey(key);
-    await inTermsOfStore(key, () => this.#cells.delete(key));
+    await inTermsOfStore(checkKey(key), () => this.#cells.delete(key));
   }
 
   async *listCells(folder: string): AsyncIterable<string> {
-    checkFolder(folder);
-    yield* iterateInTermsOfStore(folder, this.#cells.list(folder));
+    yield* iterateInTermsOfStore(checkFolder(folder), this.#cells.list(folder));
   }
 
   localFile(key: string): string {
-    checkKey(key);
-    return join(this.address, key);
+    return join(this.address, checkKey(key));
   }
 
   async stat(key: string): Promise<BlobStat | undefined> {
-    checkKey(key);
-    return await inTermsOfStore(key, () => this.#blobs.stat(key));
+    return await inTermsOfStore(checkKey(key), () => this.#blobs.stat(key));
   }
 
   async *read(key: string, options: ReadOptions = {}): AsyncIterable<Uint8Array> {
-    checkKey(key);
-    yield* iterateInTermsOfStore(key, this.#blobs.read(key, options));
+    yield* iterateInTermsOfStore(checkKey(key), this.#blobs.read(key, options));
   }
 
   async write(key: string, chunks: Chunks, options: WriteOptions = {}): Promise<WriteOutcome> {
-    checkKey(key);
-    return await inTermsOfStore(key, () => this.#blobs.write(key, chunks, options));
+    return await inTermsOfStore(checkKey(key), () => this.#blobs.write(key, chunks, options));
   }
 
   async writeText(key: string, text: string): Promise<void> {
@@ -114,13 +107,11 @@ export class DirectoryStore implements ObjectStore {
   }
 
   async delete(key: string): Promise<void> {
-    checkKey(key);
-    await inTermsOfStore(key, () => rm(join(this.address, key), { force: true }));
+    await inTermsOfStore(checkKey(key), () => rm(join(this.address, key), { force: true }));
   }
 
   async deleteTree(folder: string): Promise<void> {
-    checkKey(folder);
-    await inTermsOfStore(folder, () => rm(join(this.address, folder), { force: true, recursive: true }));
+    await inTermsOfStore(checkKey(folder), () => rm(join(this.address, folder), { force: true, recursive: true }));
   }
 
   async probe(): Promise<void> {

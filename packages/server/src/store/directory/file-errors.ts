@@ -21,7 +21,3 @@ export function asUnreadable(thrown: unknown, path: string): unknown {
   if (!isErrno(thrown) || !OF_ONE_FILE.has(thrown.code)) return thrown;
   return recordDamaged(thrown.path ?? path, `${thrown.message}.`, thrown);
 }
-
-export function hasCode(thrown: unknown, ...codes: readonly string[]): boolean {
-  return isErrno(thrown) && thrown.code !== undefined && codes.includes(thrown.code);
-}

@@ -4,7 +4,8 @@ import { readdir, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { makeFolder } from "./durable.ts";
-import { hasCode } from "./file-errors.ts";
+import { hasCode } from "../../support/errno.ts";
+import { isProcessAlive } from "../../support/kill.ts";
 
 /**
  * The names of files that are being written. Each says which process writes it, so that the next process on the same
@@ -53,16 +54,7 @@ function isAbandoned(name: string, self: Writer): boolean {
   const [host, boot, namespace, pid] = name.split("+");
   if (host !== self.host) return false;
   if (boot !== self.boot) return true;
-  return namespace === self.namespace && !isAlive(Number(pid));
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== "ESRCH";
-  }
+  return namespace === self.namespace && !isProcessAlive(Number(pid));
 }
 
 function thisProcess(): Writer {

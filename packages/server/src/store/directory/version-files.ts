@@ -5,7 +5,7 @@ import { AmbiguousWriteError } from "../store.ts";
 import { recordDamaged } from "../../support/record-damage.ts";
 import { syncPath } from "../../support/replace-file.ts";
 import { makeFolder, type Syncs, syncLater } from "./durable.ts";
-import { hasCode } from "./file-errors.ts";
+import { hasCode, undefinedIf } from "../../support/errno.ts";
 
 /** A version of a cell: its number, and a nonce that tells it from another one of the same number. */
 export interface CellVersion {
@@ -149,23 +149,13 @@ export class VersionFiles {
   }
 
   async #names(): Promise<readonly string[]> {
-    try {
-      return await readdir(this.folder);
-    } catch (error) {
-      if (hasCode(error, "ENOENT")) return [];
-      throw error;
-    }
+    return (await readdir(this.folder).catch(undefinedIf("ENOENT"))) ?? [];
   }
 
   async #read(number: number): Promise<VersionFile | undefined> {
-    let content: Buffer;
-    try {
-      content = await readFile(join(this.folder, versionName(number)));
-    } catch (error) {
-      if (hasCode(error, "ENOENT")) return undefined;
-      throw error;
-    }
-    return parseVersionFile(number, content, join(this.folder, versionName(number)));
+    const path = join(this.folder, versionName(number));
+    const content = await readFile(path).catch(undefinedIf("ENOENT"));
+    return content && parseVersionFile(number, content, path);
   }
 }
 

@@ -1,4 +1,5 @@
 import { BucketError, type BucketFailure, type RefusalReason } from "../bucket/bucket-error.ts";
+import { jsonOf } from "../../support/json.ts";
 
 const UNCLEAR_STATUS = new Set([408, 409, 425, 429]);
 
@@ -31,12 +32,8 @@ function refused(reason: RefusalReason): BucketFailure {
 }
 
 function parse(text: string): { readonly message: string | undefined; readonly reason: string } {
-  try {
-    const { error } = JSON.parse(text) as { error?: { message?: string; errors?: { reason?: string }[] } };
-    return { message: error?.message, reason: error?.errors?.[0]?.reason ?? "" };
-  } catch {
-    return { message: undefined, reason: "" };
-  }
+  const said = jsonOf(text) as { error?: { message?: string; errors?: { reason?: string }[] } } | null | undefined;
+  return { message: said?.error?.message, reason: said?.error?.errors?.[0]?.reason ?? "" };
 }
 
 /** Why there was no answer at all. */

@@ -16,10 +16,10 @@ import type {
 import { BucketError, COMMON_REMEDIES, hasFailed, type Remedies, unlessAbsent } from "../bucket/bucket-error.ts";
 import { rangeHeader, receive, receiveNothing } from "../bucket/receive.ts";
 import { CELL_LIMIT_MS, PART_LIMIT_MS, SMALL_LIMIT_MS } from "../bucket/time-limit.ts";
-import { withoutTrailer, withTrailer } from "./cell-body.ts";
 import { statusOf } from "./s3-errors.ts";
 import { request, type S3Sdk } from "./s3-request.ts";
 import { S3Upload } from "./s3-upload.ts";
+import { randomBytes } from "node:crypto";
 
 const REMEDIES: Remedies = {
   ...COMMON_REMEDIES,
@@ -185,4 +185,30 @@ function bareTag(tag: string | undefined): string {
     throw new BucketError({ kind: "unclear", reached: true }, "the store gave no ETag.");
   }
   return bare;
+}
+
+const NONCE_BYTES = 8;
+const TRAILER = /\n[ \t]{64}$/;
+const TRAILER_CHARACTERS = 65;
+
+/**
+ * The version of an object in S3 is most often the checksum of its bytes, so that a cell which returns to an earlier body
+ * returns to its earlier version. Each write therefore ends in a line of 64 spaces and tabs, drawn anew: to whoever reads
+ * JSON it is nothing.
+ */
+function withTrailer(body: Uint8Array): Buffer {
+  let trailer = "\n";
+  for (const byte of randomBytes(NONCE_BYTES)) {
+    for (let bit = 0; bit < 8; bit++) trailer += (byte >> bit) & 1 ? "\t" : " ";
+  }
+  return Buffer.concat([body, Buffer.from(trailer)]);
+}
+
+/** The cell's own body. An object without the line was put there by somebody else, and is taken as it is. */
+function withoutTrailer(stored: Uint8Array): Uint8Array {
+  const bodyBytes = stored.byteLength - TRAILER_CHARACTERS;
+  if (bodyBytes < 0) return stored;
+  return TRAILER.test(Buffer.from(stored.subarray(bodyBytes)).toString("latin1"))
+    ? stored.subarray(0, bodyBytes)
+    : stored;
 }

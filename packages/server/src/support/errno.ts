@@ -1,0 +1,12 @@
+import { isErrno } from "@sandboxer/protocol/errors";
+
+export function hasCode(thrown: unknown, ...codes: readonly string[]): boolean {
+  return isErrno(thrown) && thrown.code !== undefined && codes.includes(thrown.code);
+}
+
+/** For `catch`: undefined when the file system failed with one of these codes; everything else is thrown on. */
+export function undefinedIf(...codes: readonly string[]): (thrown: unknown) => undefined {
+  return (thrown) => {
+    if (!hasCode(thrown, ...codes)) throw thrown;
+  };
+}
