@@ -126,6 +126,13 @@ export const headSchema = z.looseObject({
    * sandbox itself. Absent: the store.
    */
   residence: z.enum(["store", "provider"]).optional(),
+  /**
+   * Which copy at its provider is the sandbox: one that takes the place of another has the next number. Absent: 0, the
+   * first.
+   */
+  copy: z.number().int().nonnegative().optional(),
+  /** A copy that is not the sandbox, not yet or no more, and may be there: its owner removes it. */
+  spare_copy: z.looseObject({ backend: z.string(), copy: z.number().int().nonnegative() }).nullable().optional(),
   /** Since when its provider has had it stopped; null: it runs there. Means something only while nobody owns it. */
   stopped_at: z.string().nullable().optional(),
   timestamps: headTimesSchema,

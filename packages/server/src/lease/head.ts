@@ -36,6 +36,8 @@ export interface NewSandbox {
   readonly about?: About;
   /** Absent: the store. */
   readonly residence?: Head["residence"];
+  /** Absent: the first. */
+  readonly copy?: Head["copy"];
   /** Absent: now. */
   readonly createdAt?: string;
   /** The state to start from, for a folder that came without a head. */
@@ -65,6 +67,7 @@ export function newHead(owner: string, sandbox: NewSandbox, stamp: Stamp): Head 
     lineage: sandbox.lineage ?? NO_LINEAGE,
     ...(sandbox.about === undefined ? {} : { about: sandbox.about }),
     ...(sandbox.residence === undefined ? {} : { residence: sandbox.residence }),
+    ...(sandbox.copy === undefined ? {} : { copy: sandbox.copy }),
     timestamps: { updated_at: stamp.now, claimed_at: stamp.now, deleted_at: null },
   };
 }
@@ -156,7 +159,7 @@ export function refuse(owner: Owner, reason: string): Move {
 /** What an owner may change besides: none of it says who owns the sandbox or what its state is. */
 export type HeadDetails = Pick<
   Partial<Head>,
-  "status" | "idle_timeout" | "flags" | "spec" | "token_hash" | "about" | "lineage"
+  "status" | "idle_timeout" | "flags" | "spec" | "token_hash" | "about" | "lineage" | "copy" | "spare_copy"
 >;
 
 export function updateDetails(owner: Owner, details: HeadDetails): Move {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { asSandboxerError, isSandboxId, SandboxerError } from "@sandboxer/protocol";
+import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import { CheckpointRepository } from "../checkpoints/checkpoint-repository.ts";
 import { ImageStore } from "../checkpoints/image-store.ts";
@@ -11,6 +11,7 @@ import { UnpublishedCheckpoints } from "../checkpoints/unpublished/unpublished-c
 import { SnapshotFile, SnapshotMirror } from "../checkpoints/snapshot-file.ts";
 import { SnapshotRepository } from "../checkpoints/snapshot-repository.ts";
 import { ScrubRecords } from "../checkpoints/scrub/scrub-records.ts";
+import { parseCopyId } from "../backends/copy-id.ts";
 import type { Fate } from "../backends/instance-folder.ts";
 import { forgetDeadInstances, isInstanceGone } from "../backends/instance-folder.ts";
 import { Instances } from "../lease/instances.ts";
@@ -110,11 +111,14 @@ export async function openDurability(
 }
 
 /** For what is found at a provider. */
-export async function fateOf({ durable, instances }: Durability, sandboxId: string): Promise<Fate> {
-  const head = isSandboxId(sandboxId) ? await durable.ownership.read(sandboxId) : undefined;
+export async function fateOf({ durable, instances }: Durability, id: string): Promise<Fate> {
+  const known = parseCopyId(id);
+  const head = known === undefined ? undefined : await durable.ownership.read(known.sandboxId);
   if (head?.state === "deleted") return "destroyed";
-  if (head?.owner == null || head.owner === instances.instanceId) return "free";
-  return (await instances.isDead(head.owner)) ? "free" : "held";
+  const isOthers = head?.owner != null && head.owner !== instances.instanceId;
+  if (isOthers && !(await instances.isDead(head.owner ?? ""))) return "held";
+  // Another copy has taken its place, or it never took one's.
+  return head === undefined || (head.copy ?? 0) === known?.copy ? "free" : "destroyed";
 }
 
 function registryFolder({ dataDirectory }: ServerConfig): string {

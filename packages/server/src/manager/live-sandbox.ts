@@ -26,6 +26,8 @@ export interface SandboxFacts {
   readonly tokenHash: string | undefined;
   /** Who has it while no server runs it. */
   readonly residence: "store" | "provider";
+  /** Which of the copies at its provider it is; see the head. */
+  readonly copy: number;
   readonly about: About;
   /** Where its first state came from. */
   readonly lineage: Lineage;
@@ -84,7 +86,7 @@ export class LiveSandbox implements Sandbox {
   }
 
   /** What its user may change. To be stored first. */
-  amend(changes: Pick<Partial<SandboxFacts>, "labels" | "idleTimeoutMs" | "about" | "lineage">): void {
+  amend(changes: Pick<Partial<SandboxFacts>, "labels" | "idleTimeoutMs" | "about" | "lineage" | "copy">): void {
     this.#facts = { ...this.#facts, ...changes };
   }
 

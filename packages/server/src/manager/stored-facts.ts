@@ -27,7 +27,16 @@ const storedSpecSchema = z.object({
 
 type StoredFacts = Pick<
   Head,
-  "backend" | "spec" | "flags" | "idle_timeout" | "token_hash" | "about" | "lineage" | "createdAt" | "residence"
+  | "backend"
+  | "spec"
+  | "flags"
+  | "idle_timeout"
+  | "token_hash"
+  | "about"
+  | "lineage"
+  | "createdAt"
+  | "residence"
+  | "copy"
 >;
 
 /** What a head says of its sandbox. Others can write to the store: what is no spec reaches no backend. */
@@ -45,6 +54,7 @@ export function storedFacts(sandboxId: string, head: StoredFacts): SandboxFacts 
     lineage: head.lineage,
     createdAt: head.createdAt,
     residence: head.residence ?? "store",
+    copy: head.copy ?? 0,
   };
 }
 
@@ -60,6 +70,7 @@ export function inStore(facts: SandboxFacts): StoredFacts & { readonly about: Ab
     lineage: facts.lineage,
     createdAt: facts.createdAt,
     residence: facts.residence,
+    copy: facts.copy,
   };
 }
 

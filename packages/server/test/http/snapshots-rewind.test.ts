@@ -1,7 +1,6 @@
 import type { SandboxRecord } from "@sandboxer/protocol";
 import { SandboxerError } from "@sandboxer/protocol";
 import { describe, expect, test } from "vitest";
-import { FakeBackend } from "../../src/backends/fake/index.ts";
 import { startTestServer } from "../websocket/support/test-server.ts";
 import { SandboxClient } from "./processes/support.ts";
 import { count, SnapshotClient, startCounter } from "./snapshot-client.ts";
@@ -101,17 +100,6 @@ describe("rewind", () => {
     expect(await api.refused("POST", `/v1/sandboxes/${box.id}/rewind`, { snapshot_id: "unknown" })).toEqual([
       404,
       "snapshot_not_found",
-    ]);
-  });
-
-  test("of a backend that finds its sandboxes by their ids is refused", async () => {
-    const backend = new FakeBackend({ capabilities: { outlivesServer: true } });
-    const api = new SnapshotClient(await startTestServer({ backend }));
-    const box = await SandboxClient.create(api.server);
-    const { id } = await api.take(box.id);
-    expect(await api.refused("POST", `/v1/sandboxes/${box.id}/rewind`, { snapshot_id: id })).toEqual([
-      422,
-      "not_supported",
     ]);
   });
 

@@ -17,6 +17,13 @@ describe("execute", () => {
     expect(client.events.at(-1)).toMatchObject({ exit_code: exitCode });
   });
 
+  test("a program writes into the root folder", async () => {
+    const server = await startTestServer();
+    const { client } = await server.create();
+    const came = await client.run("bash", "echo hello > /test.txt; cat /test.txt").until("EXECUTION_DONE");
+    expect(came).toEqual(["EXECUTION_RUNNING", "out:hello\n", "EXECUTION_DONE"]);
+  });
+
   test("one after the other, each with an id of its own and offsets that count bytes", async () => {
     const server = await startTestServer({ store: null });
     const { client } = await server.create();

@@ -1,4 +1,5 @@
-import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol";
+import { parseCopyId } from "../copy-id.ts";
 
 /** Everything of a sandbox on its host. All of it is below `baseDir`, whose form `placement.ts` has checked. */
 export interface RemotePaths {
@@ -13,7 +14,7 @@ export interface RemotePaths {
 }
 
 export function remotePaths(baseDir: string, sandboxId: string): RemotePaths {
-  if (!isSandboxId(sandboxId)) throw new SandboxerError("bad_request", `"${sandboxId}" is no sandbox id.`);
+  if (parseCopyId(sandboxId) === undefined) throw new SandboxerError("bad_request", `"${sandboxId}" is no sandbox id.`);
   const sandboxes = `${baseDir}/sandboxes`;
   return {
     baseDir,

@@ -1,6 +1,7 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { isErrno, isSandboxId, SandboxerError } from "@sandboxer/protocol";
+import { isErrno, SandboxerError } from "@sandboxer/protocol";
+import { parseCopyId } from "../copy-id.ts";
 import { z } from "zod";
 import { replaceFile } from "../../support/replace-file.ts";
 import type { AcquireRequest } from "../backend.ts";
@@ -54,7 +55,8 @@ export class HandleRecords {
 
   #pathOf(sandboxId: string): string | undefined {
     if (this.#folder === undefined) return undefined;
-    if (!isSandboxId(sandboxId)) throw new SandboxerError("bad_request", `"${sandboxId}" is no sandbox id.`);
+    if (parseCopyId(sandboxId) === undefined)
+      throw new SandboxerError("bad_request", `"${sandboxId}" is no sandbox id.`);
     return join(this.#folder, `${sandboxId}.json`);
   }
 }

@@ -1,5 +1,6 @@
 import type { About } from "@sandboxer/protocol";
 import type { AcquireRequest, SandboxIdentity } from "../../backends/backend.ts";
+import { copyId } from "../../backends/copy-id.ts";
 import { resolveSecretRefs, revealEnvironment } from "../../secrets/secret.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import type { PlanContext } from "../room-contexts.ts";
@@ -11,12 +12,12 @@ import type { SandboxFacts } from "../live-sandbox.ts";
  */
 export async function acquireRequest(
   context: PlanContext,
-  { sandboxId, spec, about }: Pick<SandboxFacts, "sandboxId" | "spec" | "about">,
+  { sandboxId, copy = 0, spec, about }: Pick<SandboxFacts, "sandboxId" | "spec" | "about"> & Partial<SandboxFacts>,
   options: CallOptions = {},
 ): Promise<AcquireRequest> {
   const { secretRefs = {}, ...rest } = spec;
   const identity = identityOf(context, about);
-  const request = { sandboxId, ...(identity === undefined ? {} : { identity }) };
+  const request = { sandboxId: copyId(sandboxId, copy), ...(identity === undefined ? {} : { identity }) };
   if (Object.keys(secretRefs).length === 0) return { ...request, spec: rest };
   const values = revealEnvironment(await resolveSecretRefs(secretRefs, context.options.secrets, options));
   return { ...request, spec: { ...rest, env: { ...rest.env, ...values } } };

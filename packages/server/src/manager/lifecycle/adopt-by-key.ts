@@ -1,3 +1,4 @@
+import { parseCopyId } from "../../backends/copy-id.ts";
 import type { ManagerContext } from "../context.ts";
 import { encryptionFor, takeShownKey } from "../encryption.ts";
 import { LiveSandbox } from "../live-sandbox.ts";
@@ -22,8 +23,8 @@ export async function adoptByKey(
   const request = await acquireRequest(context, { sandboxId: "", ...plan }, options);
   const handle = await context.backend(plan.backend).tryResume(request, options);
   if (handle === undefined) return undefined;
-  const { sandboxId } = handle;
-  const own = { sandboxId, lineage: NO_LINEAGE, tokenHash: undefined, residence: "provider" } as const;
+  const { sandboxId, copy } = parseCopyId(handle.sandboxId) ?? { sandboxId: handle.sandboxId, copy: 0 };
+  const own = { sandboxId, copy, lineage: NO_LINEAGE, tokenHash: undefined, residence: "provider" } as const;
   const facts = factsOf(context, { ...plan, about: { ...plan.about, encryption } }, own);
   const sandbox = new LiveSandbox(facts, "restoring", context.nowMs, context.onMove(facts.sandboxId));
   takeShownKey(sandbox, options.encryption);

@@ -116,10 +116,10 @@ async function withdrawHead(context: ManagerContext, sandboxId: string): Promise
 export function factsOf(
   { options }: ManagerContext,
   plan: SandboxPlan,
-  own: Pick<SandboxFacts, "sandboxId" | "lineage" | "tokenHash" | "residence">,
+  own: Pick<SandboxFacts, "sandboxId" | "lineage" | "tokenHash" | "residence"> & Partial<Pick<SandboxFacts, "copy">>,
 ): SandboxFacts {
   const { filesystemSnapshot: _began, ...planned } = plan;
-  return { ...planned, createdAt: new Date(options.clock.wallMs()).toISOString(), ...own };
+  return { ...planned, copy: 0, createdAt: new Date(options.clock.wallMs()).toISOString(), ...own };
 }
 
 async function acquire(

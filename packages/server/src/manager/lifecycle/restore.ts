@@ -9,6 +9,7 @@ import { watchForEnd } from "./end-of-sandbox.ts";
 import { leavesNothing } from "../../lease/stored-head.ts";
 import { claimStored } from "../ownership/claim-stored.ts";
 import { abandonCopy, eraseHead } from "../ownership/residence.ts";
+import { removeSpare } from "../ownership/spare-copy.ts";
 import { freezeIfDue } from "../ownership/freeze.ts";
 import { importHead } from "../ownership/import-head.ts";
 import { namingWholeCheckpoint } from "../observing/integrity/whole-checkpoint.ts";
@@ -78,6 +79,7 @@ export async function restoreSandbox(
       takeover.runs(claimed, track);
       freezeIfDue(context, sandbox);
       watchForEnd(context, sandbox, processes);
+      context.inBackground("removal of a copy that was left", removeSpare(context, sandboxId));
       return sandbox;
     });
   } catch (thrown) {

@@ -1,4 +1,4 @@
-import { asSandboxerError, type CheckpointReference, SandboxerError } from "@sandboxer/protocol";
+import { asSandboxerError, type CheckpointReference, type Lineage, SandboxerError } from "@sandboxer/protocol";
 import type { SandboxHandle, SandboxProcess, SnapshotPayload } from "../../backends/backend.ts";
 import { imageKey } from "../../checkpoints/snapshot-record.ts";
 import { acquireRequest } from "../lifecycle/acquire-request.ts";
@@ -6,6 +6,7 @@ import type { ManagerContext } from "../context.ts";
 import { checkRewindTo, keyChoiceOf } from "../encryption.ts";
 import { discardLostSandbox, watchForEnd } from "../lifecycle/end-of-sandbox.ts";
 import { freezeIfDue } from "../ownership/freeze.ts";
+import { announceCopy, removeSpare, takePlace } from "../ownership/spare-copy.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { withGoodCopy } from "../saving/with-good-copy.ts";
 import { acquireWithState } from "./portable/acquire-with-state.ts";
@@ -20,11 +21,13 @@ interface NewCopy {
   readonly handle: SandboxHandle;
   readonly processes: readonly SandboxProcess[];
   readonly checkpoint: CheckpointReference | undefined;
+  /** Its number, where its provider tells copies apart by that. */
+  readonly copy: number;
 }
 
 /**
- * Puts a sandbox back to a snapshot, under the same id, token and epoch. The new copy runs, and a durable sandbox's head
- * names its state, before the present one is ended: when any of that fails, the sandbox goes on as it was.
+ * Puts a sandbox back to a snapshot, under the same id, token and epoch. The new copy runs, and the head names it or its
+ * state, before the present one is ended: when any of that fails, the sandbox goes on as it was.
  */
 export async function rewindSandbox(
   context: ManagerContext,
@@ -43,11 +46,12 @@ export async function rewindSandbox(
       sandbox.checkRunning();
       await sandbox.liveSaves.callOff();
       const mark = sandbox.unsaved.mark(context.nowMs);
-      const copy = await makeCopy(context, sandbox, snapshot.id, track);
       const lineage = { ...sandbox.facts.lineage, snapshot: snapshot.id };
+      const copy = await makeCopy(context, sandbox, { snapshotId: snapshot.id, lineage }, track);
       if (copy.checkpoint !== undefined) sandbox.unsaved.published({ ...mark, quiet: false }, context.nowMs);
       const old = switchTo(context, sandbox, copy, lineage);
       await context.reported("end of the copy before a rewind", old.destroy());
+      await context.reported("removal of the copy before a rewind", removeSpare(context, sandbox.id));
       if (copy.checkpoint !== undefined) await tellStore(context, sandbox, copy.checkpoint, lineage);
       track.lap("publish");
       context.events.append({
@@ -59,9 +63,14 @@ export async function rewindSandbox(
   );
 }
 
-/** Where a sandbox is found again by its id, there cannot be two copies of it for a moment. */
+/** Whether its provider finds it again by an id, so that two copies need two. */
+function isKept(context: ManagerContext, { facts }: LiveSandbox): boolean {
+  return context.backend(facts.backend).capabilities.outlivesServer;
+}
+
+/** What keeps no more than a record of a sandbox has nothing to put back. */
 function checkCan(context: ManagerContext, { facts }: LiveSandbox): void {
-  if (!context.backend(facts.backend).capabilities.outlivesServer) return;
+  if (context.backend(facts.backend).capabilities.snapshot !== "metadata") return;
   throw new SandboxerError("not_supported", `The backend ${facts.backend} cannot put a sandbox back in place.`, {
     hint: "Restore the snapshot, which makes a new sandbox, and destroy this one.",
   });
@@ -70,13 +79,16 @@ function checkCan(context: ManagerContext, { facts }: LiveSandbox): void {
 async function makeCopy(
   context: ManagerContext,
   sandbox: LiveSandbox,
-  snapshotId: string,
+  { snapshotId, lineage }: { readonly snapshotId: string; readonly lineage: Lineage },
   track: Track,
 ): Promise<NewCopy> {
+  const kept = isKept(context, sandbox);
+  if (kept) await removeSpare(context, sandbox.id);
   const copyIn = async (folder: string): Promise<NewCopy> => {
     const state = await context.snapshots.load(snapshotId, folder, { ...track.options, verifyBeside: true });
     track.lap("unpack");
-    const request = await acquireRequest(context, sandbox.facts, track.options);
+    const copy = kept ? await announceCopy(context, sandbox) : sandbox.facts.copy;
+    const request = await acquireRequest(context, { ...sandbox.facts, copy }, track.options);
     const backend = context.backend(sandbox.facts.backend);
     const handle = await acquireWithState(backend, request, state, track.options);
     track.lap("backend");
@@ -86,7 +98,8 @@ async function makeCopy(
       sandbox.checkRunning();
       const checkpoint = sandbox.durable ? await publish(context, sandbox, { snapshotId, state }, track) : undefined;
       sandbox.checkRunning();
-      return { handle, processes, checkpoint };
+      if (kept) await takePlace(context, sandbox, { copy, lineage });
+      return { handle, processes, checkpoint, copy };
     } catch (thrown) {
       await context.reported("end of a copy that was not wanted", handle.destroy());
       const error = asSandboxerError(thrown);
@@ -94,7 +107,12 @@ async function makeCopy(
       throw thrown;
     }
   };
-  return await withGoodCopy(() => withWorkFolder(context.options.workDirectory, copyIn));
+  try {
+    return await withGoodCopy(() => withWorkFolder(context.options.workDirectory, copyIn));
+  } catch (error) {
+    if (kept) await context.reported("removal of a copy that was not wanted", removeSpare(context, sandbox.id));
+    throw error;
+  }
 }
 
 /** From here on a server that takes the sandbox over gets the state of the snapshot, not what was before. */
@@ -124,15 +142,15 @@ async function publish(
 function switchTo(
   context: ManagerContext,
   sandbox: LiveSandbox,
-  { handle, processes, checkpoint }: NewCopy,
-  lineage: LiveSandbox["facts"]["lineage"],
+  { handle, processes, checkpoint, copy }: NewCopy,
+  lineage: Lineage,
 ): SandboxHandle {
   sandbox.client?.notify({ type: "rewinding" });
   sandbox.processes.quiesce();
   const old = sandbox.replaceHandle(handle);
   if (checkpoint !== undefined) sandbox.parentCheckpoint = checkpoint.name;
   sandbox.newestImages = lineage.snapshot == null ? [] : [imageKey(lineage.snapshot)];
-  sandbox.amend({ lineage });
+  sandbox.amend({ lineage, copy });
   sandbox.touch(context.nowMs);
   freezeIfDue(context, sandbox);
   watchForEnd(context, sandbox, processes);
@@ -145,7 +163,7 @@ async function tellStore(
   context: ManagerContext,
   sandbox: LiveSandbox,
   { name }: CheckpointReference,
-  lineage: LiveSandbox["facts"]["lineage"],
+  lineage: Lineage,
 ): Promise<void> {
   await context.reported("lineage after a rewind", context.durable.ownership.update(sandbox.id, { lineage }));
   await followHead(context, sandbox, name);

@@ -37,12 +37,6 @@ export function executionContract(context: ContractContext): void {
     expect(missing.exit.code).toBe(127);
   });
 
-  test("a program writes into the root folder", async () => {
-    const handle = await context.shared();
-    const written = await run(handle, bash("echo hello > /test.txt; cat /test.txt"));
-    expect(written).toMatchObject({ stdout: "hello\n", exit: { code: 0 } });
-  });
-
   test("a program that is not there is an error, not a process", async () => {
     const handle = await context.shared();
     const before = (await handle.processes()).length;

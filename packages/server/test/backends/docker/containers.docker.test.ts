@@ -45,6 +45,10 @@ describeDocker("what a container is made of", (service) => {
     await handle.ping();
   });
 
+  test("code inside writes into the root folder", async () => {
+    expect(await out("echo hello > /test.txt; cat /test.txt")).toBe("hello");
+  });
+
   test("the container's labels say whose it is", async () => {
     const request = { ...newRequest(), identity: { key: "k", specHash: "h", owner: lab.directory, idleTtlMs: 5 } };
     const labelled = await backend.acquire(request);
