@@ -32,20 +32,27 @@ export class ManagedProcess {
   waiting = 0;
   readonly #process: SandboxProcess;
   readonly #slot: ReaderSlot;
-  readonly #isLeaving: () => boolean;
+  readonly #hooks: ProcessHooks;
+  #isWatched = false;
 
   constructor(process: SandboxProcess, traits: ProcessTraits, hooks: ProcessHooks) {
     this.#process = process;
     this.#traits = traits;
-    this.#isLeaving = hooks.isLeaving;
+    this.#hooks = hooks;
     this.#slot = new ReaderSlot(process, { hold: hooks.hold, onFree: () => this.#keepUp() });
     this.#keepUp();
-    if (!this.running) return;
-    process.exited.then(
-      () => hooks.onExit("ok"),
-      () => hooks.onExit("error"),
+  }
+
+  /** From here on its end is told, once, also one that has come already; and its time is limited. */
+  watch(): void {
+    if (this.#isWatched) return;
+    this.#isWatched = true;
+    this.exited.then(
+      () => this.#hooks.onExit("ok"),
+      () => this.#hooks.onExit("error"),
     );
-    if (traits.timeoutMs !== undefined) void this.#limit(traits.timeoutMs, hooks);
+    const { timeoutMs } = this.traits;
+    if (timeoutMs !== undefined && this.running) void this.#limit(timeoutMs, this.#hooks);
   }
 
   get traits(): ProcessTraits {
@@ -158,7 +165,7 @@ export class ManagedProcess {
 
   /** A reader that came when its sandbox was about to be saved was not told: it finds that nothing answers any more. */
   #reasonOf(error: unknown): unknown {
-    return this.#isLeaving() ? new Moving() : error;
+    return this.#hooks.isLeaving() ? new Moving() : error;
   }
 
   /** A detached process that nobody reads is read here, so that it never blocks. */

@@ -75,7 +75,10 @@ export class SandboxProcesses {
   #takeAll(processes: Iterable<SandboxProcess>, hooksOf: HooksOf): void {
     for (const process of processes) {
       const traits = parseProcessKey(process.key);
-      if (traits !== undefined) this.take(process, traits, hooksOf);
+      if (traits === undefined) continue;
+      const managed = this.take(process, traits, hooksOf);
+      // The end of one that has ended was told by whoever saw it, or by the server before.
+      if (managed.running) managed.watch();
     }
   }
 

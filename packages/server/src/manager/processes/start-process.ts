@@ -137,6 +137,7 @@ async function start(
   try {
     const started = await startWhat(sandbox, what, traits.id, spawn);
     const process = processes.take(started, traits, hooksFor(context, sandbox));
+    process.watch();
     sandbox.unsaved.noteUse(context.nowMs);
     process.command = "argv" in what ? argv : shortened(argv, what);
     tellEndOf(process, context.executions.started(sandbox, startedFacts(what, traits)));

@@ -180,3 +180,20 @@ test("a key that may only read sees the output, and takes it from nobody", async
   expect((await call(reader.text, "GET", `${output}?follow=true`)).status).toBe(403);
   expect((await call(reader.text, "GET", `${output}?offset=1&acknowledge=true`)).status).toBe(403);
 });
+
+test("the end of a process that comes with its start counts, once", async () => {
+  const server = await startTestServer();
+  const box = await SandboxClient.create(server);
+  const { handle, unsaved } = await server.live(box.id);
+  const exec = handle.exec.bind(handle);
+  handle.exec = async (command, options) => {
+    const process = await exec(command, options);
+    await process.exited;
+    // Who asks for the list meanwhile hears of it first.
+    await box.processes();
+    return process;
+  };
+  await box.exec({ shell: "echo at once" });
+  expect(unsaved.turns).toBe(1);
+  expect(server.operations.filter(({ operation }) => operation === "execute")).toHaveLength(1);
+});
