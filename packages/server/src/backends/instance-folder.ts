@@ -10,13 +10,15 @@ const LATER_IDS_NAME = "later-instance-ids";
 /** Longer than it takes to make a folder with its lock. */
 const BEING_MADE_MS = 60_000;
 
-/** A backend of a server process that has its mark on this machine. */
+/** A backend of a server process, with what it has on this machine. */
 export interface OpenedBackend {
-  /** Closing it stops its sandboxes, which can then be resumed. */
   readonly backend: SandboxBackend;
-  /** For saves on their way to a store; it goes when the backend is closed. */
+  /** For saves on their way to a store. */
   readonly workDirectory: string;
-  readonly noteLaterId: (instanceId: string) => Promise<void>;
+  /** The server was fenced and goes on under this id: whoever finds it dead is to know that. */
+  noteLaterId(instanceId: string): Promise<void>;
+  /** Stops the sandboxes, which can then be resumed where they outlive the server; the folder of saves goes. */
+  close(): Promise<void>;
 }
 
 /**
@@ -51,6 +53,12 @@ export class InstanceFolder {
   /** The server goes on under another id; its sandboxes keep the name of the first. */
   async noteLaterId(instanceId: string): Promise<void> {
     await appendFile(join(this.#path, LATER_IDS_NAME), `${instanceId}\n`);
+  }
+
+  /** A backend whose end is the end of this. */
+  opened(backend: SandboxBackend): OpenedBackend {
+    const { workDirectory } = this;
+    return { backend, workDirectory, noteLaterId: (id) => this.noteLaterId(id), close: () => backend.close() };
   }
 
   async close(): Promise<void> {

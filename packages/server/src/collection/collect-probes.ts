@@ -1,7 +1,6 @@
 import type { ObjectStore } from "../store/store.ts";
 import { unlessDamaged } from "../support/record-damage.ts";
-import type { CollectionContext, Findings, Garbage } from "./garbage.ts";
-import { together } from "./garbage.ts";
+import { type CollectionContext, type Findings, type Garbage, together } from "./garbage.ts";
 
 const PROBE = /^probe-[0-9a-f-]{36}$/;
 

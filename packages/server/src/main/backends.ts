@@ -1,7 +1,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Resources, SandboxBackend } from "../backends/backend.ts";
-import type { FateOf } from "../backends/instance-folder.ts";
+import type { FateOf, OpenedBackend } from "../backends/instance-folder.ts";
 import type { NetworkSupport } from "../backends/gvisor/network/network-support.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import { prepareGvisor, type ReportStep } from "../setup/index.ts";
@@ -27,18 +27,9 @@ export interface PreparedBackend {
   /** One line for people. */
   readonly engine: string;
   /** `sandboxes`: how many places of the server are taken. */
-  open(instanceId: string, sandboxes?: () => number): Promise<OpenBackend>;
+  open(instanceId: string, sandboxes?: () => number): Promise<OpenedBackend>;
   /** Ends and removes what dead servers on this machine have left; gives their instance ids. */
   recover(fateOf: FateOf): Promise<readonly string[]>;
-}
-
-export interface OpenBackend {
-  readonly backend: SandboxBackend;
-  /** For saves on their way to the store. */
-  readonly workDirectory: string;
-  /** The server was fenced and goes on under this id: whoever finds it dead is to know that. */
-  noteLaterId(instanceId: string): Promise<void>;
-  close(): Promise<void>;
 }
 
 export interface DockerDefaults {
@@ -170,7 +161,7 @@ async function fakeBackend(config: ServerConfig): Promise<PreparedBackend> {
 }
 
 /** A backend that has nothing on this machine but the folder of saves on their way to the store. */
-export async function openIn(workDirectory: string, backend: SandboxBackend): Promise<OpenBackend> {
+export async function openIn(workDirectory: string, backend: SandboxBackend): Promise<OpenedBackend> {
   await mkdir(workDirectory, { recursive: true });
   const close = async (): Promise<void> => {
     await backend.close();

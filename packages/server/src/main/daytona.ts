@@ -4,6 +4,7 @@ import { asSandboxerError } from "@sandboxer/protocol";
 import type { DaytonaInstallation, DaytonaOptions } from "../backends/daytona/index.ts";
 import type { FateOf } from "../backends/instance-folder.ts";
 import type { BackendProvider } from "../backends/lazy-backend.ts";
+import { DAYTONA } from "../backends/traits.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import type { ReportStep } from "../setup/index.ts";
 import type { PreparedBackend } from "./backends.ts";
@@ -18,33 +19,17 @@ export function prepareDaytonaBackend(
   report: ReportStep,
 ): PreparedBackend {
   return {
-    name: "daytona",
+    name: DAYTONA.name,
     engine: "Daytona",
     recover: (fateOf) => recover(config, secrets, report, fateOf),
-    open: async (instanceId) => {
-      const { backend, workDirectory, noteLaterId } = await open(config, secrets, instanceId);
-      return { backend, workDirectory, noteLaterId, close: () => backend.close() };
-    },
+    open: (instanceId) => open(config, secrets, instanceId),
   };
 }
 
 /** Containers at Daytona. Its key is a secret, which is read when the first sandbox asks for it. */
 export function daytonaProvider(config: ServerConfig, secrets: SecretResolver, fateOf: FateOf): BackendProvider {
   return {
-    name: "daytona",
-    capabilities: {
-      snapshot: "filesystem",
-      filesystemSnapshot: true,
-      pty: true,
-      files: true,
-      connect: false,
-      network: true,
-      limits: false,
-      selfHosted: false,
-      outlivesServer: true,
-    },
-    loads: ["daytona-snapshot"],
-    keeps: { hardLinks: true, extendedAttributes: false },
+    ...DAYTONA,
     refersOutside: true,
     open: async () => {
       await recover(config, secrets, () => {}, fateOf);

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import type { OpenedBackend } from "../backends/instance-folder.ts";
-import type { FateOf } from "../backends/instance-folder.ts";
+import type { FateOf, OpenedBackend } from "../backends/instance-folder.ts";
 import type { BackendProvider } from "../backends/lazy-backend.ts";
+import { DOCKER } from "../backends/traits.ts";
 import { prepareAgent, withSetupLock, type ReportStep } from "../setup/index.ts";
 import type { DockerDefaults, PreparedBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
@@ -16,33 +16,18 @@ export async function prepareDockerBackend(
 ): Promise<PreparedBackend> {
   const agentPath = await findAgentPath(config, report);
   return {
-    name: "docker",
+    name: DOCKER.name,
     engine: `Docker at ${config.dockerHost}`,
     recover: (fateOf) => recover(config, fateOf),
-    open: async (instanceId) => {
-      const { backend, workDirectory, noteLaterId } = await open(config, defaults, agentPath, instanceId);
-      return { backend, workDirectory, noteLaterId, close: () => backend.close() };
-    },
+    open: (instanceId) => open(config, defaults, agentPath, instanceId),
   };
 }
 
 /** Docker beside another backend: what it needs is found when the first sandbox asks for it. */
 export function dockerProvider(config: ServerConfig, defaults: DockerDefaults, fateOf: FateOf): BackendProvider {
   return {
-    name: "docker",
-    capabilities: {
-      snapshot: "filesystem",
-      filesystemSnapshot: true,
-      pty: true,
-      files: true,
-      connect: true,
-      network: config.allowNetwork,
-      limits: true,
-      selfHosted: true,
-      outlivesServer: true,
-    },
-    loads: ["docker-image-tar", "docker-checkpoint", "workspace-tar"],
-    keeps: { hardLinks: true, extendedAttributes: true },
+    ...DOCKER,
+    capabilities: { ...DOCKER.capabilities, network: config.allowNetwork },
     open: async () => {
       await recover(config, fateOf);
       const agentPath = await findAgentPath(config, () => {});

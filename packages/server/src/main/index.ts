@@ -6,7 +6,7 @@ import { authorizer } from "../gateway/http/authorize.ts";
 import type { Service } from "../gateway/http/handler.ts";
 import { createService } from "../gateway/http/handlers/index.ts";
 import type { SandboxBackend } from "../backends/backend.ts";
-import { type FateOf, InstanceFolder } from "../backends/instance-folder.ts";
+import { type FateOf, InstanceFolder, type OpenedBackend } from "../backends/instance-folder.ts";
 import type { BackgroundCollection } from "../collection/background-collection.ts";
 import { createHttpServer } from "../gateway/http-server.ts";
 import { Metrics } from "../gateway/metrics.ts";
@@ -17,7 +17,7 @@ import type { ReportStep } from "../setup/index.ts";
 import { systemClock } from "../support/clock.ts";
 import { advertisedUrl } from "./advertised-url.ts";
 import { openServerAccess } from "./access.ts";
-import { prepareBackend, type OpenBackend } from "./backends.ts";
+import { prepareBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
 import { startCollection } from "./collection.ts";
 import { fateOf, meetStoredSandboxes, openDurability, type Durability } from "./durability.ts";
@@ -65,7 +65,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
   const parts: {
     manager?: SandboxManager;
     service?: Service;
-    open?: OpenBackend;
+    open?: OpenedBackend;
     backends?: ReadonlyMap<string, SandboxBackend>;
     durability?: Durability;
     /** Says to other servers of this machine that this one lives. */

@@ -4,6 +4,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { Capabilities, SandboxBackend } from "../backends/backend.ts";
 import type { FateOf } from "../backends/instance-folder.ts";
 import { LazyBackend, type BackendProvider } from "../backends/lazy-backend.ts";
+import { SHELL_FILES } from "../backends/traits.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import { dockerDefaults, openIn, type PreparedBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
@@ -39,7 +40,7 @@ function builtIn(config: ServerConfig, secrets: SecretResolver, fateOf: FateOf):
         selfHosted: true,
       },
       capturesWorkspace: true,
-      keeps: { hardLinks: true, extendedAttributes: false },
+      keeps: SHELL_FILES,
       refersOutside: true,
       open: async () => {
         const { ComposeSshExtension } = await import("../backends/compose-ssh/compose-ssh-extension.ts");

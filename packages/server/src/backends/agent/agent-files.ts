@@ -1,5 +1,5 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import type { FileExtras, RawFiles } from "../backend.ts";
+import type { RawFiles } from "../backend.ts";
 import { errnoOf } from "./agent-error.ts";
 import type { AgentConnection } from "./agent-connection.ts";
 import { readable } from "./byte-names.ts";
@@ -21,9 +21,6 @@ const ZEROS = new Uint8Array(WRITE_BYTES);
 const WriteFlag = { create: 1, truncate: 2 } as const;
 const SetFlag = { mode: 1, owner: 2, modified: 4 } as const;
 const E2BIG = 7;
-
-/** What the agent can say of files, and do, on file systems that have it. */
-export const AGENT_FILE_EXTRAS: FileExtras = { hardLinks: true, extendedAttributes: true };
 
 export interface FileAttributes {
   readonly mode?: number;

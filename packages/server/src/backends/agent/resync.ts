@@ -1,7 +1,6 @@
 import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
-import type { Readable, Writable } from "node:stream";
-import { PassThrough } from "node:stream";
+import { PassThrough, type Readable, type Writable } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
 import { unlessAborted } from "../../support/unless-aborted.ts";
 import { encodeFrame } from "./frame-decoder.ts";

@@ -9,7 +9,6 @@ import type {
   SnapshotPayload,
 } from "../backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
-import { SHELL_FILE_EXTRAS } from "../extension/shell/shell-files.ts";
 import type { DaytonaSandbox } from "./api-schemas.ts";
 import { chooseCandidates } from "./choose-candidates.ts";
 import { checkSpec, createBody } from "./create-body.ts";
@@ -22,27 +21,15 @@ import { phaseOf } from "./sandbox-state.ts";
 import { manifestOf, openPayload } from "./snapshot-manifest.ts";
 import { Toolbox } from "./toolbox/toolbox.ts";
 import { stays } from "../stays.ts";
+import { DAYTONA } from "../traits.ts";
 import { failed, type Waiter, waitForPhase } from "./wait-for-state.ts";
-
-/** Daytona stops what nobody uses, so a handle that is asked for later may find its sandbox stopped. */
-const CAPABILITIES: Capabilities = {
-  snapshot: "filesystem",
-  filesystemSnapshot: true,
-  pty: true,
-  files: true,
-  connect: false,
-  network: true,
-  limits: false,
-  selfHosted: false,
-  outlivesServer: true,
-};
 
 /** Sandboxes at Daytona: the control plane makes, starts and stops them, the toolbox of each runs things inside. */
 export class DaytonaBackend implements SandboxBackend {
-  readonly name = "daytona";
-  readonly capabilities = CAPABILITIES;
-  readonly loads = ["daytona-snapshot"] as const;
-  readonly keeps = SHELL_FILE_EXTRAS;
+  readonly name = DAYTONA.name;
+  readonly capabilities: Capabilities = DAYTONA.capabilities;
+  readonly loads = DAYTONA.loads;
+  readonly keeps = DAYTONA.keeps;
   readonly #connection: DaytonaConnection;
   readonly #api: DaytonaApi;
   readonly #waiter: Waiter;

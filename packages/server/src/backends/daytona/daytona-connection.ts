@@ -1,7 +1,6 @@
 import { HttpJson } from "../../support/http-json.ts";
 import { joinUrl } from "../../support/join-url.ts";
-import type { Clock } from "../../support/clock.ts";
-import { systemClock } from "../../support/clock.ts";
+import { systemClock, type Clock } from "../../support/clock.ts";
 import { explainFailure } from "./daytona-errors.ts";
 import {
   type DaytonaOptions,

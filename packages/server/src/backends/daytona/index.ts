@@ -20,7 +20,7 @@ export async function openDaytonaBackend(
 ): Promise<OpenedBackend> {
   const instance = await InstanceFolder.open(directory, instanceId);
   const backend = new DaytonaBackend({ ...options, maker: { owner, instanceId }, onClosed: () => instance.close() });
-  return { backend, workDirectory: instance.workDirectory, noteLaterId: (id) => instance.noteLaterId(id) };
+  return instance.opened(backend);
 }
 
 /** Long enough for a Daytona that answers; the start of a server waits for it. */

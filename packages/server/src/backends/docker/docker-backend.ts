@@ -3,7 +3,6 @@ import { readFile } from "node:fs/promises";
 import { SandboxerError } from "@sandboxer/protocol";
 import { pack } from "tar-stream";
 import type { CallOptions } from "../../support/call-options.ts";
-import { AGENT_FILE_EXTRAS } from "../agent/agent-files.ts";
 import { loadFilesystem } from "../agent/load-filesystem.ts";
 import type {
   AcquireRequest,
@@ -21,10 +20,10 @@ import { DockerImages } from "./images.ts";
 import { labelsToFind } from "./labels.ts";
 import type { LaunchPad } from "./launch.ts";
 import { resumeContainer } from "./resume.ts";
+import { DOCKER } from "../traits.ts";
 import { AGENT_FOLDER, AGENT_PATH } from "../agent/agent-place.ts";
 
 const START_TIMEOUT_MS = 60_000;
-const LOADS = ["docker-image-tar", "docker-checkpoint", "workspace-tar"] as const;
 
 export interface DockerBackendOptions extends MakerOptions {
   readonly agentPath: string;
@@ -41,9 +40,9 @@ export interface DockerBackendOptions extends MakerOptions {
 
 /** A Docker engine: one container for each sandbox, with our agent as its PID 1, attached through the engine. */
 export class DockerBackend implements SandboxBackend {
-  readonly name = "docker";
-  readonly loads = LOADS;
-  readonly keeps = AGENT_FILE_EXTRAS;
+  readonly name = DOCKER.name;
+  readonly loads = DOCKER.loads;
+  readonly keeps = DOCKER.keeps;
   readonly #options: DockerBackendOptions;
   readonly #images: DockerImages;
   readonly #pad: LaunchPad;
@@ -87,15 +86,10 @@ export class DockerBackend implements SandboxBackend {
 
   get capabilities(): Capabilities {
     return {
+      ...DOCKER.capabilities,
       snapshot: this.#whyNoMemory === undefined ? "full" : "filesystem",
-      filesystemSnapshot: true,
-      pty: true,
-      files: true,
-      connect: true,
       network: this.#maker.hasNetwork,
       limits: this.#maker.hasLimits,
-      selfHosted: true,
-      outlivesServer: true,
     };
   }
 

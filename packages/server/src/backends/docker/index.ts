@@ -20,7 +20,7 @@ export async function openDockerBackend({ host, directory, ...options }: OpenDoc
   const instance = await InstanceFolder.open(directory, options.instanceId);
   try {
     const backend = await DockerBackend.open({ ...options, engine, onClosed: () => instance.close() });
-    return { backend, workDirectory: instance.workDirectory, noteLaterId: (id) => instance.noteLaterId(id) };
+    return instance.opened(backend);
   } catch (error) {
     engine.close();
     await instance.close();

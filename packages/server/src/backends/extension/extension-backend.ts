@@ -16,7 +16,7 @@ import { ExtensionSandbox } from "./extension-sandbox.ts";
 import { HandleRecords } from "./handle-records.ts";
 import { asExtensionError, lacking, toolsOf } from "./hooks.ts";
 import { canSnapshot, kindOf, openSnapshot } from "./payload.ts";
-import { SHELL_FILE_EXTRAS } from "./shell/shell-files.ts";
+import { SHELL_FILES } from "../traits.ts";
 
 export interface ExtensionBackendOptions {
   /** Where the handles of living sandboxes are kept, to find them again after a restart of this server. */
@@ -28,7 +28,7 @@ export class ExtensionBackend implements SandboxBackend {
   readonly name: string;
   readonly capabilities: Capabilities;
   readonly capturesWorkspace: boolean;
-  readonly keeps = SHELL_FILE_EXTRAS;
+  readonly keeps = SHELL_FILES;
   readonly #extension: SandboxExtension;
   readonly #records: HandleRecords;
   readonly #live = new Set<ExtensionSandbox>();

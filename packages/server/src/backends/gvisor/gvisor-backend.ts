@@ -3,7 +3,6 @@ import { promisify } from "node:util";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
 import { unlessAborted } from "../../support/unless-aborted.ts";
-import { AGENT_FILE_EXTRAS } from "../agent/agent-files.ts";
 import type {
   AcquireRequest,
   Capabilities,
@@ -14,6 +13,7 @@ import type {
   SnapshotPayload,
   WarmFigures,
 } from "../backend.ts";
+import { GVISOR } from "../traits.ts";
 import { placeAgent } from "./agent-placement.ts";
 import { detectCgroups } from "./cgroups.ts";
 import type { GvisorSandbox } from "./gvisor-sandbox.ts";
@@ -22,8 +22,6 @@ import type { CompleteResources } from "./oci-spec.ts";
 import { SandboxStarter, type Machine, type StarterOptions } from "./sandbox-starter.ts";
 import { WarmSandboxes, type WarmOptions } from "./warm/warm-sandboxes.ts";
 
-const LOADS = ["gvisor-checkpoint", "workspace-tar"] as const;
-
 export interface GvisorBackendOptions extends StarterOptions {
   /** Absent: no sandbox is started ahead of the need. */
   readonly warm?: WarmOptions;
@@ -31,10 +29,10 @@ export interface GvisorBackendOptions extends StarterOptions {
 
 /** gVisor, driven through runsc: one attached runsc process for each sandbox, with our agent as its PID 1. */
 export class GvisorBackend implements SandboxBackend {
-  readonly name = "gvisor";
+  readonly name = GVISOR.name;
   readonly capabilities: Capabilities;
-  readonly loads = LOADS;
-  readonly keeps = AGENT_FILE_EXTRAS;
+  readonly loads = GVISOR.loads;
+  readonly keeps = GVISOR.keeps;
   readonly #options: GvisorBackendOptions;
   readonly #machine: Machine;
   readonly #starter: SandboxStarter;
@@ -56,15 +54,9 @@ export class GvisorBackend implements SandboxBackend {
       this.#warm = new WarmSandboxes(options.warm, source);
     }
     this.capabilities = {
-      snapshot: "full",
-      filesystemSnapshot: true,
-      pty: true,
-      files: true,
-      connect: true,
+      ...GVISOR.capabilities,
       network: this.#starter.networkSupport.ok,
       limits: machine.cgroups !== "none",
-      selfHosted: true,
-      outlivesServer: false,
     };
   }
 

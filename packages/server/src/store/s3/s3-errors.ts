@@ -1,5 +1,4 @@
-import type { RefusalReason } from "../bucket/bucket-error.ts";
-import { BucketError } from "../bucket/bucket-error.ts";
+import { BucketError, type RefusalReason } from "../bucket/bucket-error.ts";
 
 /** What the servers in the field call it. A code that stands nowhere here is judged by its status. */
 const REASONS: Readonly<Record<string, RefusalReason>> = {

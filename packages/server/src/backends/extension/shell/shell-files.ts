@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { SandboxerError, type ErrorCode } from "@sandboxer/protocol";
-import type { FileEntry, FileExtras, SandboxFiles } from "../../backend.ts";
+import type { FileEntry, SandboxFiles } from "../../backend.ts";
 import { DESCRIBE, parseEntries } from "./file-entry.ts";
 import { collect, runShell, type StartShell, type ShellResult } from "./run-shell.ts";
 
@@ -38,9 +38,6 @@ const MAKE_HARD_LINK = `if [ -e "$2" ] || [ -L "$2" ]; then echo "File exists" >
 exec ln -- "$1" "$2"`;
 const SET = `if [ -n "$2" ]; then [ ! -L "$1" ] && chmod -- "$2" "$1" || exit 1; fi
 if [ -n "$3" ]; then exec touch -h -d "@$3" -- "$1"; fi`;
-
-/** What a shell can say of files, and do. */
-export const SHELL_FILE_EXTRAS: FileExtras = { hardLinks: true, extendedAttributes: false };
 
 /** Files through a shell inside, with the rights that it has. */
 export class ShellFiles implements SandboxFiles {
