@@ -105,10 +105,12 @@ export class Instances {
     return this.#runner.state.instanceId;
   }
 
+  /** Whether nothing that is held may run, be changed or be heard of now. Ask before each emission. */
   get frozen(): boolean {
     return this.#runner.frozen;
   }
 
+  /** Why it is {@link frozen}, for people; undefined: it is not. */
   get frozenReason(): string | undefined {
     return this.#runner.frozenReason;
   }
@@ -132,6 +134,7 @@ export class Instances {
     return record === undefined || record.dead === true ? undefined : (record.url ?? undefined);
   }
 
+  /** Every server that has registered with the store. */
   async servers(): Promise<readonly RegisteredServer[]> {
     const servers: RegisteredServer[] = [];
     for await (const { key } of this.store.list(INSTANCES_FOLDER)) {

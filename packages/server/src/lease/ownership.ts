@@ -1,6 +1,6 @@
 import type { CheckpointReference, Head } from "@sandboxer/protocol";
 import type { HeadDetails, NewSandbox } from "./head.ts";
-import type { Instances, OwnershipListener, RegisteredServer } from "./instances.ts";
+import type { Instances } from "./instances.ts";
 import { SandboxIndex, type IndexFile } from "./sandbox-index.ts";
 import { readHead } from "./stored-head.ts";
 import { listStoredSandboxes, readStoredSandbox, type StoredSandbox } from "./stored-sandboxes.ts";
@@ -36,67 +36,39 @@ export interface ClaimOptions extends MoveOptions {
 export class Ownership {
   /** Which sandboxes the store has, in the order of lists. */
   readonly index: SandboxIndex;
-  readonly #instances: Instances;
+  /** The servers of the store, this one among them. */
+  readonly instances: Instances;
   readonly #isGone: OwnershipOptions["isGone"];
 
   constructor(instances: Instances, { indexFile, isGone }: OwnershipOptions = {}) {
-    this.#instances = instances;
+    this.instances = instances;
     this.#isGone = isGone;
     this.index = new SandboxIndex(instances.store, indexFile);
   }
 
   get instanceId(): string {
-    return this.#instances.instanceId;
+    return this.instances.instanceId;
   }
 
   /** The head of a sandbox that this instance owns, as of its last change or look. */
   held(sandboxId: string): Head | undefined {
-    return this.#instances.held(sandboxId);
-  }
-
-  /** Whether nothing that is held may run, be changed or be heard of now. Ask before each emission. */
-  get frozen(): boolean {
-    return this.#instances.frozen;
-  }
-
-  /** Why it is {@link frozen}, for people; undefined: it is not. */
-  get frozenReason(): string | undefined {
-    return this.#instances.frozenReason;
-  }
-
-  /** Where an instance can be reached, if it has said so and lives. */
-  async urlOf(instanceId: string): Promise<string | undefined> {
-    return await this.#instances.urlOf(instanceId);
-  }
-
-  /** Every server that has registered with the store. */
-  async servers(): Promise<readonly RegisteredServer[]> {
-    return await this.#instances.servers();
-  }
-
-  /** Declares a server dead that is known to be, so that nobody has to wait for its lease. */
-  async markDead(instanceId: string): Promise<void> {
-    await this.#instances.markDead(instanceId);
-  }
-
-  listen(listener: OwnershipListener): () => void {
-    return this.#instances.listen(listener);
+    return this.instances.held(sandboxId);
   }
 
   async read(sandboxId: string): Promise<Head | undefined> {
-    return await readHead(this.#instances.store, sandboxId);
+    return await readHead(this.instances.store, sandboxId);
   }
 
   /** As {@link read}, for one of a list: what is wrong with it is told, not thrown, and the index hears of its end. */
   async readStored(sandboxId: string): Promise<StoredSandbox> {
-    const stored = await readStoredSandbox(this.#instances.store, sandboxId);
+    const stored = await readStoredSandbox(this.instances.store, sandboxId);
     if (stored.head !== undefined) this.index.met(sandboxId, stored.head);
     return stored;
   }
 
   /** Every sandbox in the store, a damaged or headless one included; reads all their heads. */
   list(): AsyncIterable<StoredSandbox> {
-    return listStoredSandboxes(this.#instances.store);
+    return listStoredSandboxes(this.instances.store);
   }
 
   /**
@@ -109,7 +81,7 @@ export class Ownership {
     options: MoveOptions & { readonly isFresh?: boolean } = {},
   ): Promise<Head> {
     const { isFresh } = options;
-    return await this.#instances.order(sandboxId, { kind: "create", sandbox, isFresh }, options);
+    return await this.instances.order(sandboxId, { kind: "create", sandbox, isFresh }, options);
   }
 
   /**
@@ -119,7 +91,7 @@ export class Ownership {
   async claim(sandboxId: string, options: ClaimOptions = {}): Promise<Head> {
     const { handoffTimeoutMs, owner } = options;
     await this.#buryIfGone(owner);
-    return await this.#instances.order(sandboxId, { kind: "claim", handoffTimeoutMs }, options);
+    return await this.instances.order(sandboxId, { kind: "claim", handoffTimeoutMs }, options);
   }
 
   /** Makes a checkpoint the state of the sandbox. */
@@ -129,7 +101,7 @@ export class Ownership {
     options: MoveOptions & { readonly status?: string } = {},
   ): Promise<Head> {
     const { status } = options;
-    return await this.#instances.order(sandboxId, { kind: "publish", checkpoint, status }, options);
+    return await this.instances.order(sandboxId, { kind: "publish", checkpoint, status }, options);
   }
 
   /** Makes a last checkpoint the state of the sandbox and gives it up, in one step. */
@@ -138,7 +110,7 @@ export class Ownership {
     checkpoint: CheckpointReference,
     options: MoveOptions = {},
   ): Promise<Head> {
-    return await this.#instances.order(sandboxId, { kind: "release", checkpoint }, options);
+    return await this.instances.order(sandboxId, { kind: "release", checkpoint }, options);
   }
 
   /**
@@ -150,37 +122,37 @@ export class Ownership {
     options: MoveOptions & { readonly stoppedAt?: string | null | undefined } = {},
   ): Promise<Head> {
     const { stoppedAt } = options;
-    return await this.#instances.order(sandboxId, { kind: "release", checkpoint: undefined, stoppedAt }, options);
+    return await this.instances.order(sandboxId, { kind: "release", checkpoint: undefined, stoppedAt }, options);
   }
 
   async update(sandboxId: string, details: HeadDetails, options: MoveOptions = {}): Promise<Head> {
-    return await this.#instances.order(sandboxId, { kind: "update", details }, options);
+    return await this.instances.order(sandboxId, { kind: "update", details }, options);
   }
 
   /** Says to whoever asks for the sandbox that it stays here, and why. */
   async refuse(sandboxId: string, reason: string, options: MoveOptions = {}): Promise<Head> {
-    return await this.#instances.order(sandboxId, { kind: "refuse", reason }, options);
+    return await this.instances.order(sandboxId, { kind: "refuse", reason }, options);
   }
 
   /** Leaves a tombstone; a sandbox that is not held is claimed first. Destroying what is destroyed is fine. */
   async destroy(sandboxId: string, options: ClaimOptions = {}): Promise<Head> {
     const { handoffTimeoutMs, owner } = options;
     await this.#buryIfGone(owner);
-    return await this.#instances.order(sandboxId, { kind: "destroy", handoffTimeoutMs }, options);
+    return await this.instances.order(sandboxId, { kind: "destroy", handoffTimeoutMs }, options);
   }
 
   async #buryIfGone(owner: string | null | undefined): Promise<void> {
     if (owner == null || owner === this.instanceId || this.#isGone === undefined) return;
-    if (await this.#isGone(owner)) await this.#instances.markDead(owner);
+    if (await this.#isGone(owner)) await this.instances.markDead(owner);
   }
 
   /** Removes the head of a destroyed sandbox of which nothing else was ever stored: nobody can bring it back. */
   async erase(sandboxId: string): Promise<void> {
-    await this.#instances.store.deleteTree(sandboxId);
+    await this.instances.store.deleteTree(sandboxId);
   }
 
   /** Drops what this instance believes to own, without a word to the store: after it was lost. */
   forget(sandboxId: string): void {
-    this.#instances.forget(sandboxId);
+    this.instances.forget(sandboxId);
   }
 }

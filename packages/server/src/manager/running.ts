@@ -41,7 +41,7 @@ async function absence(context: RunningContext, sandboxId: string, epoch: number
   const details = { state: "stored", epoch: head.epoch, owner: head.owner };
   if (head.owner === null && context.recentHandoffs.isOnTheWay(sandboxId)) return onTheWay(details);
   if (head.owner === null) return asleep(sandboxId, details);
-  const url = (await context.durable.ownership.urlOf(head.owner)) ?? null;
+  const url = (await context.durable.ownership.instances.urlOf(head.owner)) ?? null;
   return new SandboxerError("lease_held", `The server ${url ?? head.owner} has the sandbox, at epoch ${head.epoch}.`, {
     hint: "Send the request there, or move the sandbox here with POST …/resume.",
     details: { ...details, state: "running", url },

@@ -245,7 +245,7 @@ export class SandboxManager extends Room<ManagerContext> {
   /** What other servers do to the sandboxes of this one. */
   #listen(): () => void {
     const context = this.context;
-    return context.durable.ownership.listen({
+    return context.durable.ownership.instances.listen({
       onWanted: (sandboxId) => context.inBackground("handoff of a sandbox", yieldSandbox(context, sandboxId)),
       onFreeze: (sandboxIds) => freezeSandboxes(context, sandboxIds),
       onThaw: (sandboxIds) => thawSandboxes(context, sandboxIds),

@@ -37,7 +37,7 @@ async function cuttableServer(store?: string): Promise<CuttableServer> {
 }
 
 async function lastsLongerThanTheLease(server: TestServer): Promise<void> {
-  await eventually("it is frozen", () => server.durable.ownership.frozen);
+  await eventually("it is frozen", () => server.durable.ownership.instances.frozen);
   await new Promise((resolve) => setTimeout(resolve, 2 * LEASE_TTL_MS));
 }
 
@@ -81,7 +81,7 @@ describe("a store that is away for longer than the lease", () => {
     // The server that lost it goes on under a new name, and may have it again.
     await write(fresh, "mine");
     await save(fresh);
-    await eventually("it lives again", () => !first.server.durable.ownership.frozen);
+    await eventually("it lives again", () => !first.server.durable.ownership.instances.frozen);
     const back = first.server.attach(id);
     await back.until("RUNNING");
     expect(await contentOf(back)).toBe("mine");

@@ -25,7 +25,7 @@ for (const [how, make, skipped] of VANISHING) {
       await eventually("it ticks", () => client.output !== "");
 
       await folder.vanish();
-      await eventually("it is frozen", () => server.durable.ownership.frozen);
+      await eventually("it is frozen", () => server.durable.ownership.instances.frozen);
       const before = client.output;
       const calls = [
         http.call<ErrorAnswer>("GET", `/v1/sandboxes/${stored}`),
@@ -40,7 +40,7 @@ for (const [how, make, skipped] of VANISHING) {
       ];
       for (const answer of await Promise.all(calls)) expect(answer).toMatchObject(UNAVAILABLE);
       // The others find nothing either, and declare nobody dead.
-      await eventually("so is the other server", () => peer.durable.ownership.frozen);
+      await eventually("so is the other server", () => peer.durable.ownership.instances.frozen);
       expect(await folder.strays()).toEqual([]);
       expect([client.closeCode, client.output]).toEqual([undefined, before]);
       expect(server.backend.runningCount).toBe(1);

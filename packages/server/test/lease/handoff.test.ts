@@ -7,7 +7,7 @@ const HANDOFF_MS = 20_000;
 /** The owner saves and yields whatever it is asked for. */
 function yieldWhatIsWanted(owner: TestInstance, number: number): string[] {
   const asked: string[] = [];
-  owner.listen({
+  owner.instances.listen({
     onWanted: (sandboxId, by) => {
       asked.push(by);
       void owner.publishAndRelease(sandboxId, checkpoint(number));
@@ -56,7 +56,7 @@ it("stays when the owner refuses, and can be asked for again", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
   let refuse = true;
-  a.listen({
+  a.instances.listen({
     onWanted: (sandboxId) => {
       void (refuse ? a.refuse(sandboxId, "in use") : a.publishAndRelease(sandboxId, checkpoint(1)));
     },
@@ -114,7 +114,7 @@ it("goes to whoever waits when the owner turns out to be dead", async () => {
   await a.create(id, newSandbox());
   await a.publish(id, checkpoint(1));
   const lost = vi.fn<(sandboxId: string) => void>();
-  a.listen({ onLost: lost });
+  a.instances.listen({ onLost: lost });
   const head = await b.claim(id, {
     handoffTimeoutMs: HANDOFF_MS,
     onWaiting: (owner) => void b.instances.markDead(owner),

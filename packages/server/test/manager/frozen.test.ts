@@ -13,10 +13,10 @@ async function frozenSandbox(before: (box: SandboxClient) => Promise<void> = asy
   await before(box);
   store.away = true;
   const { ownership } = server.durable;
-  await eventually("it is frozen", () => ownership.frozen);
+  await eventually("it is frozen", () => ownership.instances.frozen);
   const thaw = async (): Promise<void> => {
     store.away = false;
-    await eventually("it goes on", () => !ownership.frozen);
+    await eventually("it goes on", () => !ownership.instances.frozen);
   };
   return { box, thaw };
 }

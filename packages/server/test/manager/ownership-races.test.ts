@@ -96,7 +96,7 @@ describe("a server that cannot prove that it lives", () => {
     await eventually("it is claimed", () => server.durable.ownership.held(id) !== undefined);
     await new Promise((resolve) => setTimeout(resolve, 100));
     store.away = true;
-    await eventually("it is frozen", () => server.durable.ownership.frozen);
+    await eventually("it is frozen", () => server.durable.ownership.instances.frozen);
     await new Promise((resolve) => setTimeout(resolve, 100));
     held.resolve();
     await eventually("it is held still", () => watch.still.get(id) === true);
@@ -113,7 +113,7 @@ describe("a server that cannot prove that it lives", () => {
     server.backend.faults.set("snapshot", { until: held.promise, times: 1 });
     await client.send({ action: "checkpoint" }).until("CHECKPOINTING");
     store.away = true;
-    await eventually("it is frozen", () => server.durable.ownership.frozen);
+    await eventually("it is frozen", () => server.durable.ownership.instances.frozen);
     await new Promise((resolve) => setTimeout(resolve, 100));
     held.resolve();
     await client.closed;
@@ -129,7 +129,7 @@ describe("a server that cannot prove that it lives", () => {
     await client.leave();
     await eventually("the client has gone", () => server.sockets.size === 0);
     store.away = true;
-    await eventually("it is frozen", () => server.durable.ownership.frozen);
+    await eventually("it is frozen", () => server.durable.ownership.instances.frozen);
     const attached = server.attach(id);
     await attached.opened;
     await new Promise((resolve) => setTimeout(resolve, 200));
@@ -143,7 +143,7 @@ describe("a server that cannot prove that it lives", () => {
     const server = await startTestServer({ leaseTtlMs: 1_000, wrapStore: store.wrapStore });
     const { client } = await server.create(DURABLE);
     store.away = true;
-    await eventually("it is frozen", () => server.durable.ownership.frozen);
+    await eventually("it is frozen", () => server.durable.ownership.instances.frozen);
     client.run("bash", "echo never");
     await new Promise((resolve) => setTimeout(resolve, 100));
     await server.drain();

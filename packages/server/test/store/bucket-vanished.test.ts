@@ -78,10 +78,10 @@ for (const server of [minio, moto, fakeGcsServer, storageTestbench]) {
       const { client, id } = await first.create({ enable_checkpoint: true });
       await client.run("bash", "echo kept > file").until("EXECUTION_DONE");
       const mark = await unmark(await openDriver(address));
-      await eventually("it is frozen", () => first.durable.ownership.frozen);
+      await eventually("it is frozen", () => first.durable.ownership.instances.frozen);
       expect(first.backend.runningCount).toBe(1);
       await mark();
-      await eventually("it goes on", () => !first.durable.ownership.frozen);
+      await eventually("it goes on", () => !first.durable.ownership.instances.frozen);
       expect(await client.run("bash", "cat file").until("EXECUTION_DONE")).toContain("out:kept\n");
       expect((await client.send({ action: "checkpoint" }).untilClosed()).slice(-2)).toEqual(["CHECKPOINTED", 1000]);
       expect(await first.durable?.ownership.read(id)).toMatchObject({ epoch: 1, state: "parked" });

@@ -197,7 +197,7 @@ describe("a server that cannot prove that it lives", () => {
     await client.run("bash", "while true; do echo tick; sleep 0.02; done").until("EXECUTION_RUNNING");
     await eventually("it ticks", () => outputOf(client).length > 0);
     away = true;
-    await eventually("it is frozen", () => server.durable.ownership.frozen);
+    await eventually("it is frozen", () => server.durable.ownership.instances.frozen);
     await untilStill(() => outputOf(client).length, "silence");
     const before = outputOf(client).length;
     away = false;

@@ -1,5 +1,5 @@
 import { SandboxerError } from "@sandboxer/protocol";
-import type { RawFiles } from "../backend.ts";
+import type { FileContent, FileRange, RawFileAttributes, RawFiles } from "../backend.ts";
 import { errnoOf } from "./agent-error.ts";
 import type { AgentConnection } from "./agent-connection.ts";
 import { readable } from "./byte-names.ts";
@@ -21,12 +21,6 @@ const ZEROS = new Uint8Array(WRITE_BYTES);
 const WriteFlag = { create: 1, truncate: 2 } as const;
 const SetFlag = { mode: 1, owner: 2, modified: 4 } as const;
 const E2BIG = 7;
-
-export interface FileAttributes {
-  readonly mode?: number;
-  readonly owner?: { readonly uid: number; readonly gid: number };
-  readonly modifiedNs?: bigint;
-}
 
 /** Files inside a sandbox through its agent: as the sandbox's user for clients, as root for snapshots. */
 export class AgentFiles implements RawFiles {
@@ -62,7 +56,7 @@ export class AgentFiles implements RawFiles {
     return entries;
   }
 
-  async *read(path: string, options: { offset?: number; length?: number } = {}): AsyncGenerator<Uint8Array> {
+  async *read(path: string, options: FileRange = {}): AsyncGenerator<Uint8Array> {
     let offset = options.offset ?? 0;
     const end = options.length === undefined ? Number.POSITIVE_INFINITY : offset + options.length;
     const underWay: { readonly length: number; readonly data: Promise<Buffer> }[] = [];
@@ -109,11 +103,7 @@ export class AgentFiles implements RawFiles {
     });
   }
 
-  async write(
-    path: string,
-    content: Uint8Array | AsyncIterable<Uint8Array>,
-    options: { mode?: number; holes?: boolean } = {},
-  ): Promise<void> {
+  async write(path: string, content: FileContent, options: { mode?: number; holes?: boolean } = {}): Promise<void> {
     let offset = 0;
     let endsInHole = false;
     const underWay: Promise<void>[] = [];
@@ -192,7 +182,7 @@ export class AgentFiles implements RawFiles {
     await this.#connection.request(Request.fileSetAttribute, payload);
   }
 
-  async set(path: string, attributes: FileAttributes): Promise<void> {
+  async set(path: string, attributes: RawFileAttributes): Promise<void> {
     const what =
       (attributes.mode === undefined ? 0 : SetFlag.mode) |
       (attributes.owner === undefined ? 0 : SetFlag.owner) |

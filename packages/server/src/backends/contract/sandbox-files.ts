@@ -13,20 +13,28 @@ export interface FileEntry {
   readonly links?: number;
 }
 
+export interface FileRange {
+  readonly offset?: number;
+  readonly length?: number;
+}
+
+export type FileContent = Uint8Array | AsyncIterable<Uint8Array>;
+
+export interface FileAttributes {
+  readonly mode?: number;
+  readonly modifiedNs?: bigint;
+}
+
 /** Files inside, with the rights of the sandbox's user. Absolute paths. */
 export interface SandboxFiles {
   stat(path: string): Promise<FileEntry>;
   list(path: string): Promise<readonly FileEntry[]>;
-  read(path: string, options?: { readonly offset?: number; readonly length?: number }): AsyncIterable<Uint8Array>;
+  read(path: string, options?: FileRange): AsyncIterable<Uint8Array>;
   /**
    * Replaces the content. Parent folders must exist. The mode counts when the file is made. With `holes`, zeros need not
    * take room where the backend can leave them out.
    */
-  write(
-    path: string,
-    content: Uint8Array | AsyncIterable<Uint8Array>,
-    options?: { readonly mode?: number; readonly holes?: boolean },
-  ): Promise<void>;
+  write(path: string, content: FileContent, options?: { mode?: number; holes?: boolean }): Promise<void>;
   makeFolder(path: string, options?: { readonly parents?: boolean }): Promise<void>;
   remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
   rename(from: string, to: string): Promise<void>;
@@ -35,7 +43,11 @@ export interface SandboxFiles {
   /** Another name for a file that is there. Absent, or `not_supported`: there are none. */
   makeHardLink?(existing: string, path: string): Promise<void>;
   /** Does not follow a link: of one, only the time can be set. */
-  set(path: string, attributes: { readonly mode?: number; readonly modifiedNs?: bigint }): Promise<void>;
+  set(path: string, attributes: FileAttributes): Promise<void>;
+}
+
+export interface RawFileAttributes extends FileAttributes {
+  readonly owner?: { readonly uid: number; readonly gid: number };
 }
 
 /** Files with the rights of root. Each character of a name, a path or a link's target is one byte (latin1). */
@@ -46,12 +58,5 @@ export interface RawFiles extends SandboxFiles {
    */
   attributes?(path: string): Promise<ReadonlyMap<string, Uint8Array>>;
   setAttribute?(path: string, name: string, value: Uint8Array): Promise<void>;
-  set(
-    path: string,
-    attributes: {
-      readonly mode?: number;
-      readonly modifiedNs?: bigint;
-      readonly owner?: { readonly uid: number; readonly gid: number };
-    },
-  ): Promise<void>;
+  set(path: string, attributes: RawFileAttributes): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { Readable } from "node:stream";
 import { SandboxerError, type FileEntryRecord } from "@sandboxer/protocol";
-import type { FileEntry, SandboxFiles } from "../../backends/backend.ts";
+import type { FileEntry, FileRange, SandboxFiles } from "../../backends/backend.ts";
 import type { FilesContext } from "../room-contexts.ts";
 import { Room } from "../room.ts";
 import { runningSandbox } from "../running.ts";
@@ -19,7 +19,7 @@ export interface FilesOf {
 /** The files of sandboxes that run here. Each is in use until the call, or the stream that it gives, is over. */
 export class FileVerbs extends Room<FilesContext> {
   /** Fails before the first byte when there is nothing to be read. */
-  read(of: FilesOf, path: string, range: { readonly offset?: number; readonly length?: number }): Promise<Readable> {
+  read(of: FilesOf, path: string, range: FileRange): Promise<Readable> {
     return this.#stream(of, (files) => begun(files.read(path, range)));
   }
 

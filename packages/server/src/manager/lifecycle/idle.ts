@@ -20,7 +20,7 @@ export function reapIdleSandboxes(context: ManagerContext): () => void {
   const busy = new Set<LiveSandbox>();
   const rests = new WeakMap<LiveSandbox, Rest>();
   const timer = setInterval(() => {
-    if (context.draining || context.durable.ownership.frozen) return;
+    if (context.draining || context.durable.ownership.instances.frozen) return;
     for (const sandbox of context.sandboxes.values()) {
       if (busy.has(sandbox) || (rests.get(sandbox)?.untilMs ?? 0) > context.nowMs) continue;
       const cause = dueFor(context, sandbox);

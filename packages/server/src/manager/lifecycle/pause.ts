@@ -128,7 +128,7 @@ async function keepRunning(context: ManagerContext, sandbox: LiveSandbox, error:
   if (sandbox.state !== "saving") return;
   sandbox.stoppedMs = undefined;
   try {
-    if (context.durable.ownership.frozen) {
+    if (context.durable.ownership.instances.frozen) {
       sandbox.moveTo("running");
       freezeIfDue(context, sandbox);
     } else {

@@ -29,7 +29,7 @@ export function describeLive(context: ObservingContext, sandbox: LiveSandbox): S
 
 /** The record of a sandbox as the store knows it. */
 export async function describeStored(context: ObservingContext, sandboxId: string, head: Head): Promise<SandboxRecord> {
-  const url = head.owner === null ? undefined : await context.durable.ownership.urlOf(head.owner);
+  const url = head.owner === null ? undefined : await context.durable.ownership.instances.urlOf(head.owner);
   return describeHead(context, sandboxId, head, url);
 }
 

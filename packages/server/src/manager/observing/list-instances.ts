@@ -12,7 +12,7 @@ const STORE_MS = 2_000;
 const UNKNOWN: InstanceCondition = { instance_id: null, frozen: null, frozen_reason: null };
 
 export function instanceCondition({ options }: ObservingContext): InstanceCondition {
-  const { instanceId, frozenReason } = options.durable.ownership;
+  const { instanceId, frozenReason } = options.durable.ownership.instances;
   return { instance_id: instanceId, frozen: frozenReason !== undefined, frozen_reason: frozenReason ?? null };
 }
 
@@ -21,13 +21,13 @@ export function instanceCondition({ options }: ObservingContext): InstanceCondit
  * its store knows of itself only.
  */
 export async function listInstances(context: ObservingContext): Promise<InstanceRecord[]> {
-  if (!context.durable.ownership.frozen) return storedInstances(context);
+  if (!context.durable.ownership.instances.frozen) return storedInstances(context);
   const listed = storedInstances(context).catch(() => undefined);
   return (await answerWithin(context.options.clock, STORE_MS, listed)) ?? [thisInstance(context)];
 }
 
 async function storedInstances(context: ObservingContext): Promise<InstanceRecord[]> {
-  const servers = await context.durable.ownership.servers();
+  const servers = await context.durable.ownership.instances.servers();
   const [conditions, possessions] = await Promise.all([
     Promise.all(servers.map((server) => conditionOf(context, server))),
     possessionsByOwner(context),

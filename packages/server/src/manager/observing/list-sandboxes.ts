@@ -87,7 +87,7 @@ async function* storedRecords(
     // The index has never met them, so that nobody knows where they stand: they are on the first page.
     if (!isFiltered && after === undefined) yield damaged;
   }
-  const servers = await ownership.servers();
+  const servers = await ownership.instances.servers();
   const living = new Map(servers.flatMap(({ alive, instanceId, url }) => (alive ? [[instanceId, url] as const] : [])));
   const read = async (sandboxId: string): Promise<SandboxRecord | DamagedSandbox | undefined> => {
     const { head, error } = await ownership.readStored(sandboxId);

@@ -20,7 +20,7 @@ export function freezeSandboxes(context: FreezeContext, sandboxIds: readonly str
     if (sandbox?.state !== "running" || !sandbox.outlivesServer) continue;
     if (sandbox.frozenMs === undefined) {
       sandbox.frozenMs = context.nowMs;
-      const message = context.durable.ownership.frozenReason ?? null;
+      const message = context.durable.ownership.instances.frozenReason ?? null;
       context.events.append({ type: "sandbox.frozen", sandboxId, data: { reason: "lease_not_renewed", message } });
     }
     if (sandbox.facts.residence === "store") context.inBackground("freeze of a sandbox", freeze(sandbox));
@@ -59,7 +59,7 @@ export function freezeIfDue(context: FreezeContext, sandbox: LiveSandbox): void 
 
 /** Whether nothing of a sandbox may be heard or changed now. By the clock, so that it is true right after a stall. */
 export function isFrozen(context: FreezeContext, sandbox: LiveSandbox): boolean {
-  return sandbox.outlivesServer && sandbox.state === "running" && context.durable.ownership.frozen;
+  return sandbox.outlivesServer && sandbox.state === "running" && context.durable.ownership.instances.frozen;
 }
 
 export interface Patience {

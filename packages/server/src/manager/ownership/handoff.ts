@@ -50,7 +50,7 @@ export async function handOffSandbox(context: ManagerContext, request: HandoffRe
 }
 
 async function targetOf(context: ManagerContext, to: string): Promise<string> {
-  const servers = await context.durable.ownership.servers();
+  const servers = await context.durable.ownership.instances.servers();
   const wanted = to.replace(/\/+$/, "");
   const found = servers.find(({ instanceId, url }) => instanceId === to || url?.replace(/\/+$/, "") === wanted);
   if (found?.here === true) throw new SandboxerError("bad_request", "The sandbox is on that server already.");

@@ -30,6 +30,6 @@ export async function otherServer(context: ObservingContext, instanceId: string)
   const { ownership } = context.durable;
   const { url: ownUrl } = context.options;
   if (instanceId === ownership.instanceId) return undefined;
-  const url = await ownership.urlOf(instanceId);
+  const url = await ownership.instances.urlOf(instanceId);
   return url === undefined || url === ownUrl ? undefined : { instanceId, url };
 }

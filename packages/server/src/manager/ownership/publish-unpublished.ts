@@ -63,7 +63,7 @@ async function claimAndPublish(
   const { ownership, unpublished: local } = context.durable;
   const { sandbox_id: sandboxId, replaces } = unpublished.record;
   // It had the lock of the folder, which this server has now: nobody has to wait for its lease.
-  if (presentOwner !== null && presentOwner !== ownership.instanceId) await ownership.markDead(presentOwner);
+  if (presentOwner !== null && presentOwner !== ownership.instanceId) await ownership.instances.markDead(presentOwner);
   const claiming = await local.change(unpublished, {
     owner: { instance_id: presentOwner ?? unpublished.record.owner.instance_id, epoch: presentEpoch },
     claiming: ownership.instanceId,

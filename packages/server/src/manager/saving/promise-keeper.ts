@@ -75,7 +75,7 @@ class PromiseKeeper {
 
   #canSave(sandbox: LiveSandbox): boolean {
     const { ownership } = this.#context.durable;
-    if (sandbox.state !== "running" || sandbox.liveSaves.underWay || ownership.frozen) return false;
+    if (sandbox.state !== "running" || sandbox.liveSaves.underWay || ownership.instances.frozen) return false;
     return !this.#isWanted(sandbox) && this.#watchOf(sandbox).notBeforeMs <= this.#context.nowMs;
   }
 
@@ -87,8 +87,8 @@ class PromiseKeeper {
 
   #whyLate(sandbox: LiveSandbox): string {
     const { ownership } = this.#context.durable;
-    if (ownership.frozen)
-      return `The server cannot reach its store: ${ownership.frozenReason ?? "it does not answer."}`;
+    if (ownership.instances.frozen)
+      return `The server cannot reach its store: ${ownership.instances.frozenReason ?? "it does not answer."}`;
     if (sandbox.state === "saving") return "It is being paused, and that is not done in time.";
     if (sandbox.liveSaves.underWay) return "The checkpoint that is under way is not done in time.";
     if (this.#isWanted(sandbox)) return "Another server has asked for it, and it has not gone in time.";

@@ -91,7 +91,7 @@ export async function followHead(
 export async function bringLatestToHead(durable: DurableStore, sandboxId: string, name: string): Promise<void> {
   const { checkpoints, ownership } = durable;
   await checkpoints.writeLatest(sandboxId, name);
-  const held = ownership.frozen ? undefined : ownership.held(sandboxId);
+  const held = ownership.instances.frozen ? undefined : ownership.held(sandboxId);
   const present = (held ?? (await ownership.read(sandboxId)))?.checkpoint?.name ?? name;
   if (present !== name) await bringLatestToHead(durable, sandboxId, present);
 }

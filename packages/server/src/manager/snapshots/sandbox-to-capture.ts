@@ -46,5 +46,5 @@ async function backendOfSleeper(
 }
 
 async function ownerLives({ durable }: ManagerContext, owner: string): Promise<boolean> {
-  return (await durable.ownership.servers()).some(({ instanceId, alive }) => instanceId === owner && alive);
+  return (await durable.ownership.instances.servers()).some(({ instanceId, alive }) => instanceId === owner && alive);
 }

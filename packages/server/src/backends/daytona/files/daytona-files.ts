@@ -1,6 +1,7 @@
 import { posix } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
-import type { FileEntry, SandboxFiles } from "../../backend.ts";
+import type { FileAttributes, FileContent, FileEntry, FileRange, SandboxFiles } from "../../backend.ts";
+import { checkPath } from "../../extension/shell/shell-files.ts";
 import { vendorStatus } from "../daytona-errors.ts";
 import type { ToolboxFile } from "../toolbox/schemas.ts";
 import type { ToolboxFiles } from "../toolbox/toolbox-files.ts";
@@ -29,10 +30,7 @@ export class DaytonaFiles implements SandboxFiles {
     return shell === undefined ? (await this.#toolbox.list(path)).map(entryOf) : shell.list(path);
   }
 
-  async *read(
-    path: string,
-    { offset = 0, length }: { readonly offset?: number; readonly length?: number } = {},
-  ): AsyncGenerator<Uint8Array> {
+  async *read(path: string, { offset = 0, length }: FileRange = {}): AsyncGenerator<Uint8Array> {
     await this.#at(path);
     if (length === 0) return;
     const whole = offset === 0 && length === undefined;
@@ -51,11 +49,7 @@ export class DaytonaFiles implements SandboxFiles {
   }
 
   /** The daemon makes missing parents by itself, which is not what is promised here. */
-  async write(
-    path: string,
-    content: Uint8Array | AsyncIterable<Uint8Array>,
-    options: { readonly mode?: number } = {},
-  ): Promise<void> {
+  async write(path: string, content: FileContent, options: { mode?: number } = {}): Promise<void> {
     await this.#at(path);
     await this.#toolbox.requireFolder(posix.dirname(path));
     const made = options.mode !== undefined && !(await this.#exists(path));
@@ -96,7 +90,7 @@ export class DaytonaFiles implements SandboxFiles {
     return shell.makeHardLink(existing, path);
   }
 
-  async set(path: string, attributes: { readonly mode?: number; readonly modifiedNs?: bigint }): Promise<void> {
+  async set(path: string, attributes: FileAttributes): Promise<void> {
     const shell = await this.#at(path);
     if (shell !== undefined) return shell.set(path, attributes);
     if (attributes.modifiedNs !== undefined) throw lacking("times of files");
@@ -146,9 +140,4 @@ function lacking(what: string): SandboxerError {
   return new SandboxerError("not_supported", `This image at Daytona lacks what ${what} need.`, {
     hint: "Use an image with sh, stat, readlink and the usual tools, such as Debian's.",
   });
-}
-
-function checkPath(path: string): void {
-  if (path.startsWith("/") && !path.includes("\0")) return;
-  throw new SandboxerError("bad_request", `${JSON.stringify(path)} is no absolute path.`);
 }

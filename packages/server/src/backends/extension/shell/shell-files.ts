@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { SandboxerError, type ErrorCode } from "@sandboxer/protocol";
-import type { FileEntry, SandboxFiles } from "../../backend.ts";
+import type { FileAttributes, FileContent, FileEntry, FileRange, SandboxFiles } from "../../backend.ts";
 import { DESCRIBE, parseEntries } from "./file-entry.ts";
 import { collect, runShell, type StartShell, type ShellResult } from "./run-shell.ts";
 
@@ -59,10 +59,7 @@ export class ShellFiles implements SandboxFiles {
     return parseEntries(await this.#run(path, LIST, [path]));
   }
 
-  async *read(
-    path: string,
-    { offset = 0, length }: { readonly offset?: number; readonly length?: number } = {},
-  ): AsyncGenerator<Uint8Array> {
+  async *read(path: string, { offset = 0, length }: FileRange = {}): AsyncGenerator<Uint8Array> {
     checkPath(path);
     const process = await this.#start(READ, [path, String(offset + 1), length === undefined ? "" : String(length)]);
     process.stdin.on("error", () => {}).end();
@@ -80,11 +77,7 @@ export class ShellFiles implements SandboxFiles {
     }
   }
 
-  async write(
-    path: string,
-    content: Uint8Array | AsyncIterable<Uint8Array>,
-    options: { readonly mode?: number } = {},
-  ): Promise<void> {
+  async write(path: string, content: FileContent, options: { mode?: number } = {}): Promise<void> {
     checkPath(path);
     const mode = (options.mode ?? 0o644).toString(8);
     await this.#run(path, WRITE, [path, mode], content instanceof Uint8Array ? only(content) : content);
@@ -117,28 +110,20 @@ export class ShellFiles implements SandboxFiles {
     await this.#run(existing, MAKE_HARD_LINK, [existing, path]);
   }
 
-  async set(
-    path: string,
-    { mode, modifiedNs }: { readonly mode?: number; readonly modifiedNs?: bigint },
-  ): Promise<void> {
+  async set(path: string, { mode, modifiedNs }: FileAttributes): Promise<void> {
     checkPath(path);
     const seconds = modifiedNs === undefined ? "" : String(modifiedNs / 1_000_000_000n);
     await this.#run(path, SET, [path, mode === undefined ? "" : mode.toString(8), seconds]);
   }
 
-  async #run(
-    path: string,
-    script: string,
-    args: readonly string[],
-    input?: AsyncIterable<Uint8Array>,
-  ): Promise<Buffer> {
+  async #run(path: string, script: string, args: string[], input?: AsyncIterable<Uint8Array>): Promise<Buffer> {
     const result = await runShell(this.#start, script, args, input);
     if (result.code !== 0) throw fileError(path, result);
     return result.stdout;
   }
 }
 
-function checkPath(path: string): void {
+export function checkPath(path: string): void {
   if (path.startsWith("/") && !path.includes("\0")) return;
   throw new SandboxerError("bad_request", `${JSON.stringify(path)} is no absolute path.`);
 }

@@ -167,7 +167,8 @@ class LastSave {
       (error: unknown) => error,
     );
     const silence = async (): Promise<typeof NO_ANSWER> => {
-      while (!settled.signal.aborted && !ownership.frozen && !this.#drain.late.aborted) await clock.sleep(LOOK_MS);
+      while (!settled.signal.aborted && !ownership.instances.frozen && !this.#drain.late.aborted)
+        await clock.sleep(LOOK_MS);
       return NO_ANSWER;
     };
     return await Promise.race([outcome, silence()]).finally(() => settled.abort());

@@ -183,7 +183,7 @@ export class Scrubber {
   }
 
   async #isDead(instanceId: string): Promise<boolean> {
-    const servers = await this.#context.durable.ownership.servers();
+    const servers = await this.#context.durable.ownership.instances.servers();
     return !servers.some((server) => server.instanceId === instanceId && server.alive);
   }
 
