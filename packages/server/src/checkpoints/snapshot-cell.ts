@@ -1,13 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type ObjectStore, trySwap } from "../store/store.ts";
-import {
-  encodeCell,
-  type Nonced,
-  successor,
-  decodeSnapshot,
-  recordKey,
-  type StoredSnapshot,
-} from "./snapshot-record.ts";
+import { encodeCell, successor, decodeSnapshot, recordKey } from "./snapshot-record.ts";
+import type { Nonced, StoredSnapshot } from "./snapshot-record.ts";
 
 export interface CellChange<T extends Nonced> {
   readonly key: string;

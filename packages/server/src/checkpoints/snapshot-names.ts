@@ -1,14 +1,8 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
 import { changeCell } from "./snapshot-cell.ts";
-import {
-  checkSnapshotName,
-  decodeName,
-  HISTORY_LENGTH,
-  isSnapshotName,
-  nameKey,
-  type StoredName,
-} from "./snapshot-record.ts";
+import { checkSnapshotName, decodeName, HISTORY_LENGTH, isSnapshotName, nameKey } from "./snapshot-record.ts";
+import type { StoredName } from "./snapshot-record.ts";
 
 /** Names of snapshots in a store. Each is one cell, so that a name goes from one snapshot to another in one step. */
 export class SnapshotNames {

@@ -14,15 +14,8 @@ import {
 import { removeSnapshot } from "../checkpoints/snapshot-save.ts";
 import { settleSwap } from "../lease/cell-swap.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
-import {
-  type CollectionContext,
-  type Findings,
-  type GarbageKind,
-  leftAlone,
-  NOTHING,
-  together,
-  type LeftReason,
-} from "./garbage.ts";
+import { leftAlone, NOTHING, together } from "./garbage.ts";
+import type { CollectionContext, Findings, GarbageKind, LeftReason } from "./garbage.ts";
 import { isGone, type Servers } from "./servers.ts";
 import { judgeSnapshot, type SnapshotRules } from "./snapshot-garbage.ts";
 import { isStoreFailure, unlessDamaged } from "../support/record-damage.ts";

@@ -1,12 +1,5 @@
-import {
-  type About,
-  type CheckpointReference,
-  type Head,
-  HEAD_FORMAT,
-  HEAD_HISTORY_LENGTH,
-  type HeadFlags,
-  type Lineage,
-} from "@sandboxer/protocol";
+import { HEAD_FORMAT, HEAD_HISTORY_LENGTH } from "@sandboxer/protocol";
+import type { About, CheckpointReference, Head, HeadFlags, Lineage } from "@sandboxer/protocol";
 
 /**
  * The moves of a head, without I/O. Each takes the present head and gives the next one or says why not; whether the

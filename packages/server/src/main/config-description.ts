@@ -1,15 +1,6 @@
 import { describeSource } from "../secrets/secret-definition.ts";
-import {
-  type ConfigLayer,
-  fileKey,
-  flagName,
-  SETTING_NAMES,
-  SETTINGS,
-  variablesOf,
-  type ServerConfig,
-  type Setting,
-  type SettingName,
-} from "./config-settings.ts";
+import { fileKey, flagName, SETTING_NAMES, SETTINGS, variablesOf } from "./config-settings.ts";
+import type { ConfigLayer, ServerConfig, Setting, SettingName } from "./config-settings.ts";
 
 /** A setting for people and programs to read. */
 export interface DescribedSetting {

@@ -6,16 +6,8 @@ import { readConfigFile, type ConfigFile } from "./config-file.ts";
 import { keyFilePath } from "../gateway/access/key-file.ts";
 import { readKeyFile } from "../gateway/access/key-records.ts";
 import { configSchema, type ConfigValues } from "./config-schema.ts";
-import {
-  type ConfigLayer,
-  type ConfigSources,
-  flagName,
-  SETTING_NAMES,
-  SETTINGS,
-  variablesOf,
-  type ServerConfig,
-  type SettingName,
-} from "./config-settings.ts";
+import { flagName, SETTING_NAMES, SETTINGS, variablesOf } from "./config-settings.ts";
+import type { ConfigLayer, ConfigSources, ServerConfig, SettingName } from "./config-settings.ts";
 
 export { describeConfig, describeSecrets, type DescribedSetting } from "./config-description.ts";
 export {

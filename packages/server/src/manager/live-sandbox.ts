@@ -1,11 +1,5 @@
-import {
-  canMove,
-  SandboxerError,
-  type About,
-  type HeadFlags,
-  type Lineage,
-  type SandboxState,
-} from "@sandboxer/protocol";
+import { canMove, SandboxerError } from "@sandboxer/protocol";
+import type { About, HeadFlags, Lineage, SandboxState } from "@sandboxer/protocol";
 import type { SandboxHandle, SandboxSpec } from "../backends/backend.ts";
 import type { MasterKey } from "../checkpoints/keys/master-key.ts";
 import { SerialQueue } from "../support/serial-queue.ts";

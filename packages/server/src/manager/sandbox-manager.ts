@@ -1,11 +1,5 @@
-import {
-  SandboxerError,
-  type BodyOf,
-  type Routes,
-  type CreateRequestBody,
-  type CreationMessage,
-  type SandboxRecord,
-} from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { BodyOf, Routes, CreateRequestBody, CreationMessage, SandboxRecord } from "@sandboxer/protocol";
 import { countAtRisk, countDozing, countStates, summaryOf, listBackends } from "./observing/census.ts";
 import { acquireSandbox, type AcquiredSandbox } from "./lifecycle/acquire.ts";
 import { amendSandbox } from "./lifecycle/amend.ts";

@@ -1,10 +1,5 @@
-import {
-  parseDurationMs,
-  SandboxerError,
-  type CreateRequestBody,
-  type Profile,
-  type Strategy,
-} from "@sandboxer/protocol";
+import { parseDurationMs, SandboxerError } from "@sandboxer/protocol";
+import type { CreateRequestBody, Profile, Strategy } from "@sandboxer/protocol";
 import { backendsOf, requestedBackend } from "./profile-backends.ts";
 import { didYouMean } from "../support/nearest-name.ts";
 

@@ -9,15 +9,8 @@ import type { ExtensionRecord, ExtensionSnapshot, ExtensionTools, SnapshotReques
 import type { ComposeProject } from "./handle.ts";
 import { artifactPath } from "./remote-paths.ts";
 import { runRemote } from "./run-remote.ts";
-import {
-  ARTIFACT_DIGEST,
-  PACK,
-  RECEIVE_ARTIFACT,
-  REMOVE_ARTIFACT,
-  scriptFor,
-  SEND_ARTIFACT,
-  type ScriptTarget,
-} from "./scripts.ts";
+import { ARTIFACT_DIGEST, PACK, RECEIVE_ARTIFACT, REMOVE_ARTIFACT, scriptFor, SEND_ARTIFACT } from "./scripts.ts";
+import type { ScriptTarget } from "./scripts.ts";
 import type { SshConnection } from "./ssh-connection.ts";
 
 const MEMBER = "workspace.tar.gz";

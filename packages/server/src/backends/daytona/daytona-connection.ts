@@ -2,14 +2,8 @@ import { HttpJson } from "../../support/http-json.ts";
 import { joinUrl } from "../../support/join-url.ts";
 import { systemClock, type Clock } from "../../support/clock.ts";
 import { explainFailure } from "./daytona-errors.ts";
-import {
-  type DaytonaOptions,
-  type DaytonaTiming,
-  DEFAULT_API_URL,
-  DEFAULT_TIMING,
-  DEFAULT_TOOLBOX_URL,
-  type HiddenValue,
-} from "./daytona-options.ts";
+import { DEFAULT_API_URL, DEFAULT_TIMING, DEFAULT_TOOLBOX_URL } from "./daytona-options.ts";
+import type { DaytonaOptions, DaytonaTiming, HiddenValue } from "./daytona-options.ts";
 
 /** Who asks whom: the control plane on one host, each sandbox's toolbox on another, the same headers for both. */
 export class DaytonaConnection {

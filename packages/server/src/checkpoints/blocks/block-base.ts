@@ -1,14 +1,6 @@
 import type { BlockReader } from "./block-reader.ts";
-import {
-  BLOCK_BYTES,
-  type BlockEntry,
-  CODEC,
-  type Codec,
-  IN_IMAGE,
-  LARGEST_DEPTH,
-  NO_REFERENCE,
-  referencesOf,
-} from "./block-table.ts";
+import { BLOCK_BYTES, CODEC, IN_IMAGE, LARGEST_DEPTH, NO_REFERENCE, referencesOf } from "./block-table.ts";
+import type { BlockEntry, Codec } from "./block-table.ts";
 
 /** Blocks of a member of the base image, by their entries. */
 export interface BaseMember {

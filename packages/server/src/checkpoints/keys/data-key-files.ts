@@ -1,14 +1,7 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { type ObjectStore, readWhole } from "../../store/store.ts";
-import {
-  dataKeyCell,
-  decodeDataKey,
-  isDataKeyId,
-  type NamedBlob,
-  type StoredDataKey,
-  wrappedFolder,
-  wrappedKey,
-} from "./data-key-cell.ts";
+import { dataKeyCell, decodeDataKey, isDataKeyId, wrappedFolder, wrappedKey } from "./data-key-cell.ts";
+import type { NamedBlob, StoredDataKey } from "./data-key-cell.ts";
 import { keyUnavailable, wrongKey } from "./key-errors.ts";
 import type { MasterKey } from "./master-key.ts";
 import { type MasterKeys, presentName } from "./master-keys.ts";

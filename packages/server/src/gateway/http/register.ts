@@ -1,13 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
-import {
-  type Route,
-  type RouteName,
-  ROUTES,
-  SandboxerError,
-  operationRecordSchema,
-  type StreamOf,
-} from "@sandboxer/protocol";
+import { ROUTES, SandboxerError, operationRecordSchema } from "@sandboxer/protocol";
+import type { Route, RouteName, StreamOf } from "@sandboxer/protocol";
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from "fastify";
 import type { BeginCall } from "./begin-call.ts";
 import type { HttpRelay } from "../relay/http-relay.ts";

@@ -1,12 +1,6 @@
 import type { Socket } from "node:net";
-import {
-  withoutExtensions,
-  type CloseCode,
-  type SandboxerError,
-  type ServerEvent,
-  type Status,
-  type StatusName,
-} from "@sandboxer/protocol";
+import { withoutExtensions } from "@sandboxer/protocol";
+import type { CloseCode, SandboxerError, ServerEvent, Status, StatusName } from "@sandboxer/protocol";
 import type { WebSocket } from "ws";
 import { cutMessage } from "../../support/cut-message.ts";
 

@@ -1,11 +1,5 @@
-import {
-  asSandboxerError,
-  type AcquireTier,
-  type CreateRequestBody,
-  type ErrorCode,
-  SandboxerError,
-  type SandboxRecord,
-} from "@sandboxer/protocol";
+import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
+import type { AcquireTier, CreateRequestBody, ErrorCode, SandboxRecord } from "@sandboxer/protocol";
 import { isKeyProblem } from "../../checkpoints/keys/key-errors.ts";
 import { amendSandbox } from "./amend.ts";
 import type { ManagerContext } from "../context.ts";

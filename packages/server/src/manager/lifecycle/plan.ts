@@ -1,13 +1,5 @@
-import {
-  aboutSchema,
-  parseDurationMs,
-  resourcesInBytes,
-  SandboxerError,
-  type About,
-  type CreateRequestBody,
-  type HeadFlags,
-  type MaxLoss,
-} from "@sandboxer/protocol";
+import { aboutSchema, parseDurationMs, resourcesInBytes, SandboxerError } from "@sandboxer/protocol";
+import type { About, CreateRequestBody, HeadFlags, MaxLoss } from "@sandboxer/protocol";
 import type { SandboxSpec } from "../../backends/backend.ts";
 import { specHash } from "../../backends/spec-hash.ts";
 import { applyProfile, type AppliedProfile } from "../../profiles/apply-profile.ts";

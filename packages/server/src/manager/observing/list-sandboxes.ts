@@ -1,10 +1,5 @@
-import {
-  asSandboxerError,
-  type DamagedSandbox,
-  type QueryOf,
-  type Routes,
-  type SandboxRecord,
-} from "@sandboxer/protocol";
+import { asSandboxerError } from "@sandboxer/protocol";
+import type { DamagedSandbox, QueryOf, Routes, SandboxRecord } from "@sandboxer/protocol";
 import { leavesNothing } from "../../lease/stored-head.ts";
 import { isStoreFailure } from "../../support/record-damage.ts";
 import { beginAhead } from "../../support/begin-ahead.ts";

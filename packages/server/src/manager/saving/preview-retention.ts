@@ -1,11 +1,5 @@
-import {
-  AS_SERVER_SAYS,
-  type Keep,
-  parseKeep,
-  type QueryOf,
-  type RetentionPreview,
-  type Routes,
-} from "@sandboxer/protocol";
+import { AS_SERVER_SAYS, parseKeep } from "@sandboxer/protocol";
+import type { Keep, QueryOf, RetentionPreview, Routes } from "@sandboxer/protocol";
 import { checkpointKey } from "../../checkpoints/checkpoint-names.ts";
 import { imageKey, type StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { CallOptions } from "../../support/call-options.ts";

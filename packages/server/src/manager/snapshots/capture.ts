@@ -1,12 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { Capabilities } from "../../backends/backend.ts";
-import {
-  type CapturedState,
-  type NewSnapshot,
-  type SavedSnapshot,
-  needsStore,
-} from "../../checkpoints/snapshot-types.ts";
+import { needsStore } from "../../checkpoints/snapshot-types.ts";
+import type { CapturedState, NewSnapshot, SavedSnapshot } from "../../checkpoints/snapshot-types.ts";
 import { imageKey } from "../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../context.ts";
 import { proveInBackground } from "../saving/prove-snapshot.ts";

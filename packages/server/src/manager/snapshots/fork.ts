@@ -1,10 +1,5 @@
-import {
-  asSandboxerError,
-  type BodyOf,
-  type RestoreRequestBody,
-  type Routes,
-  SandboxerError,
-} from "@sandboxer/protocol";
+import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
+import type { BodyOf, RestoreRequestBody, Routes } from "@sandboxer/protocol";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../context.ts";
 import type { CreatedSandbox } from "../lifecycle/create.ts";

@@ -1,13 +1,7 @@
 import { type FileHandle, link, open, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import {
-  type BlobStat,
-  type Chunks,
-  ObjectNotFoundError,
-  type ReadOptions,
-  type WriteOptions,
-  type WriteOutcome,
-} from "../store.ts";
+import { ObjectNotFoundError } from "../store.ts";
+import type { BlobStat, Chunks, ReadOptions, WriteOptions, WriteOutcome } from "../store.ts";
 import { syncPath } from "../../support/replace-file.ts";
 import { makeFolder } from "./durable.ts";
 import { hasCode, undefinedIf } from "../../support/errno.ts";

@@ -1,10 +1,5 @@
-import {
-  CloseCode,
-  encodeOutputFrame,
-  type OutputFrame,
-  type ProcessEvent,
-  type SandboxerError,
-} from "@sandboxer/protocol";
+import { CloseCode, encodeOutputFrame } from "@sandboxer/protocol";
+import type { OutputFrame, ProcessEvent, SandboxerError } from "@sandboxer/protocol";
 import type { WebSocket } from "ws";
 import { cutMessage } from "../../../support/cut-message.ts";
 

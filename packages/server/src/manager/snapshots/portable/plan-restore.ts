@@ -1,11 +1,5 @@
-import {
-  aboutSchema,
-  type HeadFlags,
-  type MaxLoss,
-  type Profile,
-  type RestoreRequestBody,
-  SandboxerError,
-} from "@sandboxer/protocol";
+import { aboutSchema, SandboxerError } from "@sandboxer/protocol";
+import type { HeadFlags, MaxLoss, Profile, RestoreRequestBody } from "@sandboxer/protocol";
 import type { SandboxSpec } from "../../../backends/backend.ts";
 import type { StoredSnapshot } from "../../../checkpoints/snapshot-record.ts";
 import { backendsOf } from "../../../profiles/profile-backends.ts";
