@@ -1,16 +1,4 @@
-import type {
-  AcquireRequest,
-  Capabilities,
-  CostEstimate,
-  FileExtras,
-  ForgetOptions,
-  Health,
-  SandboxBackend,
-  SandboxHandle,
-  SnapshotKind,
-  SnapshotPayload,
-} from "./backend.ts";
-import type { CallOptions } from "../support/call-options.ts";
+import type { Capabilities, FileExtras, Health, SandboxBackend, SnapshotKind } from "./backend.ts";
 
 /** What is known of a backend before its code is loaded. */
 export interface BackendProvider extends Pick<SandboxBackend, "name" | "loads" | "capturesWorkspace" | "keeps"> {
@@ -21,12 +9,20 @@ export interface BackendProvider extends Pick<SandboxBackend, "name" | "loads" |
   open(): Promise<SandboxBackend>;
 }
 
+type Calls = Required<SandboxBackend>;
+
 /** A backend that is opened when it is first used: a server offers many and most users need one. */
 export class LazyBackend implements SandboxBackend {
   readonly name: string;
   readonly #provider: BackendProvider;
   #opening: Promise<SandboxBackend> | undefined;
   #opened: SandboxBackend | undefined;
+
+  readonly acquire: Calls["acquire"] = async (...given) => (await this.#open()).acquire(...given);
+  readonly tryResume: Calls["tryResume"] = async (...given) => (await this.#open()).tryResume(...given);
+  readonly acquireFromSnapshot: Calls["acquireFromSnapshot"] = async (...given) =>
+    (await this.#open()).acquireFromSnapshot(...given);
+  readonly estimateCost: Calls["estimateCost"] = async (...given) => (await this.#open()).estimateCost?.(...given);
 
   constructor(provider: BackendProvider) {
     this.name = provider.name;
@@ -57,30 +53,10 @@ export class LazyBackend implements SandboxBackend {
     }
   }
 
-  async acquire(request: AcquireRequest, options?: CallOptions): Promise<SandboxHandle> {
-    return (await this.#open()).acquire(request, options);
-  }
-
-  async tryResume(request: AcquireRequest, options?: CallOptions): Promise<SandboxHandle | undefined> {
-    return (await this.#open()).tryResume(request, options);
-  }
-
-  async acquireFromSnapshot(
-    request: AcquireRequest,
-    snapshot: SnapshotPayload,
-    options?: CallOptions,
-  ): Promise<SandboxHandle> {
-    return (await this.#open()).acquireFromSnapshot(request, snapshot, options);
-  }
-
   /** Opened for what is only there because it was once used. */
-  async forgetSnapshot(snapshot: SnapshotPayload, options?: ForgetOptions): Promise<void> {
-    if (this.#provider.refersOutside === true) await (await this.#open()).forgetSnapshot?.(snapshot, options);
-  }
-
-  async estimateCost(request: AcquireRequest): Promise<CostEstimate | undefined> {
-    return (await this.#open()).estimateCost?.(request);
-  }
+  readonly forgetSnapshot: Calls["forgetSnapshot"] = async (...given) => {
+    if (this.#provider.refersOutside === true) await (await this.#open()).forgetSnapshot?.(...given);
+  };
 
   async close(): Promise<void> {
     await (await this.#opening?.catch(() => undefined))?.close();

@@ -19,9 +19,9 @@ import { previewRetention } from "./saving/preview-retention.ts";
 import { pauseSandbox, type PauseOptions } from "./lifecycle/pause.ts";
 import { reachabilityOf } from "./observing/reachability.ts";
 import { recreateSandbox } from "./lifecycle/recreate.ts";
-import { resumeSandbox, type ResumeRequest } from "./lifecycle/resume.ts";
+import { resumeSandbox } from "./lifecycle/resume.ts";
 import type { VerbOptions } from "./observing/operations/tracked.ts";
-import { attachSandbox, type AttachRequest } from "./ownership/attach.ts";
+import { attachSandbox } from "./ownership/attach.ts";
 import { ManagerContext, type ManagerOptions } from "./context.ts";
 import { destroySandbox } from "./lifecycle/destroy.ts";
 import { detachClient } from "./lifecycle/disconnect.ts";
@@ -29,7 +29,7 @@ import type { UnsavedSandbox } from "./lifecycle/drain/drain.ts";
 import { drainSandboxes } from "./lifecycle/drain/drain-sandboxes.ts";
 import { discardLostSandbox, reclaim } from "./lifecycle/end-of-sandbox.ts";
 import { publishLeftBehind } from "./ownership/publish-unpublished.ts";
-import { freezeSandboxes, thawSandboxes, untilThawed, type Patience } from "./ownership/freeze.ts";
+import { freezeSandboxes, thawSandboxes, untilThawed } from "./ownership/freeze.ts";
 import { yieldSandbox } from "./ownership/yield.ts";
 import { startExecution } from "./processes/start-process.ts";
 import { FileVerbs } from "./files/file-verbs.ts";
@@ -45,6 +45,10 @@ import { rewindSandbox } from "./snapshots/rewind.ts";
 import { moveSandbox, type MovedSandbox, type MoveRequest } from "./snapshots/portable/move.ts";
 import { SnapshotVerbs } from "./snapshots/snapshot-verbs.ts";
 import { Room } from "./room.ts";
+
+/** A verb that gives no more of a sandbox than others are to see. */
+type Door<Verb extends (context: never, ...given: never[]) => unknown, Result> =
+  Parameters<Verb> extends [unknown, ...infer Given] ? (...given: Given) => Promise<Result> : never;
 
 /** The only writer of sandbox state on a server. Each verb is a file of its own; this is the list of them. */
 export class SandboxManager extends Room<ManagerContext> {
@@ -117,12 +121,7 @@ export class SandboxManager extends Room<ManagerContext> {
   }
 
   /** The sandbox with a key: the one that is there, one from its newest snapshot, or a fresh one. */
-  acquire(
-    body: CreateRequestBody & { readonly key: string },
-    options?: VerbOptions,
-  ): Promise<GivenOut<AcquiredSandbox>> {
-    return acquireSandbox(this.context, body, options);
-  }
+  readonly acquire: Door<typeof acquireSandbox, GivenOut<AcquiredSandbox>> = this.verb(acquireSandbox);
 
   /** For the WebSocket protocol; the client is attached to the new sandbox. */
   createFromMessage(
@@ -133,18 +132,11 @@ export class SandboxManager extends Room<ManagerContext> {
     return createFromRequest(this.context, message, "as asked", request, options);
   }
 
-  attach(request: AttachRequest, options?: VerbOptions): Promise<Sandbox> {
-    return attachSandbox(this.context, request, options);
-  }
+  readonly attach: Door<typeof attachSandbox, Sandbox> = this.verb(attachSandbox);
 
   /** The sandbox to work with, which runs here; else why not. With an epoch, only if that is the present one. */
-  running(sandboxId: string, epoch?: number, patience?: Patience): Promise<Sandbox> {
-    return runningSandbox(this.context, sandboxId, epoch, patience);
-  }
-
-  resume(request: ResumeRequest, options?: VerbOptions): Promise<Sandbox> {
-    return resumeSandbox(this.context, request, options);
-  }
+  readonly running: Door<typeof runningSandbox, Sandbox> = this.verb(runningSandbox);
+  readonly resume: Door<typeof resumeSandbox, Sandbox> = this.verb(resumeSandbox);
 
   readonly handOff = this.verb(handOffSandbox);
   readonly amend = this.verb(amendSandbox);

@@ -2,7 +2,6 @@ import { openSync, closeSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { isErrno } from "@sandboxer/protocol";
 import { systemClock } from "./clock.ts";
-import { loadSqlite } from "./sqlite.ts";
 
 /**
  * A lock that dies with its process, also on kill -9: SQLite's exclusive lock on a file is a POSIX lock, and the kernel
@@ -99,4 +98,25 @@ function isBusy(thrown: unknown): boolean {
   const SQLITE_LOCKED = 6;
   const code = (thrown as { errcode?: number }).errcode;
   return code === SQLITE_BUSY || code === SQLITE_LOCKED;
+}
+
+type Sqlite = typeof import("node:sqlite");
+
+let loaded: Sqlite | undefined;
+
+/** `node:sqlite`, without the one line that Node 22 and 24 print about it being experimental. Other warnings pass. */
+function loadSqlite(): Sqlite {
+  if (loaded !== undefined) return loaded;
+  // oxlint-disable-next-line typescript/unbound-method -- it is called with its process, and put back as it was
+  const { emitWarning } = process;
+  process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
+    if (rest[0] === "ExperimentalWarning" && String(warning).includes("SQLite")) return;
+    Reflect.apply(emitWarning, process, [warning, ...rest]);
+  };
+  try {
+    loaded = process.getBuiltinModule("node:sqlite");
+    return loaded;
+  } finally {
+    process.emitWarning = emitWarning;
+  }
 }

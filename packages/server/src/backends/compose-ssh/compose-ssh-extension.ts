@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { AcquireRequest, Health, SandboxEnd } from "../backend.ts";
 import { stays } from "../stays.ts";
@@ -23,7 +24,8 @@ import { openRepository, packFolder } from "./repository.ts";
 import { runRemote } from "./run-remote.ts";
 import * as scripts from "./scripts.ts";
 import { ServiceContainers } from "./service-containers.ts";
-import { watchService } from "./watch-service.ts";
+
+const RETRY_MS = 5000;
 
 export interface ComposeSshOptions {
   /** Where `inputs.repo` may be. */
@@ -262,4 +264,22 @@ async function* counted(data: AsyncIterable<Uint8Array>, tools: ExtensionTools):
     tools.progress({ phase: "uploading", doneBytes });
     yield chunk;
   }
+}
+
+/** Until the service has ended, through the loss of connections. The script says `STATUS EXIT_CODE OOM`, or `gone`. */
+async function watchService(wait: () => Promise<string>, signal: AbortSignal): Promise<SandboxEnd> {
+  for (;;) {
+    try {
+      return endOf(await wait());
+    } catch {
+      await delay(RETRY_MS, undefined, { signal, ref: false });
+    }
+  }
+}
+
+function endOf(state: string): SandboxEnd {
+  const [status, code, outOfMemory] = state.split(" ");
+  if (status === "gone") return { reason: "crashed", message: "the container of its service was removed." };
+  const reason = outOfMemory === "true" ? "out_of_memory" : "crashed";
+  return { reason, message: `its service ended with exit code ${code ?? "unknown"}.` };
 }

@@ -10,12 +10,13 @@ import { BLOCK_BYTES, IN_IMAGE, readEntry, referencesOf } from "../blocks/block-
 import { openHere, type OpenSession } from "../blocks/block-workers.ts";
 import type { ImageContext } from "../image-context.ts";
 import { imageDamaged, localCopyDiffers } from "../image-errors.ts";
-import { PackFetches } from "../packs/pack-fetches.ts";
+import { openPackFiles, type PackFiles } from "../packs/pack-files.ts";
 import { packKey, writerOf } from "../packs/pack-names.ts";
 import type { BlockMember } from "./envelope.ts";
 import { type BlockContents, type OpenBlockImage, readBlockContents } from "./open-block-image.ts";
 import { inRounds, type NeedsPacks, type Round } from "./reading-rounds.ts";
 
+const FETCHES_AT_ONCE = 4;
 /** So much goes to a thread at a time. */
 const JOB_BLOCKS = 4;
 const SMALL_BLOCKS = 8;
@@ -230,4 +231,39 @@ export function packsOf(
   };
   for (let index = firstBlock; index < firstBlock + blockCount; index++) follow(index);
   return packs;
+}
+
+/** Brings packs of an image here, a few at a time, and keeps them until it is closed; who needs one waits for it alone. */
+class PackFetches {
+  readonly #files: PackFiles;
+  readonly #fetches: ReadonlyMap<number, PromiseWithResolvers<string>>;
+  /** Aborted when nobody waits for a pack any more. */
+  readonly #over = new AbortController();
+
+  /** `packs`: their numbers in the image, and their ids. */
+  constructor(
+    { store, cache }: Pick<ImageContext, "store" | "cache">,
+    packs: ReadonlyMap<number, string>,
+    signal: AbortSignal | undefined,
+  ) {
+    this.#files = openPackFiles(store, cache);
+    this.#fetches = new Map([...packs.keys()].map((pack) => [pack, Promise.withResolvers<string>()]));
+    const until = signal === undefined ? this.#over.signal : AbortSignal.any([signal, this.#over.signal]);
+    const fetch = async ([pack, { promise, resolve, reject }]: [number, PromiseWithResolvers<string>]) => {
+      promise.catch(() => {});
+      await this.#files.file(packs.get(pack) ?? "", until).then(resolve, reject);
+    };
+    void mapAtOnce([...this.#fetches], FETCHES_AT_ONCE, fetch);
+  }
+
+  /** Where a pack lies; throws ObjectNotFoundError. */
+  async file(pack: number): Promise<string> {
+    return (await this.#fetches.get(pack)?.promise) ?? "";
+  }
+
+  async close(): Promise<void> {
+    this.#over.abort();
+    await Promise.allSettled([...this.#fetches.values()].map(({ promise }) => promise));
+    await this.#files.close();
+  }
 }

@@ -15,13 +15,13 @@ import {
   type WriteOptions,
   type WriteOutcome,
 } from "../store.ts";
-import { type BucketApi, type BucketStoreOptions, PART_BYTES } from "./bucket-api.ts";
+import { type BucketApi, type BucketStoreOptions, type ListPage, PART_BYTES } from "./bucket-api.ts";
 import { BucketBlobs } from "./bucket-blobs.ts";
 import { asMissingBucket, asStoreError, hasFailed } from "./bucket-error.ts";
-import { BucketListing } from "./bucket-listing.ts";
 import { retryUnclear, SMALL_REQUESTS } from "./retry.ts";
 
 const CELL_SUFFIX = ".json";
+const DELETES_AT_ONCE = 8;
 
 const UNFIT_HINT = "Use a store with working conditional writes; docs/stores.md names some.";
 
@@ -31,7 +31,6 @@ export class BucketStore implements ObjectStore {
   readonly #prefix: string;
   readonly #clock: Clock;
   readonly #blobs: BucketBlobs;
-  readonly #listing: BucketListing;
 
   constructor(api: BucketApi, prefix: string, options: BucketStoreOptions = {}) {
     const { clock = systemClock, partBytes = PART_BYTES } = options;
@@ -39,7 +38,6 @@ export class BucketStore implements ObjectStore {
     this.#prefix = prefix;
     this.#clock = clock;
     this.#blobs = new BucketBlobs(api, clock, partBytes);
-    this.#listing = new BucketListing(api, (action) => this.#retrying(action));
   }
 
   get address(): string {
@@ -113,13 +111,13 @@ export class BucketStore implements ObjectStore {
 
   async deleteTree(folder: string): Promise<void> {
     const name = this.#nameOf(folder);
-    await this.#inTermsOfStore(folder, () => this.#listing.deleteBelow(`${name}/`));
+    await this.#inTermsOfStore(folder, () => this.#deleteBelow(`${name}/`));
   }
 
   /** Begins with what tells an unreachable store, wrong credentials and a missing bucket from missing conditions. */
   async probe(): Promise<void> {
     const folder = `probe-${randomUUID()}`;
-    await this.#inTermsOfStore("listing", () => this.#listing.isEmpty(`${this.#prefix}${folder}/`));
+    await this.#inTermsOfStore("listing", () => this.#pages(`${this.#prefix}${folder}/`, false).next());
     await this.#inTermsOfStore("a probe", async () => await this.#api.learn?.(`${this.#prefix}${folder}/learn.json`));
     await probeStore(this, UNFIT_HINT);
     // The probe above forgives a failure to clean up.
@@ -131,7 +129,7 @@ export class BucketStore implements ObjectStore {
   async *#entries(folder: string, byFolder: boolean): AsyncIterable<ListedObject | { readonly folder: string }> {
     const below = this.#prefix + (checkFolder(folder) === "" ? "" : `${folder}/`);
     try {
-      for await (const page of this.#listing.pages(below, byFolder)) {
+      for await (const page of this.#pages(below, byFolder)) {
         for (const { name, sizeBytes } of page.objects) {
           const key = name.slice(this.#prefix.length);
           // Others may keep objects here under names that are none of ours.
@@ -144,6 +142,31 @@ export class BucketStore implements ObjectStore {
       }
     } catch (error) {
       throw asStoreError(error, this.#api, `listing ${folder === "" ? "its root" : folder}`);
+    }
+  }
+
+  async *#pages(prefix: string, byFolder: boolean): AsyncGenerator<ListPage, void, undefined> {
+    let pageToken: string | undefined;
+    do {
+      const request = { prefix, byFolder, pageToken };
+      const page: ListPage = await this.#retrying(() => this.#api.listPage(request)).catch((error: unknown) => {
+        // A list of nothing is empty.
+        throw asMissingBucket(error);
+      });
+      yield page;
+      pageToken = page.nextPageToken;
+    } while (pageToken !== undefined);
+  }
+
+  /** Whatever the names are: what others left there goes too. */
+  async #deleteBelow(prefix: string): Promise<void> {
+    for await (const { objects } of this.#pages(prefix, false)) {
+      const names = objects.map(({ name }) => name).values();
+      await Promise.all(
+        Array.from({ length: DELETES_AT_ONCE }, async () => {
+          for (const name of names) await this.#retrying(() => this.#api.delete(name));
+        }),
+      );
     }
   }
 

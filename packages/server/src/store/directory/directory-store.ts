@@ -1,5 +1,6 @@
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { isErrno, SandboxerError } from "@sandboxer/protocol/errors";
 import { checkFolder, checkKey, joinKey } from "../keys.ts";
 import { probeStore } from "../probe.ts";
 import type {
@@ -16,7 +17,7 @@ import type {
 import { DirectoryBlobs } from "./directory-blobs.ts";
 import { DirectoryCells } from "./directory-cells.ts";
 import type { Syncs } from "./durable.ts";
-import { asStoreError, asUnreadable } from "./file-errors.ts";
+import { recordDamaged } from "../../support/record-damage.ts";
 import { hasCode } from "../../support/errno.ts";
 import { TemporaryFiles } from "./temporary-files.ts";
 
@@ -145,4 +146,25 @@ async function* iterateInTermsOfStore<T>(what: string, source: AsyncIterable<T>)
   } catch (error) {
     throw asStoreError(error, what);
   }
+}
+
+const NO_SPACE = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
+
+/** What the file system said, in the terms of the store's contract. Errors that are not its own pass unchanged. */
+function asStoreError(thrown: unknown, what: string): unknown {
+  if (thrown instanceof SandboxerError || !isErrno(thrown)) return thrown;
+  if (thrown.code !== undefined && NO_SPACE.has(thrown.code)) {
+    return new SandboxerError("no_space", `No space left in the store for ${what}.`, { cause: thrown });
+  }
+  if (thrown.syscall === undefined) return thrown;
+  return new SandboxerError("store_unavailable", `The store failed at ${what}: ${thrown.message}.`, { cause: thrown });
+}
+
+/** What is wrong with one file where the others can be read: a bad sector, another's rights, a folder in its place. */
+const OF_ONE_FILE = new Set(["EIO", "EACCES", "EPERM", "EISDIR", "ENOTDIR", "ELOOP", "EBADMSG", "EUCLEAN"]);
+
+/** For a record that is there and cannot be read. Whether the store is there is for others to say. */
+function asUnreadable(thrown: unknown, path: string): unknown {
+  if (!isErrno(thrown) || !OF_ONE_FILE.has(thrown.code)) return thrown;
+  return recordDamaged(thrown.path ?? path, `${thrown.message}.`, thrown);
 }

@@ -1,8 +1,8 @@
+import { cpus } from "node:os";
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { Clock } from "../../../support/clock.ts";
 import type { ManagerContext } from "../../context.ts";
 import { Places } from "../../../support/places.ts";
-import { IdleProcessors } from "../../../support/processor-time.ts";
 import { answerWithin } from "../../../support/answer-within.ts";
 import { unlessAborted } from "../../../support/unless-aborted.ts";
 import type { LiveSandbox } from "../../live-sandbox.ts";
@@ -114,4 +114,25 @@ export class Drain {
   waitsNoMore(sandboxId: string): void {
     this.#waiting.delete(sandboxId);
   }
+}
+
+/** How much of this machine's processors nobody has used since the last look, from 0 to 1. */
+class IdleProcessors {
+  #last = timesOf();
+
+  share(): number {
+    const [before, now] = [this.#last, timesOf()];
+    this.#last = now;
+    const all = now.all - before.all;
+    return all === 0 ? 0 : (now.idle - before.idle) / all;
+  }
+}
+
+function timesOf(): { readonly idle: number; readonly all: number } {
+  let [idle, all] = [0, 0];
+  for (const { times } of cpus()) {
+    idle += times.idle;
+    all += times.idle + times.user + times.sys + times.nice + times.irq;
+  }
+  return { idle, all };
 }
