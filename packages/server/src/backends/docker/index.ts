@@ -1,7 +1,9 @@
 import { DockerBackend, type DockerBackendOptions } from "./docker-backend.ts";
 import { DockerEngine } from "./engine/docker-engine.ts";
-import { type FateOf, InstanceFolder, type OpenedBackend } from "../instance-folder.ts";
-import { recoverContainers } from "./recover.ts";
+import { InstanceFolder, forgetDeadInstances, knownInstances } from "../instance-folder.ts";
+import type { FateOf, OpenedBackend } from "../instance-folder.ts";
+import { wakeToEnd } from "./wake-to-end.ts";
+import { holderOf, idleTtlMsOf, Label, stoppedForMs } from "./labels.ts";
 
 export interface DockerOptions {
   /** `unix:///PATH`, `tcp://HOST:PORT` or `https://HOST:PORT`. */
@@ -28,12 +30,58 @@ export async function openDockerBackend({ host, directory, ...options }: OpenDoc
   }
 }
 
-/** Puts in order what dead servers of this installation have left; gives the ids of those. */
+/**
+ * Puts in order what servers of this installation have left: containers of processes that died are stopped; half-made
+ * ones, those of destroyed sandboxes and those that were stopped for longer than their idle time are removed, and so are
+ * images of saves that were cut off. Containers of others, and those that a living server has, are not touched. Gives the
+ * ids of the dead processes.
+ */
 export async function recoverDocker({ host, directory, owner }: DockerOptions, fateOf: FateOf): Promise<string[]> {
   const engine = new DockerEngine(host);
   try {
-    return await recoverContainers({ engine, directory, owner, fateOf });
+    const listed = await engine.listContainers([`${Label.owner}=${owner}`]);
+    await removeExpired(engine, listed);
+    const cleanUp = async (instanceId: string): Promise<void> => {
+      const left = listed.filter(({ Names }) => Names.some((name) => holderOf(name) === instanceId));
+      for (const { Id } of left) await settle(engine, Id, instanceId, fateOf);
+    };
+    const dead = await forgetDeadInstances(directory, cleanUp);
+    // The engine may have finished what a process asked for after the process was dead and forgotten.
+    const alive = new Set(await knownInstances(directory));
+    const holders = new Set(listed.flatMap(({ Names }) => Names.flatMap((name) => holderOf(name) ?? [])));
+    for (const holder of holders) if (!alive.has(holder)) await cleanUp(holder);
+    await removeImages(engine, owner, alive);
+    return dead;
   } finally {
     engine.close();
+  }
+}
+
+/** Images that no container needs and that no living process is about to save. */
+async function removeImages(engine: DockerEngine, owner: string, alive: ReadonlySet<string>): Promise<void> {
+  for (const { Id, Labels } of await engine.listImages([`${Label.owner}=${owner}`, Label.snapshot])) {
+    if (!alive.has(Labels[Label.snapshot] ?? "")) await engine.removeImage(Id);
+  }
+}
+
+async function settle(engine: DockerEngine, id: string, instanceId: string, fateOf: FateOf): Promise<void> {
+  const container = await engine.container(id);
+  // A living process may have taken it over since it was listed.
+  if (container === undefined || holderOf(container.Name) !== instanceId) return;
+  const fate = await fateOf(container.Config.Labels[Label.sandboxId] ?? "");
+  if (fate === "held") return;
+  if (fate === "destroyed") return engine.removeContainer(id);
+  const { Status } = container.State;
+  if (Status === "paused") await wakeToEnd(engine, container);
+  if (Status === "created" || Status === "dead") await engine.removeContainer(id);
+  else if (Status !== "exited") await engine.stop(id);
+}
+
+async function removeExpired(engine: DockerEngine, listed: readonly { readonly Id: string }[]): Promise<void> {
+  for (const { Id } of listed) {
+    const container = await engine.container(Id);
+    if (container === undefined || container.State.Status !== "exited") continue;
+    const [stoppedMs, ttlMs] = [stoppedForMs(container, Date.now()), idleTtlMsOf(container)];
+    if (stoppedMs !== undefined && ttlMs !== undefined && stoppedMs > ttlMs) await engine.removeContainer(Id);
   }
 }
