@@ -35,6 +35,11 @@ export function isDamaged(error: unknown): error is SandboxerError {
   return error instanceof SandboxerError && error.code === "image_damaged";
 }
 
+/** For a read that then has nothing to say. */
+export function nothingIfDamaged(error: unknown): undefined {
+  if (!isDamaged(error)) throw error;
+}
+
 export function isMissing(error: unknown): boolean {
   return isDamaged(error) && error.details["problem"] === "missing";
 }

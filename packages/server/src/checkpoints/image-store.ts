@@ -42,15 +42,7 @@ function checked(state: SnapshotPayload): LoadedState {
   return { ...state, verified: Promise.resolve() };
 }
 
-export interface SavedImage {
-  readonly key: string;
-  /** The digest that a head or a record names. */
-  readonly sha256: string;
-  /** What it takes up with all that it is made of. */
-  readonly sizeBytes: number;
-  /** What of it was not in the store before. */
-  readonly addedBytes: number;
-}
+export type SavedImage = Omit<ReadyImage, "bytes"> & { readonly key: string };
 
 const WORKERS = new BlockWorkers();
 const DEFAULT_CACHE_BYTES = 1024 ** 3;

@@ -2,7 +2,7 @@ import type { ObjectStore } from "../store/store.ts";
 import type { Envelope } from "./block-image/envelope.ts";
 import { openBlockImage, type OpenBlockImage, readEnvelope } from "./block-image/open-block-image.ts";
 import type { DataKeys } from "./data-keys.ts";
-import { imageDamaged, imageMissing, isDamaged, isMissing } from "./image-errors.ts";
+import { imageDamaged, imageMissing, isMissing, nothingIfDamaged } from "./image-errors.ts";
 import { decodeFooter, type Footer, FOOTER_BYTES, HEADER_START_BYTES } from "./image-format.ts";
 import { openPlainImage, type OpenPlainImage } from "./plain-image.ts";
 import { readRange } from "./read-range.ts";
@@ -55,12 +55,7 @@ export async function packsOfImage(store: ObjectStore, key: string): Promise<rea
 
 /** The id of the data key that an image is under; undefined: none, or there is no image that says so. Needs no key. */
 export async function dataKeyOfImage(store: ObjectStore, key: string): Promise<string | undefined> {
-  try {
-    return await readDataKeyOfImage(store, key);
-  } catch (error) {
-    if (isDamaged(error)) return undefined;
-    throw error;
-  }
+  return await readDataKeyOfImage(store, key).catch(nothingIfDamaged);
 }
 
 /** Undefined: it is not encrypted. `image_damaged`: it is not there, or does not say. */

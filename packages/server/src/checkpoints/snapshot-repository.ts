@@ -2,7 +2,7 @@ import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import { type ObjectStore, readWhole } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
-import { imageDamaged, isDamaged } from "./image-errors.ts";
+import { imageDamaged, nothingIfDamaged } from "./image-errors.ts";
 import { ImageStore } from "./image-store.ts";
 import type { LoadedState, UnpackOptions } from "./unpacked-state.ts";
 import { snapshotHolder } from "./keys/data-key-cell.ts";
@@ -104,7 +104,7 @@ export class SnapshotRepository {
     const folders = await Array.fromAsync(this.#store.listFolders(SNAPSHOTS_FOLDER));
     // One damaged record does not hide the others.
     const read = async (id: string): Promise<StoredSnapshot | undefined> =>
-      await this.#readPresent(id).catch(unlessUnreadable);
+      await this.#readPresent(id).catch(nothingIfDamaged);
     const found = await mapAtOnce(folders.filter(isSnapshotId), READS_AT_ONCE, read);
     return found.filter((each) => each !== undefined);
   }
@@ -298,9 +298,4 @@ export class SnapshotRepository {
 
 function isNotFound(error: unknown): boolean {
   return error instanceof SandboxerError && error.code === "snapshot_not_found";
-}
-
-function unlessUnreadable(error: unknown): undefined {
-  if (isDamaged(error)) return undefined;
-  throw error;
 }

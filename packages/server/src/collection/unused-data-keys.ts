@@ -3,7 +3,7 @@ import type { StoredDataKey } from "../checkpoints/keys/data-key-cell.ts";
 import { readDataKeyOfImage } from "../checkpoints/open-image.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
 import type { CollectionContext } from "./garbage.ts";
-import { isDamaged } from "../checkpoints/image-errors.ts";
+import { nothingIfDamaged } from "../checkpoints/image-errors.ts";
 
 const READS_AT_ONCE = 16;
 
@@ -45,12 +45,8 @@ export class UnusedDataKeys {
     for await (const { key } of store.list(folder)) {
       if (checkpointMs(key.slice(folder.length + 1)) !== undefined && !this.#going.has(key)) images.push(key);
     }
-    try {
-      const found = await mapAtOnce(images, READS_AT_ONCE, (key) => readDataKeyOfImage(store, key), signal);
-      return new Set(found.filter((each) => each !== undefined));
-    } catch (error) {
-      if (isDamaged(error)) return undefined;
-      throw error;
-    }
+    const reading = mapAtOnce(images, READS_AT_ONCE, (key) => readDataKeyOfImage(store, key), signal);
+    const found = await reading.catch(nothingIfDamaged);
+    return found === undefined ? undefined : new Set(found.filter((each) => each !== undefined));
   }
 }

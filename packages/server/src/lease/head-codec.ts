@@ -28,11 +28,7 @@ export function withImported(head: Head, { createdAt, idle_timeout, ...others }:
 }
 
 /** Reads what is stored for a sandbox, in `object`. What this release cannot read is refused, never overwritten. */
-export function decodeRecord(
-  sandboxId: string,
-  body: Uint8Array,
-  object: string = `${sandboxId}/metadata.json`,
-): StoredRecord {
+export function decodeRecord(sandboxId: string, body: Uint8Array, object = `${sandboxId}/metadata.json`): StoredRecord {
   const value = parseJson(object, body);
   const format = (value as { format?: unknown } | null)?.format;
   // Nearly all are heads, and a failed look at each costs as much as reading it.

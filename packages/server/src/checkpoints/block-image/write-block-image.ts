@@ -29,6 +29,7 @@ const STATS_AT_ONCE = 16;
 /** All that an image needs is in the store, and this is what is still to be put there under the image's name. */
 export interface ReadyImage {
   readonly bytes: Buffer;
+  /** The digest that a head or a record names. */
   readonly sha256: string;
   /** What it takes up with all blocks that it is made of. */
   readonly sizeBytes: number;

@@ -2,7 +2,7 @@ import type { ObjectStore } from "../../store/store.ts";
 import { mapAtOnce } from "../../support/map-at-once.ts";
 import { packsOfImage } from "../open-image.ts";
 import { packKey } from "./pack-names.ts";
-import { isDamaged } from "../image-errors.ts";
+import { nothingIfDamaged } from "../image-errors.ts";
 
 const READS_AT_ONCE = 16;
 const IMAGE = /\.img$/;
@@ -42,10 +42,6 @@ async function sizesOf(store: ObjectStore, keys: readonly string[], signal: Abor
 }
 
 async function packsOf(store: ObjectStore, key: string): Promise<readonly string[] | "unknown"> {
-  try {
-    return (await packsOfImage(store, key)) ?? [];
-  } catch (error) {
-    if (isDamaged(error)) return "unknown";
-    throw error;
-  }
+  const reading = packsOfImage(store, key).then((packs) => packs ?? []);
+  return (await reading.catch(nothingIfDamaged)) ?? "unknown";
 }

@@ -1,20 +1,18 @@
 import { aboutSchema, parseDurationMs, resourcesInBytes, SandboxerError } from "@sandboxer/protocol";
-import type { About, CreateRequestBody, HeadFlags, MaxLoss } from "@sandboxer/protocol";
+import type { CreateRequestBody, HeadFlags, MaxLoss } from "@sandboxer/protocol";
 import type { SandboxSpec } from "../../backends/backend.ts";
 import { choosePlacement, type Placement, type PlacementCandidate } from "../../backends/placement.ts";
 import { specHash } from "../../backends/spec-hash.ts";
 import { applyProfile, type AppliedProfile } from "../../profiles/apply-profile.ts";
+import type { SandboxFacts } from "../live-sandbox.ts";
 import type { PlanContext } from "../room-contexts.ts";
 import { expiresAt } from "./time-to-live.ts";
 
 /** What is going to be made: every default decided, nothing done yet. */
-export interface SandboxPlan {
-  readonly backend: string;
-  readonly spec: SandboxSpec;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly flags: HeadFlags;
-  readonly idleTimeoutMs: number;
-  readonly about: About;
+export interface SandboxPlan extends Pick<
+  SandboxFacts,
+  "backend" | "spec" | "labels" | "flags" | "idleTimeoutMs" | "about"
+> {
   readonly filesystemSnapshot: string | undefined;
 }
 
