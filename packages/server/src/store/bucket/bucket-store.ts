@@ -117,7 +117,9 @@ export class BucketStore implements ObjectStore {
   /** Begins with what tells an unreachable store, wrong credentials and a missing bucket from missing conditions. */
   async probe(): Promise<void> {
     const folder = `probe-${randomUUID()}`;
-    await this.#inTermsOfStore("listing", () => this.#pages(`${this.#prefix}${folder}/`, false).next());
+    await this.#inTermsOfStore("listing", async () => {
+      for await (const { objects } of this.#pages(`${this.#prefix}${folder}/`, false)) if (objects.length > 0) break;
+    });
     await this.#inTermsOfStore("a probe", async () => await this.#api.learn?.(`${this.#prefix}${folder}/learn.json`));
     await probeStore(this, UNFIT_HINT);
     // The probe above forgives a failure to clean up.
