@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
+import { asSandboxerError, SandboxerError, parseCopyId } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import { CheckpointRepository } from "../checkpoints/checkpoint-repository.ts";
 import { ImageStore } from "../checkpoints/image-store.ts";
@@ -11,7 +11,6 @@ import { UnpublishedCheckpoints } from "../checkpoints/unpublished/unpublished-c
 import { SnapshotFile, SnapshotMirror } from "../checkpoints/snapshot-file.ts";
 import { SnapshotRepository } from "../checkpoints/snapshot-repository.ts";
 import { ScrubRecords } from "../checkpoints/scrub/scrub-records.ts";
-import { parseCopyId } from "../backends/copy-id.ts";
 import { type Fate, forgetDeadInstances, isInstanceGone } from "../backends/instance-folder.ts";
 import { Instances } from "../lease/instances.ts";
 import { KeyClaims } from "../lease/key-claims.ts";

@@ -1,5 +1,4 @@
-import { SandboxerError } from "@sandboxer/protocol";
-import { parseCopyId } from "../copy-id.ts";
+import { SandboxerError, parseCopyId } from "@sandboxer/protocol";
 
 /** Everything of a sandbox on its host. All of it is below `baseDir`, whose form `placement.ts` has checked. */
 export interface RemotePaths {

@@ -1,7 +1,6 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { isErrno, SandboxerError } from "@sandboxer/protocol";
-import { parseCopyId } from "../copy-id.ts";
+import { isErrno, SandboxerError, parseCopyId } from "@sandboxer/protocol";
 import { z } from "zod";
 import { replaceFile } from "../../support/replace-file.ts";
 import type { AcquireRequest } from "../backend.ts";

@@ -1,6 +1,6 @@
+import { copyId } from "@sandboxer/protocol";
 import type { About } from "@sandboxer/protocol";
 import type { AcquireRequest, SandboxIdentity } from "../../backends/backend.ts";
-import { copyId } from "../../backends/copy-id.ts";
 import { resolveSecretRefs, revealEnvironment } from "../../secrets/secret.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import type { PlanContext } from "../room-contexts.ts";

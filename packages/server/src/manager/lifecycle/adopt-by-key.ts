@@ -1,4 +1,4 @@
-import { parseCopyId } from "../../backends/copy-id.ts";
+import { parseCopyId } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import { encryptionFor, takeShownKey } from "../encryption.ts";
 import { LiveSandbox } from "../live-sandbox.ts";
