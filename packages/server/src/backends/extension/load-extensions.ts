@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { backendNameSchema, SandboxerError } from "@sandboxer/protocol";
+import { backendNameSchema } from "@sandboxer/protocol";
 import { z } from "zod";
 import type { SandboxExtension } from "./extension.ts";
 import { explain, type ManifestEntry, readManifest, wrong } from "./manifest.ts";
@@ -58,16 +58,6 @@ export async function loadExtensions(
     extensions.set(entry.name, await loadOne(path, entry));
   }
   return extensions;
-}
-
-/** The extension with that name, or an error that lists the ones there are. */
-export function extensionNamed<Extension>(extensions: ReadonlyMap<string, Extension>, name: string): Extension {
-  const found = extensions.get(name);
-  if (found !== undefined) return found;
-  const known = [...extensions.keys()].join(", ");
-  throw new SandboxerError("bad_request", `There is no extension "${name}".`, {
-    hint: known === "" ? "No extension is loaded; name a manifest with --extensions." : `Use one of: ${known}.`,
-  });
 }
 
 async function loadOne(manifestPath: string, entry: ManifestEntry): Promise<SandboxExtension> {

@@ -52,7 +52,10 @@ export async function rewindSandbox(
       const old = switchTo(context, sandbox, copy, lineage);
       await context.reported("end of the copy before a rewind", old.destroy());
       await context.reported("removal of the copy before a rewind", removeSpare(context, sandbox.id));
-      if (copy.checkpoint !== undefined) await tellStore(context, sandbox, copy.checkpoint, lineage);
+      if (copy.checkpoint !== undefined) {
+        await context.reported("lineage after a rewind", context.durable.ownership.update(sandbox.id, { lineage }));
+        await followHead(context, sandbox, copy.checkpoint.name);
+      }
       track.lap("publish");
       context.events.append({
         type: "sandbox.rewound",
@@ -156,15 +159,4 @@ function switchTo(
   watchForEnd(context, sandbox, processes);
   sandbox.client?.notify({ type: "rewound" });
   return old;
-}
-
-/** Views, and what people ask: the head decides, and it has moved. */
-async function tellStore(
-  context: ManagerContext,
-  sandbox: LiveSandbox,
-  { name }: CheckpointReference,
-  lineage: Lineage,
-): Promise<void> {
-  await context.reported("lineage after a rewind", context.durable.ownership.update(sandbox.id, { lineage }));
-  await followHead(context, sandbox, name);
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AcquireRequest } from "../../../src/backends/backend.ts";
 import { ExtensionBackend } from "../../../src/backends/extension/extension-backend.ts";
-import { extensionNamed, loadExtensions } from "../../../src/backends/extension/load-extensions.ts";
+import { loadExtensions } from "../../../src/backends/extension/load-extensions.ts";
 import { bash, errorCode, Follower, readText, run, start } from "../contract/programs.ts";
 
 const REPOSITORY = new URL("../../../../../", import.meta.url).pathname;
@@ -39,8 +39,11 @@ test("the documentation shows the example as it is", async () => {
 });
 
 test("the example is loaded by its manifest, runs, is found again, and restores its snapshots", async () => {
-  const open = async (): Promise<ExtensionBackend> =>
-    new ExtensionBackend(extensionNamed(await loadExtensions(manifest), "ext.folder"));
+  const open = async (): Promise<ExtensionBackend> => {
+    const extension = (await loadExtensions(manifest)).get("ext.folder");
+    if (extension === undefined) throw new Error("The manifest has no ext.folder.");
+    return new ExtensionBackend(extension);
+  };
   const backend = await open();
   expect(backend.capabilities).toEqual({
     snapshot: "filesystem",

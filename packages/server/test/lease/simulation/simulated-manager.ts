@@ -1,6 +1,6 @@
 import type { CheckpointReference, Head } from "@sandboxer/protocol";
 import type { Failure, Notice } from "../../../src/lease/core/effects.ts";
-import { collectable } from "../../../src/lease/core/collection.ts";
+import { collectable } from "./collectable.ts";
 import type { Command } from "../../../src/lease/core/messages.ts";
 import { newSandbox } from "../samples.ts";
 import { Violation } from "./ledger.ts";
