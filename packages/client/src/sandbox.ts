@@ -132,11 +132,12 @@ export class Sandbox extends SandboxHandle {
     return items.map((record) => Sandbox.#of(this.client, record, handle));
   }
 
-  /** A new sandbox on another backend, with the workspace of this one, which is destroyed when the new one is up. */
+  /** Moves its workspace to another backend, where it lives on under its id, with its name, key and token. */
   async move(options: MoveSettings & LongCallOptions & SandboxHandleOptions): Promise<Sandbox> {
     const { call, handle, rest } = longCall(options);
     const body: NonNullable<CallInput<"moveSandbox">["body"]> = toWire(rest);
-    return Sandbox.#of(this.client, await this.calls.call("moveSandbox", { ...this.target, body }, call), handle);
+    const record = await this.calls.call("moveSandbox", { ...this.target, body }, call);
+    return Sandbox.#of(this.client, { ...record, ...(this.token === undefined ? {} : { token: this.token }) }, handle);
   }
 
   /** Reads every block of its stored checkpoints, or of one; it is not woken. */

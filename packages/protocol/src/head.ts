@@ -132,7 +132,15 @@ export const headSchema = z.looseObject({
    */
   copy: z.number().int().nonnegative().optional(),
   /** A copy that is not the sandbox, not yet or no more, and may be there: its owner removes it. */
-  spare_copy: z.looseObject({ backend: z.string(), copy: z.number().int().nonnegative() }).nullable().optional(),
+  spare_copy: z
+    .looseObject({
+      backend: z.string(),
+      copy: z.number().int().nonnegative(),
+      /** What it was made of; absent: of the same as the sandbox is. */
+      spec: z.record(z.string(), z.unknown()).optional(),
+    })
+    .nullable()
+    .optional(),
   /** Since when its provider has had it stopped; null: it runs there. Means something only while nobody owns it. */
   stopped_at: z.string().nullable().optional(),
   timestamps: headTimesSchema,

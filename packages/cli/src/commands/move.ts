@@ -11,10 +11,10 @@ export const moveCommand = defineCommand({
   examples: [
     "sandboxer move web --backend docker",
     "sandboxer move web --backend gvisor --image ''",
-    'id=$(sandboxer move web --backend docker) && sandboxer shell "$id"',
+    "sandboxer move web --backend docker && sandboxer shell web",
   ],
   details:
-    "Its workspace goes along, its memory and processes do not. The new one has the same name, labels and key, and a new id, which goes to stdout; the old one is destroyed when the new one is up. `sandboxer handoff` moves a sandbox to another server.",
+    "Its workspace goes along, its memory and processes do not. It stays the same sandbox, with its id, name, labels, key and token; the copy where it was is ended when the other one is up. `sandboxer handoff` moves a sandbox to another server.",
   options: (command) =>
     command
       .requiredOption("-b, --backend <BACKEND>", "what shall make it")

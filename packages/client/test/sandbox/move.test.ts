@@ -15,8 +15,8 @@ test("a workspace is captured, explained, restored and moved to another backend"
   expect(restored.carried).toEqual(carried);
   expect(restored.record).not.toHaveProperty("carried");
   const moved = await box.move({ backend: "other" });
-  expect(moved.record).toMatchObject({ name: "web", backend: "other", origin: { sandboxId: box.id } });
-  expect(moved.token).not.toBe(box.token);
+  expect(moved.record).toMatchObject({ id: box.id, name: "web", backend: "other" });
+  expect(moved.token).toBe(box.token);
   expect(await moved.exec("cat /workspace/x")).toMatchObject({ stdout: "one\n" });
-  await expect(box.refresh()).resolves.toMatchObject({ state: "destroyed" });
+  await expect(box.refresh()).resolves.toMatchObject({ state: "running", backend: "other" });
 });

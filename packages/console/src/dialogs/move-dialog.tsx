@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { moveSpellings } from "../actions/snapshot-actions.ts";
 import { sandboxTitle } from "../format/names.ts";
-import { forgetSandbox, noteSandbox } from "../live/sandboxes.ts";
+import { noteSandbox } from "../live/sandboxes.ts";
 import { useLoaded } from "../live/use-loaded.ts";
 import { client } from "../session.ts";
 import { ErrorBox } from "../ui/error-box.tsx";
@@ -34,7 +34,6 @@ export function MoveDialog({
       const handle = await Sandbox.attach(sandbox.id, { client });
       const moved = await handle.move({ backend, onProgress });
       noteSandbox(moved.record);
-      forgetSandbox(sandbox.id);
       return moved;
     });
   };
@@ -51,8 +50,8 @@ export function MoveDialog({
       done={(moved) => <Moved moved={moved} />}
     >
       <p>
-        The files of its workspace go along. Its memory, what runs in it and what was changed elsewhere do not. The new
-        sandbox has the same name, labels and key, and another id; this one is destroyed when the new one is up.
+        The files of its workspace go along. Its memory, what runs in it and what was changed elsewhere do not. The
+        sandbox keeps its id, name, labels, key and token; the copy here is ended when the other one is up.
       </p>
       {backends.error === undefined ? null : <ErrorBox error={backends.error} />}
       {others === undefined ? null : usable.length === 0 ? (

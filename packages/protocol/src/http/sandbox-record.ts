@@ -121,6 +121,9 @@ export const restoredSandboxSchema = createdSandboxSchema
   .extend({ carried: carriedSchema })
   .meta({ id: "RestoredSandbox" });
 
+/** A sandbox that lives on at another backend, with the token that it has. */
+export const movedSandboxSchema = sandboxRecordSchema.extend({ carried: carriedSchema }).meta({ id: "MovedSandbox" });
+
 /** How a key was answered: with the sandbox that is there, with one from its newest snapshot, or with a fresh one. */
 export const ACQUIRE_TIERS = ["reattached", "restored", "fresh"] as const;
 export type AcquireTier = (typeof ACQUIRE_TIERS)[number];

@@ -159,6 +159,21 @@ export function updateDetails(owner: Owner, details: HeadDetails): Move {
   return asOwner(owner, (head, stamp) => advance(head, stamp, details));
 }
 
+/** Where a sandbox lives on, and as what. */
+export type NewHome = Required<
+  Pick<Head, "backend" | "spec" | "flags" | "about" | "lineage" | "residence" | "copy" | "spare_copy">
+>;
+
+/**
+ * The sandbox lives on at another backend: the next epoch, for who knew it as it was. What was saved of it is not its
+ * state any more; until it is saved again that is what its lineage names.
+ */
+export function rehouse(owner: Owner, home: NewHome): Move {
+  return asOwner(owner, (head, stamp) =>
+    advance(head, stamp, { ...home, epoch: head.epoch + 1, checkpoint: null, lastCheckpointedAt: null }),
+  );
+}
+
 /** An instance at one epoch. The same instance at an earlier epoch is somebody else. */
 export interface Owner {
   readonly instanceId: string;
@@ -198,6 +213,7 @@ export const headMoves = {
   withdraw,
   refuse,
   updateDetails,
+  rehouse,
 };
 
 export type HeadMoves = typeof headMoves;

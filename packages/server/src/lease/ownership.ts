@@ -1,5 +1,5 @@
 import type { CheckpointReference, Head } from "@sandboxer/protocol";
-import type { HeadDetails, NewSandbox } from "./head.ts";
+import type { HeadDetails, NewHome, NewSandbox } from "./head.ts";
 import type { Instances } from "./instances.ts";
 import { SandboxIndex, type IndexFile } from "./sandbox-index.ts";
 import { readHead } from "./stored-head.ts";
@@ -127,6 +127,11 @@ export class Ownership {
 
   async update(sandboxId: string, details: HeadDetails, options: MoveOptions = {}): Promise<Head> {
     return await this.instances.order(sandboxId, { kind: "update", details }, options);
+  }
+
+  /** The sandbox lives on at another backend, at the next epoch. */
+  async rehouse(sandboxId: string, home: NewHome, options: MoveOptions = {}): Promise<Head> {
+    return await this.instances.order(sandboxId, { kind: "rehouse", home }, options);
   }
 
   /** Says to whoever asks for the sandbox that it stays here, and why. */

@@ -84,6 +84,11 @@ export class LiveSandbox implements Sandbox {
     this.#facts = { ...this.#facts, ...changes };
   }
 
+  /** It lives on at another backend. To be stored first. */
+  rehouse(facts: SandboxFacts): void {
+    this.#facts = facts;
+  }
+
   get id(): string {
     return this.facts.sandboxId;
   }

@@ -42,7 +42,7 @@ import { runningSandbox } from "./running.ts";
 import { Usage } from "./observing/usage/usage-records.ts";
 import { forkSandbox } from "./snapshots/fork.ts";
 import { rewindSandbox } from "./snapshots/rewind.ts";
-import { moveSandbox, type MovedSandbox, type MoveRequest } from "./snapshots/portable/move.ts";
+import { moveSandbox } from "./snapshots/portable/move.ts";
 import { SnapshotVerbs } from "./snapshots/snapshot-verbs.ts";
 import { Room } from "./room.ts";
 
@@ -160,10 +160,7 @@ export class SandboxManager extends Room<ManagerContext> {
   readonly detach = this.verbOn(detachClient);
   readonly execute = this.verbOn(startExecution);
 
-  /** A new sandbox on another backend, with the workspace of this one, which is destroyed when that is up. */
-  move(sandbox: Sandbox, request: MoveRequest, options?: VerbOptions): Promise<GivenOut<MovedSandbox>> {
-    return moveSandbox(this.context, live(sandbox), request, options);
-  }
+  readonly move = this.verbOn(moveSandbox);
 
   fork(
     sandbox: Sandbox,

@@ -34,13 +34,15 @@ async function list(api: SnapshotClient<TestServer>): Promise<SandboxRecord[]> {
 const SETTINGS = { name: "web", labels: { a: "1" }, key: "my-key", ttl: "1h", idle_timeout: 77, env: { X: "y" } };
 
 describe("move", () => {
-  test("makes the sandbox anew on another backend, and then ends the old one", async () => {
+  test("the sandbox lives on at another backend, as itself, and the copy here is ended", async () => {
     const { api, other } = await startPair();
     const old = await api.http.create(SETTINGS);
     await api.sandbox(old.id).exec({ shell: "echo here > /workspace/mark" });
     const { status, body } = await api.call<Moved>("POST", `/v1/sandboxes/${old.id}/move`, { backend: "other" });
-    expect(status).toBe(201);
+    expect(status).toBe(200);
     expect(body).toMatchObject({
+      id: old.id,
+      epoch: (old.epoch ?? 0) + 1,
       name: "web",
       labels: { a: "1" },
       key: "my-key",
@@ -48,10 +50,10 @@ describe("move", () => {
       idle_timeout: 77,
       backend: "other",
       state: "running",
-      origin: { sandbox_id: old.id },
+      created_at: old.created_at,
       carried: { from: "fake", backend: "other", memory: "lost", files: { count: 1 } },
     });
-    expect(body.id).not.toBe(old.id);
+    expect(await api.server.attach(old.id, `?sandbox_token=${old.token}`).outcome()).toEqual(["RUNNING"]);
     expect((await api.sandbox(body.id).exec({ shell: "cat /workspace/mark; echo $X" })).stdout).toBe("here\ny\n");
     expect((await list(api)).filter(({ state }) => state !== "destroyed").map(({ id }) => id)).toEqual([body.id]);
     expect([api.server.backend.runningCount, other.runningCount]).toEqual([0, 1]);
@@ -59,7 +61,7 @@ describe("move", () => {
     expect(api.server.problems).toEqual([]);
   });
 
-  test("the key stands for the new one", async () => {
+  test("the key stands for it there", async () => {
     const { api } = await startPair();
     const body = { key: "k", env: { X: "y" } };
     const { id } = (await api.call<{ id: string }>("POST", "/v1/sandboxes/acquire", body)).body;
@@ -134,7 +136,7 @@ describe("move", () => {
 
   const broken = new SandboxerError("no_space", "The disk is full.");
 
-  test.each(["capture", "acquire", "unpack", "ownership", "end"])(
+  test.each(["capture", "announcement", "acquire", "unpack", "ownership"])(
     "a failure at the step %s leaves the old one serving, and nothing else",
     async (step) => {
       const { api, other } = await startPair();
@@ -155,14 +157,8 @@ describe("move", () => {
           return made;
         };
       }
-      const ownership = durable.ownership;
-      const destroy = ownership.destroy.bind(ownership);
-      if (step === "ownership") vi.spyOn(ownership, "create").mockImplementation(fails);
-      if (step === "end") {
-        vi.spyOn(ownership, "destroy").mockImplementation(async (id, options) =>
-          id === box.id ? fails() : destroy(id, options),
-        );
-      }
+      if (step === "announcement") vi.spyOn(durable.ownership, "update").mockImplementationOnce(fails);
+      if (step === "ownership") vi.spyOn(durable.ownership, "rehouse").mockImplementation(fails);
       const answer = await box.call("POST", "/move", { backend: "other" });
       expect([answer.status, answer.body.error.code]).toEqual([503, "no_space"]);
       if (step !== "capture") expect(answer.body.error.message).toMatch(/was not moved and goes on.*disk is full/);
@@ -175,7 +171,7 @@ describe("move", () => {
       expect(api.server.problems).toEqual([]);
       // Nothing is in the way of another attempt.
       other.faults.clear();
-      if (step !== "unpack") expect((await box.call("POST", "/move", { backend: "other" })).status).toBe(201);
+      if (step !== "unpack") expect((await box.call("POST", "/move", { backend: "other" })).status).toBe(200);
     },
   );
 
@@ -185,7 +181,7 @@ describe("move", () => {
     await box.exec({ shell: "echo here > /workspace/mark" });
     api.server.backend.faults.set("destroy", { error: broken, times: 1 });
     const moved = await box.call<Moved>("POST", "/move", { backend: "other" });
-    expect(moved.status).toBe(201);
+    expect(moved.status).toBe(200);
     expect((await api.sandbox(moved.body.id).exec({ shell: "cat /workspace/mark" })).stdout).toBe("here\n");
     expect(api.server.problems.join()).toMatch(/end of a sandbox that was moved: The disk is full/);
     expect(other.runningCount).toBe(1);

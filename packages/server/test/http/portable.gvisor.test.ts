@@ -30,7 +30,7 @@ describeGvisor("workspaces between gVisor and Daytona", (engine) => {
     const filesOf = async (id: string) => (await api.server.live(id)).handle.files;
     const move = async (id: string, backend: string): Promise<Moved> => {
       const { status, body } = await api.call<Moved>("POST", `/v1/sandboxes/${id}/move`, { backend });
-      expect([status, body]).toEqual([201, expect.objectContaining({ backend, name: "box" })]);
+      expect([status, body]).toEqual([200, expect.objectContaining({ id, backend, name: "box" })]);
       return body;
     };
     const made = await api.http.create({ name: "box", backend: "gvisor", env: { WORD: "carried" } });

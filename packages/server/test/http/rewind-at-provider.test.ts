@@ -22,12 +22,11 @@ function outliving(backend: FakeBackend): SandboxBackend {
 }
 
 /** A sandbox whose file says `after`, a snapshot in which it says `before`, and servers over the same provider. */
-async function changedSandbox() {
+async function changedSandbox(body: object = { name: "kept", labels: { a: "1" } }) {
   const [backend, store] = [new FakeBackend({ capabilities: KEEPS }), await temporaryFolder()];
   const serve = (): Promise<TestServer> => startTestServer({ backend, store, wrapBackend: outliving });
   const server = await serve();
   const api = new SnapshotClient(server);
-  const body = { name: "kept", labels: { a: "1" } };
   const { body: created } = await api.call<SandboxRecord & { token: string }>("POST", "/v1/sandboxes", body);
   const box = new SandboxClient(server, created.id);
   await box.exec({ shell: "echo before > file" });
@@ -112,6 +111,40 @@ describe("a sandbox that its provider keeps is rewound", () => {
       return head?.spare_copy === null && backend.runningCount === 1;
     });
     expect(await fileOf(there)).toBe(says);
+  });
+});
+
+describe("a sandbox with a key that its provider has lost", () => {
+  const BODY = { key: "my-convo", name: "kept", labels: { a: "1" } };
+
+  test("goes on from its newest snapshot as itself: the same id, name, labels and token, at a later epoch", async () => {
+    const { backend, server, box, created, snapshot } = await changedSandbox(BODY);
+    backend.crash(box.id);
+    await eventually("it has ended", () => backend.runningCount === 0);
+    const api = new SnapshotClient(server);
+    const { body } = await api.call<SandboxRecord & { tier: string }>("POST", "/v1/sandboxes/acquire", BODY);
+    const { id, name, labels } = created;
+    expect(body).toMatchObject({ tier: "restored", id, name, labels, state: "running" });
+    expect([body.origin.snapshot_id, (body.epoch ?? 0) > (created.epoch ?? 0)]).toEqual([snapshot.id, true]);
+    expect([await fileOf(box), backend.runningCount]).toEqual(["before", 1]);
+    expect(await server.attach(id, `?sandbox_token=${created.token}`).outcome()).toEqual(["RUNNING"]);
+    // Who still knows it as it was is told.
+    const stale = { "if-sandbox-epoch": String(created.epoch) };
+    expect((await box.call("POST", "/exec", { shell: "true" }, stale)).status).toBe(412);
+    const again = await api.call<{ id: string; tier: string }>("POST", "/v1/sandboxes/acquire", BODY);
+    expect(again.body).toMatchObject({ id, tier: "reattached" });
+  });
+
+  test("is made anew when there is no snapshot of it, or none that can be loaded", async () => {
+    const { backend, server, api, box, snapshot } = await changedSandbox(BODY);
+    backend.crash(box.id);
+    await eventually("it has ended", () => backend.runningCount === 0);
+    backend.faults.set("acquireFromSnapshot", { error: new SandboxerError("no_space", "No room.") });
+    const { body } = await api.call<SandboxRecord & { tier: string }>("POST", "/v1/sandboxes/acquire", BODY);
+    expect([body.tier, body.id === box.id, backend.runningCount]).toEqual(["fresh", false, 1]);
+    expect((await api.http.get(box.id)).state).toBe("destroyed");
+    expect((await api.get(snapshot.id)).state).toBe("ready");
+    expect(server.problems.join()).toMatch(/could not be restored/);
   });
 });
 

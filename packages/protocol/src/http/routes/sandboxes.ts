@@ -18,7 +18,7 @@ import {
   createdSandboxSchema,
   damagedSandboxSchema,
   RECORD_STATES,
-  restoredSandboxSchema,
+  movedSandboxSchema,
   sandboxRecordSchema,
 } from "../sandbox-record.ts";
 
@@ -211,7 +211,7 @@ export const SANDBOX_ROUTES = {
   moveSandbox: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/move",
-    summary: "Move its workspace to another backend: a new sandbox is made there, then this one is destroyed.",
+    summary: "Move its workspace to another backend, where it lives on under the same id, name, key and token.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -221,8 +221,8 @@ export const SANDBOX_ROUTES = {
       profile: restoreRequestSchema.shape.profile,
       inputs: restoreRequestSchema.shape.inputs,
     }),
-    status: 201,
-    response: restoredSandboxSchema,
+    status: 200,
+    response: movedSandboxSchema,
     idempotent: true,
     fenced: true,
     operation: "move",

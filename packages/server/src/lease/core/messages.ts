@@ -1,5 +1,5 @@
 import type { CheckpointReference, Head } from "@sandboxer/protocol";
-import type { HeadDetails, NewSandbox } from "../head.ts";
+import type { HeadDetails, NewSandbox, NewHome } from "../head.ts";
 import type { StoredRecord } from "../head-codec.ts";
 import type { LivenessRecord } from "../liveness-record.ts";
 
@@ -31,6 +31,7 @@ export type Command =
       readonly stoppedAt?: string | null | undefined;
     }
   | { readonly kind: "update"; readonly details: HeadDetails }
+  | { readonly kind: "rehouse"; readonly home: NewHome }
   | { readonly kind: "refuse"; readonly reason: string }
   /** A sandbox that is not held is claimed first. */
   | { readonly kind: "destroy"; readonly handoffTimeoutMs: number | undefined };

@@ -24,6 +24,8 @@ function moveOf(command: Command, owner: Owner, moves: HeadMoves): Move {
       return moves.publishCheckpoint(owner, command.checkpoint, command.status);
     case "update":
       return moves.updateDetails(owner, command.details);
+    case "rehouse":
+      return moves.rehouse(owner, command.home);
     case "refuse":
       return moves.refuse(owner, command.reason);
     case "destroy":

@@ -12,12 +12,17 @@ import type { SandboxFacts } from "../live-sandbox.ts";
  */
 export async function acquireRequest(
   context: PlanContext,
-  { sandboxId, copy = 0, spec, about }: Pick<SandboxFacts, "sandboxId" | "spec" | "about"> & Partial<SandboxFacts>,
+  facts: Pick<SandboxFacts, "sandboxId" | "backend" | "spec" | "about"> & Partial<Pick<SandboxFacts, "copy">>,
   options: CallOptions = {},
 ): Promise<AcquireRequest> {
+  const { sandboxId, copy = 0, spec, about } = facts;
   const { secretRefs = {}, ...rest } = spec;
+  const { outlivesServer } = context.backend(facts.backend).capabilities;
   const identity = identityOf(context, about);
-  const request = { sandboxId: copyId(sandboxId, copy), ...(identity === undefined ? {} : { identity }) };
+  const request = {
+    sandboxId: outlivesServer ? copyId(sandboxId, copy) : sandboxId,
+    ...(identity === undefined ? {} : { identity }),
+  };
   if (Object.keys(secretRefs).length === 0) return { ...request, spec: rest };
   const values = revealEnvironment(await resolveSecretRefs(secretRefs, context.options.secrets, options));
   return { ...request, spec: { ...rest, env: { ...rest.env, ...values } } };

@@ -13,6 +13,7 @@ import { listSandboxes } from "../observing/list-sandboxes.ts";
 import { findSandbox } from "../observing/describe.ts";
 import { adoptByKey } from "./adopt-by-key.ts";
 import { planSandbox, type SandboxPlan } from "./plan.ts";
+import { restoreSandbox } from "./restore.ts";
 import { resumeSandbox } from "./resume.ts";
 import { restoreFrom } from "../snapshots/restore-snapshot.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
@@ -45,17 +46,20 @@ export async function acquireSandbox(
 
 async function acquire(context: ManagerContext, body: KeyedRequest, options: VerbOptions): Promise<AcquiredSandbox> {
   const plan = await planSandbox(context, body, "durable");
-  const there = (await reattach(context, plan, body.key, options)) ?? (await adoptByKey(context, plan, options));
+  const { found, emptied } = await reattach(context, plan, body.key, options);
+  const revived = emptied === undefined ? undefined : await revive(context, plan, emptied, options);
+  const there = found ?? (revived === undefined ? await adoptByKey(context, plan, options) : undefined);
   if (there !== undefined) {
     checkAsked(context, there, options.encryption);
     takeShownKey(there, options.encryption);
     await renewPromise(context, there, body);
     return { sandbox: there, tier: "reattached", token: null };
   }
-  const made = (await restoreNewest(context, plan, body.key, options)) ?? {
-    ...(await createSandbox(context, { plan }, options)),
-    tier: "fresh" as const,
-  };
+  const made = revived ??
+    (await restoreNewest(context, plan, body.key, options)) ?? {
+      ...(await createSandbox(context, { plan }, options)),
+      tier: "fresh" as const,
+    };
   const isThere = async (id: string): Promise<boolean> => (await recordOf(context, id, body.key)) !== undefined;
   if (await context.durable.claims.take(body.key, made.sandbox.id, isThere)) return made;
   // Another server was faster: what it has made is what the key stands for.
@@ -83,15 +87,51 @@ async function restoreNewest(
   }
 }
 
-/** The newest sandbox with the key that is made of the same and answers. */
+/**
+ * One that its provider has lost goes on from its newest snapshot, as itself: with its id, name, labels and token. Where
+ * that cannot be, it is ended.
+ */
+async function revive(
+  context: ManagerContext,
+  plan: SandboxPlan,
+  sandboxId: string,
+  options: VerbOptions,
+): Promise<AcquiredSandbox | undefined> {
+  try {
+    const snapshot = await newestSnapshotOf(context, plan.about.key ?? "", plan.about.spec_hash);
+    if (snapshot?.sandbox_id === sandboxId) {
+      const head = await context.storedHead(sandboxId);
+      const request = { sandboxId, head, snapshot, checkpoint: undefined, onOwnership: () => {} };
+      const sandbox = await context.taking.run(sandboxId, () => restoreSandbox(context, request, options));
+      return { sandbox, tier: "restored", token: null };
+    }
+  } catch (error) {
+    if (isKeyProblem(error)) throw error;
+    context.options.observer.problem("a sandbox that its provider has lost could not be restored", {
+      sandboxId,
+      error,
+    });
+  }
+  await context.reported("end of a sandbox that its provider has lost", endOf(context, sandboxId, options));
+  return undefined;
+}
+
+interface Reattached {
+  /** The newest sandbox with the key that is made of the same and answers. */
+  readonly found: LiveSandbox | undefined;
+  /** If there is none: the id of one that would be it, and that its provider has lost. */
+  readonly emptied: string | undefined;
+}
+
 async function reattach(
   context: ManagerContext,
   plan: SandboxPlan,
   key: string,
   options: VerbOptions,
-): Promise<LiveSandbox | undefined> {
+): Promise<Reattached> {
   const claimed = await claimedSandbox(context, plan, key);
   let found: LiveSandbox | undefined;
+  let emptied: string | undefined;
   const lost: { readonly id: string; readonly error: SandboxerError }[] = [];
   // The key says which one it is, unless it was made another way, or is gone: then all are looked through.
   for (const record of claimed ?? (await listSandboxes(context, { key }))) {
@@ -102,6 +142,10 @@ async function reattach(
       if (had instanceof SandboxerError) lost.push({ id, error: had });
       else found = had;
       if (had !== undefined) continue;
+      if (emptied === undefined && found === undefined && (await isEmptied(context, id))) {
+        emptied = id;
+        continue;
+      }
     }
     const ending = endOf(context, id, options);
     // Its provider would find and remove what another server runs.
@@ -111,7 +155,17 @@ async function reattach(
   if (found === undefined && lost[0] !== undefined) throw lost[0].error;
   for (const { id } of lost)
     await context.reported("end of a sandbox that nobody can have", endOf(context, id, options));
-  return found;
+  if (found === undefined) return { found, emptied };
+  if (emptied !== undefined)
+    await context.reported("end of a sandbox that nobody can have", endOf(context, emptied, options));
+  return { found, emptied: undefined };
+}
+
+/** Whether its provider was to have it, and nothing runs of it here: what it was can go on under its id. */
+async function isEmptied(context: ManagerContext, id: string): Promise<boolean> {
+  if (context.sandboxes.has(id)) return false;
+  const head = await context.storedHead(id);
+  return head?.residence === "provider" && head.state !== "deleted";
 }
 
 /** One of which nothing is whole is passed over for an older one that can be had; for none it does not go. */

@@ -1,6 +1,7 @@
 import { asSandboxerError, SandboxerError, type Head } from "@sandboxer/protocol";
 import type { SandboxHandle, SandboxProcess } from "../../backends/backend.ts";
 import { checkpointKey, checkpointMs } from "../../checkpoints/checkpoint-names.ts";
+import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import type { SandboxClient } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
@@ -13,7 +14,7 @@ import { removeSpare } from "../ownership/spare-copy.ts";
 import { freezeIfDue } from "../ownership/freeze.ts";
 import { importHead } from "../ownership/import-head.ts";
 import { namingWholeCheckpoint } from "../observing/integrity/whole-checkpoint.ts";
-import { LiveSandbox } from "../live-sandbox.ts";
+import { LiveSandbox, type SandboxFacts } from "../live-sandbox.ts";
 import { withGoodCopy } from "../saving/with-good-copy.ts";
 import { checkpointNotFound, notFound } from "../not-found.ts";
 import { acquireWithState } from "../snapshots/portable/acquire-with-state.ts";
@@ -28,6 +29,8 @@ export interface RestoreRequest {
   readonly client?: SandboxClient;
   /** An older checkpoint to go back to, instead of the newest. */
   readonly checkpoint: string | undefined;
+  /** A snapshot to go on from, of one that its provider has lost. */
+  readonly snapshot?: StoredSnapshot;
   /** Around taking ownership; `waiting` when another server was asked to give the sandbox up. */
   readonly onOwnership: (step: "acquiring" | "waiting" | "acquired", head: Head) => void;
 }
@@ -73,6 +76,7 @@ export async function restoreSandbox(
       request.onOwnership("acquired", claimed);
       track.lap("claim");
       const { handle, processes } = await bringBack(context, claimed, request, track);
+      if (request.snapshot !== undefined) sandbox.amend(changedByLoad(claimed, request.snapshot));
       sandbox.parentCheckpoint = request.checkpoint ?? claimed.checkpoint?.name ?? null;
       if (request.client !== undefined) sandbox.attach(request.client, context.nowMs);
       sandbox.started(handle);
@@ -131,6 +135,7 @@ async function load(
 ): Promise<SandboxHandle> {
   const { checkpoints } = context.durable;
   const { sandboxId } = request;
+  if (request.snapshot !== undefined) return await loadSnapshot(context, sandboxId, head, request.snapshot, track);
   if (head.residence === "provider") return findAtProvider(context, sandboxId, head, track);
   const newest = head.checkpoint;
   const name = request.checkpoint ?? newest?.name;
@@ -162,6 +167,40 @@ async function load(
       }
     }),
   );
+}
+
+/** Another copy at the provider, in place of the one that it has lost. */
+async function loadSnapshot(
+  context: ManagerContext,
+  sandboxId: string,
+  head: Head,
+  snapshot: StoredSnapshot,
+  track: Track,
+): Promise<SandboxHandle> {
+  const { ownership } = context.durable;
+  const { backend } = head;
+  const changes = changedByLoad(head, snapshot);
+  await ownership.update(sandboxId, { spare_copy: { backend, copy: changes.copy } });
+  const request = await acquireRequest(context, { ...storedFacts(sandboxId, head), ...changes }, track.options);
+  const handle = await withGoodCopy(() =>
+    withWorkFolder(context.options.workDirectory, async (folder) => {
+      const state = await context.snapshots.load(snapshot.id, folder, { ...track.options, verifyBeside: true });
+      track.lap("unpack");
+      return await acquireWithState(context.backend(backend), request, state, track.options);
+    }),
+  );
+  track.lap("backend");
+  try {
+    await ownership.update(sandboxId, { ...changes, spare_copy: null });
+    return handle;
+  } catch (error) {
+    await context.reported("end of a copy that was not wanted", handle.destroy());
+    throw error;
+  }
+}
+
+function changedByLoad(head: Head, snapshot: StoredSnapshot): Pick<SandboxFacts, "copy" | "lineage"> {
+  return { copy: (head.copy ?? 0) + 1, lineage: { ...head.lineage, snapshot: snapshot.id } };
 }
 
 /** By its id, not by its key: the machine that has made it may have been another installation's. */

@@ -9,9 +9,13 @@ import { storedFacts } from "../stored-facts.ts";
  * copy is coming, which is the `spare_copy`; that it is the sandbox now, and the one before is the spare; that there is
  * none. Whoever owns the sandbox after a crash in between removes the spare, whichever it is.
  */
-export async function announceCopy(context: ManagerContext, { id, facts }: LiveSandbox): Promise<number> {
+export async function announceCopy(
+  context: ManagerContext,
+  { id, facts }: LiveSandbox,
+  backend = facts.backend,
+): Promise<number> {
   const copy = facts.copy + 1;
-  await context.durable.ownership.update(id, { spare_copy: { backend: facts.backend, copy } });
+  await context.durable.ownership.update(id, { spare_copy: { backend, copy } });
   return copy;
 }
 
@@ -29,8 +33,9 @@ export async function removeSpare(context: ManagerContext, sandboxId: string): P
   const { ownership } = context.durable;
   const head = ownership.held(sandboxId);
   if (head?.spare_copy == null) return;
-  const { backend, copy } = head.spare_copy;
-  const { identity: _, ...request } = await acquireRequest(context, { ...storedFacts(sandboxId, head), copy });
+  const { backend, copy, spec = head.spec } = head.spare_copy;
+  const facts = { ...storedFacts(sandboxId, { ...head, spec }), backend, copy };
+  const { identity: _, ...request } = await acquireRequest(context, facts);
   const left = await context.backend(backend).tryResume(request);
   await left?.destroy();
   await ownership.update(sandboxId, { spare_copy: null });

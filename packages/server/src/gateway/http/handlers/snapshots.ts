@@ -24,9 +24,9 @@ export function snapshotsHandlers(manager: SandboxManager) {
     },
     explainSnapshot: ({ params, query }) => manager.snapshots.explainRestore(params.id, query),
     moveSandbox: async ({ params, body, epoch, options }) => {
-      const old = await manager.running(params.id, epoch);
-      const { sandbox, token, carried } = await manager.move(old, body, options);
-      return { ...manager.describe(sandbox), token, carried };
+      const sandbox = await manager.running(params.id, epoch);
+      const carried = await manager.move(sandbox, body, options);
+      return { ...manager.describe(sandbox), carried };
     },
     diffSnapshots: ({ params, query, options: { encryption } }) =>
       manager.snapshots.diff(params.id, query.to, query.limit, { presentedKey: encryption?.presentedKey }),

@@ -1,17 +1,25 @@
 import { asSandboxerError, type Carried, type RestoreRequestBody, SandboxerError } from "@sandboxer/protocol";
+import type { SandboxHandle, SandboxProcess } from "../../../backends/backend.ts";
 import { specHash } from "../../../backends/spec-hash.ts";
-import type { StoredSnapshot } from "../../../checkpoints/snapshot-record.ts";
+import { imageKey } from "../../../checkpoints/snapshot-record.ts";
+import type { NewHome } from "../../../lease/head.ts";
 import type { ManagerContext } from "../../context.ts";
-import { createSandbox, type CreatedSandbox } from "../../lifecycle/create.ts";
-import { destroySandbox } from "../../lifecycle/destroy.ts";
-import { destroyById } from "../../lifecycle/destroy-by-id.ts";
 import { checkShown } from "../../encryption.ts";
-import type { LiveSandbox } from "../../live-sandbox.ts";
-import { listSandboxes } from "../../observing/list-sandboxes.ts";
+import type { LostExtras } from "../../files/extra-keeper.ts";
+import { acquireRequest } from "../../lifecycle/acquire-request.ts";
+import { watchForEnd } from "../../lifecycle/end-of-sandbox.ts";
+import type { SandboxPlan } from "../../lifecycle/plan.ts";
+import type { LiveSandbox, SandboxFacts } from "../../live-sandbox.ts";
+import { tracked, type Track, type VerbOptions } from "../../observing/operations/tracked.ts";
+import { freezeIfDue } from "../../ownership/freeze.ts";
+import { residenceOf } from "../../ownership/residence.ts";
+import { announceCopy, removeSpare } from "../../ownership/spare-copy.ts";
+import { withGoodCopy } from "../../saving/with-good-copy.ts";
+import { withWorkFolder } from "../../saving/work-folder.ts";
+import { inStore } from "../../stored-facts.ts";
 import { captureSnapshot } from "../capture.ts";
 import { removeSnapshot } from "../remove-snapshot.ts";
-import { sourceOf } from "../source.ts";
-import type { VerbOptions } from "../../observing/operations/tracked.ts";
+import { acquireWithState } from "./acquire-with-state.ts";
 import { whyNotAllowed } from "./allowed.ts";
 import { carriedBy, checkCarried, withLost } from "./carried.ts";
 import { checkLoadable } from "./loadable.ts";
@@ -20,31 +28,26 @@ import { WORKSPACE_KIND } from "./workspace-archive.ts";
 
 export type MoveRequest = Pick<RestoreRequestBody, "image" | "profile" | "inputs"> & { readonly backend: string };
 
-export interface MovedSandbox extends CreatedSandbox {
-  readonly carried: Carried;
-}
-
 /**
- * Moves the workspace of a sandbox to another backend: a new one there, with its name, labels, key and end of life, and
- * an id of its own. The old one serves until the new one is up, and goes on if that fails.
+ * Moves the workspace of a sandbox to another backend, where it lives on under its id, with its name, labels, key, token
+ * and end of life, at the next epoch. The copy here serves until the other one is up, and goes on if that fails.
  */
 export async function moveSandbox(
   context: ManagerContext,
   sandbox: LiveSandbox,
   request: MoveRequest,
   options: VerbOptions = {},
-): Promise<MovedSandbox> {
+): Promise<Carried> {
   checkCan(context, sandbox, request);
   checkShown(sandbox.facts.about.encryption, options.encryption);
   const { key } = sandbox.facts.about;
-  // Who asks for the key meanwhile would find two, and end one of them.
-  const moved = await (key === null
+  // Who asks for the key meanwhile would find what does not fit it any more, and end it.
+  const carried = await (key === null
     ? move(context, sandbox, request, options)
     : context.keys.run(key, () => move(context, sandbox, request, options)));
-  const { carried, sandbox: fresh } = moved;
   const data = { from: sandbox.id, from_backend: carried.from, backend: carried.backend };
-  context.events.append({ type: "sandbox.moved", sandboxId: fresh.id, data });
-  return moved;
+  context.events.append({ type: "sandbox.moved", sandboxId: sandbox.id, data });
+  return carried;
 }
 
 function checkCan(context: ManagerContext, sandbox: LiveSandbox, { backend: to, profile }: MoveRequest): void {
@@ -55,8 +58,7 @@ function checkCan(context: ManagerContext, sandbox: LiveSandbox, { backend: to, 
       hint: "Name another backend; `sandboxer backends` lists them.",
     });
   }
-  sandbox.checkRunning();
-  if (sandbox.client !== undefined) throw new SandboxerError("sandbox_in_use", "A client is attached to the sandbox.");
+  checkFree(sandbox);
   checkLoadable(context, target, { kind: WORKSPACE_KIND, requirements: { portable: {} } });
   const { spec, about } = sandbox.facts;
   const { profile: madeBy } = about;
@@ -69,68 +71,117 @@ async function move(
   sandbox: LiveSandbox,
   request: MoveRequest,
   options: VerbOptions,
-): Promise<MovedSandbox> {
-  const captured = await captureSnapshot(context, sandbox, { reason: "move", mode: "workspace" }, options);
-  const { snapshot } = captured;
-  let fresh: CreatedSandbox | undefined;
+): Promise<Carried> {
+  const { snapshot } = await captureSnapshot(context, sandbox, { reason: "move", mode: "workspace" }, options);
+  options.operation?.concerns({ sandboxId: sandbox.id, snapshotId: snapshot.id });
   try {
     const carried = await carriedBy(context, snapshot, request);
     checkCarried(carried);
-    fresh = await makeThere(context, sandbox, snapshot, request, options);
-    await endHere(context, sandbox, fresh.sandbox.id);
-    options.operation?.concerns({ sandboxId: fresh.sandbox.id, snapshotId: snapshot.id });
-    return { ...fresh, carried: withLost(carried, fresh.lost) };
+    const plan = planOfSnapshot(context, snapshot, request);
+    const work = { operation: "move", sandboxId: sandbox.id, backend: plan.backend } as const;
+    const lost = await sandbox.queue.run(() =>
+      tracked(context, work, options, (track) => liveOn(context, sandbox, { plan, snapshotId: snapshot.id }, track)),
+    );
+    return withLost(carried, lost);
   } catch (thrown) {
-    throw await undo(context, snapshot, fresh, thrown);
+    await context.reported("removal of the snapshot of a move", removeSnapshot(context, snapshot.id));
+    const { code, message, hint, details } = asSandboxerError(thrown);
+    const said = `The sandbox was not moved and goes on: ${message}`;
+    throw new SandboxerError(code, said, { cause: thrown, hint, details });
   }
 }
 
-async function makeThere(
+/** In the sandbox's turn: makes the copy there, gives it the sandbox's place, and ends the one here. */
+async function liveOn(
   context: ManagerContext,
-  { facts }: LiveSandbox,
-  snapshot: StoredSnapshot,
-  request: MoveRequest,
-  options: VerbOptions,
-): Promise<CreatedSandbox> {
-  const planned = planOfSnapshot(context, snapshot, request);
-  const { name, key, expires_at } = facts.about;
-  const spec_hash = key === null ? null : specHash(planned.backend, planned.spec);
-  const about = { ...planned.about, name, key, spec_hash, expires_at };
-  const plan = { ...planned, about, labels: facts.labels, idleTimeoutMs: facts.idleTimeoutMs };
-  return await createSandbox(context, { plan, source: sourceOf(context, snapshot) }, options);
-}
-
-/** Only one that is whole is worth going back to: when its end fails half-way, the new one stays. */
-async function endHere(context: ManagerContext, old: LiveSandbox, freshId: string): Promise<void> {
+  sandbox: LiveSandbox,
+  { plan, snapshotId }: { readonly plan: SandboxPlan; readonly snapshotId: string },
+  track: Track,
+): Promise<LostExtras | undefined> {
+  checkFree(sandbox);
+  await sandbox.liveSaves.callOff();
+  await removeSpare(context, sandbox.id);
+  const before = sandbox.facts;
+  const copy = await announceCopy(context, sandbox, plan.backend);
+  let lost: LostExtras | undefined;
+  let old: SandboxHandle;
   try {
-    if (old.client !== undefined) throw new SandboxerError("sandbox_in_use", "A client has attached to the sandbox.");
-    // It may have been saved meanwhile, so that it is looked for wherever it is.
-    await destroyById(context, old.id, undefined);
+    const facts = factsThere(context, before, { plan, snapshotId, copy });
+    const acquired = await acquireRequest(context, facts, track.options);
+    const handle = await withGoodCopy(() =>
+      withWorkFolder(context.options.workDirectory, async (folder) => {
+        const state = await context.snapshots.load(snapshotId, folder, { ...track.options, verifyBeside: true });
+        track.lap("unpack");
+        return acquireWithState(context.backend(plan.backend), acquired, state, track.options, (unpacked) => {
+          lost = unpacked;
+        });
+      }),
+    );
+    track.lap("backend");
+    try {
+      const processes = await handle.processes();
+      checkFree(sandbox);
+      await context.durable.ownership.rehouse(sandbox.id, homeOf(context, before, facts));
+      old = switchTo(context, sandbox, { facts, handle, processes });
+    } catch (error) {
+      await context.reported("end of a copy that was not wanted", handle.destroy());
+      throw error;
+    }
   } catch (error) {
-    if (old.state === "running") throw error;
-    context.options.observer.problem("end of a sandbox that was moved", { sandboxId: old.id, freshId, error });
+    await context.reported("removal of a copy that was not wanted", removeSpare(context, sandbox.id));
+    throw error;
   }
-  const { key } = old.facts.about;
-  if (key === null) return;
-  const isThere = async (id: string): Promise<boolean> =>
-    id !== old.id && (await listSandboxes(context, { key })).some((record) => record.id === id);
-  await context.reported("claim of a key after a move", context.durable.claims.take(key, freshId, isThere));
+  await context.reported("end of a sandbox that was moved", old.destroy());
+  await context.reported("removal of the copy before a move", removeSpare(context, sandbox.id));
+  return lost;
 }
 
-async function undo(
+function checkFree(sandbox: LiveSandbox): void {
+  sandbox.checkRunning();
+  if (sandbox.client !== undefined) throw new SandboxerError("sandbox_in_use", "A client is attached to the sandbox.");
+}
+
+/** What it is there; what people know it by stays. */
+function factsThere(
   context: ManagerContext,
-  snapshot: StoredSnapshot,
-  fresh: CreatedSandbox | undefined,
-  thrown: unknown,
-): Promise<SandboxerError> {
-  if (fresh !== undefined) {
-    await context.reported("end of a sandbox whose move was undone", destroySandbox(context, fresh.sandbox));
-  }
-  await context.reported("removal of the snapshot of a move", removeSnapshot(context, snapshot.id));
-  const { code, message, hint, details } = asSandboxerError(thrown);
-  return new SandboxerError(code, `The sandbox was not moved and goes on: ${message}`, {
-    cause: thrown,
-    hint,
-    details,
-  });
+  before: SandboxFacts,
+  { plan, snapshotId, copy }: { readonly plan: SandboxPlan; readonly snapshotId: string; readonly copy: number },
+): SandboxFacts {
+  const { backend, spec, flags } = plan;
+  const { profile, max_loss, retention } = plan.about;
+  const spec_hash = before.about.key === null ? null : specHash(backend, spec);
+  return {
+    ...before,
+    backend,
+    spec,
+    flags,
+    copy,
+    residence: residenceOf(context, plan),
+    lineage: { ...before.lineage, snapshot: snapshotId },
+    about: { ...before.about, profile, max_loss, retention, spec_hash },
+  };
+}
+
+function homeOf(context: ManagerContext, before: SandboxFacts, facts: SandboxFacts): NewHome {
+  const { backend, flags, lineage, about, residence, copy } = facts;
+  const isKept = context.backend(before.backend).capabilities.outlivesServer;
+  const spare_copy = isKept ? { backend: before.backend, copy: before.copy, spec: inStore(before).spec } : null;
+  return { backend, spec: inStore(facts).spec, flags, lineage, about, residence, copy, spare_copy };
+}
+
+/** In one step: whoever speaks to the sandbox afterwards speaks to the copy there. */
+function switchTo(
+  context: ManagerContext,
+  sandbox: LiveSandbox,
+  { facts, handle, processes }: { facts: SandboxFacts; handle: SandboxHandle; processes: readonly SandboxProcess[] },
+): SandboxHandle {
+  sandbox.processes.quiesce();
+  const old = sandbox.replaceHandle(handle);
+  sandbox.rehouse(facts);
+  sandbox.parentCheckpoint = null;
+  sandbox.newestImages = facts.lineage.snapshot == null ? [] : [imageKey(facts.lineage.snapshot)];
+  sandbox.touch(context.nowMs);
+  freezeIfDue(context, sandbox);
+  watchForEnd(context, sandbox, processes);
+  return old;
 }
