@@ -28,15 +28,18 @@ export class GuardedStore implements ObjectStore {
   readonly localFile?: (key: string) => string;
   readonly #inner: ObjectStore;
   readonly #id: string;
+  readonly #isOwn: boolean;
   /** Where it is a file of this machine. */
   readonly #markerFile: string | undefined;
   #isMissed = false;
   /** How often it was found to be missed. */
   #misses = 0;
 
-  constructor(inner: ObjectStore, id: string) {
+  /** `isOwn`: it is a folder on this machine that its server has for itself. */
+  constructor(inner: ObjectStore, id: string, isOwn = false) {
     this.#inner = inner;
     this.#id = id;
+    this.#isOwn = isOwn;
     this.#markerFile = inner.localFile?.(MARKER_KEY);
     if (inner.localFile !== undefined) this.localFile = (key) => inner.localFile?.(key) ?? "";
   }
@@ -46,7 +49,7 @@ export class GuardedStore implements ObjectStore {
   }
 
   async verify(): Promise<void> {
-    if (this.#markerFile !== undefined && (await hasMarkerFile(this.#markerFile, this.#id))) return;
+    if (this.#markerFile !== undefined && (await hasMarkerFile(this.#markerFile, this.#id, this.#isOwn))) return;
     const found = await readStoreId(this.#inner);
     this.#isMissed = found !== this.#id;
     if (!this.#isMissed) return;

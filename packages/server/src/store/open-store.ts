@@ -26,5 +26,5 @@ export async function openStore(address: string, options: StoreOptions = {}): Pr
     id = await writeStoreId(driver);
   }
   await known?.remember(driver.address, id);
-  return new GuardedStore(driver, id);
+  return new GuardedStore(driver, id, options.syncs === "behind the answer");
 }

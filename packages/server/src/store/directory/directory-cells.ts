@@ -1,4 +1,4 @@
-import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { joinKey } from "../keys.ts";
 import type { Cell, SwapOutcome } from "../store.ts";
@@ -26,6 +26,7 @@ export class DirectoryCells {
   readonly #root: string;
   readonly #temporary: TemporaryFiles;
   readonly #syncs: Syncs | undefined;
+  #prepared: string | undefined;
 
   constructor(root: string, temporary: TemporaryFiles, syncs?: Syncs) {
     this.#root = root;
@@ -49,16 +50,22 @@ export class DirectoryCells {
     const base = parse(expected);
     if (base === undefined) return { outcome: "conflict" };
     const versions = this.#versions(key);
-    const isNew = expected === undefined && (await versions.makeInNewFolder());
-    if (base === NO_VERSION && !isNew) {
+    const isOwn = this.#syncs === "behind the answer" && basename(key, CELL_SUFFIX) === HEAD_NAME;
+    if (isOwn && expected === undefined) {
+      const draft = this.#prepared ?? (await this.#temporary.path());
+      this.#prepared = undefined;
+      const first = versions.createAtOnce(draft, body);
+      void this.#prepareNext(basename(versions.folder)).catch(() => {});
+      if (first !== undefined) return { outcome: "written", version: format(first) };
+    }
+    if (base === NO_VERSION) {
       const isPlain = (await this.#readPlain(key)) !== undefined;
       if (isPlain !== (expected === PLAIN)) return { outcome: "conflict" };
     }
-    const written = await versions.append(base, body, isNew);
+    const written = await versions.append(base, body);
     if (written === undefined) return { outcome: "conflict" };
     // Of the heads in a folder that a server has for itself, no view is needed.
-    const isSeen = this.#syncs !== "behind the answer" || basename(key, CELL_SUFFIX) !== HEAD_NAME;
-    if (isSeen) await this.#refreshView(key, versions, written, body);
+    if (!isOwn) await this.#refreshView(key, versions, written, body);
     return { outcome: "written", version: format(written) };
   }
 
@@ -81,6 +88,13 @@ export class DirectoryCells {
         if ((await versions.newestNumber()) === 0) return;
       }
     }
+  }
+
+  /** File systems take their time to make folders: those of the next head are made before it comes. */
+  async #prepareNext(name: string): Promise<void> {
+    const draft = await this.#temporary.path();
+    await mkdir(join(draft, name), { recursive: true });
+    this.#prepared = draft;
   }
 
   async *list(folder: string): AsyncIterable<string> {

@@ -13,10 +13,10 @@ const SYNC_AFTER_MS = 1_000;
 
 const unsynced = new Set<string>();
 
-/** Makes a new file durable a moment later, with its name and those of the folders that it may be the first file in. */
+/** Makes a new file durable a moment later. File systems with a journal do the same for its name and its new folders. */
 export function syncLater(path: string): void {
   if (unsynced.size === 0) setTimeout(() => void syncAll(), SYNC_AFTER_MS).unref();
-  for (let level = 0, each = path; level <= 3; level++, each = dirname(each)) unsynced.add(each);
+  unsynced.add(path);
 }
 
 /** One after the other: what the first one flushes, the others find flushed. */
