@@ -1,4 +1,4 @@
-import type { SandboxRecord } from "@sandboxer/protocol";
+import type { Head, SandboxRecord } from "@sandboxer/protocol";
 import { SandboxerError } from "@sandboxer/protocol";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { SandboxBackend } from "../../src/backends/backend.ts";
@@ -24,7 +24,9 @@ function outliving(backend: FakeBackend): SandboxBackend {
 /** A sandbox whose file says `after`, a snapshot in which it says `before`, and servers over the same provider. */
 async function changedSandbox(body: object = { name: "kept", labels: { a: "1" } }) {
   const [backend, store] = [new FakeBackend({ capabilities: KEEPS }), await temporaryFolder()];
-  const serve = (): Promise<TestServer> => startTestServer({ backend, store, wrapBackend: outliving });
+  const other = new FakeBackend({ name: "other", loads: [], capabilities: KEEPS });
+  const options = { backend, store, wrapBackend: outliving, moreBackends: [outliving(other)] };
+  const serve = (): Promise<TestServer> => startTestServer(options);
   const server = await serve();
   const api = new SnapshotClient(server);
   const { body: created } = await api.call<SandboxRecord & { token: string }>("POST", "/v1/sandboxes", body);
@@ -32,7 +34,27 @@ async function changedSandbox(body: object = { name: "kept", labels: { a: "1" } 
   await box.exec({ shell: "echo before > file" });
   const snapshot = await api.take(box.id);
   await box.exec({ shell: "echo after > file" });
-  return { backend, serve, server, api, box, created, snapshot };
+  return { backend, other, serve, server, api, box, created, snapshot };
+}
+
+/** The server does nothing more from its n-th write to a head on, as if it was killed before or after that. */
+function diesAt({ durable: { ownership } }: TestServer, nth: number, when: "before" | "after"): Promise<void> {
+  const reached = Promise.withResolvers<void>();
+  const end = Promise.withResolvers<never>();
+  end.promise.catch(() => {});
+  onTestFinished(() => end.reject(new SandboxerError("lease_lost", "The server is dead.")));
+  const dead = (): Promise<never> => (reached.resolve(), end.promise);
+  let writes = 0;
+  const dying = async (write: () => Promise<Head>): Promise<Head> => {
+    writes += 1;
+    if (writes === nth && when === "before") return await dead();
+    const head = await write();
+    return writes === nth ? await dead() : head;
+  };
+  const [update, rehouse] = [ownership.update.bind(ownership), ownership.rehouse.bind(ownership)];
+  ownership.update = (...parameters) => dying(() => update(...parameters));
+  ownership.rehouse = (...parameters) => dying(() => rehouse(...parameters));
+  return reached.promise;
 }
 
 async function fileOf(box: SandboxClient): Promise<string> {
@@ -84,23 +106,9 @@ describe("a sandbox that its provider keeps is rewound", () => {
   ] as const;
   test.each(STEPS)("whole when its server dies after %s", async (_, nth, when, says) => {
     const { backend, serve, server, box, created, snapshot } = await changedSandbox();
-    const { ownership } = server.durable;
-    const update = ownership.update.bind(ownership);
-    const reached = Promise.withResolvers<void>();
-    let writes = 0;
-    // A process that was killed does nothing more, until the test is over.
-    const end = Promise.withResolvers<never>();
-    end.promise.catch(() => {});
-    onTestFinished(() => end.reject(new SandboxerError("lease_lost", "The server is dead.")));
-    const dead = (): Promise<never> => (reached.resolve(), end.promise);
-    ownership.update = async (id, details, options) => {
-      writes += 1;
-      if (writes === nth && when === "before") return await dead();
-      const head = await update(id, details, options);
-      return writes === nth ? await dead() : head;
-    };
+    const reached = diesAt(server, nth, when);
     void box.call("POST", "/rewind", { snapshot_id: snapshot.id }).catch(() => {});
-    await reached.promise;
+    await reached;
     const next = await serve();
     await next.instances.markDead(server.instances.instanceId);
     const there = new SandboxClient(next, created.id);
@@ -112,6 +120,28 @@ describe("a sandbox that its provider keeps is rewound", () => {
     });
     expect(await fileOf(there)).toBe(says);
   });
+});
+
+test.each([
+  ["it has said that a copy comes", 1, "after", "fake"],
+  ["the copy is made", 2, "before", "fake"],
+  ["the copy is the sandbox", 2, "after", "other"],
+  ["the one before is ended", 3, "before", "other"],
+] as const)("a sandbox whose server dies in its move after %s is in one place", async (_, nth, when, place) => {
+  const { backend, other, serve, server, box, created } = await changedSandbox();
+  const reached = diesAt(server, nth, when);
+  void box.call("POST", "/move", { backend: "other" }).catch(() => {});
+  await reached;
+  const next = await serve();
+  await next.instances.markDead(server.instances.instanceId);
+  const there = new SandboxClient(next, created.id);
+  const { body } = await there.call<SandboxRecord>("POST", "/resume");
+  expect(body).toMatchObject({ id: created.id, name: "kept", backend: place, state: "running" });
+  await eventually("the other copy is gone", async () => {
+    const head = await next.durable.ownership.read(created.id);
+    return head?.spare_copy === null && backend.runningCount + other.runningCount === 1;
+  });
+  expect(await fileOf(there)).toBe("after");
 });
 
 describe("a sandbox with a key that its provider has lost", () => {
