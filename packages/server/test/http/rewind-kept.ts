@@ -1,7 +1,7 @@
 import type { SandboxRecord } from "@sandboxer/protocol";
 import { expect } from "vitest";
 import type { SandboxBackend } from "../../src/backends/backend.ts";
-import { startTestServer, type TestServer } from "../websocket/support/test-server.ts";
+import { startTestServer, type TestServer, type TestServerOptions } from "../websocket/support/test-server.ts";
 import { SnapshotClient } from "./snapshot-client.ts";
 
 const FILE = "/workspace/file";
@@ -15,20 +15,26 @@ export async function read(server: TestServer, id: string): Promise<string> {
   return Buffer.concat(await Array.fromAsync(files.read(FILE))).toString();
 }
 
-/** A sandbox of a real provider is put back twice, in place; gives its id. */
-export async function rewindTwice(backend: SandboxBackend): Promise<string> {
-  const api = new SnapshotClient(await startTestServer({ moreBackends: [backend] }));
-  const made = await api.http.create({ backend: backend.name, name: "kept" });
+/** A sandbox of a real provider is put back twice, in place; `check` looks at what the provider has then. */
+export async function rewindTwice(
+  backend: SandboxBackend,
+  check: (id: string) => Promise<void>,
+  body: object = { backend: backend.name },
+  options: TestServerOptions = {},
+): Promise<void> {
+  const api = new SnapshotClient(await startTestServer({ moreBackends: [backend], ...options }));
+  const made = await api.http.create({ ...body, name: "kept" });
   await write(api.server, made.id, "before");
   const snapshot = await api.take(made.id, { mode: "filesystem" });
   for (const copy of [1, 2]) {
     const { id, epoch } = made;
     await write(api.server, id, "after");
     const path = `/v1/sandboxes/${id}/rewind`;
-    const { status, body } = await api.call<SandboxRecord>("POST", path, { snapshot_id: snapshot.id });
-    expect([status, body]).toMatchObject([200, { id, epoch, name: "kept", state: "running" }]);
+    const rewound = await api.call<SandboxRecord>("POST", path, { snapshot_id: snapshot.id });
+    expect(rewound).toMatchObject({ status: 200, body: { id, epoch, name: "kept", state: "running" } });
     expect(await read(api.server, id)).toBe("before");
     expect(await api.server.durable.ownership.read(id)).toMatchObject({ copy, spare_copy: null });
   }
-  return made.id;
+  await check(made.id);
+  expect((await api.call("DELETE", `/v1/sandboxes/${made.id}`)).status).toBe(204);
 }

@@ -10,8 +10,9 @@ describeDocker("rewind", (service) => {
   test("puts a container's files back in place, and leaves one container", async () => {
     const { backend, close } = await openContractBackend(service);
     onTestFinished(close);
-    const id = await rewindTwice(backend);
-    const labels = await lab.docker("ps", "-a", "--format", '{{.Label "sandboxer.sandbox-id"}}');
-    expect(labels.split("\n").filter((label) => label.startsWith(id))).toEqual([`${id}-2`]);
+    await rewindTwice(backend, async (id) => {
+      const labels = await lab.docker("ps", "-a", "--format", '{{.Label "sandboxer.sandbox-id"}}');
+      expect(labels.split("\n").filter((label) => label.startsWith(id))).toEqual([`${id}-2`]);
+    });
   });
 });

@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { readFile, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
+import { profileSchema } from "@sandboxer/protocol";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { acquireWithState } from "../../../src/manager/snapshots/portable/acquire-with-state.ts";
 import { captureWorkspace } from "../../../src/manager/snapshots/portable/capture-workspace.ts";
+import { ProfileCatalog } from "../../../src/profiles/profile-catalog.ts";
+import { rewindTwice } from "../../http/rewind-kept.ts";
 import { debianPrograms } from "../../services/debian-programs.ts";
 import { startSshServer } from "../../services/ssh-server.ts";
 import { bash, finish, python, run, start, eventually, readText, errorCode } from "../contract/programs.ts";
@@ -141,6 +144,20 @@ describeServices("a compose-ssh sandbox", (services) => {
     } finally {
       await server.stop();
     }
+  });
+
+  test("is rewound in place, and one project is left on the host", async () => {
+    const { base, placement } = await place();
+    const settings = { name: "profile.ssh", extension: "ext.compose-ssh", placement, inputs: { repo: {} } };
+    const profile = profileSchema.parse(settings);
+    const entry = { profile, file: "test", bundled: false, overrides: undefined };
+    const body = { profile: "profile.ssh", inputs: { repo: await lab.repository() } };
+    const check = async (id: string): Promise<void> => {
+      const left = (await hostState(services, base)).filter((each) => each.includes(id));
+      expect(left.length).toBeGreaterThan(0);
+      expect(left.filter((each) => !each.includes(`${id}-2`))).toEqual([]);
+    };
+    await rewindTwice(lab.backend(), check, body, { profiles: new ProfileCatalog([entry]) });
   });
 
   describe("snapshots", () => {

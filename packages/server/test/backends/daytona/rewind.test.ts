@@ -8,9 +8,9 @@ test("a sandbox at Daytona is rewound in place, and one is left there", async ()
   const service = await openServer();
   const backend = openBackend(service);
   onTestFinished(() => backend.close().then(() => service.close()));
-  await rewindTwice(backend);
-  const left = service.plane.sandboxes.filter(({ record }) => record.state !== "destroyed");
-  expect(left).toHaveLength(1);
+  await rewindTwice(backend, async () => {
+    expect(service.plane.sandboxes.filter(({ record }) => record.state !== "destroyed")).toHaveLength(1);
+  });
 });
 
 test("a service that does not make the copy is heard, and nothing has changed", async () => {
