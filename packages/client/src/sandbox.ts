@@ -132,7 +132,7 @@ export class Sandbox extends SandboxHandle {
     return items.map((record) => Sandbox.#of(this.client, record, handle));
   }
 
-  /** Moves its workspace to another backend, where it lives on under its id, with its name, key and token. */
+  /** Moves it to another backend with its workspace. It keeps its id, name, key and token. */
   async move(options: MoveSettings & LongCallOptions & SandboxHandleOptions): Promise<Sandbox> {
     const { call, handle, rest } = longCall(options);
     const body: NonNullable<CallInput<"moveSandbox">["body"]> = toWire(rest);

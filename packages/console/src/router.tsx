@@ -11,7 +11,7 @@ addEventListener("popstate", ({ state }: PopStateEvent) => {
   requestAnimationFrame(() => requestAnimationFrame(() => scrollTo(0, scrollTop)));
 });
 
-/** What the page is about, where that has a name of its own: the title is about it. */
+/** The name of the sandbox that the page shows, for the window's title. */
 export const subject = signal<string | undefined>(undefined);
 
 export const path = computed(() => address.value.pathname);

@@ -40,7 +40,7 @@ export const creationMessageSchema = z.object({
   labels: labelsSchema.optional(),
   resources: resourcesSchema.optional(),
   network: z.enum(["none", "sandbox"]).optional(),
-  /** Whether messages carry what the original protocol does not have; on attach it is the query's `extensions=1`. */
+  /** Whether messages carry fields that the original protocol does not have. On attach: `?extensions=1`. */
   extensions: z.boolean().optional(),
 });
 export type CreationMessage = z.infer<typeof creationMessageSchema>;

@@ -126,17 +126,14 @@ export const headSchema = z.looseObject({
    * sandbox itself. Absent: the store.
    */
   residence: z.enum(["store", "provider"]).optional(),
-  /**
-   * Which copy at its provider is the sandbox: one that takes the place of another has the next number. Absent: 0, the
-   * first.
-   */
+  /** The number of the copy at its provider that is the sandbox. A copy that replaces another gets the next number. Absent: 0. */
   copy: z.number().int().nonnegative().optional(),
-  /** A copy that is not the sandbox, not yet or no more, and may be there: its owner removes it. */
+  /** A second copy that may exist at a provider, during or after a rewind or a move. The owner removes it. */
   spare_copy: z
     .looseObject({
       backend: z.string(),
       copy: z.number().int().nonnegative(),
-      /** What it was made of; absent: of the same as the sandbox is. */
+      /** The spec it was made from; absent: the spec of the sandbox. */
       spec: z.record(z.string(), z.unknown()).optional(),
     })
     .nullable()

@@ -2,8 +2,8 @@ import type { ErrorCode } from "./errors.ts";
 import type { Status } from "./status.ts";
 
 /**
- * What the server says over WebSocket. A status that is an error is followed by its error event. What is optional here goes
- * to clients that have asked for `extensions`.
+ * The messages that the server sends over WebSocket. An error status is followed by its error event. Optional fields are
+ * sent only to clients that asked for `extensions`.
  */
 export type ServerEvent =
   | {
@@ -23,7 +23,7 @@ export type ServerEvent =
     }
   | { readonly event: "error"; readonly message: string; readonly code?: ErrorCode; readonly hint?: string };
 
-/** The fields that every client gets, those of the original protocol: some compare whole messages. */
+/** Leaves only the fields of the original protocol, for clients that compare whole messages. */
 export function withoutExtensions(event: ServerEvent): ServerEvent {
   switch (event.event) {
     case "status_update":

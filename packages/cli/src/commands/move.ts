@@ -14,7 +14,7 @@ export const moveCommand = defineCommand({
     "sandboxer move web --backend docker && sandboxer shell web",
   ],
   details:
-    "Its workspace goes along, its memory and processes do not. It stays the same sandbox, with its id, name, labels, key and token; the copy where it was is ended when the other one is up. `sandboxer handoff` moves a sandbox to another server.",
+    "Its workspace goes along, its memory and processes do not. The sandbox keeps its id, name, labels, key and token. The old copy is destroyed once the new one is up. `sandboxer handoff` moves a sandbox to another server.",
   options: (command) =>
     command
       .requiredOption("-b, --backend <BACKEND>", "what shall make it")

@@ -57,7 +57,7 @@ export async function startTestServer({ store, apiKeys = [] }: TestServerOptions
   });
   const server = await startServer(config, { report: () => {} });
   const close = async (): Promise<void> => {
-    // What could not be saved goes with its folders.
+    // Sandboxes that could not be saved are removed together with their folders.
     await server.drain().catch(() => {});
     await rm(folder, { recursive: true, force: true });
   };

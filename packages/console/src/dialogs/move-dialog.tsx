@@ -51,7 +51,7 @@ export function MoveDialog({
     >
       <p>
         The files of its workspace go along. Its memory, what runs in it and what was changed elsewhere do not. The
-        sandbox keeps its id, name, labels, key and token; the copy here is ended when the other one is up.
+        sandbox keeps its id, name, labels, key and token; the old copy is destroyed once the new one is up.
       </p>
       {backends.error === undefined ? null : <ErrorBox error={backends.error} />}
       {others === undefined ? null : usable.length === 0 ? (

@@ -121,7 +121,7 @@ export const restoredSandboxSchema = createdSandboxSchema
   .extend({ carried: carriedSchema })
   .meta({ id: "RestoredSandbox" });
 
-/** A sandbox that lives on at another backend, with the token that it has. */
+/** A sandbox that was moved to another backend. It keeps its token, which is not told again. */
 export const movedSandboxSchema = sandboxRecordSchema.extend({ carried: carriedSchema }).meta({ id: "MovedSandbox" });
 
 /** How a key was answered: with the sandbox that is there, with one from its newest snapshot, or with a fresh one. */

@@ -159,14 +159,14 @@ export function updateDetails(owner: Owner, details: HeadDetails): Move {
   return asOwner(owner, (head, stamp) => advance(head, stamp, details));
 }
 
-/** Where a sandbox lives on, and as what. */
+/** Where a sandbox lives after a move to another backend. */
 export type NewHome = Required<
   Pick<Head, "backend" | "spec" | "flags" | "about" | "lineage" | "residence" | "copy" | "spare_copy">
 >;
 
 /**
- * The sandbox lives on at another backend: the next epoch, for who knew it as it was. What was saved of it is not its
- * state any more; until it is saved again that is what its lineage names.
+ * Moves the sandbox to another backend. The epoch grows, so that clients with an earlier one are refused. Its checkpoints
+ * no longer are its state; until the next one, the snapshot in its lineage is.
  */
 export function rehouse(owner: Owner, home: NewHome): Move {
   return asOwner(owner, (head, stamp) =>

@@ -129,7 +129,7 @@ export class Ownership {
     return await this.instances.order(sandboxId, { kind: "update", details }, options);
   }
 
-  /** The sandbox lives on at another backend, at the next epoch. */
+  /** Moves the sandbox to another backend, at the next epoch. */
   async rehouse(sandboxId: string, home: NewHome, options: MoveOptions = {}): Promise<Head> {
     return await this.instances.order(sandboxId, { kind: "rehouse", home }, options);
   }

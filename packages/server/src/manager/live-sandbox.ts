@@ -3,6 +3,7 @@ import type { About, HeadFlags, Lineage, SandboxState } from "@sandboxer/protoco
 import type { SandboxHandle, SandboxSpec } from "../backends/backend.ts";
 import type { MasterKey } from "../checkpoints/keys/master-key.ts";
 import { SerialQueue } from "../support/serial-queue.ts";
+import { imageKey } from "../checkpoints/snapshot-record.ts";
 import type { SandboxClient } from "./client.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { LiveSaves } from "./saving/live-saves.ts";
@@ -84,9 +85,11 @@ export class LiveSandbox implements Sandbox {
     this.#facts = { ...this.#facts, ...changes };
   }
 
-  /** It lives on at another backend. To be stored first. */
+  /** Notes that it lives at another backend now, begun from a snapshot. To be stored first. */
   rehouse(facts: SandboxFacts): void {
     this.#facts = facts;
+    this.parentCheckpoint = null;
+    this.newestImages = facts.lineage.snapshot == null ? [] : [imageKey(facts.lineage.snapshot)];
   }
 
   get id(): string {
@@ -131,7 +134,7 @@ export class LiveSandbox implements Sandbox {
     return this.#begun.promise;
   }
 
-  /** Whether it was stopped here to go on elsewhere or later, with all that runs in it. */
+  /** Whether it was stopped here in order to continue on another server or later, with its processes. */
   get isLeaving(): boolean {
     return this.stoppedMs !== undefined && this.#state !== "running";
   }

@@ -7,7 +7,7 @@ const BUILT_IN_EXTENSIONS: ReadonlyMap<string, string> = new Map([
   ["ext.saas-stub", "saas-stub"],
 ]);
 
-/** What comes with sandboxer may be called either way. */
+/** Built-in extensions are known by both names: `ext.compose-ssh` and `compose-ssh`. */
 export function backendNamed(name: string): string {
   return BUILT_IN_EXTENSIONS.get(name) ?? name;
 }

@@ -211,7 +211,7 @@ export const SANDBOX_ROUTES = {
   moveSandbox: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/move",
-    summary: "Move its workspace to another backend, where it lives on under the same id, name, key and token.",
+    summary: "Move it to another backend with its workspace; it keeps its id, name, key and token.",
     tag,
     scope: "use",
     params: sandboxParams,

@@ -130,7 +130,7 @@ function pathOf(folder: string, { name }: AgentFileEntry): string {
   });
 }
 
-/** What the root filesystem has under a name; `unchanged` and `changed` are of the same kind as what is inside. */
+/** How a name in the root filesystem compares with the sandbox; `unchanged` and `changed` imply the same kind of file. */
 type BaseState = "none" | "unchanged" | "changed" | "another kind";
 
 /**

@@ -8,7 +8,7 @@ const manifestSchema = z.object({
   snapshot_name: z.string().min(1),
   api_url: z.string(),
   organization_id: z.string().optional(),
-  /** What the sandbox was made of, for people; absent: Daytona's default. */
+  /** The image that the sandbox was created from, for people; absent: Daytona's default. */
   base_image: z.string().optional(),
 });
 

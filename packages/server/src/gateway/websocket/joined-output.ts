@@ -2,7 +2,7 @@ import type { OutputFrame } from "@sandboxer/protocol";
 
 /** How long the rest of a line is waited for. */
 const HOLD_MS = 1;
-/** More than this is not held, line or not. */
+/** Longer pieces are sent at once. */
 const MAX_HELD_BYTES = 4 * 1024;
 const LINE_FEED = 0x0a;
 
@@ -23,7 +23,7 @@ export class JoinedOutput {
     this.#held = goesOn ? { ...held, data: Buffer.concat([held.data, chunk.data]) } : chunk;
     const { data } = this.#held;
     if (data.at(-1) === LINE_FEED || data.length >= MAX_HELD_BYTES) return this.flush();
-    // What has come by then is read first: a busy process sees its timers before its sockets.
+    // A busy process handles timers before sockets: the detour lets it read output that has already arrived.
     this.#timer ??= setTimeout(() => setImmediate(() => this.flush()), HOLD_MS);
   }
 

@@ -20,7 +20,7 @@ interface Unconfirmed {
  * a socket that took bytes says nothing of their arrival.
  */
 export class Outbox {
-  /** Whether the client has asked for what the original protocol does not have. */
+  /** Whether the client asked for fields that the original protocol does not have. */
   extensions = false;
   readonly #socket: WebSocket;
   readonly #stream: Socket;

@@ -2,9 +2,9 @@ import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { SandboxHandle } from "../../backends/backend.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import type { ManagerContext } from "../context.ts";
-import { discardLostSandbox, watchForEnd } from "./end-of-sandbox.ts";
-import { freezeIfDue } from "../ownership/freeze.ts";
+import { discardLostSandbox } from "./end-of-sandbox.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
+import { checkFree, switchCopy } from "./replace-copy.ts";
 import { runSetup } from "./setup-commands.ts";
 import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
 
@@ -18,7 +18,7 @@ export async function recreateSandbox(
   options: VerbOptions = {},
 ): Promise<void> {
   const { backend } = sandbox.facts;
-  // Where a sandbox is found again by its id, there cannot be two copies of it for a moment.
+  // Unlike a rewind, this gives the new copy no number of its own, so a provider could not tell the two apart.
   if (sandbox.facts.residence === "provider") {
     throw new SandboxerError("not_supported", `The backend ${backend} cannot make a sandbox anew in place.`, {
       hint: "Create a new sandbox, and destroy this one.",
@@ -31,18 +31,11 @@ export async function recreateSandbox(
       checkFree(sandbox);
       const fresh = await makeCopy(context, sandbox, track);
       track.lap("backend");
-      const old = switchTo(context, sandbox, fresh);
+      const old = switchCopy(context, sandbox, fresh, []);
       await context.reported("end of the copy before", old.destroy());
       track.lap("end of the old copy");
     }),
   );
-}
-
-function checkFree(sandbox: LiveSandbox): void {
-  sandbox.checkRunning();
-  if (sandbox.client !== undefined) {
-    throw new SandboxerError("sandbox_in_use", "A client is attached to the sandbox.");
-  }
 }
 
 /** A copy that is not the sandbox's yet. */
@@ -69,14 +62,4 @@ async function makeCopy(context: ManagerContext, sandbox: LiveSandbox, track: Tr
 
 function epochOf({ options }: ManagerContext, sandbox: LiveSandbox): number | undefined {
   return options.durable.ownership.held(sandbox.id)?.epoch;
-}
-
-/** In one step: whoever speaks to the sandbox afterwards speaks to the new copy. */
-function switchTo(context: ManagerContext, sandbox: LiveSandbox, fresh: SandboxHandle): SandboxHandle {
-  sandbox.processes.quiesce();
-  const old = sandbox.replaceHandle(fresh);
-  sandbox.touch(context.nowMs);
-  freezeIfDue(context, sandbox);
-  watchForEnd(context, sandbox, []);
-  return old;
 }

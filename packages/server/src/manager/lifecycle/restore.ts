@@ -17,6 +17,7 @@ import { namingWholeCheckpoint } from "../observing/integrity/whole-checkpoint.t
 import { LiveSandbox, type SandboxFacts } from "../live-sandbox.ts";
 import { withGoodCopy } from "../saving/with-good-copy.ts";
 import { checkpointNotFound, notFound } from "../not-found.ts";
+import { acquireFromSnapshot } from "../snapshots/acquire-from-snapshot.ts";
 import { acquireWithState } from "../snapshots/portable/acquire-with-state.ts";
 import { storedFacts } from "../stored-facts.ts";
 import { TakeoverEvent } from "../ownership/takeover-event.ts";
@@ -29,7 +30,7 @@ export interface RestoreRequest {
   readonly client?: SandboxClient;
   /** An older checkpoint to go back to, instead of the newest. */
   readonly checkpoint: string | undefined;
-  /** A snapshot to go on from, of one that its provider has lost. */
+  /** Start from this snapshot, because the provider has lost the sandbox. */
   readonly snapshot?: StoredSnapshot;
   /** Around taking ownership; `waiting` when another server was asked to give the sandbox up. */
   readonly onOwnership: (step: "acquiring" | "waiting" | "acquired", head: Head) => void;
@@ -169,7 +170,7 @@ async function load(
   );
 }
 
-/** Another copy at the provider, in place of the one that it has lost. */
+/** Starts a new copy from a snapshot, for a sandbox whose copy the provider has lost. */
 async function loadSnapshot(
   context: ManagerContext,
   sandboxId: string,
@@ -178,18 +179,10 @@ async function loadSnapshot(
   track: Track,
 ): Promise<SandboxHandle> {
   const { ownership } = context.durable;
-  const { backend } = head;
   const changes = changedByLoad(head, snapshot);
-  await ownership.update(sandboxId, { spare_copy: { backend, copy: changes.copy } });
-  const request = await acquireRequest(context, { ...storedFacts(sandboxId, head), ...changes }, track.options);
-  const handle = await withGoodCopy(() =>
-    withWorkFolder(context.options.workDirectory, async (folder) => {
-      const state = await context.snapshots.load(snapshot.id, folder, { ...track.options, verifyBeside: true });
-      track.lap("unpack");
-      return await acquireWithState(context.backend(backend), request, state, track.options);
-    }),
-  );
-  track.lap("backend");
+  await ownership.update(sandboxId, { spare_copy: { backend: head.backend, copy: changes.copy } });
+  const facts = { ...storedFacts(sandboxId, head), ...changes };
+  const handle = await acquireFromSnapshot(context, facts, snapshot.id, track);
   try {
     await ownership.update(sandboxId, { ...changes, spare_copy: null });
     return handle;

@@ -5,9 +5,9 @@ import type { LiveSandbox } from "../live-sandbox.ts";
 import { storedFacts } from "../stored-facts.ts";
 
 /**
- * Where providers keep sandboxes, one copy takes another's place in three writes of the head, each by its owner: that a
- * copy is coming, which is the `spare_copy`; that it is the sandbox now, and the one before is the spare; that there is
- * none. Whoever owns the sandbox after a crash in between removes the spare, whichever it is.
+ * The first of three writes to the head by which one copy at a provider replaces another. It announces the new copy as the
+ * `spare_copy`. The second write ({@link takePlace}) makes the new copy the sandbox and the old one the spare; the third
+ * ({@link removeSpare}) says that there is no spare. After a crash in between, the next owner removes the spare copy.
  */
 export async function announceCopy(
   context: ManagerContext,
@@ -28,7 +28,7 @@ export async function takePlace(
   await context.durable.ownership.update(id, { ...changes, spare_copy: { backend, copy } });
 }
 
-/** Removes what a rewind, of this server or of one that died, has left beside a sandbox that is owned here. */
+/** Removes the spare copy that a rewind or a move left behind, on this server or on one that died. */
 export async function removeSpare(context: ManagerContext, sandboxId: string): Promise<void> {
   const { ownership } = context.durable;
   const head = ownership.held(sandboxId);

@@ -7,7 +7,7 @@ import { SIGKILL, SIGTERM } from "./signals.ts";
 const GRACE_MS = 2_000;
 
 export interface ProcessHooks {
-  /** Whether the sandbox was stopped here to go on elsewhere or later, and the process with it. */
+  /** Whether the sandbox was stopped here in order to continue on another server or later, with this process. */
   readonly isLeaving: () => boolean;
   /** Resolves when output may be heard. */
   readonly hold: () => Promise<void>;
@@ -43,7 +43,7 @@ export class ManagedProcess {
     this.#keepUp();
   }
 
-  /** From here on its end is told, once, also one that has come already; and its time is limited. */
+  /** Reports its end once, even if it has already ended, and enforces its time limit. */
   watch(): void {
     if (this.#isWatched) return;
     this.#isWatched = true;
@@ -163,7 +163,7 @@ export class ManagedProcess {
     await this.#process.release();
   }
 
-  /** A reader that came when its sandbox was about to be saved was not told: it finds that nothing answers any more. */
+  /** A reader that arrives while its sandbox is being saved gets an error from the sandbox; the true reason is the move. */
   #reasonOf(error: unknown): unknown {
     return this.#hooks.isLeaving() ? new Moving() : error;
   }

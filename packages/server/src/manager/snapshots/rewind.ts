@@ -4,8 +4,8 @@ import { imageKey } from "../../checkpoints/snapshot-record.ts";
 import { acquireRequest } from "../lifecycle/acquire-request.ts";
 import type { ManagerContext } from "../context.ts";
 import { checkRewindTo, keyChoiceOf } from "../encryption.ts";
-import { discardLostSandbox, watchForEnd } from "../lifecycle/end-of-sandbox.ts";
-import { freezeIfDue } from "../ownership/freeze.ts";
+import { discardLostSandbox } from "../lifecycle/end-of-sandbox.ts";
+import { switchCopy } from "../lifecycle/replace-copy.ts";
 import { announceCopy, removeSpare, takePlace } from "../ownership/spare-copy.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { withGoodCopy } from "../saving/with-good-copy.ts";
@@ -66,12 +66,12 @@ export async function rewindSandbox(
   );
 }
 
-/** Whether its provider finds it again by an id, so that two copies need two. */
+/** Whether the provider finds a sandbox by its id, so that a second copy needs an id of its own. */
 function isKept(context: ManagerContext, { facts }: LiveSandbox): boolean {
   return context.backend(facts.backend).capabilities.outlivesServer;
 }
 
-/** What keeps no more than a record of a sandbox has nothing to put back. */
+/** A backend whose snapshots are records without content has nothing to load. */
 function checkCan(context: ManagerContext, { facts }: LiveSandbox): void {
   if (context.backend(facts.backend).capabilities.snapshot !== "metadata") return;
   throw new SandboxerError("not_supported", `The backend ${facts.backend} cannot put a sandbox back in place.`, {
@@ -141,7 +141,7 @@ async function publish(
   return checkpoint;
 }
 
-/** In one step: whoever speaks to the sandbox afterwards speaks to the new copy. */
+/** The attached client hears of it, and keeps its socket. */
 function switchTo(
   context: ManagerContext,
   sandbox: LiveSandbox,
@@ -149,14 +149,10 @@ function switchTo(
   lineage: Lineage,
 ): SandboxHandle {
   sandbox.client?.notify({ type: "rewinding" });
-  sandbox.processes.quiesce();
-  const old = sandbox.replaceHandle(handle);
   if (checkpoint !== undefined) sandbox.parentCheckpoint = checkpoint.name;
   sandbox.newestImages = lineage.snapshot == null ? [] : [imageKey(lineage.snapshot)];
   sandbox.amend({ lineage, copy });
-  sandbox.touch(context.nowMs);
-  freezeIfDue(context, sandbox);
-  watchForEnd(context, sandbox, processes);
+  const old = switchCopy(context, sandbox, handle, processes);
   sandbox.client?.notify({ type: "rewound" });
   return old;
 }

@@ -1,25 +1,20 @@
 import { asSandboxerError, type Carried, type RestoreRequestBody, SandboxerError } from "@sandboxer/protocol";
-import type { SandboxHandle, SandboxProcess } from "../../../backends/backend.ts";
+import type { SandboxHandle } from "../../../backends/backend.ts";
 import { specHash } from "../../../backends/spec-hash.ts";
-import { imageKey } from "../../../checkpoints/snapshot-record.ts";
 import type { NewHome } from "../../../lease/head.ts";
 import type { ManagerContext } from "../../context.ts";
 import { checkShown } from "../../encryption.ts";
 import type { LostExtras } from "../../files/extra-keeper.ts";
-import { acquireRequest } from "../../lifecycle/acquire-request.ts";
-import { watchForEnd } from "../../lifecycle/end-of-sandbox.ts";
 import type { SandboxPlan } from "../../lifecycle/plan.ts";
+import { checkFree, switchCopy } from "../../lifecycle/replace-copy.ts";
 import type { LiveSandbox, SandboxFacts } from "../../live-sandbox.ts";
 import { tracked, type Track, type VerbOptions } from "../../observing/operations/tracked.ts";
-import { freezeIfDue } from "../../ownership/freeze.ts";
 import { residenceOf } from "../../ownership/residence.ts";
 import { announceCopy, removeSpare } from "../../ownership/spare-copy.ts";
-import { withGoodCopy } from "../../saving/with-good-copy.ts";
-import { withWorkFolder } from "../../saving/work-folder.ts";
 import { inStore } from "../../stored-facts.ts";
+import { acquireFromSnapshot } from "../acquire-from-snapshot.ts";
 import { captureSnapshot } from "../capture.ts";
 import { removeSnapshot } from "../remove-snapshot.ts";
-import { acquireWithState } from "./acquire-with-state.ts";
 import { whyNotAllowed } from "./allowed.ts";
 import { carriedBy, checkCarried, withLost } from "./carried.ts";
 import { checkLoadable } from "./loadable.ts";
@@ -29,8 +24,8 @@ import { WORKSPACE_KIND } from "./workspace-archive.ts";
 export type MoveRequest = Pick<RestoreRequestBody, "image" | "profile" | "inputs"> & { readonly backend: string };
 
 /**
- * Moves the workspace of a sandbox to another backend, where it lives on under its id, with its name, labels, key, token
- * and end of life, at the next epoch. The copy here serves until the other one is up, and goes on if that fails.
+ * Moves a sandbox to another backend with the files of its workspace. It keeps its id, name, labels, key, token and end of
+ * life; its epoch grows. The copy here serves until the new one is up, and keeps running if the move fails.
  */
 export async function moveSandbox(
   context: ManagerContext,
@@ -41,7 +36,7 @@ export async function moveSandbox(
   checkCan(context, sandbox, request);
   checkShown(sandbox.facts.about.encryption, options.encryption);
   const { key } = sandbox.facts.about;
-  // Who asks for the key meanwhile would find what does not fit it any more, and end it.
+  // An acquire of the same key must not run meanwhile: it could find a sandbox that no longer matches, and destroy it.
   const carried = await (key === null
     ? move(context, sandbox, request, options)
     : context.keys.run(key, () => move(context, sandbox, request, options)));
@@ -80,7 +75,9 @@ async function move(
     const plan = planOfSnapshot(context, snapshot, request);
     const work = { operation: "move", sandboxId: sandbox.id, backend: plan.backend } as const;
     const lost = await sandbox.queue.run(() =>
-      tracked(context, work, options, (track) => liveOn(context, sandbox, { plan, snapshotId: snapshot.id }, track)),
+      tracked(context, work, options, (track) =>
+        switchBackend(context, sandbox, { plan, snapshotId: snapshot.id }, track),
+      ),
     );
     return withLost(carried, lost);
   } catch (thrown) {
@@ -91,8 +88,8 @@ async function move(
   }
 }
 
-/** In the sandbox's turn: makes the copy there, gives it the sandbox's place, and ends the one here. */
-async function liveOn(
+/** Runs in the sandbox's turn: starts the copy on the other backend, switches to it, and destroys the copy here. */
+async function switchBackend(
   context: ManagerContext,
   sandbox: LiveSandbox,
   { plan, snapshotId }: { readonly plan: SandboxPlan; readonly snapshotId: string },
@@ -107,22 +104,14 @@ async function liveOn(
   let old: SandboxHandle;
   try {
     const facts = factsThere(context, before, { plan, snapshotId, copy });
-    const acquired = await acquireRequest(context, facts, track.options);
-    const handle = await withGoodCopy(() =>
-      withWorkFolder(context.options.workDirectory, async (folder) => {
-        const state = await context.snapshots.load(snapshotId, folder, { ...track.options, verifyBeside: true });
-        track.lap("unpack");
-        return acquireWithState(context.backend(plan.backend), acquired, state, track.options, (unpacked) => {
-          lost = unpacked;
-        });
-      }),
-    );
-    track.lap("backend");
+    const onUnpacked = (unpacked: LostExtras): void => void (lost = unpacked);
+    const handle = await acquireFromSnapshot(context, facts, snapshotId, track, onUnpacked);
     try {
       const processes = await handle.processes();
       checkFree(sandbox);
       await context.durable.ownership.rehouse(sandbox.id, homeOf(context, before, facts));
-      old = switchTo(context, sandbox, { facts, handle, processes });
+      sandbox.rehouse(facts);
+      old = switchCopy(context, sandbox, handle, processes);
     } catch (error) {
       await context.reported("end of a copy that was not wanted", handle.destroy());
       throw error;
@@ -136,12 +125,7 @@ async function liveOn(
   return lost;
 }
 
-function checkFree(sandbox: LiveSandbox): void {
-  sandbox.checkRunning();
-  if (sandbox.client !== undefined) throw new SandboxerError("sandbox_in_use", "A client is attached to the sandbox.");
-}
-
-/** What it is there; what people know it by stays. */
+/** The facts after the move: backend, spec and flags change; name, labels, key, token and end of life stay. */
 function factsThere(
   context: ManagerContext,
   before: SandboxFacts,
@@ -167,21 +151,4 @@ function homeOf(context: ManagerContext, before: SandboxFacts, facts: SandboxFac
   const isKept = context.backend(before.backend).capabilities.outlivesServer;
   const spare_copy = isKept ? { backend: before.backend, copy: before.copy, spec: inStore(before).spec } : null;
   return { backend, spec: inStore(facts).spec, flags, lineage, about, residence, copy, spare_copy };
-}
-
-/** In one step: whoever speaks to the sandbox afterwards speaks to the copy there. */
-function switchTo(
-  context: ManagerContext,
-  sandbox: LiveSandbox,
-  { facts, handle, processes }: { facts: SandboxFacts; handle: SandboxHandle; processes: readonly SandboxProcess[] },
-): SandboxHandle {
-  sandbox.processes.quiesce();
-  const old = sandbox.replaceHandle(handle);
-  sandbox.rehouse(facts);
-  sandbox.parentCheckpoint = null;
-  sandbox.newestImages = facts.lineage.snapshot == null ? [] : [imageKey(facts.lineage.snapshot)];
-  sandbox.touch(context.nowMs);
-  freezeIfDue(context, sandbox);
-  watchForEnd(context, sandbox, processes);
-  return old;
 }
