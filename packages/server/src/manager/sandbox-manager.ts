@@ -1,4 +1,4 @@
-import { SandboxerError } from "@sandboxer/protocol";
+import type { SandboxerError } from "@sandboxer/protocol";
 import type { BodyOf, Routes, CreateRequestBody, CreationMessage, SandboxRecord } from "@sandboxer/protocol";
 import { countAtRisk, countDozing, countStates, summaryOf, listBackends } from "./observing/census.ts";
 import { acquireSandbox, type AcquiredSandbox } from "./lifecycle/acquire.ts";
@@ -27,7 +27,7 @@ import { destroySandbox } from "./lifecycle/destroy.ts";
 import { detachClient } from "./lifecycle/disconnect.ts";
 import type { UnsavedSandbox } from "./lifecycle/drain/drain.ts";
 import { drainSandboxes } from "./lifecycle/drain/drain-sandboxes.ts";
-import { discardLostSandbox, reclaim } from "./lifecycle/end-of-sandbox.ts";
+import { discardLostSandbox, leaseLost, reclaim } from "./lifecycle/end-of-sandbox.ts";
 import { publishLeftBehind } from "./ownership/publish-unpublished.ts";
 import { freezeSandboxes, thawSandboxes, untilThawed } from "./ownership/freeze.ts";
 import { yieldSandbox } from "./ownership/yield.ts";
@@ -235,8 +235,7 @@ export class SandboxManager extends Room<ManagerContext> {
       onLost: (sandboxId) => {
         const sandbox = context.sandboxes.get(sandboxId);
         if (sandbox === undefined) return;
-        const error = new SandboxerError("lease_lost", "Another server has taken the sandbox over.");
-        context.inBackground("end of a lost sandbox", discardLostSandbox(context, sandbox, error));
+        context.inBackground("end of a lost sandbox", discardLostSandbox(context, sandbox, leaseLost()));
       },
     });
   }

@@ -6,7 +6,7 @@ import type { VerbOptions } from "../observing/operations/tracked.ts";
 import { abandonCopy, residenceOf } from "../ownership/residence.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import { createHead, factsOf, NO_LINEAGE } from "./create.ts";
-import { watchForEnd } from "./end-of-sandbox.ts";
+import { leaseLost, watchForEnd } from "./end-of-sandbox.ts";
 import type { SandboxPlan } from "./plan.ts";
 
 /**
@@ -40,6 +40,11 @@ export async function adoptByKey(
     return undefined;
   }
   const processes = await handle.processes().catch(() => []);
+  if (context.durable.ownership.held(sandboxId) === undefined) {
+    sandbox.moveTo("gone");
+    await abandonCopy({ handle, facts });
+    throw leaseLost();
+  }
   sandbox.started(handle);
   watchForEnd(context, sandbox, processes);
   return sandbox;

@@ -6,7 +6,7 @@ import { acquireRequest } from "./acquire-request.ts";
 import type { SandboxClient } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
 import { clientKeyFor, encryptionFor } from "../encryption.ts";
-import { watchForEnd } from "./end-of-sandbox.ts";
+import { leaseLost, watchForEnd } from "./end-of-sandbox.ts";
 import { withGoodCopy } from "../saving/with-good-copy.ts";
 import { LiveSandbox, type SandboxFacts } from "../live-sandbox.ts";
 import { eraseHead, residenceOf } from "../ownership/residence.ts";
@@ -89,6 +89,8 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
         if (sandbox.durable) await takeOwnership(context, facts, request.onOwnership);
         await owning;
         await confirm(facts, source, signal);
+        // While it was made, this server may have been declared dead.
+        if (context.durable.ownership.held(sandbox.id) === undefined) throw leaseLost();
       });
       track.lap("ownership");
       if (request.client !== undefined) sandbox.attach(request.client, context.nowMs);

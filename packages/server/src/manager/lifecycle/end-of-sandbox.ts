@@ -32,6 +32,23 @@ export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox, proce
   });
 }
 
+/**
+ * Whether this server has lost the sandbox, after work on it has failed: with that error, or with another one, before
+ * the loss would have shown. A copy that is not held must not go on.
+ */
+export function lossOf(
+  { durable }: Pick<ManagerContext, "durable">,
+  sandboxId: string,
+  error: SandboxerError,
+): SandboxerError | undefined {
+  if (error.code === "lease_lost") return error;
+  return durable.ownership.held(sandboxId) === undefined ? leaseLost(error) : undefined;
+}
+
+export function leaseLost(cause?: unknown): SandboxerError {
+  return new SandboxerError("lease_lost", "Another server has taken the sandbox over.", { cause });
+}
+
 /** Ends the local copy of a sandbox that another server owns now. Nothing is written to the store. */
 export async function discardLostSandbox(
   context: EndContext,

@@ -8,7 +8,7 @@ import { leaveSandbox } from "../ownership/residence.ts";
 import { dropExecution } from "../processes/start-process.ts";
 import { endRisk } from "../saving/risk.ts";
 import { type Captured, checkDurable, followHead, storeCapture, withCapture } from "../saving/save.ts";
-import { discardLostSandbox } from "./end-of-sandbox.ts";
+import { discardLostSandbox, lossOf } from "./end-of-sandbox.ts";
 
 export interface PauseOptions extends VerbOptions {
   /** Its client asks for it, and tells itself how it went. Refused while something executes, which it would lose sight of. */
@@ -123,7 +123,8 @@ export function endCopy(context: ManagerContext, sandbox: LiveSandbox): void {
 
 /** After a pause that failed. */
 async function keepRunning(context: ManagerContext, sandbox: LiveSandbox, error: SandboxerError): Promise<void> {
-  if (error.code === "lease_lost") return discardLostSandbox(context, sandbox, error);
+  const lost = lossOf(context, sandbox.id, error);
+  if (lost !== undefined) return discardLostSandbox(context, sandbox, lost);
   // A sandbox that ended during its save has been taken care of by its end.
   if (sandbox.state !== "saving") return;
   sandbox.stoppedMs = undefined;

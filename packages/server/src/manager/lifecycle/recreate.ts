@@ -2,7 +2,7 @@ import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import type { SandboxHandle } from "../../backends/backend.ts";
 import { acquireRequest } from "./acquire-request.ts";
 import type { ManagerContext } from "../context.ts";
-import { discardLostSandbox } from "./end-of-sandbox.ts";
+import { discardLostSandbox, leaseLost } from "./end-of-sandbox.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { checkFree, switchCopy } from "./replace-copy.ts";
 import { runSetup } from "./setup-commands.ts";
@@ -49,7 +49,7 @@ async function makeCopy(context: ManagerContext, sandbox: LiveSandbox, track: Tr
     // Its end, its loss to another server and a client that comes are found out by others meanwhile.
     checkFree(sandbox);
     if (epochOf(context, sandbox) !== epoch) {
-      throw new SandboxerError("lease_lost", "Another server has taken the sandbox over.");
+      throw leaseLost();
     }
     return fresh;
   } catch (thrown) {

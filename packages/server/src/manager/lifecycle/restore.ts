@@ -6,7 +6,7 @@ import { acquireRequest } from "./acquire-request.ts";
 import type { SandboxClient } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
 import { checkKeysFor, encryptionOfHead, takeShownKey } from "../encryption.ts";
-import { watchForEnd } from "./end-of-sandbox.ts";
+import { leaseLost, watchForEnd } from "./end-of-sandbox.ts";
 import { leavesNothing } from "../../lease/stored-head.ts";
 import { claimStored } from "../ownership/claim-stored.ts";
 import { abandonCopy, eraseHead } from "../ownership/residence.ts";
@@ -125,7 +125,7 @@ async function bringBack(
 /** Bringing a sandbox back takes long enough for another server to take it over. */
 function checkStillOwned({ durable }: ManagerContext, sandboxId: string, claimed: Head): void {
   if (durable.ownership.held(sandboxId)?.epoch === claimed.epoch) return;
-  throw new SandboxerError("lease_lost", "Another server has taken the sandbox over.");
+  throw leaseLost();
 }
 
 async function load(

@@ -1,4 +1,5 @@
 import { asSandboxerError } from "@sandboxer/protocol";
+import { discardLostSandbox, lossOf } from "../lifecycle/end-of-sandbox.ts";
 import { CalledOff, pauseSandbox } from "../lifecycle/pause.ts";
 import type { Cause } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
@@ -67,9 +68,12 @@ async function handOffKept(
     await client?.quiesce();
     try {
       await context.durable.ownership.release(sandbox.id, { stoppedAt: null });
-    } catch (error) {
-      if (sandbox.state === "saving") sandbox.moveTo("running");
-      client?.notify({ type: "save_failed", cause, error: asSandboxerError(error) });
+    } catch (thrown) {
+      const error = asSandboxerError(thrown);
+      const lost = lossOf(context, sandbox.id, error);
+      if (lost !== undefined) await discardLostSandbox(context, sandbox, lost);
+      else if (sandbox.state === "saving") sandbox.moveTo("running");
+      client?.notify({ type: "save_failed", cause, error });
       throw error;
     }
     sandbox.stoppedMs = context.nowMs;
