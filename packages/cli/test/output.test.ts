@@ -3,11 +3,17 @@ import { describe, expect, test } from "vitest";
 import { painter } from "../src/output/colour.ts";
 import { formatLineage } from "../src/output/lineage.ts";
 import { formatProgress, ProgressLine } from "../src/output/progress.ts";
+import { formatRemovedBytes } from "../src/output/removed-bytes.ts";
 import { formatTable, visible } from "../src/output/table.ts";
 import { formatAge, formatSeconds } from "../src/output/time.ts";
 import { exitCodeOf } from "../src/process/exit-code.ts";
 import { DetachKeys, parseDetachKeys } from "../src/terminal/detach-keys.ts";
 import { fakeIo } from "./fake-io.ts";
+
+test("what a removal frees, and what stays because others use it", () => {
+  expect(formatRemovedBytes({ removed_bytes: 2 * 1024 ** 2, shared_bytes: 0 })).toBe("2.0 MiB freed.");
+  expect(formatRemovedBytes({ removed_bytes: 0, shared_bytes: 5 * 1024 ** 2 })).toMatch(/^0 B freed\. 5\.0 MiB shared with /);
+});
 
 describe("tables", () => {
   test("are aligned, also with colours", () => {

@@ -121,7 +121,8 @@ test("checkpoint, attach and wait", async () => {
   expect((await waiting).out).toBe("running\n");
   expect((await cli(["wait", "web", "--for", "stored", "--timeout", "1s"])).code).toBe(11);
   const destroyed = cli(["wait", "web", "--for", "destroyed", "--timeout", "30s"]);
-  await cli.id(["rm", "web"]);
+  const removed = await cli(["rm", "web"]);
+  expect(removed).toMatchObject({ code: 0, out: `${web}\n`, err: expect.stringMatching(/^[\d.]+ (KiB|B) freed\.\n$/) });
   expect(await destroyed).toMatchObject({ code: 0, out: "destroyed\n" });
 });
 

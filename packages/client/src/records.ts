@@ -22,6 +22,8 @@ export type ProvenCheckpoint = Of<"proveSandbox">;
 export type ScrubStatus = Of<"scrubStatus">;
 /** What rules of retention would do to the saved states of a sandbox. */
 export type RetentionPreview = Of<"previewRetention">;
+/** How much of a destroyed sandbox's data goes with it, and how much others share. */
+export type RemovedData = Of<"destroySandbox">;
 export type OperationRecord = Camel<WireOperation>;
 export type EventRecord = ItemOf<Of<"events">>;
 export type ProcessRecord = ItemOf<Of<"listProcesses">>;

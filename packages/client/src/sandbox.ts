@@ -8,6 +8,7 @@ import type {
   IntegrityReport,
   MoveSettings,
   ProvenCheckpoint,
+  RemovedData,
   RetentionPreview,
   SandboxChange,
   SandboxFilter,
@@ -220,9 +221,13 @@ export class Sandbox extends SandboxHandle {
     return this.note(fromWire(await this.calls.call("extendTtl", input, options)));
   }
 
-  /** Destroys it and everything that is stored of it. */
-  async destroy(options: CallOptions = {}): Promise<void> {
-    await this.calls.puttingDown(() => this.calls.call("destroySandbox", this.target, options));
+  /** Destroys it and everything that is stored of it; tells how many bytes go, and how many others share. */
+  async destroy(options: CallOptions = {}): Promise<RemovedData> {
+    const answer: Answer<"destroySandbox"> | undefined = await this.calls.puttingDown(() =>
+      this.calls.call("destroySandbox", this.target, options),
+    );
+    // Older servers do not say, and one whose first answer was lost has nothing more to say.
+    return answer === undefined ? { removedBytes: null, sharedBytes: null } : fromWire(answer);
   }
 
   /** The end of `await using`: destroyed, or saved with `keep`. One that is gone, or saved, already is left so. */

@@ -25,7 +25,7 @@ describe("call, from the protocol's table", () => {
         disk_bytes: number;
         cpu_ms: number;
       }>();
-      expectTypeOf(client.call("destroySandbox", { params: { id: "x" } })).resolves.toEqualTypeOf<undefined>();
+      expectTypeOf(client.call("deleteSnapshot", { params: { id: "x" } })).resolves.toEqualTypeOf<undefined>();
     });
   });
 

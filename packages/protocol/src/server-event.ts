@@ -12,6 +12,9 @@ export type ServerEvent =
       readonly message?: string;
       readonly exit_code?: number | null;
       readonly execution_id?: string;
+      /** With SANDBOX_DELETED, as in the answer to a DELETE. */
+      readonly removed_bytes?: number | null;
+      readonly shared_bytes?: number | null;
     }
   | { readonly event: "sandbox_id"; readonly sandbox_id: string; readonly sandbox_token: string }
   | {

@@ -1,5 +1,7 @@
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol/errors";
+import type { RemovedData } from "@sandboxer/protocol";
 import { defineCommand } from "../define-command.ts";
+import { formatRemovedBytes } from "../output/removed-bytes.ts";
 import { findSandboxes } from "../targets/sandbox.ts";
 
 export const rmCommand = defineCommand({
@@ -14,11 +16,14 @@ export const rmCommand = defineCommand({
     const client = await run.client();
     const ids = await findSandboxes(client, run.rest(0));
     const removed: string[] = [];
+    const bytes = { removed_bytes: 0, shared_bytes: 0 };
     const failed: { id: string; error: SandboxerError }[] = [];
     for (const id of new Set(ids)) {
       try {
-        await client.call("destroySandbox", { params: { id } });
+        const data: RemovedData | undefined = await client.call("destroySandbox", { params: { id } });
         removed.push(id);
+        bytes.removed_bytes += data?.removed_bytes ?? 0;
+        bytes.shared_bytes += data?.shared_bytes ?? 0;
         if (!run.json) run.io.stdout(`${id}\n`);
       } catch (error) {
         failed.push({ id, error: asSandboxerError(error) });
@@ -31,6 +36,7 @@ export const rmCommand = defineCommand({
       const details = { removed, failed: failed.map(({ id, error }) => ({ id, code: error.code })) };
       throw new SandboxerError(code, message, { hint, details });
     }
-    if (run.json) run.print({ removed }, () => "");
+    if (run.json) run.print({ removed, ...bytes }, () => "");
+    else if (bytes.removed_bytes + bytes.shared_bytes > 0) run.say(formatRemovedBytes(bytes));
   },
 });

@@ -26,6 +26,7 @@ export * from "./integrity-record.ts";
 export * from "./operation-record.ts";
 export * from "./process-record.ts";
 export * from "./process-socket.ts";
+export * from "./removed-data.ts";
 export * from "./retention-preview.ts";
 export * from "./route.ts";
 export * from "./sandbox-record.ts";

@@ -11,6 +11,7 @@ import { sandboxHolder } from "./keys/data-key-cell.ts";
 import type { KeyChoice, KeyOptions } from "./data-keys.ts";
 import type { OpenImage } from "./open-image.ts";
 import { freedBytes } from "./packs/freed-bytes.ts";
+import { type RemovedBytes, removeOwnPacks, weighRemoval } from "./packs/owned-packs.ts";
 
 export interface SaveOptions extends CallOptions, KeyChoice {
   readonly wallMs: number;
@@ -172,12 +173,25 @@ export class CheckpointRepository {
     return removed;
   }
 
-  /** Removes every image of a destroyed sandbox, and the data keys that nobody else needs. Its tombstone stays. */
+  /** How many bytes {@link removeAll} removes, and how many of what it leaves to a collection. */
+  async weighAll(sandboxId: string): Promise<RemovedBytes> {
+    return await weighRemoval(this.#store, sandboxId, await this.#imageKeys(sandboxId));
+  }
+
+  /**
+   * Removes every image of a destroyed sandbox, the data keys that nobody else needs, and the packs that nobody else has
+   * ever used. Its tombstone stays.
+   */
   async removeAll(sandboxId: string): Promise<void> {
-    const images = (await this.list(sandboxId)).map(({ name }) => checkpointKey(sandboxId, name));
-    await this.#images.removing(sandboxHolder(sandboxId), images, async () => {
-      await this.#store.deleteTree(checkpointsFolder(sandboxId));
+    const folder = checkpointsFolder(sandboxId);
+    await this.#images.removing(sandboxHolder(sandboxId), await this.#imageKeys(sandboxId), async () => {
+      await this.#store.deleteTree(folder);
     });
+    await removeOwnPacks(this.#store, sandboxId, folder);
+  }
+
+  async #imageKeys(sandboxId: string): Promise<readonly string[]> {
+    return (await this.list(sandboxId)).map(({ name }) => checkpointKey(sandboxId, name));
   }
 
   async #greatestTakenMs(sandboxId: string): Promise<number> {

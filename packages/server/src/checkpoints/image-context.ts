@@ -12,6 +12,8 @@ export interface ImageContext {
   readonly cache: PackCache;
   readonly pins: PackPins;
   readonly dataKeys: DataKeys | undefined;
+  /** Whether every server of the store can read images whose packs have owners. */
+  readonly packsHaveOwners: () => Promise<boolean>;
   /** Images as they are unpacked, on this machine. */
   readonly unpacked: UnpackedImages | undefined;
 }
@@ -24,6 +26,8 @@ export interface ImageLabel {
 }
 
 export interface WriteImageOptions {
+  /** The snapshot that the image is of; absent: it is a checkpoint of the label's sandbox. */
+  readonly snapshotId?: string;
   /** The key of the image whose state resembles this one most. */
   readonly base?: string | undefined;
   readonly dataKey?: DataKey | undefined;

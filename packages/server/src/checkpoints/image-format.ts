@@ -21,15 +21,17 @@ export const stateFields = {
   requirements: z.record(z.string(), z.unknown()),
 };
 
+export type ImageFormat = 1 | 2 | 3;
+
 export interface Footer {
-  readonly format: 1 | 2;
-  /** The manifest's; in format 2 the envelope's. */
+  readonly format: ImageFormat;
+  /** The manifest's; from format 2 on the envelope's. */
   readonly manifestOffset: number;
   readonly manifestBytes: number;
   readonly manifestSha256: string;
 }
 
-export function encodeHeaderStart(format: 1 | 2): Uint8Array {
+export function encodeHeaderStart(format: ImageFormat): Uint8Array {
   const header = Buffer.alloc(HEADER_START_BYTES);
   header.set(IMAGE_MAGIC, 0);
   header.writeUInt32LE(format, 8);
@@ -52,7 +54,7 @@ export function decodeFooter(bytes: Buffer, sizeBytes: number): Footer | { reado
     return { problem: `no footer at its end: truncated at byte ${sizeBytes}, or not an image` };
   }
   const format = bytes.readUInt32LE(48);
-  if (format !== 1 && format !== 2) return { problem: `unknown format version ${format}` };
+  if (format !== 1 && format !== 2 && format !== 3) return { problem: `unknown format version ${format}` };
   const manifestOffset = Number(bytes.readBigUInt64LE(0));
   const manifestBytes = Number(bytes.readBigUInt64LE(8));
   const fits = manifestOffset + manifestBytes + FOOTER_BYTES === sizeBytes && manifestBytes <= LARGEST_MANIFEST_BYTES;

@@ -34,6 +34,8 @@ export interface ImageStoreOptions {
   readonly cache?: PackCache;
   /** Absent: nothing is encrypted but with the keys of clients. */
   readonly dataKeys?: StoredDataKeys;
+  /** Whether all servers of the store can read images whose packs have owners; absent: they can. */
+  readonly packsHaveOwners?: () => Promise<boolean>;
   /** Images as they are unpacked, on this machine; absent: none are kept. */
   readonly unpacked?: UnpackedImages;
 }
@@ -57,7 +59,8 @@ export class ImageStore {
       options.cache ?? new PackCache(join(tmpdir(), `sandboxer-packs-${randomUUID()}`), DEFAULT_CACHE_BYTES);
     const pins = new PackPins(store, options.publisher ?? (() => ""));
     this.#keys = options.dataKeys ?? new StoredDataKeys(store);
-    this.#context = { store, workers: WORKERS, cache, pins, dataKeys: this.#keys, unpacked: options.unpacked };
+    const { packsHaveOwners = async () => true, unpacked } = options;
+    this.#context = { store, workers: WORKERS, cache, pins, dataKeys: this.#keys, packsHaveOwners, unpacked };
   }
 
   /**
@@ -185,8 +188,8 @@ export class ImageStore {
 
   /** Looks at every byte; throws `image_damaged` with the first that is wrong. */
   async verify(image: OpenImage, options: CallOptions = {}): Promise<void> {
-    if (image.format === 2) return await verifyBlockImage(this.#context, image, options);
-    await verifyPlainImage(this.#context.store, image, options);
+    if (image.format === 1) return await verifyPlainImage(this.#context.store, image, options);
+    await verifyBlockImage(this.#context, image, options);
   }
 
   /** For a look at what is stored that tells all that is wrong, and goes on. */

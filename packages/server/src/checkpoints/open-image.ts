@@ -15,8 +15,8 @@ export type OpenImage = OpenPlainImage | OpenBlockImage;
 /** Reads and checks what an image says of itself. */
 export async function openImage(store: ObjectStore, key: string, dataKeys?: DataKeys): Promise<OpenImage> {
   const { sizeBytes, tail, footer } = await readFooter(store, key);
-  if (footer.format === 2) return await openBlockImage(store, key, footer, { sizeBytes, tail, dataKeys });
-  return await openPlainImage(store, key, footer, { sizeBytes, tail });
+  if (footer.format === 1) return await openPlainImage(store, key, footer, { sizeBytes, tail });
+  return await openBlockImage(store, key, footer, { sizeBytes, tail, dataKeys });
 }
 
 /** Where the manifest or the envelope of an image is. */
@@ -43,15 +43,18 @@ export async function readAnyEnvelope(
   return { sizeBytes, footer, envelope };
 }
 
-/** The ids of the packs that an image names, none in format 1; undefined when there is no such image. Needs no key. */
-export async function packsOfImage(store: ObjectStore, key: string): Promise<readonly string[] | undefined> {
+/** The ids of the packs that an image names; undefined when it is not there, `image_damaged` when nobody can tell. */
+export type PacksOfImage = (store: ObjectStore, imageKey: string) => Promise<readonly string[] | undefined>;
+
+/** None in format 1. Needs no key. */
+export const packsOfImage: PacksOfImage = async (store, key) => {
   try {
     return (await readAnyEnvelope(store, key)).envelope?.packs.map(({ id }) => id) ?? [];
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;
   }
-}
+};
 
 /** The id of the data key that an image is under; undefined: none, or there is no image that says so. Needs no key. */
 export async function dataKeyOfImage(store: ObjectStore, key: string): Promise<string | undefined> {

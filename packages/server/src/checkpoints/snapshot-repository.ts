@@ -30,7 +30,9 @@ import {
   recordKey,
   SNAPSHOTS_FOLDER,
   type StoredSnapshot,
+  snapshotFolder,
 } from "./snapshot-record.ts";
+import { removeOwnPacks } from "./packs/owned-packs.ts";
 import { removeSnapshot, SnapshotSave } from "./snapshot-save.ts";
 
 const READS_AT_ONCE = 16;
@@ -204,6 +206,7 @@ export class SnapshotRepository {
     // From here on it goes, whoever removes it: a collection does when this is cut short.
     await this.#swap(id, ifOurs({ removed_by: "" }));
     await this.#images.removing(snapshotHolder(id), [imageKey(id)], async () => await removeSnapshot(this.#store, id));
+    await removeOwnPacks(this.#store, id, snapshotFolder(id));
     if (before?.name != null) await this.#names.release(before.name, id);
     await this.#options.onChange?.(id, undefined);
   }

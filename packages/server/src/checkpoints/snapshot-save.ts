@@ -77,7 +77,7 @@ export class SnapshotSave {
     if (files !== undefined) {
       await this.#store.write(filesKey(id), [dataKey === undefined ? files : sealBytes(dataKey, id, files)]);
     }
-    const saved = await this.#images.save([imageKey(id)], state, label, { ...options, dataKey });
+    const saved = await this.#images.save([imageKey(id)], state, label, { ...options, snapshotId: id, dataKey });
     return {
       kind: state.kind,
       image_sha256: saved.sha256,

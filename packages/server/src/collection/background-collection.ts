@@ -1,10 +1,10 @@
-import { packsOfImage } from "../checkpoints/open-image.ts";
+import { packsOfImage, type PacksOfImage } from "../checkpoints/open-image.ts";
 import type { ObjectStore } from "../store/store.ts";
 import type { Clock } from "../support/clock.ts";
 import { collectGarbage } from "./collect-garbage.ts";
 import { collectPacks } from "./collect-packs.ts";
 import type { CollectionContext, Findings } from "./garbage.ts";
-import { PackSurveyor, type PacksOfImage } from "./pack-survey.ts";
+import { PackSurveyor } from "./pack-survey.ts";
 
 /** How long after a removal its packs go; what is removed meanwhile goes along. */
 const SOON_MS = 5 * 60_000;

@@ -1,7 +1,7 @@
+import type { SightedPin } from "../checkpoints/packs/pins.ts";
 import { readStoredRecord } from "../lease/stored-head.ts";
 import { sightSnapshots } from "./collect-snapshots.ts";
 import { type CollectionContext, type Findings, leftAlone, NOTHING, together } from "./garbage.ts";
-import type { SightedPin } from "./pack-survey.ts";
 import { parkForDeadOwner } from "./park-head.ts";
 import { isGone, readServers } from "./servers.ts";
 import { type Survey, surveyHeads } from "./survey.ts";

@@ -1,5 +1,4 @@
-import { writerOf } from "../checkpoints/packs/pack-names.ts";
-import { PINS_FOLDER, readPin, type StoredPin } from "../checkpoints/packs/pins.ts";
+import type { PacksOfImage } from "../checkpoints/open-image.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
 import { isDamaged } from "../checkpoints/image-errors.ts";
@@ -9,30 +8,11 @@ const READS_AT_ONCE = 16;
 /** Wherever it is: whoever writes images of another sort some day does not lose their packs. */
 const IMAGE = /\.img$/;
 
-/** The ids of the packs that an image names; undefined when it is not there, `image_damaged` when nobody can tell. */
-export type PacksOfImage = (store: ObjectStore, imageKey: string) => Promise<readonly string[] | undefined>;
-
-/** What could not be judged, and why; see `LeftAlone`. */
-interface Unreadable {
-  readonly key: string;
-  readonly reason: "its packs cannot be told" | "its record cannot be read";
-}
-
-export interface SightedPin {
-  readonly key: string;
-  readonly pin: StoredPin;
-}
-
-interface SightedPins {
-  readonly pins: readonly SightedPin[];
-  readonly isPinned: (packId: string) => boolean;
-  readonly unreadable: readonly Unreadable[];
-}
-
 interface SightedImages {
   /** The packs that any of them names. */
   readonly named: ReadonlySet<string>;
-  readonly unreadable: readonly Unreadable[];
+  /** The keys of those whose packs nobody can tell. */
+  readonly unreadable: readonly string[];
 }
 
 /** Looks at who needs packs, again and again; an image, which never changes, is read once. */
@@ -51,14 +31,14 @@ export class PackSurveyor {
     for await (const { key } of store.list("")) if (IMAGE.test(key) && !going.has(key)) keys.push(key);
     const known = new Map<string, readonly string[]>();
     const shared = sharing(this.#known.values());
-    const unreadable: Unreadable[] = [];
+    const unreadable: string[] = [];
     const read = async (key: string): Promise<void> => {
       try {
         const packs = this.#known.get(key) ?? (await this.#packsOfImage(store, key))?.map(shared);
         if (packs !== undefined) known.set(key, packs);
       } catch (error) {
         if (!isDamaged(error)) throw error;
-        unreadable.push({ key, reason: "its packs cannot be told" });
+        unreadable.push(key);
       }
     };
     await mapAtOnce(keys, READS_AT_ONCE, read, signal);
@@ -66,20 +46,6 @@ export class PackSurveyor {
     const named = new Set<string>();
     for (const packs of known.values()) for (const id of packs) named.add(id);
     return { named, unreadable };
-  }
-
-  async pins(store: ObjectStore, signal?: AbortSignal): Promise<SightedPins> {
-    const keys = await Array.fromAsync(store.list(PINS_FOLDER), ({ key }) => key);
-    const unreadable: Unreadable[] = [];
-    const read = async (key: string): Promise<readonly SightedPin[]> => {
-      const pin = await readPin(store, key);
-      if (pin === "unreadable") unreadable.push({ key, reason: "its record cannot be read" });
-      return pin === undefined || pin === "unreadable" ? [] : [{ key, pin }];
-    };
-    const pins = (await mapAtOnce(keys, READS_AT_ONCE, read, signal)).flat();
-    const used = new Set(pins.flatMap(({ pin }) => pin.uses));
-    const writers = new Set(pins.map(({ pin }) => pin.uuid));
-    return { pins, unreadable, isPinned: (packId) => used.has(packId) || writers.has(writerOf(packId) ?? "") };
   }
 }
 

@@ -8,8 +8,11 @@ import { heldHead } from "./core/instance-state.ts";
 import type { Command } from "./core/messages.ts";
 import { leaseSettings, type LeaseSettings } from "./core/settings.ts";
 import { LeaseRunner } from "./lease-runner.ts";
-import { decodeRecord, instanceIdOf, instanceKey, INSTANCES_FOLDER, type LivenessRecord } from "./liveness-record.ts";
+import { decodeRecord, instanceIdOf, instanceKey, INSTANCES_FOLDER } from "./liveness-record.ts";
+import type { Known, LivenessRecord } from "./liveness-record.ts";
 import { failureAsError } from "./ownership-errors.ts";
+
+const KEEP_ANSWER_MS = 5 * 60_000;
 
 export interface InstancesOptions {
   readonly store: ObjectStore;
@@ -31,6 +34,8 @@ export interface RegisteredServer {
   readonly instanceId: string;
   readonly url: string | undefined;
   readonly alive: boolean;
+  /** What it can read beyond what every release can. */
+  readonly knows: readonly string[];
   /** It is this one. */
   readonly here: boolean;
 }
@@ -76,6 +81,7 @@ export class Instances {
   readonly #listeners = new Set<OwnershipListener>();
   readonly #acknowledgements = new Map<number, () => void>();
   readonly #registered = Promise.withResolvers<void>();
+  readonly #knowing = new Map<Known, { readonly askedMs: number; readonly isKnown: boolean }>();
   #lastTicket = 0;
 
   private constructor(options: InstancesOptions) {
@@ -142,10 +148,22 @@ export class Instances {
       const record = await readRecord(this.store, key);
       if (record === undefined) continue;
       const alive = record.dead !== true;
-      const url = record.dead === true ? undefined : (record.url ?? undefined);
-      servers.push({ instanceId, url, alive, here: instanceId === this.instanceId });
+      const { url = null, knows = [] } = record.dead === true ? {} : record;
+      servers.push({ instanceId, url: url ?? undefined, alive, knows, here: instanceId === this.instanceId });
     }
     return servers;
+  }
+
+  /** Whether all living servers can read it. The answer is kept for some minutes: servers seldom come and go. */
+  async allKnow(what: Known): Promise<boolean> {
+    const nowMs = this.#options.clock.monotonicMs();
+    let found = this.#knowing.get(what);
+    if (found === undefined || nowMs - found.askedMs >= KEEP_ANSWER_MS) {
+      const isKnown = (await this.servers()).every(({ alive, knows }) => !alive || knows.includes(what));
+      found = { askedMs: nowMs, isKnown };
+      this.#knowing.set(what, found);
+    }
+    return found.isKnown;
   }
 
   /** Declares an instance dead that is known to be, whatever its record says: the lock of its run directory is free. */

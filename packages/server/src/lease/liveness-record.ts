@@ -2,6 +2,10 @@ import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { jsonOf } from "../support/json.ts";
 
+/** What all servers of a store must be able to read before one of them writes it. */
+const KNOWN = ["owned-packs"] as const;
+export type Known = (typeof KNOWN)[number];
+
 /**
  * The liveness of one server process, stored as `instances/{instance_id}.json`. While it changes, the process lives; once
  * it says dead, that instance owns nothing any more, whatever heads say.
@@ -12,6 +16,8 @@ const liveRecordSchema = z.looseObject({
   beat: z.number().int().nonnegative(),
   ttl_ms: z.number().positive(),
   nonce: z.string(),
+  /** What it can read beyond what every release can. */
+  knows: z.array(z.string()).optional(),
   dead: z.literal(false).optional(),
 });
 
@@ -43,7 +49,7 @@ export function liveRecord(
   ttlMs: number,
   nonce: string = randomUUID(),
 ): LivenessRecord {
-  return { format: 1, url, beat, ttl_ms: ttlMs, nonce };
+  return { format: 1, url, beat, ttl_ms: ttlMs, nonce, knows: [...KNOWN] };
 }
 
 export function deadRecord(by: string, nonce: string = randomUUID()): LivenessRecord {

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { asSandboxerError, SandboxerError, parseCopyId } from "@sandboxer/protocol";
 import type { Logger } from "pino";
 import { CheckpointRepository } from "../checkpoints/checkpoint-repository.ts";
-import { ImageStore } from "../checkpoints/image-store.ts";
+import { ImageStore, type ImageStoreOptions } from "../checkpoints/image-store.ts";
 import { StoredDataKeys } from "../checkpoints/keys/stored-data-keys.ts";
 import { PackCache } from "../checkpoints/packs/pack-cache.ts";
 import { UnpackedImages } from "../checkpoints/unpacked-images.ts";
@@ -90,7 +90,8 @@ export async function openDurability(
   await importRecords(dataDirectory, { store, ownership, claims }, log);
   const keys = new StoredDataKeys(store, masters);
   const publisher = (): string => instances.instanceId;
-  const images = openImages(config, store, publisher, keys);
+  const packsHaveOwners = async (): Promise<boolean> => await instances.allKnow("owned-packs");
+  const images = openImages(config, store, { publisher, dataKeys: keys, packsHaveOwners });
   const durable: DurableStore = {
     saves,
     ownership,
@@ -126,12 +127,11 @@ function registryFolder({ dataDirectory }: ServerConfig): string {
 function openImages(
   config: ServerConfig,
   store: ObjectStore,
-  publisher: () => string,
-  dataKeys: StoredDataKeys,
+  options: Pick<ImageStoreOptions, "publisher" | "dataKeys" | "packsHaveOwners">,
 ): ImageStore {
   const cache = new PackCache(join(config.dataDirectory, "cache", "packs"), config.packCacheMb * 1024 ** 2);
   const unpacked = new UnpackedImages(join(config.dataDirectory, "cache", "images"), config.imageCacheMb * 1024 ** 2);
-  return new ImageStore(store, { publisher, cache, unpacked, dataKeys });
+  return new ImageStore(store, { ...options, cache, unpacked });
 }
 
 /** The snapshots of a store; those of a directory are shown in a file beside the server's other records. */

@@ -9,7 +9,16 @@ import { decodeRecord as decodeLiveness } from "../../src/lease/liveness-record.
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
-import { FIXTURE_KEYS, fixtureStates, writeLife } from "./block-image/fixture-life.ts";
+import { packsOfImage } from "../../src/checkpoints/open-image.ts";
+import {
+  FIXTURE_KEYS,
+  fixtureStates,
+  OWNED_KEY,
+  ownedState,
+  OWNER,
+  writeLife,
+  writeOwned,
+} from "./block-image/fixture-life.ts";
 import { FIXTURE_LABEL, writeFixtureState } from "./fixture-state.ts";
 import { packPlainImage } from "./plain-images.ts";
 import { contentsOf } from "./saved-states.ts";
@@ -80,6 +89,23 @@ it.each(["that were frozen", "of now"])(
     }
   },
 );
+
+it.each(["that was frozen", "of now"])("reads an image of format 3 %s, whose packs have an owner", async (which) => {
+  const root = await temporaryFolder();
+  if (which === "that was frozen") await cp(join(FIXTURES, "images-format-3"), root, { recursive: true });
+  const store = await DirectoryStore.open(root);
+  const images = new ImageStore(store);
+  if (which === "of now") await writeOwned(images);
+  const image = await images.open(OWNED_KEY);
+  expect(image.format).toBe(3);
+  expect(await packsOfImage(store, OWNED_KEY)).toEqual([
+    expect.stringMatching(new RegExp(`^${OWNER}\\.[0-9a-f-]{36}-0$`)),
+  ]);
+  const { members } = await images.unpack(image, await temporaryFolder());
+  for (const { name, path } of members)
+    expect((await readFile(path)).equals(ownedState()[name] ?? Buffer.alloc(0))).toBe(true);
+  expect(members).toHaveLength(1);
+});
 
 it("reads a head of format 1, and writes it back with what it does not know", async () => {
   const text = await readFile(join(FIXTURES, "head-format-1.json"), "utf8");

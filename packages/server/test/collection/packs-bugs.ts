@@ -42,6 +42,42 @@ export const PACK_BUGS = {
         },
       }),
   },
+  "a writer that does not mark what it shares": {
+    writer: (store) =>
+      replaced(store, {
+        write: async (key, ...rest) =>
+          isMark(key) ? { outcome: "written", sizeBytes: 0 } : await store.write(key, ...rest),
+      }),
+  },
+  "a writer that marks what it shares after its image is there": {
+    writer: (store) => {
+      const late: string[] = [];
+      return replaced(store, {
+        write: async (key, ...rest) => {
+          if (isMark(key)) late.push(key);
+          else return await store.write(key, ...rest);
+          return { outcome: "written", sizeBytes: 0 };
+        },
+        delete: async (key) => {
+          await store.delete(key);
+          if (isPin(key)) for (const mark of late.splice(0)) await store.writeText(mark, "");
+        },
+      });
+    },
+  },
+  "a collector that looks at marks before pins only": {
+    collector: (store) => {
+      const seen = new Map<string, ListedObject[]>();
+      return replaced(store, {
+        list: async function* (folder) {
+          if (!folder.startsWith("packs/")) return yield* store.list(folder);
+          const listed = seen.get(folder) ?? (await Array.fromAsync(store.list(folder)));
+          seen.set(folder, listed);
+          yield* listed;
+        },
+      });
+    },
+  },
   "a writer that does not look at what is condemned": {
     writer: (store) =>
       replaced(store, {
@@ -123,6 +159,10 @@ export const FORGETS_WHO_MAY_PUBLISH: PlantedBug = {
       },
     }),
 };
+
+function isMark(key: string): boolean {
+  return key.endsWith(".shared");
+}
 
 function isPin(key: string): boolean {
   return key.startsWith("pins/");

@@ -1,5 +1,7 @@
+import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { removeOwnPacks } from "../../src/checkpoints/packs/owned-packs.ts";
 import { packKey } from "../../src/checkpoints/packs/pack-names.ts";
 import { collectPacks } from "../../src/collection/collect-packs.ts";
 import { PackSurveyor } from "../../src/collection/pack-survey.ts";
@@ -11,8 +13,12 @@ import { PACK_BUGS, type PlantedBug } from "./packs-bugs.ts";
 import { Killed, killedAt, type ModelImage, packsOfModel, pageByPage, writeModel } from "./packs-world.ts";
 import { type Burst, Turns, whenChanged } from "./turns.ts";
 
-/** Two who write one image after another, beginning with the same one, and two collectors. */
-const [WRITER, FORK, COLLECTOR, OTHER_COLLECTOR] = [0, 1, 2, 3] as const;
+/**
+ * Two sandboxes of which one image after another is written, both beginning with the first one's; one who deletes the
+ * first while it is still being written, as a server does that does not know yet that it is gone; and a collector.
+ */
+const [WRITER, FORK, DELETER, COLLECTOR] = [0, 1, 2, 3] as const;
+const [OWNER, OTHER_OWNER] = [randomUUID(), randomUUID()];
 const ROUNDS = 3;
 
 interface Story {
@@ -33,17 +39,26 @@ const storyArbitrary: fc.Arbitrary<Story> = fc.record({
 });
 
 /** Writes images, each beginning with the one before, which goes as soon as it was pinned: a head has moved, say. */
-async function writes(store: ObjectStore, name: string, first: ModelImage): Promise<void> {
+async function writes(store: ObjectStore, owner: string, first: ModelImage): Promise<void> {
   let last = first;
   for (let round = 1; round <= ROUNDS; round++) {
     const before = last.imageKey;
-    last = await writeModel(store, "", `${name}/${round}.img`, last, async () => await store.delete(before));
+    const onPinned = async (): Promise<void> => await store.delete(before);
+    last = await writeModel(store, "", `${owner}/${round}.img`, last, { owner, onPinned });
   }
 }
 
 async function collects(store: ObjectStore): Promise<void> {
   const context = { store, clock: new FakeClock(), apply: true, keep: {} };
   for (let round = 1; round <= 2; round++) await collectPacks(context, new PackSurveyor(packsOfModel), new Set());
+}
+
+/** As often as others collect: who comes late finds nothing. */
+async function deletes(store: ObjectStore): Promise<void> {
+  for (let round = 1; round <= 2; round++) {
+    for await (const { key } of store.list(OWNER)) await store.delete(key);
+    await removeOwnPacks(store, OWNER, OWNER, packsOfModel);
+  }
 }
 
 async function check(store: MemoryStore): Promise<void> {
@@ -56,7 +71,7 @@ async function check(store: MemoryStore): Promise<void> {
 
 async function play({ bursts, lists, killed }: Story, bug: PlantedBug = {}): Promise<void> {
   const [store, turns] = [new MemoryStore(), new Turns()];
-  const first = await writeModel(store, "", "first/0.img", undefined);
+  const first = await writeModel(store, "", `${OWNER}/0.img`, undefined, { owner: OWNER });
   const storeOf = (actor: number): ObjectStore => {
     const whole = turns.storeOf(actor, store);
     const paged = lists === "at once" ? whole : pageByPage(whole);
@@ -64,10 +79,10 @@ async function play({ bursts, lists, killed }: Story, bug: PlantedBug = {}): Pro
     return bug[actor === WRITER || actor === FORK ? "writer" : "collector"]?.(own) ?? own;
   };
   const deeds = {
-    [WRITER]: async () => await writes(storeOf(WRITER), "writer", first),
-    [FORK]: async () => await writes(storeOf(FORK), "fork", first),
+    [WRITER]: async () => await writes(storeOf(WRITER), OWNER, first),
+    [FORK]: async () => await writes(storeOf(FORK), OTHER_OWNER, first),
+    [DELETER]: async () => await deletes(storeOf(DELETER)),
     [COLLECTOR]: async () => await collects(storeOf(COLLECTOR)),
-    [OTHER_COLLECTOR]: async () => await collects(storeOf(OTHER_COLLECTOR)),
   };
   const actors = Object.values(deeds).map((deed) => async (): Promise<void> => {
     await deed().catch((error: unknown) => {
@@ -91,7 +106,8 @@ async function endWithNothingLeft(store: MemoryStore): Promise<void> {
   for (const { key } of all)
     if (key.endsWith(".img")) for (const id of (await packsOfModel(store, key)) ?? []) needed.add(packKey(id));
   // A verdict of a collection that was killed stays while any of its packs does.
-  const left = all.map(({ key }) => key).filter((key) => !key.endsWith(".img") && !key.startsWith("condemned/"));
+  const left = all.map(({ key }) => key).filter((key) => !/\.(img|shared)$|^condemned\//.test(key));
+  for (const { key } of all) if (key.endsWith(".shared")) expect(left).toContain(key.replace(/shared$/, "pack"));
   expect(left.toSorted()).toEqual([...needed].toSorted());
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { SandboxerError } from "@sandboxer/protocol";
+import { markShared } from "../../src/checkpoints/packs/owned-packs.ts";
 import { packId, packKey } from "../../src/checkpoints/packs/pack-names.ts";
 import { PackPins } from "../../src/checkpoints/packs/pins.ts";
 import { ObjectNotFoundError, type ObjectStore } from "../../src/store/store.ts";
@@ -25,23 +26,33 @@ export async function packsOfModel(store: ObjectStore, imageKey: string): Promis
   }
 }
 
-/** Writes an image in the order that real ones are written in: pin, pack, image, and the pin away. */
+interface ModelOptions {
+  readonly owner?: string;
+  readonly onPinned?: () => Promise<void>;
+}
+
+/** Writes an image in the order that real ones are written in: pin, pack, marks, image, and the pin away. */
 export async function writeModel(
   store: ObjectStore,
   publisher: string,
   imageKey: string,
   base: ModelImage | undefined,
-  onPinned: () => Promise<void> = async () => {},
+  { owner, onPinned = async () => {} }: ModelOptions = {},
 ): Promise<ModelImage> {
   const uuid = randomUUID();
   const pin = await new PackPins(store, () => publisher).hold({ uuid, ...(base === undefined ? {} : { base }) });
-  const own = packId(uuid, 0);
+  const own = packId(uuid, 0, owner);
   try {
     await onPinned();
     // What it has in common with its base becomes less: so packs come to be unneeded while others still are.
     const taken = (base?.packs ?? []).slice(-2).filter((id) => !pin.isCondemned(id));
     const packs = [...taken, own];
     await store.write(packKey(own), [Buffer.from("blocks")]);
+    await markShared(
+      store,
+      taken.map((id) => ({ id })),
+      owner ?? "",
+    );
     const { outcome } = await store.write(imageKey, [Buffer.from(JSON.stringify(packs))], { ifAbsent: true });
     if (outcome === "conflict") throw new Error(`${imageKey} is taken.`);
     await pin.release();

@@ -171,7 +171,7 @@ describe("a sandbox under its client's key", () => {
     const keysIn = async () =>
       [...(await filesIn(server.storeFolder ?? "")).keys()].filter((path) => path.endsWith(".key"));
     expect(await keysIn()).toHaveLength(1);
-    expect((await http.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(204);
+    expect((await http.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(200);
     await expect.poll(async () => await keysIn()).toEqual([]);
   });
 });

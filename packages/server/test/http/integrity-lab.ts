@@ -39,7 +39,8 @@ export async function told(api: Api): Promise<EventRecord[]> {
 
 export async function packs({ server }: Api): Promise<string[]> {
   const folder = join(server.storeFolder ?? "", "packs");
-  return (await readdir(folder)).map((name) => join(folder, name));
+  const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".pack"));
+  return names.map((name) => join(folder, name));
 }
 
 export async function flipMiddle(path: string): Promise<void> {

@@ -21,7 +21,8 @@ describe.skipIf(missing !== undefined)("damage on gVisor", () => {
     const save = async (body: object) => await box.call<SandboxRecord>("POST", "/checkpoint", body);
     const checkpoint = async (): Promise<string> => (await save({ leave_running: true })).body.checkpoint?.name ?? "";
     const first = await checkpoint();
-    const packs = (await readdir(join(store, "packs"))).map((name) => join(store, "packs", name));
+    const names = await readdir(join(store, "packs"), { recursive: true });
+    const packs = names.filter((name) => name.endsWith(".pack")).map((name) => join(store, "packs", name));
     const { id: snapshot } = await api.take(box.id);
     const scrub = async () => (await api.call<IntegrityReport>("POST", "/v1/scrub", { rate_mb: null })).body;
     expect(await scrub()).toMatchObject({ ok: true, images: { whole: 2 } });

@@ -43,7 +43,7 @@ test("what is destroyed while it is woken does not run", async () => {
     const id = await stored(http);
     const path = `/v1/sandboxes/${id}`;
     const [, destroyed] = await Promise.all([http.call("POST", `${path}/resume`), http.call("DELETE", path)]);
-    expect(destroyed.status).toBe(204);
+    expect(destroyed.status).toBe(200);
     expect((await http.get(id)).state).toBe("destroyed");
   }
   expect(server.backend.runningCount).toBe(0);
@@ -70,7 +70,7 @@ test("what is destroyed while it is saved is destroyed", async () => {
   const destroyed = http.call("DELETE", `/v1/sandboxes/${id}`);
   saving.resolve();
   expect((await saved).status).toBe(200);
-  expect((await destroyed).status).toBe(204);
+  expect((await destroyed).status).toBe(200);
   expect((await http.get(id)).state).toBe("destroyed");
 });
 
@@ -84,7 +84,7 @@ test("what is destroyed while it is made is not made", async () => {
     http.call<{ items: SandboxRecord[] }>("GET", "/v1/sandboxes").then(({ body }) => body.items.map(({ id }) => id));
   await expect.poll(list).toHaveLength(1);
   const [id = ""] = await list();
-  expect((await http.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(204);
+  expect((await http.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(200);
   const refused = await made;
   expect([refused.status, refused.body.error.code]).toEqual([410, "sandbox_destroyed"]);
   expect(await list()).toEqual([]);

@@ -11,6 +11,7 @@ import {
   pageOf,
   pageQuerySchema,
 } from "../common.ts";
+import { removedDataSchema } from "../removed-data.ts";
 import { previewedKeepSchema, retentionPreviewSchema } from "../retention-preview.ts";
 import { route } from "../route.ts";
 import {
@@ -143,7 +144,8 @@ export const SANDBOX_ROUTES = {
     tag,
     scope: "use",
     params: sandboxParams,
-    status: 204,
+    status: 200,
+    response: removedDataSchema,
     fenced: true,
   }),
   checkpointSandbox: route({

@@ -27,7 +27,7 @@ export async function openBase(
 ): Promise<BaseImage | undefined> {
   try {
     const image = await openImage(store, key, dataKeys);
-    if (image.format !== 2 || image.envelope.packs.length === 0) return undefined;
+    if (image.format === 1 || image.envelope.packs.length === 0) return undefined;
     // What one key protects is never named, or given away by its likeness, under another.
     if (image.envelope.encryption?.key_id !== encryptionKeyId) return undefined;
     const contents = await readBlockContents(store, image);

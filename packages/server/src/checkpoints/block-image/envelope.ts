@@ -3,8 +3,9 @@ import { stateFields } from "../image-format.ts";
 import { isPackId } from "../packs/pack-names.ts";
 
 /**
- * Image format 2: one file that says which blocks a saved state is made of, and has the few that are not in packs.
- * COMPATIBILITY.md describes it byte by byte.
+ * Image formats 2 and 3: one file that says which blocks a saved state is made of, and has the few that are not in packs.
+ * COMPATIBILITY.md describes it byte by byte. Format 3 differs in the ids of its packs, which say whose they are: a server
+ * that does not know that must not take blocks from them.
  *
  *   header    16 bytes: magic, format, zeros
  *   blocks    those that are in the image itself
@@ -13,7 +14,8 @@ import { isPackId } from "../packs/pack-names.ts";
  *   envelope  JSON, always readable: what a collection must know, and the digests of what is before it
  *   footer    64 bytes: as in format 1, for the envelope
  */
-export const BLOCK_IMAGE_FORMAT = 2;
+const BLOCK_FORMATS = [2, 3] as const;
+export type BlockFormat = (typeof BLOCK_FORMATS)[number];
 export const BLOCK_IMAGE_HEADER_BYTES = 16;
 
 /** Sequence numbers that no block has: what is encrypted besides blocks. */
@@ -31,7 +33,7 @@ const LARGEST_MANIFEST_BYTES = 64 * 1024 * 1024;
 const MOST_PACKS = 65_536;
 
 export const envelopeSchema = z.looseObject({
-  format: z.literal(BLOCK_IMAGE_FORMAT),
+  format: z.literal(BLOCK_FORMATS),
   /** Fresh for each image; the ids of the packs that were written for it begin with it. */
   writer_id: z.uuid(),
   packs: z.array(z.looseObject({ id: z.string().refine(isPackId), size_bytes: size })).max(MOST_PACKS),
@@ -57,7 +59,7 @@ const memberSchema = z.looseObject({
 export type BlockMember = z.infer<typeof memberSchema>;
 
 export const blockManifestSchema = z.looseObject({
-  format: z.literal(BLOCK_IMAGE_FORMAT),
+  format: z.literal(BLOCK_FORMATS),
   ...stateFields,
   members: z.array(memberSchema),
 });

@@ -10,6 +10,7 @@ import { checkNamesIn } from "../member-names.ts";
 import { readRange } from "../read-range.ts";
 import {
   BLOCK_IMAGE_HEADER_BYTES,
+  type BlockFormat,
   type BlockManifest,
   blockManifestSchema,
   type Envelope,
@@ -22,9 +23,9 @@ import { jsonOf } from "../../support/json.ts";
 /** A block may refer to two others, and each of these to two, as deep as it goes. */
 const ENTRIES_FOR_A_BLOCK = 2 ** (LARGEST_DEPTH + 1) - 1;
 
-/** An image of format 2 whose envelope and manifest were read and hold. */
+/** An image of format 2 or 3 whose envelope and manifest were read and hold. */
 export interface OpenBlockImage {
-  readonly format: 2;
+  readonly format: BlockFormat;
   readonly key: string;
   /** Of the image's own object. */
   readonly sizeBytes: number;
@@ -57,7 +58,15 @@ export async function openBlockImage(
   const text = unsealed(key, stored, envelope, dataKey, MANIFEST_SEQUENCE);
   const manifest = parseManifest(key, decompress(text, 64 * 1024 * 1024));
   checkMembers(key, manifest, envelope);
-  return { format: 2, key, sizeBytes, manifestSha256: footer.manifestSha256, manifest, envelope, dataKey };
+  return {
+    format: envelope.format,
+    key,
+    sizeBytes,
+    manifestSha256: footer.manifestSha256,
+    manifest,
+    envelope,
+    dataKey,
+  };
 }
 
 /** The envelope alone, which needs no key. */
@@ -80,7 +89,7 @@ export async function readBlockContents(store: ObjectStore, image: OpenBlockImag
   const { key, envelope, dataKey } = image;
   const places = placesOf(envelope);
   const whole = await readRange(store, key, 0, places.table.end);
-  if (!whole.subarray(0, BLOCK_IMAGE_HEADER_BYTES).equals(encodeHeaderStart(2))) {
+  if (!whole.subarray(0, BLOCK_IMAGE_HEADER_BYTES).equals(encodeHeaderStart(envelope.format))) {
     throw imageDamaged(key, "bad magic at its start");
   }
   const bytes = whole.subarray(BLOCK_IMAGE_HEADER_BYTES);

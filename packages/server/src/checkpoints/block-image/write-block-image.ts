@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { isSandboxId } from "@sandboxer/protocol";
 import type { SnapshotPayload } from "../../backends/backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { mapAtOnce } from "../../support/map-at-once.ts";
@@ -11,8 +12,9 @@ import { ImageMayBeThereError } from "../image-errors.ts";
 import type { ImageContext, ImageLabel, WriteImageOptions } from "../image-context.ts";
 import { encodeFooter, encodeHeaderStart, sha256Of } from "../image-format.ts";
 import { checkMemberNames } from "../member-names.ts";
+import { markShared } from "../packs/owned-packs.ts";
 import { openPackFiles, type PackFiles } from "../packs/pack-files.ts";
-import { packKey, writerOf } from "../packs/pack-names.ts";
+import { ownerOf, packKey, writerOf } from "../packs/pack-names.ts";
 import { PackWriter, type WrittenPack } from "../packs/pack-writer.ts";
 import type { PackPin } from "../packs/pins.ts";
 import { type BaseImage, openBase } from "./base-image.ts";
@@ -20,7 +22,7 @@ import { BlockSink } from "./block-sink.ts";
 import { encodeMembers } from "./encode-members.ts";
 import { EntryList } from "./entry-list.ts";
 import type { OpenBlockImage } from "./open-block-image.ts";
-import { type BlockManifest, type Envelope, MANIFEST_SEQUENCE, TABLE_SEQUENCE } from "./envelope.ts";
+import { type BlockFormat, type BlockManifest, type Envelope, MANIFEST_SEQUENCE, TABLE_SEQUENCE } from "./envelope.ts";
 
 /** What is smaller is not worth the way to another thread. */
 const SMALL_BYTES = 2 * 1024 * 1024;
@@ -106,6 +108,7 @@ class BlockImageWriting {
     const taken = entries.takenPacks
       .map((pack) => base?.image.envelope.packs[pack])
       .filter((pack) => pack !== undefined);
+    await markShared(this.#context.store, taken, this.#owner);
     return this.#assemble(entries.finish(), inImage, [...taken, ...packs], packs);
   }
 
@@ -124,11 +127,17 @@ class BlockImageWriting {
     }
   }
 
+  get #owner(): string {
+    return this.#options.snapshotId ?? this.#label.sandboxId;
+  }
+
   async #beginPacks(): Promise<PackWriter> {
     const { store, cache, pins } = this.#context;
     this.#pin ??= await pins.hold({ uuid: this.#writerId });
     const { signal } = this.#options;
-    return new PackWriter({ store, cache, writerId: this.#writerId, ...(signal === undefined ? {} : { signal }) });
+    const isOwned = isSandboxId(this.#owner) && (await this.#context.packsHaveOwners());
+    const options = { store, cache, writerId: this.#writerId, owner: isOwned ? this.#owner : undefined };
+    return new PackWriter({ ...options, ...(signal === undefined ? {} : { signal }) });
   }
 
   async #openSession(base: (BaseImage & { readonly packIds: readonly string[] }) | undefined): Promise<OpenSession> {
@@ -191,11 +200,12 @@ class BlockImageWriting {
     packs: readonly WrittenPack[],
     ownPacks: readonly WrittenPack[],
   ): ReadyImage {
+    const format: BlockFormat = packs.some(({ id }) => ownerOf(id) !== undefined) ? 3 : 2;
     const table = this.#sealed(compress(encodeTable(entries)), TABLE_SEQUENCE);
-    const manifest = this.#sealed(compress(Buffer.from(JSON.stringify(this.#manifest()))), MANIFEST_SEQUENCE);
+    const manifest = this.#sealed(compress(Buffer.from(JSON.stringify(this.#manifest(format)))), MANIFEST_SEQUENCE);
     const { dataKey } = this.#options;
     const envelope: Envelope = {
-      format: 2,
+      format,
       writer_id: this.#writerId,
       packs: packs.map(({ id, size_bytes }) => ({ id, size_bytes })),
       blocks: { size_bytes: inImage.byteLength },
@@ -203,15 +213,15 @@ class BlockImageWriting {
       manifest: { size_bytes: manifest.byteLength, sha256: sha256Of(manifest) },
       encryption: dataKey === undefined ? null : { key_id: dataKey.id },
     };
-    const head = Buffer.concat([encodeHeaderStart(2), inImage, table, manifest]);
+    const head = Buffer.concat([encodeHeaderStart(format), inImage, table, manifest]);
     const text = Buffer.from(JSON.stringify(envelope));
     const sha256 = sha256Of(text);
     const footer = {
-      format: 2,
+      format,
       manifestOffset: head.byteLength,
       manifestBytes: text.byteLength,
       manifestSha256: sha256,
-    } as const;
+    };
     const bytes = Buffer.concat([head, text, encodeFooter(footer)]);
     const ownBytes = ownPacks.reduce((sum, pack) => sum + pack.size_bytes, 0);
     const sizeBytes = bytes.byteLength + storedInPacks(entries);
@@ -223,7 +233,7 @@ class BlockImageWriting {
     return dataKey === undefined ? bytes : new BlockCipher(dataKey.bytes).seal(this.#writerId, sequence, bytes);
   }
 
-  #manifest(): BlockManifest {
+  #manifest(format: BlockFormat): BlockManifest {
     const { sandboxId, createdAt, parent } = this.#label;
     let firstBlock = 0;
     const members = this.#state.members.map(({ name, sizeBytes }) => {
@@ -234,7 +244,7 @@ class BlockImageWriting {
     });
     const { kind, requirements } = this.#state;
     const described = { sandbox_id: sandboxId, kind, created_at: createdAt, parent };
-    return { format: 2, ...described, requirements: { ...requirements }, members };
+    return { format, ...described, requirements: { ...requirements }, members };
   }
 }
 

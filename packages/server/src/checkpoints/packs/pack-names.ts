@@ -1,40 +1,77 @@
 import type { ObjectStore } from "../../store/store.ts";
 
 const PACKS_FOLDER = "packs";
-const PACK_ID = /^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})-(\d{1,6})$/;
-const SUFFIX = ".pack";
+const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
+const PACK_ID = new RegExp(`^(?:(${UUID})\\.)?(${UUID})-\\d{1,6}$`);
+const PACK_SUFFIX = ".pack";
+const MARK_SUFFIX = ".shared";
 
-/** `writerId` is fresh for each image that is written; it counts its packs. */
-export function packId(writerId: string, number: number): string {
-  return `${writerId}-${number}`;
+/**
+ * `writerId` is fresh for each image that is written; it counts its packs. `owner` is the sandbox or the snapshot that the
+ * image is of. Packs of images before format 3 have no owner.
+ */
+export function packId(writerId: string, number: number, owner?: string): string {
+  return `${owner === undefined ? "" : `${owner}.`}${writerId}-${number}`;
 }
 
 export function isPackId(text: string): boolean {
   return PACK_ID.test(text);
 }
 
-/** Who wrote a pack; undefined for a text that is no pack's id. */
-export function writerOf(id: string): string | undefined {
+/** The sandbox or the snapshot whose image a pack was written for, if its id says so. */
+export function ownerOf(id: string): string | undefined {
   return PACK_ID.exec(id)?.[1];
 }
 
+/** Who wrote a pack; undefined for a text that is no pack's id. */
+export function writerOf(id: string): string | undefined {
+  return PACK_ID.exec(id)?.[2];
+}
+
 export function packKey(id: string): string {
-  return `${PACKS_FOLDER}/${id}${SUFFIX}`;
+  return keyOf(id, PACK_SUFFIX);
+}
+
+/** The mark that images of others than its owner use a pack, or have used it. */
+export function sharedMarkKey(id: string): string {
+  return keyOf(id, MARK_SUFFIX);
+}
+
+/** Where all packs of an owner are. */
+export function ownedPacksFolder(owner: string): string {
+  return `${PACKS_FOLDER}/${owner}`;
 }
 
 /** Undefined for a key that is no pack's. */
 export function packIdOf(key: string): string | undefined {
-  const name = key.startsWith(`${PACKS_FOLDER}/`) && key.endsWith(SUFFIX) ? key.slice(PACKS_FOLDER.length + 1) : "";
-  const id = name.slice(0, -SUFFIX.length);
-  return isPackId(id) ? id : undefined;
+  return idIn(key, PACK_SUFFIX);
 }
 
-/** The packs that are there, with their sizes. */
-export async function listPacks(store: ObjectStore): Promise<ReadonlyMap<string, number>> {
-  const sizes = new Map<string, number>();
-  for await (const { key, sizeBytes } of store.list(PACKS_FOLDER)) {
-    const id = packIdOf(key);
-    if (id !== undefined) sizes.set(id, sizeBytes);
+export interface ListedPacks {
+  /** Their sizes, by their ids. */
+  readonly packs: ReadonlyMap<string, number>;
+  /** The packs with a mark that they are shared. */
+  readonly marked: ReadonlySet<string>;
+}
+
+/** The packs that are there: all of them, or those in the folder of an owner. */
+export async function listPacks(store: ObjectStore, folder: string = PACKS_FOLDER): Promise<ListedPacks> {
+  const packs = new Map<string, number>();
+  const marked = new Set<string>();
+  for await (const { key, sizeBytes } of store.list(folder)) {
+    const [id, markedId] = [packIdOf(key), idIn(key, MARK_SUFFIX)];
+    if (id !== undefined) packs.set(id, sizeBytes);
+    if (markedId !== undefined) marked.add(markedId);
   }
-  return sizes;
+  return { packs, marked };
+}
+
+function keyOf(id: string, suffix: string): string {
+  return `${PACKS_FOLDER}/${id.replace(".", "/")}${suffix}`;
+}
+
+function idIn(key: string, suffix: string): string | undefined {
+  if (!key.startsWith(`${PACKS_FOLDER}/`) || !key.endsWith(suffix)) return undefined;
+  const id = key.slice(PACKS_FOLDER.length + 1, -suffix.length).replace("/", ".");
+  return isPackId(id) ? id : undefined;
 }

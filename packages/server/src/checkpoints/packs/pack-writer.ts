@@ -24,6 +24,8 @@ export interface PackWriterOptions {
   readonly store: ObjectStore;
   readonly cache: PackCache;
   readonly writerId: string;
+  /** The sandbox or the snapshot that the image is of; absent: the packs are nobody's. */
+  readonly owner?: string | undefined;
   readonly signal?: AbortSignal;
 }
 
@@ -56,9 +58,8 @@ export class PackWriter {
   /** Removes what was written. */
   async abort(reason: Error): Promise<void> {
     this.#current?.channel.fail(reason);
-    const { store, writerId } = this.#options;
     await Promise.allSettled(this.#packs);
-    for (const number of this.#packs.keys()) await store.delete(packKey(packId(writerId, number)));
+    for (const number of this.#packs.keys()) await this.#options.store.delete(packKey(this.#idOf(number)));
   }
 
   #finishCurrent(): void {
@@ -69,7 +70,7 @@ export class PackWriter {
   async #begin(): Promise<{ channel: ChunkChannel; sizeBytes: number }> {
     const tooMany = this.#packs.at(-PACKS_AT_ONCE);
     if (tooMany !== undefined) await tooMany;
-    const id = packId(this.#options.writerId, this.#packs.length);
+    const id = this.#idOf(this.#packs.length);
     const channel = new ChunkChannel();
     const written = this.#write(id, channel);
     // Met in `finish`; until then whoever pushes finds out.
@@ -77,6 +78,10 @@ export class PackWriter {
     this.#packs.push(written);
     await channel.push(encodePackHeader());
     return { channel, sizeBytes: PACK_HEADER_BYTES };
+  }
+
+  #idOf(number: number): string {
+    return packId(this.#options.writerId, number, this.#options.owner);
   }
 
   async #write(id: string, channel: ChunkChannel): Promise<WrittenPack> {

@@ -2,7 +2,10 @@ import { z } from "zod";
 import { type ObjectStore, readWhole } from "../../store/store.ts";
 import { readCondemned } from "./condemned.ts";
 import { jsonOf } from "../../support/json.ts";
+import { mapAtOnce } from "../../support/map-at-once.ts";
+import { writerOf } from "./pack-names.ts";
 
+const READS_AT_ONCE = 16;
 export const PINS_FOLDER = "pins";
 
 /** `pins/{uuid}.json`: what an image that is being written needs, until the image itself says so. */
@@ -97,4 +100,30 @@ export function pinKey(uuid: string): string {
 export async function readPin(store: ObjectStore, key: string): Promise<StoredPin | "unreadable" | undefined> {
   const bytes = await readWhole(store, key);
   return bytes === undefined ? undefined : (pinSchema.safeParse(jsonOf(bytes)).data ?? "unreadable");
+}
+
+export interface SightedPin {
+  readonly key: string;
+  readonly pin: StoredPin;
+}
+
+export interface SightedPins {
+  readonly pins: readonly SightedPin[];
+  readonly isPinned: (packId: string) => boolean;
+  /** The keys of those that this release cannot read: they may pin anything. */
+  readonly unreadable: readonly string[];
+}
+
+export async function readPins(store: ObjectStore, signal?: AbortSignal): Promise<SightedPins> {
+  const keys = await Array.fromAsync(store.list(PINS_FOLDER), ({ key }) => key);
+  const unreadable: string[] = [];
+  const read = async (key: string): Promise<readonly SightedPin[]> => {
+    const pin = await readPin(store, key);
+    if (pin === "unreadable") unreadable.push(key);
+    return pin === undefined || pin === "unreadable" ? [] : [{ key, pin }];
+  };
+  const pins = (await mapAtOnce(keys, READS_AT_ONCE, read, signal)).flat();
+  const used = new Set(pins.flatMap(({ pin }) => pin.uses));
+  const writers = new Set(pins.map(({ pin }) => pin.uuid));
+  return { pins, unreadable, isPinned: (packId) => used.has(packId) || writers.has(writerOf(packId) ?? "") };
 }

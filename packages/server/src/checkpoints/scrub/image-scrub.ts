@@ -77,7 +77,7 @@ export class ImageScrub {
       for (const id of named) if (this.findings.missingPacks.has(id)) this.findings.hurtByPack(key, id);
       if (!named.some((id) => packs.has(id))) continue;
       const image = await openImage(this.#context.store, key, this.#context.dataKeys).catch(undefinedIfOfContent);
-      if (image?.format !== 2) continue;
+      if (image === undefined || image.format === 1) continue;
       const contents = await readBlockContents(this.#context.store, image).catch(undefinedIfOfContent);
       if (contents !== undefined) this.#plan(image, contents.table);
     }

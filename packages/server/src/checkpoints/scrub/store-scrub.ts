@@ -98,7 +98,7 @@ export class StoreScrub {
     return await this.#cleaningUp(async () => {
       const { signal } = options;
       const digests = await named();
-      const packs = await listPacks(this.#context.store);
+      const { packs } = await listPacks(this.#context.store);
       this.#scrub.sighted(packs.keys());
       const all = await surveyImages(this.#context.store, () => true, signal);
       const totalBytes = bytesOf(all, packs);

@@ -42,7 +42,10 @@ export async function serveCreate(connection: Connection, firstMessageMs: number
   }
   const { sandbox, token } = created;
   // Nobody else knows its id: a sandbox whose creator has gone would only wait for its end.
-  if (connection.gone.aborted) return connection.manager.destroy(sandbox);
+  if (connection.gone.aborted) {
+    await connection.manager.destroy(sandbox);
+    return;
+  }
   outbox.send({ event: "sandbox_id", sandbox_id: sandbox.id, sandbox_token: token });
   outbox.status("RUNNING");
   await connection.serve(sandbox);

@@ -10,6 +10,8 @@ const HIGH_WATER_BYTES = 256 * 1024;
 const ANSWERS_HIGH_WATER_BYTES = 4 * 1024 * 1024;
 const KEEP_ALIVE_MS = 30_000;
 
+type StatusFields = Omit<Extract<ServerEvent, { event: "status_update" }>, "event" | "status" | "message">;
+
 interface Unconfirmed {
   readonly sequence: number;
   readonly onConfirmed: () => void;
@@ -78,7 +80,7 @@ export class Outbox {
     this.#unconfirmed.push({ sequence: this.#sequence + 1, onConfirmed });
   }
 
-  status(name: StatusName, more: { exit_code?: number | null; execution_id?: string } = {}): void {
+  status(name: StatusName, more: StatusFields = {}): void {
     this.send({ event: "status_update", status: statusOf(name), ...more });
   }
 

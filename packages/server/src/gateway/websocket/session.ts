@@ -187,12 +187,12 @@ export class Session implements SandboxClient {
     this.#outbox.status("DELETING");
     try {
       this.end();
-      await this.#recorded("kill_sandbox", () => this.#manager.destroy(this.#sandbox));
+      const removed = await this.#recorded("kill_sandbox", () => this.#manager.destroy(this.#sandbox));
       if (this.#sandbox.facts.flags.enable_sandbox_handoff) {
         this.#outbox.status("LOCK_RELEASING");
         this.#outbox.status("LOCK_RELEASED");
       }
-      this.#outbox.status("DELETED");
+      this.#outbox.status("DELETED", removed);
       this.#outbox.status("KILLED");
       this.#outbox.close(CloseCode.normal);
     } catch (error) {

@@ -1,4 +1,4 @@
-import { type Head, SandboxerError, type SandboxState } from "@sandboxer/protocol";
+import { type Head, type RemovedData, SandboxerError, type SandboxState } from "@sandboxer/protocol";
 import { leavesNothing } from "../../lease/stored-head.ts";
 import type { ManagerContext } from "../context.ts";
 import { destroySandbox, forgetData } from "./destroy.ts";
@@ -18,38 +18,39 @@ export async function destroyById(
   sandboxId: string,
   epoch: number | undefined,
   options: VerbOptions = {},
-): Promise<void> {
+): Promise<RemovedData> {
   const live = context.sandboxes.get(sandboxId);
   if (live !== undefined && live.state !== "restoring") {
-    if (await destroyLive(context, live, epoch, options)) return;
+    const removed = await destroyLive(context, live, epoch, options);
+    if (removed !== undefined) return removed;
   }
-  await context.taking.run(sandboxId, async () => {
+  return await context.taking.run(sandboxId, async () => {
     // One that was taken up meanwhile is destroyed where it runs.
     const taken = context.sandboxes.get(sandboxId);
-    if (taken !== undefined && (await destroyLive(context, taken, epoch, options))) return;
-    await destroyStored(context, sandboxId, epoch, options);
+    const removed = taken === undefined ? undefined : await destroyLive(context, taken, epoch, options);
+    return removed ?? (await destroyStored(context, sandboxId, epoch, options));
   });
 }
 
-/** Whether it was there to be destroyed: a save that was under way may have put it down. */
+/** Undefined when it was not there to be destroyed: a save that was under way may have put it down. */
 async function destroyLive(
   context: ManagerContext,
   live: LiveSandbox,
   epoch: number | undefined,
   options: VerbOptions,
-): Promise<boolean> {
+): Promise<RemovedData | undefined> {
   checkEpoch(context.durable.ownership.held(live.id), epoch);
   if (live.state === "creating") {
     await live.abortCreation(new SandboxerError("sandbox_destroyed", "The sandbox was destroyed while it was made."));
-    if ((live.state as SandboxState) === "gone") return true;
+    if ((live.state as SandboxState) === "gone") return NOTHING_STORED;
   }
   if (live.state === "saving") await live.queue.run(async () => {});
-  if (live.state === "gone") return false;
+  if (live.state === "gone") return undefined;
   const { client } = live;
   client?.notify({ type: "deleting", cause: "request" });
-  await destroySandbox(context, live, options);
+  const removed = await destroySandbox(context, live, options);
   client?.notify({ type: "deleted", cause: "request" });
-  return true;
+  return removed;
 }
 
 async function destroyStored(
@@ -57,37 +58,40 @@ async function destroyStored(
   sandboxId: string,
   epoch: number | undefined,
   options: VerbOptions,
-): Promise<void> {
+): Promise<RemovedData> {
   const head = await context.storedHead(sandboxId);
   if (head === undefined) throw notFound(sandboxId);
   if (head.state === "deleted") throw wasDestroyed(sandboxId);
   checkEpoch(head, epoch);
-  if (head.residence === "provider" && (await destroyAtProvider(context, sandboxId, head, options))) return;
+  const isKept = head.residence === "provider";
+  const removed = isKept ? await destroyAtProvider(context, sandboxId, head, options) : undefined;
+  if (removed !== undefined) return removed;
   const { handoffTimeoutMs } = context.options;
   const work = { operation: "destroy", sandboxId, backend: head.backend } as const;
-  await tracked(context, work, options, async () => {
+  return await tracked(context, work, options, async () => {
     await context.durable.ownership.destroy(sandboxId, { handoffTimeoutMs, owner: head.owner });
-    forgetData(context, sandboxId, !leavesNothing(head));
     context.inBackground("removal of what this machine has of it", publishBeforeClaim(context, sandboxId));
+    return await forgetData(context, sandboxId, !leavesNothing(head));
   });
 }
 
-/** Its provider has to be told, so it is taken up first. False: the provider does not have it any more. */
+/** Its provider has to be told, so it is taken up first. Undefined: the provider does not have it any more. */
 async function destroyAtProvider(
   context: ManagerContext,
   sandboxId: string,
   head: Head,
   options: VerbOptions,
-): Promise<boolean> {
+): Promise<RemovedData | undefined> {
   try {
     const sandbox = await restoreSandbox(context, { ...TAKEN_UP, sandboxId, head }, {});
-    await destroySandbox(context, sandbox, options);
-    return true;
+    return await destroySandbox(context, sandbox, options);
   } catch (error) {
     if (!(error instanceof SandboxerError) || error.details["state"] !== "unreachable") throw error;
-    return false;
+    return undefined;
   }
 }
+
+const NOTHING_STORED: RemovedData = { removed_bytes: 0, shared_bytes: 0 };
 
 const TAKEN_UP = {
   credentials: { token: undefined, trusted: true },

@@ -1,4 +1,4 @@
-import { SandboxerError } from "@sandboxer/protocol";
+import { type RemovedData, SandboxerError } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { tracked, type VerbOptions } from "../observing/operations/tracked.ts";
@@ -8,25 +8,36 @@ export async function destroySandbox(
   context: ManagerContext,
   sandbox: LiveSandbox,
   options: VerbOptions = {},
-): Promise<void> {
+): Promise<RemovedData> {
   const work = { operation: "destroy", sandboxId: sandbox.id, backend: sandbox.facts.backend } as const;
-  await sandbox.queue.run(() =>
+  return await sandbox.queue.run(() =>
     tracked(context, work, options, async () => {
       // What was saved or handed over meanwhile is not this server's to destroy.
       if (sandbox.state === "gone") throw new SandboxerError("wrong_state", "The sandbox is gone.");
       await sandbox.liveSaves.callOff();
       await context.durable.ownership.destroy(sandbox.id);
       await end(sandbox);
-      forgetData(context, sandbox.id, sandbox.outlivesServer);
+      return await forgetData(context, sandbox.id, sandbox.outlivesServer);
     }),
   );
 }
 
-/** Of one that others could have had, the tombstone stays. */
-export function forgetData(context: ManagerContext, sandboxId: string, outlivesServer: boolean): void {
+/** Of one that others could have had, the tombstone stays. Tells how much goes, and removes it in the background. */
+export async function forgetData(
+  context: ManagerContext,
+  sandboxId: string,
+  outlivesServer: boolean,
+): Promise<RemovedData> {
   const { checkpoints, ownership } = context.durable;
-  const removal = outlivesServer ? checkpoints.removeAll(sandboxId) : ownership.erase(sandboxId);
-  context.inBackground("removal of a destroyed sandbox's data", removal);
+  const what = "removal of a destroyed sandbox's data";
+  if (!outlivesServer) {
+    context.inBackground(what, ownership.erase(sandboxId));
+    return { removed_bytes: 0, shared_bytes: 0 };
+  }
+  // A store that fails now has the tombstone: the sandbox is gone, and its data goes later.
+  const weighed = await checkpoints.weighAll(sandboxId).catch(() => undefined);
+  context.inBackground(what, checkpoints.removeAll(sandboxId));
+  return { removed_bytes: weighed?.removedBytes ?? null, shared_bytes: weighed?.sharedBytes ?? null };
 }
 
 /** A sandbox may have ended by itself meanwhile; one whose end has failed before is ended again. */

@@ -106,7 +106,7 @@ export class ResumeServer {
 
   async destroy(id: string): Promise<void> {
     const { status, body } = await this.http.call<object>("DELETE", `/v1/sandboxes/${id}`);
-    if (status !== 204) throw new Error(JSON.stringify(body));
+    if (status !== 200) throw new Error(JSON.stringify(body));
   }
 
   /** The sandboxes with the key, the newest first. */

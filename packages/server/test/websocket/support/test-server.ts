@@ -286,7 +286,11 @@ async function openDurability(
   });
   const ownership = new Ownership(instances);
   const keys = new StoredDataKeys(store, options.masterKeys);
-  const images = new ImageStore(store, { publisher: () => instances.instanceId, dataKeys: keys });
+  const images = new ImageStore(store, {
+    publisher: () => instances.instanceId,
+    dataKeys: keys,
+    packsHaveOwners: async () => await instances.allKnow("owned-packs"),
+  });
   const checkpoints = new CheckpointRepository(store, images);
   const mirror = new SnapshotMirror(snapshotFile, () => {});
   const publisher = (): string => instances.instanceId;

@@ -1,0 +1,8 @@
+import { formatBytes } from "./bytes.ts";
+
+/** How much of what was stored goes, and how much stays because others use it. */
+export function formatRemovedBytes(bytes: { readonly removed_bytes: number; readonly shared_bytes: number }): string {
+  const freed = `${formatBytes(bytes.removed_bytes)} freed.`;
+  if (bytes.shared_bytes === 0) return freed;
+  return `${freed} ${formatBytes(bytes.shared_bytes)} shared with other sandboxes or snapshots: removed when nothing uses them.`;
+}
