@@ -12,7 +12,9 @@ import { fakeIo } from "./fake-io.ts";
 
 test("what a removal frees, and what stays because others use it", () => {
   expect(formatRemovedBytes({ removed_bytes: 2 * 1024 ** 2, shared_bytes: 0 })).toBe("2.0 MiB freed.");
-  expect(formatRemovedBytes({ removed_bytes: 0, shared_bytes: 5 * 1024 ** 2 })).toMatch(/^0 B freed\. 5\.0 MiB shared with /);
+  expect(formatRemovedBytes({ removed_bytes: 0, shared_bytes: 5 * 1024 ** 2 })).toMatch(
+    /^0 B freed\. 5\.0 MiB shared with /,
+  );
 });
 
 describe("tables", () => {
