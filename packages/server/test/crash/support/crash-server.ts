@@ -18,8 +18,9 @@ export interface CrashServerOptions {
   readonly dieAt?: StepName;
   /** The process stops itself there, until it is told to go on. */
   readonly stopAt?: StepName;
-  /** `fake` unless told; gVisor's flags come from the environment of the suite. */
-  readonly backend?: "fake" | "gvisor";
+  /** `fake` unless told; gVisor's flags come from the environment of the suite, Docker's from `flags`. */
+  readonly backend?: "fake" | "gvisor" | "docker";
+  readonly flags?: readonly string[];
   readonly leaseTtl?: string;
   /** Servers on one machine share it. */
   readonly dataDirectory?: string;
@@ -50,7 +51,7 @@ export class CrashServer {
     const step = dieAt ?? stopAt;
     const orders = { SANDBOXER_TEST_STEP: step, SANDBOXER_TEST_SIGNAL: stopAt === undefined ? "SIGKILL" : "SIGSTOP" };
     const dataDirectory = options.dataDirectory ?? (await temporaryFolder());
-    const engine = backend === "fake" ? [] : gvisorFlags();
+    const engine = backend === "gvisor" ? gvisorFlags() : (options.flags ?? []);
     const flags = ["--port", "0", "--store", store, "--data-directory", dataDirectory, "--lease-ttl", leaseTtl];
     const preload = step === undefined ? [] : ["--import", SIGNAL_AT_STEP];
     const child = spawn(

@@ -24,6 +24,8 @@ const releases = swaps((head) => head.state === "parked");
 const asks = swaps((head) => head.want !== null && head.want.refused === undefined);
 const publishesAlive = swaps((head) => head.epoch === 1 && head.owner !== null && head.checkpoint !== null);
 const deletes = swaps((head) => head.state === "deleted");
+const announcesCopy = swaps(({ copy = 0, spare_copy: spare }) => spare != null && spare.copy > copy);
+const replacesCopy = swaps(({ copy = 0, spare_copy: spare }) => spare != null && spare.copy < copy);
 const isImage = ({ key }: StoreCall): boolean => /\/checkpoint_\d+\.img$/.test(key);
 const writesImage = (call: StoreCall): boolean => call.operation === "write" && isImage(call);
 const swapsCell =
@@ -63,6 +65,9 @@ export const STEPS = {
   "a snapshot's image is written": { moment: "after", isAt: writesSnapshot },
   "a snapshot is about to get its name": { moment: "before", isAt: swapsCell(/^snapshot-names\//) },
   "a snapshot has its name": { moment: "after", isAt: swapsCell(/^snapshot-names\//) },
+  "a copy at the provider is announced": { moment: "after", isAt: announcesCopy },
+  "a copy at the provider is about to take the sandbox's place": { moment: "before", isAt: replacesCopy },
+  "a copy at the provider has taken the sandbox's place": { moment: "after", isAt: replacesCopy },
   "the head is about to become a tombstone": { moment: "before", isAt: deletes },
   "the head is a tombstone": { moment: "after", isAt: deletes },
 } as const satisfies Record<string, Step>;
