@@ -103,7 +103,8 @@ class Machine {
       child.stderr.on("data", hear);
     });
     const code = await Promise.race([ended.then(([exit]) => exit), isReady]);
-    if (code !== (ready === undefined ? 0 : undefined)) throw new Error(`${line}\nended with ${code}:\n${said}`);
+    if (code !== (ready === undefined ? 0 : undefined))
+      throw new Error(`${line}\nended with ${String(code)}:\n${said}`);
     return said;
   }
 
@@ -149,6 +150,6 @@ test.each(pages)("the commands of %s do what it says", async (name) => {
   const machine = await Machine.start();
   for (const command of here) {
     const said = await machine.run(command);
-    for (const shown of command.shown) expect(said, command.line).toMatch(fits(shown));
+    for (const shown of command.shown) expect(`${command.line}\n${said}`).toMatch(fits(shown));
   }
 });

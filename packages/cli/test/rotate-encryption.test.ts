@@ -41,7 +41,14 @@ test("counts, changes nothing in a dry run, and says what could not be opened", 
     new StoredDataKeys(opened, { defaultName: name, oldNames: [], resolve: async () => key });
   const data = await keysOf("old", old).forWriting({}, "sandbox:1", undefined);
   const foreseen = await rotate("--store", store, "--dry-run", "--json");
-  expect(JSON.parse(foreseen.out)).toEqual({ applied: false, rewrapped: 1, current: 0, client_held: 0, failed: [] });
+  expect(JSON.parse(foreseen.out)).toEqual({
+    applied: false,
+    rewrapped: 1,
+    current: 0,
+    client_held: 0,
+    failed: [],
+    records: { sealed: 1, current: 0, failed: [] },
+  });
   expect((await rotate("--store", store)).out).toContain("1 data keys are encrypted with the present key now.");
   expect(JSON.parse((await rotate("--store", store, "--json")).out)).toMatchObject({ rewrapped: 0, current: 1 });
   expect(Buffer.from(await keysOf("new", present).open(data?.id ?? ""))).toEqual(data?.bytes);

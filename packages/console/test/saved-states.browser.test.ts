@@ -26,7 +26,8 @@ async function damage(server: ConsoleServer, before: readonly string[]): Promise
 }
 
 async function packsOf({ parts }: ConsoleServer): Promise<string[]> {
-  return await readdir(join(parts?.storeFolder ?? "", "packs"), { recursive: true }).catch(() => []);
+  const names = await readdir(join(parts?.storeFolder ?? "", "packs"), { recursive: true }).catch(() => []);
+  return names.filter((name) => name.endsWith(".pack"));
 }
 
 test("at risk is a warning above the list, in its row, and on its page, until it is saved", async () => {

@@ -22,11 +22,11 @@ export function gcCommand(io: Io): Command {
     .option("--keep-snapshots <RULE>", "the same for snapshots without a name [$SANDBOXER_KEEP_SNAPSHOTS]")
     .option("--default-store", "look at the store that `npm start` uses")
     .option("--json", "for programs: every object by its key");
-  addSettingFlags(command, ["store", "dataDirectory"]);
+  addSettingFlags(command, ["store", "dataDirectory", "encryptionKey", "encryptionOldKeys", "requireSealed"]);
   return command.action(async (options: Record<string, unknown>) => {
     const flags = readSettingFlags(options);
     const config = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory, serving: false });
-    const { store, dataDirectory } = config;
+    const { store } = config;
     if (store === undefined) {
       throw new SandboxerError("bad_request", "No store is given.", {
         hint: "Name it with --store, or with --default-store for the one of `npm start`.",
@@ -36,7 +36,12 @@ export function gcCommand(io: Io): Command {
     const keep = keptOf(options, config);
     const stopInterrupting = exitOnSignal(io);
     const { collectGarbageAt } = await import("@sandboxer/server/garbage");
-    const findings = await collectGarbageAt({ store, dataDirectory, apply, keep });
+    const findings = await collectGarbageAt({
+      config: { ...config, store },
+      apply,
+      keep,
+      warn: (message) => io.stderr(`${message}\n`),
+    });
     stopInterrupting();
     const summary = summarize(findings);
     if (options["json"] === true) {

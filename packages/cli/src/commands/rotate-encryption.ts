@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { SandboxerError } from "@sandboxer/protocol";
 import { parseConfig } from "@sandboxer/server/config";
-import type { Rotation } from "@sandboxer/server/keys";
+import type { RotatedStore } from "@sandboxer/server/keys";
 import type { Io } from "../io.ts";
 import { addSettingFlags, readSettingFlags } from "../setting-flags.ts";
 import { exitOnSignal } from "../stop-signals.ts";
@@ -11,10 +11,12 @@ const SOME_FAILED = 10;
 /** `keys rotate-encryption`: works on the store itself, with the secrets of this machine's config file. */
 export function rotateEncryptionCommand(io: Io, setExitCode: (code: number) => void): Command {
   const command = new Command("rotate-encryption")
-    .description("Encrypt the data keys of a store with the present encryption key instead of older ones.")
+    .description(
+      "Encrypt the data keys of a store with the present encryption key instead of older ones, and seal its records.",
+    )
     .option("--dry-run", "say what would be done; nothing is changed")
     .option("--default-store", "the store that `npm start` uses");
-  addSettingFlags(command, ["store", "encryptionKey", "encryptionOldKeys"]);
+  addSettingFlags(command, ["store", "encryptionKey", "encryptionOldKeys", "requireSealed"]);
   return command.action(async (options: Record<string, unknown>) => {
     const flags = readSettingFlags(options);
     const config = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory, serving: false });
@@ -32,17 +34,20 @@ export function rotateEncryptionCommand(io: Io, setExitCode: (code: number) => v
     io.stdout(
       options["json"] === true ? `${JSON.stringify({ applied: apply, ...rotation })}\n` : told(rotation, apply),
     );
-    if (rotation.failed.length > 0) setExitCode(SOME_FAILED);
+    const failures = rotation.failed.length + (rotation.records?.failed.length ?? 0);
+    if (failures > 0) setExitCode(SOME_FAILED);
   });
 }
 
-function told({ rewrapped, current, client_held, failed }: Rotation, applied: boolean): string {
+function told({ rewrapped, current, client_held, failed, records }: RotatedStore, applied: boolean): string {
   const lines = [
     `${rewrapped} data keys ${applied ? "are" : "would be"} encrypted with the present key now.`,
     `${current} were before.`,
     ...(client_held === 0 ? [] : [`${client_held} are under keys of clients, and stay.`]),
     ...failed.map(({ data_key, message }) => `${data_key}: ${message}`),
     ...(failed.length === 0 ? [] : [`${failed.length} could not be opened: keep the old keys until they can.`]),
+    ...(records === null ? [] : [`${records.sealed} records ${applied ? "are" : "would be"} sealed with it now.`]),
+    ...(records?.failed ?? []).map(({ message }) => message),
     ...(applied ? [] : ["Nothing was changed. Run it again without --dry-run."]),
   ];
   return `${lines.join("\n")}\n`;

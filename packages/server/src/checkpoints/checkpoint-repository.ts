@@ -4,7 +4,7 @@ import { type ObjectStore, readWhole } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { keptBy } from "./retention.ts";
 import { checkpointKey, checkpointMs, checkpointName, checkpointsFolder, removalMarkMs } from "./checkpoint-names.ts";
-import { imageDamaged } from "./image-errors.ts";
+import { checkOrigin, imageDamaged } from "./image-errors.ts";
 import { ImageStore } from "./image-store.ts";
 import type { LoadedState, UnpackOptions } from "./unpacked-state.ts";
 import { sandboxHolder } from "./keys/data-key-cell.ts";
@@ -108,7 +108,9 @@ export class CheckpointRepository {
         hint: "Names look like checkpoint_1790000000000.img.",
       });
     }
-    return await this.#images.open(checkpointKey(sandboxId, name), options);
+    const image = await this.#images.open(checkpointKey(sandboxId, name), options);
+    checkOrigin(image, sandboxId);
+    return image;
   }
 
   /** What an image is under; undefined: it is not encrypted. */

@@ -16,6 +16,18 @@ export function imageDamaged(
   });
 }
 
+/**
+ * Images say which sandbox they were made of, in the part that is encrypted and authenticated where they are under a key:
+ * the image of another sandbox is not taken, whoever put it there.
+ */
+export function checkOrigin(
+  { key, manifest }: { readonly key: string; readonly manifest: { readonly sandbox_id: string } },
+  sandboxId: string,
+): void {
+  if (manifest.sandbox_id === sandboxId) return;
+  throw imageDamaged(key, `it was made of the sandbox ${manifest.sandbox_id}, not of ${sandboxId}`);
+}
+
 export function imageMissing(image: string): SandboxerError {
   return new SandboxerError("image_damaged", `The image ${image} is not in the store.`, {
     details: { image, problem: "missing" },

@@ -5,7 +5,7 @@ import type { StoreRequest } from "./core/effects.ts";
 import type { Reply } from "./core/messages.ts";
 import { encodeHead } from "./head-codec.ts";
 import { decodeRecord, encodeRecord, instanceIdOf, instanceKey, INSTANCES_FOLDER } from "./liveness-record.ts";
-import { headKey, readStoredRecord } from "./stored-head.ts";
+import { headKey, noteEpoch, readStoredRecord } from "./stored-head.ts";
 
 /** Carries out a request of the core. Never rejects: every outcome is a reply. */
 export async function performRequest(store: ObjectStore, request: StoreRequest): Promise<Reply> {
@@ -39,8 +39,12 @@ async function perform(store: ObjectStore, request: StoreRequest): Promise<Reply
       const record = await readStoredRecord(store, request.sandboxId);
       return record === undefined ? { outcome: "absent" } : { outcome: "head", ...record };
     }
-    case "swap-head":
-      return await store.swapCell(headKey(request.sandboxId), request.expected, encodeHead(request.next));
+    case "swap-head": {
+      const { sandboxId, expected, next } = request;
+      const swapped = await store.swapCell(headKey(sandboxId), expected, encodeHead(next));
+      if (swapped.outcome === "written") noteEpoch(store, sandboxId, next.epoch);
+      return swapped;
+    }
     case "read-record": {
       const cell = await store.readCell(instanceKey(request.instanceId));
       if (cell === undefined) return { outcome: "absent" };

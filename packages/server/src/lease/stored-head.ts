@@ -1,5 +1,6 @@
 import type { Head } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
+import { recordDamaged } from "../support/record-damage.ts";
 import { decodeRecord, type StoredRecord } from "./head-codec.ts";
 
 export function headKey(sandboxId: string): string {
@@ -10,9 +11,38 @@ export async function readStoredRecord(
   store: ObjectStore,
   sandboxId: string,
 ): Promise<{ readonly stored: StoredRecord; readonly version: string } | undefined> {
+  const seen = seenEpoch(store, sandboxId);
   const cell = await store.readCell(headKey(sandboxId));
   if (cell === undefined) return undefined;
-  return { stored: decodeRecord(sandboxId, cell.body, cell.file), version: cell.version };
+  const stored = decodeRecord(sandboxId, cell.body, cell.file);
+  if ("head" in stored) {
+    const { epoch } = stored.head;
+    // Epochs never shrink: this is an old version that somebody has put back, with its owner and its image.
+    if (epoch < seen) {
+      const why = `its epoch is ${epoch}, and this server has seen ${seen}: an old version was put back`;
+      throw recordDamaged(cell.file ?? headKey(sandboxId), why);
+    }
+    noteEpoch(store, sandboxId, epoch);
+  }
+  return { stored, version: cell.version };
+}
+
+/** The highest epoch that this process has seen of each sandbox; so many of them. */
+const seenEpochs = new WeakMap<ObjectStore, Map<string, number>>();
+const MOST_SEEN = 200_000;
+
+function seenEpoch(store: ObjectStore, sandboxId: string): number {
+  return seenEpochs.get(store)?.get(sandboxId) ?? 0;
+}
+
+export function noteEpoch(store: ObjectStore, sandboxId: string, epoch: number): void {
+  const seen = seenEpochs.get(store) ?? new Map<string, number>();
+  seenEpochs.set(store, seen);
+  if (epoch <= (seen.get(sandboxId) ?? 0)) return;
+  seen.delete(sandboxId);
+  seen.set(sandboxId, epoch);
+  const [oldest] = seen.keys();
+  if (seen.size > MOST_SEEN && oldest !== undefined) seen.delete(oldest);
 }
 
 /** Undefined also for a folder that came without a head. */

@@ -31,6 +31,7 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     scrubEvery: "auto",
     scrubRateMb: "20",
     encryptionOldKeys: "",
+    requireSealed: "false",
     packCacheMb: "4096",
     imageCacheMb: "2048",
     proveSnapshots: "off",

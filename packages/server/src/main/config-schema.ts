@@ -50,6 +50,7 @@ export const configSchema = z.object({
   scrubEvery: durationOrOff({ word: "auto", mostDays: 3650 }),
   scrubRateMb: integer(0, 1_000_000),
   encryptionKey: secretName().optional(),
+  requireSealed: yesOrNo(),
   encryptionOldKeys: list().pipe(z.array(secretNameSchema)),
   packCacheMb: integer(0, 1_000_000_000),
   imageCacheMb: integer(0, 1_000_000_000),

@@ -131,6 +131,11 @@ export const SETTINGS = {
     "SANDBOXER_ENCRYPTION_OLD_KEY_NAMES",
     "secrets that were the key before, comma-separated: what is under them can be read (default none)",
   ),
+  requireSealed: setting(
+    "--require-sealed",
+    "SANDBOXER_REQUIRE_SEALED",
+    "refuse records in the store that no server with the encryption key has written (default off)",
+  ),
   packCacheMb: setting(
     "--pack-cache-mb <MB>",
     "SANDBOXER_PACK_CACHE_MB",

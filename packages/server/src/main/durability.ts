@@ -24,7 +24,7 @@ import { openStore } from "../store/open-store.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
-import { checkEncryption, masterKeysOf } from "./encryption.ts";
+import { checkEncryption, masterKeysOf, sealing } from "./encryption.ts";
 import { importRecords, importSnapshots } from "./import-records.ts";
 import { ringOver } from "./peers.ts";
 
@@ -59,14 +59,16 @@ export async function openDurability(
   const saves = config.store !== undefined;
   const masters = saves ? masterKeysOf(config, secrets) : undefined;
   if (masters !== undefined) await checkEncryption(config, masters);
-  const store =
+  const opened =
     config.store === undefined
       ? await openStore(registryFolder(config), { syncs: "behind the answer" })
       : await openStore(config.store, {
           known: new KnownStores(config.dataDirectory),
           mustExist: config.requireStore,
         });
-  await store.probe();
+  await opened.probe();
+  const store =
+    masters === undefined ? opened : (await sealing(opened, config, masters, (message) => log.warn(message))).store;
   const instances = await Instances.register({
     store,
     clock: systemClock,

@@ -2,6 +2,9 @@ import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import { keyUnavailable } from "../checkpoints/keys/key-errors.ts";
 import { MasterKey } from "../checkpoints/keys/master-key.ts";
 import type { MasterKeys } from "../checkpoints/keys/master-keys.ts";
+import { RecordSeals } from "../seals/record-seals.ts";
+import { withSeals } from "../seals/sealed-store.ts";
+import type { ObjectStore } from "../store/store.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import type { ServerConfig } from "./config.ts";
 
@@ -25,6 +28,22 @@ export function masterKeysOf(
       throw keyUnavailable(`The secret ${name} is not a key: that is 32 bytes, in base64 or hex.`, { key: name });
     },
   };
+}
+
+/** The store as this server may use it: with seals on its records where there is a key, and none without if they are required. */
+export async function sealing(
+  store: ObjectStore,
+  { requireSealed: required }: Pick<ServerConfig, "requireSealed">,
+  masters: MasterKeys,
+  warn: (message: string) => void,
+): Promise<{ readonly store: ObjectStore; readonly seals: RecordSeals | undefined }> {
+  const seals = await RecordSeals.open(masters, (name) => warn(`The old encryption key ${name} cannot be read.`));
+  if (required && seals === undefined) {
+    throw new SandboxerError("bad_request", "--require-sealed needs an encryption key.", {
+      hint: "Name it with --encryption-key; records are sealed with it.",
+    });
+  }
+  return { store: withSeals(store, { seals, required }), seals };
 }
 
 /** A server that is to encrypt and cannot must not start. */

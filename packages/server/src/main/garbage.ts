@@ -2,23 +2,26 @@ import type { Retention } from "@sandboxer/protocol";
 import { collectGarbage } from "../collection/collect-garbage.ts";
 import { damagedIn, type Findings } from "../collection/garbage.ts";
 import { systemClock } from "../support/clock.ts";
+import type { ServerConfig } from "./config.ts";
+import { masterKeysOf, sealing } from "./encryption.ts";
 import { openExistingStore } from "./existing-store.ts";
+import { openSecrets } from "./secrets.ts";
 
 export type { Findings, Garbage, GarbageKind, LeftAlone } from "../collection/garbage.ts";
 
 export interface GarbageOptions {
-  readonly store: string;
-  /** Of this machine's servers: it knows which stores they have used. */
-  readonly dataDirectory: string;
+  readonly config: ServerConfig & { readonly store: string };
   readonly apply: boolean;
   readonly keep: Retention;
+  readonly warn: (message: string) => void;
 }
 
 /** What was found, and what of it is damaged, by its name. */
 export type GarbageReport = Findings & { readonly damaged: readonly string[] };
 
-export async function collectGarbageAt({ store, dataDirectory, ...options }: GarbageOptions): Promise<GarbageReport> {
-  const opened = await openExistingStore(store, dataDirectory);
-  const findings = await collectGarbage({ ...options, store: opened, clock: systemClock });
+export async function collectGarbageAt({ config, warn, ...options }: GarbageOptions): Promise<GarbageReport> {
+  const opened = await openExistingStore(config.store, config.dataDirectory);
+  const { store } = await sealing(opened, config, masterKeysOf(config, openSecrets(config, warn)), warn);
+  const findings = await collectGarbage({ ...options, store, clock: systemClock });
   return { ...findings, damaged: damagedIn(findings) };
 }

@@ -27,7 +27,7 @@ import { httpPeers } from "./peers.ts";
 import { openProfiles } from "./profiles.ts";
 import { assembleBackends } from "./providers.ts";
 import { scrubSettings } from "./scrub-settings.ts";
-import { openSecrets } from "./secrets.ts";
+import { openSecrets, secretsForSandboxes } from "./secrets.ts";
 import packageFile from "../../package.json" with { type: "json" };
 
 export interface RunningServer {
@@ -150,7 +150,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       profiles,
       installation: await installationId(config.dataDirectory),
       resumeTtlMs: config.resumeTtlMs,
-      secrets,
+      secrets: secretsForSandboxes(config, secrets),
       durable: durability.durable,
       ...(advertised === undefined ? {} : { url: advertised }),
       peers: httpPeers,

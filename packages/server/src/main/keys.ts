@@ -1,19 +1,28 @@
 import { type Rotation, rotateDataKeys } from "../checkpoints/keys/rotate-data-keys.ts";
+import { type Sealing, sealRecords } from "../seals/seal-records.ts";
 import { openExistingStore } from "./existing-store.ts";
 import type { ServerConfig } from "./config.ts";
-import { masterKeysOf } from "./encryption.ts";
+import { masterKeysOf, sealing } from "./encryption.ts";
 import { openSecrets } from "./secrets.ts";
 
 /** The keys of a data directory, for the CLI: no server is needed. */
 export { KeyFile } from "../gateway/access/key-file.ts";
 export { keyStatus, type KeyRecord } from "../gateway/access/key-records.ts";
-export type { Rotation } from "../checkpoints/keys/rotate-data-keys.ts";
+export type { Sealing } from "../seals/seal-records.ts";
 
-/** Encrypts the data keys of a store with the present keys of this machine's config. */
+export interface RotatedStore extends Rotation {
+  /** Null without a key of the server's. */
+  readonly records: Sealing | null;
+}
+
+/** Encrypts the data keys of a store with the present keys of this machine's config, and seals its records. */
 export async function rotateEncryption(
   config: ServerConfig & { readonly store: string },
   { apply, warn }: { readonly apply: boolean; readonly warn: (message: string) => void },
-): Promise<Rotation> {
+): Promise<RotatedStore> {
   const masters = masterKeysOf(config, openSecrets(config, warn));
-  return await rotateDataKeys(await openExistingStore(config.store, config.dataDirectory), masters, { apply });
+  const opened = await openExistingStore(config.store, config.dataDirectory);
+  const { store, seals } = await sealing(opened, config, masters, warn);
+  const rotation = await rotateDataKeys(store, masters, { apply });
+  return { ...rotation, records: seals === undefined ? null : await sealRecords(store, seals, { apply }) };
 }

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { ENCRYPTION_KEY_HEADER, ERRORS, errorBodySchema, SandboxerError, type ErrorCode } from "@sandboxer/protocol";
+import { ERRORS, errorBodySchema, SandboxerError, type ErrorCode } from "@sandboxer/protocol";
 import { z } from "zod";
 import type { Peers } from "../manager/ownership/peers.ts";
 
@@ -17,14 +17,11 @@ const conditionSchema = z.object({
 
 /** Other servers of the same store, over HTTP, with the caller's own key. */
 export const httpPeers: Peers = {
-  async resume(url, sandboxId, { authorization, presentedKey }) {
+  async resume(url, sandboxId, { authorization }) {
     const target = new URL(`v1/sandboxes/${encodeURIComponent(sandboxId)}/resume`, `${url}/`);
     const response = await fetch(target, {
       method: "POST",
-      headers: {
-        ...(authorization === undefined ? {} : { authorization }),
-        ...(presentedKey === undefined ? {} : { [ENCRYPTION_KEY_HEADER]: presentedKey.reveal() }),
-      },
+      headers: authorization === undefined ? {} : { authorization },
       redirect: "error",
       signal: AbortSignal.timeout(RESUME_MS),
     }).catch((error: unknown) => {

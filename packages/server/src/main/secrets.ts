@@ -1,4 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
+import { keyFilePath } from "../gateway/access/key-file.ts";
+import { readKeyFile } from "../gateway/access/key-records.ts";
 import type { SecretResolver } from "../secrets/secret.ts";
 import { SecretSources } from "../secrets/secret-sources.ts";
 import type { ServerConfig } from "./config.ts";
@@ -21,6 +23,25 @@ export function openSecrets(
       if (daytonaApiKey !== undefined) return daytonaApiKey;
       throw new SandboxerError("secret_unavailable", "This server has no key for Daytona.", {
         hint: `Start it with DAYTONA_API_KEY in its environment, or say where ${name} comes from under "secrets" in its config file.`,
+        details: { secret: name },
+      });
+    },
+  };
+}
+
+/** What sandboxes may have of them: never a key that saved states are encrypted with. */
+export function secretsForSandboxes(
+  config: Pick<ServerConfig, "encryptionKey" | "encryptionOldKeys" | "dataDirectory">,
+  secrets: SecretResolver,
+): SecretResolver {
+  return {
+    resolve: async (name, options) => {
+      const ofCallers = readKeyFile(keyFilePath(config.dataDirectory)).keys.map((key) => key.encryption_key);
+      if (![config.encryptionKey, ...config.encryptionOldKeys, ...ofCallers].includes(name)) {
+        return await secrets.resolve(name, options);
+      }
+      throw new SandboxerError("secret_unavailable", `The secret ${name} is an encryption key of this server.`, {
+        hint: "No sandbox gets it. Name another secret in the profile's secret_refs.",
         details: { secret: name },
       });
     },

@@ -12,6 +12,8 @@ import type { LiveSandbox } from "./live-sandbox.ts";
 export interface RequestKeys extends KeyOptions {
   /** The server's key that what the caller makes is under. */
   readonly keyName?: string | undefined;
+  /** From a server that passed the call on and does not pass on the key: what it says, and a MAC of that under the key. */
+  readonly proof?: { readonly text: string; readonly mac: string } | undefined;
 }
 
 /** A saved state that a sandbox begins with: what it is under, null: as its server said; and where it came from. */
@@ -63,10 +65,44 @@ export function clientKeyFor(encryption: Encryption | null | undefined, keys?: R
 }
 
 /** One that its provider kept while no server had its key: whoever shows that now lets this one keep it. */
-export function takeShownKey(sandbox: LiveSandbox, keys: RequestKeys | undefined): void {
+export function takeShownKey(
+  context: Pick<ManagerContext, "options">,
+  sandbox: LiveSandbox,
+  keys: RequestKeys | undefined,
+): void {
   const { encryption } = sandbox.facts.about;
-  if (sandbox.clientKey !== undefined || keys?.presentedKey?.fingerprint !== encryption?.key) return;
-  sandbox.clientKey = clientKeyFor(encryption, keys);
+  checkNoDowngrade(context, encryption, keys);
+  sandbox.clientKey ??= clientKeyFor(encryption, keys);
+}
+
+/**
+ * Whoever shows a key means what is under it. A record that says that it is under another key, or none, may have been
+ * changed by somebody: going on would save the next state without the client's key.
+ */
+export function checkNoDowngrade(
+  { options }: Pick<ManagerContext, "options">,
+  encryption: Encryption | null | undefined,
+  { presentedKey }: RequestKeys = {},
+): void {
+  if (presentedKey === undefined || options.durable.keys === undefined) return;
+  if (encryption?.held_by === "client") return checkShown(encryption, { presentedKey });
+  const { fingerprint } = presentedKey;
+  throw new SandboxerError(
+    "wrong_key",
+    `Its record says that it is not under a client's key, and ${fingerprint} was sent.`,
+    {
+      hint: "If it never was, ask again without the key. If it was, somebody has changed its record in the store.",
+      details: { given: fingerprint },
+    },
+  );
+}
+
+/** The keys that a call on a sandbox comes with: its client's own counts as shown where another server proves that it was. */
+export function keysShown({ clientKey }: Pick<LiveSandbox, "clientKey">, keys: RequestKeys = {}): RequestKeys {
+  const { presentedKey, proof } = keys;
+  if (presentedKey !== undefined || proof === undefined || clientKey?.isProved(proof.text, proof.mac) !== true)
+    return keys;
+  return { ...keys, presentedKey: clientKey };
 }
 
 /** Who asks for a sandbox under a key of their own does not get one that is saved in another way. */
@@ -112,6 +148,7 @@ export async function checkKeysFor(
   // What its provider keeps is opened by nobody's key.
   if (keys === undefined || head.residence === "provider") return;
   const encryption = await encryptionOfHead(context, sandboxId, head);
+  checkNoDowngrade(context, encryption, { presentedKey });
   await keys.settle({ encryption, presentedKey });
   // Of what nobody has, and what is most likely not encrypted, a failed load takes nothing away.
   if (keys.named(encryption) === null && head.owner === null) return;

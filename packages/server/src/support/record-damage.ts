@@ -14,6 +14,14 @@ export function unlessDamaged(error: unknown): "damaged" {
   return "damaged";
 }
 
+/** For a record that may be somebody's who only has access to the store. */
+export function recordNotSealed(object: string): SandboxerError {
+  return new SandboxerError("image_damaged", `The stored record ${object} has no valid seal.`, {
+    hint: "Somebody without the servers' encryption key wrote it (docs/security.md#sealed-records). If you trust what is in the store now, `sandboxer keys rotate-encryption` seals it.",
+    details: { object },
+  });
+}
+
 /** For a record that cannot be read; `object` is its key, or its file. */
 export function recordDamaged(object: string, why: string, cause?: unknown): SandboxerError {
   return new SandboxerError("image_damaged", `The stored record ${object} is damaged: ${why}`, {

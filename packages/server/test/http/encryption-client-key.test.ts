@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { CreatedSandboxRecord, SandboxRecord, SnapshotInfo } from "@sandboxer/protocol";
 import { pino } from "pino";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { SandboxBackend } from "../../src/backends/backend.ts";
 import { FakeBackend } from "../../src/backends/fake/index.ts";
 import { filesIn, newKey, serverKeys } from "../checkpoints/keys/key-lab.ts";
@@ -110,21 +112,26 @@ describe("a sandbox under its client's key", () => {
     socket.close();
   });
 
-  test("goes to another server with its key, and stays where it is without", async () => {
+  test("goes to another server that is shown its key; servers do not pass it on", async () => {
     const { server, http } = await start();
     const two = await startTestServer({ store: server.storeFolder ?? null });
     const { id } = await create(http);
     await write(server, id);
     const handoff = `/v1/sandboxes/${id}/handoff`;
-    expect(await refusal(http, "POST", handoff, { to: two.httpUrl })).toMatchObject({ code: "key_required" });
+    for (const shown of [{}, HEADER]) {
+      expect(await refusal(http, "POST", handoff, { to: two.httpUrl }, shown)).toMatchObject({
+        code: "key_required",
+        hint: expect.stringContaining(`POST ${two.httpUrl}/v1/sandboxes/${id}/resume`),
+      });
+    }
     const there = new HttpClient(two);
     expect(await refusal(there, "POST", `/v1/sandboxes/${id}/resume`)).toMatchObject({ code: "key_required" });
     expect(await http.get(id)).toMatchObject({ state: "running", epoch: 1, owner: { here: true } });
-    expect((await http.call("POST", handoff, { to: two.httpUrl }, HEADER)).status).toBe(200);
+    expect((await there.call("POST", `/v1/sandboxes/${id}/resume`, undefined, HEADER)).status).toBe(200);
     expect(await read(two, id)).toBe(MARK);
   });
 
-  test("is worked with through a server that has it not, which passes the key on", async () => {
+  test("is worked with through a server that has it not, which proves that it was shown the key", async () => {
     const { server, http } = await start();
     const asked = new HttpClient(await startTestServer({ store: server.storeFolder ?? null }));
     const { id } = await create(http);
@@ -135,6 +142,27 @@ describe("a sandbox under its client's key", () => {
     });
     const forked = await asked.call("POST", fork, { count: 1 }, { headers: { ...relayed, ...HEADER.headers } });
     expect(forked.status).toBe(201);
+    const wrong = { headers: { ...relayed, ...OTHER_HEADER.headers } };
+    expect(await refusal(asked, "POST", fork, { count: 1 }, wrong)).toMatchObject({ code: "key_required" });
+  });
+
+  test("leaves its key with the server that was asked", async () => {
+    const calls: IncomingHttpHeaders[] = [];
+    const recorder = createServer((request, response) => {
+      calls.push(request.headers);
+      response.writeHead(404).end("{}");
+    });
+    await new Promise<void>((resolve) => recorder.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void recorder.close());
+    const advertiseUrl = `http://127.0.0.1:${(recorder.address() as AddressInfo).port}`;
+    const { server, http } = await start({ advertiseUrl });
+    const asked = new HttpClient(await startTestServer({ store: server.storeFolder ?? null }));
+    const { id } = await create(http);
+    const headers = { "sandboxer-relay": "allow", ...HEADER.headers };
+    await asked.call("POST", `/v1/sandboxes/${id}/fork`, { count: 1 }, { headers });
+    const [passed] = calls.filter((each) => "sandboxer-encryption-proof" in each);
+    expect(passed).toBeDefined();
+    expect(JSON.stringify(calls)).not.toContain(KEY);
   });
 
   test("leaves its key in no log, audit, event, operation or file of the store", async () => {
@@ -183,7 +211,10 @@ describe("a sandbox that a key stands for", () => {
   test("is not given to who wants it under a key of theirs, when it is not", async () => {
     const { http } = await start();
     expect((await acquire(http)).status).toBeLessThan(300);
-    expect((await acquire(http, HEADER)).body.error).toMatchObject({ code: "not_supported", details: { fingerprint } });
+    expect((await acquire(http, HEADER)).body.error).toMatchObject({
+      code: "wrong_key",
+      details: { given: fingerprint },
+    });
     const { http: other } = await start();
     const made = (await acquire(other, HEADER)).body;
     expect((await acquire(other, HEADER)).body).toMatchObject({ id: made.id, encryption: { key: fingerprint } });

@@ -1,11 +1,11 @@
 import type { Carried, CreatedSandboxRecord, SandboxRecord } from "@sandboxer/protocol";
-import { profileSchema, SandboxerError } from "@sandboxer/protocol";
+import { SandboxerError } from "@sandboxer/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { FakeBackend, type FakeBackendOptions } from "../../src/backends/fake/index.ts";
-import { ProfileCatalog } from "../../src/profiles/profile-catalog.ts";
 import { SecretSources } from "../../src/secrets/secret-sources.ts";
 import { startTestServer, type TestServer, type TestServerOptions } from "../websocket/support/test-server.ts";
 import { SandboxClient } from "./processes/support.ts";
+import { catalogOf } from "../profiles/catalog-of.ts";
 import { SnapshotClient } from "./snapshot-client.ts";
 
 type Moved = CreatedSandboxRecord & { readonly carried: Carried };
@@ -18,13 +18,6 @@ interface Pair {
 async function startPair(backend: FakeBackendOptions = {}, server: TestServerOptions = {}): Promise<Pair> {
   const other = new FakeBackend({ name: "other", loads: [], ...backend });
   return { api: new SnapshotClient(await startTestServer({ moreBackends: [other], ...server })), other };
-}
-
-function catalogOf(...profiles: object[]): ProfileCatalog {
-  const entries = profiles.map((profile) => profileSchema.parse(profile));
-  return new ProfileCatalog(
-    entries.map((profile) => ({ profile, file: "test", bundled: false, overrides: undefined })),
-  );
 }
 
 async function list(api: SnapshotClient<TestServer>): Promise<SandboxRecord[]> {

@@ -1,20 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { profileSchema, SandboxerError, type SandboxRecord, type SnapshotInfo } from "@sandboxer/protocol";
+import { SandboxerError, type SandboxRecord, type SnapshotInfo } from "@sandboxer/protocol";
 import { describe, expect, test } from "vitest";
 import { ExtensionBackend } from "../../src/backends/extension/extension-backend.ts";
 import { SaasStubExtension } from "../../src/backends/saas-stub/saas-stub-extension.ts";
-import { ProfileCatalog } from "../../src/profiles/profile-catalog.ts";
 import { SecretSources } from "../../src/secrets/secret-sources.ts";
 import { startTestServer, type TestServer } from "../websocket/support/test-server.ts";
+import { catalogOf } from "../profiles/catalog-of.ts";
 import { HttpClient, type ErrorAnswer } from "./support.ts";
-
-function catalogOf(...profiles: object[]): ProfileCatalog {
-  const entries = profiles.map((profile) => profileSchema.parse(profile));
-  return new ProfileCatalog(
-    entries.map((profile) => ({ profile, file: "test", bundled: false, overrides: undefined })),
-  );
-}
 
 const WORK = {
   name: "profile.work",

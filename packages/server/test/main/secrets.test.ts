@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { describeConfig, parseConfig } from "../../src/main/config.ts";
-import { openSecrets } from "../../src/main/secrets.ts";
+import { KeyFile } from "../../src/gateway/access/key-file.ts";
+import { openSecrets, secretsForSandboxes } from "../../src/main/secrets.ts";
 import { resolveSecretRefs, revealEnvironment } from "../../src/secrets/secret.ts";
 
 let folder: string;
@@ -82,4 +83,21 @@ test("the settings of Daytona are checked", () => {
   });
   expect(read({ DAYTONA_API_URL: "app.daytona.io" })).toThrow("environment DAYTONA_API_URL");
   expect(read({ DAYTONA_ORGANIZATION_ID: "a\nb" })).toThrow("environment DAYTONA_ORGANIZATION_ID");
+});
+
+test("an encryption key of the server, or of one of its API keys, is no secret of a sandbox", async () => {
+  const config = join(folder, "config.yaml");
+  const definitions = ["now", "before", "tenant", "other"].map((name) => `${name}: {environment: ANY}`).join(", ");
+  writeFileSync(config, `secrets: {${definitions}}\nencryption_key: now\nencryption_old_keys: [before]\n`);
+  vi.stubEnv("ANY", "a value");
+  const parsed = parseConfig({ flags: { config, dataDirectory: folder }, env: {}, homeDirectory: "/home/ada" });
+  await new KeyFile(folder).create({ name: "tenant's", scope: "use", encryptionKey: "tenant" });
+  const secrets = secretsForSandboxes(
+    parsed,
+    openSecrets(parsed, () => {}),
+  );
+  for (const name of ["now", "before", "tenant"]) {
+    await expect(secrets.resolve(name)).rejects.toThrow(`The secret ${name} is an encryption key of this server.`);
+  }
+  expect((await secrets.resolve("other")).reveal()).toBe("a value");
 });

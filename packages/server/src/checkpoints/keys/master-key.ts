@@ -1,4 +1,12 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from "node:crypto";
 
 export const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
@@ -6,8 +14,8 @@ const TAG_BYTES = 16;
 const FINGERPRINT_DIGITS = 16;
 
 /**
- * A key that is in no store: of a secret of this server, or of a client's request. It encrypts data keys, and nothing
- * else. Printed, logged or turned into JSON it is its fingerprint, which says nothing of it.
+ * A key that is in no store: of a secret of this server, or of a client's request. It encrypts data keys, and the keys of
+ * records' seals are made from it. Printed, logged or turned into JSON it is its fingerprint, which says nothing of it.
  */
 export class MasterKey {
   readonly fingerprint: string;
@@ -44,6 +52,23 @@ export class MasterKey {
     } catch {
       return undefined;
     }
+  }
+
+  /** Shows somebody who has the same key that this one is here, without the key. */
+  prove(text: string): string {
+    const key = Buffer.from(hkdfSync("sha256", this.#bytes, "", "sandboxer proof", KEY_BYTES));
+    return createHmac("sha256", key).update(text).digest("base64url");
+  }
+
+  /** Whether that is what {@link prove} says of the text. */
+  isProved(text: string, proof: string): boolean {
+    const [right, given] = [Buffer.from(this.prove(text)), Buffer.from(proof)];
+    return right.byteLength === given.byteLength && timingSafeEqual(right, given);
+  }
+
+  /** For the seals of records, and for nothing else. */
+  recordKey(): Uint8Array {
+    return Buffer.from(hkdfSync("sha256", this.#bytes, "", "sandboxer records", KEY_BYTES));
   }
 
   /** The key as text. Call it where the key is handed over, and keep what it gives nowhere. */

@@ -1,13 +1,17 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { ENCRYPTION_KEY_HEADER, SandboxerError } from "@sandboxer/protocol";
 import { parseKey, type RequestKeys } from "../../manager/encryption.ts";
+import { PROOF_HEADER, proofIn } from "./encryption-proof.ts";
 import { subprotocolEncryptionKey } from "./shown-credential.ts";
 import type { Principal } from "./principal.ts";
 
 /** The keys that a request comes with: the one that it shows, and the name of the one that its API key is for. */
-export function requestKeysOf(headers: IncomingHttpHeaders, { encryptionKey }: Principal): RequestKeys {
+export function requestKeysOf(
+  { headers, method, url }: Pick<IncomingMessage, "headers" | "method" | "url">,
+  { encryptionKey }: Principal,
+): RequestKeys {
   const shown = headers[ENCRYPTION_KEY_HEADER] ?? subprotocolEncryptionKey(headers["sec-websocket-protocol"]);
-  if (shown === undefined) return { keyName: encryptionKey };
+  if (shown === undefined) return { keyName: encryptionKey, proof: proofIn(headers[PROOF_HEADER], { method, url }) };
   const presentedKey = typeof shown === "string" ? parseKey(shown) : undefined;
   // What was sent is not repeated.
   if (presentedKey === undefined) {

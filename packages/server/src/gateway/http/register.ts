@@ -138,7 +138,7 @@ function readCall(request: FastifyRequest, signal: AbortSignal): Call<Route> {
     idempotencyKey: idempotencyKeyOf(request),
     lastEventId: lastEventIdOf(request),
     // A client that goes away ends nothing that it has asked for: it may ask again, with the same key.
-    options: { encryption: requestKeysOf(request.headers, request.caller.principal) },
+    options: { encryption: requestKeysOf(request.raw, request.caller.principal) },
     accepts: (contentType) => (request.headers.accept ?? "").includes(contentType),
   };
 }

@@ -5,6 +5,8 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { OtherServer } from "../../manager/ownership/owner-elsewhere.ts";
 import type { AuditLog } from "../access/audit-log.ts";
+import { requestKeysOf } from "../access/encryption-key.ts";
+import { proofFor } from "../access/encryption-proof.ts";
 import type { Service } from "../http/handler.ts";
 import { readText } from "./read-text.ts";
 import { allowsRelay, passedAnswerHeaders, passedQuery, passedRequestHeaders } from "./relay-headers.ts";
@@ -94,11 +96,11 @@ export class HttpRelay {
     reply: FastifyReply,
     server: OtherServer,
   ): Promise<Answered> {
-    const { request, failure } = requestOtherServer(server, {
-      method: ROUTES[name].method,
-      path: pathOf(name, params as Readonly<Record<string, string>>) + passedQuery(raw.url),
-      headers: passedRequestHeaders(raw.headers, caller.authorization),
-    });
+    const { method } = ROUTES[name];
+    const path = pathOf(name, params as Readonly<Record<string, string>>) + passedQuery(raw.url);
+    const proof = proofFor(requestKeysOf(raw, caller.principal), { method, url: path });
+    const headers = { ...passedRequestHeaders(raw.headers, caller.authorization), ...proof };
+    const { request, failure } = requestOtherServer(server, { method, path, headers });
     reply.raw.once("close", () => request.destroy());
     const onDeath = (): void => void request.destroy(new Error("it was declared dead"));
     request.once("close", this.#watch.add(server.instanceId, onDeath));

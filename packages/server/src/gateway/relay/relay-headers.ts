@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
-import { ENCRYPTION_KEY_HEADER, KEY_HEADER } from "@sandboxer/protocol";
+import { KEY_HEADER } from "@sandboxer/protocol";
 
 /** By this a client allows that a server which does not have a sandbox passes its call on to the one that has it. */
 const RELAY_HEADER = "sandboxer-relay";
@@ -25,7 +25,7 @@ function queryOf(url: string): string {
   return start === -1 ? "" : url.slice(start);
 }
 
-/** What a call means. Who sends it, from which page and with which cookie, and how it came here, stays here. */
+/** What a call means. Its client's encryption key is not passed on. Who sends it, from which page and with which cookie, and how it came here, stays here. */
 const OF_REQUEST = [
   "accept",
   "content-type",
@@ -34,7 +34,6 @@ const OF_REQUEST = [
   "last-event-id",
   "prefer",
   "range",
-  ENCRYPTION_KEY_HEADER,
 ] as const;
 
 const OF_ANSWER = [

@@ -119,7 +119,7 @@ export class WebSocketGateway {
     const shown = { method: request.method, headers: request.headers, remoteAddress };
     const who = gate.admit(shown);
     const actor = new Actor(who, audit, remoteAddress);
-    const encryption = requestKeysOf(request.headers, who);
+    const encryption = requestKeysOf(request, who);
     if (encodedId === undefined) {
       actor.require("use", "create");
       return { actor, encryption, serve: (parts) => serveCreate(this.#connect(parts), firstMessageMs) };

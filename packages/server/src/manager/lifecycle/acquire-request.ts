@@ -1,4 +1,4 @@
-import { copyId } from "@sandboxer/protocol";
+import { copyId, SandboxerError } from "@sandboxer/protocol";
 import type { About } from "@sandboxer/protocol";
 import type { AcquireRequest, SandboxIdentity } from "../../backends/backend.ts";
 import { resolveSecretRefs, revealEnvironment } from "../../secrets/secret.ts";
@@ -16,16 +16,44 @@ export async function acquireRequest(
   options: CallOptions = {},
 ): Promise<AcquireRequest> {
   const { sandboxId, copy = 0, spec, about } = facts;
-  const { secretRefs = {}, ...rest } = spec;
+  const { secretRefs: recorded = {}, ...rest } = spec;
   const { outlivesServer } = context.backend(facts.backend).capabilities;
   const identity = identityOf(context, about);
   const request = {
     sandboxId: outlivesServer ? copyId(sandboxId, copy) : sandboxId,
     ...(identity === undefined ? {} : { identity }),
   };
-  if (Object.keys(secretRefs).length === 0) return { ...request, spec: rest };
+  if (Object.keys(recorded).length === 0) return { ...request, spec: rest };
+  const secretRefs = ownSecretRefs(context, about.profile, Object.keys(recorded));
   const values = revealEnvironment(await resolveSecretRefs(secretRefs, context.options.secrets, options));
   return { ...request, spec: { ...rest, env: { ...rest.env, ...values } } };
+}
+
+/**
+ * Which secret each variable holds, by this server's own profile. The record says only which variables there are: whoever
+ * can write the store must not choose which secrets of this server a sandbox gets to see.
+ */
+function ownSecretRefs(
+  { options }: PlanContext,
+  profileName: string | null,
+  variables: readonly string[],
+): Readonly<Record<string, string>> {
+  const profile = profileName === null ? undefined : options.profiles.find(profileName);
+  const pairs = variables.map((variable) => {
+    const name = profile?.secret_refs?.[variable];
+    if (name !== undefined) return [variable, name] as const;
+    const missing =
+      profile === undefined ? "this server does not have that profile" : "that profile has no such secret";
+    throw new SandboxerError(
+      "secret_unavailable",
+      `The sandbox was made with a secret in ${variable} by the profile ${profileName ?? "(none)"}, and ${missing}.`,
+      {
+        hint: "Give this server the same profiles as the server that made the sandbox; secrets come from the profile, not from the record.",
+        details: { profile: profileName, variable },
+      },
+    );
+  });
+  return Object.fromEntries(pairs);
 }
 
 /** Undefined for a sandbox without a key: nobody will ask for it by one. */

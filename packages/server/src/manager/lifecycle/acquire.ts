@@ -46,7 +46,7 @@ async function acquire(context: ManagerContext, body: KeyedRequest, options: Ver
   const there = found ?? (revived === undefined ? await adoptByKey(context, plan, options) : undefined);
   if (there !== undefined) {
     checkAsked(context, there, options.encryption);
-    takeShownKey(there, options.encryption);
+    takeShownKey(context, there, options.encryption);
     await renewPromise(context, there, body);
     return { sandbox: there, tier: "reattached", token: null };
   }

@@ -27,7 +27,7 @@ export async function adoptByKey(
   const own = { sandboxId, copy, lineage: NO_LINEAGE, tokenHash: undefined, residence: "provider" } as const;
   const facts = factsOf(context, { ...plan, about: { ...plan.about, encryption } }, own);
   const sandbox = new LiveSandbox(facts, "restoring", context.nowMs, context.onMove(facts.sandboxId));
-  takeShownKey(sandbox, options.encryption);
+  takeShownKey(context, sandbox, options.encryption);
   context.admit(sandbox);
   try {
     await createHead(context, facts);

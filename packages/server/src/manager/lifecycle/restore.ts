@@ -58,7 +58,7 @@ export async function restoreSandbox(
   const encryption = await encryptionOfHead(context, sandboxId, head);
   const facts = { ...stored, about: { ...stored.about, encryption } };
   const sandbox = new LiveSandbox(facts, "restoring", context.nowMs, context.onMove(sandboxId));
-  takeShownKey(sandbox, keys);
+  takeShownKey(context, sandbox, keys);
   context.admit(sandbox);
   const work = { operation: "restore", sandboxId, backend: head.backend } as const;
   try {

@@ -29,7 +29,7 @@ export async function resumeSandbox(
       // It may have been lost in its sleep.
       return resumeSandbox(context, { sandboxId, checkpoint, epoch }, options);
     }
-    takeShownKey(live, options.encryption);
+    takeShownKey(context, live, options.encryption);
     live.touch(context.nowMs);
     return live;
   }

@@ -40,7 +40,7 @@ export async function attachSandbox(
         "The sandbox is running; an older checkpoint can be chosen once it is saved or gone.",
       );
     }
-    takeShownKey(live, options.encryption);
+    takeShownKey(context, live, options.encryption);
     if (client !== undefined) live.attach(client, context.nowMs);
     return live;
   }

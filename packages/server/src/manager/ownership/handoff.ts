@@ -1,6 +1,5 @@
 import { type ResponseOf, type Routes, SandboxerError, type SandboxRecord } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
-import { checkShown } from "../encryption.ts";
 import { findSandbox } from "../observing/describe.ts";
 import type { Operation } from "../observing/operations/operation.ts";
 import { runningSandbox } from "../running.ts";
@@ -31,8 +30,8 @@ export async function handOffSandbox(context: ManagerContext, request: HandoffRe
       "Only a sandbox that can be saved, or that its provider keeps, can be handed off.",
     );
   }
-  checkShown(sandbox.facts.about.encryption, request.caller);
   const target = await targetOf(context, request.to);
+  if (sandbox.facts.about.encryption?.held_by === "client") throw keyStaysHere(sandbox.id, target);
   const epochBefore = durable.ownership.held(request.sandboxId)?.epoch ?? 0;
   const startMs = context.nowMs;
   await peers.resume(target, request.sandboxId, request.caller);
@@ -59,6 +58,18 @@ async function targetOf(context: ManagerContext, to: string): Promise<string> {
   throw new SandboxerError("bad_request", `No server of this store is known as ${JSON.stringify(to.slice(0, 200))}.`, {
     hint: known.length === 0 ? "There is no other server on this store now." : `Known are: ${known.join(", ")}.`,
   });
+}
+
+/** The other server opens what is saved, and a client's key goes from the client to the server that needs it only. */
+function keyStaysHere(sandboxId: string, target: string): SandboxerError {
+  return new SandboxerError(
+    "key_required",
+    "The sandbox is under its client's encryption key, which servers do not pass on to each other.",
+    {
+      hint: `Resume it at the other server with that key: POST ${target}/v1/sandboxes/${sandboxId}/resume. It moves there.`,
+      details: { url: target },
+    },
+  );
 }
 
 function notTaken(target: string, { epoch, owner }: SandboxRecord): SandboxerError {

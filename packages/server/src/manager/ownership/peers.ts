@@ -1,5 +1,3 @@
-import type { MasterKey } from "../../checkpoints/keys/master-key.ts";
-
 /** What a server says of itself to anybody who asks. */
 export interface InstanceCondition {
   /** Null without a store, and before it has one. */
@@ -11,7 +9,6 @@ export interface InstanceCondition {
 /** On whose behalf another server is asked: it is shown the same as this one was. */
 export interface PeerCaller {
   readonly authorization: string | undefined;
-  readonly presentedKey: MasterKey | undefined;
 }
 
 /** What this server asks of others of the same store. */

@@ -41,7 +41,7 @@ export async function captureSnapshot(
   const { backend } = sandbox.facts;
   const library = context.snapshots;
   const mode = checkCapture(context, backend, request);
-  takeShownKey(sandbox, options.encryption);
+  takeShownKey(context, sandbox, options.encryption);
   const operation = request.reason === "named" ? "filesystem_snapshot" : "snapshot";
   const work = { operation, sandboxId: sandbox.id, backend, reason: request.reason } as const;
   const save = (onCaptured: () => void): Promise<SavedSnapshot> =>

@@ -4,7 +4,7 @@ import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../context.ts";
 import type { CreatedSandbox } from "../lifecycle/create.ts";
 import { destroySandbox } from "../lifecycle/destroy.ts";
-import { checkShown } from "../encryption.ts";
+import { checkShown, keysShown } from "../encryption.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { captureSnapshot } from "./capture.ts";
 import { removeSnapshot } from "./remove-snapshot.ts";
@@ -24,8 +24,9 @@ export async function forkSandbox(
   context: ManagerContext,
   sandbox: LiveSandbox,
   { count, ...wanted }: BodyOf<Routes["forkSandbox"]>,
-  options: VerbOptions = {},
+  given: VerbOptions = {},
 ): Promise<Forked> {
+  const options = { ...given, encryption: keysShown(sandbox, given.encryption) };
   // Before anything is captured for it.
   checkShown(sandbox.facts.about.encryption, options.encryption);
   const body = withinProfile(context, sandbox.facts.about.profile, wanted);

@@ -31,6 +31,7 @@ import { live, type LiveSandbox } from "../../../src/manager/live-sandbox.ts";
 import type { OperationRecord } from "../../../src/manager/observing/observer.ts";
 import type { UnsavedSandbox } from "../../../src/manager/lifecycle/drain/drain.ts";
 import { SandboxManager } from "../../../src/manager/sandbox-manager.ts";
+import { sealing } from "../../../src/main/encryption.ts";
 import { httpPeers, ringOver } from "../../../src/main/peers.ts";
 import { ProfileCatalog } from "../../../src/profiles/profile-catalog.ts";
 import type { SecretResolver } from "../../../src/secrets/secret.ts";
@@ -73,6 +74,8 @@ export interface TestServerOptions {
   readonly secrets?: SecretResolver;
   /** What saved states are encrypted with; absent: with the keys of clients at most. */
   readonly masterKeys?: MasterKeys;
+  /** Whether records without a good seal are refused. */
+  readonly requireSealed?: boolean;
   /** Absent: no console. */
   readonly consoleFolder?: string;
 }
@@ -274,7 +277,9 @@ async function openDurability(
 ): Promise<{ durable: DurableStore; instances: Instances }> {
   const saves = options.store !== null;
   const opened = await openStore(folder);
-  const store = options.wrapStore?.(opened) ?? opened;
+  const { masterKeys = NO_MASTER_KEYS, requireSealed = false } = options;
+  const { store: sealed } = await sealing(opened, { requireSealed }, masterKeys, () => {});
+  const store = options.wrapStore?.(sealed) ?? sealed;
   const instances = await Instances.register({
     store,
     clock: systemClock,

@@ -29,12 +29,12 @@ export function sandboxesHandlers(manager: SandboxManager) {
       const sandbox = await manager.resume({ sandboxId: params.id, checkpoint: body?.checkpoint, epoch }, options);
       return manager.describe(sandbox);
     },
-    handoffSandbox: ({ params, body, epoch, caller, options: { operation, encryption } }) =>
+    handoffSandbox: ({ params, body, epoch, caller, options: { operation } }) =>
       manager.handOff({
         sandboxId: params.id,
         to: body.to,
         epoch,
-        caller: { authorization: caller.authorization, presentedKey: encryption?.presentedKey },
+        caller: { authorization: caller.authorization },
         operation,
       }),
     extendTtl: ({ params, body, epoch }) => manager.amend(params.id, epoch, { ttl: body.duration }),

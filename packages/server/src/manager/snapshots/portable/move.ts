@@ -3,7 +3,7 @@ import type { SandboxHandle } from "../../../backends/backend.ts";
 import { specHash } from "../../../backends/spec-hash.ts";
 import type { NewHome } from "../../../lease/head.ts";
 import type { ManagerContext } from "../../context.ts";
-import { checkShown } from "../../encryption.ts";
+import { checkShown, keysShown } from "../../encryption.ts";
 import type { LostExtras } from "../../files/extra-keeper.ts";
 import type { SandboxPlan } from "../../lifecycle/plan.ts";
 import { checkFree, switchCopy } from "../../lifecycle/replace-copy.ts";
@@ -31,8 +31,9 @@ export async function moveSandbox(
   context: ManagerContext,
   sandbox: LiveSandbox,
   request: MoveRequest,
-  options: VerbOptions = {},
+  given: VerbOptions = {},
 ): Promise<Carried> {
+  const options = { ...given, encryption: keysShown(sandbox, given.encryption) };
   checkCan(context, sandbox, request);
   checkShown(sandbox.facts.about.encryption, options.encryption);
   const { key } = sandbox.facts.about;

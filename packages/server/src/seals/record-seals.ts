@@ -1,0 +1,70 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { z } from "zod";
+import type { Seals } from "./sealed-store.ts";
+import type { MasterKey } from "../checkpoints/keys/master-key.ts";
+import type { MasterKeys } from "../checkpoints/keys/master-keys.ts";
+
+/** `seal` of a record: which master key the MAC's key was made from, and the MAC. */
+const sealSchema = z.object({ key: z.string(), mac: z.string() });
+
+/**
+ * Seals records with a key that is made from the server's present encryption key. Those made from its older ones hold too.
+ * Only these derived keys are kept in memory; what they sign cannot be encrypted or decrypted with them.
+ */
+export class RecordSeals implements Seals {
+  readonly #keys: ReadonlyMap<string, Uint8Array>;
+  readonly #present: string;
+
+  /** The present key comes first. */
+  constructor(masters: readonly [MasterKey, ...MasterKey[]]) {
+    this.#keys = new Map(masters.map((master) => [master.fingerprint, master.recordKey()]));
+    this.#present = masters[0].fingerprint;
+  }
+
+  /** Undefined for a server without encryption keys. `onMissing` is told of an older key that cannot be had. */
+  static async open(masters: MasterKeys, onMissing: (name: string) => void): Promise<RecordSeals | undefined> {
+    const { defaultName, oldNames } = masters;
+    const found: MasterKey[] = defaultName === undefined ? [] : [await masters.resolve(defaultName)];
+    for (const name of oldNames) {
+      const key = await masters.resolve(name).catch(() => onMissing(name));
+      if (key !== undefined) found.push(key);
+    }
+    const [present, ...older] = found;
+    return present === undefined ? undefined : new RecordSeals([present, ...older]);
+  }
+
+  sealed(key: string, record: object): object {
+    const { seal: _, ...rest } = record as { seal?: unknown };
+    return { ...rest, seal: { key: this.#present, mac: this.#mac(this.#present, key, rest) } };
+  }
+
+  holds(key: string, record: object): boolean {
+    const { seal, ...rest } = record as { seal?: unknown };
+    const parsed = sealSchema.safeParse(seal).data;
+    if (parsed === undefined || !this.#keys.has(parsed.key)) return false;
+    const [found, right] = [parsed.mac, this.#mac(parsed.key, key, rest)].map((text) => Buffer.from(text, "base64"));
+    return found?.byteLength === right?.byteLength && timingSafeEqual(found ?? Buffer.of(), right ?? Buffer.of());
+  }
+
+  /** Whether it is sealed with the present key. */
+  isPresent(key: string, record: object): boolean {
+    const { seal } = record as { seal?: { key?: unknown } };
+    return seal?.key === this.#present && this.holds(key, record);
+  }
+
+  #mac(fingerprint: string, key: string, record: object): string {
+    const secret = this.#keys.get(fingerprint) ?? Buffer.of();
+    return createHmac("sha256", secret)
+      .update(`${key}\n${canonical(record)}`)
+      .digest("base64");
+  }
+}
+
+/** The same text for the same value, in whatever order its fields are. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, each: unknown) =>
+    typeof each === "object" && each !== null && !Array.isArray(each)
+      ? Object.fromEntries(Object.entries(each).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : each,
+  );
+}

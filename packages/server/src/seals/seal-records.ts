@@ -1,0 +1,56 @@
+import { asSandboxerError } from "@sandboxer/protocol";
+import { isRecord } from "./sealed-store.ts";
+import type { ObjectStore } from "../store/store.ts";
+import { jsonOf } from "../support/json.ts";
+import { isStoreFailure } from "../support/record-damage.ts";
+import type { RecordSeals } from "./record-seals.ts";
+
+export interface Sealing {
+  /** Sealed with the present key now, or to be. */
+  readonly sealed: number;
+  /** Sealed with the present key before. */
+  readonly current: number;
+  readonly failed: readonly { readonly record: string; readonly error: string; readonly message: string }[];
+}
+
+/**
+ * Seals every record of a store with the present key, as it is: whoever calls this trusts what is in the store. `store`
+ * seals what is written to it. Servers may work on the store; a record that changes meanwhile was sealed by its writer.
+ */
+export async function sealRecords(
+  store: ObjectStore,
+  seals: RecordSeals,
+  { apply, signal }: { readonly apply: boolean; readonly signal?: AbortSignal },
+): Promise<Sealing> {
+  const counts = { sealed: 0, current: 0 };
+  const failed: { record: string; error: string; message: string }[] = [];
+  for await (const { key } of store.list("")) {
+    signal?.throwIfAborted();
+    if (!isRecord(key)) continue;
+    try {
+      counts[await sealRecord(store, seals, key, apply)] += 1;
+    } catch (thrown) {
+      if (isStoreFailure(thrown)) throw thrown;
+      const error = asSandboxerError(thrown);
+      failed.push({ record: key, error: error.code, message: error.message });
+    }
+  }
+  return { ...counts, failed };
+}
+
+async function sealRecord(
+  store: ObjectStore,
+  seals: RecordSeals,
+  key: string,
+  apply: boolean,
+): Promise<"sealed" | "current"> {
+  const cell = await store.readCell(key);
+  const record = cell === undefined ? undefined : jsonOf(cell.body);
+  // What has gone, or is no record, needs no seal.
+  if (cell === undefined || typeof record !== "object" || record === null) return "current";
+  if (seals.isPresent(key, record)) return "current";
+  // A server that lives takes a change of its own record for its end. With this key it seals the next one itself.
+  const isLiving = key.startsWith("instances/") && (record as { dead?: unknown }).dead !== true;
+  if (apply && !isLiving) await store.swapCell(key, cell.version, cell.body);
+  return "sealed";
+}
