@@ -35,7 +35,7 @@ async function startProvider(): Promise<Provider> {
       },
     });
   const serve: Provider["serve"] = (other = backend) =>
-    startTestServer({ store: null, backend: other, wrapBackend, dataFolder: folder, handoffTimeoutMs: 500 });
+    startTestServer({ store: null, backend: other, wrapBackend, dataFolder: folder });
   return { backend, serve, folder };
 }
 
