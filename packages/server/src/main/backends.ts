@@ -7,6 +7,7 @@ import type { SecretResolver } from "../secrets/secret.ts";
 import { prepareGvisor, type ReportStep } from "../setup/index.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
+import { resourceLimits, sandboxesMemory } from "./resource-limits.ts";
 
 const MIB = 1024 * 1024;
 
@@ -70,9 +71,21 @@ function heartbeatMs({ store, leaseTtlMs }: ServerConfig): number {
   return store === undefined ? 0 : Math.round(leaseTtlMs * HEARTBEAT_TTLS);
 }
 
+/** Never more than a sandbox may ask for. */
+function defaultResources(config: ServerConfig): typeof DEFAULT_RESOURCES {
+  const { memoryBytes, processes, diskBytes, fileBytes } = DEFAULT_RESOURCES;
+  const { here } = resourceLimits(config);
+  return {
+    memoryBytes: Math.min(memoryBytes, here.memoryBytes ?? Infinity),
+    processes: Math.min(processes, here.processes ?? Infinity),
+    diskBytes: Math.min(diskBytes, here.diskBytes ?? Infinity),
+    fileBytes,
+  };
+}
+
 /** Without a disk limit, which few engines can hold. */
 export function dockerDefaults(config: ServerConfig): DockerDefaults {
-  const { diskBytes: _, ...resources } = DEFAULT_RESOURCES;
+  const { diskBytes: _, ...resources } = defaultResources(config);
   return { resources, heartbeatMs: heartbeatMs(config) };
 }
 
@@ -107,7 +120,8 @@ async function prepareGvisorBackend(
         cacheDirectory,
         defaultImage: config.image,
         imageDirectories: [join(dataDirectory, "images")],
-        defaultResources: DEFAULT_RESOURCES,
+        defaultResources: defaultResources(config),
+        allMemoryBytes: sandboxesMemory(config),
         network,
         // A server that cannot act any more freezes nothing; the agents then do, before others may take over.
         heartbeatMs: heartbeatMs(config),

@@ -36,6 +36,8 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     imageCacheMb: "2048",
     proveSnapshots: "off",
     maxSandboxes: "100",
+    maxResources: "",
+    maxTotalMemory: "90%",
     warmPoolMax: "4",
     maxClients: "1000",
     maxMessageBytes: "1048576",

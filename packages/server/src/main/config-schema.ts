@@ -10,6 +10,7 @@ import { isAbsolute, resolve } from "node:path";
 import { z } from "zod";
 import { backendNamed } from "../profiles/profile-backends.ts";
 import { Secret } from "../secrets/secret.ts";
+import { MAX_RESOURCES_HINT, parseMaxResources, parseTotalMemory, TOTAL_MEMORY_HINT } from "./resource-texts.ts";
 
 /** Turns the texts of flags and environment into values. Defaults are texts too, so that there is one way in. */
 export const configSchema = z.object({
@@ -57,6 +58,8 @@ export const configSchema = z.object({
   maxLoss: maxLoss().optional(),
   proveSnapshots: yesOrNo(),
   maxSandboxes: integer(1, 1_000_000),
+  maxResources: parsed(parseMaxResources, MAX_RESOURCES_HINT),
+  maxTotalMemory: parsed(parseTotalMemory, TOTAL_MEMORY_HINT),
   warmPoolMax: integer(0, 1_000),
   maxClients: integer(1, 1_000_000),
   maxMessageBytes: integer(1024, 1_073_741_824),
@@ -146,6 +149,16 @@ function maxLoss() {
     const parsed = parseMaxLoss(text);
     if (parsed !== undefined) return parsed;
     const message = "must be a duration such as 5m, or a number of executions from 1 to 1000000";
+    context.addIssue({ code: "custom", message });
+    return z.NEVER;
+  });
+}
+
+/** What `parse` gives; undefined: it is wrong, and `message` says how it should be. */
+function parsed<Value>(parse: (text: string) => Value | undefined, message: string) {
+  return z.string().transform((text, context) => {
+    const value = parse(text);
+    if (value !== undefined) return value;
     context.addIssue({ code: "custom", message });
     return z.NEVER;
   });

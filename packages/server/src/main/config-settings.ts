@@ -157,6 +157,16 @@ export const SETTINGS = {
     "restore each new snapshot once, out of reach, to prove that it can be (default off)",
   ),
   maxSandboxes: setting("--max-sandboxes <N>", "SANDBOXER_MAX_SANDBOXES", "live sandboxes at once (default 100)"),
+  maxResources: setting(
+    "--max-resources <LIST>",
+    "SANDBOXER_MAX_RESOURCES",
+    "the most for one sandbox: memory=8g,cpus=4,processes=4096,disk=20g (default: what the machine has)",
+  ),
+  maxTotalMemory: setting(
+    "--max-total-memory <SIZE>",
+    "SANDBOXER_MAX_TOTAL_MEMORY",
+    "memory that all sandboxes here may ask for together: 20g, or 90% of the machine's (default 90%)",
+  ),
   warmPoolMax: setting(
     "--warm-pool-max <N>",
     "SANDBOXER_WARM_POOL_MAX",

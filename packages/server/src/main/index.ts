@@ -26,6 +26,7 @@ import { createObserver, openLog } from "./log.ts";
 import { httpPeers } from "./peers.ts";
 import { openProfiles } from "./profiles.ts";
 import { assembleBackends } from "./providers.ts";
+import { resourceLimits } from "./resource-limits.ts";
 import { scrubSettings } from "./scrub-settings.ts";
 import { openSecrets, secretsForSandboxes } from "./secrets.ts";
 import packageFile from "../../package.json" with { type: "json" };
@@ -158,6 +159,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       observer: createObserver(log, () => metrics),
       workDirectory,
       maxSandboxes: config.maxSandboxes,
+      resourceLimits: resourceLimits(config),
       defaultIdleTimeoutMs: config.defaultIdleTimeoutSeconds * 1000,
       defaultMaxLoss: config.maxLoss,
       proveSnapshots: config.proveSnapshots,

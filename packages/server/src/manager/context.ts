@@ -14,8 +14,9 @@ import type { DurableStore } from "./durable-store.ts";
 import { EventLog } from "./observing/events/event-log.ts";
 import { ExecutionEvents } from "./observing/events/execution-events.ts";
 import type { Peers } from "./ownership/peers.ts";
+import { checkMaximum, checkMemory, type ResourceLimits } from "./resource-limits.ts";
 import type { ScrubSettings } from "./observing/integrity/integrity-context.ts";
-import type { LiveSandbox } from "./live-sandbox.ts";
+import type { LiveSandbox, SandboxFacts } from "./live-sandbox.ts";
 import type { Observer } from "./observing/observer.ts";
 import { Operations } from "./observing/operations/operations.ts";
 
@@ -41,6 +42,8 @@ export interface ManagerOptions {
   /** For saves on their way to the store; on the volume of the sandboxes' files. */
   readonly workDirectory: string;
   readonly maxSandboxes: number;
+  /** What sandboxes may ask for; absent: whatever they like. */
+  readonly resourceLimits?: ResourceLimits;
   readonly defaultIdleTimeoutMs: number;
   /** For sandboxes that can be saved and do not say; absent: nothing is promised. */
   readonly defaultMaxLoss?: MaxLoss | undefined;
@@ -123,6 +126,7 @@ export class ManagerContext {
   /** Takes a place among the sandboxes of this server, or says that there is none. */
   admit(sandbox: LiveSandbox): void {
     if (this.draining) throw new SandboxerError("draining", "The server is shutting down.");
+    this.checkResources(sandbox.facts);
     if (this.sandboxes.size + this.proofs.size >= this.options.maxSandboxes) this.proofs.giveWay();
     if (this.sandboxes.size >= this.options.maxSandboxes) {
       throw new SandboxerError(
@@ -132,6 +136,19 @@ export class ManagerContext {
     }
     this.sandboxes.set(sandbox.id, sandbox);
     this.#tellState(sandbox.id, undefined, sandbox.state);
+  }
+
+  /** Refuses more than one sandbox may have, and more memory than is free beside the sandboxes that are here. */
+  checkResources({ backend, spec }: Pick<SandboxFacts, "backend" | "spec">): void {
+    const limits = this.options.resourceLimits;
+    if (limits === undefined) return;
+    const asking = { backend: this.backend(backend), spec };
+    checkMaximum(limits, asking);
+    const others = [...this.sandboxes.values()].map(({ facts }) => ({
+      backend: this.backend(facts.backend),
+      spec: facts.spec,
+    }));
+    checkMemory(limits, asking, others);
   }
 
   /** Waits, though not for ever, until a test restore that gave way to one that was admitted has ended. */

@@ -49,8 +49,15 @@ export type ObservingContext = RunningContext &
 export type PlanContext = BackendsContext &
   Of<
     "backend" | "durable",
-    "clock" | "defaultIdleTimeoutMs" | "defaultMaxLoss" | "installation" | "profiles" | "resumeTtlMs" | "secrets"
+    | "clock"
+    | "defaultIdleTimeoutMs"
+    | "defaultMaxLoss"
+    | "installation"
+    | "profiles"
+    | "resourceLimits"
+    | "resumeTtlMs"
+    | "secrets"
   >;
 
 /** Test restores. */
-export type ProofContext = ObservingContext & Of<"proofs", "maxSandboxes" | "proveSnapshots">;
+export type ProofContext = ObservingContext & Of<"checkResources" | "proofs", "maxSandboxes" | "proveSnapshots">;

@@ -1,8 +1,10 @@
 import { writeFileSync } from "node:fs";
+import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { KeyFile } from "../../src/gateway/access/key-file.ts";
 import { describeConfig, parseConfig, type ConfigFlags } from "../../src/main/config.ts";
+import { resourceLimits, sandboxesMemory } from "../../src/main/resource-limits.ts";
 import { temporaryFolder } from "../websocket/support/temporary-folder.ts";
 
 function parse(flags: ConfigFlags = {}, env: Record<string, string> = {}) {
@@ -93,12 +95,35 @@ test.each<[ConfigFlags, string]>([
   [{ leaseTtlMs: "4hours" }, "flag --lease-ttl"],
   [{ platform: "vm" }, "flag --platform"],
   [{ maxSandboxes: "0" }, "flag --max-sandboxes"],
+  [{ maxResources: "memory=8" }, "flag --max-resources"],
+  [{ maxResources: "disc=8g" }, "flag --max-resources"],
+  [{ maxResources: "cpus=0" }, "flag --max-resources"],
+  [{ maxTotalMemory: "0%" }, "flag --max-total-memory"],
+  [{ maxTotalMemory: "much" }, "flag --max-total-memory"],
   [{ store: "ftp://host/x" }, "flag --store"],
   [{ backend: "../x" }, "flag --backend"],
 ])("%j is refused, naming %s", (flags, origin) => {
   expect(() => parse(flags)).toThrow(
     expect.objectContaining({ code: "bad_request", message: expect.stringContaining(origin) }),
   );
+});
+
+test("the maxima of a sandbox are the machine's, but for those that are set", () => {
+  const machine = resourceLimits(parse());
+  expect(machine.everywhere).toEqual({});
+  expect(machine.here).toMatchObject({ cpus: availableParallelism(), processes: 4096 });
+  expect(machine.here.memoryBytes).toBeLessThanOrEqual(totalmem());
+  expect(machine.totalMemoryBytes).toBe(Math.floor((machine.here.memoryBytes ?? 0) * 0.9));
+  const { everywhere, here } = resourceLimits(parse({ maxResources: "memory=512m, disk=1t,cpus=1.5" }));
+  expect(everywhere).toEqual({ memoryBytes: 512 * 1024 ** 2, diskBytes: 1024 ** 4, cpus: 1.5 });
+  expect(here).toEqual({ ...everywhere, processes: 4096 });
+});
+
+test("sandboxes together may be promised more than the machine has, and never use all of it", () => {
+  const config = parse({ maxTotalMemory: "300%" });
+  expect(resourceLimits(config).totalMemoryBytes).toBeGreaterThan(totalmem() * 0.9);
+  expect(sandboxesMemory(config)).toBeLessThan(totalmem());
+  expect(sandboxesMemory(parse({ maxTotalMemory: "64m" }))).toBe(64 * 1024 ** 2);
 });
 
 test("a bad variable is named", () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { access, constants, mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 export const CGROUP_MOUNT = "/sys/fs/cgroup";
 /** The controllers of cgroup v1 that hold a sandbox's limits or count what it uses. */
@@ -14,9 +14,12 @@ export interface CgroupLimits {
   readonly memoryBytes: number;
   readonly threads: number;
   readonly cpus: number | undefined;
+  /** Of the cgroup above, which the sandboxes of a server share; absent: it has no limit. */
+  readonly allMemoryBytes?: number | undefined;
 }
 
 const CPU_PERIOD_US = 100_000;
+const PAGE_BYTES = 4096;
 
 /** Which cgroups can be written here; without any, limits on memory and CPU cannot hold. */
 export async function detectCgroups(): Promise<CgroupVersion> {
@@ -73,6 +76,7 @@ export class SandboxCgroup {
   async #createV1(limits: CgroupLimits): Promise<void> {
     await Promise.all(V1_CONTROLLERS.map((controller) => mkdir(this.#file(controller, ""), { recursive: true })));
     const quota = limits.cpus === undefined ? -1 : Math.round(limits.cpus * CPU_PERIOD_US);
+    await this.#limitAll(join(CGROUP_MOUNT, "memory"), "memory.limit_in_bytes", limits);
     await writeFile(this.#file("memory", "memory.limit_in_bytes"), String(limits.memoryBytes));
     await writeFile(this.#file("pids", "pids.max"), String(limits.threads));
     // One after the other: with each of the two, the kernel sets again what it has read of the other one before.
@@ -88,11 +92,21 @@ export class SandboxCgroup {
       await mkdir(join(parent, names[depth]!), { recursive: true });
     }
     const quota = limits.cpus === undefined ? "max" : String(Math.round(limits.cpus * CPU_PERIOD_US));
+    await this.#limitAll(CGROUP_MOUNT, "memory.max", limits);
     await writeFile(this.#file("", "memory.max"), String(limits.memoryBytes));
     // Without swap to go to, what is over the limit is over.
     await writeFile(this.#file("", "memory.swap.max"), "0").catch(() => {});
     await writeFile(this.#file("", "pids.max"), String(limits.threads));
     await writeFile(this.#file("", "cpu.max"), `${quota} ${CPU_PERIOD_US}`);
+  }
+
+  /** With every sandbox, because the cgroup above may have been removed and made again since the last one. */
+  async #limitAll(hierarchy: string, name: string, { allMemoryBytes }: CgroupLimits): Promise<void> {
+    if (allMemoryBytes === undefined) return;
+    const file = join(hierarchy, dirname(this.path), name);
+    // The kernel counts in pages.
+    const limit = String(allMemoryBytes - (allMemoryBytes % PAGE_BYTES));
+    if ((await readFile(file, "utf8")).trim() !== limit) await writeFile(file, limit);
   }
 
   /** What it gets of processors that others want too. */

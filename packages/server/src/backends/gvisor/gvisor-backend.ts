@@ -70,12 +70,13 @@ export class GvisorBackend implements SandboxBackend {
 
   static async open(options: GvisorBackendOptions): Promise<GvisorBackend> {
     const agent = await placeAgent(options.agentPath, options.cacheDirectory);
-    const [cgroups, cpuFeatures, inBackground] = await Promise.all([
+    const [cgroups, cpuFeatures, inBackground, limitsDisk] = await Promise.all([
       detectCgroups(),
       readCpuFeatures(),
       loadsInBackground(options.engine.path),
+      canLimitDisk(options.engine.path),
     ]);
-    return new GvisorBackend(options, { agent, cgroups, cpuFeatures, loadsInBackground: inBackground });
+    return new GvisorBackend(options, { agent, cgroups, cpuFeatures, loadsInBackground: inBackground, limitsDisk });
   }
 
   async probe(): Promise<Health> {
@@ -163,10 +164,19 @@ export class GvisorBackend implements SandboxBackend {
  * for all of it. It keeps the image's files open until it is done, so these may go meanwhile.
  */
 export async function loadsInBackground(enginePath: string): Promise<boolean> {
+  return /^\s*-background\b/m.test(await helpOf(enginePath, ["help", "restore"]));
+}
+
+/** Whether the engine holds the writable layer to a size, which `df` shows inside. runsc 20240729 takes it for a part of the path. */
+async function canLimitDisk(enginePath: string): Promise<boolean> {
+  return helpOf(enginePath, ["flags"]).then((help) => help.includes("[,size={size}]"));
+}
+
+async function helpOf(enginePath: string, args: readonly string[]): Promise<string> {
   try {
-    const { stdout, stderr } = await promisify(execFile)(enginePath, ["help", "restore"], { timeout: 10_000 });
-    return /^\s*-background\b/m.test(`${stdout}\n${stderr}`);
+    const { stdout, stderr } = await promisify(execFile)(enginePath, args, { timeout: 10_000 });
+    return `${stdout}\n${stderr}`;
   } catch {
-    return false;
+    return "";
   }
 }

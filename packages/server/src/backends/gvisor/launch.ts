@@ -37,6 +37,7 @@ export interface LaunchPad {
   readonly heartbeatMs: number;
   readonly dozeAfterMs: number;
   readonly loadsInBackground: boolean;
+  readonly limitsDisk: boolean;
 }
 
 export interface Launch {
@@ -71,6 +72,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
     platform: pad.platform,
     stateDirectory: runDirectory.stateDirectory,
     filestoreDirectory: runDirectory.filestoreDirectory,
+    ...(pad.limitsDisk ? { diskLimitBytes: plan.diskLimitBytes } : {}),
     network: plan.request.spec.network,
     useCgroups: cgroup !== undefined,
     attachedCgroups: runDirectory.attachedCgroups,

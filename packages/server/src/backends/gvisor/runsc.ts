@@ -10,6 +10,8 @@ export interface RunscOptions {
   readonly stateDirectory: string;
   /** Where the writable layers of root filesystems live, one unlinked file for each sandbox. */
   readonly filestoreDirectory: string;
+  /** How large the writable layer may become; absent: the engine cannot limit it. */
+  readonly diskLimitBytes?: number | undefined;
   readonly network: "none" | "sandbox";
   readonly useCgroups: boolean;
   /** Cgroups that attached commands, and all that they start, are to be in. */
@@ -61,12 +63,13 @@ export class Runsc {
   }
 
   #globalFlags(): string[] {
-    const { platform, stateDirectory, filestoreDirectory, network, useCgroups } = this.#options;
+    const { platform, stateDirectory, filestoreDirectory, diskLimitBytes, network, useCgroups } = this.#options;
+    const size = diskLimitBytes === undefined ? "" : `,size=${diskLimitBytes}`;
     return [
       `--root=${stateDirectory}`,
       `--platform=${platform}`,
       `--network=${network}`,
-      `--overlay2=root:dir=${filestoreDirectory}`,
+      `--overlay2=root:dir=${filestoreDirectory}${size}`,
       ...(useCgroups ? [] : ["--ignore-cgroups"]),
     ];
   }

@@ -34,6 +34,8 @@ export interface StarterOptions {
   readonly defaultImage: string;
   readonly imageDirectories: readonly string[];
   readonly defaultResources: CompleteResources;
+  /** What all sandboxes are held to together; absent: nothing. */
+  readonly allMemoryBytes?: number;
   /** See the agent's dead man's switch; 0: none. */
   readonly heartbeatMs: number;
   /** A sandbox in which nothing runs dozes after so long without a request; absent or 0: never. */
@@ -47,6 +49,8 @@ export interface Machine {
   readonly cgroups: CgroupVersion;
   readonly cpuFeatures: readonly string[];
   readonly loadsInBackground: boolean;
+  /** Whether the engine holds the writable layer to a size; otherwise it is watched. */
+  readonly limitsDisk: boolean;
 }
 
 /** For sandboxes that are started ahead of the need: see {@link Launch}. */
@@ -197,9 +201,9 @@ export class SandboxStarter {
     options: CallOptions,
     how: Pick<Launch, "spec" | "imageDirectory" | "hurry" | "held">,
   ): Promise<GvisorSandbox> {
-    const { engine, platform, runDirectory, heartbeatMs, dozeAfterMs = 0 } = this.#options;
-    const { cgroups, loadsInBackground } = this.#machine;
-    const shared = { loadsInBackground, pipes: this.#pipes, network: this.#network };
+    const { engine, platform, runDirectory, heartbeatMs, dozeAfterMs = 0, allMemoryBytes } = this.#options;
+    const { cgroups, loadsInBackground, limitsDisk } = this.#machine;
+    const shared = { loadsInBackground, limitsDisk, pipes: this.#pipes, network: this.#network };
     const pad = { enginePath: engine.path, platform, runDirectory, cgroups, heartbeatMs, dozeAfterMs, ...shared };
     const requirements: ImageRequirements = {
       engine: { version: engine.version, sha256: engine.sha256 },
@@ -216,7 +220,7 @@ export class SandboxStarter {
       request,
       agent,
       rootPath: rootFilesystem.path,
-      limits: cgroupLimits(this.#resources(request)),
+      limits: { ...cgroupLimits(this.#resources(request)), allMemoryBytes },
       diskLimitBytes: this.#resources(request).diskBytes,
       requirements,
       onEnded: this.#onEnded,

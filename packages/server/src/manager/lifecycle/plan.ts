@@ -5,6 +5,7 @@ import { choosePlacement, type Placement, type PlacementCandidate } from "../../
 import { specHash } from "../../backends/spec-hash.ts";
 import { applyProfile, type AppliedProfile } from "../../profiles/apply-profile.ts";
 import type { SandboxFacts } from "../live-sandbox.ts";
+import { checkMaximum } from "../resource-limits.ts";
 import type { PlanContext } from "../room-contexts.ts";
 import { expiresAt } from "./time-to-live.ts";
 
@@ -24,11 +25,13 @@ export type Manner = "as asked" | "durable";
 
 /** Fills in what a request leaves open: from its profile, then from the server. */
 export async function planSandbox(context: PlanContext, body: CreateRequestBody, manner: Manner): Promise<SandboxPlan> {
-  const { defaultIdleTimeoutMs, profiles } = context.options;
+  const { defaultIdleTimeoutMs, profiles, resourceLimits } = context.options;
   const applied = body.profile === undefined ? undefined : applyProfile(profiles.get(body.profile), body);
   const request = applied?.request ?? body;
   const spec = specOf(request, applied);
   const placement = await placeSandbox(context, applied, request, spec);
+  // Before anything is done: who asks by a key would lose what is there to a sandbox that is refused.
+  if (resourceLimits !== undefined) checkMaximum(resourceLimits, { backend: context.backend(placement.backend), spec });
   const flags = flagsOf(context, request, placement.backend, manner);
   return {
     backend: placement.backend,

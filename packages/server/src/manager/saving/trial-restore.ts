@@ -54,6 +54,7 @@ export async function tryRestore(context: ProofContext, trial: Trial, options: V
     const signal = options.signal === undefined ? stopped : AbortSignal.any([options.signal, stopped]);
     return tracked(context, work, { ...options, signal }, async (track) => {
       checkRoom(context);
+      context.checkResources({ backend: backend.name, spec: trial.spec });
       try {
         await restoreAndAsk(context, trial, track);
       } catch (thrown) {

@@ -30,6 +30,7 @@ import type { ScrubSettings } from "../../../src/manager/observing/integrity/int
 import { live, type LiveSandbox } from "../../../src/manager/live-sandbox.ts";
 import type { OperationRecord } from "../../../src/manager/observing/observer.ts";
 import type { UnsavedSandbox } from "../../../src/manager/lifecycle/drain/drain.ts";
+import type { ResourceLimits } from "../../../src/manager/resource-limits.ts";
 import { SandboxManager } from "../../../src/manager/sandbox-manager.ts";
 import { sealing } from "../../../src/main/encryption.ts";
 import { httpPeers, ringOver } from "../../../src/main/peers.ts";
@@ -55,6 +56,7 @@ export interface TestServerOptions {
   readonly access?: Partial<AccessOptions>;
   readonly maxClients?: number;
   readonly maxSandboxes?: number;
+  readonly resourceLimits?: ResourceLimits;
   readonly firstMessageMs?: number;
   readonly retention?: DurableStore["retention"];
   readonly defaultMaxLoss?: MaxLoss;
@@ -204,6 +206,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     },
     workDirectory: folder,
     maxSandboxes: options.maxSandboxes ?? 5000,
+    ...(options.resourceLimits === undefined ? {} : { resourceLimits: options.resourceLimits }),
     defaultIdleTimeoutMs: 300_000,
     defaultMaxLoss: options.defaultMaxLoss,
     proveSnapshots: options.proveSnapshots ?? false,

@@ -1,0 +1,37 @@
+import { statfsSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { dirname } from "node:path";
+import type { MaxResources, ResourceLimits } from "../manager/resource-limits.ts";
+import type { ServerConfig } from "./config.ts";
+import { machineMemory } from "./resource-texts.ts";
+
+/** As much as the sandboxes of gVisor on one machine can use of the host's threads without harm. */
+const MAX_PROCESSES = 4096;
+/** Of the machine's memory: the rest is for the server, gVisor's own processes and the host. */
+const SANDBOXES_SHARE = 0.9;
+
+export function resourceLimits({ maxResources, maxTotalMemory, dataDirectory }: ServerConfig): ResourceLimits {
+  const diskBytes = volumeBytes(dataDirectory);
+  const machine: MaxResources = {
+    memoryBytes: machineMemory(),
+    cpus: availableParallelism(),
+    processes: MAX_PROCESSES,
+    ...(diskBytes === undefined ? {} : { diskBytes }),
+  };
+  return { everywhere: maxResources, here: { ...machine, ...maxResources }, totalMemoryBytes: maxTotalMemory };
+}
+
+/** What the sandboxes of gVisor are held to together. More may be promised, but never more used. */
+export function sandboxesMemory({ maxTotalMemory }: Pick<ServerConfig, "maxTotalMemory">): number {
+  return Math.min(maxTotalMemory, Math.floor(machineMemory() * SANDBOXES_SHARE));
+}
+
+/** Of the volume that a folder is on, or will be on. */
+function volumeBytes(folder: string): number | undefined {
+  try {
+    const { blocks, bsize } = statfsSync(folder);
+    return blocks * bsize;
+  } catch {
+    return dirname(folder) === folder ? undefined : volumeBytes(dirname(folder));
+  }
+}
