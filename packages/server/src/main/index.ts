@@ -15,6 +15,7 @@ import type { UnsavedSandbox } from "../manager/lifecycle/drain/drain.ts";
 import { SandboxManager } from "../manager/sandbox-manager.ts";
 import type { ReportStep } from "../setup/index.ts";
 import { systemClock } from "../support/clock.ts";
+import { makePrivateFolder } from "../support/private-folder.ts";
 import { advertisedUrl } from "./advertised-url.ts";
 import { openServerAccess } from "./access.ts";
 import { prepareBackend } from "./backends.ts";
@@ -55,6 +56,7 @@ const FAREWELL_MS = 2_000;
 
 /** Builds the server out of its parts and starts it. The only place where concrete parts meet. */
 export async function startServer(config: ServerConfig, hooks: { report: ReportStep }): Promise<RunningServer> {
+  for (const folder of [config.dataDirectory, config.cacheDirectory]) await makePrivateFolder(folder);
   const log = openLog(config);
   const profiles = await openProfiles(config);
   log.info({ configFile: config.configFile, profiles: profiles.list().length }, "configured");

@@ -6,7 +6,7 @@ import { hasCode, undefinedIf } from "../support/errno.ts";
 /** The id of a data directory, made once. Providers mark sandboxes with it, so that each cleans up its own alone. */
 export async function installationId(dataDirectory: string): Promise<string> {
   const path = join(dataDirectory, "installation");
-  await mkdir(dataDirectory, { recursive: true });
+  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
   const known = await read(path);
   if (known !== undefined) return known;
   const id = randomUUID();

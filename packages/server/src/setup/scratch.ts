@@ -8,7 +8,7 @@ export async function inScratchDirectory<T>(
   cacheDirectory: string,
   work: (directory: string) => Promise<T>,
 ): Promise<T> {
-  await mkdir(cacheDirectory, { recursive: true });
+  await mkdir(cacheDirectory, { recursive: true, mode: 0o700 });
   const directory = await mkdtemp(join(cacheDirectory, PREFIX));
   try {
     return await work(directory);

@@ -38,7 +38,7 @@ export class LockedJsonFile<Content extends object> {
 
   async change(change: (present: Content) => Content): Promise<void> {
     await this.#queue.run(async () => {
-      await mkdir(dirname(this.path), { recursive: true });
+      await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
       const lock = await acquireFileLock(`${this.path}.lock`, { waitMs: LOCK_WAIT_MS });
       if (lock === undefined) {
         throw new SandboxerError("store_unavailable", `Another process holds ${this.path}.lock.`, {

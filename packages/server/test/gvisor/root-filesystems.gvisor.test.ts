@@ -1,6 +1,7 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
   appendFileSync,
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -9,9 +10,10 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { beforeAll, expect, test, type TestContext } from "vitest";
 import type { SandboxHandle } from "../../src/backends/backend.ts";
+import { newRequest } from "../backends/contract/context.ts";
 import { countAbove, run, start } from "../backends/contract/programs.ts";
 import { findBusybox, makeBusyboxRoot } from "./support/busybox.ts";
 import { copyImage } from "./support/copy-image.ts";
@@ -53,6 +55,30 @@ describeGvisor("root filesystems", (engine) => {
     await countAbove(restored, "/workspace/count", count);
     await restored.destroy();
   }
+
+  test("a program that runs as root is out of reach of other users of the machine", async (context) => {
+    needBusybox(context);
+    const tree = join(images, "with-setuid");
+    makeBusyboxRoot(busybox as string, tree);
+    chmodSync(join(tree, "bin/busybox"), 0o4755);
+    execFileSync("tar", ["-cf", join(images, "setuid.tar"), "-C", tree, "."]);
+    const cacheDirectory = join(await fixture.folder(), "cache");
+    const unpacked = join(cacheDirectory, "root-filesystems");
+    // As a release before this one has left them, with a cache folder that others may enter.
+    for (const folder of [dirname(cacheDirectory), cacheDirectory, unpacked]) {
+      mkdirSync(folder, { recursive: true });
+      chmodSync(folder, 0o755);
+    }
+    const { runDirectory } = fixture.opened;
+    const { backend } = await openGvisor(engine, { cacheDirectory, runDirectory, imageDirectories: [images] });
+    const handle = fixture.keep(await backend.acquire(newRequest({ image: `tar:${join(images, "setuid.tar")}` })));
+    const [name = ""] = readdirSync(unpacked).filter((each) => each.startsWith("tar-"));
+    const tried = spawnSync(join(unpacked, name, "bin/busybox"), ["id"], { uid: 65534, gid: 65534 });
+    expect(tried).toMatchObject({ status: null, error: expect.objectContaining({ code: "EACCES" }) });
+    expect((await run(handle, shell("id -u; ls / | head -n 1"))).stdout).toBe("1000\nbin\n");
+    await handle.destroy();
+    await backend.close();
+  });
 
   test("a folder", async (context) => {
     needBusybox(context);

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -31,6 +31,26 @@ async function swapTimes(store: DirectoryStore, key: string, times: number): Pro
     expect(result.outcome).toBe("written");
   }
 }
+
+it.each(["before the answer", "behind the answer"] as const)(
+  "gives nobody but its owner access, also to a store of an older release; written %s",
+  async (syncs) => {
+    const root = await temporaryFolder();
+    const store = await DirectoryStore.open(join(root, "new/store"), { syncs });
+    await swapTimes(store, "sandbox/metadata.json", 2);
+    await swapTimes(store, "instances/one.json", 1);
+    await store.write("packs/one", [bytes("content")]);
+    const names = await readdir(join(root, "new"), { recursive: true });
+    const opened = await Promise.all(
+      ["", ...names].map(async (name) => ({ name, others: (await stat(join(root, "new", name))).mode & 0o077 })),
+    );
+    expect(opened.length).toBeGreaterThan(8);
+    expect(opened.filter(({ others }) => others !== 0)).toEqual([]);
+    await chmod(join(root, "new/store"), 0o755);
+    await DirectoryStore.open(join(root, "new/store"));
+    expect((await stat(join(root, "new/store"))).mode & 0o777).toBe(0o700);
+  },
+);
 
 it("keeps the newest versions of a head and shows the newest in metadata.json", async () => {
   const root = await temporaryFolder();

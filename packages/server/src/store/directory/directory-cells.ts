@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promise
 import { basename, dirname, join } from "node:path";
 import { joinKey } from "../keys.ts";
 import type { Cell, SwapOutcome } from "../store.ts";
-import type { Syncs } from "./durable.ts";
+import { FOLDER_MODE, type Syncs } from "./durable.ts";
 import { hasCode, undefinedIf } from "../../support/errno.ts";
 import type { TemporaryFiles } from "./temporary-files.ts";
 import { type CellVersion, NO_VERSION, VersionFiles } from "./version-files.ts";
@@ -93,7 +93,7 @@ export class DirectoryCells {
   /** File systems take their time to make folders: those of the next head are made before it comes. */
   async #prepareNext(name: string): Promise<void> {
     const draft = await this.#temporary.path();
-    await mkdir(join(draft, name), { recursive: true });
+    await mkdir(join(draft, name), { recursive: true, mode: FOLDER_MODE });
     this.#prepared = draft;
   }
 

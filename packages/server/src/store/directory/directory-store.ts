@@ -17,6 +17,7 @@ import type {
 import { DirectoryBlobs } from "./directory-blobs.ts";
 import { DirectoryCells } from "./directory-cells.ts";
 import type { Syncs } from "./durable.ts";
+import { closeFolder } from "../../support/private-folder.ts";
 import { recordDamaged } from "../../support/record-damage.ts";
 import { hasCode } from "../../support/errno.ts";
 import { TemporaryFiles } from "./temporary-files.ts";
@@ -40,9 +41,10 @@ export class DirectoryStore implements ObjectStore {
     this.#blobs = new DirectoryBlobs(root, temporary);
   }
 
-  /** Removes what dead processes of this machine left half-written. The folder is made by the first write. */
+  /** Closes the folder to others, and removes what dead processes of this machine left half-written. The folder is made by the first write. */
   static async open(root: string, { syncs }: DirectoryOptions = {}): Promise<DirectoryStore> {
     return await inTermsOfStore(root, async () => {
+      await closeFolder(root);
       const temporary = new TemporaryFiles(root);
       await temporary.removeAbandoned();
       return new DirectoryStore(root, temporary, syncs);

@@ -30,9 +30,12 @@ async function syncAll(): Promise<void> {
   }
 }
 
+/** In a store nobody but its owner sees anything. */
+export const FOLDER_MODE = 0o700;
+
 /** Makes a folder and its missing parents, durably. */
 export async function makeFolder(folder: string): Promise<void> {
-  const firstCreated = await mkdir(folder, { recursive: true });
+  const firstCreated = await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
   if (firstCreated === undefined) return;
   const stopAt = dirname(firstCreated);
   for (let parent = dirname(folder); ; parent = dirname(parent)) {

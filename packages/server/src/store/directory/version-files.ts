@@ -5,7 +5,7 @@ import { basename, dirname, join } from "node:path";
 import { AmbiguousWriteError } from "../store.ts";
 import { recordDamaged } from "../../support/record-damage.ts";
 import { syncPath } from "../../support/replace-file.ts";
-import { makeFolder, type Syncs, syncLater } from "./durable.ts";
+import { FOLDER_MODE, makeFolder, type Syncs, syncLater } from "./durable.ts";
 import { hasCode, undefinedIf } from "../../support/errno.ts";
 
 /** A version of a cell: its number, and a nonce that tells it from another one of the same number. */
@@ -53,7 +53,7 @@ export class VersionFiles {
     const target = dirname(this.folder);
     const drafted = join(draft, basename(this.folder));
     try {
-      mkdirSync(drafted, { recursive: true });
+      mkdirSync(drafted, { recursive: true, mode: FOLDER_MODE });
       writeFileSync(join(drafted, versionName(1)), contentOf({ nonce: first.nonce, parent: "" }, body), {
         mode: 0o600,
       });
@@ -86,7 +86,8 @@ export class VersionFiles {
     if (!(await this.#isNewest(base))) return undefined;
     const next: CellVersion = { number: base.number + 1, nonce: randomUUID() };
     const behind = this.#syncs === "behind the answer";
-    if (base.number === 0) await (behind ? mkdir(this.folder, { recursive: true }) : makeFolder(this.folder));
+    if (base.number === 0)
+      await (behind ? mkdir(this.folder, { recursive: true, mode: FOLDER_MODE }) : makeFolder(this.folder));
     const draft = join(this.folder, `.draft-${digits(next.number)}-${next.nonce}`);
     let removed: Promise<void> | undefined;
     const removeDraft = (): Promise<void> => (removed ??= unlink(draft).catch(() => undefined));

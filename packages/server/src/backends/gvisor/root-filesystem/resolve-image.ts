@@ -1,5 +1,5 @@
-import { mkdir } from "node:fs/promises";
 import { SandboxerError } from "@sandboxer/protocol";
+import { makePrivateFolder } from "../../../support/private-folder.ts";
 import { checkImagePlace, type ImagePlaces } from "../../image-place.ts";
 import { dockerRootFilesystem, ociRootFilesystem } from "./container-image.ts";
 import { directoryRootFilesystem } from "./directory.ts";
@@ -43,7 +43,8 @@ export class ImageResolver {
 
   async #prepare(image: string): Promise<RootFilesystem> {
     const { cacheDirectory } = this.#options;
-    await mkdir(cacheDirectory, { recursive: true });
+    // What is unpacked there may have programs that run as their owner, who is root.
+    await makePrivateFolder(cacheDirectory);
     if (image === "host") return hostRootFilesystem(cacheDirectory);
     const [, scheme = "", rest = ""] = /^([a-z]+):(.+)$/s.exec(image) ?? [];
     const resolver = Object.hasOwn(RESOLVERS, scheme) ? RESOLVERS[scheme] : undefined;
