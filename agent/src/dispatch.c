@@ -55,6 +55,7 @@ static const handler handlers[256] = {
     [0x23] = handle_connection_window,
     [0x30] = handle_process_table,
     [REQUEST_RESYNC] = handle_resync,
+    [0x32] = handle_resync_token,
 };
 
 bool dispatch_while_quiesced(uint8_t type) {

@@ -20,7 +20,6 @@
 #include "protocol.h"
 #include "reaper.h"
 #include "restored.h"
-#include "resync.h"
 #include "session.h"
 #include "watch.h"
 
@@ -57,7 +56,6 @@ static void prepare(void) {
     if (getpid() != 1) prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     reaper_start();
     restored_prepare();
-    resync_prepare();
     put_u32(frame_begin(EVENT_READY, 0), PROTOCOL_VERSION);
     frame_end();
 }

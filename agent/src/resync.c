@@ -2,7 +2,6 @@
 #include "resync.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "connection.h"
@@ -13,7 +12,6 @@
 #include "output.h"
 #include "protocol.h"
 #include "removal.h"
-#include "report.h"
 #include "session.h"
 
 #define TOKEN_SIZE 32u
@@ -22,12 +20,15 @@
 static uint8_t marker[MARKER_SIZE] = {5 + TOKEN_SIZE, 0, 0, 0, REQUEST_RESYNC, 0, 0, 0, 0};
 static bool possible;
 
-void resync_prepare(void) {
-    const char *token = getenv("SANDBOXER_RESYNC");
-    if (token == NULL) return;
-    possible = strlen(token) == TOKEN_SIZE;
-    if (possible) memcpy(marker + 9, token, TOKEN_SIZE);
-    else report("SANDBOXER_RESYNC has not %u characters and is not used", TOKEN_SIZE);
+int handle_resync_token(uint32_t request, struct cursor *payload) {
+    (void)request;
+    size_t size;
+    const uint8_t *token = take_bytes(payload, &size);
+    if (size != TOKEN_SIZE) return EINVAL;
+    if (possible) return EALREADY;
+    memcpy(marker + 9, token, TOKEN_SIZE);
+    possible = true;
+    return 0;
 }
 
 bool resync_possible(void) { return possible; }

@@ -1,15 +1,19 @@
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { startAgent, type TestAgent } from "./support/agent.ts";
 import { agentBinary } from "./support/build.ts";
+import { startAgent, type TestAgent } from "./support/agent.ts";
 import { frame, str, Type, u32, u64, u8 } from "./support/wire.ts";
 
 const TOKEN = "0123456789abcdef0123456789abcdef";
 const RESYNC = frame(Type.resync, 0, Buffer.from(TOKEN));
-const start = (token = TOKEN): Promise<TestAgent> => startAgent(["env", `SANDBOXER_RESYNC=${token}`, agentBinary]);
+async function start(): Promise<TestAgent> {
+  const agent = await startAgent();
+  await agent.call(Type.resyncToken, Buffer.from(TOKEN));
+  return agent;
+}
 const resynced = (agent: TestAgent): Promise<unknown> =>
   agent.until("RESYNCED", () => agent.events.find(({ type }) => type === Type.resynced));
 
@@ -66,7 +70,17 @@ test("another token changes nothing, inside of a frame or as one", async () => {
 });
 
 test("without a token there is no resync", async () => {
-  for (const agent of [await startAgent(), await start("short")]) {
-    expect(await agent.failure(Type.resync, Buffer.from(TOKEN))).toBe(1);
-  }
+  const agent = await startAgent();
+  expect(await agent.failure(Type.resync, Buffer.from(TOKEN))).toBe(1);
+  expect(await agent.failure(Type.resyncToken, Buffer.from("short"))).toBe(constants.errno.EINVAL);
+  expect(await agent.failure(Type.resync, Buffer.from("short"))).toBe(1);
+});
+
+test("the token is told once, and the environment has none", async () => {
+  const agent = await startAgent(["env", `SANDBOXER_RESYNC=${TOKEN}`, agentBinary]);
+  expect(await agent.failure(Type.resync, Buffer.from(TOKEN))).toBe(1);
+  await agent.call(Type.resyncToken, Buffer.from(TOKEN));
+  expect(await agent.failure(Type.resyncToken, Buffer.from(TOKEN.replace("0", "1")))).toBe(constants.errno.EALREADY);
+  agent.raw(RESYNC);
+  await resynced(agent);
 });

@@ -41,6 +41,7 @@ export const Type = {
   connectionWindow: 0x23,
   processTable: 0x30,
   resync: 0x31,
+  resyncToken: 0x32,
 } as const;
 
 export const u8 = (value: number): Buffer => Buffer.from([value]);

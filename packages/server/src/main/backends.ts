@@ -114,6 +114,7 @@ async function prepareGvisorBackend(
       const runDirectory = await RunDirectory.open(runParent, instanceId);
       const backend = await GvisorBackend.open({
         engine,
+        searchPath,
         platform,
         agentPath,
         runDirectory,

@@ -1,4 +1,4 @@
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import type { SandboxHandle } from "../../src/backends/backend.ts";
@@ -53,6 +53,28 @@ describeGvisor("isolation", (engine) => {
     expect(output).toContain("HOME=/workspace");
   });
 
+  test("nothing that runs for a sandbox on the host has the server's environment", async () => {
+    const { path } = fixture.opened.runDirectory;
+    const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+    const environments = await Promise.all(
+      pids.map(async (pid) => {
+        const commandLine = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+        if (!commandLine.includes(`--root=${path}/`)) return [];
+        return [await readFile(`/proc/${pid}/environ`, "utf8")];
+      }),
+    );
+    expect(environments.flat().length).toBeGreaterThan(1);
+    expect(environments.flat().join()).not.toContain("of-the-server");
+  });
+
+  test("a secret is in the environment of programs, and not in that of PID 1", async () => {
+    const own = await fixture.acquire({ env: { API_TOKEN: "hunter2" } });
+    const { stdout } = await run(own, bash("echo $API_TOKEN; tr '\\0' '\\n' < /proc/1/environ 2>/dev/null"));
+    // gVisor of 2024 shows the second to every user.
+    expect(stdout.split("\n").filter((line) => !/^(PATH=.*|HOME=\/)?$/.test(line))).toEqual(["hunter2"]);
+    await own.destroy();
+  });
+
   test("programs of the host are read-only", async () => {
     for (const path of ["/usr/bin/new", "/bin/new", "/lib/new", "/.sandboxer/new", "/etc/new"]) {
       expect(await shell(`echo x > ${path}`)).toMatch(/Permission denied|Read-only file system/);
@@ -91,6 +113,20 @@ describeGvisor("isolation", (engine) => {
     expect(await shell("mknod disk b 8 0; dd if=/dev/kmsg; dd if=/dev/mem count=1")).toMatch(
       /not permitted|denied|No such file/,
     );
+  });
+
+  test("a user namespace gives rights over nothing outside of it", async () => {
+    const asRoot = (code: string, flags = "-Ur"): Promise<string> => shell(`unshare ${flags} bash -c '${code}'`);
+    expect(await asRoot("id -u")).toBe("0");
+    expect(await asRoot("kill -9 1; kill -STOP 1; echo x > /etc/passwd; chown 0 /etc/passwd")).toMatch(
+      /^(.*(not permitted|denied)\n?){4}$/i,
+    );
+    expect(await asRoot("mount -o remount,rw /usr; touch /usr/new", "-Urm")).toMatch(/denied|read-only/i);
+    expect(await asRoot("mount --bind /tmp /etc && touch /etc/new", "-Urm")).toBe("");
+    expect(await shell("rm /tmp/new; ls /etc/new")).toMatch(/No such file/);
+    expect(await asRoot("ulimit -Hu 100000")).toMatch(/not permitted/);
+    expect(await asRoot("date -s 2000-01-01 > /dev/null")).toMatch(/not permitted/);
+    await handle.ping();
   });
 
   test("there is no network but the loopback interface", async () => {

@@ -68,11 +68,14 @@ export class AgentClient {
     this.rawFiles = new AgentFiles(this.#connection, "root", "latin1");
   }
 
-  /** First words with a fresh agent. */
-  async start(options: RequestOptions = {}): Promise<void> {
+  /** First words with a fresh agent; `resyncToken`: what hosts after this one have to know (`resync.ts`). */
+  async start(options: RequestOptions & { readonly resyncToken?: string | undefined } = {}): Promise<void> {
     const late = new SandboxerError("timeout", `The agent inside did not start within ${options.timeoutMs ?? 0} ms.`);
     await within(this.#connection.ready, { ...options, late });
     await this.#hello(options);
+    const { resyncToken: token } = options;
+    if (token === undefined) return;
+    await this.#connection.request(Request.resyncToken, new PayloadWriter().bytes(Buffer.from(token)), options);
   }
 
   /**

@@ -36,6 +36,7 @@ export const Request = {
   connectionWindow: 0x23,
   processTable: 0x30,
   resync: 0x31,
+  resyncToken: 0x32,
 } as const;
 
 export const Reply = {

@@ -6,11 +6,9 @@ import { unlessAborted } from "../../support/unless-aborted.ts";
 import { encodeFrame } from "./frame-decoder.ts";
 import { Reply, Request } from "./frame-types.ts";
 
-/** The variable that tells an agent which token its hosts know. */
-export const RESYNC_VARIABLE = "SANDBOXER_RESYNC";
 const TOKEN_BYTES = 32;
 
-/** Known to the hosts of one agent and to nobody inside its sandbox. */
+/** Known to the hosts of one agent and to nobody inside its sandbox: the agent is told it in a frame, and its environment has none. */
 export function newResyncToken(): string {
   return randomBytes(TOKEN_BYTES / 2).toString("hex");
 }

@@ -10,6 +10,8 @@ export interface AcquireRequest {
   readonly tenant?: string;
   /** For the server's own ends: nothing is taken that was started ahead for users, and nothing is because of it. */
   readonly skipWarmPool?: boolean;
+  /** The names in `spec.env` whose values are secrets: those are for programs, and for nothing that is kept or shown. */
+  readonly secretVariables?: readonly string[];
 }
 
 export interface SandboxIdentity {

@@ -40,7 +40,8 @@ export function checkSpec(spec: SandboxSpec): void {
 
 /**
  * A name of our own, so that a sandbox whose creation was not answered can still be deleted.
- * `env` is an object, not a list. `snapshot` names a snapshot that was registered before, so a fresh sandbox has none:
+ * `env` is an object, not a list. Values of secrets are not in it: programs are started with them, and Daytona would keep
+ * them and give them to the sandbox's first process. `snapshot` names a snapshot that was registered before, so a fresh sandbox has none:
  * https://www.daytona.io/docs/en/snapshots/
  */
 export function createBody(
@@ -56,13 +57,17 @@ export function createBody(
   return {
     name: `sandboxer-${randomUUID()}`,
     labels: { ...labelsFor(request, maker) },
-    env: { ...spec.env },
+    env: withoutSecrets(request),
     networkBlockAll: spec.network === "none",
     autoStopInterval:
       identity === undefined ? AUTO_STOP_MINUTES : Math.max(1, Math.ceil(identity.idleTtlMs / MINUTE_MS)),
     ...(region === undefined ? {} : { target: region }),
     ...(snapshot === undefined ? { ...imageOf(spec), ...quantities(spec.resources) } : { snapshot }),
   };
+}
+
+function withoutSecrets({ spec, secretVariables = [] }: AcquireRequest): Record<string, string> {
+  return Object.fromEntries(Object.entries(spec.env).filter(([name]) => !secretVariables.includes(name)));
 }
 
 /** An image of a registry is built from one line: https://www.daytona.io/docs/en/declarative-builder/ */

@@ -130,12 +130,11 @@ async function withCheckpoints<Result>(
   const config = sandboxConfig({
     request,
     imageId: image,
-    labels: labelsOf(request, owner),
+    labels: labelsOf(request, owner, { resyncToken: "" }),
     resources: {},
     mounts: [{ source, target: MOUNTED, writable: access === "write" }],
     network: undefined,
     runtime: undefined,
-    resyncToken: "",
   });
   const helperId = await engine.createContainer(newContainerName(instanceId), config);
   try {

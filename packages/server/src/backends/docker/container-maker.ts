@@ -139,12 +139,15 @@ export class ContainerMaker {
     return sandboxConfig({
       request,
       imageId,
-      labels: labelsOf(request, owner, checkpoint?.generation),
+      labels: labelsOf(
+        request,
+        owner,
+        checkpoint === undefined ? { resyncToken: newResyncToken() } : { generation: checkpoint.generation },
+      ),
       resources: { ...this.#options.defaultResources, ...request.spec.resources },
       mounts: mountsOf(request.spec, allowedMounts),
       network: request.spec.network === "none" ? undefined : network,
       runtime,
-      resyncToken: checkpoint === undefined ? newResyncToken() : undefined,
     });
   }
 }

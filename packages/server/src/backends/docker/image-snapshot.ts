@@ -6,11 +6,10 @@ import { pipeline } from "node:stream/promises";
 import { asSandboxerError, isErrno, SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
 import type { CallOptions } from "../../support/call-options.ts";
-import { RESYNC_VARIABLE } from "../agent/resync.ts";
 import type { SnapshotPayload } from "../backend.ts";
 import type { DockerEngine } from "./engine/docker-engine.ts";
 import { checkImageArchive } from "./image-archive.ts";
-import { Label } from "./labels.ts";
+import { Label, RESYNC_VARIABLE } from "./labels.ts";
 
 export const IMAGE_MEMBER = "image.tar";
 const REPOSITORY = "sandboxer-snapshot";
@@ -29,7 +28,7 @@ export async function commitContainer(
   { withToken = false } = {},
 ): Promise<string> {
   const tag = randomUUID();
-  const Labels = { [Label.snapshot]: instanceId };
+  const Labels = { [Label.snapshot]: instanceId, ...(withToken ? {} : { [Label.resyncToken]: "" }) };
   // The token of the agent that goes on running is nobody else's, unless its memory is saved too.
   await engine.commit(id, REPOSITORY, tag, withToken ? { Labels } : { Labels, Env: [`${RESYNC_VARIABLE}=`] });
   return `${REPOSITORY}:${tag}`;

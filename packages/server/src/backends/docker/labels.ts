@@ -11,6 +11,8 @@ export const Label = {
   idleTtlMs: "sandboxer.idle-ttl-ms",
   /** How often it came out of a checkpoint. */
   generation: "sandboxer.generation",
+  /** What a server has to know to take over the agent of a container that runs. Nothing inside sees labels. */
+  resyncToken: "sandboxer.resync-token",
   /** On images that a snapshot was made of: the instance that made it. Containers that come from one have it too. */
   snapshot: "sandboxer.snapshot",
 } as const;
@@ -23,7 +25,11 @@ const NAME = /^\/?sandboxer-([A-Za-z0-9_.-]+)-[0-9a-f]{12}$/;
  * Labels of a new container. All are set, because those that are not are taken from its image, which may be the
  * snapshot of another sandbox.
  */
-export function labelsOf({ sandboxId, identity }: Known, owner: string, generation = 0): Record<string, string> {
+export function labelsOf(
+  { sandboxId, identity }: Known,
+  owner: string,
+  { generation = 0, resyncToken }: { readonly generation?: number; readonly resyncToken?: string | undefined } = {},
+): Record<string, string> {
   return {
     [Label.sandboxId]: sandboxId,
     [Label.owner]: identity?.owner ?? owner,
@@ -31,6 +37,8 @@ export function labelsOf({ sandboxId, identity }: Known, owner: string, generati
     [Label.specHash]: identity?.specHash ?? "",
     [Label.idleTtlMs]: identity === undefined ? "" : String(identity.idleTtlMs),
     [Label.generation]: String(generation),
+    // The token of an agent that comes out of a checkpoint is on its image.
+    ...(resyncToken === undefined ? {} : { [Label.resyncToken]: resyncToken }),
   };
 }
 
@@ -46,6 +54,16 @@ export function labelsToFind({ sandboxId, identity }: Known): string[] {
 /** Labels never change, so the name says which server process holds a container now. */
 export function newContainerName(instanceId: string): string {
   return `sandboxer-${instanceId}-${randomBytes(6).toString("hex")}`;
+}
+
+/** Containers of the first releases have the token in a variable. */
+export const RESYNC_VARIABLE = "SANDBOXER_RESYNC";
+
+/** Undefined: the container was not made to be taken over. */
+export function resyncTokenOf({ Config }: Pick<Container, "Config">): string | undefined {
+  const variable = Config.Env.find((each) => each.startsWith(`${RESYNC_VARIABLE}=`));
+  const token = Config.Labels[Label.resyncToken] || variable?.slice(RESYNC_VARIABLE.length + 1);
+  return token === "" ? undefined : token;
 }
 
 /** The instance that holds a container; undefined for a name of somebody else. */

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { CallOptions } from "../../support/call-options.ts";
 import { AgentClient } from "../agent/agent-client.ts";
-import { resync, RESYNC_VARIABLE } from "../agent/resync.ts";
+import { resync } from "../agent/resync.ts";
 import {
   DEFAULT_ENVIRONMENT,
   makeFolderOnce,
@@ -17,7 +17,7 @@ import { DockerSandbox, type SandboxPlace } from "./docker-sandbox.ts";
 import type { Container } from "./engine/answers.ts";
 import type { Attachment } from "./engine/attachment.ts";
 import { statusOf } from "./engine/engine-errors.ts";
-import { Label } from "./labels.ts";
+import { Label, RESYNC_VARIABLE, resyncTokenOf } from "./labels.ts";
 import { hostnameOf } from "./sandbox-config.ts";
 
 /** An agent that runs answers within milliseconds. */
@@ -46,7 +46,11 @@ export async function startContainer(
     await engine.start(id, options);
     const { agent, sandbox } = openSandbox(pad, container, request, attachment, attachment.output);
     return await answering(sandbox, async () => {
-      await agent.start({ timeoutMs: pad.startTimeoutMs, signal: options.signal });
+      await agent.start({
+        timeoutMs: pad.startTimeoutMs,
+        signal: options.signal,
+        resyncToken: resyncTokenOf(container),
+      });
       await prepareFolders(agent.rootFiles);
       await makeFolderOnce(agent.rootFiles, "/tmp", 0o1777);
     });
@@ -124,8 +128,8 @@ function notLoaded(error: unknown, madeBy: string): unknown {
 }
 
 function tokenOf(container: Container): string {
-  const token = variablesOf(container)[RESYNC_VARIABLE];
-  if (token !== undefined && token !== "") return token;
+  const token = resyncTokenOf(container);
+  if (token !== undefined) return token;
   throw new SandboxerError("sandbox_failed", "The container was not made to be taken over.");
 }
 

@@ -1,7 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { AcquireRequest, Resources } from "../backend.ts";
 import { AGENT_PATH } from "../agent/agent-place.ts";
-import { RESYNC_VARIABLE } from "../agent/resync.ts";
 import type { ContainerConfig } from "./engine/container-config.ts";
 import type { BindMount } from "./mounts.ts";
 
@@ -19,8 +18,6 @@ export interface SandboxConfigRequest {
   /** A network of the engine; undefined: none. */
   readonly network: string | undefined;
   readonly runtime: string | undefined;
-  /** Undefined: the image has it. */
-  readonly resyncToken: string | undefined;
 }
 
 /** A container whose PID 1 is the agent, with stdin that stays open when nobody is attached. */
@@ -37,7 +34,8 @@ export function sandboxConfig(wanted: SandboxConfigRequest): ContainerConfig {
     User: "0:0",
     WorkingDir: "/",
     Hostname: hostnameOf(request),
-    Env: wanted.resyncToken === undefined ? [] : [`${RESYNC_VARIABLE}=${wanted.resyncToken}`],
+    // Code inside may be able to read what the agent has here, and every program of `docker exec` has it.
+    Env: [],
     Labels: wanted.labels,
     Healthcheck: { Test: ["NONE"] },
     OpenStdin: true,

@@ -28,6 +28,7 @@ const START_TIMEOUT_MS = 60_000;
 
 export interface LaunchPad {
   readonly enginePath: string;
+  readonly searchPath: string;
   readonly platform: Platform;
   readonly runDirectory: RunDirectory;
   readonly cgroups: CgroupVersion;
@@ -69,6 +70,7 @@ export async function launch(pad: LaunchPad, plan: Launch, options: CallOptions)
   const network = plan.request.spec.network === "none" ? undefined : pad.network?.sandboxNetwork(containerId);
   const runsc = new Runsc({
     path: pad.enginePath,
+    searchPath: pad.searchPath,
     platform: pad.platform,
     stateDirectory: runDirectory.stateDirectory,
     filestoreDirectory: runDirectory.filestoreDirectory,

@@ -5,6 +5,8 @@ export type Platform = "systrap" | "ptrace" | "kvm";
 
 export interface RunscOptions {
   readonly path: string;
+  /** Where runsc and what starts it look for programs. */
+  readonly searchPath: string;
   readonly platform: Platform;
   /** Where runsc keeps the state of its containers. */
   readonly stateDirectory: string;
@@ -37,6 +39,7 @@ export class Runsc {
       stdio: ["ignore", "pipe", "pipe"],
       // A group of its own: a signal to the server's group must not end a save half-way.
       detached: true,
+      env: this.#environment(),
       timeout: options.timeoutMs ?? 120_000,
       killSignal: "SIGKILL",
       ...(options.signal === undefined ? {} : { signal: options.signal }),
@@ -58,8 +61,13 @@ export class Runsc {
     const command = ["setpriv", "--pdeathsig", "KILL", "--", path, ...this.#globalFlags(), ...args];
     const [program = "", ...rest] =
       attachedCgroups.length === 0 ? command : ["sh", "-c", ENTER_CGROUPS, "sh", ...attachedCgroups, "--", ...command];
-    const child = spawn(program, rest, { stdio, detached: true });
+    const child = spawn(program, rest, { stdio, detached: true, env: this.#environment() });
     return { child, lastWords: lastWords(child), exited: exitOf(child) };
+  }
+
+  /** Nothing of the server's: runsc hands what it has to gofers, and a hole in gVisor would show it to a sandbox. */
+  #environment(): Record<string, string> {
+    return { PATH: this.#options.searchPath };
   }
 
   #globalFlags(): string[] {

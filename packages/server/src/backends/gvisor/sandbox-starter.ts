@@ -23,10 +23,13 @@ import { PipeSupply } from "./stdio-pipes.ts";
 import { checkSize } from "./warm/state-size.ts";
 import { WORKING_FOLDER } from "../agent/user-space.ts";
 
+const USUAL_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const RESTORED_HOOK = `${WORKING_FOLDER}/.sandboxer/restored`;
 
 export interface StarterOptions {
   readonly engine: { readonly path: string; readonly version: string; readonly sha256: string };
+  /** Where programs are looked for; absent: in the usual folders. */
+  readonly searchPath?: string;
   readonly platform: Platform;
   readonly agentPath: string;
   readonly runDirectory: RunDirectory;
@@ -202,9 +205,19 @@ export class SandboxStarter {
     how: Pick<Launch, "spec" | "imageDirectory" | "hurry" | "held">,
   ): Promise<GvisorSandbox> {
     const { engine, platform, runDirectory, heartbeatMs, dozeAfterMs = 0, allMemoryBytes } = this.#options;
+    const { searchPath = USUAL_FOLDERS } = this.#options;
     const { cgroups, loadsInBackground, limitsDisk } = this.#machine;
     const shared = { loadsInBackground, limitsDisk, pipes: this.#pipes, network: this.#network };
-    const pad = { enginePath: engine.path, platform, runDirectory, cgroups, heartbeatMs, dozeAfterMs, ...shared };
+    const pad = {
+      enginePath: engine.path,
+      searchPath,
+      platform,
+      runDirectory,
+      cgroups,
+      heartbeatMs,
+      dozeAfterMs,
+      ...shared,
+    };
     const requirements: ImageRequirements = {
       engine: { version: engine.version, sha256: engine.sha256 },
       platform,

@@ -26,7 +26,8 @@ export async function acquireRequest(
   if (Object.keys(recorded).length === 0) return { ...request, spec: rest };
   const secretRefs = ownSecretRefs(context, about.profile, Object.keys(recorded));
   const values = revealEnvironment(await resolveSecretRefs(secretRefs, context.options.secrets, options));
-  return { ...request, spec: { ...rest, env: { ...rest.env, ...values } } };
+  const secretVariables = Object.keys(values);
+  return { ...request, secretVariables, spec: { ...rest, env: { ...rest.env, ...values } } };
 }
 
 /**

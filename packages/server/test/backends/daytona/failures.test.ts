@@ -48,6 +48,14 @@ describe("failures of Daytona", () => {
     });
   });
 
+  test("values of secrets are not given to Daytona, which would keep them", async () => {
+    const request = requestFor({}, { env: { API_TOKEN: "hunter2", A: "1" } });
+    const handle = await backend.acquire({ ...request, secretVariables: ["API_TOKEN"] });
+    const kept = server.plane.sandboxes.map(({ record }) => record.env);
+    expect(kept).toEqual([{ A: "1" }]);
+    await handle.destroy();
+  });
+
   test("nobody at the address, and an answer in another shape, are told apart", async () => {
     const nowhere = openBackend(server, { apiUrl: "http://127.0.0.1:1/api" });
     expect(await failureOf(nowhere.acquire(requestFor()))).toMatchObject({ code: "backend_unavailable" });

@@ -45,6 +45,15 @@ describeDocker("what a container is made of", (service) => {
     await handle.ping();
   });
 
+  test("PID 1 is given no variables; those of the sandbox are for its programs", async () => {
+    const own = await backend.acquire(newRequest({ env: { API_TOKEN: "hunter2" } }));
+    expect(await out("echo $API_TOKEN", own)).toBe("hunter2");
+    const [container = ""] = await lab.containers(`label=sandboxer.sandbox-id=${own.sandboxId}`);
+    const config = await lab.docker("inspect", "--format", "{{json .Config.Env}}", container);
+    expect(config).not.toMatch(/hunter2|RESYNC/);
+    await own.destroy();
+  });
+
   test("code inside writes into the root folder", async () => {
     expect(await out("echo hello > /test.txt; cat /test.txt")).toBe("hello");
   });
@@ -56,6 +65,7 @@ describeDocker("what a container is made of", (service) => {
     const labels: unknown = JSON.parse(await lab.docker("inspect", "--format", "{{json .Config.Labels}}", container));
     expect(labels).toEqual({
       "sandboxer.key": "k",
+      "sandboxer.resync-token": expect.stringMatching(/^[0-9a-f]{32}$/),
       "sandboxer.spec-hash": "h",
       "sandboxer.owner": lab.directory,
       "sandboxer.sandbox-id": request.sandboxId,
