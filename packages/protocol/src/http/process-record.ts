@@ -2,6 +2,8 @@ import { z } from "zod";
 
 export const PROCESS_STATES = ["running", "exited"] as const;
 
+export const outputEncodingSchema = z.enum(["utf8", "base64"]);
+
 export const ptySchema = z.strictObject({
   rows: z.number().int().min(1).max(1000),
   columns: z.number().int().min(1).max(1000),
@@ -40,6 +42,9 @@ export const execResultSchema = z
     signal: z.string().nullable(),
     stdout: z.string(),
     stderr: z.string(),
+    /** How `stdout` and `stderr` are written: what is no text comes in base64. */
+    stdout_encoding: outputEncodingSchema,
+    stderr_encoding: outputEncodingSchema,
     /** Output is missing: there was more than `max_output_bytes`, or a repeated request came when its beginning was gone. */
     truncated: z.boolean(),
     timed_out: z.boolean(),
@@ -60,7 +65,7 @@ export const execLineSchema = z.discriminatedUnion("event", [
   z.object({
     event: z.enum(["stdout", "stderr"]),
     data: z.string(),
-    encoding: z.enum(["utf8", "base64"]),
+    encoding: outputEncodingSchema,
     /** The offset after the last byte of `data`. */
     offset: z.number().int(),
   }),

@@ -2,14 +2,18 @@ import type { SandboxState } from "@sandboxer/protocol";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Observer, OperationRecord } from "../manager/observing/observer.ts";
 import type { IntegrityFigures } from "../manager/observing/integrity/scrubber.ts";
+import type { OutputBudget } from "../manager/processes/output-budget.ts";
 import type { WarmPoolRecord } from "../manager/lifecycle/warm-pool.ts";
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+type CollectedFigures = Pick<OutputBudget, "heldBytes" | "limitBytes" | "waiting">;
 
 export interface MetricsSources {
   readonly states: () => Readonly<Partial<Record<SandboxState, number>>>;
   readonly dozing: () => number;
   readonly clients: () => number;
+  readonly collected?: () => CollectedFigures | undefined;
   readonly warm?: () => WarmPoolRecord | undefined;
   readonly atRisk: () => number;
   readonly integrity?: () => IntegrityFigures | undefined;
@@ -53,6 +57,22 @@ export class Metrics implements Pick<Observer, "operation" | "output"> {
       sources.dozing,
     );
     this.#gauge("sandboxer_clients", "Clients connected over WebSocket.", sources.clients);
+    const { collected = () => undefined } = sources;
+    this.#gauge(
+      "sandboxer_collected_output_bytes",
+      "Memory for output of programs that is being collected for answers, or waits to be sent.",
+      () => collected()?.heldBytes ?? 0,
+    );
+    this.#gauge(
+      "sandboxer_collected_output_limit_bytes",
+      "What --max-collected-mb allows of that.",
+      () => collected()?.limitBytes ?? 0,
+    );
+    this.#gauge(
+      "sandboxer_collected_output_waiting",
+      "Answers that wait for that memory, and their programs with them.",
+      () => collected()?.waiting ?? 0,
+    );
     this.#counter(
       "sandboxer_damaged_blocks_total",
       "Damaged blocks that verifying and scrubbing have found since the start; one may be found again.",

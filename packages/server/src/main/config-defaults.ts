@@ -41,6 +41,7 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     warmPoolMax: "4",
     maxClients: "1000",
     maxMessageBytes: "1048576",
+    maxCollectedMb: "256",
     rateLimit: "1000",
     apiKeys: "",
     console: "on",

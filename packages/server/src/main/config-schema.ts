@@ -63,6 +63,7 @@ export const configSchema = z.object({
   warmPoolMax: integer(0, 1_000),
   maxClients: integer(1, 1_000_000),
   maxMessageBytes: integer(1024, 1_073_741_824),
+  maxCollectedMb: integer(1, 1_000_000),
   keyHeader: z
     .string()
     .trim()

@@ -178,6 +178,11 @@ export const SETTINGS = {
     "SANDBOXER_MAX_MESSAGE_BYTES",
     "largest message of a client (default 1048576)",
   ),
+  maxCollectedMb: setting(
+    "--max-collected-mb <MB>",
+    "SANDBOXER_MAX_COLLECTED_MB",
+    "memory for output that is collected for answers of exec; programs wait beyond it (default 256)",
+  ),
   keyHeader: setting(
     "--key-header <NAME>",
     "SANDBOXER_KEY_HEADER",

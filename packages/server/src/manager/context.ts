@@ -9,6 +9,7 @@ import type { Clock } from "../support/clock.ts";
 import { KeyedQueue } from "../support/serial-queue.ts";
 import { unlessAborted } from "../support/unless-aborted.ts";
 import { RecentHandoffs } from "./ownership/recent-handoffs.ts";
+import { OutputBudget } from "./processes/output-budget.ts";
 import { Proofs } from "./saving/proofs.ts";
 import type { DurableStore } from "./durable-store.ts";
 import { EventLog } from "./observing/events/event-log.ts";
@@ -22,6 +23,8 @@ import { Operations } from "./observing/operations/operations.ts";
 
 /** How long whoever was admitted waits for a test restore that has to end first. */
 const LEAVING_MS = 10_000;
+
+const MAX_COLLECTED_BYTES = 256 * 1024 * 1024;
 
 export interface ManagerOptions {
   readonly backends: ReadonlyMap<string, SandboxBackend>;
@@ -44,6 +47,8 @@ export interface ManagerOptions {
   readonly maxSandboxes: number;
   /** What sandboxes may ask for; absent: whatever they like. */
   readonly resourceLimits?: ResourceLimits;
+  /** The memory for output that is collected for answers; absent: 256 MiB. */
+  readonly maxCollectedBytes?: number;
   readonly defaultIdleTimeoutMs: number;
   /** For sandboxes that can be saved and do not say; absent: nothing is promised. */
   readonly defaultMaxLoss?: MaxLoss | undefined;
@@ -65,6 +70,8 @@ export class ManagerContext {
   readonly restoring = new Set<string>();
   /** Test restores of snapshots. */
   readonly proofs = new Proofs();
+  /** The memory for output that is collected for answers. */
+  readonly collected: OutputBudget;
   /** Sandboxes that other servers have asked for and were given. */
   readonly recentHandoffs: RecentHandoffs;
   /** Work that goes on behind the answers: what is told apart, but must end before the server does. */
@@ -89,6 +96,7 @@ export class ManagerContext {
   constructor(options: ManagerOptions) {
     this.options = options;
     this.recentHandoffs = new RecentHandoffs(options.clock);
+    this.collected = new OutputBudget(options.maxCollectedBytes ?? MAX_COLLECTED_BYTES);
     this.events = new EventLog(options.clock);
     this.executions = new ExecutionEvents(options.clock, this.events);
     this.operations = new Operations(options.clock, this.events);

@@ -23,7 +23,7 @@ export type LibraryContext = Of<"snapshots", never>;
 /** The backends that the server has. */
 export type BackendsContext = Of<never, "backends" | "defaultBackend" | "profiles">;
 
-export type ProcessContext = RunningContext & Of<"backend" | "executions", "observer">;
+export type ProcessContext = RunningContext & Of<"backend" | "collected" | "executions", "observer">;
 
 export type FilesContext = RunningContext & Of<"backend", never>;
 

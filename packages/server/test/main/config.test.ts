@@ -34,6 +34,7 @@ test("without flags and environment there is no store and the address is loopbac
     maxSandboxes: 100,
     maxClients: 1000,
     maxMessageBytes: 1_048_576,
+    maxCollectedMb: 256,
     rateLimit: 1000,
     apiKeys: [],
     logLevel: "info",

@@ -4,6 +4,7 @@ import { languageSchema } from "../../client-message.ts";
 import { flagSchema, pageOf } from "../common.ts";
 import {
   execResultSchema,
+  outputEncodingSchema,
   processRecordSchema,
   processTableEntrySchema,
   ptySchema,
@@ -65,7 +66,11 @@ export const PROCESS_ROUTES = {
     tag,
     scope: "use",
     params: sandboxParams,
-    query: z.object({ encoding: z.enum(["utf8", "base64"]).default("utf8") }),
+    query: z.object({
+      encoding: outputEncodingSchema.optional().meta({
+        description: "Of a collected answer; absent: each stream as utf8 where it is text, else in base64.",
+      }),
+    }),
     body: execRequestSchema,
     status: 200,
     response: z.union([execResultSchema, processRecordSchema]),
@@ -117,7 +122,7 @@ export const PROCESS_ROUTES = {
       acknowledge: flagSchema
         .optional()
         .meta({ description: "Without follow: what is before the offset was received and may be dropped." }),
-      encoding: z.enum(["utf8", "base64"]).default("utf8"),
+      encoding: outputEncodingSchema.default("utf8"),
     }),
     status: 200,
     response: NDJSON,

@@ -1,11 +1,16 @@
 import { SandboxerError, type ExecRequestBody, type ExecResult, type ProcessRecord } from "@sandboxer/protocol";
-import { collectOutput } from "../../manager/processes/collect-output.ts";
+import type { CollectedOutput } from "../../manager/processes/collect-output.ts";
 import type { ManagedProcess } from "../../manager/processes/managed-process.ts";
 import { requestDigest } from "../../manager/processes/process-key.ts";
 import { Moving } from "../../manager/processes/reader-slot.ts";
 import { signalName } from "../../manager/processes/signals.ts";
 import type { StartRequest } from "../../manager/processes/start-process.ts";
+import type { StreamAnswer } from "./handler.ts";
+import { sendOutput } from "./output-answer.ts";
 import type { OutputEncoding } from "./process-lines.ts";
+
+/** A longer answer is sent piece by piece, so that it is never in memory as text. */
+const WHOLE_BYTES = 64 * 1024;
 
 /** The body of an exec in the manager's words. */
 export function startRequest(
@@ -32,29 +37,50 @@ function whatOf({ command, shell, language, code }: ExecRequestBody): StartReque
   throw new SandboxerError("bad_request", "Give exactly one of command, shell, or code with its language.");
 }
 
+export interface CollectedAnswerOptions {
+  /** Absent: text as text, and all else in base64. */
+  readonly encoding: OutputEncoding | undefined;
+  readonly signal: AbortSignal;
+  readonly collect: () => Promise<CollectedOutput>;
+  /** Whether others wait for the memory that the answer takes. */
+  readonly isWanted: () => boolean;
+}
+
 /** The whole of a process in one answer. */
 export async function collectedAnswer(
   process: ManagedProcess,
-  options: { readonly maxBytes: number; readonly encoding: OutputEncoding; readonly signal: AbortSignal },
-): Promise<ExecResult> {
+  options: CollectedAnswerOptions,
+): Promise<ExecResult | StreamAnswer> {
   const sinceMs = performance.now();
+  let output: CollectedOutput | undefined;
   try {
-    const { stdout, stderr, truncated } = await collectOutput(process, options);
+    output = await options.collect();
     const { code, signal, outputEnd } = await process.exited;
     // What a repeated request would need stays; without a key there is none.
     if (process.traits.requestDigest === undefined) process.acknowledge(outputEnd);
     process.told = true;
-    return {
+    const { stdout, stderr, truncated } = output;
+    const encodingOf = (stream: CollectedOutput["stdout"]): OutputEncoding =>
+      options.encoding ?? (stream.isText(truncated) ? "utf8" : "base64");
+    const result = {
       process_id: process.id,
       exit_code: code ?? null,
       signal: signalName(signal),
-      stdout: stdout.toString(options.encoding),
-      stderr: stderr.toString(options.encoding),
       truncated,
       timed_out: process.timedOut,
       elapsed_ms: performance.now() - sinceMs,
+      stdout_encoding: encodingOf(stdout),
+      stderr_encoding: encodingOf(stderr),
     };
+    if (stdout.bytes + stderr.bytes > WHOLE_BYTES) return sendOutput(result, output, options);
+    const texts = {
+      stdout: [...stdout.take(result.stdout_encoding)].join(""),
+      stderr: [...stderr.take(result.stderr_encoding)].join(""),
+    };
+    output.release();
+    return { ...result, ...texts };
   } catch (error) {
+    output?.release();
     if (!(error instanceof Moving)) throw error;
     throw new SandboxerError("wrong_state", "The sandbox is being saved or moved, and the process goes along.", {
       hint: "Resume the sandbox, then repeat the request with its Idempotency-Key, or read the process's output.",

@@ -1,4 +1,6 @@
+import { CollectedStream } from "./collected-stream.ts";
 import type { ManagedProcess } from "./managed-process.ts";
+import type { OutputBudget } from "./output-budget.ts";
 
 /**
  * How far a reader whose client does not say what has arrived stays behind with acknowledging: more than what buffers
@@ -7,27 +9,49 @@ import type { ManagedProcess } from "./managed-process.ts";
 export const BEHIND_BYTES = 512 * 1024;
 
 export interface CollectedOutput {
-  readonly stdout: Buffer;
-  readonly stderr: Buffer;
+  readonly stdout: CollectedStream;
+  readonly stderr: CollectedStream;
   /** Output is missing: at the end, or its beginning was gone. */
   readonly truncated: boolean;
+  /** Gives the memory back. To be called when the answer was sent, or will not be. */
+  release(): void;
 }
 
-/** Reads a process to its end and gives its output, up to a limit; the rest is read and dropped. */
+export interface CollectOptions {
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Reads a process to its end and gives its output, up to a limit; the rest is read and dropped. When the budget is used
+ * up it stops reading, which makes the program wait.
+ */
 export async function collectOutput(
   process: ManagedProcess,
-  options: { readonly maxBytes: number; readonly signal: AbortSignal },
+  budget: OutputBudget,
+  { maxBytes, signal }: CollectOptions,
 ): Promise<CollectedOutput> {
   const from = await process.startOf(0);
-  const parts: Record<"stdout" | "stderr", Uint8Array[]> = { stdout: [], stderr: [] };
+  const share = budget.open();
+  const streams = { stdout: new CollectedStream(share, from), stderr: new CollectedStream(share, from) };
   let truncated = from > 0;
-  let room = options.maxBytes;
-  for await (const { stream, offset, data } of process.follow({ from, signal: options.signal })) {
-    if (data.length > room) truncated = true;
-    if (room > 0) parts[stream].push(data.subarray(0, room));
-    room = Math.max(0, room - data.length);
-    process.acknowledge(offset + data.length - BEHIND_BYTES);
+  let room = maxBytes;
+  const stop = new AbortController();
+  const stopped = AbortSignal.any([signal, stop.signal]);
+  const onStop = (): void => stop.abort();
+  // A sandbox that ends gives no more output; whoever reads on learns why.
+  process.exited.catch(onStop);
+  try {
+    for await (const { stream, offset, data } of process.follow({ from, signal, onStop })) {
+      const kept = data.subarray(0, room);
+      if (kept.length < data.length) truncated = true;
+      room -= kept.length;
+      if (await streams[stream].append(kept, stopped)) process.acknowledge(offset + data.length - BEHIND_BYTES);
+    }
+    signal.throwIfAborted();
+  } catch (error) {
+    share.release();
+    throw error;
   }
-  options.signal.throwIfAborted();
-  return { stdout: Buffer.concat(parts.stdout), stderr: Buffer.concat(parts.stderr), truncated };
+  return { ...streams, truncated, release: () => share.release() };
 }

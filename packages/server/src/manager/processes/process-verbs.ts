@@ -6,13 +6,21 @@ import { Room } from "../room.ts";
 import type { Sandbox } from "../sandbox.ts";
 import { runningSandbox } from "../running.ts";
 import { checkAccess, type Credentials } from "../token.ts";
+import { collectOutput, type CollectedOutput, type CollectOptions } from "./collect-output.ts";
 import { hooksFor } from "./hooks.ts";
 import type { ManagedProcess } from "./managed-process.ts";
+import type { OutputBudget } from "./output-budget.ts";
 import { startProcess } from "./start-process.ts";
 
 /** What can be done with the processes of a sandbox over HTTP. */
 export class ProcessVerbs extends Room<ProcessContext> {
   readonly start = this.verbOn(startProcess);
+  /** The memory for output that is collected for answers. */
+  readonly collected: Pick<OutputBudget, "heldBytes" | "limitBytes" | "waiting"> = this.context.collected;
+
+  collect(process: ManagedProcess, options: CollectOptions): Promise<CollectedOutput> {
+    return collectOutput(process, this.context.collected, options);
+  }
 
   async list(sandbox: Sandbox): Promise<readonly ManagedProcess[]> {
     const known = live(sandbox);

@@ -57,6 +57,7 @@ export interface TestServerOptions {
   readonly maxClients?: number;
   readonly maxSandboxes?: number;
   readonly resourceLimits?: ResourceLimits;
+  readonly maxCollectedBytes?: number;
   readonly firstMessageMs?: number;
   readonly retention?: DurableStore["retention"];
   readonly defaultMaxLoss?: MaxLoss;
@@ -161,6 +162,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     states: () => manager.states(),
     dozing: () => manager.dozingCount(),
     clients: () => gateway.clients,
+    collected: () => manager.processes.collected,
     warm: () => manager.warmPool(),
     atRisk: () => manager.atRisk(),
     integrity: () => manager.integrity.figures,
@@ -207,6 +209,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     workDirectory: folder,
     maxSandboxes: options.maxSandboxes ?? 5000,
     ...(options.resourceLimits === undefined ? {} : { resourceLimits: options.resourceLimits }),
+    ...(options.maxCollectedBytes === undefined ? {} : { maxCollectedBytes: options.maxCollectedBytes }),
     defaultIdleTimeoutMs: 300_000,
     defaultMaxLoss: options.defaultMaxLoss,
     proveSnapshots: options.proveSnapshots ?? false,

@@ -36,9 +36,16 @@ export function processesHandlers(manager: SandboxManager) {
       process.waiting -= 1;
       if (!complete && body.on_disconnect === "kill") process.kill().catch(() => {});
     };
-    if (call.accepts(NDJSON)) return followLines(process, { from: 0, encoding: query.encoding, signal, onClose });
+    const { encoding } = query;
+    if (call.accepts(NDJSON)) return followLines(process, { from: 0, encoding: encoding ?? "utf8", signal, onClose });
+    const collect = { maxBytes: body.max_output_bytes, signal };
     try {
-      return await collectedAnswer(process, { maxBytes: body.max_output_bytes, encoding: query.encoding, signal });
+      return await collectedAnswer(process, {
+        encoding,
+        signal,
+        collect: () => manager.processes.collect(process, collect),
+        isWanted: () => manager.processes.collected.waiting > 0,
+      });
     } finally {
       onClose(!signal.aborted);
     }

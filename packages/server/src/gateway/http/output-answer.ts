@@ -1,0 +1,64 @@
+import { Readable } from "node:stream";
+import { SandboxerError, type ExecResult } from "@sandboxer/protocol";
+import type { CollectedOutput } from "../../manager/processes/collect-output.ts";
+import { StreamAnswer } from "./handler.ts";
+
+const BUFFER_BYTES = 64 * 1024;
+
+/** How often a client is looked at that takes its answer while others wait for the memory, and what it must have taken. */
+const LOOK_MS = 30_000;
+const TAKEN_CHARACTERS = 1024 * 1024;
+
+export interface SendOptions {
+  /** Aborts when the client has gone away. */
+  readonly signal: AbortSignal;
+  /** Whether others wait for the memory that the answer takes. */
+  readonly isWanted: () => boolean;
+  readonly lookMs?: number;
+}
+
+/** The answer of an exec with much output. Its memory is given back as it is sent. */
+export function sendOutput(
+  result: Omit<ExecResult, "stdout" | "stderr">,
+  output: CollectedOutput,
+  { signal, isWanted, lookMs = LOOK_MS }: SendOptions,
+): StreamAnswer {
+  let taken = 0;
+  let seen = 0;
+  const body = Readable.from(
+    counted(pieces(result, output), (characters) => (taken += characters)),
+    { objectMode: false, highWaterMark: BUFFER_BYTES },
+  );
+  const look = setInterval(() => {
+    if (isWanted() && taken - seen < TAKEN_CHARACTERS) {
+      body.destroy(new SandboxerError("timeout", "The client was too slow to take its answer while others waited."));
+    }
+    seen = taken;
+  }, lookMs);
+  body.once("close", () => {
+    clearInterval(look);
+    output.release();
+  });
+  signal.addEventListener("abort", () => body.destroy(), { once: true });
+  if (signal.aborted) body.destroy();
+  return new StreamAnswer("application/json; charset=utf-8", body);
+}
+
+/** An {@link ExecResult} as JSON. */
+function* pieces(
+  result: Omit<ExecResult, "stdout" | "stderr">,
+  { stdout, stderr }: CollectedOutput,
+): Generator<string, void, undefined> {
+  yield `${JSON.stringify(result).slice(0, -1)},"stdout":"`;
+  for (const text of stdout.take(result.stdout_encoding)) yield JSON.stringify(text).slice(1, -1);
+  yield '","stderr":"';
+  for (const text of stderr.take(result.stderr_encoding)) yield JSON.stringify(text).slice(1, -1);
+  yield '"}';
+}
+
+function* counted(texts: Iterable<string>, count: (characters: number) => void): Generator<string, void, undefined> {
+  for (const text of texts) {
+    count(text.length);
+    yield text;
+  }
+}

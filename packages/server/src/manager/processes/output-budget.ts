@@ -1,0 +1,120 @@
+/** What every collection may hold, however full the budget is: answers of usual size never wait for large ones. */
+const FREE_BYTES = 128 * 1024;
+
+interface Waiting {
+  readonly share: OutputShare;
+  readonly bytes: number;
+  readonly settle: (granted: boolean) => void;
+}
+
+/**
+ * The memory of one server for output that is being collected or sent as one answer. A collection that finds the budget
+ * used up waits, and its program with it. They are served in order, and the first that waits may exceed the budget until
+ * its answer is sent: collections that each hold a part never wait for one another for ever.
+ */
+export class OutputBudget {
+  readonly limitBytes: number;
+  #heldBytes = 0;
+  /** Oldest first. */
+  readonly #waiting = new Set<Waiting>();
+  /** May exceed the budget. */
+  #exempt: OutputShare | undefined;
+
+  constructor(limitBytes: number) {
+    this.limitBytes = limitBytes;
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** How many collections wait for memory. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** The part of one answer. It must be released when the answer was sent, or will not be. */
+  open(): OutputShare {
+    const share: OutputShare = new OutputShare({
+      take: (bytes, signal) => this.#take(share, bytes, signal),
+      give: (bytes) => {
+        this.#heldBytes -= bytes;
+        this.#serve();
+      },
+      close: () => {
+        if (this.#exempt === share) this.#exempt = undefined;
+        this.#serve();
+      },
+    });
+    return share;
+  }
+
+  async #take(share: OutputShare, bytes: number, signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return false;
+    if (share.heldBytes + bytes <= FREE_BYTES || share === this.#exempt) {
+      this.#heldBytes += bytes;
+      return true;
+    }
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const waiting: Waiting = { share, bytes, settle: resolve };
+    const giveUp = (): void => {
+      this.#waiting.delete(waiting);
+      resolve(false);
+      this.#serve();
+    };
+    this.#waiting.add(waiting);
+    signal.addEventListener("abort", giveUp, { once: true });
+    this.#serve();
+    return promise.finally(() => signal.removeEventListener("abort", giveUp));
+  }
+
+  #serve(): void {
+    for (const waiting of this.#waiting) {
+      if (this.#heldBytes + waiting.bytes > this.limitBytes) {
+        if (this.#exempt !== undefined) return;
+        this.#exempt = waiting.share;
+      }
+      this.#waiting.delete(waiting);
+      this.#heldBytes += waiting.bytes;
+      waiting.settle(true);
+    }
+  }
+}
+
+interface ShareHooks {
+  readonly take: (bytes: number, signal: AbortSignal) => Promise<boolean>;
+  readonly give: (bytes: number) => void;
+  readonly close: () => void;
+}
+
+/** What one answer holds of the budget. */
+export class OutputShare {
+  readonly #hooks: ShareHooks;
+  #heldBytes = 0;
+
+  constructor(hooks: ShareHooks) {
+    this.#hooks = hooks;
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** Waits for its turn. False: the signal came first, and nothing was granted. */
+  async take(bytes: number, signal: AbortSignal): Promise<boolean> {
+    const granted = await this.#hooks.take(bytes, signal);
+    if (granted) this.#heldBytes += bytes;
+    return granted;
+  }
+
+  give(bytes: number): void {
+    this.#heldBytes -= bytes;
+    this.#hooks.give(bytes);
+  }
+
+  /** Gives back all that it holds. Idempotent. */
+  release(): void {
+    this.give(this.#heldBytes);
+    this.#hooks.close();
+  }
+}
