@@ -47,6 +47,23 @@ export type CreationMessage = z.infer<typeof creationMessageSchema>;
 
 export const CREATION_FIELDS: readonly string[] = Object.keys(creationMessageSchema.shape);
 
+/** The other way round. What is no whole number of MiB, or beyond the limits, is no {@link resourcesSchema}. */
+export function resourcesInMebibytes({
+  cpus,
+  memoryBytes,
+  processes,
+  diskBytes,
+  fileBytes,
+}: ReturnType<typeof resourcesInBytes>): z.infer<typeof resourcesSchema> {
+  return {
+    ...(cpus === undefined ? {} : { cpus }),
+    ...(processes === undefined ? {} : { processes }),
+    ...(memoryBytes === undefined ? {} : { memory_mb: memoryBytes / MIB }),
+    ...(diskBytes === undefined ? {} : { disk_mb: diskBytes / MIB }),
+    ...(fileBytes === undefined ? {} : { file_mb: fileBytes / MIB }),
+  };
+}
+
 export function resourcesInBytes(resources: z.infer<typeof resourcesSchema>): {
   cpus?: number;
   memoryBytes?: number;

@@ -2,6 +2,15 @@ import { z } from "zod";
 import { placementSchema } from "./http/sandbox-record.ts";
 import { maxLossSchema } from "./max-loss.ts";
 import { storedRetentionSchema } from "./retention.ts";
+import {
+  storedCountSchema,
+  storedEpochSchema,
+  storedMessageSchema,
+  storedSecondsSchema,
+  storedSizeSchema,
+  storedTextSchema,
+  storedTimeSchema,
+} from "./stored-limits.ts";
 
 /**
  * The head of a sandbox: the one object that says who owns it and which checkpoint is its state. It is stored as
@@ -19,25 +28,25 @@ const sha256Schema = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** Points at one image: `sha256` is the digest of its manifest, which holds the digests of everything else. */
 export const checkpointReferenceSchema = z.looseObject({
-  name: z.string().min(1),
+  name: storedTextSchema.min(1),
   sha256: sha256Schema,
   /** What it takes up with all blocks that it is made of. */
-  size_bytes: z.number().int().nonnegative(),
+  size_bytes: storedSizeSchema,
   /** What of that was not in the store before; absent in checkpoints of before image format 2. */
-  added_bytes: z.number().int().nonnegative().optional(),
-  created_at: z.string(),
+  added_bytes: storedSizeSchema.optional(),
+  created_at: storedTimeSchema,
   /** What kind of saved state it is: `gvisor-checkpoint` and so on. */
-  kind: z.string(),
+  kind: storedTextSchema,
   /** The checkpoint that was the sandbox's state before this one. */
-  parent: z.string().nullable(),
+  parent: storedTextSchema.nullable(),
 });
 
 /** An instance that asks the owner to yield; `refused` is the owner's answer when it cannot. */
 const handoffRequestSchema = z.looseObject({
-  instance_id: z.string().min(1),
+  instance_id: storedTextSchema.min(1),
   /** Tells one request of an instance from its next. */
-  request: z.string().optional(),
-  refused: z.string().optional(),
+  request: storedTextSchema.optional(),
+  refused: storedMessageSchema.optional(),
 });
 
 const headFlagsSchema = z.looseObject({
@@ -49,11 +58,11 @@ const headFlagsSchema = z.looseObject({
 
 /** Where the sandbox's first state came from; all null for one that was made fresh. */
 const lineageSchema = z.looseObject({
-  sandbox_id: z.string().nullable(),
-  checkpoint: z.string().nullable(),
-  filesystem_snapshot: z.string().nullable(),
+  sandbox_id: storedTextSchema.nullable(),
+  checkpoint: storedTextSchema.nullable(),
+  filesystem_snapshot: storedTextSchema.nullable(),
   /** The snapshot that it was restored or forked from, or last rewound to. */
-  snapshot: z.string().nullable().optional(),
+  snapshot: storedTextSchema.nullable().optional(),
 });
 
 /** The key of a client, 32 bytes in base64, for what is encrypted with it. */
@@ -66,18 +75,18 @@ export const KEY_HEADER = "sandboxer-key";
 export const encryptionSchema = z.looseObject({
   held_by: z.enum(["server", "client"]),
   /** The name of the server's secret; the fingerprint of a client's key. */
-  key: z.string(),
+  key: storedTextSchema,
 });
 
 /** What people and programs know a sandbox by, and what was promised of it. None of it changes what runs inside. */
 export const aboutSchema = z.looseObject({
-  name: z.string().nullable().default(null),
-  profile: z.string().nullable().default(null),
+  name: storedTextSchema.nullable().default(null),
+  profile: storedTextSchema.nullable().default(null),
   /** Chosen by its user, to find it again. */
-  key: z.string().nullable().default(null),
-  spec_hash: z.string().nullable().default(null),
+  key: storedTextSchema.nullable().default(null),
+  spec_hash: storedTextSchema.nullable().default(null),
   /** After this it may be destroyed by `expire`. */
-  expires_at: z.string().nullable().default(null),
+  expires_at: storedTimeSchema.nullable().default(null),
   placement: placementSchema.nullable().default(null),
   /** How much of its work may be lost; what cannot be read promises nothing. */
   max_loss: maxLossSchema.nullable().default(null).catch(null),
@@ -88,37 +97,38 @@ export const aboutSchema = z.looseObject({
 });
 
 const headTimesSchema = z.looseObject({
-  updated_at: z.string(),
-  claimed_at: z.string().nullable(),
-  deleted_at: z.string().nullable(),
+  updated_at: storedTimeSchema,
+  claimed_at: storedTimeSchema.nullable(),
+  deleted_at: storedTimeSchema.nullable(),
 });
 
 export const headSchema = z.looseObject({
   format: z.literal(HEAD_FORMAT),
   /** Grows with every change of owner and with the destruction; never shrinks. */
-  epoch: z.number().int().positive(),
+  epoch: storedEpochSchema,
   /** The id of the instance that may run the sandbox and move the pointer. */
-  owner: z.string().min(1).nullable(),
+  owner: storedTextSchema.min(1).nullable(),
   /** `live` exactly when there is an owner; `deleted` is final and the head stays as a tombstone. */
   state: z.enum(["live", "parked", "deleted"]),
   want: handoffRequestSchema.nullable(),
   checkpoint: checkpointReferenceSchema.nullable(),
   /** The nonces of the versions before this one, newest first. */
-  history: z.array(z.string()).max(HEAD_HISTORY_LENGTH),
+  history: z.array(storedTextSchema).max(HEAD_HISTORY_LENGTH),
   /** Fresh in every version. */
-  nonce: z.string().min(1),
+  nonce: storedTextSchema.min(1),
   /** For people: created, running, checkpointed, deleted. */
-  status: z.string(),
-  createdAt: z.string(),
-  lastCheckpointedAt: z.string().nullable(),
+  status: storedTextSchema,
+  /** One that was imported may have said anything. */
+  createdAt: storedTimeSchema.catch("1970-01-01T00:00:00.000Z"),
+  lastCheckpointedAt: storedTimeSchema.nullable(),
   /** Seconds. */
-  idle_timeout: z.number().nonnegative(),
-  backend: z.string(),
+  idle_timeout: storedSecondsSchema,
+  backend: storedTextSchema,
   /** What the sandbox is made of, in the form in which its backend takes it. */
   spec: z.record(z.string(), z.unknown()),
   flags: headFlagsSchema,
   /** SHA-256 of the sandbox's token, in hex. */
-  token_hash: z.string().nullable(),
+  token_hash: storedTextSchema.nullable(),
   lineage: lineageSchema,
   about: aboutSchema.optional(),
   /**
@@ -127,19 +137,19 @@ export const headSchema = z.looseObject({
    */
   residence: z.enum(["store", "provider"]).optional(),
   /** The number of the copy at its provider that is the sandbox. A copy that replaces another gets the next number. Absent: 0. */
-  copy: z.number().int().nonnegative().optional(),
+  copy: storedCountSchema.optional(),
   /** A second copy that may exist at a provider, during or after a rewind or a move. The owner removes it. */
   spare_copy: z
     .looseObject({
-      backend: z.string(),
-      copy: z.number().int().nonnegative(),
+      backend: storedTextSchema,
+      copy: storedCountSchema,
       /** The spec it was made from; absent: the spec of the sandbox. */
       spec: z.record(z.string(), z.unknown()).optional(),
     })
     .nullable()
     .optional(),
   /** Since when its provider has had it stopped; null: it runs there. Means something only while nobody owns it. */
-  stopped_at: z.string().nullable().optional(),
+  stopped_at: storedTimeSchema.nullable().optional(),
   timestamps: headTimesSchema,
 });
 

@@ -8,6 +8,7 @@ export * from "./keep-text.ts";
 export * from "./max-loss.ts";
 export * from "./profile.ts";
 export * from "./retention.ts";
+export * from "./stored-limits.ts";
 export * from "./sandbox-id.ts";
 export * from "./sandbox-state.ts";
 export * from "./server-event.ts";

@@ -1,5 +1,5 @@
 import { Option } from "commander";
-import type { SnapshotInfo } from "@sandboxer/protocol";
+import type { DamagedSnapshot, SnapshotInfo } from "@sandboxer/protocol";
 import { allItems } from "../api/pages.ts";
 import { defineGroup } from "../define-command.ts";
 import { integer, pairOption, several } from "../options/parse.ts";
@@ -48,11 +48,17 @@ export const snapshotsCommand = defineGroup(
           state: run.text("state"),
           label: run.value<string[]>("label"),
         });
-        const snapshots = await allItems(client, "listSnapshots", filters, run.number("limit"));
-        run.print({ items: snapshots }, ({ items }) =>
+        const damaged: DamagedSnapshot[] = [];
+        // Servers of earlier releases tell of none.
+        const takeDamaged = (page: { readonly damaged?: readonly DamagedSnapshot[] }): void =>
+          void damaged.push(...(page.damaged ?? []));
+        const snapshots = await allItems(client, "listSnapshots", filters, run.number("limit"), takeDamaged);
+        run.print({ items: snapshots, damaged }, ({ items }) =>
           run.flag("quiet") ? items.map(({ id }) => `${id}\n`).join("") : formatSnapshots(items, painter(run.io)),
         );
-        if (snapshots.length === 0) run.say("There are no such snapshots. `sandboxer snapshot` takes one.");
+        for (const { message, next_step } of damaged) run.say(`${message} ${next_step}`);
+        if (snapshots.length + damaged.length === 0)
+          run.say("There are no such snapshots. `sandboxer snapshot` takes one.");
       },
     },
     get: {

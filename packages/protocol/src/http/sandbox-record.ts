@@ -2,6 +2,7 @@ import { z } from "zod";
 import { resourcesSchema } from "../creation-message.ts";
 import { maxLossSchema } from "../max-loss.ts";
 import { retentionSchema } from "../retention.ts";
+import { storedMessageSchema, storedTextSchema } from "../stored-limits.ts";
 import { carriedSchema } from "./carried.ts";
 import { shownLabelsSchema, timestampSchema } from "./common.ts";
 
@@ -36,10 +37,10 @@ export const ownerSchema = z.object({
 
 /** Which backend was chosen for a sandbox, and why. */
 export const placementSchema = z.object({
-  backend: z.string(),
-  strategy: z.string(),
-  reason: z.string(),
-  passed_over: z.array(z.object({ backend: z.string(), reason: z.string() })),
+  backend: storedTextSchema,
+  strategy: storedTextSchema,
+  reason: storedMessageSchema,
+  passed_over: z.array(z.object({ backend: storedTextSchema, reason: storedMessageSchema })).max(1024),
 });
 
 /** What was promised of a sandbox's state, and whether that is kept. */

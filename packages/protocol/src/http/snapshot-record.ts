@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { shownEncryptionSchema } from "./sandbox-record.ts";
+import { damagedSandboxSchema, shownEncryptionSchema } from "./sandbox-record.ts";
 import { shownLabelsSchema, timestampSchema } from "./common.ts";
 
 export const SNAPSHOT_MODES = ["full", "filesystem", "workspace", "metadata"] as const;
@@ -44,6 +44,10 @@ export const snapshotRecordSchema = z
   })
   .meta({ id: "Snapshot" });
 export type SnapshotInfo = z.infer<typeof snapshotRecordSchema>;
+
+/** A snapshot of which nobody can tell more: its record cannot be read. It is left alone. */
+export const damagedSnapshotSchema = damagedSandboxSchema.meta({ id: "DamagedSnapshot" });
+export type DamagedSnapshot = z.infer<typeof damagedSnapshotSchema>;
 
 export const fileChangeSchema = z.object({
   path: z.string(),

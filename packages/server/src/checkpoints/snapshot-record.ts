@@ -1,5 +1,17 @@
-import { encryptionSchema, maxLossSchema, SandboxerError, storedRetentionSchema } from "@sandboxer/protocol";
+import {
+  encryptionSchema,
+  maxLossSchema,
+  SandboxerError,
+  storedMessageSchema,
+  storedRetentionSchema,
+  storedSecondsSchema,
+  storedSizeSchema,
+  storedTextSchema,
+  storedTimeSchema,
+  storedWordsSchema,
+} from "@sandboxer/protocol";
 import { z } from "zod";
+import { RECORD_DAMAGED_HINT } from "../support/record-damage.ts";
 
 export const SNAPSHOTS_FOLDER = "snapshots";
 export const SNAPSHOT_NAMES_FOLDER = "snapshot-names";
@@ -8,7 +20,6 @@ export const SNAPSHOT_NAMES_FOLDER = "snapshot-names";
 export const HISTORY_LENGTH = 64;
 
 const instanceId = z.string().regex(/^[A-Za-z0-9-]{0,64}$/);
-const words = z.record(z.string(), z.string());
 
 /**
  * `snapshots/{id}/record.json`. It is there before the image, as `saving`, so that an image without a record is nobody's;
@@ -16,51 +27,51 @@ const words = z.record(z.string(), z.string());
  */
 const storedSnapshotSchema = z.looseObject({
   format: z.literal(1),
-  id: z.string(),
+  id: storedTextSchema,
   /** `saving`: on its way, by its publisher. `removing`: nobody may begin with it any more. */
   state: z.enum(["saving", "ready", "damaged", "missing", "removing"]),
   /** What is wrong with one that is damaged or missing. */
-  problem: z.string().nullable(),
+  problem: storedMessageSchema.nullable(),
   /** The server that saved it. */
   publisher: instanceId,
   /** The name that it was given last. It has it only while the name's own record says so. */
-  name: z.string().nullable(),
+  name: storedTextSchema.nullable(),
   /** Who is about to remove it; empty once that is decided: then any collection may. */
   removed_by: instanceId.optional(),
   reason: z.enum(["request", "fork", "named", "move"]),
   mode: z.enum(["full", "filesystem", "workspace", "metadata"]),
-  kind: z.string(),
-  labels: words,
-  sandbox_id: z.string(),
-  sandbox_name: z.string().nullable(),
+  kind: storedTextSchema,
+  labels: storedWordsSchema,
+  sandbox_id: storedTextSchema,
+  sandbox_name: storedTextSchema.nullable(),
   /** The snapshot that the captured sandbox had begun with. */
-  parent: z.string().nullable(),
-  created_at: z.string(),
+  parent: storedTextSchema.nullable(),
+  created_at: storedTimeSchema,
   /** Of the image; null where there is none, because the backend keeps the state itself. */
-  image_sha256: z.string().nullable(),
-  size_bytes: z.number().int().nonnegative(),
+  image_sha256: storedTextSchema.nullable(),
+  size_bytes: storedSizeSchema,
   /** What of that was not in the store before; absent in snapshots of before image format 2. */
-  added_bytes: z.number().int().nonnegative().optional(),
+  added_bytes: storedSizeSchema.optional(),
   /** What the backend needs to load it, as the image says too where there is one. */
   requirements: z.record(z.string(), z.unknown()).nullable(),
   /** Whether there is a list of files beside the image. */
   has_files: z.boolean(),
   /** For people: where the backend keeps it, and so on. */
-  details: words,
+  details: storedWordsSchema,
   /** What a sandbox that is made of it is like. */
-  backend: z.string(),
-  profile: z.string().nullable(),
+  backend: storedTextSchema,
+  profile: storedTextSchema.nullable(),
   spec: z.record(z.string(), z.unknown()),
   /** By what the captured sandbox was asked for, and the hash of what it was made of. */
-  key: z.string().nullable().default(null),
-  spec_hash: z.string().nullable().default(null),
+  key: storedTextSchema.nullable().default(null),
+  spec_hash: storedTextSchema.nullable().default(null),
   flags: z.looseObject({
     enable_checkpoint: z.boolean(),
     enable_idle_timeout_auto_checkpoint: z.boolean(),
     enable_sandbox_handoff: z.boolean(),
     on_disconnect: z.enum(["keep", "checkpoint"]),
   }),
-  idle_timeout: z.number().nonnegative(),
+  idle_timeout: storedSecondsSchema,
   /** What was promised of the captured sandbox; absent in older records. */
   max_loss: maxLossSchema.nullable().optional().catch(undefined),
   /** Which saved states of the captured sandbox stay; absent in older records. */
@@ -70,9 +81,9 @@ const storedSnapshotSchema = z.looseObject({
   /** Whether it stays until somebody unpins it; absent: it is not pinned. */
   pinned: z.boolean().optional(),
   /** The last test restore, which engine did it, or why it could not; absent or null: that is not how it went. */
-  proven: z.looseObject({ at: z.string(), engine: z.string() }).nullable().optional(),
-  unproven: z.looseObject({ at: z.string(), reason: z.string() }).nullable().optional(),
-  nonce: z.string(),
+  proven: z.looseObject({ at: storedTimeSchema, engine: storedTextSchema }).nullable().optional(),
+  unproven: z.looseObject({ at: storedTimeSchema, reason: storedMessageSchema }).nullable().optional(),
+  nonce: storedTextSchema,
   /** The nonces of the versions before, newest first. */
   history: z.array(z.string()),
 });
@@ -97,7 +108,7 @@ export type Nonced = Pick<StoredSnapshot, "nonce" | "history">;
 
 export function parseSnapshot(value: unknown, id: string): StoredSnapshot {
   const parsed = storedSnapshotSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
+  if (parsed.success && parsed.data.id === id) return parsed.data;
   throw unreadable(`the snapshot ${id}`, parsed.error);
 }
 
@@ -166,5 +177,8 @@ function parseJson(what: string, body: Uint8Array): unknown {
 }
 
 function unreadable(what: string, cause: unknown): SandboxerError {
-  return new SandboxerError("image_damaged", `The record of ${what} cannot be read.`, { cause });
+  return new SandboxerError("image_damaged", `The record of ${what} cannot be read.`, {
+    cause,
+    hint: RECORD_DAMAGED_HINT,
+  });
 }

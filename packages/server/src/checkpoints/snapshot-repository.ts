@@ -2,7 +2,7 @@ import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 import { type ObjectStore, readWhole } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { mapAtOnce } from "../support/map-at-once.ts";
-import { imageDamaged, nothingIfDamaged } from "./image-errors.ts";
+import { imageDamaged, isDamaged } from "./image-errors.ts";
 import { ImageStore } from "./image-store.ts";
 import type { LoadedState, UnpackOptions } from "./unpacked-state.ts";
 import { snapshotHolder } from "./keys/data-key-cell.ts";
@@ -101,12 +101,15 @@ export class SnapshotRepository {
     }
   }
 
-  /** In no particular order. */
-  async list(): Promise<readonly StoredSnapshot[]> {
+  /** In no particular order. One damaged record does not hide the others; `onDamaged` hears of it. */
+  async list(onDamaged?: (id: string, error: SandboxerError) => void): Promise<readonly StoredSnapshot[]> {
     const folders = await Array.fromAsync(this.#store.listFolders(SNAPSHOTS_FOLDER));
-    // One damaged record does not hide the others.
     const read = async (id: string): Promise<StoredSnapshot | undefined> =>
-      await this.#readPresent(id).catch(nothingIfDamaged);
+      await this.#readPresent(id).catch((error: unknown) => {
+        if (!isDamaged(error)) throw error;
+        onDamaged?.(id, error);
+        return undefined;
+      });
     const found = await mapAtOnce(folders.filter(isSnapshotId), READS_AT_ONCE, read);
     return found.filter((each) => each !== undefined);
   }

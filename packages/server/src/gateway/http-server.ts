@@ -23,6 +23,8 @@ export interface HttpServerOptions extends ApiOptions {
   readonly onRing: (sandboxId: string) => void;
   /** What this server says of itself to the others; undefined until it is ready. */
   readonly condition: () => InstanceCondition | undefined;
+  /** Told of each failure that is answered with a 500, and of no more than its route. */
+  readonly onFailure: (error: unknown, request: { readonly method: string; readonly route: string }) => void;
   /** What the build of the console has made, or will make; undefined: no console is served. */
   readonly consoleFolder: string | undefined;
 }
@@ -44,7 +46,12 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     frameworkErrors: (error, _request, reply) => void sendError(error, reply),
     clientErrorHandler: refuseBadHttp,
   });
-  app.setErrorHandler((error, _request, reply) => sendError(error, reply));
+  app.setErrorHandler((error, { method, routeOptions }, reply) => {
+    const sent = sendError(error, reply);
+    // The address itself may have a token in it.
+    if (sent.statusCode === 500) options.onFailure(error, { method, route: routeOptions.url ?? "" });
+    return sent;
+  });
   // Much of what it answers with comes out of sandboxes. The console, which is to be rendered, sets its own.
   app.addHook("onRequest", async (_request, reply) => void reply.headers(NEVER_RENDERED));
   app.get("/healthz", { exposeHeadRoute: true }, () => ({ status: "ok" }));

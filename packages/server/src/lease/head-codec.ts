@@ -1,12 +1,19 @@
-import { HEAD_FORMAT, type Head, headSchema, SandboxerError } from "@sandboxer/protocol";
+import {
+  HEAD_FORMAT,
+  type Head,
+  headSchema,
+  SandboxerError,
+  storedSecondsSchema,
+  storedTimeSchema,
+} from "@sandboxer/protocol";
 import { z } from "zod";
 import { recordDamaged } from "../support/record-damage.ts";
 
 /** A record in the seeds' layout, from before there were heads: it names no owner and no checkpoint. */
 const importedRecordSchema = z.looseObject({
   format: z.undefined().optional(),
-  createdAt: z.string().optional(),
-  idle_timeout: z.number().nonnegative().optional(),
+  createdAt: storedTimeSchema.optional().catch(undefined),
+  idle_timeout: storedSecondsSchema.optional().catch(undefined),
 });
 
 export type ImportedRecord = z.infer<typeof importedRecordSchema>;

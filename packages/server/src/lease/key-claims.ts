@@ -1,9 +1,14 @@
 import { createHash } from "node:crypto";
+import { isSandboxId } from "@sandboxer/protocol";
 import { z } from "zod";
 import { type ObjectStore, trySwap } from "../store/store.ts";
 import { jsonOf } from "../support/json.ts";
 
-const claimSchema = z.looseObject({ format: z.literal(1), key: z.string(), sandbox_id: z.string() });
+const claimSchema = z.looseObject({
+  format: z.literal(1),
+  key: z.string(),
+  sandbox_id: z.string().refine(isSandboxId),
+});
 
 /**
  * Which sandbox a key stands for, when several servers may be asked for the same key at once: one cell for each key,

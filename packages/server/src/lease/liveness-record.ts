@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { storedCountSchema, storedTextSchema } from "@sandboxer/protocol";
 import { z } from "zod";
 import { jsonOf } from "../support/json.ts";
 
@@ -12,12 +13,13 @@ export type Known = (typeof KNOWN)[number];
  */
 const liveRecordSchema = z.looseObject({
   format: z.literal(1),
-  url: z.string().nullable(),
-  beat: z.number().int().nonnegative(),
-  ttl_ms: z.number().positive(),
-  nonce: z.string(),
+  url: storedTextSchema.nullable(),
+  beat: storedCountSchema,
+  /** Up to ten years, as durations of settings. */
+  ttl_ms: z.number().positive().max(315_360_000_000),
+  nonce: storedTextSchema,
   /** What it can read beyond what every release can. */
-  knows: z.array(z.string()).optional(),
+  knows: z.array(storedTextSchema).max(1024).optional(),
   dead: z.literal(false).optional(),
 });
 
@@ -25,8 +27,8 @@ const deadRecordSchema = z.looseObject({
   format: z.literal(1),
   dead: z.literal(true),
   /** The instance that saw it. */
-  by: z.string(),
-  nonce: z.string(),
+  by: storedTextSchema,
+  nonce: storedTextSchema,
 });
 
 const livenessRecordSchema = z.union([deadRecordSchema, liveRecordSchema]);

@@ -93,6 +93,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     },
     condition: () => parts.manager?.condition(),
     onRing: (sandboxId) => parts.durability?.instances.rung(sandboxId),
+    onFailure: (error, request) => log.error({ ...request, err: error }, "a request has failed"),
     version: packageFile.version,
     service: () => parts.service,
     gate,

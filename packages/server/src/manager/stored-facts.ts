@@ -1,27 +1,39 @@
-import { aboutSchema, SandboxerError, type About, type Head } from "@sandboxer/protocol";
+import {
+  aboutSchema,
+  resourcesInMebibytes,
+  resourcesSchema,
+  SandboxerError,
+  storedMessageSchema,
+  storedTextSchema,
+  storedWordsSchema,
+  type About,
+  type Head,
+} from "@sandboxer/protocol";
 import { z } from "zod";
 import type { Resources, SandboxSpec } from "../backends/backend.ts";
 import type { SandboxFacts } from "./live-sandbox.ts";
 
-const words = z.record(z.string(), z.string());
+const words = storedWordsSchema;
 const amount = z.number().positive().exactOptional();
 
 /** Every field of a spec has a row here, so that none is lost on the way through the store. */
 const storedSpecSchema = z.object({
-  image: z.string().exactOptional(),
+  image: storedTextSchema.exactOptional(),
   env: words,
-  resources: z.object({
-    cpus: amount,
-    memoryBytes: amount,
-    processes: amount,
-    diskBytes: amount,
-    fileBytes: amount,
-  } satisfies Record<keyof Resources, z.ZodType>),
+  resources: z
+    .object({
+      cpus: amount,
+      memoryBytes: amount,
+      processes: amount,
+      diskBytes: amount,
+      fileBytes: amount,
+    } satisfies Record<keyof Resources, z.ZodType>)
+    .refine((resources) => resourcesSchema.safeParse(resourcesInMebibytes(resources)).success, "are beyond all limits"),
   network: z.enum(["none", "sandbox"]),
   secretRefs: words.exactOptional(),
   inputs: words.exactOptional(),
   placement: words.exactOptional(),
-  setup: z.array(z.string()).exactOptional(),
+  setup: z.array(storedMessageSchema).max(1024).exactOptional(),
   labels: words.exactOptional(),
 } satisfies Record<keyof SandboxSpec | "labels", z.ZodType>);
 

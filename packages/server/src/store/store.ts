@@ -1,3 +1,5 @@
+import { recordDamaged } from "../support/record-damage.ts";
+
 /**
  * Named bytes with compare-and-swap. A store does not know what the bytes mean.
  *
@@ -161,10 +163,24 @@ export class ObjectNotFoundError extends Error {
   }
 }
 
-/** All bytes of a small blob, up to `end` where that is given; undefined when there is no such blob. */
+/** What is taken into memory of a blob whose size nobody has said. */
+const LARGEST_SMALL_BLOB_BYTES = 64 * 1024 * 1024;
+
+/**
+ * All bytes of a small blob, up to `end` where that is given; undefined when there is no such blob. `image_damaged` when
+ * it is not small.
+ */
 export async function readWhole(store: ObjectStore, key: string, options?: ReadOptions): Promise<Buffer | undefined> {
+  const limitBytes = options?.end === undefined ? LARGEST_SMALL_BLOB_BYTES : Infinity;
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
   try {
-    return Buffer.concat(await Array.fromAsync(store.read(key, options)));
+    for await (const chunk of store.read(key, options)) {
+      bytes += chunk.byteLength;
+      if (bytes > limitBytes) throw recordDamaged(key, `it is larger than ${limitBytes} bytes.`);
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
   } catch (error) {
     if (error instanceof ObjectNotFoundError) return undefined;
     throw error;

@@ -22,11 +22,14 @@ export function recordNotSealed(object: string): SandboxerError {
   });
 }
 
+export const RECORD_DAMAGED_HINT =
+  "Restore it from a backup (docs/operations.md#damaged-records). It is left alone until then, and everything else goes on.";
+
 /** For a record that cannot be read; `object` is its key, or its file. */
 export function recordDamaged(object: string, why: string, cause?: unknown): SandboxerError {
   return new SandboxerError("image_damaged", `The stored record ${object} is damaged: ${why}`, {
     cause,
-    hint: "Restore it from a backup (docs/operations.md#damaged-records). It is left alone until then, and everything else goes on.",
+    hint: RECORD_DAMAGED_HINT,
     details: { object },
   });
 }

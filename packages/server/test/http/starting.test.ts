@@ -33,6 +33,7 @@ async function startingServer(): Promise<string> {
     audit,
     authorize: authorizer(gate, audit),
     onMutation: () => {},
+    onFailure: () => {},
     consoleFolder: undefined,
   });
   const gateway = new WebSocketGateway(app.server, {

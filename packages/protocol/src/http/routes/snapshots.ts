@@ -4,7 +4,13 @@ import { restoreRequestSchema } from "../create-request.ts";
 import { flagSchema, labelFilterSchema, labelsSchema, nameSchema, pageOf, pageQuerySchema } from "../common.ts";
 import { route } from "../route.ts";
 import { restoredSandboxSchema } from "../sandbox-record.ts";
-import { diffSchema, SNAPSHOT_MODES, SNAPSHOT_STATES, snapshotRecordSchema } from "../snapshot-record.ts";
+import {
+  damagedSnapshotSchema,
+  diffSchema,
+  SNAPSHOT_MODES,
+  SNAPSHOT_STATES,
+  snapshotRecordSchema,
+} from "../snapshot-record.ts";
 import { sandboxParams } from "./sandboxes.ts";
 
 const tag = "snapshots";
@@ -49,7 +55,11 @@ export const SNAPSHOT_ROUTES = {
       label: labelFilterSchema,
     }),
     status: 200,
-    response: pageOf(snapshotRecordSchema),
+    response: pageOf(snapshotRecordSchema).extend({
+      damaged: z.array(damagedSnapshotSchema).meta({
+        description: "Snapshots whose record cannot be read; only on the first page of lists without a filter.",
+      }),
+    }),
   }),
   getSnapshot: route({
     method: "GET",

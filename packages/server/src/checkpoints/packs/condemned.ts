@@ -3,6 +3,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
 import { type ObjectStore, readWhole } from "../../store/store.ts";
 import { jsonOf } from "../../support/json.ts";
+import { unlessDamaged } from "../../support/record-damage.ts";
 
 const CONDEMNED_FOLDER = "condemned";
 
@@ -26,8 +27,10 @@ export async function condemn(store: ObjectStore, uuid: string, packs: readonly 
 export async function readCondemned(store: ObjectStore): Promise<readonly Condemned[]> {
   const found: Condemned[] = [];
   for await (const { key } of store.list(CONDEMNED_FOLDER)) {
-    const bytes = await readWhole(store, key);
-    if (bytes !== undefined) found.push({ key, packs: condemnedSchema.safeParse(jsonOf(bytes)).data?.packs });
+    const bytes = await readWhole(store, key).catch(unlessDamaged);
+    if (bytes === undefined) continue;
+    const verdict = bytes === "damaged" ? undefined : condemnedSchema.safeParse(jsonOf(bytes)).data;
+    found.push({ key, packs: verdict?.packs });
   }
   return found;
 }

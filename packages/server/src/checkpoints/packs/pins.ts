@@ -3,6 +3,7 @@ import { type ObjectStore, readWhole } from "../../store/store.ts";
 import { readCondemned } from "./condemned.ts";
 import { jsonOf } from "../../support/json.ts";
 import { mapAtOnce } from "../../support/map-at-once.ts";
+import { unlessDamaged } from "../../support/record-damage.ts";
 import { writerOf } from "./pack-names.ts";
 
 const READS_AT_ONCE = 16;
@@ -98,8 +99,9 @@ export function pinKey(uuid: string): string {
 
 /** Undefined when it has gone meanwhile, and "unreadable" when it may pin anything. */
 export async function readPin(store: ObjectStore, key: string): Promise<StoredPin | "unreadable" | undefined> {
-  const bytes = await readWhole(store, key);
-  return bytes === undefined ? undefined : (pinSchema.safeParse(jsonOf(bytes)).data ?? "unreadable");
+  const bytes = await readWhole(store, key).catch(unlessDamaged);
+  if (bytes === undefined) return undefined;
+  return bytes === "damaged" ? "unreadable" : (pinSchema.safeParse(jsonOf(bytes)).data ?? "unreadable");
 }
 
 export interface SightedPin {

@@ -57,7 +57,7 @@ function encode({ created_at, id }: Place): string {
 }
 
 function decode(cursor: string): Place {
-  const [, created_at, id] = /^(\S+Z) (\S+)$/.exec(Buffer.from(cursor, "base64url").toString()) ?? [];
+  const [, created_at, id] = /^(\S+) (\S+)$/.exec(Buffer.from(cursor, "base64url").toString()) ?? [];
   if (created_at !== undefined && id !== undefined) return { created_at, id };
   throw new SandboxerError("bad_request", "The cursor is not one of this list.", {
     hint: "Send next_cursor of the page before as it is, or read the list from its beginning, without a cursor.",

@@ -1,13 +1,12 @@
-import type { Head, SandboxRecord } from "@sandboxer/protocol";
-import type { Resources } from "../../backends/backend.ts";
+import { resourcesInMebibytes, sandboxRecordSchema, type Head, type SandboxRecord } from "@sandboxer/protocol";
+import { z } from "zod";
+import { recordDamaged } from "../../support/record-damage.ts";
 import type { ObservingContext } from "../room-contexts.ts";
 import type { AtRisk } from "../saving/unsaved-changes.ts";
 import { isFrozen } from "../ownership/freeze.ts";
 import type { LiveSandbox, SandboxFacts } from "../live-sandbox.ts";
 import { storedFacts } from "../stored-facts.ts";
 import { notFound } from "../not-found.ts";
-
-const MIB = 1024 * 1024;
 
 /** The record of a sandbox that this server has. */
 export function describeLive(context: ObservingContext, sandbox: LiveSandbox): SandboxRecord {
@@ -42,7 +41,7 @@ export function describeHead(
 ): SandboxRecord {
   const { owner } = head;
   const facts = storedFacts(sandboxId, head);
-  return {
+  const record: SandboxRecord = {
     ...ofFacts(context, facts),
     state: head.state === "deleted" ? "destroyed" : owner === null ? "stored" : "running",
     frozen: false,
@@ -54,6 +53,10 @@ export function describeHead(
     checkpoint: checkpointOf(head),
     durability: durabilityOf(facts, head),
   };
+  // Others can write to the store: what cannot be told of one sandbox must not keep the others from being told of.
+  const { error } = sandboxRecordSchema.safeParse(record);
+  if (error !== undefined) throw recordDamaged(`${sandboxId}/metadata.json`, z.prettifyError(error));
+  return record;
 }
 
 type Told = Omit<
@@ -73,7 +76,7 @@ function ofFacts({ options }: ObservingContext, facts: SandboxFacts): Told {
     key: about.key,
     spec_hash: about.spec_hash,
     network: spec.network,
-    resources: inMebibytes(spec.resources),
+    resources: resourcesInMebibytes(spec.resources),
     flags: { ...facts.flags },
     created_at: facts.createdAt,
     expires_at: about.expires_at,
@@ -103,16 +106,6 @@ function checkpointOf(head: Head | undefined): SandboxRecord["checkpoint"] {
   if (head?.checkpoint == null) return null;
   const { name, size_bytes, created_at } = head.checkpoint;
   return { name, size_bytes, created_at };
-}
-
-function inMebibytes({ cpus, memoryBytes, processes, diskBytes, fileBytes }: Resources): SandboxRecord["resources"] {
-  return {
-    ...(cpus === undefined ? {} : { cpus }),
-    ...(processes === undefined ? {} : { processes }),
-    ...(memoryBytes === undefined ? {} : { memory_mb: memoryBytes / MIB }),
-    ...(diskBytes === undefined ? {} : { disk_mb: diskBytes / MIB }),
-    ...(fileBytes === undefined ? {} : { file_mb: fileBytes / MIB }),
-  };
 }
 
 /** One sandbox, wherever it is: here, at another server, stored, or destroyed. */

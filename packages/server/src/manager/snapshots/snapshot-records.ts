@@ -1,7 +1,7 @@
-import type { QueryOf, Routes, SnapshotInfo } from "@sandboxer/protocol";
+import type { DamagedSnapshot, QueryOf, Routes, SnapshotInfo } from "@sandboxer/protocol";
 import type { KeyOptions } from "../../checkpoints/data-keys.ts";
 import type { SnapshotChanges } from "../../checkpoints/snapshot-types.ts";
-import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
+import { recordKey, type StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import type { ObservingContext } from "../room-contexts.ts";
 import { type Descendant, readDescendants } from "./lineage.ts";
@@ -10,12 +10,24 @@ import { findSnapshot } from "./source.ts";
 
 type SnapshotFilter = Omit<QueryOf<Routes["listSnapshots"]>, "limit" | "cursor">;
 
-/** Newest first, each with what comes from it. */
-export async function listSnapshots(context: ObservingContext, filter: SnapshotFilter): Promise<SnapshotInfo[]> {
-  const all = await context.snapshots.list();
+export interface ListedSnapshots {
+  /** Newest first, each with what comes from it. */
+  readonly items: SnapshotInfo[];
+  /** Those whose record cannot be read. With a filter none: nobody can tell whether they fit. */
+  readonly damaged: DamagedSnapshot[];
+}
+
+export async function listSnapshots(context: ObservingContext, filter: SnapshotFilter): Promise<ListedSnapshots> {
+  const damaged: DamagedSnapshot[] = [];
+  const all = await context.snapshots.list((id, error) => {
+    context.options.observer.problem("a stored snapshot cannot be read", { snapshotId: id, error });
+    damaged.push({ id, object: recordKey(id), message: error.message, next_step: error.hint });
+  });
   const wanted = all.filter((each) => matches(each, filter));
   const relatives = await readRelatives(context, all);
-  return wanted.map((each) => describeSnapshot(each, relatives)).toSorted(newestFirst);
+  const items = wanted.map((each) => describeSnapshot(each, relatives)).toSorted(newestFirst);
+  const isFiltered = Object.values(filter).some((value) => value !== undefined);
+  return { items, damaged: isFiltered ? [] : damaged.toSorted((a, b) => (a.id < b.id ? -1 : 1)) };
 }
 
 /** One, by id or name. With `verify` every byte of it is looked at, and the record says what was found. */

@@ -38,7 +38,8 @@ export interface BucketApi {
 }
 
 export interface StoredCell {
-  readonly body: Uint8Array;
+  /** Undefined: it is larger than any cell, and was not read. */
+  readonly body: Uint8Array | undefined;
   readonly version: string;
 }
 

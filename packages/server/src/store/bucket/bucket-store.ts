@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { cellTooLarge } from "../cell-limit.ts";
 import { type Clock, systemClock } from "../../support/clock.ts";
 import { checkFolder, checkKey, isKey } from "../keys.ts";
 import { probeStore } from "../probe.ts";
@@ -46,7 +47,10 @@ export class BucketStore implements ObjectStore {
 
   async readCell(key: string): Promise<Cell | undefined> {
     const name = this.#nameOf(key);
-    return await this.#inTermsOfStore(key, () => this.#retrying(() => this.#api.getCell(name)));
+    const cell = await this.#inTermsOfStore(key, () => this.#retrying(() => this.#api.getCell(name)));
+    if (cell === undefined) return undefined;
+    if (cell.body === undefined) throw cellTooLarge(key);
+    return { body: cell.body, version: cell.version };
   }
 
   /** Tried once: after an attempt without an answer a second one might meet the first, and take it for somebody else's. */

@@ -1,11 +1,11 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { joinKey } from "../keys.ts";
 import type { Cell, SwapOutcome } from "../store.ts";
 import { FOLDER_MODE, type Syncs } from "./durable.ts";
 import { hasCode, undefinedIf } from "../../support/errno.ts";
 import type { TemporaryFiles } from "./temporary-files.ts";
-import { type CellVersion, NO_VERSION, VersionFiles } from "./version-files.ts";
+import { type CellVersion, NO_VERSION, readCellFile, VersionFiles } from "./version-files.ts";
 
 const CELL_SUFFIX = ".json";
 
@@ -146,7 +146,7 @@ export class DirectoryCells {
   }
 
   async #readPlain(key: string): Promise<Buffer | undefined> {
-    return await readFile(join(this.#root, key)).catch(undefinedIf("ENOENT", "ENOTDIR"));
+    return await readCellFile(join(this.#root, key)).catch(undefinedIf("ENOTDIR"));
   }
 
   #versions(key: string): VersionFiles {

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { link, mkdir, readdir, readFile, unlink, writeFile } from "node:fs/promises";
+import { link, mkdir, readdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { cellTooLarge, LARGEST_CELL_BYTES } from "../cell-limit.ts";
 import { AmbiguousWriteError } from "../store.ts";
 import { recordDamaged } from "../../support/record-damage.ts";
 import { syncPath } from "../../support/replace-file.ts";
@@ -163,9 +164,17 @@ export class VersionFiles {
 
   async #read(number: number): Promise<VersionFile | undefined> {
     const path = join(this.folder, versionName(number));
-    const content = await readFile(path).catch(undefinedIf("ENOENT"));
+    const content = await readCellFile(path);
     return content && parseVersionFile(number, content, path);
   }
+}
+
+/** Undefined when it is not there. */
+export async function readCellFile(path: string): Promise<Buffer | undefined> {
+  const found = await stat(path).catch(undefinedIf("ENOENT"));
+  if (found === undefined) return undefined;
+  if (found.size > LARGEST_CELL_BYTES) throw cellTooLarge(path);
+  return await readFile(path).catch(undefinedIf("ENOENT"));
 }
 
 /** The first line of a version file; the cell's body follows it. */

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { LARGEST_CELL_BYTES } from "../cell-limit.ts";
 import type {
   BucketApi,
   ByteRange,
@@ -55,10 +56,14 @@ export class GcsApi implements BucketApi {
   async getCell(name: string): Promise<StoredCell | undefined> {
     const request = { method: "GET", url: `${this.#objectUrl(name)}?alt=media`, limitMs: CELL_LIMIT_MS } as const;
     return await unlessAbsent(() =>
-      this.#http.send(request, async (answer) => ({
-        body: new Uint8Array(await answer.arrayBuffer()),
-        version: generation(answer.headers.get("x-goog-generation")),
-      })),
+      this.#http.send(request, async (answer) => {
+        const version = generation(answer.headers.get("x-goog-generation"));
+        if (Number(answer.headers.get("content-length")) > LARGEST_CELL_BYTES) {
+          await answer.body?.cancel();
+          return { body: undefined, version };
+        }
+        return { body: new Uint8Array(await answer.arrayBuffer()), version };
+      }),
     );
   }
 

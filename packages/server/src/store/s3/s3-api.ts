@@ -1,4 +1,5 @@
 import type { S3Client } from "@aws-sdk/client-s3";
+import { LARGEST_CELL_BYTES } from "../cell-limit.ts";
 import type { Readable } from "node:stream";
 import type {
   BucketApi,
@@ -59,7 +60,11 @@ export class S3Api implements BucketApi {
     const command = new this.#sdk.GetObjectCommand(this.#target(name));
     return await unlessAbsent(() =>
       request(CELL_LIMIT_MS, undefined, async (sending) => {
-        const { Body, ETag } = await this.#client.send(command, sending);
+        const { Body, ETag, ContentLength = 0 } = await this.#client.send(command, sending);
+        if (ContentLength > LARGEST_CELL_BYTES) {
+          (Body as Readable | undefined)?.destroy();
+          return { body: undefined, version: bareTag(ETag) };
+        }
         const stored = (await Body?.transformToByteArray()) ?? new Uint8Array();
         return { body: withoutTrailer(stored), version: bareTag(ETag) };
       }),

@@ -141,6 +141,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     readiness: async () => ({ ready: !manager.draining, details: {} }),
     condition: () => manager.condition(),
     onRing: (sandboxId) => durability.instances.rung(sandboxId),
+    onFailure: (error, { method, route }) =>
+      problems.push(`${method} ${route}: ${error instanceof Error ? error.message : String(error)}`),
     version: "test",
     service: () => service,
     gate,

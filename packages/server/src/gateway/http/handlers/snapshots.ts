@@ -6,7 +6,11 @@ export function snapshotsHandlers(manager: SandboxManager) {
   return {
     createSnapshot: ({ params, body, epoch, options }) =>
       manager.snapshots.capture(params.id, epoch, { ...body, reason: "request" }, options),
-    listSnapshots: async ({ query }) => pageOfList(await manager.snapshots.list(query), query),
+    listSnapshots: async ({ query }) => {
+      const { limit, cursor, ...filter } = query;
+      const { items, damaged } = await manager.snapshots.list(filter);
+      return { ...pageOfList(items, { limit, cursor }), damaged: cursor === undefined ? damaged : [] };
+    },
     getSnapshot: ({ params, query, signal, options: { encryption } }) =>
       manager.snapshots.get(params.id, {
         verify: query.verify === true,
