@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
-import { ERRORS, errorBodySchema, SandboxerError, type ErrorCode } from "@sandboxer/protocol";
+import { ERRORS, errorBodySchema, parseObject, SandboxerError, type ErrorCode } from "@sandboxer/protocol";
 import { z } from "zod";
+import { readText } from "../gateway/relay/read-text.ts";
 import type { Peers } from "../manager/ownership/peers.ts";
 
 /** Longer than any handoff: the other server gives up by itself. */
@@ -9,8 +10,11 @@ const RESUME_MS = 10 * 60_000;
 /** One who looks at the list of servers waits for all of them. */
 const CONDITION_MS = 1_000;
 
+/** An error or a condition is a few hundred bytes. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+
 const conditionSchema = z.object({
-  instance_id: z.string().nullable(),
+  instance_id: z.string().max(128).nullable(),
   frozen: z.boolean().nullable(),
   frozen_reason: z.string().max(2000).nullable(),
 });
@@ -36,7 +40,7 @@ export const httpPeers: Peers = {
         redirect: "error",
         signal: AbortSignal.timeout(CONDITION_MS),
       });
-      return conditionSchema.safeParse(await response.json()).data;
+      return conditionSchema.safeParse(await objectOf(response)).data;
     } catch {
       return undefined;
     }
@@ -44,11 +48,17 @@ export const httpPeers: Peers = {
 };
 
 async function refusalOf(url: string, response: Response): Promise<SandboxerError> {
-  const body = errorBodySchema.safeParse(await response.json().catch(() => undefined));
+  const body = errorBodySchema.safeParse(await objectOf(response).catch(() => undefined));
   if (!body.success) return new SandboxerError("internal", `The server ${url} answered with ${response.status}.`);
   const { code, message, hint, details } = body.data.error;
   const known = Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : "internal";
   return new SandboxerError(known, `${url}: ${message}`, { hint, details });
+}
+
+/** Of a stranger, perhaps: who writes to the store says where servers are. */
+async function objectOf(response: Response): Promise<unknown> {
+  if (response.body === null) return undefined;
+  return parseObject(await readText(response.body, { maxBytes: MAX_ANSWER_BYTES }));
 }
 
 const RING_MS = 2000;
@@ -61,7 +71,8 @@ export function ringOver(log: Pick<Logger, "debug">): (url: string, sandboxId: s
   return async (url, sandboxId) => {
     try {
       const target = new URL(`internal/ring/${encodeURIComponent(sandboxId)}`, `${url}/`);
-      await fetch(target, { method: "POST", redirect: "error", signal: AbortSignal.timeout(RING_MS) });
+      const signal = AbortSignal.timeout(RING_MS);
+      await (await fetch(target, { method: "POST", redirect: "error", signal })).body?.cancel();
     } catch (error) {
       log.debug({ url, err: error }, "a server could not be rung");
     }
@@ -77,6 +88,7 @@ export async function isServerAlive(url: string): Promise<boolean> {
       redirect: "error",
       signal: AbortSignal.timeout(ALIVE_MS),
     });
+    await response.body?.cancel();
     return response.ok;
   } catch {
     return false;

@@ -1,5 +1,7 @@
 import { createServer } from "node:http";
+import { writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { once } from "node:events";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { InstanceRecord } from "../../src/manager/observing/list-instances.ts";
@@ -90,4 +92,24 @@ test("a handoff that is under way says who has asked for the sandbox", async () 
   held.resolve();
   expect((await moved).status).toBe(200);
   expect(await handoffs()).toMatchObject({ owns: [], wanted: [], handoffs: [] });
+});
+
+test("a store with hundreds of strange servers does not make one call become as many to others", async () => {
+  let calls = 0;
+  const counting = createServer((_request, response) => {
+    calls += 1;
+    response.end("{}");
+  });
+  await once(counting.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void counting.close());
+  const one = await startTestServer();
+  const url = `http://127.0.0.1:${(counting.address() as AddressInfo).port}`;
+  for (let n = 0; n < 300; n++) {
+    const record = { format: 1, url, beat: 1, ttl_ms: 15_000, nonce: `${n}` };
+    await writeFile(join(one.storeFolder ?? "", "instances", `strange-${n}.json`), JSON.stringify(record));
+  }
+  const listed = await instances(one);
+  expect(listed.filter(({ alive }) => alive)).toHaveLength(301);
+  expect(listed.find(({ here }) => here)).toMatchObject({ frozen: false });
+  expect(calls).toBe(256);
 });

@@ -82,6 +82,7 @@ export class HttpRelay {
     }
     if (status !== 202) return { status, headers, body: answer };
     const text = await readText(answer).catch((error: unknown) => {
+      answer.destroy();
       throw failure(error);
     });
     this.#operations.note(text, server.instanceId);

@@ -1,16 +1,38 @@
-import type { Readable } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
 
 const MAX_BYTES = 1024 * 1024;
+const LIMIT_MS = 10_000;
 
-/** All of a short answer of another server. */
-export async function readText(stream: Readable): Promise<string> {
-  const chunks: Buffer[] = [];
+export interface ReadTextOptions {
+  readonly maxBytes?: number;
+  /** For all of it. */
+  readonly limitMs?: number;
+}
+
+/** All of a short answer of another server, which may be a stranger: `too_large` or `timeout` when it is not short. */
+export async function readText(
+  body: AsyncIterable<Uint8Array>,
+  { maxBytes = MAX_BYTES, limitMs = LIMIT_MS }: ReadTextOptions = {},
+): Promise<string> {
+  const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > MAX_BYTES) throw new SandboxerError("too_large", "The answer of another server is too large.");
-    chunks.push(chunk);
+  const reading = (async (): Promise<void> => {
+    for await (const chunk of body) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) throw new SandboxerError("too_large", "The answer of another server is too large.");
+      chunks.push(chunk);
+    }
+  })();
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new SandboxerError("timeout", "The answer of another server has no end.")),
+    limitMs,
+  );
+  try {
+    await Promise.race([reading, late.promise]);
+  } finally {
+    clearTimeout(timer);
+    reading.catch(() => {});
   }
   return Buffer.concat(chunks).toString("utf8");
 }

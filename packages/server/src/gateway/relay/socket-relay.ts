@@ -96,6 +96,7 @@ function agreement({ headers }: IncomingMessage): string {
 
 async function refusal({ url, instanceId }: OtherServer, answer: IncomingMessage): Promise<SandboxerError> {
   const text = await readText(answer).catch(() => "");
+  answer.destroy();
   const details = { url, owner: instanceId };
   const body = errorBodySchema.safeParse(parseObject(text));
   if (body.success && Object.hasOwn(ERRORS, body.data.error.code)) {

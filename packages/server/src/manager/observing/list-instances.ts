@@ -1,5 +1,6 @@
 import type { ResponseOf, Routes } from "@sandboxer/protocol";
 import { answerWithin } from "../../support/answer-within.ts";
+import { mapAtOnce } from "../../support/map-at-once.ts";
 import type { RegisteredServer } from "../../lease/instances.ts";
 import type { ObservingContext } from "../room-contexts.ts";
 import type { InstanceCondition } from "../ownership/peers.ts";
@@ -8,6 +9,10 @@ export type InstanceRecord = ResponseOf<Routes["listInstances"]>["items"][number
 
 /** How long a store that has let this server freeze is waited for. */
 const STORE_MS = 2_000;
+
+/** Others can write to the store: one call to this server is not to become thousands to others. */
+const MOST_ASKED = 256;
+const ASKED_AT_ONCE = 64;
 
 const UNKNOWN: InstanceCondition = { instance_id: null, frozen: null, frozen_reason: null };
 
@@ -29,11 +34,11 @@ export async function listInstances(context: ObservingContext): Promise<Instance
 async function storedInstances(context: ObservingContext): Promise<InstanceRecord[]> {
   const servers = await context.durable.ownership.instances.servers();
   const [conditions, possessions] = await Promise.all([
-    Promise.all(servers.map((server) => conditionOf(context, server))),
+    conditionsOf(context, servers),
     possessionsByOwner(context),
   ]);
-  const records = servers.map(({ instanceId, url, here, alive }, index): InstanceRecord => {
-    const { frozen, frozen_reason } = conditions[index] ?? UNKNOWN;
+  const records = servers.map(({ instanceId, url, here, alive }): InstanceRecord => {
+    const { frozen, frozen_reason } = here ? instanceCondition(context) : (conditions.get(instanceId) ?? UNKNOWN);
     const { owns, wanted, handoffs } = possessions.get(instanceId) ?? { owns: [], wanted: [], handoffs: [] };
     return { id: instanceId, url: url ?? null, here, alive, frozen, frozen_reason, owns, wanted, handoffs };
   });
@@ -57,14 +62,18 @@ async function possessionsByOwner({ durable }: ObservingContext): Promise<Readon
   return owners;
 }
 
-/** What a server says of itself; one that answers at its address in its stead says nothing about it. */
-async function conditionOf(
-  context: ObservingContext,
-  { instanceId, url, here, alive }: RegisteredServer,
-): Promise<InstanceCondition> {
-  if (here) return instanceCondition(context);
-  const said = alive && url !== undefined ? await context.options.peers?.condition(url) : undefined;
-  return said?.instance_id === instanceId ? said : UNKNOWN;
+/** What other servers say of themselves; one that answers at another's address in its stead says nothing about it. */
+async function conditionsOf(
+  { options }: ObservingContext,
+  servers: readonly RegisteredServer[],
+): Promise<ReadonlyMap<string, InstanceCondition>> {
+  const others = servers.filter(({ here, alive }) => !here && alive).slice(0, MOST_ASKED);
+  const conditions = new Map<string, InstanceCondition>();
+  await mapAtOnce(others, ASKED_AT_ONCE, async ({ instanceId, url }) => {
+    const said = url === undefined ? undefined : await options.peers?.condition(url);
+    if (said?.instance_id === instanceId) conditions.set(instanceId, said);
+  });
+  return conditions;
 }
 
 /** As far as this server knows without its store. */

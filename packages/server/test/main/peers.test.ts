@@ -1,0 +1,63 @@
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { readText } from "../../src/gateway/relay/read-text.ts";
+import { httpPeers, isServerAlive, ringOver } from "../../src/main/peers.ts";
+
+const MIB = 1024 * 1024;
+
+/** A server that answers everything with a text that does not end, as fast as it is taken. */
+async function endlessServer(status: number, beginning: string) {
+  const sent = { bytes: 0, open: 0 };
+  const server = createServer((_request, response: ServerResponse) => {
+    sent.open += 1;
+    response.once("close", () => (sent.open -= 1));
+    response.writeHead(status, { "content-type": "application/json" });
+    response.write(beginning);
+    const more = (): void => {
+      while (!response.destroyed) {
+        sent.bytes += MIB;
+        if (!response.write("x".repeat(MIB))) return void response.once("drain", more);
+      }
+    };
+    more();
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, sent };
+}
+
+test("what a server says of itself is read up to a limit", async () => {
+  const { url, sent } = await endlessServer(200, '{"instance_id":"');
+  expect(await httpPeers.condition(url)).toBeUndefined();
+  expect(sent.bytes).toBeLessThan(32 * MIB);
+  await expect.poll(() => sent.open).toBe(0);
+});
+
+test("an error of another server is read up to a limit", async () => {
+  const { url, sent } = await endlessServer(500, '{"error":{"code":"internal","message":"');
+  const caller = { authorization: undefined, presentedKey: undefined };
+  await expect(httpPeers.resume(url, "00000000-0000-4000-8000-000000000000", caller)).rejects.toMatchObject({
+    code: "internal",
+    message: `The server ${url} answered with 500.`,
+  });
+  expect(sent.bytes).toBeLessThan(32 * MIB);
+  await expect.poll(() => sent.open).toBe(0);
+});
+
+test("nothing is read of what is answered to a ring, and to the question whether a server lives", async () => {
+  const { url, sent } = await endlessServer(200, "{");
+  await ringOver({ debug: () => {} })(url, "00000000-0000-4000-8000-000000000000");
+  expect(await isServerAlive(url)).toBe(true);
+  await expect.poll(() => sent.open).toBe(0);
+  expect(sent.bytes).toBeLessThan(32 * MIB);
+});
+
+test("an answer that does not end is given up", async () => {
+  const silent = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
+  await expect(readText(silent, { limitMs: 20 })).rejects.toMatchObject({ code: "timeout" });
+});
