@@ -25,3 +25,19 @@ test.each(["constructor:x", "valueOf:x", "nothing:x", "dir:"])("%s is no image",
   const { resolver } = await openResolver();
   await expect(resolver.resolve(name)).rejects.toMatchObject({ code: "bad_request" });
 });
+
+test("of names that nobody asks for any more nothing is kept", async () => {
+  const { resolver, images } = await openResolver();
+  await mkdir(join(images, "one"));
+  // All of them name the same folder.
+  const name = (number: number): string => `dir:${images}/${"./".repeat(number)}one`;
+  const first = resolver.resolve(name(0));
+  const used = resolver.resolve(name(1));
+  for (let number = 2; number < 300; number++) {
+    await resolver.resolve(name(number));
+    expect(resolver.resolve(name(1))).toBe(used);
+  }
+  expect(resolver.resolve(name(299))).toBe(resolver.resolve(name(299)));
+  expect(resolver.resolve(name(0))).not.toBe(first);
+  expect(await resolver.resolve(name(0))).toMatchObject({ identity: (await first).identity });
+});

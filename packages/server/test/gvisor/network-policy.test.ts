@@ -26,6 +26,14 @@ test("nameservers in private networks are asked on their port and no other", () 
   expect(egressPolicy("t", [])).not.toContain("dport");
 });
 
+test.each(["168.63.129.16/32", "192.0.0.0/24", "198.18.0.0/15", "169.254.0.0/16"])(
+  "%s is not the outside",
+  (network) => {
+    const [, blocked = ""] = /ip daddr \{ ([^}]+) \} reject/.exec(egressPolicy("t", [])) ?? [];
+    expect(blocked.split(", ")).toContain(network);
+  },
+);
+
 test("what is missing is named with its remedy", async () => {
   expect(await probeNetwork("20240729.0", "")).toMatchObject({ ok: false, reason: expect.stringMatching(/2025/) });
   expect(await probeNetwork("self-test", "")).toMatchObject({ ok: false });

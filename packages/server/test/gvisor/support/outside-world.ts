@@ -16,7 +16,17 @@ export const PATIENCE_MS = 20_000;
 /** After so long without an answer there is none. */
 const NO_ANSWER_MS = 2_000;
 /** Addresses in the outside namespace that sandboxes may not reach; the host can. */
-export const FORBIDDEN = ["192.168.213.2", "172.16.213.2", "10.214.0.2", "100.64.213.2", "169.254.213.2"];
+export const FORBIDDEN = [
+  "192.168.213.2",
+  "172.16.213.2",
+  "10.214.0.2",
+  "100.64.213.2",
+  "169.254.213.2",
+  "168.63.129.16",
+  "192.0.0.170",
+  "198.18.213.2",
+  "198.19.213.2",
+];
 
 const SERVER = `
 import socketserver

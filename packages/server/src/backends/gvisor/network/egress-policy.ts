@@ -1,15 +1,21 @@
 import { POOL } from "./addresses.ts";
 import { LINK_PREFIX } from "./names.ts";
 
-/** Not the outside: this host, private networks, carriers' networks, link-local (cloud metadata), multicast, reserved. */
+/**
+ * Not the outside: this host, private networks, carriers' networks, link-local (cloud metadata), Azure's own services
+ * (168.63.129.16), protocol assignments, networks for benchmarks, multicast, reserved.
+ */
 const BLOCKED = [
   "0.0.0.0/8",
   "10.0.0.0/8",
   "100.64.0.0/10",
   "127.0.0.0/8",
+  "168.63.129.16/32",
   "169.254.0.0/16",
   "172.16.0.0/12",
+  "192.0.0.0/24",
   "192.168.0.0/16",
+  "198.18.0.0/15",
   "224.0.0.0/4",
   "240.0.0.0/4",
 ];

@@ -22,9 +22,13 @@ export interface ImageResolverOptions extends ImagePlaces {
 
 const PATH_SCHEMES = new Set(["dir", "tar", "oci"]);
 
-/** Images by name, each prepared once for the life of the server. */
+/** One image has many names (`dir:/a`, `dir:/a/.`), and requests choose them. */
+const KEPT_NAMES = 256;
+
+/** Images by name. Each is prepared once for as long as its name is among those that were asked for last. */
 export class ImageResolver {
   readonly #options: ImageResolverOptions;
+  /** The name that was asked for last is last. */
   readonly #prepared = new Map<string, Promise<RootFilesystem>>();
 
   constructor(options: ImageResolverOptions) {
@@ -33,12 +37,18 @@ export class ImageResolver {
 
   resolve(image: string): Promise<RootFilesystem> {
     const known = this.#prepared.get(image);
-    if (known !== undefined) return known;
-    const preparing = this.#prepare(image);
+    this.#prepared.delete(image);
+    const preparing = known ?? this.#prepare(image);
     this.#prepared.set(image, preparing);
+    const [oldest] = this.#prepared.keys();
+    if (this.#prepared.size > KEPT_NAMES && oldest !== undefined) this.#prepared.delete(oldest);
     // A failure is not remembered: what was missing may be there the next time.
-    preparing.catch(() => this.#prepared.delete(image));
+    if (known === undefined) preparing.catch(() => this.#forget(image, preparing));
     return preparing;
+  }
+
+  #forget(image: string, failed: Promise<RootFilesystem>): void {
+    if (this.#prepared.get(image) === failed) this.#prepared.delete(image);
   }
 
   async #prepare(image: string): Promise<RootFilesystem> {
