@@ -2,6 +2,9 @@
  * Adds to package-lock.json the packages for other systems that a registry mirror did not have when the lockfile was
  * made. npm leaves those out, and `npm ci` then refuses the lockfile, everywhere. Run it after `npm install`:
  * `npm run lockfile` does both. Packages for this system are never added: they have to come with their checksum.
+ *
+ * It also removes what optional packages say about the Node that they need: an npm on an older Node leaves those out, and
+ * says nothing, but they run on the Node that comes with them.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -23,6 +26,8 @@ export function completeLockfile(lockfile) {
   for (const [name, version, wantedBy] of missingOptional(packages)) {
     packages[`node_modules/${name}`] = foreignPackage(name, version, wantedBy);
   }
+  for (const [path, { engines: _, ...entry }] of Object.entries(packages))
+    if (entry.optional === true) packages[path] = entry;
   const sorted = Object.entries(packages).toSorted(([first], [second]) => first.localeCompare(second, "en"));
   return { ...lockfile, packages: Object.fromEntries(sorted) };
 }

@@ -12,6 +12,7 @@ interface LockedPackage {
   readonly link?: boolean;
   readonly dev?: boolean;
   readonly optional?: boolean;
+  readonly engines?: object;
   readonly hasInstallScript?: boolean;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
@@ -22,6 +23,10 @@ const pathsOf = (entries: typeof installed): string[] => entries.map(([path]) =>
 
 test("npm ci accepts the lockfile: every optional package has an entry (else run `npm run lockfile`)", () => {
   expect(missingOptional(lockfile.packages)).toEqual([]);
+});
+
+test("an old Node installs all that a new one does (else run `npm run lockfile`)", () => {
+  expect(pathsOf(installed.filter(([, entry]) => entry.optional === true && entry.engines !== undefined))).toEqual([]);
 });
 
 test("the lockfile names no download addresses", () => {
