@@ -4,8 +4,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { installEngine } from "../../src/setup/engine/cache.ts";
+import { debianPackageFrom } from "../../src/setup/engine/debian-package.ts";
 import { locateEngine } from "../../src/setup/engine/engine.ts";
 import { cachedCopy, onPath } from "../../src/setup/engine/local-sources.ts";
+import { newestBuildOf } from "../../src/setup/engine/newest.ts";
 import { officialReleaseFrom } from "../../src/setup/engine/official-release.ts";
 import { setupFixture } from "./setup-fixture.ts";
 
@@ -123,4 +125,51 @@ test("no network is a normal case", async () => {
   fixture.program("bin/runsc", RUNSC);
   const sources = [officialReleaseFrom("http://127.0.0.1:9"), onPath];
   expect(await locateEngine(fixture.context, sources)).toMatchObject({ source: "runsc on PATH" });
+});
+
+const NEWEST = "0.0.0-20260701204157-69c2d17aea96";
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+/** A machine on which apt fetches, and Go builds, a runsc that leaves a mark where it is run. */
+function withSources(fixture: ReturnType<typeof setupFixture>) {
+  const ran = `${fixture.directory}/ran`;
+  const runsc = (version: string): string => `#!/bin/sh\necho run >> ${ran}\necho "runsc version ${version}"\n`;
+  const put = (path: string, version: string): string =>
+    `mkdir -p "$(dirname "${path}")"; cat > "${path}" <<'END'\n${runsc(version)}END\nchmod 755 "${path}"`;
+  fixture.program("bin/apt-get", `case "$*" in *download*) : > runsc_1_amd64.deb;; esac`);
+  fixture.program("bin/dpkg-deb", put("$3/usr/bin/runsc", "0.0~20240729.0"));
+  const modules = ["\tmod\tgvisor.dev/gvisor\tv1\th1:a=", "\tdep\texample.org/b\tv2\th1:b="].join("\n");
+  fixture.program(
+    "bin/go",
+    `if [ "$1" = install ]; then ${put("$GOBIN/runsc", NEWEST)}\nelse printf '%s: go1\n\tpath\tx\n%s\n\tbuild\tx\n' "$3" '${modules}'; fi`,
+  );
+  const apt = fixture.program("apt/sources.list", "").replace(/\/sources\.list$/, "");
+  writeFileSync(`${apt}/sources.list`, `deb [signed-by=${apt}/sources.list] http://127.0.0.1:9/debian bookworm main\n`);
+  return {
+    debian: (checksum: string) => debianPackageFrom(apt, checksum),
+    checksum: sha256(runsc("0.0~20240729.0")),
+    modules: sha256(`${modules}\n`),
+    hasRun: () => existsSync(ran),
+  };
+}
+
+test("Debian's package and a build are used when they are what was tested", async () => {
+  using fixture = setupFixture();
+  const { debian, checksum, modules } = withSources(fixture);
+  expect(await locateEngine(fixture.context, [debian(checksum)])).toMatchObject({ version: "20240729.0" });
+  expect(await locateEngine(fixture.context, [newestBuildOf(modules)])).toMatchObject({ version: NEWEST });
+});
+
+test("a package or a build that nobody has tested is never run", async () => {
+  using fixture = setupFixture();
+  const { debian, hasRun } = withSources(fixture);
+  const other = sha256("other");
+  await expect(locateEngine(fixture.context, [debian(other)])).rejects.toThrow(
+    /The runsc of runsc_1_amd64.deb is not the one that sandboxer was tested with .* it was not used/,
+  );
+  await expect(locateEngine(fixture.context, [newestBuildOf(other)])).rejects.toThrow(
+    /What Go built runsc from is not/,
+  );
+  expect(hasRun()).toBe(false);
+  expect(existsSync(`${fixture.context.cacheDirectory}/engines`)).toBe(false);
 });

@@ -1,51 +1,59 @@
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { findProgram } from "../files.ts";
+import { findProgram, hashFile } from "../files.ts";
 import { tellingLine, runCommand } from "../run-command.ts";
 import { findDebianMirror, type DebianMirror } from "./apt-sources.ts";
 import { inScratchDirectory } from "../scratch.ts";
 import { installEngine } from "./cache.ts";
+import { DEBIAN_RUNSC, requireChecksum } from "./checksums.ts";
 import type { EngineSource } from "./source.ts";
 
 /** Bookworm's own package is of 2022 and too old; trixie's and sid's are the same as this one. */
 const SUITE = "bookworm-backports";
 export const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/** Takes the package apart in a private place: the system's packages and apt's lists stay as they are. */
-export const debianPackage: EngineSource = {
-  name: "Debian package",
-  message: `Fetching runsc from Debian's ${SUITE}`,
-  timeoutMs: 180_000,
-  async find({ cacheDirectory, searchPath }, signal) {
-    const aptGet = findProgram("apt-get", searchPath);
-    const dpkgDeb = findProgram("dpkg-deb", searchPath);
-    if (aptGet === undefined || dpkgDeb === undefined) return { skipped: "No apt-get and dpkg-deb here." };
-    const mirror = await readDebianMirror("/etc/apt");
-    if (mirror === undefined) return { skipped: "apt's sources name no Debian mirror." };
-    const keyring = mirror.keyring ?? KEYRING;
-    if (!existsSync(keyring)) return { skipped: `No keyring at ${keyring} to check the package with.` };
+export const debianPackage = debianPackageFrom("/etc/apt", DEBIAN_RUNSC[process.arch]);
 
-    return inScratchDirectory(cacheDirectory, async (directory) => {
-      const apt = [
-        aptGet,
-        "-qq",
-        ...(await privateAptOptions(directory, { ...mirror, keyring, suite: SUITE })),
-      ] as const;
-      for (const command of [["update"], ["download", "runsc"]]) {
-        const result = await runCommand([...apt, ...command], { signal, workingDirectory: directory });
-        if (result.code !== 0) return { skipped: `apt-get ${command.join(" ")}: ${tellingLine(result)}` };
-      }
-      const packageFile = (await readdir(directory)).find((name) => name.endsWith(".deb"));
-      if (packageFile === undefined) return { skipped: `${SUITE} has no runsc for this machine.` };
-      const unpacked = join(directory, "unpacked");
-      const result = await runCommand([dpkgDeb, "-x", join(directory, packageFile), unpacked], { signal });
-      if (result.code !== 0) return { skipped: `dpkg-deb: ${tellingLine(result)}` };
-      const engine = await installEngine(cacheDirectory, join(unpacked, "usr", "bin", "runsc"), this.name, signal);
-      return { value: engine, message: `runsc ${engine.version} from ${packageFile}, at ${engine.path}` };
-    });
-  },
-};
+/** Takes the package apart in a private place: the system's packages and apt's lists stay as they are. */
+export function debianPackageFrom(aptDirectory: string, sha256: string | undefined): EngineSource {
+  return {
+    name: "Debian package",
+    message: `Fetching runsc from Debian's ${SUITE}`,
+    timeoutMs: 180_000,
+    async find({ cacheDirectory, searchPath }, signal) {
+      const aptGet = findProgram("apt-get", searchPath);
+      const dpkgDeb = findProgram("dpkg-deb", searchPath);
+      if (aptGet === undefined || dpkgDeb === undefined) return { skipped: "No apt-get and dpkg-deb here." };
+      const mirror = await readDebianMirror(aptDirectory);
+      if (mirror === undefined) return { skipped: "apt's sources name no Debian mirror." };
+      const keyring = mirror.keyring ?? KEYRING;
+      if (!existsSync(keyring)) return { skipped: `No keyring at ${keyring} to check the package with.` };
+
+      return inScratchDirectory(cacheDirectory, async (directory) => {
+        const apt = [
+          aptGet,
+          "-qq",
+          ...(await privateAptOptions(directory, { ...mirror, keyring, suite: SUITE })),
+        ] as const;
+        for (const command of [["update"], ["download", "runsc"]]) {
+          const result = await runCommand([...apt, ...command], { signal, workingDirectory: directory });
+          if (result.code !== 0) return { skipped: `apt-get ${command.join(" ")}: ${tellingLine(result)}` };
+        }
+        const packageFile = (await readdir(directory)).find((name) => name.endsWith(".deb"));
+        if (packageFile === undefined) return { skipped: `${SUITE} has no runsc for this machine.` };
+        const unpacked = join(directory, "unpacked");
+        const result = await runCommand([dpkgDeb, "-x", join(directory, packageFile), unpacked], { signal });
+        if (result.code !== 0) return { skipped: `dpkg-deb: ${tellingLine(result)}` };
+        const candidate = join(unpacked, "usr", "bin", "runsc");
+        const hint = "If Debian has a new build that you trust, install it yourself and start with --runsc PATH.";
+        requireChecksum(`The runsc of ${packageFile}`, await hashFile(candidate), sha256, hint);
+        const engine = await installEngine(cacheDirectory, candidate, this.name, signal);
+        return { value: engine, message: `runsc ${engine.version} from ${packageFile}, at ${engine.path}` };
+      });
+    },
+  };
+}
 
 /** The mirror that this machine's apt uses. */
 export async function readDebianMirror(aptDirectory: string): Promise<DebianMirror | undefined> {
