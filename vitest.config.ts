@@ -25,7 +25,7 @@ const SERVERS = [
   "packages/client/test/{sandbox,process}/**/*.test.ts",
   "packages/client/test/{docs,examples,imports}.test.ts",
   "packages/console/test/actions/**/*.test.ts",
-  "packages/server/test/{backends,checkpoints,collection,http,manager,records,resume,websocket}/**/*.test.ts",
+  "packages/server/test/{backends,checkpoints,collection,hostile,http,manager,records,resume,websocket}/**/*.test.ts",
   "packages/server/test/lease/{model,simulation}/**/*.test.ts",
   "packages/server/test/store/directory-*.test.ts",
   "scripts/test/bootstrap.test.ts",

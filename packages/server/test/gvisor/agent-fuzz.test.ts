@@ -1,101 +1,10 @@
-import { PassThrough } from "node:stream";
-import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { SandboxerError } from "@sandboxer/protocol";
-import { AgentClient } from "../../src/backends/agent/agent-client.ts";
+import { expect, test } from "vitest";
 import { encodeFrame } from "../../src/backends/agent/frame-decoder.ts";
 import { Reply } from "../../src/backends/agent/frame-types.ts";
 import { PayloadWriter } from "../../src/backends/agent/payload.ts";
+import { HostileAgent } from "./support/hostile-agent.ts";
 
-/** An agent that is in the hands of whoever runs inside: it sends whatever it likes. */
-class HostileAgent {
-  readonly input = new PassThrough();
-  readonly output = new PassThrough();
-  readonly failures: SandboxerError[] = [];
-  readonly client: AgentClient;
-
-  constructor() {
-    this.input.resume();
-    this.client = new AgentClient(this.input, this.output, {
-      user: { uid: 1000, gid: 1000 },
-      env: {},
-      workingFolder: "/",
-      heartbeatMs: 0,
-      onFailure: (error) => this.failures.push(error),
-      onEnd: () => this.client.fail(new SandboxerError("sandbox_failed", "The agent is gone.")),
-      chunksLast: true,
-    });
-  }
-
-  /** Everything that waits for an answer, under the request numbers 1, 2, … */
-  askEverything(): Promise<unknown>[] {
-    const { client } = this;
-    const drain = async (): Promise<void> => {
-      const process = await client.exec({ key: "k", argv: ["x"] });
-      for await (const chunk of process.output()) process.acknowledge(chunk.offset + chunk.data.length);
-      await process.exited;
-    };
-    const receive = async (): Promise<void> => {
-      for await (const _ of (await client.connect(80)).data);
-    };
-    return [
-      client.ping(),
-      drain(),
-      client.processes(),
-      client.processTable(),
-      receive(),
-      client.freezeProcesses(),
-      client.files.stat("/x"),
-      client.files.list("/x"),
-      Array.fromAsync(client.files.read("/x")),
-      client.files.write("/x", new Uint8Array(10)),
-      client.restored(1, "host"),
-      client.start({ timeoutMs: 60_000 }),
-    ];
-  }
-}
-
-const TYPES = [...Object.values(Reply), 0x00, 0x01, 0x82, 0xff];
 const u32 = (value: number): Buffer => new PayloadWriter().u32(value).finish();
-const frame = fc
-  .tuple(fc.constantFrom(...TYPES), fc.nat(20), fc.uint8Array({ maxLength: 80 }), fc.constantFrom(0, 1, 2, 0xffff_ffff))
-  .map(([type, request, payload, count]) => encodeFrame(type, request, Buffer.concat([u32(count), payload])));
-/** Bytes of frames with some of them changed, cut anywhere. */
-const stream = fc
-  .tuple(
-    fc.array(fc.oneof(frame, fc.uint8Array({ maxLength: 40 })), { maxLength: 30 }),
-    fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 }),
-  )
-  .map(([parts, flips]) => {
-    const bytes = Buffer.concat(parts);
-    for (const [at, value] of flips) if (bytes.length > 0) bytes[at % bytes.length] = value;
-    return bytes;
-  });
-
-const unhandled: unknown[] = [];
-const onUnhandled = (reason: unknown): void => void unhandled.push(reason);
-beforeAll(() => void process.on("unhandledRejection", onUnhandled));
-afterAll(() => void process.off("unhandledRejection", onUnhandled));
-
-test("whatever an agent sends, every call is answered or fails as sandbox_failed", async () => {
-  await fc.assert(
-    fc.asyncProperty(stream, fc.integer({ min: 1, max: 64 }), async (bytes, pieceBytes) => {
-      const agent = new HostileAgent();
-      const calls = agent.askEverything();
-      for (let at = 0; at < bytes.length; at += pieceBytes) agent.output.write(bytes.subarray(at, at + pieceBytes));
-      agent.output.end();
-      for (const outcome of await Promise.allSettled(calls)) {
-        if (outcome.status === "rejected") expect(outcome.reason).toBeInstanceOf(SandboxerError);
-      }
-      expect(agent.failures).toHaveLength(1);
-      expect(agent.failures[0]?.code).toBe("sandbox_failed");
-      await expect(agent.client.ping()).rejects.toMatchObject({ code: "sandbox_failed" });
-    }),
-    { numRuns: 400 },
-  );
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(unhandled).toEqual([]);
-});
 
 test.each<[string, Buffer]>([
   ["a frame that is too long", Buffer.from([0xff, 0xff, 0xff, 0x7f])],

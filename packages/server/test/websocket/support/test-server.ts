@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type MaxLoss, SandboxerError } from "@sandboxer/protocol";
-import { pino } from "pino";
+import { type Logger, pino } from "pino";
 import { onTestFinished } from "vitest";
 import type { SandboxBackend } from "../../../src/backends/backend.ts";
 import { FakeBackend } from "../../../src/backends/fake/index.ts";
@@ -81,6 +81,8 @@ export interface TestServerOptions {
   readonly requireSealed?: boolean;
   /** Absent: no console. */
   readonly consoleFolder?: string;
+  /** What the gateway says; absent: nobody hears it. */
+  readonly log?: Logger;
 }
 
 /** A server of the real parts, in this process, over the fake backend. */
@@ -120,7 +122,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const folder = await mkdtemp(join(tmpdir(), "sandboxer-test-"));
   const storeFolder = options.store === undefined ? join(folder, "store") : (options.store ?? undefined);
   const snapshotFile = new SnapshotFile(join(folder, "snapshots.json"));
-  const log = pino({ level: "silent" });
+  const log = options.log ?? pino({ level: "silent" });
   const backend = options.backend ?? new FakeBackend();
   const { maxClients = 5000 } = options;
   const operations: OperationRecord[] = [];
