@@ -59,6 +59,16 @@ export default defineConfig({
       },
       {
         test: {
+          // Those of the other projects that are attacks: `npm run test:hostile`.
+          ...patience,
+          name: "hostile",
+          include: ["packages/*/test/**/*.hostile.test.ts"],
+          isolate: false,
+          maxWorkers: 4,
+        },
+      },
+      {
+        test: {
           ...patience,
           name: "crash",
           include: ["packages/server/test/crash/**/*.test.ts"],

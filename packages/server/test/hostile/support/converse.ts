@@ -6,7 +6,13 @@ import type { HostileServer } from "./hostile-server.ts";
 const PATIENCE_MS = 400;
 const OPEN: HostileFrame = {
   payload: Buffer.from('{"enable_checkpoint":true}').toString("base64"),
-  ...{ opcode: 1, final: true, reserved: 0, masked: true, lengthError: 0, lengthBytes: 0, cutAt: undefined },
+  opcode: 1,
+  final: true,
+  reserved: 0,
+  masked: true,
+  lengthError: 0,
+  lengthBytes: 0,
+  cutAt: undefined,
 };
 
 /** Opens a WebSocket by hand, says everything as fast as it is taken, and leaves. Gives the status of the answer. */

@@ -30,8 +30,16 @@ const METHODS = [
   "X",
 ];
 const CONTENT_TYPES = [
-  ...["application/json", "application/json; charset=utf-16", "application/octet-stream", "application/x-tar"],
-  ...["text/plain", "multipart/form-data; boundary=x", "application/x-ndjson", "", ";", "application/json;".repeat(50)],
+  "application/json",
+  "application/json; charset=utf-16",
+  "application/octet-stream",
+  "application/x-tar",
+  "text/plain",
+  "multipart/form-data; boundary=x",
+  "application/x-ndjson",
+  "",
+  ";",
+  "application/json;".repeat(50),
 ];
 
 /** Where an empty object is no good body. */
@@ -46,24 +54,63 @@ const GOOD_BODIES: Readonly<Record<string, readonly object[]>> = {
   "/v1/sandboxes/{id}/rewind": [{ snapshot: "{{snapshot}}" }, { snapshot_id: "{{snapshot}}" }],
 };
 
+const HEADER_NAMES = [
+  "Idempotency-Key",
+  "If-Sandbox-Epoch",
+  "Last-Event-ID",
+  "Prefer",
+  "Accept",
+  "Range",
+  "If-Match",
+  "Cookie",
+  "Authorization",
+  "X-API-Key",
+  "Sandboxer-Key",
+  "Sandboxer-Encryption-Key",
+  "Sandboxer-Relay",
+  "Origin",
+  "X-Forwarded-For",
+  "Forwarded",
+  "Via",
+  "Sec-Fetch-Site",
+  "Accept-Encoding",
+  "Content-Encoding",
+  "TE",
+  "Expect",
+  "Upgrade",
+  "Sec-WebSocket-Key",
+  "Sec-WebSocket-Version",
+  "Sec-WebSocket-Protocol",
+  "Host",
+];
+const HEADER_VALUES = [
+  "respond-async",
+  "application/x-ndjson",
+  "text/event-stream",
+  "bytes=0-",
+  "1",
+  "Bearer x",
+  "*",
+  "gzip",
+  "100-continue",
+  "websocket",
+  "allow",
+  "null",
+  "13",
+  `Bearer ${"a".repeat(3000)}`,
+  "A".repeat(44),
+];
+
 /** What a client may say of its request; each may be there twice, or with nonsense in it. */
 const header: fc.Arbitrary<readonly [string, string]> = fc.oneof(
   {
     weight: 12,
     arbitrary: fc.tuple(
-      fc.constantFrom(
-        ...["Idempotency-Key", "If-Sandbox-Epoch", "Last-Event-ID", "Prefer", "Accept", "Range", "If-Match", "Cookie"],
-        ...["Authorization", "X-API-Key", "Sandboxer-Key", "Sandboxer-Encryption-Key", "Sandboxer-Relay", "Origin"],
-        ...["X-Forwarded-For", "Forwarded", "Via", "Sec-Fetch-Site", "Accept-Encoding", "Content-Encoding", "TE"],
-        ...["Expect", "Upgrade", "Sec-WebSocket-Key", "Sec-WebSocket-Version", "Sec-WebSocket-Protocol", "Host"],
-      ),
+      fc.constantFrom(...HEADER_NAMES),
       fc.oneof(
         {
           weight: 3,
-          arbitrary: fc.constantFrom(
-            ...["respond-async", "application/x-ndjson", "text/event-stream", "bytes=0-", "1", "Bearer x", "*", "gzip"],
-            ...["100-continue", "websocket", "allow", "null", "13", `Bearer ${"a".repeat(3000)}`, "A".repeat(44)],
-          ),
+          arbitrary: fc.constantFrom(...HEADER_VALUES),
         },
         { weight: 1, arbitrary: text.map(onOneLine) },
       ),

@@ -3,27 +3,59 @@ import fc from "fast-check";
 /** Stand for the ids of things that exist when an input is sent; see `HostileServer.fill`. */
 export const PLACEHOLDERS = ["{{sandbox}}", "{{paused}}", "{{snapshot}}", "{{process}}", "{{token}}"] as const;
 
+const ODD_TEXTS = [
+  // Numbers, or nearly.
+  "",
+  "0",
+  "-1",
+  "1e999",
+  "NaN",
+  "9007199254740993",
+  "true",
+  "null",
+  "undefined",
+  "[object Object]",
+  // Paths, or nearly.
+  "/",
+  "/tmp/x",
+  "../../../../etc/passwd",
+  "/proc/self/environ",
+  "a\0b",
+  "%00",
+  "%2e%2e%2f",
+  "%ff%fe",
+  "\ud800",
+  // Names that every object has, and words that mean something here.
+  "__proto__",
+  "constructor",
+  "toString",
+  "hasOwnProperty",
+  "bash",
+  "python",
+  "fake",
+  "gvisor",
+  "echo hi",
+  "(",
+  // Durations, and what other interpreters might run.
+  "1h",
+  "-5s",
+  "9999999999d",
+  "*",
+  "a b",
+  "name\r\nx: y",
+  "<script>",
+  "${jndi:x}",
+  "=1+1",
+  "\u202e",
+  "🏴‍☠️",
+];
+
 /** Texts that are near to something that works, or to something that has broken servers. */
 export const text: fc.Arbitrary<string> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...PLACEHOLDERS) },
   {
     weight: 4,
-    arbitrary: fc.constantFrom(
-      ...["", "0", "-1", "1e999", "NaN", "9007199254740993", "true", "null", "undefined", "[object Object]"],
-      ...[
-        "/",
-        "/tmp/x",
-        "../../../../etc/passwd",
-        "/proc/self/environ",
-        "a\0b",
-        "%00",
-        "%2e%2e%2f",
-        "%ff%fe",
-        "\ud800",
-      ],
-      ...["__proto__", "constructor", "toString", "hasOwnProperty", "bash", "python", "fake", "gvisor", "echo hi", "("],
-      ...["1h", "-5s", "9999999999d", "*", "a b", "name\r\nx: y", "<script>", "${jndi:x}", "=1+1", "\u202e", "🏴‍☠️"],
-    ),
+    arbitrary: fc.constantFrom(...ODD_TEXTS),
   },
   { weight: 2, arbitrary: fc.string({ maxLength: 30 }) },
   { weight: 2, arbitrary: fc.string({ unit: "binary", maxLength: 30 }) },
