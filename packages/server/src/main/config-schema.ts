@@ -62,6 +62,8 @@ export const configSchema = z.object({
   maxTotalMemory: parsed(parseTotalMemory, TOTAL_MEMORY_HINT),
   warmPoolMax: integer(0, 1_000),
   maxClients: integer(1, 1_000_000),
+  maxClientsPerAddress: integer(0, 1_000_000).optional(),
+  maxClientsPerKey: integer(0, 1_000_000).optional(),
   maxMessageBytes: integer(1024, 1_073_741_824),
   maxCollectedMb: integer(1, 1_000_000),
   keyHeader: z

@@ -173,6 +173,16 @@ export const SETTINGS = {
     "gVisor sandboxes started ahead of the need, at most; 0: none (default 4)",
   ),
   maxClients: setting("--max-clients <N>", "SANDBOXER_MAX_CLIENTS", "connected clients at once (default 1000)"),
+  maxClientsPerAddress: setting(
+    "--max-clients-per-address <N>",
+    "SANDBOXER_MAX_CLIENTS_PER_ADDRESS",
+    "of them from one address without a key; 0: no limit (default half of --max-clients)",
+  ),
+  maxClientsPerKey: setting(
+    "--max-clients-per-key <N>",
+    "SANDBOXER_MAX_CLIENTS_PER_KEY",
+    "of them with one key; 0: no limit (default four fifths of --max-clients)",
+  ),
   maxMessageBytes: setting(
     "--max-message-bytes <N>",
     "SANDBOXER_MAX_MESSAGE_BYTES",

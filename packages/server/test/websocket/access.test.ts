@@ -109,7 +109,8 @@ describe("keys configured", () => {
     const server = await startTestServer(KEYS);
     const { client, id, token } = await server.create(DURABLE, WITH_KEY);
     await client.send({ action: "checkpoint" }).untilClosed();
-    expect(await server.attach(id).untilClosed()).toEqual(DENIED);
+    await expect(server.attach(id).opened).rejects.toThrow("401");
+    await expect(server.attach(id, "", { headers: { "x-api-key": "wrong" } }).opened).rejects.toThrow("401");
     expect(await server.attach(id, "?sandbox_token=wrong").untilClosed()).toEqual(DENIED);
     expect(await server.attach(id, "?sandbox_token=wrong", WITH_KEY).untilClosed()).toEqual(DENIED);
     expect(server.backend.runningCount).toBe(0);
@@ -126,7 +127,7 @@ describe("keys configured", () => {
     await cp(join(from.storeFolder ?? "", id, "checkpoints"), join(to.storeFolder ?? "", id, "checkpoints"), {
       recursive: true,
     });
-    expect(await to.attach(id).untilClosed()).toEqual(DENIED);
+    await expect(to.attach(id).opened).rejects.toThrow("401");
     expect(await to.attach(id, "?sandbox_token=anything").untilClosed()).toEqual(DENIED);
     expect(to.backend.runningCount).toBe(0);
     expect(await to.attach(id, "", WITH_KEY).outcome()).toEqual(["RESTORING", "RUNNING"]);

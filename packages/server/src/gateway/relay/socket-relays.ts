@@ -22,6 +22,8 @@ export interface Upgrade {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
   readonly head: Buffer;
+  /** The other server takes the client. */
+  readonly onAgreed: () => void;
 }
 
 /** The WebSockets that this server passes on to the servers that have the sandboxes. */
@@ -35,17 +37,13 @@ export class SocketRelays {
     this.#serverWatch = new ServerWatch(isAlive);
   }
 
-  get size(): number {
-    return this.#clients.size;
-  }
-
   /** False: the sandbox is not at another server that could be asked, and nothing was done with the socket. */
   async pass(manager: SandboxManager, actor: Actor, attach: RelayableAttach, upgrade: Upgrade): Promise<boolean> {
     const { sandboxId, credentials, path, authorization } = attach;
     // Why it cannot be found out, or may not be, is told by who serves the client then.
     const server = await manager.ownerElsewhere(sandboxId, credentials).catch(() => undefined);
     if (server === undefined) return false;
-    const { request, socket: client, head } = upgrade;
+    const { request, socket: client, head, onAgreed } = upgrade;
     // Nobody would hear of its end any more.
     if (client.destroyed) return true;
     const gone = new AbortController();
@@ -54,6 +52,7 @@ export class SocketRelays {
       const { over } = await actor.does("attach_process", { sandboxId }, () =>
         relaySocket({ server, path, headers: request.headers, authorization, client, head }),
       );
+      onAgreed();
       this.#keyWatch.add({ actor, gone: gone.signal, sendAway: () => client.destroy() });
       client.once(
         "close",

@@ -3,7 +3,6 @@ import type { AttachRequest } from "../../manager/ownership/attach.ts";
 import { IN_USE } from "../../manager/ownership/yield.ts";
 import type { Sandbox } from "../../manager/sandbox.ts";
 import type { Connection } from "./connection.ts";
-import type { Outbox } from "./outbox.ts";
 
 export interface AttachParameters {
   readonly sandboxId: string;
@@ -26,7 +25,7 @@ export async function serveAttach(connection: Connection, parameters: AttachPara
       checkpoint,
       client: connection,
       onRestoring: () => outbox.status("RESTORING"),
-      onOwnership: ownershipStatuses(outbox),
+      onOwnership: ownershipStatuses(connection),
     };
     sandbox = await connection.actor.does(
       "attach",
@@ -35,17 +34,21 @@ export async function serveAttach(connection: Connection, parameters: AttachPara
       () => ({ epoch: connection.manager.epochOf(sandboxId) }),
     );
   } catch (error) {
-    return refuse(outbox, asSandboxerError(error));
+    return refuse(connection, asSandboxerError(error));
   }
+  connection.letIn();
   await connection.manager.untilThawed(sandbox);
   outbox.status("RUNNING");
   await connection.serve(sandbox);
 }
 
 /** Clients hear of a handoff once the other server has yielded: a refusal is told without it. */
-function ownershipStatuses(outbox: Outbox): AttachRequest["onOwnership"] {
+function ownershipStatuses(connection: Connection): AttachRequest["onOwnership"] {
+  const { outbox } = connection;
   let waited = false;
   return (step, { flags }) => {
+    // There is such a sandbox, and the client may have it.
+    connection.letIn();
     const locks = flags.enable_sandbox_handoff;
     if (step === "acquiring" && locks) outbox.status("LOCK_ACQUIRING");
     if (step === "waiting") waited = true;
@@ -55,20 +58,21 @@ function ownershipStatuses(outbox: Outbox): AttachRequest["onOwnership"] {
   };
 }
 
-function refuse(outbox: Outbox, error: SandboxerError): void {
+function refuse(connection: Connection, error: SandboxerError): void {
+  const { outbox } = connection;
   switch (error.code === "lease_held" && error.details["refused"] === IN_USE ? "sandbox_in_use" : error.code) {
     case "sandbox_in_use":
       outbox.status("IN_USE");
-      return outbox.close(CloseCode.serverError);
+      return connection.turnAway(CloseCode.serverError);
     case "sandbox_not_found":
     case "sandbox_destroyed":
       outbox.status("NOT_FOUND");
-      return outbox.close(CloseCode.serverError);
+      return connection.turnAway(CloseCode.serverError);
     case "permission_denied":
       outbox.error("PERMISSION_DENIAL_ERROR", error);
-      return outbox.close(CloseCode.applicationError);
+      return connection.turnAway(CloseCode.applicationError);
     default:
       outbox.error("RESTORE_ERROR", error);
-      return outbox.close(CloseCode.applicationError);
+      return connection.turnAway(CloseCode.applicationError);
   }
 }

@@ -7,6 +7,7 @@ import type { RequestKeys } from "../../manager/encryption.ts";
 import type { Sandbox } from "../../manager/sandbox.ts";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
 import type { Actor } from "../access/actor.ts";
+import type { Admission } from "./admission.ts";
 import { Inbox } from "./inbox.ts";
 import { sendNotice } from "./notices.ts";
 import { Outbox } from "./outbox.ts";
@@ -15,6 +16,7 @@ import { Session } from "./session.ts";
 export interface ConnectionParts {
   readonly socket: WebSocket;
   readonly stream: Socket;
+  readonly admission: Admission;
   readonly manager: SandboxManager;
   /** Who has opened it. */
   readonly actor: Actor;
@@ -31,6 +33,7 @@ export class Connection implements SandboxClient {
   readonly inbox: Inbox;
   readonly outbox: Outbox;
   readonly log: Logger;
+  readonly #admission: Admission;
   readonly #abort = new AbortController();
   #session: Session | undefined;
 
@@ -39,6 +42,7 @@ export class Connection implements SandboxClient {
     this.actor = parts.actor;
     this.encryption = parts.encryption;
     this.log = parts.log;
+    this.#admission = parts.admission;
     this.inbox = new Inbox(parts.socket);
     // A client that was told of the end is not attached any more, whether it has heard it or not.
     this.outbox = new Outbox(parts.socket, parts.stream, () => this.inbox.end());
@@ -54,6 +58,16 @@ export class Connection implements SandboxClient {
   notify(notice: Notice): void {
     if (this.#session === undefined) sendNotice(this.outbox, notice);
     else this.#session.notify(notice);
+  }
+
+  /** The client may be here, and is heard from now on. */
+  letIn(): void {
+    this.#admission.letIn();
+  }
+
+  /** The client may not be here. */
+  turnAway(code: CloseCode): void {
+    this.#admission.turnAway(() => this.outbox.close(code));
   }
 
   /** What it has a right to has ended. */

@@ -14,6 +14,7 @@ import type { Connection } from "./connection.ts";
 /** `/create`: the first message is the configuration; then the session. */
 export async function serveCreate(connection: Connection, firstMessageMs: number): Promise<void> {
   const { outbox } = connection;
+  connection.letIn();
   const first = await connection.inbox.next(firstMessageMs);
   if (first === "closed") return;
   outbox.status("CREATING");
@@ -38,7 +39,7 @@ export async function serveCreate(connection: Connection, firstMessageMs: number
     );
   } catch (error) {
     outbox.error("CREATION_ERROR", asSandboxerError(error));
-    return outbox.close(CloseCode.applicationError);
+    return connection.turnAway(CloseCode.applicationError);
   }
   const { sandbox, token } = created;
   // Nobody else knows its id: a sandbox whose creator has gone would only wait for its end.

@@ -2,25 +2,27 @@ import type { Duplex } from "node:stream";
 import type { SandboxerError } from "@sandboxer/protocol";
 import { STATUS_CODES } from "../../support/node-http.ts";
 
-/** Answers a request for a WebSocket that does not become one. */
-export function refuse(socket: Duplex, status: number, error: object, headers: readonly string[] = []): void {
-  const body = JSON.stringify({ error });
+/** How long a client may take for the answer, and for closing its side. */
+const FAREWELL_MS = 1_000;
+
+/** Answers a request for a WebSocket that does not become one, with the same body as that of an HTTP answer. */
+export function refuseWith(
+  socket: Duplex,
+  { code, message, hint, details, row }: SandboxerError,
+  status = row.httpStatus,
+): void {
+  const body = JSON.stringify({ error: { code, message, hint, retryable: row.retryable, details } });
+  const retryAfter = details["retry_after_seconds"];
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
     "Content-Type: application/json",
     `Content-Length: ${Buffer.byteLength(body)}`,
     "Connection: close",
-    ...headers,
-  ];
-  socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`);
-}
-
-/** The same body as that of an HTTP answer. */
-export function refuseWith(socket: Duplex, { code, message, hint, details, row }: SandboxerError): void {
-  const retryAfter = details["retry_after_seconds"];
-  const headers = [
     ...(code === "unauthorized" ? ["WWW-Authenticate: Bearer"] : []),
     ...(typeof retryAfter === "number" ? [`Retry-After: ${retryAfter}`] : []),
   ];
-  refuse(socket, row.httpStatus, { code, message, hint, retryable: row.retryable, details }, headers);
+  socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`);
+  socket.resume();
+  const cut = setTimeout(() => socket.destroy(), FAREWELL_MS).unref();
+  socket.once("close", () => clearTimeout(cut));
 }

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { asSandboxerError, CloseCode, PROCESS_ATTACH_PATH, SandboxerError } from "@sandboxer/protocol";
 import type { Logger } from "pino";
-import { WebSocketServer, type WebSocket } from "ws";
+import { WebSocketServer } from "ws";
 import type { RequestKeys } from "../../manager/encryption.ts";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
 import type { AccessGate } from "../access/access-gate.ts";
@@ -13,20 +13,21 @@ import type { AuditLog } from "../access/audit-log.ts";
 import { requestKeysOf } from "../access/encryption-key.ts";
 import { KeyWatch } from "../access/key-watch.ts";
 import { hasScope, TOKEN_HOLDER } from "../access/principal.ts";
+import { carriesKey, SUBPROTOCOL } from "../access/shown-credential.ts";
 import { SocketRelays, type RelayableAttach } from "../relay/socket-relays.ts";
+import { Admission, Farewells } from "./admission.ts";
 import { serveAttach, type AttachParameters } from "./attach-endpoint.ts";
 import { Connection, type ConnectionParts } from "./connection.ts";
 import { serveCreate } from "./create-endpoint.ts";
+import { type Newcomer, type Place, type PlaceLimits, Places } from "./places.ts";
 import { serveProcess, type ProcessParameters } from "./process/process-endpoint.ts";
-import { refuse, refuseWith } from "./refusal.ts";
-import { carriesKey, SUBPROTOCOL } from "../access/shown-credential.ts";
+import { refuseWith } from "./refusal.ts";
 
-export interface UpgradeOptions {
+export interface UpgradeOptions extends PlaceLimits {
   readonly gate: AccessGate;
   readonly audit: AuditLog;
   /** Undefined until the server is ready. */
   readonly manager: () => SandboxManager | undefined;
-  readonly maxClients: number;
   readonly maxMessageBytes: number;
   /** How long a client of `/create` may wait with its configuration. */
   readonly firstMessageMs?: number;
@@ -37,6 +38,7 @@ const FIRST_MESSAGE_MS = 10_000;
 const PROCESS_PATH = new RegExp(`^${PROCESS_ATTACH_PATH.replaceAll(/\{\w+\}/g, "([^/]+)")}$`);
 
 interface Endpoint {
+  readonly newcomer: Newcomer;
   readonly actor: Actor;
   readonly encryption: RequestKeys;
   readonly serve: (parts: ConnectionParts) => Promise<void>;
@@ -51,9 +53,12 @@ export class WebSocketGateway {
   readonly #sessions = new Set<Promise<void>>();
   readonly #keyWatch: KeyWatch;
   readonly #relays: SocketRelays;
+  readonly #places: Places;
+  readonly #farewells = new Farewells();
 
   constructor(http: Server, options: UpgradeOptions) {
     this.#options = options;
+    this.#places = new Places(options);
     this.#keyWatch = new KeyWatch(options.gate.authenticator);
     this.#relays = new SocketRelays(
       this.#keyWatch,
@@ -69,7 +74,7 @@ export class WebSocketGateway {
   }
 
   get clients(): number {
-    return this.#server.clients.size + this.#relays.size;
+    return this.#places.taken;
   }
 
   /** Sends away who is left, waits for the clients to hear what they were told, then ends what remains. */
@@ -94,19 +99,29 @@ export class WebSocketGateway {
     } catch (error) {
       return refuseWith(socket, asSandboxerError(error));
     }
-    if (endpoint === undefined) return refuse(socket, 404, { message: "There is no such endpoint." });
+    if (endpoint === undefined)
+      return refuseWith(socket, new SandboxerError("not_found", "There is no such endpoint."));
     if (manager === undefined) return refuseWith(socket, new SandboxerError("starting", "The server is starting."));
     if (manager.draining) return refuseWith(socket, new SandboxerError("draining", "The server is shutting down."));
-    if (this.clients >= this.#options.maxClients) {
-      return refuse(socket, 503, { message: "The server has as many clients as it takes." });
+    const { newcomer, actor, encryption, serve, relayable } = endpoint;
+    let place: Place;
+    try {
+      place = this.#places.take(newcomer);
+    } catch (thrown) {
+      const error = asSandboxerError(thrown);
+      // Of a server that is full: another one may have room.
+      return refuseWith(socket, error, error.details["limit"] === "max_clients" ? 503 : undefined);
     }
-    const { actor, encryption, serve, relayable } = endpoint;
+    socket.once("close", place.leave);
     const open = (): void =>
-      this.#server.handleUpgrade(request, socket, head, (client) =>
-        this.#serve(client, socket as Socket, { manager, actor, encryption }, serve),
-      );
+      this.#server.handleUpgrade(request, socket, head, (client) => {
+        const stream = socket as Socket;
+        const admission = new Admission(client, stream, place, this.#farewells);
+        this.#serve({ socket: client, stream, admission, manager, actor, encryption, log: this.#options.log }, serve);
+      });
     if (relayable === undefined) return open();
-    void this.#relays.pass(manager, actor, relayable, { request, socket, head }).then((passed) => passed || open());
+    const upgrade = { request, socket, head, onAgreed: place.admit };
+    void this.#relays.pass(manager, actor, relayable, upgrade).then((passed) => passed || open());
   }
 
   /** What a request opens; throws for one who may not. Undefined: there is no such endpoint. */
@@ -122,27 +137,30 @@ export class WebSocketGateway {
     const encryption = requestKeysOf(request, who);
     if (encodedId === undefined) {
       actor.require("use", "create");
-      return { actor, encryption, serve: (parts) => serveCreate(this.#connect(parts), firstMessageMs) };
+      const newcomer = { who, address: remoteAddress, onTrial: false };
+      return { newcomer, actor, encryption, serve: (parts) => serveCreate(this.#connect(parts), firstMessageMs) };
     }
     const sandboxId = decode(encodedId);
     const token = url.searchParams.get("sandbox_token") ?? undefined;
     const trusted = hasScope(who, "use");
-    // A token may be shown by anyone; who shows a key instead needs one that is good for this.
-    if (token === undefined && who.kind === "key") actor.require("use", "attach", { sandboxId });
+    // A token may be shown by anyone, and is looked at later. Without one it takes a key that is good for this.
+    if (token === undefined) actor.require("use", "attach", { sandboxId });
     const checkpoint = url.searchParams.get("checkpoint") ?? undefined;
     const extensions = ["1", "true"].includes(url.searchParams.get("extensions") ?? "");
     const parameters: AttachParameters = { sandboxId, token, checkpoint, trusted, extensions };
     const entitled = trusted || token === undefined ? actor : new Actor(TOKEN_HOLDER, audit, remoteAddress);
+    const newcomer = { who, address: remoteAddress, onTrial: !trusted };
     const [, , encodedProcess] = PROCESS_PATH.exec(url.pathname) ?? [];
     if (encodedProcess === undefined) {
-      return { actor: entitled, encryption, serve: (parts) => serveAttach(this.#connect(parts), parameters) };
+      return { newcomer, actor: entitled, encryption, serve: (parts) => serveAttach(this.#connect(parts), parameters) };
     }
     const offset = url.searchParams.get("offset") ?? undefined;
     const process = { sandboxId, processId: decode(encodedProcess), credentials: { token, trusted }, offset };
     // A wrong key beside a right token is nobody else's business.
     const key = who.kind === "none" ? undefined : gate.authenticator.keyOf(shown);
     const relayable = relayableAttach(url, process, key);
-    return { actor: entitled, encryption, serve: (parts) => serveProcess(parts, process, this.#keyWatch), relayable };
+    const serve: Endpoint["serve"] = (parts) => serveProcess(parts, process, this.#keyWatch);
+    return { newcomer, actor: entitled, encryption, serve, relayable };
   }
 
   #connect(parts: ConnectionParts): Connection {
@@ -151,14 +169,9 @@ export class WebSocketGateway {
     return connection;
   }
 
-  #serve(
-    client: WebSocket,
-    stream: Socket,
-    parts: Pick<ConnectionParts, "manager" | "actor" | "encryption">,
-    serve: Endpoint["serve"],
-  ): void {
-    const { log } = this.#options;
-    const serving = serve({ socket: client, stream, ...parts, log }).catch((error: unknown) => {
+  #serve(parts: ConnectionParts, serve: Endpoint["serve"]): void {
+    const { socket: client, log } = parts;
+    const serving = serve(parts).catch((error: unknown) => {
       log.error({ err: error }, "a client's session failed");
       client.close(1011);
     });

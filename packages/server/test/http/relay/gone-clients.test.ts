@@ -78,5 +78,5 @@ test("nor is a WebSocket whose client has gone", async () => {
   };
   const upgrade = { request: { headers: {} }, socket, head: Buffer.alloc(0) } as unknown as Upgrade;
   expect(await relays.pass(manager, actor, attach, upgrade)).toBe(true);
-  expect([other.connections(), relays.size]).toEqual([0, 0]);
+  expect(other.connections()).toBe(0);
 });

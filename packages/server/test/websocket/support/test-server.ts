@@ -55,6 +55,8 @@ export interface TestServerOptions {
   /** Other rules of access than none. */
   readonly access?: Partial<AccessOptions>;
   readonly maxClients?: number;
+  readonly maxClientsPerAddress?: number;
+  readonly maxClientsPerKey?: number;
   readonly maxSandboxes?: number;
   readonly resourceLimits?: ResourceLimits;
   readonly maxCollectedBytes?: number;
@@ -157,6 +159,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     gate,
     audit,
     maxClients,
+    maxClientsPerAddress: options.maxClientsPerAddress,
+    maxClientsPerKey: options.maxClientsPerKey,
     maxMessageBytes: 1024 * 1024,
     ...(options.firstMessageMs === undefined ? {} : { firstMessageMs: options.firstMessageMs }),
     manager: () => manager,

@@ -19,11 +19,9 @@ export async function serveProcess(
   parameters: ProcessParameters,
   watch: KeyWatch,
 ): Promise<void> {
-  const { socket, manager, actor } = parts;
+  const { socket, admission, manager, actor } = parts;
   const wire = new ProcessWire(socket);
   watch.add({ actor, gone: wire.gone, sendAway: (error) => wire.error(error) });
-  // What the client says at once waits until there is somebody to hear it.
-  socket.pause();
   let release = (): void => {};
   try {
     const offset = offsetOf(parameters.offset);
@@ -40,9 +38,10 @@ export async function serveProcess(
       manager.touch(sandbox);
       session.handle(data, isBinary);
     });
-    await session.run(offset, () => socket.resume());
+    // What the client says at once waits until there is somebody to hear it.
+    await session.run(offset, () => admission.letIn());
   } catch (error) {
-    wire.error(asSandboxerError(error));
+    admission.turnAway(() => wire.error(asSandboxerError(error)));
   } finally {
     release();
   }

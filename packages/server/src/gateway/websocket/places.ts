@@ -1,0 +1,111 @@
+import { BlockList, isIPv6 } from "node:net";
+import { SandboxerError } from "@sandboxer/protocol";
+import { remoteNetwork } from "../access/access-gate.ts";
+import type { Principal } from "../access/principal.ts";
+
+export interface PlaceLimits {
+  readonly maxClients: number;
+  /** Of one address, for clients without a key; 0: no limit. Default: half of `maxClients`. */
+  readonly maxClientsPerAddress?: number | undefined;
+  /** 0: no limit. Default: four fifths of `maxClients`. */
+  readonly maxClientsPerKey?: number | undefined;
+}
+
+/** One WebSocket, from the request that opens it until it is closed or refused. */
+export interface Place {
+  /** The client has shown that it may be here. */
+  readonly admit: () => void;
+  /** Idempotent. */
+  readonly leave: () => void;
+}
+
+export interface Newcomer {
+  readonly who: Principal;
+  readonly address: string | undefined;
+  /** The client has shown a sandbox's token, which nobody has looked at yet. It takes no place from those with a key. */
+  readonly onTrial: boolean;
+}
+
+/** Counts the WebSockets of a server, so that none of its callers keeps the others out. */
+export class Places {
+  readonly #limits: Required<{ [Name in keyof PlaceLimits]: number }>;
+  readonly #ofCaller = new Map<string, number>();
+  #taken = 0;
+  #onTrial = 0;
+
+  constructor({ maxClients, maxClientsPerAddress, maxClientsPerKey }: PlaceLimits) {
+    this.#limits = {
+      maxClients,
+      maxClientsPerAddress: maxClientsPerAddress ?? Math.ceil(maxClients / 2),
+      maxClientsPerKey: maxClientsPerKey ?? Math.ceil((maxClients * 4) / 5),
+    };
+  }
+
+  /** How many clients have a place. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** Throws `limit_reached`, which says which limit. */
+  take(newcomer: Newcomer): Place {
+    let { onTrial } = newcomer;
+    const { maxClients } = this.#limits;
+    if (this.#taken + (onTrial ? this.#onTrial : 0) >= maxClients) throw full("max-clients", maxClients, "the server");
+    const caller = this.#admitCaller(newcomer);
+    const count = (change: 1 | -1): void => void (onTrial ? (this.#onTrial += change) : (this.#taken += change));
+    count(1);
+    let left = false;
+    return {
+      admit: () => {
+        if (left || !onTrial) return;
+        count(-1);
+        onTrial = false;
+        count(1);
+      },
+      leave: () => {
+        if (left) return;
+        left = true;
+        count(-1);
+        this.#countCaller(caller, -1);
+      },
+    };
+  }
+
+  #admitCaller({ who, address }: Newcomer): string | undefined {
+    if (who.kind === "anonymous" && isLoopbackAddress(address)) return undefined;
+    const { maxClientsPerKey, maxClientsPerAddress } = this.#limits;
+    const byKey = who.kind === "key";
+    const caller = byKey ? who.id : remoteNetwork(address);
+    const most = byKey ? maxClientsPerKey : maxClientsPerAddress;
+    if (most > 0 && (this.#ofCaller.get(caller) ?? 0) >= most) {
+      throw byKey
+        ? full("max-clients-per-key", most, "one key")
+        : full("max-clients-per-address", most, `the address ${caller}`);
+    }
+    this.#countCaller(caller, 1);
+    return caller;
+  }
+
+  #countCaller(caller: string | undefined, change: 1 | -1): void {
+    if (caller === undefined) return;
+    const count = (this.#ofCaller.get(caller) ?? 0) + change;
+    if (count === 0) this.#ofCaller.delete(caller);
+    else this.#ofCaller.set(caller, count);
+  }
+}
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
+LOOPBACK.addAddress("::1", "ipv6");
+
+/** BlockList knows IPv4 addresses in the form of IPv6 too. */
+function isLoopbackAddress(address = ""): boolean {
+  return LOOPBACK.check(address, isIPv6(address) ? "ipv6" : "ipv4");
+}
+
+function full(limit: string, most: number, whose: string): SandboxerError {
+  return new SandboxerError("limit_reached", `There are ${most} WebSockets of ${whose}, which is the limit.`, {
+    hint: `Close WebSockets that are not needed, or raise the server's --${limit}.`,
+    details: { limit: limit.replaceAll("-", "_"), most },
+  });
+}
