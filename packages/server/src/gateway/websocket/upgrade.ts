@@ -7,6 +7,7 @@ import type { Logger } from "pino";
 import { WebSocketServer } from "ws";
 import type { RequestKeys } from "../../manager/encryption.ts";
 import type { SandboxManager } from "../../manager/sandbox-manager.ts";
+import { BoundedWebSocket } from "../../support/bounded-web-socket.ts";
 import type { AccessGate } from "../access/access-gate.ts";
 import { Actor } from "../access/actor.ts";
 import type { AuditLog } from "../access/audit-log.ts";
@@ -66,6 +67,7 @@ export class WebSocketGateway {
     );
     this.#server = new WebSocketServer({
       noServer: true,
+      WebSocket: BoundedWebSocket,
       maxPayload: options.maxMessageBytes,
       clientTracking: true,
       handleProtocols: chooseSubprotocol,

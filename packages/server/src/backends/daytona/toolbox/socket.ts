@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { SandboxerError } from "@sandboxer/protocol";
-import { WebSocket } from "ws";
+import type { WebSocket } from "ws";
+import { BoundedWebSocket } from "../../../support/bounded-web-socket.ts";
 
 const OPEN_TIMEOUT_MS = 30_000;
 const KEEPALIVE_MS = 30_000;
@@ -98,7 +99,7 @@ export async function openSocket(
   headers: Readonly<Record<string, string>>,
   protocols: readonly string[] = [],
 ): Promise<Socket> {
-  const socket = new WebSocket(url.replace(/^http/, "ws"), [...protocols], {
+  const socket = new BoundedWebSocket(url.replace(/^http/, "ws"), [...protocols], {
     headers,
     handshakeTimeout: OPEN_TIMEOUT_MS,
     followRedirects: false,
