@@ -1,23 +1,25 @@
 import type { Socket } from "node:net";
 import { isSandboxId, SandboxerError } from "@sandboxer/protocol";
-import Fastify, { type FastifyInstance } from "fastify";
+import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import type { Registry } from "prom-client";
 import type { InstanceCondition } from "../manager/ownership/peers.ts";
-import { requireScope } from "./access/principal.ts";
-import { accessRequest } from "./access/shown-credential.ts";
+import { keptAnswer } from "../support/kept-answer.ts";
+import { INSTANCE, PEER_HEADER, type PeerSecret, ringOf } from "./access/peer-secret.ts";
+import { type Principal, requireScope } from "./access/principal.ts";
 import { consoleServer } from "./console/serve-console.ts";
 import { NEVER_RENDERED } from "./console/security-headers.ts";
 import { registerApi, type ApiOptions } from "./http/api.ts";
 import { sendError } from "./http/error-body.ts";
+import { cutSlowBodies } from "./http/slow-bodies.ts";
 import { refuseWith } from "./websocket/refusal.ts";
 
-export interface Readiness {
-  readonly ready: boolean;
-  readonly details: Readonly<Record<string, unknown>>;
-}
-
 export interface HttpServerOptions extends ApiOptions {
-  readonly readiness: () => Promise<Readiness>;
+  /** Why the server takes no work now, whatever its backend says. */
+  readonly phase: () => "starting" | "draining" | undefined;
+  /** Whether it could make a sandbox. Asked every few seconds at most. */
+  readonly probe: () => Promise<{ readonly ok: boolean; readonly summary: string }>;
+  /** What else `/readyz` tells those who may know. */
+  readonly readyDetails: () => Readonly<Record<string, unknown>>;
   readonly metrics: () => Registry;
   /** Another server of the store says that this one is asked for a sandbox. */
   readonly onRing: (sandboxId: string) => void;
@@ -25,6 +27,10 @@ export interface HttpServerOptions extends ApiOptions {
   readonly condition: () => InstanceCondition | undefined;
   /** Told of each failure that is answered with a 500, and of no more than its route. */
   readonly onFailure: (error: unknown, request: { readonly method: string; readonly route: string }) => void;
+  /** What the servers of the store share; undefined until it is known. */
+  readonly peerSecret: () => PeerSecret | undefined;
+  /** How long a body may make the server wait. */
+  readonly bodyTimeoutMs: number;
   /** What the build of the console has made, or will make; undefined: no console is served. */
   readonly consoleFolder: string | undefined;
 }
@@ -32,6 +38,9 @@ export interface HttpServerOptions extends ApiOptions {
 const MAX_JSON_BYTES = 8 * 1024 * 1024;
 
 const MAX_PARAMETER_LENGTH = 256;
+
+/** Whoever asks more often hears the same. */
+const KEEP_PROBE_MS = 3_000;
 
 /** The HTTP side: whether the server lives, whether it can work, its numbers, and the interface for programs. */
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
@@ -43,7 +52,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
     // A path that cannot be decoded, or one with too long a part.
-    frameworkErrors: (error, _request, reply) => void sendError(error, reply),
+    frameworkErrors: (error, _request, reply) => void sendError(error, reply.headers(NEVER_RENDERED)),
     clientErrorHandler: refuseBadHttp,
   });
   app.setErrorHandler((error, { method, routeOptions }, reply) => {
@@ -54,25 +63,47 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   });
   // Much of what it answers with comes out of sandboxes. The console, which is to be rendered, sets its own.
   app.addHook("onRequest", async (_request, reply) => void reply.headers(NEVER_RENDERED));
-  app.get("/healthz", { exposeHeadRoute: true }, () => ({ status: "ok" }));
-  app.get("/readyz", { exposeHeadRoute: true }, async (_request, reply) => {
-    const { ready, details } = await options.readiness();
-    return reply.code(ready ? 200 : 503).send({ status: ready ? "ready" : "not ready", ...details });
+  cutSlowBodies(app, options.bodyTimeoutMs);
+  const { gate } = options;
+  const admit = ({ raw }: FastifyRequest): Principal => gate.admit(gate.requestOf(raw));
+  app.get("/healthz", { exposeHeadRoute: true }, (request) => {
+    admit(request);
+    return { status: "ok" };
   });
-  app.get("/metrics", async ({ raw }, reply) => {
-    requireScope(options.gate.admit(accessRequest(raw)), "read");
+  const probe = keptAnswer(KEEP_PROBE_MS, options.probe);
+  app.get("/readyz", { exposeHeadRoute: true }, async (request, reply) => {
+    const isStranger = admit(request).kind === "none";
+    const phase = options.phase();
+    const { ok, summary } = phase === undefined ? await probe() : { ok: false, summary: phase };
+    const details = { summary, ...options.readyDetails() };
+    // That the backend fails is for everybody; why it does may name paths and addresses.
+    const told = isStranger ? (phase === undefined ? {} : { summary }) : details;
+    return reply.code(ok ? 200 : 503).send({ status: ok ? "ready" : "not ready", ...told });
+  });
+  app.get("/metrics", async (request, reply) => {
+    requireScope(admit(request), "read");
     return reply.type(options.metrics().contentType).send(await options.metrics().metrics());
   });
-  // Without a key, because whoever rings may know none: it only brings forward a look that is due anyway.
+  const requirePeer = (request: FastifyRequest, what: string): void => {
+    admit(request);
+    if (options.peerSecret()?.isProof(request.headers[PEER_HEADER], what) === true) return;
+    throw new SandboxerError("permission_denied", "Only the servers of the same store may ask this.", {
+      hint: "Update the other servers of the store: earlier releases do not show that they belong to it.",
+    });
+  };
+  // It only brings forward a look that is due anyway.
   app.post<{ Params: { id: string } }>("/internal/ring/:id", async (request, reply) => {
+    requirePeer(request, ringOf(request.params.id));
     if (isSandboxId(request.params.id)) options.onRing(request.params.id);
     return reply.code(204).send();
   });
-  app.get("/internal/instance", () => options.condition() ?? {});
+  app.get("/internal/instance", (request) => {
+    requirePeer(request, INSTANCE);
+    return options.condition() ?? {};
+  });
   void app.register(async (scope) => registerApi(scope, options));
   const { consoleFolder: folder } = options;
-  const serveConsole =
-    folder === undefined ? undefined : consoleServer({ folder, authenticator: options.gate.authenticator });
+  const serveConsole = folder === undefined ? undefined : consoleServer({ folder, gate });
   app.setNotFoundHandler((request, reply) => {
     const served = serveConsole?.(request, reply);
     if (served !== undefined) return served;

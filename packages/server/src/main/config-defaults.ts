@@ -43,6 +43,8 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
     maxMessageBytes: "1048576",
     maxCollectedMb: "256",
     rateLimit: "1000",
+    trustedProxies: "",
+    bodyTimeoutMs: "30s",
     apiKeys: "",
     console: "on",
     logLevel: "info",

@@ -8,6 +8,7 @@ import {
 } from "@sandboxer/protocol";
 import { isAbsolute, resolve } from "node:path";
 import { z } from "zod";
+import { isNetwork } from "../gateway/access/trusted-proxies.ts";
 import { backendNamed } from "../profiles/profile-backends.ts";
 import { Secret } from "../secrets/secret.ts";
 import { MAX_RESOURCES_HINT, parseMaxResources, parseTotalMemory, TOTAL_MEMORY_HINT } from "./resource-texts.ts";
@@ -74,6 +75,10 @@ export const configSchema = z.object({
     .optional(),
   rateLimit: integer(0, 1_000_000),
   rateBurst: integer(1, 1_000_000).optional(),
+  trustedProxies: list().refine((entries) => entries.every(isNetwork), {
+    message: "must be addresses or networks, such as 10.0.0.7,192.168.0.0/16",
+  }),
+  bodyTimeoutMs: durationMs(),
   auditFile: path().optional(),
   apiKeys: list(),
   console: yesOrNo(),

@@ -204,6 +204,16 @@ export const SETTINGS = {
     "requests of a key, or of an address, in a second; 0: no limit (default 1000)",
   ),
   rateBurst: setting("--rate-burst <N>", "SANDBOXER_RATE_BURST", "requests at once (default twice the rate limit)"),
+  trustedProxies: setting(
+    "--trusted-proxy <ADDRESSES>",
+    "SANDBOXER_TRUSTED_PROXY",
+    "proxies whose X-Forwarded-For is believed: addresses or networks, comma-separated (default none)",
+  ),
+  bodyTimeoutMs: setting(
+    "--body-timeout <DURATION>",
+    "SANDBOXER_BODY_TIMEOUT",
+    "cut a request whose body stalls for so long, or brings fewer than 500 bytes a second beyond it (default 30s)",
+  ),
   auditFile: setting("--audit-file <PATH>", "SANDBOXER_AUDIT_FILE", "also append the audit lines to this file", {
     path: true,
   }),

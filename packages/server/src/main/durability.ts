@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { asSandboxerError, SandboxerError, parseCopyId } from "@sandboxer/protocol";
@@ -12,6 +13,7 @@ import { SnapshotFile, SnapshotMirror } from "../checkpoints/snapshot-file.ts";
 import { SnapshotRepository } from "../checkpoints/snapshot-repository.ts";
 import { ScrubRecords } from "../checkpoints/scrub/scrub-records.ts";
 import { type Fate, forgetDeadInstances, isInstanceGone } from "../backends/instance-folder.ts";
+import { PeerSecret } from "../gateway/access/peer-secret.ts";
 import { Instances } from "../lease/instances.ts";
 import { KeyClaims } from "../lease/key-claims.ts";
 import { Ownership } from "../lease/ownership.ts";
@@ -21,8 +23,10 @@ import type { SecretResolver } from "../secrets/secret.ts";
 import { DirectoryStore } from "../store/directory/directory-store.ts";
 import { KnownStores } from "../store/known-stores.ts";
 import { openStore } from "../store/open-store.ts";
+import { openPeerSecret } from "../store/peer-secret.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { systemClock } from "../support/clock.ts";
+import { isStoreFailure } from "../support/record-damage.ts";
 import type { ServerConfig } from "./config.ts";
 import { checkEncryption, masterKeysOf, sealing } from "./encryption.ts";
 import { importRecords, importSnapshots } from "./import-records.ts";
@@ -41,6 +45,7 @@ const REGISTRY_LEASE = { renewRetryMs: 1_000, waitPollMs: 250 };
 export interface Durability {
   readonly durable: DurableStore;
   readonly instances: Instances;
+  readonly peerSecret: PeerSecret;
   /** Servers of this machine that have died; others know it by now. */
   readonly dead: readonly string[];
 }
@@ -69,13 +74,14 @@ export async function openDurability(
   await opened.probe();
   const store =
     masters === undefined ? opened : (await sealing(opened, config, masters, (message) => log.warn(message))).store;
+  const peerSecret = new PeerSecret(await peerSecretOf(opened, log));
   const instances = await Instances.register({
     store,
     clock: systemClock,
     ttlMs: saves ? config.leaseTtlMs : REGISTRY_TTL_MS,
     ...(saves ? {} : { settings: REGISTRY_LEASE }),
     url: url ?? null,
-    ring: ringOver(log),
+    ring: ringOver(peerSecret, log),
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", `This server has lost its sandboxes: ${reason}`)),
     onError: (error) => log.warn({ err: error }, "the store did not answer a renewal or a look"),
   });
@@ -108,7 +114,16 @@ export async function openDurability(
     ...(saves ? { keys, integrity: { images, records: new ScrubRecords(store) } } : {}),
     retention: retentionOf(config),
   };
-  return { durable, instances, dead };
+  return { durable, instances, peerSecret, dead };
+}
+
+/** Servers of which one has another secret, or none, only hear of one another a little later. */
+async function peerSecretOf(store: ObjectStore, log: Logger): Promise<Buffer> {
+  return await openPeerSecret(store).catch((error: unknown) => {
+    if (isStoreFailure(error)) throw error;
+    log.warn({ err: error }, "the servers of the store do not believe this one");
+    return randomBytes(32);
+  });
 }
 
 /** For what is found at a provider. */

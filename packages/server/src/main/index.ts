@@ -78,19 +78,15 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
 
   const app = createHttpServer({
     metrics: () => metrics.registry,
-    readiness: async () => {
-      const health = await parts.open?.backend.probe();
-      const ready = health?.ok === true && parts.manager?.draining === false;
-      return {
-        ready,
-        details: {
-          backend: prepared.name,
-          summary: parts.manager?.draining === true ? "draining" : (health?.summary ?? "starting"),
-          store: config.store ?? null,
-          damaged_images: parts.manager?.integrity.figures.damagedImages ?? 0,
-        },
-      };
-    },
+    phase: () => (parts.manager === undefined ? "starting" : parts.manager.draining ? "draining" : undefined),
+    probe: async () => (await parts.open?.backend.probe()) ?? { ok: false, summary: "starting" },
+    readyDetails: () => ({
+      backend: prepared.name,
+      store: config.store ?? null,
+      damaged_images: parts.manager?.integrity.figures.damagedImages ?? 0,
+    }),
+    peerSecret: () => parts.durability?.peerSecret,
+    bodyTimeoutMs: config.bodyTimeoutMs,
     condition: () => parts.manager?.condition(),
     onRing: (sandboxId) => parts.durability?.instances.rung(sandboxId),
     onFailure: (error, request) => log.error({ ...request, err: error }, "a request has failed"),
@@ -158,7 +154,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       secrets: secretsForSandboxes(config, secrets),
       durable: durability.durable,
       ...(advertised === undefined ? {} : { url: advertised }),
-      peers: httpPeers,
+      peers: httpPeers(durability.peerSecret),
       clock: systemClock,
       observer: createObserver(log, () => metrics),
       workDirectory,

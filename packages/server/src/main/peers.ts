@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { ERRORS, errorBodySchema, parseObject, SandboxerError, type ErrorCode } from "@sandboxer/protocol";
 import { z } from "zod";
+import { INSTANCE, PEER_HEADER, type PeerSecret, ringOf } from "../gateway/access/peer-secret.ts";
 import { readText } from "../gateway/relay/read-text.ts";
 import type { Peers } from "../manager/ownership/peers.ts";
 
@@ -20,32 +21,35 @@ const conditionSchema = z.object({
 });
 
 /** Other servers of the same store, over HTTP, with the caller's own key. */
-export const httpPeers: Peers = {
-  async resume(url, sandboxId, { authorization }) {
-    const target = new URL(`v1/sandboxes/${encodeURIComponent(sandboxId)}/resume`, `${url}/`);
-    const response = await fetch(target, {
-      method: "POST",
-      headers: authorization === undefined ? {} : { authorization },
-      redirect: "error",
-      signal: AbortSignal.timeout(RESUME_MS),
-    }).catch((error: unknown) => {
-      throw new SandboxerError("server_unreachable", `The server ${url} cannot be reached.`, { cause: error });
-    });
-    if (!response.ok) throw await refusalOf(url, response);
-    await response.body?.cancel();
-  },
-  async condition(url) {
-    try {
-      const response = await fetch(new URL("internal/instance", `${url}/`), {
+export function httpPeers(secret: PeerSecret): Peers {
+  return {
+    async resume(url, sandboxId, { authorization }) {
+      const target = new URL(`v1/sandboxes/${encodeURIComponent(sandboxId)}/resume`, `${url}/`);
+      const response = await fetch(target, {
+        method: "POST",
+        headers: authorization === undefined ? {} : { authorization },
         redirect: "error",
-        signal: AbortSignal.timeout(CONDITION_MS),
+        signal: AbortSignal.timeout(RESUME_MS),
+      }).catch((error: unknown) => {
+        throw new SandboxerError("server_unreachable", `The server ${url} cannot be reached.`, { cause: error });
       });
-      return conditionSchema.safeParse(await objectOf(response)).data;
-    } catch {
-      return undefined;
-    }
-  },
-};
+      if (!response.ok) throw await refusalOf(url, response);
+      await response.body?.cancel();
+    },
+    async condition(url) {
+      try {
+        const response = await fetch(new URL("internal/instance", `${url}/`), {
+          headers: { [PEER_HEADER]: secret.proofOf(INSTANCE) },
+          redirect: "error",
+          signal: AbortSignal.timeout(CONDITION_MS),
+        });
+        return conditionSchema.safeParse(await objectOf(response)).data;
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
 
 async function refusalOf(url: string, response: Response): Promise<SandboxerError> {
   const body = errorBodySchema.safeParse(await objectOf(response).catch(() => undefined));
@@ -67,12 +71,16 @@ const RING_MS = 2000;
  * Tells a server that it is asked for a sandbox, so that it need not look by itself. It looks anyway, a little later: a
  * ring that does not arrive costs time and nothing else.
  */
-export function ringOver(log: Pick<Logger, "debug">): (url: string, sandboxId: string) => Promise<void> {
+export function ringOver(
+  secret: PeerSecret,
+  log: Pick<Logger, "debug">,
+): (url: string, sandboxId: string) => Promise<void> {
   return async (url, sandboxId) => {
     try {
       const target = new URL(`internal/ring/${encodeURIComponent(sandboxId)}`, `${url}/`);
+      const headers = { [PEER_HEADER]: secret.proofOf(ringOf(sandboxId)) };
       const signal = AbortSignal.timeout(RING_MS);
-      await (await fetch(target, { method: "POST", redirect: "error", signal })).body?.cancel();
+      await (await fetch(target, { method: "POST", headers, redirect: "error", signal })).body?.cancel();
     } catch (error) {
       log.debug({ url, err: error }, "a server could not be rung");
     }

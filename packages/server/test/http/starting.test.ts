@@ -24,7 +24,11 @@ async function startingServer(): Promise<string> {
   });
   const app = createHttpServer({
     metrics: () => metrics.registry,
-    readiness: async () => ({ ready: false, details: {} }),
+    phase: () => "starting",
+    probe: async () => ({ ok: false, summary: "" }),
+    readyDetails: () => ({}),
+    peerSecret: none,
+    bodyTimeoutMs: 30_000,
     condition: none,
     onRing: none,
     version: "test",

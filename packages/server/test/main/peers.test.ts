@@ -2,10 +2,12 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
+import { PeerSecret } from "../../src/gateway/access/peer-secret.ts";
 import { readText } from "../../src/gateway/relay/read-text.ts";
 import { httpPeers, isServerAlive, ringOver } from "../../src/main/peers.ts";
 
 const MIB = 1024 * 1024;
+const SECRET = new PeerSecret(Buffer.alloc(32));
 
 /** A server that answers everything with a text that does not end, as fast as it is taken. */
 async function endlessServer(status: number, beginning: string) {
@@ -33,7 +35,7 @@ async function endlessServer(status: number, beginning: string) {
 
 test("what a server says of itself is read up to a limit", async () => {
   const { url, sent } = await endlessServer(200, '{"instance_id":"');
-  expect(await httpPeers.condition(url)).toBeUndefined();
+  expect(await httpPeers(SECRET).condition(url)).toBeUndefined();
   expect(sent.bytes).toBeLessThan(32 * MIB);
   await expect.poll(() => sent.open).toBe(0);
 });
@@ -41,7 +43,7 @@ test("what a server says of itself is read up to a limit", async () => {
 test("an error of another server is read up to a limit", async () => {
   const { url, sent } = await endlessServer(500, '{"error":{"code":"internal","message":"');
   const caller = { authorization: undefined, presentedKey: undefined };
-  await expect(httpPeers.resume(url, "00000000-0000-4000-8000-000000000000", caller)).rejects.toMatchObject({
+  await expect(httpPeers(SECRET).resume(url, "00000000-0000-4000-8000-000000000000", caller)).rejects.toMatchObject({
     code: "internal",
     message: `The server ${url} answered with 500.`,
   });
@@ -51,7 +53,7 @@ test("an error of another server is read up to a limit", async () => {
 
 test("nothing is read of what is answered to a ring, and to the question whether a server lives", async () => {
   const { url, sent } = await endlessServer(200, "{");
-  await ringOver({ debug: () => {} })(url, "00000000-0000-4000-8000-000000000000");
+  await ringOver(SECRET, { debug: () => {} })(url, "00000000-0000-4000-8000-000000000000");
   expect(await isServerAlive(url)).toBe(true);
   await expect.poll(() => sent.open).toBe(0);
   expect(sent.bytes).toBeLessThan(32 * MIB);

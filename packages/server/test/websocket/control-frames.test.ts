@@ -32,7 +32,8 @@ function urlOf(service: WebSocketServer): string {
 }
 
 function tcpOf(socket: WebSocket): Socket {
-  return (socket as unknown as { _socket: Socket })._socket;
+  const { _socket: tcp } = socket as unknown as { _socket: Socket };
+  return tcp;
 }
 
 /** Sends as fast as the server takes it, reads nothing, and gives the most that the servers kept for it. */
@@ -86,7 +87,7 @@ test("a service that floods the server's own socket is cut off", async () => {
   const [client] = (await connected) as [WebSocket];
   client.on("error", () => {});
   for (let sent = 0; sent < 100_000; sent += 1) client.ping("", undefined, () => {});
-  for await (const _message of socket.messages());
+  await Array.fromAsync(socket.messages());
   expect(socket.end).toMatchObject({ code: 1006 });
 });
 

@@ -1,12 +1,14 @@
+import type { IncomingMessage } from "node:http";
 import { isIPv6 } from "node:net";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { Clock } from "../../support/clock.ts";
 import type { AuditLog } from "./audit-log.ts";
 import type { Authenticator } from "./authenticator.ts";
-import { browserRefusal } from "./browser.ts";
+import { wayRefusal } from "./browser.ts";
 import { NOBODY, type Principal } from "./principal.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import { isGuessable, type AccessRequest } from "./shown-credential.ts";
+import { TrustedProxies } from "./trusted-proxies.ts";
 
 export interface AccessGateOptions {
   readonly authenticator: Authenticator;
@@ -14,6 +16,8 @@ export interface AccessGateOptions {
   /** Requests of one caller in a second; 0: no limit. */
   readonly rateLimit: number;
   readonly rateBurst: number;
+  /** Addresses and networks of proxies that are believed. */
+  readonly trustedProxies: readonly string[];
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
@@ -27,24 +31,30 @@ const FAILURES = { perSecond: 1 / 6, burst: 10 };
 export class AccessGate {
   readonly authenticator: Authenticator;
   readonly #audit: AuditLog;
+  readonly #proxies: TrustedProxies;
   /** Those with a key, of which there are few, are not in the way of crowds without one. */
   readonly #byKey: RateLimiter | undefined;
   readonly #byAddress: RateLimiter | undefined;
   readonly #failures: RateLimiter;
 
-  constructor({ authenticator, audit, rateLimit, rateBurst, clock }: AccessGateOptions) {
+  constructor({ authenticator, audit, rateLimit, rateBurst, trustedProxies, clock }: AccessGateOptions) {
     this.authenticator = authenticator;
     this.#audit = audit;
+    this.#proxies = new TrustedProxies(trustedProxies);
     const limits = { perSecond: rateLimit, burst: rateBurst, clock };
     this.#byKey = rateLimit === 0 ? undefined : new RateLimiter(limits);
     this.#byAddress = rateLimit === 0 ? undefined : new RateLimiter(limits);
     this.#failures = new RateLimiter({ ...FAILURES, clock });
   }
 
-  /** Throws `permission_denied` for pages of other origins, and `rate_limited`. Nobody known is no error yet. */
+  requestOf(message: IncomingMessage): AccessRequest {
+    return this.#proxies.requestOf(message);
+  }
+
+  /** Throws `permission_denied` for pages of other origins and for what strangers' proxies bring, and `rate_limited`. Nobody known is no error yet. */
   admit(request: AccessRequest): Principal {
-    const refusal = browserRefusal(request, this.authenticator);
-    if (refusal !== undefined) throw new SandboxerError("permission_denied", refusal, { hint: BROWSER_HINT });
+    const refusal = wayRefusal(request, this.authenticator);
+    if (refusal !== undefined) throw refusal;
     const network = remoteNetwork(request.remoteAddress);
     const shown = this.authenticator.shown(request);
     // Guessing is cut off before the guess is looked at. A key that cannot be guessed is always looked at, so that
@@ -63,8 +73,6 @@ export class AccessGate {
     this.#audit.record({ who: NOBODY, what, outcome: "refused", code: "unauthorized", address: remoteAddress });
   }
 }
-
-const BROWSER_HINT = "Open the server under the address that it listens on, and use it from its own pages.";
 
 function refuseFor(waitMs: number | undefined, what: string): void {
   if (waitMs === undefined || waitMs === 0) return;

@@ -1,20 +1,49 @@
+import { SandboxerError } from "@sandboxer/protocol";
 import type { Authenticator } from "./authenticator.ts";
 import type { AccessRequest } from "./shown-credential.ts";
 
+const BROWSER_HINT = "Open the server under the address that it listens on, and use it from its own pages.";
+
 /**
- * Why a browser's request is refused, if it is. A page from anywhere can make a browser talk to a loopback server; it
- * shows in the Origin, and in the Host when a name was made to point here.
+ * Why a request is refused for the way that it came, if it is. A page from anywhere can make a browser talk to a loopback
+ * server; it shows in the Origin and in Sec-Fetch-Site, and in the Host when a name was made to point here. A proxy can
+ * bring anybody to a loopback server; it shows in the headers that proxies add.
+ *
+ * `visits`: whether a link on another site may lead here, as it may to a page.
  */
-export function browserRefusal(
+export function wayRefusal(
   request: AccessRequest,
   authenticator: Pick<Authenticator, "open" | "shown">,
+  { visits = false } = {},
+): SandboxerError | undefined {
+  const proxied = authenticator.open ? request.proxyHeader : undefined;
+  if (proxied !== undefined) {
+    const message = `The request came through a proxy (it has the header ${proxied}), and this server has no keys.`;
+    const hint = "Make a key with `sandboxer keys create`, or start the server with --trusted-proxy ADDRESS.";
+    return new SandboxerError("permission_denied", message, { hint });
+  }
+  const refusal = browserRefusal(request, authenticator, visits);
+  return refusal === undefined ? undefined : new SandboxerError("permission_denied", refusal, { hint: BROWSER_HINT });
+}
+
+function browserRefusal(
+  request: AccessRequest,
+  authenticator: Pick<Authenticator, "open" | "shown">,
+  visits: boolean,
 ): string | undefined {
   const { host, origin } = request.headers;
   const name = hostName(host);
   if (authenticator.open && !isLoopbackName(name)) return `The host ${name} is not this machine's loopback.`;
+  const isCrossSite = request.headers["sec-fetch-site"] === "cross-site" && !(visits && isVisit(request));
+  if (authenticator.open && isCrossSite) return "Pages of other sites may not use this server.";
   if (origin === undefined) return cookieRefusal(request, authenticator);
   const allowed = URL.canParse(origin) && new URL(origin).host === host;
   return allowed ? undefined : "Pages of other origins may not use this server.";
+}
+
+/** Whether somebody opens the address in a tab, so that the page that has led there sees nothing of it. */
+function isVisit({ method, headers }: AccessRequest): boolean {
+  return isRead(method) && headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document";
 }
 
 /** Browsers send cookies by themselves, so whoever changes something with one must say where they come from. */

@@ -15,6 +15,7 @@ export interface AccessOptions {
   readonly keyHeader?: string | undefined;
   readonly rateLimit: number;
   readonly rateBurst?: number | undefined;
+  readonly trustedProxies?: readonly string[] | undefined;
   readonly auditFile?: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
@@ -29,10 +30,11 @@ export interface Access {
 /** Puts the parts of access together. Throws when the file of keys cannot be read. */
 export function openAccess(options: AccessOptions): Access {
   const { apiKeys, keyFile, loopbackOnly, keyHeader, rateLimit, rateBurst = 2 * rateLimit, clock, log } = options;
+  const { trustedProxies = [] } = options;
   if (keyFile !== undefined) readKeyFile(keyFile);
   const onProblem = (error: Error): void => log.error(`${error.message} Until it can, none of its keys is taken.`);
   const keys = new KeyRing({ environmentKeys: apiKeys, path: keyFile, clock, onProblem });
   const authenticator = new Authenticator({ keys, sessions: new Sessions(clock), loopbackOnly, keyHeader });
   const audit = new AuditLog({ log, file: options.auditFile, clock });
-  return { gate: new AccessGate({ authenticator, audit, rateLimit, rateBurst, clock }), audit, keys };
+  return { gate: new AccessGate({ authenticator, audit, rateLimit, rateBurst, trustedProxies, clock }), audit, keys };
 }

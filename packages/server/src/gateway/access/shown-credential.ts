@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
 import { KEY_HEADER } from "@sandboxer/protocol";
 import { parseKey } from "./key-text.ts";
 import { readSessionCookie } from "./session-cookie.ts";
@@ -7,12 +7,10 @@ import { readSessionCookie } from "./session-cookie.ts";
 export interface AccessRequest {
   readonly method?: string | undefined;
   readonly headers: IncomingHttpHeaders;
-  /** Of the peer on the socket. What proxies say in headers is not believed. */
+  /** Of the peer on the socket, or of whom a trusted proxy says that it asks for. Other proxies are not believed. */
   readonly remoteAddress?: string | undefined;
-}
-
-export function accessRequest({ method, headers, socket }: IncomingMessage): AccessRequest {
-  return { method, headers, remoteAddress: socket.remoteAddress };
+  /** A header by which it shows that the request came through a proxy that is not trusted. */
+  readonly proxyHeader?: string | undefined;
 }
 
 export interface ShownCredential {

@@ -17,6 +17,7 @@ export function consoleHeaders(nonce?: string): Readonly<Record<string, string>>
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
     "x-frame-options": "DENY",
   };
 }
@@ -25,4 +26,6 @@ export function consoleHeaders(nonce?: string): Readonly<Record<string, string>>
 export const NEVER_RENDERED: Readonly<Record<string, string>> = {
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
   "x-content-type-options": "nosniff",
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
 };

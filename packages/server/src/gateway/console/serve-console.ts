@@ -3,9 +3,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SandboxerError } from "@sandboxer/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Authenticator } from "../access/authenticator.ts";
-import { browserRefusal } from "../access/browser.ts";
-import { accessRequest } from "../access/shown-credential.ts";
+import type { AccessGate } from "../access/access-gate.ts";
+import { wayRefusal } from "../access/browser.ts";
 import { sendError } from "../http/error-body.ts";
 import { findConsoleFile, type ConsoleFile } from "./console-file.ts";
 import { consoleHeaders } from "./security-headers.ts";
@@ -13,7 +12,7 @@ import { consoleHeaders } from "./security-headers.ts";
 export interface ConsoleOptions {
   /** What `npm run build:console` has made. It need not be there. */
   readonly folder: string;
-  readonly authenticator: Authenticator;
+  readonly gate: AccessGate;
 }
 
 /** What belongs to programs: a page there would hide that something is not found. */
@@ -38,14 +37,14 @@ export function consoleServer(
 }
 
 async function answer(
-  { folder, authenticator }: ConsoleOptions,
+  { folder, gate }: ConsoleOptions,
   path: string,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   void reply.headers(consoleHeaders());
-  const refusal = browserRefusal(accessRequest(request.raw), authenticator);
-  if (refusal !== undefined) return sendError(new SandboxerError("permission_denied", refusal), reply);
+  const refusal = wayRefusal(gate.requestOf(request.raw), gate.authenticator, { visits: true });
+  if (refusal !== undefined) return sendError(refusal, reply);
   const isPage = path === "/" || path === "/index.html";
   const file = isPage ? undefined : await findConsoleFile(folder, path, request.headers["accept-encoding"]);
   if (file !== undefined) return sendFile(file, HASHED.test(path), request, reply);

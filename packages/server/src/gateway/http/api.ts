@@ -8,7 +8,6 @@ import { KeyWatch } from "../access/key-watch.ts";
 import { HttpRelay } from "../relay/http-relay.ts";
 import { callBeginner, type OnMutation } from "./begin-call.ts";
 import { registerRoutes, type RegisterOptions } from "./register.ts";
-import { accessRequest } from "../access/shown-credential.ts";
 
 export interface ApiOptions extends Pick<RegisterOptions, "service" | "authorize"> {
   readonly version: string;
@@ -57,14 +56,17 @@ export async function registerApi(app: FastifyInstance, options: ApiOptions): Pr
   };
   await app.register(async (scope) => registerRoutes(scope, { ...options, relay, begin, onStream }));
   registerLogin(app, options.gate);
-  app.get("/openapi.json", { schema: { hide: true } }, () => app.swagger());
+  app.get("/openapi.json", { schema: { hide: true } }, ({ raw }) => {
+    options.gate.admit(options.gate.requestOf(raw));
+    return app.swagger();
+  });
 }
 
 /** For the server's own pages: exchanges the key of a request for a session's cookie, and ends the session. */
 function registerLogin(app: FastifyInstance, gate: AccessGate): void {
   const { authenticator } = gate;
   app.post("/v1/login", { schema: { hide: true } }, async ({ raw }, reply) => {
-    const request = accessRequest(raw);
+    const request = gate.requestOf(raw);
     gate.admit(request);
     const { principal, setCookie } = authenticator.login(request);
     if (setCookie !== undefined) reply.header("set-cookie", setCookie);
@@ -72,7 +74,7 @@ function registerLogin(app: FastifyInstance, gate: AccessGate): void {
     return { kind, id, name, scopes };
   });
   app.post("/v1/logout", { schema: { hide: true } }, async ({ raw }, reply) => {
-    const request = accessRequest(raw);
+    const request = gate.requestOf(raw);
     gate.admit(request);
     return reply.header("set-cookie", authenticator.logout(request)).code(204).send();
   });

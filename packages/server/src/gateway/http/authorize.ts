@@ -4,14 +4,13 @@ import type { AccessGate } from "../access/access-gate.ts";
 import { Actor } from "../access/actor.ts";
 import type { AuditLog } from "../access/audit-log.ts";
 import { requireScope } from "../access/principal.ts";
-import { accessRequest } from "../access/shown-credential.ts";
 import type { Caller } from "./handler.ts";
 
 /** Decides who calls and whether they may, before anything of the request is looked at. */
 export function authorizer(gate: AccessGate, audit: AuditLog): (request: IncomingMessage, name: RouteName) => Caller {
   return (message, name) => {
     const route: Route = ROUTES[name];
-    const request = accessRequest(message);
+    const request = gate.requestOf(message);
     const address = request.remoteAddress;
     const principal = gate.admit(request);
     if (route.method === "GET") requireScope(principal, route.scope);

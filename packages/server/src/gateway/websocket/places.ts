@@ -1,7 +1,7 @@
-import { BlockList, isIPv6 } from "node:net";
 import { SandboxerError } from "@sandboxer/protocol";
 import { remoteNetwork } from "../access/access-gate.ts";
 import type { Principal } from "../access/principal.ts";
+import { Networks } from "../access/trusted-proxies.ts";
 
 export interface PlaceLimits {
   readonly maxClients: number;
@@ -72,7 +72,7 @@ export class Places {
   }
 
   #admitCaller({ who, address }: Newcomer): string | undefined {
-    if (who.kind === "anonymous" && isLoopbackAddress(address)) return undefined;
+    if (who.kind === "anonymous" && LOOPBACK.has(address)) return undefined;
     const { maxClientsPerKey, maxClientsPerAddress } = this.#limits;
     const byKey = who.kind === "key";
     const caller = byKey ? who.id : remoteNetwork(address);
@@ -94,14 +94,7 @@ export class Places {
   }
 }
 
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
-LOOPBACK.addAddress("::1", "ipv6");
-
-/** BlockList knows IPv4 addresses in the form of IPv6 too. */
-function isLoopbackAddress(address = ""): boolean {
-  return LOOPBACK.check(address, isIPv6(address) ? "ipv6" : "ipv4");
-}
+const LOOPBACK = new Networks(["127.0.0.0/8", "::1"]);
 
 function full(limit: string, most: number, whose: string): SandboxerError {
   return new SandboxerError("limit_reached", `There are ${most} WebSockets of ${whose}, which is the limit.`, {

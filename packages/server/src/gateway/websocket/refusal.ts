@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { SandboxerError } from "@sandboxer/protocol";
+import { NEVER_RENDERED } from "../console/security-headers.ts";
 import { STATUS_CODES } from "../../support/node-http.ts";
 
 /** How long a client may take for the answer, and for closing its side. */
@@ -18,6 +19,7 @@ export function refuseWith(
     "Content-Type: application/json",
     `Content-Length: ${Buffer.byteLength(body)}`,
     "Connection: close",
+    ...Object.entries(NEVER_RENDERED).map(([name, value]) => `${name}: ${value}`),
     ...(code === "unauthorized" ? ["WWW-Authenticate: Bearer"] : []),
     ...(typeof retryAfter === "number" ? [`Retry-After: ${retryAfter}`] : []),
   ];

@@ -132,8 +132,8 @@ export class WebSocketGateway {
       /^\/attach\/([^/]+)$/.exec(url?.pathname ?? "") ?? PROCESS_PATH.exec(url?.pathname ?? "") ?? [];
     if (url === null || (url.pathname !== "/create" && encodedId === undefined)) return undefined;
     const { gate, audit, firstMessageMs = FIRST_MESSAGE_MS } = this.#options;
-    const { remoteAddress } = request.socket;
-    const shown = { method: request.method, headers: request.headers, remoteAddress };
+    const shown = gate.requestOf(request);
+    const { remoteAddress } = shown;
     const who = gate.admit(shown);
     const actor = new Actor(who, audit, remoteAddress);
     const encryption = requestKeysOf(request, who);

@@ -142,7 +142,8 @@ test("nothing is passed on twice, and only what the call means is", async () => 
   onTestFinished(() => void stand.close());
   const advertiseUrl = `http://127.0.0.1:${(stand.address() as AddressInfo).port}/behind/`;
   const owner = await startTestServer({ advertiseUrl });
-  const asked = await startTestServer({ store: owner.storeFolder ?? null });
+  const access = { trustedProxies: ["127.0.0.1"] };
+  const asked = await startTestServer({ store: owner.storeFolder ?? null, access });
   const { id } = (await call("POST", `${owner.httpUrl}/v1/sandboxes`, {})).body;
   const headers = { ...RELAY, cookie: "c=d", origin: asked.httpUrl, "x-forwarded-for": "9.9.9.9", range: "bytes=0-1" };
   const path = `/v1/sandboxes/${id}/processes/a%2Fb/output?offset=3`;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type MaxLoss, SandboxerError } from "@sandboxer/protocol";
 import { type Logger, pino } from "pino";
 import { onTestFinished } from "vitest";
-import type { SandboxBackend } from "../../../src/backends/backend.ts";
+import type { Health, SandboxBackend } from "../../../src/backends/backend.ts";
 import { FakeBackend } from "../../../src/backends/fake/index.ts";
 import { CheckpointRepository } from "../../../src/checkpoints/checkpoint-repository.ts";
 import { type MasterKeys, NO_MASTER_KEYS } from "../../../src/checkpoints/keys/master-keys.ts";
@@ -16,6 +16,7 @@ import { SnapshotFile, SnapshotMirror } from "../../../src/checkpoints/snapshot-
 import { SnapshotRepository } from "../../../src/checkpoints/snapshot-repository.ts";
 import { UnpublishedCheckpoints } from "../../../src/checkpoints/unpublished/unpublished-checkpoints.ts";
 import { openAccess, type AccessOptions } from "../../../src/gateway/access/open-access.ts";
+import { PeerSecret } from "../../../src/gateway/access/peer-secret.ts";
 import { mutationAudit } from "../../../src/gateway/http/audit.ts";
 import { authorizer } from "../../../src/gateway/http/authorize.ts";
 import { createService } from "../../../src/gateway/http/handlers/index.ts";
@@ -39,6 +40,7 @@ import type { SecretResolver } from "../../../src/secrets/secret.ts";
 import { SecretSources } from "../../../src/secrets/secret-sources.ts";
 import { DirectoryStore } from "../../../src/store/directory/directory-store.ts";
 import { openStore } from "../../../src/store/open-store.ts";
+import { openPeerSecret } from "../../../src/store/peer-secret.ts";
 import type { ObjectStore } from "../../../src/store/store.ts";
 import { systemClock } from "../../../src/support/clock.ts";
 import { RawClient, type RawClientOptions } from "./raw-client.ts";
@@ -61,6 +63,9 @@ export interface TestServerOptions {
   readonly resourceLimits?: ResourceLimits;
   readonly maxCollectedBytes?: number;
   readonly firstMessageMs?: number;
+  readonly bodyTimeoutMs?: number;
+  /** What `/readyz` asks. */
+  readonly probe?: () => Promise<Health>;
   readonly retention?: DurableStore["retention"];
   readonly defaultMaxLoss?: MaxLoss;
   readonly proveSnapshots?: boolean;
@@ -142,7 +147,11 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   });
   const app = createHttpServer({
     metrics: () => metrics.registry,
-    readiness: async () => ({ ready: !manager.draining, details: {} }),
+    phase: () => (manager.draining ? "draining" : undefined),
+    probe: options.probe ?? (async () => ({ ok: true, summary: "fine" })),
+    readyDetails: () => ({ store: storeFolder ?? null }),
+    peerSecret: () => durability.peerSecret,
+    bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
     condition: () => manager.condition(),
     onRing: (sandboxId) => durability.instances.rung(sandboxId),
     onFailure: (error, { method, route }) =>
@@ -203,7 +212,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     secrets: options.secrets ?? new SecretSources({ definitions: {}, environment: {}, warn: () => {} }),
     durable: durability.durable,
     url: `http://127.0.0.1:${port}`,
-    peers: httpPeers,
+    peers: httpPeers(durability.peerSecret),
     clock: systemClock,
     observer: {
       operation: (record) => {
@@ -288,18 +297,19 @@ async function openDurability(
   options: TestServerOptions,
   url: string,
   onFenced: (error: SandboxerError) => void,
-): Promise<{ durable: DurableStore; instances: Instances }> {
+): Promise<{ durable: DurableStore; instances: Instances; peerSecret: PeerSecret }> {
   const saves = options.store !== null;
   const opened = await openStore(folder);
   const { masterKeys = NO_MASTER_KEYS, requireSealed = false } = options;
   const { store: sealed } = await sealing(opened, { requireSealed }, masterKeys, () => {});
   const store = options.wrapStore?.(sealed) ?? sealed;
+  const peerSecret = new PeerSecret(await openPeerSecret(opened));
   const instances = await Instances.register({
     store,
     clock: systemClock,
     ttlMs: options.leaseTtlMs ?? 15_000,
     url,
-    ...(options.ring === false ? {} : { ring: ringOver(pino({ level: "silent" })) }),
+    ...(options.ring === false ? {} : { ring: ringOver(peerSecret, pino({ level: "silent" })) }),
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", reason)),
     onError: () => {},
   });
@@ -317,6 +327,7 @@ async function openDurability(
   await mirror.rebuild(snapshots);
   return {
     instances,
+    peerSecret,
     durable: {
       saves,
       ownership,

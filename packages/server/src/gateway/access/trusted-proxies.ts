@@ -1,0 +1,68 @@
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { BlockList, isIP, isIPv6 } from "node:net";
+import type { AccessRequest } from "./shown-credential.ts";
+
+/** Whether a text is an address, or a network such as 10.0.0.0/8. */
+export function isNetwork(text: string): boolean {
+  const [address = "", prefix, more] = text.split("/");
+  const bits = isIP(address) === 6 ? 128 : 32;
+  const isPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits);
+  return isIP(address) !== 0 && isPrefix && more === undefined;
+}
+
+/** Addresses and networks. An IPv4 address in the form of IPv6 is the same address. */
+export class Networks {
+  readonly #list = new BlockList();
+
+  /** Of texts that {@link isNetwork} takes. */
+  constructor(networks: readonly string[]) {
+    for (const network of networks) {
+      const [address = "", prefix] = network.split("/");
+      const family = isIPv6(address) ? "ipv6" : "ipv4";
+      this.#list.addSubnet(address, Number(prefix ?? (family === "ipv6" ? 128 : 32)), family);
+    }
+  }
+
+  has(address: string | undefined): boolean {
+    const bare = (address ?? "").replace(/%.*$/, "");
+    return isIP(bare) !== 0 && this.#list.check(bare, isIPv6(bare) ? "ipv6" : "ipv4");
+  }
+}
+
+/** The proxies in front of this server that are believed when they say for whom they ask. */
+export class TrustedProxies {
+  readonly #networks: Networks;
+
+  constructor(networks: readonly string[]) {
+    this.#networks = new Networks(networks);
+  }
+
+  /** What a request says of itself, and which address it comes from. */
+  requestOf({ method, headers, socket }: IncomingMessage): AccessRequest {
+    const peer = socket.remoteAddress;
+    if (!this.#networks.has(peer)) return { method, headers, remoteAddress: peer, proxyHeader: proxyHeaderOf(headers) };
+    // Each proxy appends whom it was asked by. What stands before the last address that is no proxy of ours, anybody may
+    // have written.
+    const client = forwardedFor(headers).findLast((address) => !this.#networks.has(address));
+    return { method, headers, remoteAddress: client !== undefined && isIP(client) !== 0 ? client : peer };
+  }
+}
+
+/** The name of a header that only proxies send; undefined: there is none. */
+function proxyHeaderOf(headers: IncomingHttpHeaders): string | undefined {
+  return Object.keys(headers).find((name) => name === "forwarded" || name === "via" || name.startsWith("x-forwarded-"));
+}
+
+/** The addresses that proxies have noted, the last one by the proxy that is the peer. */
+function forwardedFor(headers: IncomingHttpHeaders): string[] {
+  const noted = [headers["x-forwarded-for"] ?? []].flat().join(",");
+  if (noted !== "") return noted.split(",").map(withoutPort);
+  const elements = (headers.forwarded ?? "").split(",");
+  return elements.map((element) => withoutPort(/(?:^|;)\s*for=("[^"]*"|[^;\s]*)/i.exec(element)?.[1] ?? ""));
+}
+
+/** `192.0.2.1:80`, `"[2001:db8::1]:80"`, or an address alone. */
+function withoutPort(text: string): string {
+  const bare = text.trim().replaceAll('"', "");
+  return /^\[(.*)\](?::\d+)?$/.exec(bare)?.[1] ?? /^([\d.]+):\d+$/.exec(bare)?.[1] ?? bare;
+}

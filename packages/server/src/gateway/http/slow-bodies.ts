@@ -1,0 +1,61 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { SandboxerError } from "@sandboxer/protocol";
+import type { FastifyInstance } from "fastify";
+import { refuseWith } from "../websocket/refusal.ts";
+
+/** Beyond the patience, a body has to come as fast as this on the whole. */
+const LEAST_BYTES_PER_SECOND = 500;
+const LOOKS_IN_PATIENCE = 30;
+const MOST_BETWEEN_LOOKS_MS = 1_000;
+
+/** A body that is not there yet. */
+interface OpenBody {
+  readonly answer: ServerResponse;
+  readonly startBytes: number;
+  seenBytes: number;
+  /** For how long the server has waited for the client: in all, and since the last byte. */
+  waitedMs: number;
+  idleMs: number;
+}
+
+/**
+ * Cuts requests whose bodies come too slowly: nothing for `patienceMs`, or on the whole less than 500 bytes a second
+ * beyond that time. Time in which the server itself does not read is not the client's fault, so that a long upload into a
+ * busy sandbox goes on.
+ */
+export function cutSlowBodies(app: FastifyInstance, patienceMs: number): void {
+  const bodies = new Map<IncomingMessage, OpenBody>();
+  app.addHook("onRequest", async ({ raw }, { raw: answer }) => {
+    const hasBody = raw.headers["transfer-encoding"] !== undefined || Number(raw.headers["content-length"]) > 0;
+    if (!hasBody) return;
+    const { bytesRead } = raw.socket;
+    bodies.set(raw, { answer, startBytes: bytesRead, seenBytes: bytesRead, waitedMs: 0, idleMs: 0 });
+    const forget = (): void => void bodies.delete(raw);
+    raw.once("end", forget).once("close", forget);
+    answer.once("close", forget);
+  });
+  const everyMs = Math.min(MOST_BETWEEN_LOOKS_MS, patienceMs / LOOKS_IN_PATIENCE);
+  const timer = setInterval(() => {
+    for (const [request, body] of bodies) {
+      if (!isTooSlow(request, body, everyMs, patienceMs)) continue;
+      bodies.delete(request);
+      cut(request, body);
+    }
+  }, everyMs).unref();
+  app.addHook("onClose", async () => clearInterval(timer));
+}
+
+function isTooSlow(request: IncomingMessage, body: OpenBody, passedMs: number, patienceMs: number): boolean {
+  if (request.complete || request.readableLength > 0) return false;
+  const { bytesRead } = request.socket;
+  body.waitedMs += passedMs;
+  body.idleMs = bytesRead === body.seenBytes ? body.idleMs + passedMs : 0;
+  body.seenBytes = bytesRead;
+  const earnedMs = ((bytesRead - body.startBytes) / LEAST_BYTES_PER_SECOND) * 1000;
+  return body.idleMs >= patienceMs || body.waitedMs >= patienceMs + earnedMs;
+}
+
+function cut({ socket }: IncomingMessage, { answer }: OpenBody): void {
+  if (answer.headersSent) socket.destroy();
+  else refuseWith(socket, new SandboxerError("timeout", "The body of the request came too slowly."));
+}
