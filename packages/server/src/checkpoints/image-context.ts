@@ -14,6 +14,8 @@ export interface ImageContext {
   readonly dataKeys: DataKeys | undefined;
   /** Whether every server of the store can read images whose packs have owners. */
   readonly packsHaveOwners: () => Promise<boolean>;
+  /** The memory of this machine and the size of the volume that a folder is on. */
+  readonly machineBytes: (folder: string) => Promise<number>;
   /** Images as they are unpacked, on this machine. */
   readonly unpacked: UnpackedImages | undefined;
 }

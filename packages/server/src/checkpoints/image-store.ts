@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { tmpdir } from "node:os";
+import { statfs } from "node:fs/promises";
+import { tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { type Encryption, SandboxerError } from "@sandboxer/protocol";
 import type { SnapshotPayload } from "../backends/backend.ts";
@@ -36,12 +37,19 @@ export interface ImageStoreOptions {
   readonly dataKeys?: StoredDataKeys;
   /** Whether all servers of the store can read images whose packs have owners; absent: they can. */
   readonly packsHaveOwners?: () => Promise<boolean>;
+  /** The memory of this machine and the size of the volume that a folder is on; absent: as they are. */
+  readonly machineBytes?: (folder: string) => Promise<number>;
   /** Images as they are unpacked, on this machine; absent: none are kept. */
   readonly unpacked?: UnpackedImages;
 }
 
 function checked(state: SnapshotPayload): LoadedState {
   return { ...state, verified: Promise.resolve() };
+}
+
+async function memoryAndDisk(folder: string): Promise<number> {
+  const { blocks, bsize } = await statfs(folder);
+  return totalmem() + blocks * bsize;
 }
 
 export type SavedImage = Omit<ReadyImage, "bytes"> & { readonly key: string };
@@ -59,8 +67,9 @@ export class ImageStore {
       options.cache ?? new PackCache(join(tmpdir(), `sandboxer-packs-${randomUUID()}`), DEFAULT_CACHE_BYTES);
     const pins = new PackPins(store, options.publisher ?? (() => ""));
     this.#keys = options.dataKeys ?? new StoredDataKeys(store);
-    const { packsHaveOwners = async () => true, unpacked } = options;
-    this.#context = { store, workers: WORKERS, cache, pins, dataKeys: this.#keys, packsHaveOwners, unpacked };
+    const { packsHaveOwners = async () => true, machineBytes = memoryAndDisk, unpacked } = options;
+    const parts = { store, workers: WORKERS, cache, pins, dataKeys: this.#keys, unpacked };
+    this.#context = { ...parts, packsHaveOwners, machineBytes };
   }
 
   /**

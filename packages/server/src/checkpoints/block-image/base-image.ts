@@ -3,6 +3,7 @@ import { CODEC, countEntries, IN_IMAGE, readEntry } from "../blocks/block-table.
 import type { ImageContext } from "../image-context.ts";
 import { isKeyProblem } from "../keys/key-errors.ts";
 import { openImage } from "../open-image.ts";
+import { inSlices } from "../../support/in-slices.ts";
 import { type BlockContents, type OpenBlockImage, readBlockContents } from "./open-block-image.ts";
 import { isDamaged } from "../image-errors.ts";
 
@@ -31,7 +32,7 @@ export async function openBase(
     // What one key protects is never named, or given away by its likeness, under another.
     if (image.envelope.encryption?.key_id !== encryptionKeyId) return undefined;
     const contents = await readBlockContents(store, image);
-    return { image, contents, usefulPacks: usefulPacks(image, contents) };
+    return { image, contents, usefulPacks: await usefulPacks(image, contents) };
   } catch (error) {
     if (isKeyProblem(error) || isDamaged(error)) return undefined;
     throw error;
@@ -43,16 +44,17 @@ export function baseMember({ image }: BaseImage, name: string): BaseMember | und
   return found && { firstBlock: found.first_block, blockCount: found.blocks };
 }
 
-function usefulPacks({ envelope }: OpenBlockImage, { table }: BlockContents): readonly boolean[] {
+async function usefulPacks({ envelope }: OpenBlockImage, { table }: BlockContents): Promise<readonly boolean[]> {
   const usedBytes = envelope.packs.map(() => 0);
-  const seen = new Set<string>();
-  for (let index = 0; index < countEntries(table); index++) {
+  const seen = new Set<number>();
+  await inSlices(countEntries(table), (index) => {
     const { pack, offset, storedBytes, codec } = readEntry(table, index);
-    const place = `${pack} ${offset}`;
-    if (pack === IN_IMAGE || codec === CODEC.zero || seen.has(place)) continue;
+    // Both have 32 bits, and there are few packs.
+    const place = pack * 2 ** 32 + offset;
+    if (pack === IN_IMAGE || codec === CODEC.zero || seen.has(place)) return;
     seen.add(place);
     usedBytes[pack] = (usedBytes[pack] ?? 0) + storedBytes;
-  }
+  });
   const mostUsed = usedBytes.toSorted((a, b) => b - a)[MOST_PACKS - 1] ?? 0;
   return envelope.packs.map(({ size_bytes: sizeBytes }, pack) => {
     const used = usedBytes[pack] ?? 0;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { stateFields } from "../image-format.ts";
-import { isPackId } from "../packs/pack-names.ts";
+import { isPackId, LARGEST_PACK_BYTES } from "../packs/pack-names.ts";
 
 /**
  * Image formats 2 and 3: one file that says which blocks a saved state is made of, and has the few that are not in packs.
@@ -29,14 +29,18 @@ const LARGEST_ENTRY_COUNT = 4 * 1024 * 1024;
 /** What a reader takes into memory. */
 const LARGEST_IN_IMAGE_BYTES = 16 * 1024 * 1024;
 const LARGEST_TABLE_BYTES = 512 * 1024 * 1024;
-const LARGEST_MANIFEST_BYTES = 64 * 1024 * 1024;
+export const LARGEST_MANIFEST_BYTES = 16 * 1024 * 1024;
 const MOST_PACKS = 65_536;
+/** A backend's state is a handful of files. */
+const MOST_MEMBERS = 10_000;
 
 export const envelopeSchema = z.looseObject({
   format: z.literal(BLOCK_FORMATS),
   /** Fresh for each image; the ids of the packs that were written for it begin with it. */
   writer_id: z.uuid(),
-  packs: z.array(z.looseObject({ id: z.string().refine(isPackId), size_bytes: size })).max(MOST_PACKS),
+  packs: z
+    .array(z.looseObject({ id: z.string().refine(isPackId), size_bytes: size.max(LARGEST_PACK_BYTES) }))
+    .max(MOST_PACKS),
   blocks: z.looseObject({ size_bytes: size.max(LARGEST_IN_IMAGE_BYTES) }),
   table: z.looseObject({
     size_bytes: size.max(LARGEST_TABLE_BYTES),
@@ -50,7 +54,7 @@ export const envelopeSchema = z.looseObject({
 export type Envelope = z.infer<typeof envelopeSchema>;
 
 const memberSchema = z.looseObject({
-  name: z.string(),
+  name: z.string().max(1024),
   size_bytes: size,
   /** Its first entry in the table, and how many are its. */
   first_block: size,
@@ -61,6 +65,6 @@ export type BlockMember = z.infer<typeof memberSchema>;
 export const blockManifestSchema = z.looseObject({
   format: z.literal(BLOCK_FORMATS),
   ...stateFields,
-  members: z.array(memberSchema),
+  members: z.array(memberSchema).max(MOST_MEMBERS),
 });
 export type BlockManifest = z.infer<typeof blockManifestSchema>;

@@ -1,7 +1,7 @@
 import type { ObjectStore } from "../../store/store.ts";
 import { BlockCipher } from "../blocks/block-cipher.ts";
-import { BLOCK_BYTES, ENTRY_BYTES, faultOfTable, LARGEST_DEPTH, readEntry } from "../blocks/block-table.ts";
-import { decompress } from "../blocks/compression.ts";
+import { BLOCK_BYTES, ENTRY_BYTES, faultOfEntry, LARGEST_DEPTH, readEntry } from "../blocks/block-table.ts";
+import { decompress, decompressInto } from "../blocks/compression.ts";
 import type { DataKeys } from "../data-keys.ts";
 import { imageDamaged } from "../image-errors.ts";
 import { encodeHeaderStart, type Footer, FOOTER_BYTES, sha256Of } from "../image-format.ts";
@@ -15,9 +15,11 @@ import {
   blockManifestSchema,
   type Envelope,
   envelopeSchema,
+  LARGEST_MANIFEST_BYTES,
   MANIFEST_SEQUENCE,
   TABLE_SEQUENCE,
 } from "./envelope.ts";
+import { inSlices } from "../../support/in-slices.ts";
 import { jsonOf } from "../../support/json.ts";
 
 /** A block may refer to two others, and each of these to two, as deep as it goes. */
@@ -56,7 +58,7 @@ export async function openBlockImage(
   const stored = await readPlace(store, key, { start, end }, { sizeBytes, tail });
   if (sha256Of(stored) !== envelope.manifest.sha256) throw imageDamaged(key, "the manifest's digest differs");
   const text = unsealed(key, stored, envelope, dataKey, MANIFEST_SEQUENCE);
-  const manifest = parseManifest(key, decompress(text, 64 * 1024 * 1024));
+  const manifest = parseManifest(key, decompress(text, LARGEST_MANIFEST_BYTES));
   checkMembers(key, manifest, envelope);
   return {
     format: envelope.format,
@@ -96,24 +98,26 @@ export async function readBlockContents(store: ObjectStore, image: OpenBlockImag
   const stored = bytes.subarray(envelope.blocks.size_bytes);
   if (sha256Of(stored) !== envelope.table.sha256) throw imageDamaged(key, "the table's digest differs");
   const sizeBytes = envelope.table.entries * ENTRY_BYTES;
-  const plain = decompress(unsealed(key, stored, envelope, dataKey, TABLE_SEQUENCE), sizeBytes);
-  if (plain?.byteLength !== sizeBytes) throw imageDamaged(key, "the table is not as long as it should be");
   const table = Buffer.from(new SharedArrayBuffer(sizeBytes));
-  table.set(plain);
-  const fault = faultOfTable(table, envelope.packs.length, envelope.blocks.size_bytes);
-  if (fault !== undefined) throw imageDamaged(key, fault);
-  checkSizes(image, table);
+  if (!(await decompressInto(table, unsealed(key, stored, envelope, dataKey, TABLE_SEQUENCE))))
+    throw imageDamaged(key, "the table is not as long as it should be");
+  const bounds = { packCount: envelope.packs.length, inImageBytes: envelope.blocks.size_bytes };
+  await inSlices(envelope.table.entries, (index) => {
+    const fault = faultOfEntry(table, index, bounds);
+    if (fault !== undefined) throw imageDamaged(key, `block ${index}: ${fault}`);
+  });
+  await checkSizes(image, table);
   return { table, inImage: bytes.subarray(0, envelope.blocks.size_bytes) };
 }
 
 /** Every block of a member is whole but the last, which is the rest. */
-function checkSizes({ key, manifest }: OpenBlockImage, table: Buffer): void {
+async function checkSizes({ key, manifest }: OpenBlockImage, table: Buffer): Promise<void> {
   for (const { name, size_bytes: sizeBytes, first_block: firstBlock, blocks } of manifest.members) {
-    for (let block = 0; block < blocks; block++) {
+    await inSlices(blocks, (block) => {
       const wanted = Math.min(BLOCK_BYTES, sizeBytes - block * BLOCK_BYTES);
-      if (readEntry(table, firstBlock + block).rawBytes === wanted) continue;
+      if (readEntry(table, firstBlock + block).rawBytes === wanted) return;
       throw imageDamaged(key, `block ${block} is not as long as it should be`, name);
-    }
+    });
   }
 }
 

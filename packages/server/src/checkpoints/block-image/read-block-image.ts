@@ -4,9 +4,10 @@ import { dirname, join } from "node:path";
 import type { SnapshotKind, SnapshotMember, SnapshotPayload } from "../../backends/backend.ts";
 import { ObjectNotFoundError } from "../../store/store.ts";
 import type { CallOptions } from "../../support/call-options.ts";
+import { inSlices } from "../../support/in-slices.ts";
 import { mapAtOnce } from "../../support/map-at-once.ts";
 import type { DecodeJob } from "../blocks/block-jobs.ts";
-import { BLOCK_BYTES, IN_IMAGE, readEntry, referencesOf } from "../blocks/block-table.ts";
+import { BLOCK_BYTES, IN_IMAGE, visitPacks } from "../blocks/block-table.ts";
 import { openHere, type OpenSession } from "../blocks/block-workers.ts";
 import type { ImageContext } from "../image-context.ts";
 import { imageDamaged, localCopyDiffers } from "../image-errors.ts";
@@ -32,6 +33,7 @@ export async function unpackBlockImage(
 ): Promise<SnapshotPayload> {
   const { members: described, kind, requirements } = image.manifest;
   const members: SnapshotMember[] = [];
+  await checkFits(context, image, into);
   for (const { name, size_bytes: sizeBytes } of described) {
     const path = join(into, name);
     await mkdir(dirname(path), { recursive: true });
@@ -48,6 +50,21 @@ export async function unpackBlockImage(
   await readMended(context, image, { ...options, phase: "unpacking" }, pathOf);
   // A kind of a later release is refused by the backend that is asked to load it.
   return { kind: kind as SnapshotKind, members, requirements };
+}
+
+/**
+ * A few kilobytes can say that they are a terabyte. A state is memory and files of a sandbox: what is more than this
+ * machine has of both is refused before anything is made of it.
+ */
+async function checkFits(context: ImageContext, { key, manifest }: OpenBlockImage, into: string): Promise<void> {
+  const stateBytes = manifest.members.reduce((sum, { size_bytes: sizeBytes }) => sum + sizeBytes, 0);
+  const machineBytes = await context.machineBytes(into);
+  if (stateBytes <= machineBytes) return;
+  throw new SandboxerError(
+    "no_space",
+    `The state in ${key} has ${stateBytes} bytes; memory and disk of this machine have ${machineBytes}.`,
+    { hint: "Restore it on a machine with more memory and disk." },
+  );
 }
 
 /** Reads an image for nothing but its digests. */
@@ -110,7 +127,7 @@ class BlockImageReading {
       doneBytes = Math.min(doneBytes + blockCount * BLOCK_BYTES, totalBytes);
       this.#options.onProgress?.({ phase, doneBytes, totalBytes });
     };
-    for (const round of this.#rounds(contents, pathOf)) await this.#readRound(contents, round, onDone);
+    for (const round of await this.#rounds(contents, pathOf)) await this.#readRound(contents, round, onDone);
   }
 
   /** A session for each: its threads have files open, which take up the disk's room also after the cache has let them go. */
@@ -132,17 +149,23 @@ class BlockImageReading {
   }
 
   /** Packs of a store that is elsewhere lie here meanwhile, no more of them at a time than the cache has room for. */
-  #rounds({ table }: BlockContents, pathOf: (member: BlockMember) => string | undefined): readonly Round<ReadJob>[] {
+  async #rounds(
+    { table }: BlockContents,
+    pathOf: (member: BlockMember) => string | undefined,
+  ): Promise<readonly Round<ReadJob>[]> {
     const { store, cache } = this.#context;
     const { packs } = this.#image.envelope;
     const roomBytes = store.localFile === undefined ? cache.limitBytes : Infinity;
     // Most of many jobs need the same.
     const known = new Map<string, ReadonlySet<number>>();
-    const jobs = [...this.#jobs(pathOf)].map((planned) => {
-      const needed = packsOf(table, planned.job);
+    const jobs: ReadJob[] = [];
+    const planned = [...this.#jobs(pathOf)];
+    await inSlices(planned.length, (index) => {
+      const each = planned[index] as PlannedJob;
+      const needed = packsOf(table, each.job);
       const name = [...needed].join();
       known.set(name, known.get(name) ?? needed);
-      return { ...planned, packs: known.get(name) ?? needed };
+      jobs.push({ ...each, packs: known.get(name) ?? needed });
     });
     return inRounds(jobs, (pack) => packs[pack]?.size_bytes ?? 0, roomBytes);
   }
@@ -224,12 +247,11 @@ export function packsOf(
   { firstBlock, blockCount }: Pick<DecodeJob, "firstBlock" | "blockCount">,
 ): ReadonlySet<number> {
   const packs = new Set<number>();
-  const follow = (index: number): void => {
-    const entry = readEntry(table, index);
-    if (entry.pack !== IN_IMAGE) packs.add(entry.pack);
-    for (const reference of referencesOf(entry)) follow(reference);
-  };
-  for (let index = firstBlock; index < firstBlock + blockCount; index++) follow(index);
+  for (let index = firstBlock; index < firstBlock + blockCount; index++) {
+    visitPacks(table, index, (pack) => {
+      if (pack !== IN_IMAGE) packs.add(pack);
+    });
+  }
   return packs;
 }
 

@@ -1,4 +1,5 @@
-import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { Readable } from "node:stream";
+import { constants, createZstdDecompress, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { BLOCK_BYTES } from "./block-table.ts";
 
 /** Large enough that a block is not handed out in many pieces, small enough that the little that a difference needs costs little. */
@@ -16,4 +17,20 @@ export function decompress(bytes: Uint8Array, limitBytes: number): Buffer | unde
   } catch {
     return undefined;
   }
+}
+
+/** Fills memory with what the bytes give, without holding others up. False when they are no frame of just that size. */
+export async function decompressInto(into: Buffer, bytes: Uint8Array): Promise<boolean> {
+  let at = 0;
+  try {
+    for await (const chunk of Readable.from([bytes]).pipe(createZstdDecompress({ chunkSize: BLOCK_BYTES }))) {
+      const plain = chunk as Buffer;
+      if (at + plain.byteLength > into.byteLength) return false;
+      into.set(plain, at);
+      at += plain.byteLength;
+    }
+  } catch {
+    return false;
+  }
+  return at === into.byteLength;
 }

@@ -7,7 +7,7 @@ import { pipeline } from "node:stream/promises";
 import type { ObjectStore } from "../../store/store.ts";
 import { unlessAborted } from "../../support/unless-aborted.ts";
 import { type Kept, removeAbandonedDrafts, tooMuch } from "../local-room.ts";
-import { isPackId, packKey } from "./pack-names.ts";
+import { isPackId, LARGEST_PACK_BYTES, packKey } from "./pack-names.ts";
 import { nextEvent } from "../../support/next-event.ts";
 
 /**
@@ -127,7 +127,7 @@ export class PackCache {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const draft = this.#draft();
     try {
-      const bytes = Readable.from(store.read(packKey(id)));
+      const bytes = Readable.from(store.read(packKey(id), { end: LARGEST_PACK_BYTES }));
       await pipeline(bytes, createWriteStream(draft, { flags: "wx", mode: 0o600 }));
       await rename(draft, this.path(id));
     } finally {

@@ -1,5 +1,8 @@
 import type { ObjectStore } from "../../store/store.ts";
 
+/** Five times what is written: one that says that it is larger is none. */
+export const LARGEST_PACK_BYTES = 256 * 1024 * 1024;
+
 const PACKS_FOLDER = "packs";
 const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 const PACK_ID = new RegExp(`^(?:(${UUID})\\.)?(${UUID})-\\d{1,6}$`);
