@@ -28,6 +28,10 @@ function moveOf(kind: string, by: string, epoch: number, head: Head, number: num
   return destroy(owner);
 }
 
+function timeOf(second: number): string {
+  return new Date(second * 1000).toISOString();
+}
+
 /** Destruction is rare, so that long lives are seen too. */
 const lives = fc
   .tuple(attempts, fc.boolean())
@@ -37,13 +41,13 @@ it("keeps its promises whatever is attempted", () => {
   fc.assert(
     fc.property(lives, (life) => {
       let head: Head = {
-        ...newHead("a", newSandbox(), { nonce: "n0", now: "t0" }),
+        ...newHead("a", newSandbox(), { nonce: "n0", now: timeOf(0) }),
         of_a_later_release: { kept: true },
       };
       const nonces = ["n0"];
       for (const [index, { kind, by, staleness }] of life.entries()) {
         const before = structuredClone(head);
-        const stamp = { nonce: `n${index + 1}`, now: `t${index + 1}` };
+        const stamp = { nonce: `n${index + 1}`, now: timeOf(index + 1) };
         const result = moveOf(kind, by, head.epoch - staleness, head, index + 1)(head, stamp);
         expect(head).toEqual(before);
         const mayClaim = head.owner === null || head.owner === by || kind === "takeover";
@@ -74,10 +78,11 @@ it("keeps its promises whatever is attempted", () => {
 });
 
 it("refuses a head of another format, and one that is damaged, by name", () => {
-  const head = newHead("a", newSandbox(), { nonce: "n", now: "t" });
+  const head = newHead("a", newSandbox(), { nonce: "n", now: timeOf(0) });
   const read = (text: string) => decodeRecord("some-id", Buffer.from(text));
   expect(() => read(JSON.stringify({ ...head, format: 2 }))).toThrow(/some-id\/metadata.json has format 2/);
   expect(() => read(JSON.stringify({ ...head, epoch: -1 }))).toThrow(/some-id\/metadata.json is damaged/);
+  expect(() => read(JSON.stringify({ ...head, epoch: Number.MAX_SAFE_INTEGER }))).toThrow(/is damaged/);
   expect(() => read("{")).toThrow(/some-id\/metadata.json is damaged/);
   expect(read('{"status":"checkpointed","createdAt":"2026-01-01"}')).toHaveProperty("imported");
 });
