@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./scripts/testing/longest-first.ts";
 
 /**
- * `unit`, `servers` and `crash` (servers that are killed at every step) need nothing but Node; `agent` a C compiler; `stores` the servers of packages/server/test/store/servers;
+ * `unit`, `servers`, `hostile` (the attacks of the others alone) and `crash` (servers that are killed at every step) need nothing but Node; `agent` a C compiler; `stores` the servers of packages/server/test/store/servers;
  * `extensions` and `docker` root and the programs of packages/server/test/services; `console` a chromium;
  * `gvisor` root and runsc (see scripts/test.ts).
  */

@@ -15,8 +15,9 @@ export const DEBIAN_RUNSC: Readonly<Record<string, string>> = {
 
 /**
  * SHA-256 of the lines in which `go version -m` names the modules of NEWEST_ENGINE_VERSION with their checksums: gVisor
- * and everything it links, the same for x64 and arm64. The program itself has no checksum of its own: its bytes follow
- * from the version of Go and the paths of the machine that builds it.
+ * and everything it links, the same for x64 and arm64. The program itself has no checksum here: its bytes follow from the
+ * version of Go, which is the machine's. They follow from nothing else (`-trimpath`): Go 1.26.8 on x64 gave
+ * 3212383c033df45c14d6d33022dd030a95353f5b0b0b65bcbc3e12d3af750ad7 in two places with other paths and an empty cache.
  */
 export const NEWEST_RUNSC_MODULES = "685b32b7032a2a5f8407fc514759d76dbb767947e58167c40792e0053ec70fff";
 

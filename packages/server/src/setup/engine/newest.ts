@@ -37,7 +37,7 @@ export function newestBuildOf(modulesSha256: string): EngineSource {
         // Without the version string a build has none, and restoring compares versions.
         const flags = `-s -w -X gvisor.dev/gvisor/runsc/version.version=${NEWEST_ENGINE_VERSION}`;
         const result = await runCommand(
-          [go, "install", "-ldflags", flags, `gvisor.dev/gvisor/runsc@v${NEWEST_ENGINE_VERSION}`],
+          [go, "install", "-trimpath", "-ldflags", flags, `gvisor.dev/gvisor/runsc@v${NEWEST_ENGINE_VERSION}`],
           { signal, env: { GOBIN: binDirectory, CGO_ENABLED: "0" }, workingDirectory: directory },
         );
         if (result.code !== 0) return { skipped: `go install: ${tellingLine(result)}` };

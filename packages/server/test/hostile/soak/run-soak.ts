@@ -40,7 +40,7 @@ const BOUNDS: Readonly<Partial<Record<keyof Usage, number>>> = {
 /** Sandboxes come and go for so long; now and then, when there is none, what the server uses is looked at. */
 export async function runSoak({ backend, seconds, flags, say }: SoakOptions): Promise<SoakResult> {
   const folder = await mkdtemp(join(tmpdir(), "sandboxer-soak-"));
-  const server = await SoakedServer.start(folder, ["--backend", backend, ...flags]);
+  const server = await SoakedServer.start(folder, ["--backend", backend, "--warm-pool-max", "0", ...flags]);
   const http = new HttpClient({ httpUrl: server.url });
   const workers = backend === "fake" ? 6 : 2;
   const samples: { lives: number; usage: Usage }[] = [];

@@ -21,11 +21,14 @@ export interface Fuzzer<Input> {
   readonly inputsOfTry: number;
   readonly input: fc.Arbitrary<Input>;
   readonly check: (input: Input) => Promise<void>;
+  /** Where failures are kept. */
+  readonly seeds?: URL;
 }
 
-export async function fuzz<Input>({ name, share, inputsOfTry, input, check }: Fuzzer<Input>): Promise<void> {
+export async function fuzz<Input>(fuzzer: Fuzzer<Input>): Promise<void> {
+  const { name, share, inputsOfTry, input, check, seeds = SEEDS } = fuzzer;
   const property = fc.asyncProperty(input, check);
-  for (const { seed, path } of readFailures().filter(({ fuzzer }) => fuzzer === name)) {
+  for (const { seed, path } of readFailures(seeds).filter(({ fuzzer }) => fuzzer === name)) {
     await fc.assert(property, { seed, path, numRuns: 1, endOnFailure: true });
   }
   const result = await fc.check(property, {
@@ -33,7 +36,7 @@ export async function fuzz<Input>({ name, share, inputsOfTry, input, check }: Fu
     ...unlessRandom(process.env["SANDBOXER_HOSTILE_SEED"]),
   });
   if (result.failed && result.counterexamplePath !== null)
-    saveFailure({ fuzzer: name, seed: result.seed, path: result.counterexamplePath });
+    saveFailure(seeds, { fuzzer: name, seed: result.seed, path: result.counterexamplePath });
   const why = result.errorInstance instanceof Error ? result.errorInstance.message : "";
   if (result.failed) expect.fail(`${fc.defaultReportMessage(result)}\n${why}`);
 }
@@ -42,10 +45,10 @@ function unlessRandom(seed: string | undefined): { seed?: number } {
   return seed === undefined ? {} : { seed: Number(seed) };
 }
 
-function readFailures(): readonly SavedFailure[] {
-  return existsSync(SEEDS) ? (JSON.parse(readFileSync(SEEDS, "utf8")) as SavedFailure[]) : [];
+function readFailures(seeds: URL): readonly SavedFailure[] {
+  return existsSync(seeds) ? (JSON.parse(readFileSync(seeds, "utf8")) as SavedFailure[]) : [];
 }
 
-function saveFailure(failure: SavedFailure): void {
-  writeFileSync(SEEDS, `${JSON.stringify([...readFailures(), failure], null, 2)}\n`);
+function saveFailure(seeds: URL, failure: SavedFailure): void {
+  writeFileSync(seeds, `${JSON.stringify([...readFailures(seeds), failure], null, 2)}\n`);
 }
