@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { listeningUrl } from "../../websocket/support/listening-url.ts";
 
@@ -16,7 +16,7 @@ export interface Usage {
   /** Buffers, which are not in the heap. */
   readonly outsideBytes: number;
   readonly descriptors: number;
-  /** Of the server's sandboxes, in all hierarchies. */
+  /** Of the server's sandboxes. */
   readonly cgroups: number;
   /** Files and folders below the data directory, run directories included. */
   readonly dataEntries: number;
@@ -74,7 +74,7 @@ export class SoakedServer {
     return (await exited)[0];
   }
 
-  /** Those below a folder that has the name of one of the server's run directories. */
+  /** Those below a folder that has the name of one of the server's run directories; in version 1 there are several of a name. */
   #cgroups(): number {
     const run = join(this.#folder, "data", "run");
     const instances = existsSync(run) ? readdirSync(run) : [];
@@ -83,7 +83,8 @@ export class SoakedServer {
         .filter((entry) => entry.isDirectory())
         .flatMap((entry) => [join(path, entry.name), ...unlessGone(() => folders(join(path, entry.name)))]);
     if (instances.length === 0 || !existsSync(CGROUPS)) return 0;
-    return folders(CGROUPS).filter((path) => instances.some((instance) => path.includes(`/${instance}/`))).length;
+    const own = folders(CGROUPS).filter((path) => instances.some((instance) => path.includes(`/${instance}/`)));
+    return new Set(own.map((path) => basename(path))).size;
   }
 }
 
