@@ -37,7 +37,7 @@ export async function sealing(
   masters: MasterKeys,
   warn: (message: string) => void,
 ): Promise<{ readonly store: ObjectStore; readonly seals: RecordSeals | undefined }> {
-  const seals = await RecordSeals.open(masters, (name) => warn(`The old encryption key ${name} cannot be read.`));
+  const seals = await RecordSeals.open(masters, (name) => warn(`The encryption key ${name} cannot be read.`));
   if (required && seals === undefined) {
     throw new SandboxerError("bad_request", "--require-sealed needs an encryption key.", {
       hint: "Name it with --encryption-key; records are sealed with it.",

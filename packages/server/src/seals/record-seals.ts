@@ -21,11 +21,11 @@ export class RecordSeals implements Seals {
     this.#present = masters[0].fingerprint;
   }
 
-  /** Undefined for a server without encryption keys. `onMissing` is told of an older key that cannot be had. */
+  /** Undefined for a server without encryption keys. `onMissing` is told of one that cannot be had. */
   static async open(masters: MasterKeys, onMissing: (name: string) => void): Promise<RecordSeals | undefined> {
     const { defaultName, oldNames } = masters;
-    const found: MasterKey[] = defaultName === undefined ? [] : [await masters.resolve(defaultName)];
-    for (const name of oldNames) {
+    const found: MasterKey[] = [];
+    for (const name of defaultName === undefined ? oldNames : [defaultName, ...oldNames]) {
       const key = await masters.resolve(name).catch(() => onMissing(name));
       if (key !== undefined) found.push(key);
     }

@@ -6,6 +6,7 @@ import { CheckpointRepository } from "../../src/checkpoints/checkpoint-repositor
 import { encodeFooter, sha256Of } from "../../src/checkpoints/image-format.ts";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
+import { FIXTURE_LABEL } from "./fixture-state.ts";
 import { packPlainImage } from "./plain-images.ts";
 import { savedState } from "./saved-states.ts";
 
@@ -23,7 +24,7 @@ async function fixture(sizes: Readonly<Record<string, number>>): Promise<Fixture
   const path = join(root, id, "checkpoints", name);
   await mkdir(dirname(path), { recursive: true });
   return {
-    good: await packPlainImage(await savedState(sizes)),
+    good: await packPlainImage(await savedState(sizes), { ...FIXTURE_LABEL, sandboxId: id }),
     tryWith: async (bytes) => {
       await writeFile(path, bytes);
       const into = await mkdtemp(join(scratch, "into-"));

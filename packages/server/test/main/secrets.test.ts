@@ -88,7 +88,7 @@ test("the settings of Daytona are checked", () => {
 test("an encryption key of the server, or of one of its API keys, is no secret of a sandbox", async () => {
   const config = join(folder, "config.yaml");
   const definitions = ["now", "before", "tenant", "other"].map((name) => `${name}: {environment: ANY}`).join(", ");
-  writeFileSync(config, `secrets: {${definitions}}\nencryption_key: now\nencryption_old_keys: [before]\n`);
+  writeFileSync(config, `secrets: {${definitions}}\nencryption_key: now\nencryption_old_keys: before\n`);
   vi.stubEnv("ANY", "a value");
   const parsed = parseConfig({ flags: { config, dataDirectory: folder }, env: {}, homeDirectory: "/home/ada" });
   await new KeyFile(folder).create({ name: "tenant's", scope: "use", encryptionKey: "tenant" });

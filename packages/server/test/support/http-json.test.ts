@@ -25,6 +25,8 @@ describe("calls to vendors' APIs", () => {
       request.on("end", () => {
         const { method = "", url = "", headers } = request;
         seen.push({ method, url, authorization: headers.authorization, body: Buffer.concat(chunks).toString() });
+        // One that came too late, and that its caller has given up, takes no answer from another.
+        if (url.endsWith("/never")) return;
         const { status, body = "", headers: own = {}, hang } = answers.shift() ?? { status: 200, body: '{"n":1}' };
         if (hang !== true) response.writeHead(status, own).end(body);
       });
@@ -109,8 +111,7 @@ describe("calls to vendors' APIs", () => {
   });
 
   test("no answer in time, nobody there, a broken answer and a redirect are failures", async () => {
-    answers = [{ status: 200, hang: true }];
-    const late = await failureOf(open({ timeoutMs: 50, attempts: 1 }).json(schema, { method: "GET", path: "x" }));
+    const late = await failureOf(open({ timeoutMs: 50, attempts: 1 }).json(schema, { method: "GET", path: "never" }));
     expect(late.facts.timedOut).toBe(true);
     const nobody = await failureOf(
       open({ baseUrl: "http://127.0.0.1:1", attempts: 1 }).json(schema, { method: "GET", path: "x" }),
