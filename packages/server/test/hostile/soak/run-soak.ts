@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { HttpClient } from "../../http/support.ts";
 import { liveOnce } from "./life.ts";
 import { riseOf } from "./slope.ts";
@@ -23,6 +24,8 @@ const MIB = 1024 * 1024;
 const SAMPLES = 24;
 /** The caches, rings and pools of a server fill up during the first samples. */
 const WARM_UP_SAMPLES = 8;
+const SETTLING_LOOKS = 20;
+const SETTLING_MS = 250;
 
 /**
  * How much a line through the samples after the warm-up may rise, whatever the number of sandboxes. Heap: what differs
@@ -53,7 +56,7 @@ export async function runSoak({ backend, seconds, flags, say }: SoakOptions): Pr
         while (performance.now() < untilMs);
       };
       await Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
-      const usage = await server.usage();
+      const usage = await settledUsage(server, samples.at(-1)?.usage);
       samples.push({ lives, usage });
       say(`${String(lives).padStart(7)} lives  ${describe(usage)}`);
     }
@@ -70,6 +73,17 @@ export async function runSoak({ backend, seconds, flags, say }: SoakOptions): Pr
     await server.stop();
     throw error;
   }
+}
+
+/** What is more than before may be on its way out: a deleted sandbox is answered for before its last process has ended. */
+async function settledUsage(server: SoakedServer, before: Usage | undefined): Promise<Usage> {
+  let usage = await server.usage();
+  const isMore = (name: keyof Usage): boolean => before !== undefined && usage[name] > before[name];
+  for (let looks = 0; looks < SETTLING_LOOKS && (isMore("cgroups") || isMore("descriptors")); looks++) {
+    await delay(SETTLING_MS);
+    usage = await server.usage();
+  }
+  return usage;
 }
 
 function risesIn(samples: readonly { readonly lives: number; readonly usage: Usage }[]): string[] {
