@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { Watchdog } from "../../chaos/servers/watchdog.ts";
 import { listeningUrl } from "../../websocket/support/listening-url.ts";
 
 const COMMAND = fileURLToPath(new URL("../../../../cli/bin/sandboxer.mjs", import.meta.url));
@@ -46,9 +47,10 @@ export class SoakedServer {
     const child = spawn(process.execPath, [`--import=${HOOKS}`, COMMAND, ...serve], {
       stdio: ["ignore", "pipe", log, "ipc"],
       env: { ...process.env, TMPDIR: join(folder, "tmp") },
+      detached: true,
     });
     closeSync(log);
-    process.once("exit", () => child.kill("SIGKILL"));
+    if (child.pid !== undefined) new Watchdog().killsGroup(child.pid);
     const said = (): string => readFileSync(join(folder, "log"), "utf8").slice(-2_000);
     return new SoakedServer(await listeningUrl(child, START_LIMIT_MS, said), child, folder);
   }
