@@ -14,7 +14,7 @@ test("whatever is sent to any route, there is no 500, and the server answers the
     name: "http",
     share: 0.6,
     inputsOfTry: AT_ONCE,
-    input: fc.array(anyRequest, { minLength: 1, maxLength: AT_ONCE, size: "max" }),
+    input: fc.array(anyRequest, { minLength: AT_ONCE, maxLength: AT_ONCE }),
     check: async (requests) => {
       const answers = await Promise.all(requests.map((request) => sendRequest(server, request)));
       for (const { status, text } of answers) {
