@@ -93,7 +93,10 @@ describe("a server's key", () => {
     const { id } = await http.create();
     await write(server, id);
     await http.call("POST", `/v1/sandboxes/${id}/checkpoint`);
-    const without = await startTestServer({ store: server.storeFolder ?? null, masterKeys: serverKeys(keys, undefined, ["main"]) });
+    const without = await startTestServer({
+      store: server.storeFolder ?? null,
+      masterKeys: serverKeys(keys, undefined, ["main"]),
+    });
     const there = new HttpClient(without);
     expect((await there.call("POST", `/v1/sandboxes/${id}/resume`)).status).toBe(200);
     expect((await there.call("POST", `/v1/sandboxes/${id}/checkpoint`)).status).toBe(200);
