@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { CheckpointReference } from "@sandboxer/protocol";
+import { type CheckpointReference, isErrno } from "@sandboxer/protocol";
 import { CheckpointRepository } from "../../../src/checkpoints/checkpoint-repository.ts";
 import { ImageStore } from "../../../src/checkpoints/image-store.ts";
 import type { KeyChoice } from "../../../src/checkpoints/data-keys.ts";
@@ -70,7 +70,17 @@ export async function openStore(): Promise<{ readonly root: string; readonly sto
 export async function filesIn(root: string): Promise<ReadonlyMap<string, Buffer>> {
   const entries = await readdir(root, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  return new Map(await Promise.all(files.map(async (path) => [path, await readFile(path)] as const)));
+  const found = new Map<string, Buffer>();
+  for (const path of files) {
+    // Servers on the store write meanwhile: a draft may have got its name since.
+    const bytes = await readFile(path).catch(unlessGone);
+    if (bytes !== undefined) found.set(path, bytes);
+  }
+  return found;
+}
+
+function unlessGone(error: unknown): undefined {
+  if (!isErrno(error) || error.code !== "ENOENT") throw error;
 }
 
 export function newId(): string {
