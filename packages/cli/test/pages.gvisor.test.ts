@@ -24,12 +24,12 @@ const GO_ON: readonly (readonly [RegExp, RegExp])[] = [
   [/^node .*count\.mjs/, /^2$/m],
 ];
 
-/** What asks for a terminal gets one, and a user who leaves. */
+/** Commands that need a terminal. They get one, with a user who types a line and leaves. */
 const IN_A_TERMINAL = /^npx sandboxer shell/;
 
 interface Command {
   readonly line: string;
-  /** What the page shows below it. */
+  /** The output that the page shows below the command. */
   readonly shown: readonly string[];
 }
 
@@ -73,7 +73,7 @@ class Machine {
     return machine;
   }
 
-  /** What it has said by its end, or when it says that it is ready. */
+  /** Runs a command and returns its output: all of it, or up to the line that says that it is ready. */
   async run({ line }: Command): Promise<string> {
     const typed = IN_A_TERMINAL.test(line)
       ? `printf 'echo in the shell\\nexit\\n' | script -qec '${line}' /dev/null`

@@ -47,7 +47,7 @@ test("counts, changes nothing in a dry run, and says what could not be opened", 
     current: 0,
     client_held: 0,
     failed: [],
-    records: { sealed: 1, current: 0, failed: [] },
+    records: { sealed: 1, current: 0, of_living_servers: 0, failed: [] },
   });
   expect((await rotate("--store", store)).out).toContain("1 data keys are encrypted with the present key now.");
   expect(JSON.parse((await rotate("--store", store, "--json")).out)).toMatchObject({ rewrapped: 0, current: 1 });

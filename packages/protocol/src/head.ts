@@ -118,7 +118,7 @@ export const headSchema = z.looseObject({
   nonce: storedTextSchema.min(1),
   /** For people: created, running, checkpointed, deleted. */
   status: storedTextSchema,
-  /** One that was imported may have said anything. */
+  /** Imported records may hold any text here. */
   createdAt: storedTimeSchema.catch("1970-01-01T00:00:00.000Z"),
   lastCheckpointedAt: storedTimeSchema.nullable(),
   /** Seconds. */

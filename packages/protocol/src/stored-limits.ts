@@ -25,7 +25,7 @@ export const storedSecondsSchema = z.number().nonnegative().max(315_360_000);
 /** A name, an id, a URL: something that is shown or compared. */
 export const storedTextSchema = z.string().max(4096);
 
-/** What is told to people. */
+/** A sentence or more, written for people. */
 export const storedMessageSchema = z.string().max(65_536);
 
 /** ISO 8601; without spaces, because times are parts of cursors. */

@@ -5,10 +5,12 @@ const bytes = z.number().int().nonnegative().nullable();
 /** How much of a deleted sandbox's data goes with it. Null when the store could not be asked. */
 export const removedDataSchema = z
   .object({
-    removed_bytes: bytes.meta({ description: "What only this sandbox used. It is removed from the store at once." }),
+    removed_bytes: bytes.meta({
+      description: "Data that only this sandbox used. It is removed from the store at once.",
+    }),
     shared_bytes: bytes.meta({
       description:
-        "What other sandboxes or snapshots use, or have used. A collection removes it when nothing needs it.",
+        "Data that other sandboxes or snapshots use, or have used. A collection removes it when nothing needs it.",
     }),
   })
   .meta({ id: "RemovedData" });

@@ -12,8 +12,6 @@ import { decodeRecord, instanceIdOf, instanceKey, INSTANCES_FOLDER } from "./liv
 import type { Known, LivenessRecord } from "./liveness-record.ts";
 import { failureAsError } from "./ownership-errors.ts";
 
-const KEEP_ANSWER_MS = 5 * 60_000;
-
 export interface InstancesOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;
@@ -81,7 +79,6 @@ export class Instances {
   readonly #listeners = new Set<OwnershipListener>();
   readonly #acknowledgements = new Map<number, () => void>();
   readonly #registered = Promise.withResolvers<void>();
-  readonly #knowing = new Map<Known, { readonly askedMs: number; readonly isKnown: boolean }>();
   #lastTicket = 0;
 
   private constructor(options: InstancesOptions) {
@@ -154,16 +151,9 @@ export class Instances {
     return servers;
   }
 
-  /** Whether all living servers can read it. The answer is kept for some minutes: servers seldom come and go. */
+  /** Whether all living servers can read it. */
   async allKnow(what: Known): Promise<boolean> {
-    const nowMs = this.#options.clock.monotonicMs();
-    let found = this.#knowing.get(what);
-    if (found === undefined || nowMs - found.askedMs >= KEEP_ANSWER_MS) {
-      const isKnown = (await this.servers()).every(({ alive, knows }) => !alive || knows.includes(what));
-      found = { askedMs: nowMs, isKnown };
-      this.#knowing.set(what, found);
-    }
-    return found.isKnown;
+    return (await this.servers()).every(({ alive, knows }) => !alive || knows.includes(what));
   }
 
   /** Declares an instance dead that is known to be, whatever its record says: the lock of its run directory is free. */

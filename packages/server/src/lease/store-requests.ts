@@ -5,7 +5,8 @@ import type { StoreRequest } from "./core/effects.ts";
 import type { Reply } from "./core/messages.ts";
 import { encodeHead } from "./head-codec.ts";
 import { decodeRecord, encodeRecord, instanceIdOf, instanceKey, INSTANCES_FOLDER } from "./liveness-record.ts";
-import { headKey, noteEpoch, readStoredRecord } from "./stored-head.ts";
+import { headKey, readStoredRecord } from "./stored-head.ts";
+import { noteEpoch } from "./seen-epochs.ts";
 
 /** Carries out a request of the core. Never rejects: every outcome is a reply. */
 export async function performRequest(store: ObjectStore, request: StoreRequest): Promise<Reply> {

@@ -2,6 +2,7 @@ import type { Head } from "@sandboxer/protocol";
 import type { ObjectStore } from "../store/store.ts";
 import { recordDamaged } from "../support/record-damage.ts";
 import { decodeRecord, type StoredRecord } from "./head-codec.ts";
+import { noteEpoch, seenEpoch } from "./seen-epochs.ts";
 
 export function headKey(sandboxId: string): string {
   return `${sandboxId}/metadata.json`;
@@ -25,24 +26,6 @@ export async function readStoredRecord(
     noteEpoch(store, sandboxId, epoch);
   }
   return { stored, version: cell.version };
-}
-
-/** The highest epoch that this process has seen of each sandbox; so many of them. */
-const seenEpochs = new WeakMap<ObjectStore, Map<string, number>>();
-const MOST_SEEN = 200_000;
-
-function seenEpoch(store: ObjectStore, sandboxId: string): number {
-  return seenEpochs.get(store)?.get(sandboxId) ?? 0;
-}
-
-export function noteEpoch(store: ObjectStore, sandboxId: string, epoch: number): void {
-  const seen = seenEpochs.get(store) ?? new Map<string, number>();
-  seenEpochs.set(store, seen);
-  if (epoch <= (seen.get(sandboxId) ?? 0)) return;
-  seen.delete(sandboxId);
-  seen.set(sandboxId, epoch);
-  const [oldest] = seen.keys();
-  if (seen.size > MOST_SEEN && oldest !== undefined) seen.delete(oldest);
 }
 
 /** Undefined also for a folder that came without a head. */

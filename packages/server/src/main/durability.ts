@@ -26,13 +26,16 @@ import { openStore } from "../store/open-store.ts";
 import { openPeerSecret } from "../store/peer-secret.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { systemClock } from "../support/clock.ts";
+import { keptAnswer } from "../support/kept-answer.ts";
 import { isStoreFailure } from "../support/record-damage.ts";
 import type { ServerConfig } from "./config.ts";
-import { checkEncryption, masterKeysOf, sealing } from "./encryption.ts";
+import { checkEncryption, masterKeysOf, sealedStore } from "./encryption.ts";
 import { importRecords, importSnapshots } from "./import-records.ts";
 import { ringOver } from "./peers.ts";
 
 const MEET_AFTER_MS = 2_000;
+/** Servers seldom come and go, and each save asks what they can read. */
+const KEEP_KNOWN_MS = 5 * 60_000;
 
 /**
  * Of servers without a configured store, whose registry only processes of this machine use: those see that another has
@@ -73,7 +76,7 @@ export async function openDurability(
         });
   await opened.probe();
   const store =
-    masters === undefined ? opened : (await sealing(opened, config, masters, (message) => log.warn(message))).store;
+    masters === undefined ? opened : (await sealedStore(opened, config, masters, (message) => log.warn(message))).store;
   const peerSecret = new PeerSecret(await peerSecretOf(opened, log));
   const instances = await Instances.register({
     store,
@@ -98,7 +101,7 @@ export async function openDurability(
   await importRecords(dataDirectory, { store, ownership, claims }, log);
   const keys = new StoredDataKeys(store, masters);
   const publisher = (): string => instances.instanceId;
-  const packsHaveOwners = async (): Promise<boolean> => await instances.allKnow("owned-packs");
+  const packsHaveOwners = keptAnswer(KEEP_KNOWN_MS, () => instances.allKnow("owned-packs"));
   const images = openImages(config, store, { publisher, dataKeys: keys, packsHaveOwners });
   const durable: DurableStore = {
     saves,
@@ -117,11 +120,14 @@ export async function openDurability(
   return { durable, instances, peerSecret, dead };
 }
 
-/** Servers of which one has another secret, or none, only hear of one another a little later. */
+/** Without the shared secret a server still works; the others only notice its requests a little later. */
 async function peerSecretOf(store: ObjectStore, log: Logger): Promise<Buffer> {
   return await openPeerSecret(store).catch((error: unknown) => {
     if (isStoreFailure(error)) throw error;
-    log.warn({ err: error }, "the servers of the store do not believe this one");
+    log.warn(
+      { err: error },
+      "the secret that the store's servers share is damaged; the other servers refuse this one's notices",
+    );
     return randomBytes(32);
   });
 }

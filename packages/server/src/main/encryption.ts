@@ -30,8 +30,8 @@ export function masterKeysOf(
   };
 }
 
-/** The store as this server may use it: with seals on its records where there is a key, and none without if they are required. */
-export async function sealing(
+/** Wraps a store so that its records are sealed, if there is a key. Throws if seals are required and there is none. */
+export async function sealedStore(
   store: ObjectStore,
   { requireSealed: required }: Pick<ServerConfig, "requireSealed">,
   masters: MasterKeys,

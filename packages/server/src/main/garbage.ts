@@ -3,7 +3,7 @@ import { collectGarbage } from "../collection/collect-garbage.ts";
 import { damagedIn, type Findings } from "../collection/garbage.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
-import { masterKeysOf, sealing } from "./encryption.ts";
+import { masterKeysOf, sealedStore } from "./encryption.ts";
 import { openExistingStore } from "./existing-store.ts";
 import { openSecrets } from "./secrets.ts";
 
@@ -21,7 +21,7 @@ export type GarbageReport = Findings & { readonly damaged: readonly string[] };
 
 export async function collectGarbageAt({ config, warn, ...options }: GarbageOptions): Promise<GarbageReport> {
   const opened = await openExistingStore(config.store, config.dataDirectory);
-  const { store } = await sealing(opened, config, masterKeysOf(config, openSecrets(config, warn)), warn);
+  const { store } = await sealedStore(opened, config, masterKeysOf(config, openSecrets(config, warn)), warn);
   const findings = await collectGarbage({ ...options, store, clock: systemClock });
   return { ...findings, damaged: damagedIn(findings) };
 }

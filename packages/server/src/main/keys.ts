@@ -2,7 +2,7 @@ import { type Rotation, rotateDataKeys } from "../checkpoints/keys/rotate-data-k
 import { type Sealing, sealRecords } from "../seals/seal-records.ts";
 import { openExistingStore } from "./existing-store.ts";
 import type { ServerConfig } from "./config.ts";
-import { masterKeysOf, sealing } from "./encryption.ts";
+import { masterKeysOf, sealedStore } from "./encryption.ts";
 import { openSecrets } from "./secrets.ts";
 
 /** The keys of a data directory, for the CLI: no server is needed. */
@@ -22,7 +22,7 @@ export async function rotateEncryption(
 ): Promise<RotatedStore> {
   const masters = masterKeysOf(config, openSecrets(config, warn));
   const opened = await openExistingStore(config.store, config.dataDirectory);
-  const { store, seals } = await sealing(opened, config, masters, warn);
+  const { store, seals } = await sealedStore(opened, config, masters, warn);
   const rotation = await rotateDataKeys(store, masters, { apply });
   return { ...rotation, records: seals === undefined ? null : await sealRecords(store, seals, { apply }) };
 }

@@ -12,7 +12,7 @@ import type { LiveSandbox } from "./live-sandbox.ts";
 export interface RequestKeys extends KeyOptions {
   /** The server's key that what the caller makes is under. */
   readonly keyName?: string | undefined;
-  /** From a server that passed the call on and does not pass on the key: what it says, and a MAC of that under the key. */
+  /** Sent by a server that relays the call instead of the client's key: a text about the call, and its MAC under the key. */
   readonly proof?: { readonly text: string; readonly mac: string } | undefined;
 }
 
@@ -76,8 +76,8 @@ export function takeShownKey(
 }
 
 /**
- * Whoever shows a key means what is under it. A record that says that it is under another key, or none, may have been
- * changed by somebody: going on would save the next state without the client's key.
+ * Refuses a client's key that the record does not name. Somebody may have changed the record: the next save would then be
+ * written without the client's key.
  */
 export function checkNoDowngrade(
   { options }: Pick<ManagerContext, "options">,
@@ -89,32 +89,20 @@ export function checkNoDowngrade(
   const { fingerprint } = presentedKey;
   throw new SandboxerError(
     "wrong_key",
-    `Its record says that it is not under a client's key, and ${fingerprint} was sent.`,
+    `The sandbox's record names no client's key, and the request came with the key ${fingerprint}.`,
     {
-      hint: "If it never was, ask again without the key. If it was, somebody has changed its record in the store.",
+      hint: "If the sandbox was never encrypted with your key, send the request without it. If it was, somebody has changed its record in the store.",
       details: { given: fingerprint },
     },
   );
 }
 
-/** The keys that a call on a sandbox comes with: its client's own counts as shown where another server proves that it was. */
+/** The keys of a call on a sandbox. If another server proves that it was shown the client's key, that key counts as shown here too. */
 export function keysShown({ clientKey }: Pick<LiveSandbox, "clientKey">, keys: RequestKeys = {}): RequestKeys {
   const { presentedKey, proof } = keys;
   if (presentedKey !== undefined || proof === undefined || clientKey?.isProved(proof.text, proof.mac) !== true)
     return keys;
   return { ...keys, presentedKey: clientKey };
-}
-
-/** Who asks for a sandbox under a key of their own does not get one that is saved in another way. */
-export function checkAsked({ options }: ManagerContext, { id, facts }: LiveSandbox, keys: RequestKeys = {}): void {
-  const { presentedKey } = keys;
-  const { encryption } = facts.about;
-  if (options.durable.keys === undefined || presentedKey === undefined) return;
-  if (encryption?.held_by === "client") return checkShown(encryption, keys);
-  throw new SandboxerError("not_supported", "The sandbox of this key is there, and is not under your encryption key.", {
-    hint: `Ask for it without that key, or destroy it first (\`sandboxer destroy ${id}\`).`,
-    details: { sandbox_id: id, fingerprint: presentedKey.fingerprint },
-  });
 }
 
 /** Who makes another sandbox of one that is under its client's key has to show that, though this server has it now. */

@@ -1,15 +1,16 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac } from "node:crypto";
 import { z } from "zod";
 import type { Seals } from "./sealed-store.ts";
 import type { MasterKey } from "../checkpoints/keys/master-key.ts";
 import type { MasterKeys } from "../checkpoints/keys/master-keys.ts";
+import { isSameSecret } from "../support/same-secret.ts";
 
 /** `seal` of a record: which master key the MAC's key was made from, and the MAC. */
 const sealSchema = z.object({ key: z.string(), mac: z.string() });
 
 /**
- * Seals records with a key that is made from the server's present encryption key. Those made from its older ones hold too.
- * Only these derived keys are kept in memory; what they sign cannot be encrypted or decrypted with them.
+ * Seals records with a key derived from the server's present encryption key, and accepts seals of its older keys. Only the
+ * derived keys are kept in memory: they cannot decrypt anything.
  */
 export class RecordSeals implements Seals {
   readonly #keys: ReadonlyMap<string, Uint8Array>;
@@ -21,7 +22,7 @@ export class RecordSeals implements Seals {
     this.#present = masters[0].fingerprint;
   }
 
-  /** Undefined for a server without encryption keys. `onMissing` is told of one that cannot be had. */
+  /** Undefined for a server without encryption keys. `onMissing` gets the name of each key that cannot be read. */
   static async open(masters: MasterKeys, onMissing: (name: string) => void): Promise<RecordSeals | undefined> {
     const { defaultName, oldNames } = masters;
     const found: MasterKey[] = [];
@@ -42,8 +43,7 @@ export class RecordSeals implements Seals {
     const { seal, ...rest } = record as { seal?: unknown };
     const parsed = sealSchema.safeParse(seal).data;
     if (parsed === undefined || !this.#keys.has(parsed.key)) return false;
-    const [found, right] = [parsed.mac, this.#mac(parsed.key, key, rest)].map((text) => Buffer.from(text, "base64"));
-    return found?.byteLength === right?.byteLength && timingSafeEqual(found ?? Buffer.of(), right ?? Buffer.of());
+    return isSameSecret(parsed.mac, this.#mac(parsed.key, key, rest));
   }
 
   /** Whether it is sealed with the present key. */

@@ -10,6 +10,8 @@ export interface Sealing {
   readonly sealed: number;
   /** Sealed with the present key before. */
   readonly current: number;
+  /** Records of living servers, which only these servers may change. A server with the key seals its own. */
+  readonly of_living_servers: number;
   readonly failed: readonly { readonly record: string; readonly error: string; readonly message: string }[];
 }
 
@@ -22,7 +24,7 @@ export async function sealRecords(
   seals: RecordSeals,
   { apply, signal }: { readonly apply: boolean; readonly signal?: AbortSignal },
 ): Promise<Sealing> {
-  const counts = { sealed: 0, current: 0 };
+  const counts = { sealed: 0, current: 0, of_living_servers: 0 };
   const failed: { record: string; error: string; message: string }[] = [];
   for await (const { key } of store.list("")) {
     signal?.throwIfAborted();
@@ -43,14 +45,14 @@ async function sealRecord(
   seals: RecordSeals,
   key: string,
   apply: boolean,
-): Promise<"sealed" | "current"> {
+): Promise<"sealed" | "current" | "of_living_servers"> {
   const cell = await store.readCell(key);
   const record = cell === undefined ? undefined : jsonOf(cell.body);
-  // What has gone, or is no record, needs no seal.
+  // It was removed meanwhile, or is not a record.
   if (cell === undefined || typeof record !== "object" || record === null) return "current";
   if (seals.isPresent(key, record)) return "current";
-  // A server that lives takes a change of its own record for its end. With this key it seals the next one itself.
-  const isLiving = key.startsWith("instances/") && (record as { dead?: unknown }).dead !== true;
-  if (apply && !isLiving) await store.swapCell(key, cell.version, cell.body);
+  // A living server would take the change of its record for its end.
+  if (key.startsWith("instances/") && (record as { dead?: unknown }).dead !== true) return "of_living_servers";
+  if (apply) await store.swapCell(key, cell.version, cell.body);
   return "sealed";
 }

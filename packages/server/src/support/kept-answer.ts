@@ -1,4 +1,4 @@
-/** Asks again only when the last answer is older than this; who comes while one is awaited waits for the same one. */
+/** Asks again only when the last answer is older than this. Callers that come meanwhile get the same answer; a failure is not kept. */
 export function keptAnswer<Answer>(forMs: number, ask: () => Promise<Answer>): () => Promise<Answer> {
   let kept: { readonly answer: Promise<Answer>; readonly askedMs: number } | undefined;
   let pending = false;
@@ -7,6 +7,7 @@ export function keptAnswer<Answer>(forMs: number, ask: () => Promise<Answer>): (
       pending = true;
       const answer = ask().finally(() => (pending = false));
       kept = { answer, askedMs: performance.now() };
+      answer.catch(() => (kept = undefined));
     }
     return await kept.answer;
   };

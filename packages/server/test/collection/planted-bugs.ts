@@ -64,6 +64,9 @@ export function withoutLookingAgain(store: ObjectStore): ObjectStore {
 
 export function replaced(store: ObjectStore, methods: Partial<ObjectStore>): ObjectStore {
   return new Proxy<ObjectStore>(store, {
-    get: (target, property) => Reflect.get(methods, property) ?? Reflect.get(target, property),
+    get: (target, property) => {
+      const value: unknown = Reflect.get(methods, property) ?? Reflect.get(target, property);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
   });
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { RemovedData } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
 import type { ObjectStore } from "../../src/store/store.ts";
+import { replaced } from "../collection/planted-bugs.ts";
 import { eventually } from "../websocket/support/eventually.ts";
 import { startTestServer, type TestServerOptions } from "../websocket/support/test-server.ts";
 import { SnapshotClient } from "./snapshot-client.ts";
@@ -34,17 +35,13 @@ async function fill({ server }: SnapshotClient<{ httpUrl: string }>, id: string,
   expect((await fetch(url, { method: "PUT", headers: BYTES, body: new Uint8Array(bytes) })).status).toBe(204);
 }
 
-/** Notes what is listed; a list of the whole store, or of all packs, is what a collection needs. */
+/** Notes the folders that are listed. A collection lists the whole store, or all packs. */
 function noting(lists: string[]): (store: ObjectStore) => ObjectStore {
   return (store) =>
-    new Proxy(store, {
-      get: (target, property) => {
-        const value: unknown = Reflect.get(target, property);
-        if (property !== "list") return typeof value === "function" ? (value.bind(target) as unknown) : value;
-        return (folder: string) => {
-          lists.push(folder);
-          return target.list(folder);
-        };
+    replaced(store, {
+      list: (folder) => {
+        lists.push(folder);
+        return store.list(folder);
       },
     });
 }

@@ -1,6 +1,7 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
 import type { ObjectStore } from "../../src/store/store.ts";
+import { replaced } from "../collection/planted-bugs.ts";
 import { SandboxClient } from "../http/processes/support.ts";
 import { eventually } from "../websocket/support/eventually.ts";
 import { startTestServer } from "../websocket/support/test-server.ts";
@@ -11,16 +12,12 @@ function failingImages() {
   const reached = Promise.withResolvers<void>();
   let isOn = false;
   const wrapStore = (store: ObjectStore): ObjectStore =>
-    new Proxy(store, {
-      get: (target, property) => {
-        const value: unknown = Reflect.get(target, property);
-        if (property !== "write") return typeof value === "function" ? (value.bind(target) as unknown) : value;
-        return async (...given: Parameters<ObjectStore["write"]>) => {
-          if (!isOn || !given[0].endsWith(".img")) return await target.write(...given);
-          reached.resolve();
-          await held.promise;
-          throw new SandboxerError("no_space", "The store is full.");
-        };
+    replaced(store, {
+      write: async (...given) => {
+        if (!isOn || !given[0].endsWith(".img")) return await store.write(...given);
+        reached.resolve();
+        await held.promise;
+        throw new SandboxerError("no_space", "The store is full.");
       },
     });
   return { wrapStore, reached: reached.promise, begin: () => (isOn = true), end: () => held.resolve() };

@@ -11,7 +11,7 @@ export const Label = {
   idleTtlMs: "sandboxer.idle-ttl-ms",
   /** How often it came out of a checkpoint. */
   generation: "sandboxer.generation",
-  /** What a server has to know to take over the agent of a container that runs. Nothing inside sees labels. */
+  /** The token with which a server takes over the agent of a running container. Programs inside cannot read labels. */
   resyncToken: "sandboxer.resync-token",
   /** On images that a snapshot was made of: the instance that made it. Containers that come from one have it too. */
   snapshot: "sandboxer.snapshot",

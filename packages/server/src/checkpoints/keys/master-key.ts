@@ -1,12 +1,5 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHash,
-  createHmac,
-  hkdfSync,
-  randomBytes,
-  timingSafeEqual,
-} from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from "node:crypto";
+import { isSameSecret } from "../../support/same-secret.ts";
 
 export const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
@@ -62,8 +55,7 @@ export class MasterKey {
 
   /** Whether that is what {@link prove} says of the text. */
   isProved(text: string, proof: string): boolean {
-    const [right, given] = [Buffer.from(this.prove(text)), Buffer.from(proof)];
-    return right.byteLength === given.byteLength && timingSafeEqual(right, given);
+    return isSameSecret(proof, this.prove(text));
   }
 
   /** For the seals of records, and for nothing else. */

@@ -1,4 +1,5 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac } from "node:crypto";
+import { isSameSecret } from "../../support/same-secret.ts";
 
 /** By this header a request shows that it comes from a server of the same store. */
 export const PEER_HEADER = "sandboxer-peer";
@@ -22,7 +23,6 @@ export class PeerSecret {
   }
 
   isProof(shown: string | string[] | undefined, what: string): boolean {
-    const [left, right] = [Buffer.from(String(shown)), Buffer.from(this.proofOf(what))];
-    return left.length === right.length && timingSafeEqual(left, right);
+    return isSameSecret(String(shown), this.proofOf(what));
   }
 }

@@ -25,7 +25,10 @@ function queryOf(url: string): string {
   return start === -1 ? "" : url.slice(start);
 }
 
-/** What a call means. Its client's encryption key is not passed on. Who sends it, from which page and with which cookie, and how it came here, stays here. */
+/**
+ * The headers that say what a call asks for. Headers about the sender are not passed on: its page, its cookie, its proxies,
+ * and its encryption key.
+ */
 const OF_REQUEST = [
   "accept",
   "content-type",

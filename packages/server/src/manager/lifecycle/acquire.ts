@@ -4,7 +4,7 @@ import { amendSandbox } from "./amend.ts";
 import type { ManagerContext } from "../context.ts";
 import { createSandbox } from "./create.ts";
 import { destroySandbox } from "./destroy.ts";
-import { checkAsked, takeShownKey } from "../encryption.ts";
+import { takeShownKey } from "../encryption.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { adoptByKey } from "./adopt-by-key.ts";
 import { planSandbox, type SandboxPlan } from "./plan.ts";
@@ -45,7 +45,6 @@ async function acquire(context: ManagerContext, body: KeyedRequest, options: Ver
     lostByProvider === undefined ? undefined : await startFromSnapshot(context, plan, lostByProvider, options);
   const there = found ?? (revived === undefined ? await adoptByKey(context, plan, options) : undefined);
   if (there !== undefined) {
-    checkAsked(context, there, options.encryption);
     takeShownKey(context, there, options.encryption);
     await renewPromise(context, there, body);
     return { sandbox: there, tier: "reattached", token: null };

@@ -1,7 +1,7 @@
 import { type Head, type RemovedData, SandboxerError, type SandboxState } from "@sandboxer/protocol";
 import { leavesNothing } from "../../lease/stored-head.ts";
 import type { ManagerContext } from "../context.ts";
-import { destroySandbox, forgetData } from "./destroy.ts";
+import { destroySandbox, forgetData, NOTHING_STORED } from "./destroy.ts";
 import { restoreSandbox } from "./restore.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { publishBeforeClaim } from "../ownership/publish-unpublished.ts";
@@ -90,8 +90,6 @@ async function destroyAtProvider(
     return undefined;
   }
 }
-
-const NOTHING_STORED: RemovedData = { removed_bytes: 0, shared_bytes: 0 };
 
 const TAKEN_UP = {
   credentials: { token: undefined, trusted: true },

@@ -22,7 +22,12 @@ export async function destroySandbox(
   );
 }
 
-/** Of one that others could have had, the tombstone stays. Tells how much goes, and removes it in the background. */
+export const NOTHING_STORED: RemovedData = { removed_bytes: 0, shared_bytes: 0 };
+
+/**
+ * Removes the stored data of a destroyed sandbox in the background, and returns how much there is. The tombstone of a
+ * sandbox that other servers could have taken over stays.
+ */
 export async function forgetData(
   context: ManagerContext,
   sandboxId: string,
@@ -32,7 +37,7 @@ export async function forgetData(
   const what = "removal of a destroyed sandbox's data";
   if (!outlivesServer) {
     context.inBackground(what, ownership.erase(sandboxId));
-    return { removed_bytes: 0, shared_bytes: 0 };
+    return NOTHING_STORED;
   }
   // A store that fails now has the tombstone: the sandbox is gone, and its data goes later.
   const weighed = await checkpoints.weighAll(sandboxId).catch(() => undefined);

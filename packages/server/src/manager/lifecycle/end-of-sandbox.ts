@@ -33,8 +33,8 @@ export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox, proce
 }
 
 /**
- * Whether this server has lost the sandbox, after work on it has failed: with that error, or with another one, before
- * the loss would have shown. A copy that is not held must not go on.
+ * To be asked after work on a sandbox has failed, before its copy continues to run. Returns the error to end it with if
+ * this server no longer holds the sandbox, whatever the work failed with.
  */
 export function lossOf(
   { durable }: Pick<ManagerContext, "durable">,

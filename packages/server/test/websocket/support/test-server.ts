@@ -33,7 +33,7 @@ import type { OperationRecord } from "../../../src/manager/observing/observer.ts
 import type { UnsavedSandbox } from "../../../src/manager/lifecycle/drain/drain.ts";
 import type { ResourceLimits } from "../../../src/manager/resource-limits.ts";
 import { SandboxManager } from "../../../src/manager/sandbox-manager.ts";
-import { sealing } from "../../../src/main/encryption.ts";
+import { sealedStore } from "../../../src/main/encryption.ts";
 import { httpPeers, ringOver } from "../../../src/main/peers.ts";
 import { ProfileCatalog } from "../../../src/profiles/profile-catalog.ts";
 import type { SecretResolver } from "../../../src/secrets/secret.ts";
@@ -301,7 +301,7 @@ async function openDurability(
   const saves = options.store !== null;
   const opened = await openStore(folder);
   const { masterKeys = NO_MASTER_KEYS, requireSealed = false } = options;
-  const { store: sealed } = await sealing(opened, { requireSealed }, masterKeys, () => {});
+  const { store: sealed } = await sealedStore(opened, { requireSealed }, masterKeys, () => {});
   const store = options.wrapStore?.(sealed) ?? sealed;
   const peerSecret = new PeerSecret(await openPeerSecret(opened));
   const instances = await Instances.register({

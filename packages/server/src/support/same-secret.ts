@@ -1,0 +1,7 @@
+import { timingSafeEqual } from "node:crypto";
+
+/** Compares two texts in a time that does not tell where they differ. */
+export function isSameSecret(shown: string, right: string): boolean {
+  const [left, other] = [Buffer.from(shown), Buffer.from(right)];
+  return left.byteLength === other.byteLength && timingSafeEqual(left, other);
+}
