@@ -22,6 +22,7 @@ export const minio: StoreServer = {
     const server = await startServer(
       (port) => [this.program, "server", "--quiet", "--address", `127.0.0.1:${port}`, folder],
       { MINIO_ROOT_USER: S3_KEY_ID, MINIO_ROOT_PASSWORD: S3_SECRET, MINIO_BROWSER: "off", MINIO_UPDATE: "off" },
+      "/minio/health/ready",
     );
     setS3Credentials();
     return {

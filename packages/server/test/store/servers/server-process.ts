@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
 
@@ -12,10 +13,11 @@ export interface ServerProcess {
   readonly stop: () => Promise<void>;
 }
 
-/** Starts a server on a free port of the loopback, and waits until it answers. */
+/** Starts a server on a free port of the loopback, and waits until it answers: at `healthPath`, if given, with success. */
 export async function startServer(
   commandOf: (port: number) => readonly string[],
   env: Record<string, string> = {},
+  healthPath?: string,
 ): Promise<ServerProcess> {
   const port = await freePort();
   const child = spawn("sh", ["-c", WATCHDOG, "sh", ...commandOf(port)], {
@@ -30,7 +32,7 @@ export async function startServer(
   }
   const endpoint = `http://127.0.0.1:${port}`;
   try {
-    await untilAnswering(endpoint);
+    await untilAnswering(endpoint, healthPath);
   } catch (error) {
     await end(child);
     throw new Error(`The server did not start: ${said}`, { cause: error });
@@ -45,24 +47,33 @@ async function end(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-async function untilAnswering(endpoint: string): Promise<void> {
+async function untilAnswering(endpoint: string, healthPath: string | undefined): Promise<void> {
   const deadline = AbortSignal.timeout(START_LIMIT_MS);
   for (;;) {
     try {
-      await fetch(endpoint, { signal: deadline });
-      return;
+      const answer = await fetch(endpoint + (healthPath ?? ""), { signal: deadline });
+      if (healthPath === undefined || answer.ok) return;
     } catch (error) {
       if (deadline.aborted) throw error;
-      await new Promise((done) => setTimeout(done, 50));
     }
+    await new Promise((done) => setTimeout(done, 50));
   }
 }
 
+/** Below the ports that the kernel gives out itself: a proxy of another test could get such a port, and answer for the server. */
+const PORTS = { from: 20_000, to: 32_000 };
+
 async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
+  for (;;) {
+    const port = randomInt(PORTS.from, PORTS.to);
+    const server = createServer().listen(port, "127.0.0.1");
+    const isFree = await Promise.race([
+      once(server, "listening").then(() => true),
+      once(server, "error").then(() => false),
+    ]).catch(() => false);
+    if (!isFree) continue;
+    server.close();
+    await once(server, "close");
+    return port;
+  }
 }
