@@ -26,12 +26,18 @@ export interface ClaimOptions extends MoveOptions {
   readonly onWaiting?: (owner: string, url: string | undefined) => void;
 }
 
+/** A sandbox, and the epoch at which its caller holds it. */
+export interface Holding {
+  readonly id: string;
+  readonly epoch: number;
+}
+
 /**
  * Who owns which sandbox, as this instance sees and changes it. "Is it still mine?" and "move the pointer" are one swap
  * of one object, so that an owner that was overtaken finds out by failing to publish, never by having published.
  *
- * Every change answers with the new head; `lease_lost` means that this instance must throw its copy away. Moves of one
- * sandbox are made one after the other.
+ * Every change answers with the new head; `lease_lost` means that the caller must throw its copy away, also when this
+ * instance has taken the sandbox again since, at a later epoch. Moves of one sandbox are made one after the other.
  */
 export class Ownership {
   /** Which sandboxes the store has, in the order of lists. */
@@ -53,6 +59,11 @@ export class Ownership {
   /** The head of a sandbox that this instance owns, as of its last change or look. */
   held(sandboxId: string): Head | undefined {
     return this.instances.held(sandboxId);
+  }
+
+  /** Whether the sandbox is still held at the caller's epoch. */
+  holds({ id, epoch }: Holding): boolean {
+    return this.held(id)?.epoch === epoch;
   }
 
   async read(sandboxId: string): Promise<Head | undefined> {
@@ -96,21 +107,21 @@ export class Ownership {
 
   /** Makes a checkpoint the state of the sandbox. */
   async publish(
-    sandboxId: string,
+    { id, epoch }: Holding,
     checkpoint: CheckpointReference,
     options: MoveOptions & { readonly status?: string } = {},
   ): Promise<Head> {
     const { status } = options;
-    return await this.instances.order(sandboxId, { kind: "publish", checkpoint, status }, options);
+    return await this.instances.order(id, { kind: "publish", epoch, checkpoint, status }, options);
   }
 
   /** Makes a last checkpoint the state of the sandbox and gives it up, in one step. */
   async publishAndRelease(
-    sandboxId: string,
+    { id, epoch }: Holding,
     checkpoint: CheckpointReference,
     options: MoveOptions = {},
   ): Promise<Head> {
-    return await this.instances.order(sandboxId, { kind: "release", checkpoint }, options);
+    return await this.instances.order(id, { kind: "release", epoch, checkpoint }, options);
   }
 
   /**
@@ -118,20 +129,20 @@ export class Ownership {
    * there; null if it runs on; absent: as before.
    */
   async release(
-    sandboxId: string,
+    { id, epoch }: Holding,
     options: MoveOptions & { readonly stoppedAt?: string | null | undefined } = {},
   ): Promise<Head> {
     const { stoppedAt } = options;
-    return await this.instances.order(sandboxId, { kind: "release", checkpoint: undefined, stoppedAt }, options);
+    return await this.instances.order(id, { kind: "release", epoch, checkpoint: undefined, stoppedAt }, options);
   }
 
-  async update(sandboxId: string, details: HeadDetails, options: MoveOptions = {}): Promise<Head> {
-    return await this.instances.order(sandboxId, { kind: "update", details }, options);
+  async update({ id, epoch }: Holding, details: HeadDetails, options: MoveOptions = {}): Promise<Head> {
+    return await this.instances.order(id, { kind: "update", epoch, details }, options);
   }
 
   /** Moves the sandbox to another backend, at the next epoch. */
-  async rehouse(sandboxId: string, home: NewHome, options: MoveOptions = {}): Promise<Head> {
-    return await this.instances.order(sandboxId, { kind: "rehouse", home }, options);
+  async rehouse({ id, epoch }: Holding, home: NewHome, options: MoveOptions = {}): Promise<Head> {
+    return await this.instances.order(id, { kind: "rehouse", epoch, home }, options);
   }
 
   /** Says to whoever asks for the sandbox that it stays here, and why. */
@@ -157,7 +168,7 @@ export class Ownership {
   }
 
   /** Drops what this instance believes to own, without a word to the store: after it was lost. */
-  forget(sandboxId: string): void {
-    this.instances.forget(sandboxId);
+  forget(holding: Holding): void {
+    if (this.holds(holding)) this.instances.forget(holding.id);
   }
 }

@@ -83,20 +83,21 @@ async function takeOver({ ownership }: ImportTargets, sandboxId: string, record:
   if (!isSandboxId(sandboxId)) return true;
   if (stopped_at === null && holder !== null && (await isHolderAlive(holder))) return false;
   const { about, ...rest } = known;
+  let epoch: number;
   try {
-    await ownership.create(sandboxId, {
+    ({ epoch } = await ownership.create(sandboxId, {
       ...rest,
       ...(about === undefined ? {} : { about }),
       idleTimeoutSeconds,
       tokenHash,
       residence: "provider",
-    });
+    }));
   } catch (thrown) {
     // Another server was faster.
     if ((await ownership.read(sandboxId)) !== undefined) return true;
     throw asSandboxerError(thrown);
   }
-  await ownership.release(sandboxId, { stoppedAt: stopped_at ?? new Date().toISOString() });
+  await ownership.release({ id: sandboxId, epoch }, { stoppedAt: stopped_at ?? new Date().toISOString() });
   return true;
 }
 

@@ -30,6 +30,9 @@ export interface SandboxFacts {
   readonly createdAt: string;
 }
 
+/** Of a sandbox that has never had another owner. */
+const FIRST_EPOCH = 1;
+
 /** A sandbox that this server runs, or is about to run or to end. */
 export class LiveSandbox implements Sandbox {
   /** Saves, snapshots and the end of a sandbox exclude one another. */
@@ -50,6 +53,8 @@ export class LiveSandbox implements Sandbox {
   #handle: SandboxHandle | undefined;
   #client: SandboxClient | undefined;
   #activeMs: number;
+  /** The epoch at which this server holds it. */
+  epoch = FIRST_EPOCH;
   /** The checkpoint that the present state came from. */
   parentCheckpoint: string | null = null;
   /** The images that were made of its state here since the parent's, by their keys, the newest first; some may be gone. */
@@ -86,8 +91,9 @@ export class LiveSandbox implements Sandbox {
   }
 
   /** Notes that it lives at another backend now, begun from a snapshot. To be stored first. */
-  rehouse(facts: SandboxFacts): void {
+  rehouse(facts: SandboxFacts, epoch: number): void {
     this.#facts = facts;
+    this.epoch = epoch;
     this.parentCheckpoint = null;
     this.newestImages = facts.lineage.snapshot == null ? [] : [imageKey(facts.lineage.snapshot)];
   }

@@ -20,8 +20,10 @@ export function describeResult({ tally, faults, sandboxes, failures, folder }: R
 
 function describeFailure({ violation, sandbox, history }: Failure): string[] {
   const where = sandbox === undefined ? "" : ` (sandbox ${sandbox})`;
+  // The history first: where a report is cut, its end is what is shown.
   return [
-    `\n${violation.rule}${where}: ${violation.what}`,
+    "",
     ...history.slice(-SHOWN_LINES).map((line) => `    ${line}`),
+    `${violation.rule}${where}: ${violation.what}`,
   ];
 }

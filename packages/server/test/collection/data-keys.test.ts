@@ -8,7 +8,7 @@ import { stateOf } from "../checkpoints/block-image/block-images.ts";
 import { newSnapshot } from "../checkpoints/snapshot-samples.ts";
 import { FakeClock } from "../lease/fake-clock.ts";
 import { newSandbox } from "../lease/samples.ts";
-import { twoInstances } from "../lease/test-instances.ts";
+import { at, twoInstances } from "../lease/test-instances.ts";
 import { collect } from "../store/store-contract.ts";
 
 const TEXT = Buffer.from("text ".repeat(1000));
@@ -18,7 +18,7 @@ async function openLab() {
   const server = serverOn(store, serverKeys(new Map([["main", newKey()]]), "main"));
   await a.create(id, newSandbox());
   const saved = await server.save(id, { text: TEXT });
-  await a.publish(id, saved);
+  await a.publish(at(id), saved);
   const context = { store, clock: new FakeClock(), keep: {} };
   const dataKeys = async () => (await collect(store.list("data-keys"))).filter(({ key }) => key.endsWith(".key"));
   return {
@@ -95,7 +95,7 @@ async function openLabOfTwoKeys() {
   // Nobody can open the first data key any more, so that there is a second one.
   const after = serverOn(store, masters);
   const second = await after.save(id, { text: TEXT }, { parent: saved.name });
-  await a.publish(id, second);
+  await a.publish(at(id), second);
   expect(await lab.dataKeys()).toHaveLength(2);
   return { ...lab, server: after, first: server, second };
 }

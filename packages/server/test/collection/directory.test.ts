@@ -8,7 +8,7 @@ import type { GarbageKind } from "../../src/collection/garbage.ts";
 import { bytes, collect } from "../store/store-contract.ts";
 import { savedState } from "../checkpoints/saved-states.ts";
 import { newSandbox } from "../lease/samples.ts";
-import { instance, twoInstances } from "../lease/test-instances.ts";
+import { at, instance, twoInstances } from "../lease/test-instances.ts";
 import { FakeClock } from "../lease/fake-clock.ts";
 
 /** A clock that does not make anybody wait. */
@@ -26,14 +26,14 @@ it("leaves a store in use with what is referenced, and says what it freed", asyn
 
   const destroyed = randomUUID();
   await a.create(destroyed, newSandbox());
-  await a.publish(destroyed, await save(destroyed));
+  await a.publish(at(destroyed), await save(destroyed));
   await a.destroy(destroyed);
   const inUse = randomUUID();
   await b.create(inUse, newSandbox());
   await save(inUse);
   await a.create(id, newSandbox());
   const published = [await save(id), await save(id), await save(id)] as const;
-  await a.publish(id, published[2]);
+  await a.publish(at(id), published[2]);
   const unpublished = await save(id);
   await b.instances.markDead(a.name);
   const gone = await instance(store);
@@ -75,7 +75,7 @@ it("leaves a store in use with what is referenced, and says what it freed", asyn
   expect(head).toMatchObject({ epoch: 3, checkpoint: published[2] });
   const next = await save(id);
   expect(next.name).not.toBe(unpublished.name);
-  await b.publishAndRelease(id, next);
+  await b.publishAndRelease(at(id, 2), next);
   const after = await collectGarbage(context);
   expect(after.garbage.map(({ kind }) => kind).toSorted()).toEqual(["past-retention", "removal-mark", "server-record"]);
 });

@@ -59,9 +59,10 @@ async function put({ store, instances, ownership }: Server, id: string, base: Mo
   const taken = (await collect(store.list(`${id}/checkpoints`))).map(({ key }) =>
     checkpointMs(key.split("/")[2] ?? ""),
   );
+  const epoch = ownership.held(id)?.epoch ?? 0;
   const number = Math.max(0, ...taken.map((ms) => ms ?? 0)) + 1;
   await writeModel(store, instances.instanceId, checkpointKey(id, checkpointName(number)), base);
-  await ownership.publishAndRelease(id, checkpoint(number));
+  await ownership.publishAndRelease({ id, epoch }, checkpoint(number));
   if (base?.imageKey.startsWith(id) === true) await store.delete(base.imageKey);
 }
 

@@ -40,9 +40,10 @@ async function save(checkpoints: CheckpointRepository, id: string, parent: strin
 
 /** Saves and publishes as the manager does; an image that was not published stays, for collection. */
 async function put({ ownership, checkpoints }: Server, id: string, parent: string | null): Promise<string | undefined> {
+  const epoch = ownership.held(id)?.epoch ?? 0;
   const checkpoint = await save(checkpoints, id, parent);
   try {
-    await ownership.publishAndRelease(id, checkpoint);
+    await ownership.publishAndRelease({ id, epoch }, checkpoint);
   } catch {
     return undefined;
   }

@@ -8,7 +8,7 @@ import { collectGarbage } from "../../src/collection/collect-garbage.ts";
 import { contentsOf, savedState } from "../checkpoints/saved-states.ts";
 import { FakeClock } from "../lease/fake-clock.ts";
 import { newSandbox } from "../lease/samples.ts";
-import { twoInstances } from "../lease/test-instances.ts";
+import { at, twoInstances } from "../lease/test-instances.ts";
 import { collect } from "../store/store-contract.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 
@@ -28,12 +28,12 @@ it("frees the packs that only old images need, says so before, and leaves those 
   await a.create(id, newSandbox());
   const shared = await savedState({ memory: MIB });
   const first = await checkpoints.save(id, await changed(shared, 2 * MIB), { wallMs: 1, parent: null });
-  await a.publish(id, first);
+  await a.publish(at(id), first);
   const own = await savedState({ alone: 3 * MIB });
   const second = await checkpoints.save(id, own, { wallMs: 2, parent: null });
-  await a.publish(id, second);
+  await a.publish(at(id), second);
   const third = await checkpoints.save(id, shared, { wallMs: 3, parent: first.name });
-  await a.publishAndRelease(id, third);
+  await a.publishAndRelease(at(id), third);
   const before = await packs();
   const context = { store, clock: new FakeClock(), keep: { checkpoints: { keep_last: 1 } } };
 
@@ -61,7 +61,7 @@ it("removes no pack while there is an image that it cannot read", async () => {
   const checkpoints = new CheckpointRepository(store, new ImageStore(store, { publisher: () => a.name }));
   await a.create(id, newSandbox());
   const saved = await checkpoints.save(id, await savedState({ memory: MIB }), { wallMs: 1, parent: null });
-  await a.publishAndRelease(id, saved);
+  await a.publishAndRelease(at(id), saved);
   const before = await collect(store.list("packs"));
   expect(before).not.toEqual([]);
   await writeFile(`${root}/${id}/checkpoints/${saved.name}`, "no image");

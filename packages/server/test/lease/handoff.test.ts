@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { checkpoint, newSandbox } from "./samples.ts";
-import { instance, type TestInstance, twoInstances } from "./test-instances.ts";
+import { at, instance, type TestInstance, twoInstances } from "./test-instances.ts";
 
 const HANDOFF_MS = 20_000;
 
@@ -10,7 +10,7 @@ function yieldWhatIsWanted(owner: TestInstance, number: number): string[] {
   owner.instances.listen({
     onWanted: (sandboxId, by) => {
       asked.push(by);
-      void owner.publishAndRelease(sandboxId, checkpoint(number));
+      void owner.publishAndRelease(at(sandboxId), checkpoint(number));
     },
   });
   return asked;
@@ -19,7 +19,7 @@ function yieldWhatIsWanted(owner: TestInstance, number: number): string[] {
 it("goes from a living owner to whoever asks, with what the owner saved last", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
-  await a.publish(id, checkpoint(1));
+  await a.publish(at(id), checkpoint(1));
   const asked = yieldWhatIsWanted(a, 2);
   const onWaiting = vi.fn<(owner: string, url: string | undefined) => void>();
   const head = await b.claim(id, { handoffTimeoutMs: HANDOFF_MS, onWaiting });
@@ -58,7 +58,7 @@ it("stays when the owner refuses, and can be asked for again", async () => {
   let refuse = true;
   a.instances.listen({
     onWanted: (sandboxId) => {
-      void (refuse ? a.refuse(sandboxId, "in use") : a.publishAndRelease(sandboxId, checkpoint(1)));
+      void (refuse ? a.refuse(sandboxId, "in use") : a.publishAndRelease(at(sandboxId), checkpoint(1)));
     },
   });
   await expect(b.claim(id, { handoffTimeoutMs: HANDOFF_MS })).rejects.toMatchObject({
@@ -66,7 +66,7 @@ it("stays when the owner refuses, and can be asked for again", async () => {
     message: expect.stringContaining("in use") as unknown,
     details: { holder: a.name, refused: "in use", epoch: 1 },
   });
-  expect(await a.publish(id, checkpoint(7))).toMatchObject({ owner: a.name, checkpoint: checkpoint(7) });
+  expect(await a.publish(at(id), checkpoint(7))).toMatchObject({ owner: a.name, checkpoint: checkpoint(7) });
   refuse = false;
   expect(await b.claim(id, { handoffTimeoutMs: HANDOFF_MS })).toMatchObject({ owner: b.name, epoch: 2 });
 });
@@ -79,7 +79,7 @@ it("stays when the owner does not answer in time, and the request is taken back"
     details: { holder: a.name, refused: "timed out" },
   });
   await vi.waitFor(async () => expect((await a.read(id))?.want).toBeNull(), { timeout: HANDOFF_MS });
-  expect(await a.publish(id, checkpoint(1))).toMatchObject({ owner: a.name, epoch: 1 });
+  expect(await a.publish(at(id), checkpoint(1))).toMatchObject({ owner: a.name, epoch: 1 });
 });
 
 it("takes the request back when nobody waits any more", async () => {
@@ -105,14 +105,14 @@ it("lets one wait at a time, and tells the others so", async () => {
   await expect(c.claim(id, { handoffTimeoutMs: HANDOFF_MS })).rejects.toMatchObject({
     details: { refused: expect.stringContaining("waits for it already") as unknown },
   });
-  await a.publishAndRelease(id, checkpoint(1));
+  await a.publishAndRelease(at(id), checkpoint(1));
   expect(await first).toMatchObject({ owner: b.name });
 });
 
 it("goes to whoever waits when the owner turns out to be dead", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
-  await a.publish(id, checkpoint(1));
+  await a.publish(at(id), checkpoint(1));
   const lost = vi.fn<(sandboxId: string) => void>();
   a.instances.listen({ onLost: lost });
   const head = await b.claim(id, {
@@ -128,7 +128,7 @@ it("goes to whoever waits when the owner turns out to be dead", async () => {
 it("gives a claim back that succeeded after its caller had gone", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
-  await a.publishAndRelease(id, checkpoint(1));
+  await a.publishAndRelease(at(id), checkpoint(1));
   const stop = new AbortController();
   const claim = b.claim(id, { signal: stop.signal });
   stop.abort(new Error("gone"));

@@ -6,7 +6,7 @@ import type { ObjectStore } from "../../src/store/store.ts";
 import { collect } from "../store/store-contract.ts";
 import { FaultyStore } from "./faulty-store.ts";
 import { checkpoint, newSandbox } from "./samples.ts";
-import { instance, twoInstances } from "./test-instances.ts";
+import { at, instance, twoInstances } from "./test-instances.ts";
 
 /** Somebody who is not the owner changes the head as far as others may: it asks for the sandbox. */
 async function ask(store: ObjectStore, id: string, nonce: string): Promise<void> {
@@ -27,21 +27,21 @@ it("goes from hand to hand with its checkpoint", async () => {
     message: expect.stringContaining(a.name) as unknown,
     details: { holder: a.name, epoch: 1 },
   });
-  await a.publish(id, checkpoint(1));
-  const released = await a.publishAndRelease(id, checkpoint(2));
+  await a.publish(at(id), checkpoint(1));
+  const released = await a.publishAndRelease(at(id), checkpoint(2));
   expect(released).toMatchObject({ owner: null, state: "parked", status: "checkpointed", checkpoint: checkpoint(2) });
-  await expect(a.publish(id, checkpoint(3))).rejects.toMatchObject({ code: "lease_lost" });
+  await expect(a.publish(at(id), checkpoint(3))).rejects.toMatchObject({ code: "lease_lost" });
   expect(await b.claim(id)).toMatchObject({ epoch: 2, owner: b.name, status: "running", checkpoint: checkpoint(2) });
-  expect(await b.release(id)).toMatchObject({ owner: null, checkpoint: checkpoint(2), status: "checkpointed" });
+  expect(await b.release(at(id, 2))).toMatchObject({ owner: null, checkpoint: checkpoint(2), status: "checkpointed" });
 });
 
 it("is taken from the dead, who then cannot publish", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
-  await a.publish(id, checkpoint(1));
+  await a.publish(at(id), checkpoint(1));
   await b.instances.markDead(a.name);
   expect(await b.claim(id)).toMatchObject({ epoch: 2, owner: b.name, checkpoint: checkpoint(1) });
-  await expect(a.publish(id, checkpoint(9))).rejects.toMatchObject({
+  await expect(a.publish(at(id), checkpoint(9))).rejects.toMatchObject({
     code: "lease_lost",
     details: { holder: b.name, epoch: 2 },
   });
@@ -52,7 +52,7 @@ it("is taken from the dead, who then cannot publish", async () => {
 it("is adopted by an owner that does not know of it", async () => {
   const { a, id } = await twoInstances();
   await a.create(id, newSandbox());
-  a.forget(id);
+  a.forget(at(id));
   expect(a.held(id)).toBeUndefined();
   await expect(a.claim(id)).resolves.toMatchObject({ epoch: 2, owner: a.name });
 });
@@ -60,7 +60,7 @@ it("is adopted by an owner that does not know of it", async () => {
 it("has one winner when many claim at once", async () => {
   const { a, store, id } = await twoInstances();
   await a.create(id, newSandbox());
-  await a.release(id);
+  await a.release(at(id));
   const claimants = await Promise.all(Array.from({ length: 8 }, async () => await instance(store)));
   const results = await Promise.allSettled(claimants.map(async (claimant) => await claimant.claim(id)));
   expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
@@ -73,7 +73,7 @@ it("keeps a tombstone after destruction", async () => {
   const { a, b, id } = await twoInstances();
   await a.create(id, newSandbox());
   await expect(b.destroy(id)).rejects.toMatchObject({ code: "lease_held" });
-  await a.publishAndRelease(id, checkpoint(1));
+  await a.publishAndRelease(at(id), checkpoint(1));
   expect(await b.destroy(id)).toMatchObject({ state: "deleted", owner: null, checkpoint: null, epoch: 3 });
   expect(await b.destroy(id)).toMatchObject({ state: "deleted", epoch: 3 });
   await expect(a.claim(id)).rejects.toMatchObject({ code: "sandbox_destroyed" });
@@ -85,7 +85,10 @@ it("puts its move on top when somebody asked for the sandbox meanwhile", async (
   const { a, store, id } = await twoInstances();
   await a.create(id, newSandbox());
   await ask(store, id, "asked");
-  expect(await a.publish(id, checkpoint(1))).toMatchObject({ want: { instance_id: "z" }, checkpoint: checkpoint(1) });
+  expect(await a.publish(at(id), checkpoint(1))).toMatchObject({
+    want: { instance_id: "z" },
+    checkpoint: checkpoint(1),
+  });
 });
 
 it.each(["lost_request", "lost_reply"] as const)("finds out what became of each move after a %s", async (fault) => {
@@ -99,9 +102,13 @@ it.each(["lost_request", "lost_reply"] as const)("finds out what became of each 
     return result;
   };
   expect(await withFault(async () => await a.create(id, newSandbox()))).toMatchObject({ epoch: 1, owner: a.name });
-  expect(await withFault(async () => await a.publish(id, checkpoint(1)))).toMatchObject({ checkpoint: checkpoint(1) });
-  expect(await withFault(async () => await a.update(id, { status: "running" }))).toMatchObject({ status: "running" });
-  expect(await withFault(async () => await a.publishAndRelease(id, checkpoint(2)))).toMatchObject({ owner: null });
+  expect(await withFault(async () => await a.publish(at(id), checkpoint(1)))).toMatchObject({
+    checkpoint: checkpoint(1),
+  });
+  expect(await withFault(async () => await a.update(at(id), { status: "running" }))).toMatchObject({
+    status: "running",
+  });
+  expect(await withFault(async () => await a.publishAndRelease(at(id), checkpoint(2)))).toMatchObject({ owner: null });
   expect(await withFault(async () => await a.claim(id))).toMatchObject({ epoch: 2, checkpoint: checkpoint(2) });
   expect(await withFault(async () => await a.destroy(id))).toMatchObject({ epoch: 3, state: "deleted" });
 });
@@ -121,7 +128,7 @@ it.each(["lost_request", "lost_reply"] as const)(
       return isHead && cell !== undefined && unreadable-- > 0 ? { ...cell, body: Buffer.from("{{{") } : cell;
     };
     faulty.faults.push(fault);
-    expect(await a.publishAndRelease(id, checkpoint(1))).toMatchObject({ owner: null, checkpoint: checkpoint(1) });
+    expect(await a.publishAndRelease(at(id), checkpoint(1))).toMatchObject({ owner: null, checkpoint: checkpoint(1) });
     expect(a.held(id)).toBeUndefined();
     unreadable = 0;
     expect(await b.claim(id)).toMatchObject({ epoch: 2, owner: b.name, checkpoint: checkpoint(1) });
@@ -141,9 +148,9 @@ it("recognises its own write under what others wrote after it", async () => {
     if (looks++ === 0) for (let number = 0; number < 5; number++) await ask(inner, id, `asked-${number}`);
     return await read(key);
   };
-  const head = await a.publish(id, checkpoint(1));
+  const head = await a.publish(at(id), checkpoint(1));
   expect(head).toMatchObject({ checkpoint: checkpoint(1), want: { instance_id: "z" }, nonce: "asked-4" });
-  expect(await a.publish(id, checkpoint(2))).toMatchObject({ checkpoint: checkpoint(2) });
+  expect(await a.publish(at(id), checkpoint(2))).toMatchObject({ checkpoint: checkpoint(2) });
 });
 
 it("cannot be harmed by a write that arrives late", async () => {
@@ -152,17 +159,17 @@ it("cannot be harmed by a write that arrives late", async () => {
   const a = await instance(faulty.store);
   await a.create(id, newSandbox());
   faulty.faults.push("late");
-  await a.publish(id, checkpoint(1));
-  await a.publish(id, checkpoint(2));
+  await a.publish(at(id), checkpoint(1));
+  await a.publish(at(id), checkpoint(2));
   await faulty.deliverLate();
   expect(await a.read(id)).toMatchObject({ checkpoint: checkpoint(2) });
-  expect(await a.publish(id, checkpoint(3))).toMatchObject({ checkpoint: checkpoint(3) });
+  expect(await a.publish(at(id), checkpoint(3))).toMatchObject({ checkpoint: checkpoint(3) });
 });
 
 it("serialises the moves of one instance", async () => {
   const { a, id } = await twoInstances();
   await a.create(id, newSandbox());
-  await Promise.all(Array.from({ length: 10 }, async (_, number) => await a.publish(id, checkpoint(number))));
+  await Promise.all(Array.from({ length: 10 }, async (_, number) => await a.publish(at(id), checkpoint(number))));
   expect((await a.read(id))?.checkpoint).toEqual(checkpoint(9));
 });
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { onTestFinished } from "vitest";
 import { Instances, type InstancesOptions } from "../../src/lease/instances.ts";
-import { Ownership } from "../../src/lease/ownership.ts";
+import { type Holding, Ownership } from "../../src/lease/ownership.ts";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import type { ObjectStore } from "../../src/store/store.ts";
 import { systemClock } from "../../src/support/clock.ts";
@@ -20,6 +20,11 @@ export async function instance(store: ObjectStore, overrides: Partial<InstancesO
   });
   onTestFinished(() => instances.close());
   return Object.assign(new Ownership(instances), { instances, name: instances.instanceId });
+}
+
+/** A sandbox, as whoever owns it at that epoch names it. */
+export function at(id: string, epoch = 1): Holding {
+  return { id, epoch };
 }
 
 export type TestInstance = Ownership & { readonly instances: Instances; readonly name: string };

@@ -6,7 +6,7 @@ import { openStore } from "../../src/store/open-store.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { savedState } from "../checkpoints/saved-states.ts";
 import { newSandbox } from "../lease/samples.ts";
-import { instance } from "../lease/test-instances.ts";
+import { at, instance } from "../lease/test-instances.ts";
 import { fakeGcsServer } from "./servers/fake-gcs-server.ts";
 import { minio } from "./servers/minio.ts";
 import { withServer } from "./servers/with-server.ts";
@@ -23,7 +23,7 @@ for (const server of [minio, fakeGcsServer]) {
       const [id, destroyed] = [randomUUID(), randomUUID()];
       await dead.create(id, newSandbox());
       const published = await save(id);
-      await dead.publish(id, published);
+      await dead.publish(at(id), published);
       const unpublished = await save(id);
       await living.create(destroyed, newSandbox());
       const ofDestroyed = await save(destroyed);

@@ -17,21 +17,33 @@ export interface VersionedHead {
   readonly version: string;
 }
 
+/**
+ * The epoch at which the caller holds the sandbox. This instance may have lost the sandbox and taken it again since; then
+ * what the caller knows of it is not its state any more.
+ */
+interface AtEpoch {
+  readonly epoch: number;
+}
+
 /** What the manager asks for. */
 export type Command =
   /** Of one whose id nobody has ever had it is not looked first whether there is anything. */
   | { readonly kind: "create"; readonly sandbox: NewSandbox; readonly isFresh?: boolean | undefined }
   /** Without a handoff time, a sandbox that a living instance owns is not asked for. */
   | { readonly kind: "claim"; readonly handoffTimeoutMs: number | undefined }
-  | { readonly kind: "publish"; readonly checkpoint: CheckpointReference; readonly status: string | undefined }
-  | {
+  | (AtEpoch & {
+      readonly kind: "publish";
+      readonly checkpoint: CheckpointReference;
+      readonly status: string | undefined;
+    })
+  | (AtEpoch & {
       readonly kind: "release";
       readonly checkpoint: CheckpointReference | undefined;
       /** Of one that its provider keeps; see `release` in `head.ts`. */
       readonly stoppedAt?: string | null | undefined;
-    }
-  | { readonly kind: "update"; readonly details: HeadDetails }
-  | { readonly kind: "rehouse"; readonly home: NewHome }
+    })
+  | (AtEpoch & { readonly kind: "update"; readonly details: HeadDetails })
+  | (AtEpoch & { readonly kind: "rehouse"; readonly home: NewHome })
   | { readonly kind: "refuse"; readonly reason: string }
   /** A sandbox that is not held is claimed first. */
   | { readonly kind: "destroy"; readonly handoffTimeoutMs: number | undefined };

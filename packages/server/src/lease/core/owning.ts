@@ -8,8 +8,10 @@ import type { Turn } from "./turn.ts";
 /** A move of the owner. It goes on top of the head as this instance knows it. */
 export function moveHeld(sandbox: SandboxState, operation: Operation, turn: Turn): SandboxState {
   const { held } = sandbox;
-  if (held === undefined) return fail(sandbox, operation, { kind: "lost", head: undefined }, turn);
   const { command } = operation;
+  if (held === undefined || ("epoch" in command && command.epoch !== held.head.epoch)) {
+    return fail(sandbox, operation, { kind: "lost", head: held?.head }, turn);
+  }
   if (command.kind === "refuse" && !isOpen(held.head.want)) return done(sandbox, operation, held.head, turn);
   const owner: Owner = { instanceId: turn.view.me, epoch: held.head.epoch };
   const result = moveOf(command, owner, turn.view.settings.moves)(held.head, turn.stamp());

@@ -40,7 +40,7 @@ export async function adoptByKey(
     return undefined;
   }
   const processes = await handle.processes().catch(() => []);
-  if (context.durable.ownership.held(sandboxId) === undefined) {
+  if (!context.durable.ownership.holds(sandbox)) {
     sandbox.moveTo("gone");
     await abandonCopy({ handle, facts });
     throw leaseLost();

@@ -50,10 +50,11 @@ async function amendStored(
   checkEpoch(head, epoch);
   const { ownership } = context.durable;
   const claimed = await claimStored(context, sandboxId);
+  const holding = { id: sandboxId, epoch: claimed.epoch };
   try {
-    await ownership.update(sandboxId, changedBy(amended(context, storedFacts(sandboxId, claimed), amendments)));
+    await ownership.update(holding, changedBy(amended(context, storedFacts(sandboxId, claimed), amendments)));
   } finally {
-    await ownership.release(sandboxId);
+    await ownership.release(holding);
   }
   return describeStored(context, sandboxId, (await ownership.read(sandboxId)) ?? head);
 }
@@ -62,7 +63,7 @@ async function amendStored(
 async function amendLive(context: ManagerContext, sandbox: LiveSandbox, amendments: Amendments): Promise<void> {
   sandbox.checkRunning();
   const next = amended(context, sandbox.facts, amendments);
-  await context.durable.ownership.update(sandbox.id, changedBy(next));
+  await context.durable.ownership.update(sandbox, changedBy(next));
   const { about, labels, idleTimeoutMs } = next;
   sandbox.amend({ about, labels, idleTimeoutMs });
   context.events.append({ type: "sandbox.amended", sandboxId: sandbox.id, data: { ...about } });

@@ -90,7 +90,7 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
         await owning;
         await confirm(facts, source, signal);
         // While it was made, this server may have been declared dead.
-        if (context.durable.ownership.held(sandbox.id) === undefined) throw leaseLost();
+        if (!context.durable.ownership.holds(sandbox)) throw leaseLost();
       });
       track.lap("ownership");
       if (request.client !== undefined) sandbox.attach(request.client, context.nowMs);

@@ -38,11 +38,11 @@ export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox, proce
  */
 export function lossOf(
   { durable }: Pick<ManagerContext, "durable">,
-  sandboxId: string,
+  sandbox: LiveSandbox,
   error: SandboxerError,
 ): SandboxerError | undefined {
   if (error.code === "lease_lost") return error;
-  return durable.ownership.held(sandboxId) === undefined ? leaseLost(error) : undefined;
+  return durable.ownership.holds(sandbox) ? undefined : leaseLost(error);
 }
 
 export function leaseLost(cause?: unknown): SandboxerError {
@@ -59,7 +59,7 @@ export async function discardLostSandbox(
   if (sandbox.state === "gone" || sandbox.state === "restoring") return;
   tellEnd(context, sandbox, error.code, error.message);
   sandbox.moveTo("gone");
-  context.durable.ownership.forget(sandbox.id);
+  context.durable.ownership.forget(sandbox);
   sandbox.client?.notify({ type: "lost", error });
   await abandonCopy(sandbox);
 }
@@ -70,7 +70,8 @@ export async function discardLostSandbox(
  */
 export async function reclaim(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
   try {
-    await context.durable.ownership.claim(sandbox.id);
+    const { epoch } = await context.durable.ownership.claim(sandbox.id);
+    sandbox.epoch = epoch;
   } catch (thrown) {
     const error = asSandboxerError(thrown);
     if (sandbox.state === "running") await discardLostSandbox(context, sandbox, error);

@@ -103,7 +103,7 @@ export async function publishAndGiveUp(
   track: Track,
 ): Promise<Head> {
   // When this fails the image stays: the head may name it all the same. If not, collection finds it.
-  const head = await context.durable.ownership.publishAndRelease(sandbox.id, checkpoint);
+  const head = await context.durable.ownership.publishAndRelease(sandbox, checkpoint);
   // The head has moved: from here on there is no way back, and the views only follow.
   await followHead(context, sandbox, checkpoint.name);
   track.lap("publish");
@@ -123,7 +123,7 @@ export function endCopy(context: ManagerContext, sandbox: LiveSandbox): void {
 
 /** After a pause that failed. */
 async function keepRunning(context: ManagerContext, sandbox: LiveSandbox, error: SandboxerError): Promise<void> {
-  const lost = lossOf(context, sandbox.id, error);
+  const lost = lossOf(context, sandbox, error);
   if (lost !== undefined) return discardLostSandbox(context, sandbox, lost);
   // A sandbox that ended during its save has been taken care of by its end.
   if (sandbox.state !== "saving") return;
@@ -143,7 +143,7 @@ async function keepRunning(context: ManagerContext, sandbox: LiveSandbox, error:
     await context.reported("end of a sandbox that could not go on", sandbox.handle.destroy());
     // Also when its end has failed: a copy that nobody can use must not keep the stored one from others.
     if ((sandbox.state as string) !== "gone") sandbox.moveTo("gone");
-    context.inBackground("release of a sandbox that could not go on", context.durable.ownership.release(sandboxId));
+    context.inBackground("release of a sandbox that could not go on", context.durable.ownership.release(sandbox));
   }
 }
 

@@ -41,16 +41,13 @@ export async function recreateSandbox(
 /** A copy that is not the sandbox's yet. */
 async function makeCopy(context: ManagerContext, sandbox: LiveSandbox, track: Track): Promise<SandboxHandle> {
   const { backend, spec } = sandbox.facts;
-  const epoch = epochOf(context, sandbox);
   const request = await acquireRequest(context, sandbox.facts, track.options);
   const fresh = await context.backend(backend).acquire(request, track.options);
   try {
     await runSetup(fresh, spec.setup ?? [], track.options);
     // Its end, its loss to another server and a client that comes are found out by others meanwhile.
     checkFree(sandbox);
-    if (epochOf(context, sandbox) !== epoch) {
-      throw leaseLost();
-    }
+    if (!context.durable.ownership.holds(sandbox)) throw leaseLost();
     return fresh;
   } catch (thrown) {
     await context.reported("end of a copy that was not wanted", fresh.destroy());
@@ -58,8 +55,4 @@ async function makeCopy(context: ManagerContext, sandbox: LiveSandbox, track: Tr
     if (error.code === "lease_lost") await discardLostSandbox(context, sandbox, error);
     throw thrown;
   }
-}
-
-function epochOf({ options }: ManagerContext, sandbox: LiveSandbox): number | undefined {
-  return options.durable.ownership.held(sandbox.id)?.epoch;
 }

@@ -73,6 +73,7 @@ export async function restoreSandbox(
           request.onOwnership("waiting", head);
         },
       });
+      sandbox.epoch = claimed.epoch;
       takeover.claimed();
       request.onOwnership("acquired", claimed);
       track.lap("claim");
@@ -113,7 +114,7 @@ async function bringBack(
       await context.reported("end of a sandbox that was not brought back", abandonCopy({ handle, facts }));
     const release = leavesNothing(head)
       ? eraseHead(context, request.sandboxId)
-      : context.durable.ownership.release(request.sandboxId);
+      : context.durable.ownership.release({ id: request.sandboxId, epoch: head.epoch });
     await context.reported("release of a sandbox that was not brought back", release);
     const damaged = request.checkpoint ?? head.checkpoint?.name;
     if (damaged === undefined) throw error;
@@ -124,8 +125,7 @@ async function bringBack(
 
 /** Bringing a sandbox back takes long enough for another server to take it over. */
 function checkStillOwned({ durable }: ManagerContext, sandboxId: string, claimed: Head): void {
-  if (durable.ownership.held(sandboxId)?.epoch === claimed.epoch) return;
-  throw leaseLost();
+  if (!durable.ownership.holds({ id: sandboxId, epoch: claimed.epoch })) throw leaseLost();
 }
 
 async function load(
@@ -179,12 +179,13 @@ async function loadSnapshot(
   track: Track,
 ): Promise<SandboxHandle> {
   const { ownership } = context.durable;
+  const holding = { id: sandboxId, epoch: head.epoch };
   const changes = changedByLoad(head, snapshot);
-  await ownership.update(sandboxId, { spare_copy: { backend: head.backend, copy: changes.copy } });
+  await ownership.update(holding, { spare_copy: { backend: head.backend, copy: changes.copy } });
   const facts = { ...storedFacts(sandboxId, head), ...changes };
   const handle = await acquireFromSnapshot(context, facts, snapshot.id, track);
   try {
-    await ownership.update(sandboxId, { ...changes, spare_copy: null });
+    await ownership.update(holding, { ...changes, spare_copy: null });
     return handle;
   } catch (error) {
     await context.reported("end of a copy that was not wanted", handle.destroy());

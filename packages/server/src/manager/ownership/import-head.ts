@@ -29,7 +29,7 @@ export async function importHead(durable: DurableStore, sandboxId: string, optio
     kind,
     parent: null,
   };
-  await durable.ownership.create(sandboxId, {
+  const { epoch } = await durable.ownership.create(sandboxId, {
     idleTimeoutSeconds: 300,
     backend,
     spec: { env: {}, resources: {}, network: "none" },
@@ -43,7 +43,7 @@ export async function importHead(durable: DurableStore, sandboxId: string, optio
     about: aboutSchema.parse({ encryption }),
     checkpoint,
   });
-  return durable.ownership.release(sandboxId);
+  return durable.ownership.release({ id: sandboxId, epoch });
 }
 
 /** What its blocks take up that are not in the image itself, with what else is in the same packs. */

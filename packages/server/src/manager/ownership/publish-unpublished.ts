@@ -69,17 +69,18 @@ async function claimAndPublish(
     claiming: ownership.instanceId,
   });
   const claimed = await ownership.claim(sandboxId);
+  const holding = { id: sandboxId, epoch: claimed.epoch };
   try {
     if (claimed.epoch !== presentEpoch + 1 || (claimed.checkpoint?.name ?? null) !== replaces) {
-      await ownership.release(sandboxId);
+      await ownership.release(holding);
       return await putAside(context, claiming, "Another server has taken the sandbox up at the same moment.");
     }
     const owner = { instance_id: ownership.instanceId, epoch: claimed.epoch };
     return await bringToStore(context, await local.change(claiming, { owner, claiming: null }));
   } catch (error) {
     // Nobody runs it here, and others may want it.
-    if (ownership.held(sandboxId) !== undefined)
-      context.inBackground("release of a sandbox that was not published", ownership.release(sandboxId));
+    if (ownership.holds(holding))
+      context.inBackground("release of a sandbox that was not published", ownership.release(holding));
     throw error;
   }
 }
@@ -88,9 +89,9 @@ async function claimAndPublish(
 async function bringToStore(context: ManagerContext, unpublished: Unpublished): Promise<Publication> {
   const { durable } = context;
   const { ownership, checkpoints, unpublished: local } = durable;
-  const { sandbox_id: sandboxId, checkpoint } = unpublished.record;
+  const { sandbox_id: sandboxId, checkpoint, owner } = unpublished.record;
   const published = await checkpoints.adopt(sandboxId, await local.open(unpublished), checkpoint);
-  await ownership.publishAndRelease(sandboxId, published);
+  await ownership.publishAndRelease({ id: sandboxId, epoch: owner.epoch }, published);
   await bringLatestToHead(durable, sandboxId, published.name).catch((error: unknown) => {
     context.options.observer.problem("latest could not be written; the next owner repairs it", { sandboxId, error });
   });

@@ -24,16 +24,12 @@ export async function leaveSandbox(context: ManagerContext, sandbox: LiveSandbox
 }
 
 /** For a sandbox whose copy here has ended. `stopped`: whether its provider has it stopped. */
-export async function releaseLeft(
-  context: ManagerContext,
-  { id, facts, durable }: LiveSandbox,
-  stopped: boolean,
-): Promise<void> {
+export async function releaseLeft(context: ManagerContext, sandbox: LiveSandbox, stopped: boolean): Promise<void> {
   const { ownership } = context.durable;
-  if (durable) await ownership.release(id);
-  else if (facts.residence === "provider") {
-    await ownership.release(id, { stoppedAt: stopped ? nowText(context) : null });
-  } else await eraseHead(context, id);
+  if (sandbox.durable) await ownership.release(sandbox);
+  else if (sandbox.facts.residence === "provider") {
+    await ownership.release(sandbox, { stoppedAt: stopped ? nowText(context) : null });
+  } else await eraseHead(context, sandbox.id);
 }
 
 /** Destroys a sandbox of which nothing is stored but its head, which goes too: nobody can bring it back. */

@@ -26,7 +26,8 @@ async function settle(context: ManagerContext, sandboxId: string, head: Head): P
   await context.taking.run(sandboxId, async () => {
     if (context.sandboxes.has(sandboxId)) return;
     if (leavesNothing(head)) return eraseHead(context, sandboxId);
-    await ownership.claim(sandboxId);
-    await ownership.release(sandboxId, { stoppedAt: new Date(context.options.clock.wallMs()).toISOString() });
+    const { epoch } = await ownership.claim(sandboxId);
+    const stoppedAt = new Date(context.options.clock.wallMs()).toISOString();
+    await ownership.release({ id: sandboxId, epoch }, { stoppedAt });
   });
 }

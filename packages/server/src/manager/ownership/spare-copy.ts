@@ -11,21 +11,21 @@ import { storedFacts } from "../stored-facts.ts";
  */
 export async function announceCopy(
   context: ManagerContext,
-  { id, facts }: LiveSandbox,
-  backend = facts.backend,
+  sandbox: LiveSandbox,
+  backend = sandbox.facts.backend,
 ): Promise<number> {
-  const copy = facts.copy + 1;
-  await context.durable.ownership.update(id, { spare_copy: { backend, copy } });
+  const copy = sandbox.facts.copy + 1;
+  await context.durable.ownership.update(sandbox, { spare_copy: { backend, copy } });
   return copy;
 }
 
 export async function takePlace(
   context: ManagerContext,
-  { id, facts }: LiveSandbox,
+  sandbox: LiveSandbox,
   changes: { readonly copy: number; readonly lineage: Head["lineage"] },
 ): Promise<void> {
-  const { backend, copy } = facts;
-  await context.durable.ownership.update(id, { ...changes, spare_copy: { backend, copy } });
+  const { backend, copy } = sandbox.facts;
+  await context.durable.ownership.update(sandbox, { ...changes, spare_copy: { backend, copy } });
 }
 
 /** Removes the spare copy that a rewind or a move left behind, on this server or on one that died. */
@@ -38,5 +38,5 @@ export async function removeSpare(context: ManagerContext, sandboxId: string): P
   const { identity: _, ...request } = await acquireRequest(context, facts);
   const left = await context.backend(backend).tryResume(request);
   await left?.destroy();
-  await ownership.update(sandboxId, { spare_copy: null });
+  await ownership.update({ id: sandboxId, epoch: head.epoch }, { spare_copy: null });
 }

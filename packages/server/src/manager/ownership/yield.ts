@@ -67,10 +67,10 @@ async function handOffKept(
     sandbox.processes.quiesce();
     await client?.quiesce();
     try {
-      await context.durable.ownership.release(sandbox.id, { stoppedAt: null });
+      await context.durable.ownership.release(sandbox, { stoppedAt: null });
     } catch (thrown) {
       const error = asSandboxerError(thrown);
-      const lost = lossOf(context, sandbox.id, error);
+      const lost = lossOf(context, sandbox, error);
       if (lost !== undefined) await discardLostSandbox(context, sandbox, lost);
       else if (sandbox.state === "saving") sandbox.moveTo("running");
       client?.notify({ type: "save_failed", cause, error });
@@ -87,8 +87,9 @@ async function handOffKept(
 async function releaseAbsent(context: ManagerContext, sandboxId: string): Promise<void> {
   const { ownership } = context.durable;
   await context.taking.run(sandboxId, async () => {
-    if (context.sandboxes.has(sandboxId) || ownership.held(sandboxId) === undefined) return;
-    await ownership.release(sandboxId);
+    const held = ownership.held(sandboxId);
+    if (context.sandboxes.has(sandboxId) || held === undefined) return;
+    await ownership.release({ id: sandboxId, epoch: held.epoch });
   });
   // It was resumed here meanwhile: the request is still open.
   if (context.sandboxes.has(sandboxId)) await yieldSandbox(context, sandboxId);

@@ -74,7 +74,7 @@ async function save(
   // In one step with the order to publish: whoever gives the sandbox up has called this off, or comes after it.
   signal.throwIfAborted();
   sandbox.checkRunning();
-  await context.durable.ownership.publish(sandbox.id, checkpoint);
+  await context.durable.ownership.publish(sandbox, checkpoint);
   sandbox.parentCheckpoint = checkpoint.name;
   sandbox.newestImages = [];
   sandbox.unsaved.published(mark, context.nowMs);

@@ -53,7 +53,7 @@ export async function rewindSandbox(
       await context.reported("end of the copy before a rewind", old.destroy());
       await context.reported("removal of the copy before a rewind", removeSpare(context, sandbox.id));
       if (copy.checkpoint !== undefined) {
-        await context.reported("lineage after a rewind", context.durable.ownership.update(sandbox.id, { lineage }));
+        await context.reported("lineage after a rewind", context.durable.ownership.update(sandbox, { lineage }));
         await followHead(context, sandbox, copy.checkpoint.name);
       }
       track.lap("publish");
@@ -137,7 +137,7 @@ async function publish(
   });
   track.lap("pack");
   track.sizeBytes = checkpoint.size_bytes;
-  await ownership.publish(sandbox.id, checkpoint);
+  await ownership.publish(sandbox, checkpoint);
   return checkpoint;
 }
 

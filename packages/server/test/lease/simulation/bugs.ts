@@ -10,6 +10,7 @@ export const BUGS = {
   "no-head-tombstone": "the head of a destroyed sandbox is removed",
   "lost-is-removed": "an owner that was overtaken removes the only copy, which its provider keeps",
   "removed-before-tombstone": "an owner removes the only copy at its provider before the head says destroyed",
+  "late-save": "a save whose sandbox was lost and taken again meanwhile is published at the new epoch",
   "no-freeze": "an owner without a confirmed renewal goes on",
 } as const;
 

@@ -104,6 +104,9 @@ export class Ledger {
     if (checkpoint.parent !== previous) {
       throw new Violation(`lost update: ${name} was built on ${checkpoint.parent}, and the head was ${previous}`);
     }
+    if (checkpoint.epoch !== next.epoch) {
+      throw new Violation(`stale state: ${name} was captured at epoch ${checkpoint.epoch}, published at ${next.epoch}`);
+    }
     const key = `${sandboxId}@${next.epoch}`;
     const committer = this.#committers.get(key) ?? writer;
     if (committer !== writer) throw new Violation(`${key} has the committers ${committer} and ${writer}`);

@@ -22,6 +22,8 @@ interface Pending {
   readonly sandboxId: string;
   readonly command: Command;
   readonly sinceMs: number;
+  /** The copy that it is about; undefined: it is to get one. */
+  readonly copy: Copy | undefined;
   readonly checkpoint: string | undefined;
 }
 
@@ -97,12 +99,13 @@ export class SimulatedManager {
   }
 
   #use(sandboxId: string, copy: Copy, dice: number): void {
+    const { epoch } = copy;
     if (dice < 0.1 && isKept(sandboxId)) return this.#stop(sandboxId, copy);
     if (dice < 0.36 && isKept(sandboxId)) return;
     if (dice < 0.3) return this.#save(sandboxId, copy, false);
     if (dice < 0.36) return this.#save(sandboxId, copy, true);
-    if (dice < 0.39) return this.#order(sandboxId, { kind: "release", checkpoint: undefined });
-    if (dice < 0.43) return this.#order(sandboxId, { kind: "update", details: { status: "running" } });
+    if (dice < 0.39) return this.#order(sandboxId, { kind: "release", epoch, checkpoint: undefined });
+    if (dice < 0.43) return this.#order(sandboxId, { kind: "update", epoch, details: { status: "running" } });
     if (dice < 0.435) {
       if (this.#world.bug === "removed-before-tombstone") this.#world.provider.remove(sandboxId);
       return this.#order(sandboxId, { kind: "destroy", handoffTimeoutMs: undefined });
@@ -123,7 +126,7 @@ export class SimulatedManager {
   #giveUp(sandboxId: string, copy: Copy, stoppedAt: string | null): void {
     if (this.#copies.get(sandboxId) !== copy) return;
     if (this.#isBusy(sandboxId)) return this.instance.after(100, () => this.#giveUp(sandboxId, copy, stoppedAt));
-    this.#order(sandboxId, { kind: "release", checkpoint: undefined, stoppedAt });
+    this.#order(sandboxId, { kind: "release", epoch: copy.epoch, checkpoint: undefined, stoppedAt });
   }
 
   /** A copy has stopped at its provider; somebody who was overtaken may have asked for that, before. */
@@ -142,31 +145,32 @@ export class SimulatedManager {
     return false;
   }
 
-  #order(sandboxId: string, command: Command, checkpoint?: string): void {
+  #order(sandboxId: string, command: Command, copy = this.#copies.get(sandboxId), checkpoint?: string): void {
     const sinceMs = this.#world.timeline.nowMs;
-    const copy = this.#copies.get(sandboxId);
     // Whatever ends a sandbox here stops it first.
     if (copy !== undefined && stops(command)) copy.state = "saving";
     // The answer may come before the call returns.
-    this.#pending.set(this.instance.nextTicket, { sandboxId, command, sinceMs, checkpoint });
+    this.#pending.set(this.instance.nextTicket, { sandboxId, command, sinceMs, copy, checkpoint });
     this.instance.command(sandboxId, command);
   }
 
   /** Stops the sandbox, stores its state, and moves the pointer to it. */
   #save(sandboxId: string, copy: Copy, release: boolean): void {
-    const { workload, ledger, faulty } = this.#world;
+    const { workload, ledger, faulty, bug } = this.#world;
     copy.state = "saving";
-    const uploadMs = faulty && workload.chance(0.1) ? workload.between(0, 8_000) : workload.between(20, 300);
+    const uploadMs = faulty && workload.chance(0.1) ? workload.between(0, 20_000) : workload.between(20, 300);
     const keepsParent = workload.chance(0.7);
+    // A save does not hear that its copy was lost, or even taken again. It finds out when it publishes.
     this.instance.after(uploadMs, () => {
-      if (this.#copies.get(sandboxId) !== copy) return;
+      const present = this.#copies.get(sandboxId) ?? copy;
+      const { epoch } = bug === "late-save" ? present : copy;
       const parent = copy.base === null ? undefined : ledger.checkpoints.get(copy.base);
       const name = this.#world.name(`${sandboxId}/epoch-${copy.epoch}/checkpoint`);
       const references = [name, ...(keepsParent ? (parent?.references ?? []) : [])];
       ledger.onUpload({ name, sandboxId, parent: copy.base, epoch: copy.epoch, references });
       const checkpoint = referenceTo(name, copy.base);
-      if (release) this.#order(sandboxId, { kind: "release", checkpoint }, name);
-      else this.#order(sandboxId, { kind: "publish", checkpoint, status: undefined }, name);
+      if (release) this.#order(sandboxId, { kind: "release", epoch, checkpoint }, copy, name);
+      else this.#order(sandboxId, { kind: "publish", epoch, checkpoint, status: undefined }, copy, name);
     });
   }
 
@@ -221,7 +225,7 @@ export class SimulatedManager {
     this.#pending.delete(ticket);
     const { sandboxId, command, checkpoint } = pending;
     const { ledger } = this.#world;
-    const copy = this.#copies.get(sandboxId);
+    const copy = this.#presentCopy(pending);
     if (checkpoint !== undefined) {
       ledger.onAcknowledged(sandboxId, checkpoint);
       if (copy !== undefined) {
@@ -251,7 +255,7 @@ export class SimulatedManager {
     const fails = faulty && workload.chance(0.03);
     this.instance.after(workload.between(10, 200), () => {
       if (this.#copies.get(sandboxId) !== copy) return;
-      if (fails) return this.#order(sandboxId, { kind: "release", checkpoint: undefined });
+      if (fails) return this.#order(sandboxId, { kind: "release", epoch: copy.epoch, checkpoint: undefined });
       this.#world.checkAlone(sandboxId, this);
       this.#goOn(sandboxId, copy);
     });
@@ -283,11 +287,16 @@ export class SimulatedManager {
     if (failure.kind === "timed-out" && sinceMs > this.#world.calmSinceMs) {
       throw new Violation(`a handoff of ${sandboxId} to ${this.instance.name} did not end`);
     }
-    const copy = this.#copies.get(sandboxId);
+    const copy = this.#presentCopy(pending);
     if (copy === undefined) return;
     if (failure.kind === "lost") this.#copies.delete(sandboxId);
     // What could not be saved, released or destroyed goes on.
     else if (command.kind === "publish" || stops(command)) this.#goOn(sandboxId, copy);
+  }
+
+  /** Undefined when it has been lost since; there may be a later one. */
+  #presentCopy({ sandboxId, copy }: Pending): Copy | undefined {
+    return this.#copies.get(sandboxId) === copy ? copy : undefined;
   }
 
   #onWanted(sandboxId: string): void {

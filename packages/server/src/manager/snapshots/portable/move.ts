@@ -110,8 +110,8 @@ async function switchBackend(
     try {
       const processes = await handle.processes();
       checkFree(sandbox);
-      await context.durable.ownership.rehouse(sandbox.id, homeOf(context, before, facts));
-      sandbox.rehouse(facts);
+      const { epoch } = await context.durable.ownership.rehouse(sandbox, homeOf(context, before, facts));
+      sandbox.rehouse(facts, epoch);
       old = switchCopy(context, sandbox, handle, processes);
     } catch (error) {
       await context.reported("end of a copy that was not wanted", handle.destroy());
