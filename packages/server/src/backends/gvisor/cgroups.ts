@@ -1,11 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { access, constants, mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 
 export const CGROUP_MOUNT = "/sys/fs/cgroup";
 /** The controllers of cgroup v1 that hold a sandbox's limits or count what it uses. */
 const V1_CONTROLLERS = ["memory", "cpu", "cpuacct", "pids"];
 const REMOVAL_ATTEMPTS = 50;
+const RETRY_MS = 20;
+const LONGEST_RETRY_MS = 10_000;
 const CREATION_ATTEMPTS = 5;
 
 export type CgroupVersion = "v1" | "v2" | "none";
@@ -143,11 +146,21 @@ export class SandboxCgroup {
     );
   }
 
-  /** Once nothing of the sandbox runs. Processes that were killed leave their cgroup a moment later. */
+  /**
+   * To be called when nothing of the sandbox runs. Killed processes leave their cgroup a moment later, and on a busy
+   * machine much later: the caller waits for a second, and the removal is tried until it succeeds.
+   */
   async remove(): Promise<void> {
     for (let attempt = 0; attempt < REMOVAL_ATTEMPTS; attempt++) {
       if (await removeCgroups(this.path)) return;
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await delay(RETRY_MS);
+    }
+    void this.#removeLater();
+  }
+
+  async #removeLater(): Promise<void> {
+    for (let pauseMs = RETRY_MS; !(await removeCgroups(this.path)); pauseMs = Math.min(2 * pauseMs, LONGEST_RETRY_MS)) {
+      await delay(pauseMs, undefined, { ref: false });
     }
   }
 
