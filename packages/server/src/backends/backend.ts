@@ -1,7 +1,7 @@
 import type { CallOptions } from "../support/call-options.ts";
 import type { AcquireRequest, ForgetOptions, Resources } from "./contract/sandbox-request.ts";
 import type { SandboxHandle } from "./contract/sandbox-handle.ts";
-import type { SnapshotPayload, SnapshotKind, PreparedState } from "./contract/saved-state.ts";
+import type { SnapshotPayload, PreparedState } from "./contract/saved-state.ts";
 
 export type * from "./contract/sandbox-request.ts";
 export type * from "./contract/sandbox-handle.ts";
@@ -22,7 +22,7 @@ export interface SandboxBackend {
    * The kinds of snapshots that `acquireFromSnapshot` takes, whoever made them; absent: only what it made itself. Portable
    * captures of a workspace are not among them: the manager unpacks those into a fresh sandbox.
    */
-  readonly loads?: readonly SnapshotKind[];
+  readonly loads?: readonly string[];
   /** Its filesystem snapshots are portable captures: their member `workspace.tar.gz` is the workspace. */
   readonly capturesWorkspace?: boolean;
   /** What sandboxes have that ask for nothing; absent: it does not say. */

@@ -1,4 +1,4 @@
-import type { Capabilities, FileExtras, Health, SandboxBackend, SnapshotKind } from "./backend.ts";
+import type { Capabilities, FileExtras, Health, SandboxBackend } from "./backend.ts";
 
 /** What is known of a backend before its code is loaded. */
 export interface BackendProvider extends Pick<SandboxBackend, "name" | "loads" | "capturesWorkspace" | "keeps"> {
@@ -33,7 +33,7 @@ export class LazyBackend implements SandboxBackend {
     return this.#opened?.capabilities ?? this.#provider.capabilities;
   }
 
-  get loads(): readonly SnapshotKind[] {
+  get loads(): readonly string[] {
     return this.#opened?.loads ?? this.#provider.loads ?? [];
   }
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { appendFile, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
-import type { SnapshotKind, SnapshotPayload } from "../backends/backend.ts";
+import type { SnapshotPayload } from "../backends/backend.ts";
 import type { ObjectStore } from "../store/store.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import { imageDamaged } from "./image-errors.ts";
@@ -123,7 +123,7 @@ export async function unpackPlainImage(
     report(bytes);
   }
   // A kind of a later release is refused by the backend that is asked to load it.
-  return { kind: kind as SnapshotKind, members, requirements };
+  return { kind, members, requirements };
 }
 
 /** Bytes of an image from its start, handed out in the portions that the caller asks for. */

@@ -1,6 +1,6 @@
 import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { SnapshotKind, SnapshotPayload } from "../backends/backend.ts";
+import type { SnapshotPayload } from "../backends/backend.ts";
 import type { CallOptions } from "../support/call-options.ts";
 import type { OpenBlockImage } from "./block-image/open-block-image.ts";
 import { compareBlockImage } from "./block-image/read-block-image.ts";
@@ -47,7 +47,7 @@ export async function takeUnpacked(
   // Met by who loads it.
   verified.catch(() => {});
   // A kind of a later release is refused by the backend that is asked to load it.
-  const state = { kind: manifest.kind as SnapshotKind, members, requirements: manifest.requirements, verified };
+  const state = { kind: manifest.kind, members, requirements: manifest.requirements, verified };
   if (options.verifyBeside === true) return state;
   try {
     await verified;

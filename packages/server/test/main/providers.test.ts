@@ -2,7 +2,6 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { SnapshotKind } from "../../src/backends/backend.ts";
 import { FakeBackend } from "../../src/backends/fake/index.ts";
 import { prepareBackend } from "../../src/main/backends.ts";
 import { parseConfig, type ServerConfig } from "../../src/main/config.ts";
@@ -39,7 +38,7 @@ test("one whose snapshots are elsewhere is opened to forget one; the others are 
     FREE,
   );
   const requirements = { format: 1, snapshotName: "s", apiUrl: "https://app.daytona.io/api" };
-  const forget = (name: string, kind: SnapshotKind) =>
+  const forget = (name: string, kind: string) =>
     backends.get(name)?.forgetSnapshot?.({ kind, members: [], requirements });
   await expect(forget("daytona", "daytona-snapshot")).rejects.toMatchObject({ code: "secret_unavailable" });
   await expect(forget("compose-ssh", "workspace-tar")).rejects.toMatchObject({ code: "image_incompatible" });

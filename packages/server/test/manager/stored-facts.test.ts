@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Head } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
-import type { SnapshotKind } from "../../src/backends/backend.ts";
 import { CheckpointRepository } from "../../src/checkpoints/checkpoint-repository.ts";
 import { encodeHead } from "../../src/lease/head-codec.ts";
 import { headKey, readHead } from "../../src/lease/stored-head.ts";
@@ -52,7 +51,7 @@ test.each(["constructor", "__proto__", "some-other-engine"])(
     const store = await openStore(server.storeFolder ?? "");
     const id = randomUUID();
     const checkpoints = new CheckpointRepository(store);
-    const state = { kind: kind as SnapshotKind, members: [], requirements: {} };
+    const state = { kind, members: [], requirements: {} };
     const { name } = await checkpoints.save(id, state, { wallMs: Date.now(), parent: null });
     await checkpoints.writeLatest(id, name);
     const client = server.attach(id);

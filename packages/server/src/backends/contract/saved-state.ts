@@ -11,20 +11,12 @@ export interface SnapshotOptions extends CallOptions {
 
 /** A saved state: its kind, what it needs to be loaded, and its files, which lie in a folder of this machine. */
 export interface SnapshotPayload {
-  readonly kind: SnapshotKind;
+  /** The name of its form, which the backends that load it list in `loads`; it is stored with the state. */
+  readonly kind: string;
   readonly members: readonly SnapshotMember[];
   /** Compared by the backend before it loads the snapshot. JSON. */
   readonly requirements: Readonly<Record<string, unknown>>;
 }
-
-export type SnapshotKind =
-  | "gvisor-checkpoint"
-  | "docker-image-tar"
-  | "docker-checkpoint"
-  | "workspace-tar"
-  | "daytona-snapshot"
-  | "stub-metadata"
-  | "fake-state";
 
 export interface SnapshotMember {
   readonly name: string;

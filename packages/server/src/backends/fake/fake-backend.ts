@@ -6,7 +6,6 @@ import type {
   SandboxBackend,
   SandboxHandle,
   SandboxSpec,
-  SnapshotKind,
   SnapshotPayload,
 } from "../backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
@@ -20,7 +19,7 @@ export interface FakeBackendOptions {
   /** Another name, for a second one beside the first. */
   readonly name?: string;
   /** The kinds of snapshots that it loads; absent: its own. */
-  readonly loads?: readonly SnapshotKind[];
+  readonly loads?: readonly string[];
   readonly clock?: Clock;
   /** Written into snapshots and compared before one is loaded. */
   readonly engineVersion?: string;
@@ -53,7 +52,7 @@ interface Place {
 export class FakeBackend implements SandboxBackend {
   readonly name: string;
   readonly capabilities: Capabilities;
-  readonly loads: readonly SnapshotKind[];
+  readonly loads: readonly string[];
   readonly faults: Faults;
   readonly #clock: Clock;
   readonly #engine: FakeEngine;

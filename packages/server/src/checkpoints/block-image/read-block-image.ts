@@ -1,7 +1,7 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { mkdir, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { SnapshotKind, SnapshotMember, SnapshotPayload } from "../../backends/backend.ts";
+import type { SnapshotMember, SnapshotPayload } from "../../backends/backend.ts";
 import { ObjectNotFoundError } from "../../store/store.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { inSlices } from "../../support/in-slices.ts";
@@ -49,7 +49,7 @@ export async function unpackBlockImage(
   const pathOf = (member: BlockMember): string => join(into, member.name);
   await readMended(context, image, { ...options, phase: "unpacking" }, pathOf);
   // A kind of a later release is refused by the backend that is asked to load it.
-  return { kind: kind as SnapshotKind, members, requirements };
+  return { kind, members, requirements };
 }
 
 /**

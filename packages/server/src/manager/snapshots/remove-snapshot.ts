@@ -1,5 +1,4 @@
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
-import type { SnapshotKind } from "../../backends/backend.ts";
 import { nameTaken } from "../../checkpoints/snapshot-names.ts";
 import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 import type { RemovalContext } from "../room-contexts.ts";
@@ -46,7 +45,7 @@ export async function removeSnapshot(
  */
 async function forget(context: RemovalContext, snapshot: StoredSnapshot): Promise<string | null> {
   const { backend, kind, requirements, id } = snapshot;
-  const payload = { kind: kind as SnapshotKind, members: [], requirements: requirements ?? {} };
+  const payload = { kind, members: [], requirements: requirements ?? {} };
   try {
     const { spec } = parseStoredSpec(`snapshots/${id}/record.json`, snapshot.spec);
     const signal = AbortSignal.timeout(FORGET_TIMEOUT_MS);
