@@ -75,7 +75,7 @@ it("leaves a store in use with what is referenced, and says what it freed", asyn
   expect(head).toMatchObject({ epoch: 3, checkpoint: published[2] });
   const next = await save(id);
   expect(next.name).not.toBe(unpublished.name);
-  await b.publishAndRelease(at(id, 2), next);
+  await b.publishAndRelease(at(id, head.epoch), next);
   const after = await collectGarbage(context);
   expect(after.garbage.map(({ kind }) => kind).toSorted()).toEqual(["past-retention", "removal-mark", "server-record"]);
 });
