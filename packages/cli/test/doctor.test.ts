@@ -26,7 +26,7 @@ test("exits 1 when something needed is missing, with a remedy to paste, and inst
   const io = emptyMachine();
   expect(await runProgram(["doctor"], io)).toBe(1);
   expect(io.out()).toMatch(/✗ missing +runsc/);
-  expect(io.out()).toContain("npx sandboxer setup");
+  expect(io.out()).toContain("npx @sandboxer/cli setup");
   expect(io.out()).toContain("apt-get install gcc libc6-dev make");
   expect(io.out()).toContain("Something that is needed is missing.");
   expect(existsSync(join(directory, "cache"))).toBe(false);
@@ -40,7 +40,7 @@ test("--json has each thing with state, need and remedy", async () => {
   const report = JSON.parse(io.out()) as { ok: boolean; checks: { name: string }[] };
   expect(report.ok).toBe(false);
   const named = Object.fromEntries(report.checks.map((check) => [check.name, check]));
-  expect(named["runsc"]).toMatchObject({ state: "missing", needed: true, remedy: "npx sandboxer setup" });
+  expect(named["runsc"]).toMatchObject({ state: "missing", needed: true, remedy: "npx @sandboxer/cli setup" });
   expect(named["store"]).toMatchObject({ state: "found", message: expect.stringContaining("hard links") });
   expect(named["go"]).toMatchObject({ needed: false });
   expect(named["network for sandboxes"]).toMatchObject({ state: "unknown", needed: false });

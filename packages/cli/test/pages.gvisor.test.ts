@@ -11,7 +11,7 @@ const ROOT = join(import.meta.dirname, "../../..");
 const NOT_HERE: readonly (readonly [RegExp, string])[] = [
   [/^git clone/, "there is no address to clone from"],
   [/^npm (test|run )/, "they run the tests and the benchmarks"],
-  [/^npx sandboxer setup --newest/, "it builds an engine for minutes; the set-up of the tests does it"],
+  [/^npx @sandboxer\/cli setup --newest/, "it builds an engine for minutes; the set-up of the tests does it"],
   [/docker compose|SANDBOXER_API_KEYS/, "it needs images from a registry"],
   [/gcloud|gs:\/\/\$BUCKET|^docker build|^(PROJECT|SERVICE_ACCOUNT|IMAGE)=/, "it needs a project at Google"],
 ];
@@ -19,13 +19,13 @@ const NOT_HERE: readonly (readonly [RegExp, string])[] = [
 /** Commands that go on until they are stopped, by what they say when they are ready. */
 const GO_ON: readonly (readonly [RegExp, RegExp])[] = [
   [/^npm start/, /^Try /m],
-  [/^npx sandboxer serve/, /http:\/\/127\.0\.0\.1:\d+/],
+  [/^npx @sandboxer\/cli serve/, /http:\/\/127\.0\.0\.1:\d+/],
   [/^node .*local\.mjs/, /^Balancer/m],
   [/^node .*count\.mjs/, /^2$/m],
 ];
 
 /** Commands that need a terminal. They get one, with a user who types a line and leaves. */
-const IN_A_TERMINAL = /^npx sandboxer shell/;
+const IN_A_TERMINAL = /^npx @sandboxer\/cli shell/;
 
 interface Command {
   readonly line: string;

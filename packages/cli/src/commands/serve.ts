@@ -47,7 +47,7 @@ function greeting(
     `Store         ${server.store ?? "none: sandboxes cannot be checkpointed (give one with --store)"}`,
     `Engine        ${server.engine}`,
     ...(server.open ? ["Keys          none: every program on this machine may use it (`sandboxer keys create`)"] : []),
-    `Try           ${where}npx sandboxer run -- echo hello`,
+    `Try           ${where}npx @sandboxer/cli run -- echo hello`,
     `              node ${relative(workingDirectory, EXAMPLE)} ${webSocketUrl}`,
     "",
   ]

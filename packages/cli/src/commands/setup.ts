@@ -38,7 +38,7 @@ export function setupCommand(io: Io): Command {
       io.stdout(
         `\nrunsc     ${engine.path} (${engine.version}, ${engine.source})\nagent     ${agentPath}\nplatform  ${platform}\n`,
       );
-      if (newest !== undefined) io.stdout(`\nTo use it: npx sandboxer serve --runsc ${newest.path}\n`);
+      if (newest !== undefined) io.stdout(`\nTo use it: npx @sandboxer/cli serve --runsc ${newest.path}\n`);
     }
   });
 }

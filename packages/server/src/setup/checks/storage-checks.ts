@@ -29,7 +29,7 @@ export const checkStore: Check = async ({ store, storeProblem }) => {
       needed: false,
       state: "missing",
       message: "none given: no checkpoints",
-      remedy: "npx sandboxer serve --store PATH",
+      remedy: "npx @sandboxer/cli serve --store PATH",
     };
   }
   if (/^[a-z0-9]+:\/\//.test(store))

@@ -84,7 +84,7 @@ export class ServerSlot {
     const [program, parameters] =
       launcher === "node"
         ? [process.execPath, [COMMAND, ...serve]]
-        : ["npm", ["exec", "--no", "--", "sandboxer", ...serve]];
+        : ["npm", ["exec", "--no", "--", "@sandboxer/cli", ...serve]];
     const log = openSync(this.logFile, "a");
     const child = spawn(program, parameters, {
       cwd: ROOT,
