@@ -1,6 +1,6 @@
 import { ERRORS } from "@sandboxer/protocol";
 
-/** `docs/errors.md`, made of the one table. Run this file to write it; a test compares the two. */
+/** `docs/reference/errors.md`, made of the one table. Run this file to write it; a test compares the two. */
 export function errorTable(): string {
   const rows = Object.entries(ERRORS).map(
     ([code, { httpStatus, retryable, exitCode, hint }]) =>
@@ -9,7 +9,7 @@ export function errorTable(): string {
   return [
     "# Errors",
     "",
-    "Every error that a user can meet. Made by `node scripts/error-table.ts > docs/errors.md`.",
+    "Every error that a user can meet. Made by `node scripts/error-table.ts > docs/reference/errors.md`.",
     "",
     "| code | HTTP status | may succeed later | exit code | what to do |",
     "|---|---|---|---|---|",
