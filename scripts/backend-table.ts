@@ -1,5 +1,5 @@
 /**
- * `npm run backend-table`: compares the table of `docs/backends.md` with what the last `npm test` saw of the backends'
+ * `npm run backend-table`: compares the table of `docs/reference/backends.md` with what the last `npm test` saw of the backends'
  * contract, or with the JSON reports of vitest that are named. `--write` writes it; columns that nobody looked at stay.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";

@@ -4,7 +4,7 @@
  * servers, extensions on a real Docker and sshd, the Docker backend on a real engine, the console in a real browser, and the
  * gVisor suite once for each engine. They go side by side as far as the machine has room.
  * `npm test -- lint unit` runs only the suites with those names. What they saw of the backends' contract must be what
- * the table of `docs/backends.md` says.
+ * the table of `docs/reference/backends.md` says.
  *
  * A suite whose needs are missing is skipped with the reason, and so are tests. With CI=true that is a failure, unless
  * `scripts/testing/allowed-skips.ts` allows it by name, or the table of backends says that one cannot do it.

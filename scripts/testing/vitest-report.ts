@@ -27,7 +27,7 @@ export interface ReportedTest {
 
 export interface SkippedTest {
   readonly name: string;
-  /** Its backend cannot do that, as `docs/backends.md` says: the check of its table fails where the page says something else. */
+  /** Its backend cannot do that, as `docs/reference/backends.md` says: the check of its table fails where the page says something else. */
   readonly isGap: boolean;
 }
 

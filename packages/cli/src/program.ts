@@ -78,7 +78,7 @@ Examples:
   $ sandboxer rm web
 
 A sandbox is named by its name, its id, or the beginning of either when only one begins like that.
-Every command has --help with examples. docs/cli.md has the exit codes.`;
+Every command has --help with examples. docs/reference/cli.md has the exit codes.`;
 
 /** Where the first word is that is no option, nor the value of one. */
 function calledAt(program: Command, argv: readonly string[]): number {

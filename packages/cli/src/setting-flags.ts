@@ -10,7 +10,7 @@ export function addSettingFlags(command: Command, names: readonly SettingName[])
   }
   return command.option(
     "--config <PATH>",
-    "file with settings, YAML or TOML (docs/configuration.md) [$SANDBOXER_CONFIG]",
+    "file with settings, YAML or TOML (docs/reference/configuration.md) [$SANDBOXER_CONFIG]",
   );
 }
 

@@ -5,7 +5,7 @@ import { buildProgram, runProgram } from "../src/program.ts";
 import { REGISTRY } from "../src/registry.ts";
 import { fakeIo } from "./fake-io.ts";
 
-const GUIDE = readFileSync(new URL("../../../docs/cli.md", import.meta.url), "utf8");
+const GUIDE = readFileSync(new URL("../../../docs/reference/cli-commands.md", import.meta.url), "utf8");
 
 interface Leaf {
   readonly path: string;
@@ -88,7 +88,7 @@ describe.each(leaves)("$path", ({ path, summary }) => {
   test("says what it does", () => expect(summary).toMatch(/^[A-Z].*\.$/));
 
   if (path === "__complete") return;
-  test("is in docs/cli.md", () => {
+  test("is in docs/reference/cli-commands.md", () => {
     expect(GUIDE).toContain(`sandboxer ${path}`);
   });
 });

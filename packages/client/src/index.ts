@@ -9,7 +9,7 @@
  * ```
  *
  * Errors are {@link SandboxerError}s: `code` is what programs test, `hint` says what to do. `create` and `attach` are the
- * WebSocket protocol of one session (docs/websocket.md); docs/sdk.md has everything else.
+ * WebSocket protocol of one session (docs/reference/websocket.md); docs/reference/sdk.md has everything else.
  */
 export { Sandbox } from "./sandbox.ts";
 export type { ClientOptions, CreateOptions, RestoreOptions } from "./sandbox-options.ts";

@@ -46,7 +46,7 @@ async function run(code: string, scope: Readonly<Record<string, unknown>>): Prom
   await new AsyncFunction("load", ...Object.keys(scope), `{${body}}`)(load, ...Object.values(scope));
 }
 
-const blocks = [...(await blocksOf("docs/sdk.md")), ...(await blocksOf("README.md"))];
+const blocks = [...(await blocksOf("docs/reference/sdk.md")), ...(await blocksOf("README.md"))];
 
 describe("every example runs, and prints what it says", () => {
   test("there are examples", () => {

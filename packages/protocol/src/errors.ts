@@ -11,7 +11,7 @@ export const ERRORS = {
     403,
     false,
     3,
-    "Send the key with the fingerprint that the message names, as Sandboxer-Encryption-Key (docs/security.md).",
+    "Send the key with the fingerprint that the message names, as Sandboxer-Encryption-Key (docs/explanation/security.md).",
   ),
   wrong_key: row(403, false, 3, "Use the key with the fingerprint that the message names first."),
   not_found: row(
@@ -70,7 +70,7 @@ export const ERRORS = {
     503,
     true,
     10,
-    "Check the secret's entry in the server's config file (docs/configuration.md).",
+    "Check the secret's entry in the server's config file (docs/reference/configuration.md).",
   ),
   key_unavailable: row(
     503,

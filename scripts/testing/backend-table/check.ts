@@ -4,7 +4,7 @@ import type { SuiteResult } from "../suite.ts";
 import { columnsNotSeen, differencesFrom } from "./compare.ts";
 import type { Observation } from "./observation.ts";
 
-export const PAGE = new URL("../../../docs/backends.md", import.meta.url).pathname;
+export const PAGE = new URL("../../../docs/reference/backends.md", import.meta.url).pathname;
 /** What the last `npm test` saw, for `npm run backend-table`. */
 export const LAST_SEEN = new URL("../../../node_modules/.cache/sandboxer/backend-contract.json", import.meta.url)
   .pathname;
@@ -39,6 +39,6 @@ export function reportDifferences(observations: readonly Observation[]): readonl
       ? `it says what was seen of ${backends}.${left}`
       : `it does not say what was seen:\n${differences.map((line) => `  ${line}\n`).join("")}` +
         "If that is how it should be, write it with: npm run backend-table -- --write";
-  process.stdout.write(`\n== The table of docs/backends.md: ${outcome}\n`);
+  process.stdout.write(`\n== The table of docs/reference/backends.md: ${outcome}\n`);
   return differences;
 }

@@ -16,7 +16,7 @@ export const apiCommand = defineCommand({
     `sandboxer api POST /v1/sandboxes --body '{"name":"web"}'`,
     "sandboxer api PUT '/v1/sandboxes/ID/files?path=/tmp/x' --body-file ./x -H content-type=application/octet-stream",
   ],
-  details: "The answer goes to stdout as it is. docs/http.md and /openapi.json say what there is.",
+  details: "The answer goes to stdout as it is. docs/reference/http.md and /openapi.json say what there is.",
   options: (command) =>
     command
       .option("-b, --body <TEXT>", "the body, JSON unless a header says otherwise")

@@ -11,7 +11,7 @@ export const execCommand = defineCommand({
   ],
   details:
     "Exits with the command's exit code, or 128 and the number of the signal that ended it. Failures of sandboxer\n" +
-    "itself exit with the codes of docs/cli.md, after a line on stderr that begins with `sandboxer:`; --error-code\n" +
+    "itself exit with the codes of docs/reference/cli.md, after a line on stderr that begins with `sandboxer:`; --error-code\n" +
     "gives them one code of your choice, so that they cannot be taken for the command's own.",
   options: (command) =>
     addExecOptions(command)

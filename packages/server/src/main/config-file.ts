@@ -121,7 +121,7 @@ function wrongFile(problems: readonly Problem[]): SandboxerError {
   const lines = problems.map(formatProblem);
   const message = lines.length === 1 ? (lines[0] ?? "") : ["The config file is wrong:", ...lines].join("\n  ");
   return new SandboxerError("bad_request", message, {
-    hint: "Correct the file; docs/configuration.md has every key.",
+    hint: "Correct the file; docs/reference/configuration.md has every key.",
     details: { problems },
   });
 }

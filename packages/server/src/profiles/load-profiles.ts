@@ -51,7 +51,7 @@ export async function readProfiles(directory: string): Promise<readonly ReadProf
 
 function wrongProfiles(problems: readonly Problem[]): SandboxerError {
   return new SandboxerError("bad_request", ["Profiles are wrong:", ...problems.map(formatProblem)].join("\n  "), {
-    hint: "Correct them; `sandboxer profiles check` looks at them again. docs/profiles.md has every key.",
+    hint: "Correct them; `sandboxer profiles check` looks at them again. docs/reference/profiles.md has every key.",
     details: { problems },
   });
 }

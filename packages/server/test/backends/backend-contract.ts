@@ -15,7 +15,7 @@ import { filesystemSnapshotContract } from "./contract/snapshots-of-files.ts";
 import { stdinContract } from "./contract/stdin.ts";
 import { terminalContract } from "./contract/terminal.ts";
 
-/** Each is a row of the table in `docs/backends.md`: where its need is not met, all of it is skipped with the reason. */
+/** Each is a row of the table in `docs/reference/backends.md`: where its need is not met, all of it is skipped with the reason. */
 const CONTRACTS: readonly [subject: string, define: (context: ContractContext) => void, need?: needs.Need][] = [
   ["commands, their exit codes and signals", executionContract, needs.commands],
   ["output: both streams, every byte, at the reader's speed", outputContract, needs.commands],

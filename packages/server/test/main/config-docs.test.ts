@@ -7,7 +7,8 @@ import { fileKey, flagName, SETTING_NAMES, variablesOf } from "../../src/main/co
 import { parseConfig } from "../../src/main/config.ts";
 import { readProfile } from "../../src/profiles/read-profile.ts";
 
-const document = (name: string): string => readFileSync(new URL(`../../../../docs/${name}`, import.meta.url), "utf8");
+const document = (name: string): string =>
+  readFileSync(new URL(`../../../../docs/reference/${name}`, import.meta.url), "utf8");
 const configuration = document("configuration.md");
 const profiles = document("profiles.md");
 

@@ -79,7 +79,7 @@ export const serverRecordSchema = z
   })
   .meta({ id: "Server" });
 
-/** Profiles as their files say; see docs/profiles.md. */
+/** Profiles as their files say; see docs/reference/profiles.md. */
 const profileRecordSchema = z
   .looseObject({ name: z.string(), description: z.string().optional() })
   .meta({ id: "Profile" });

@@ -4,7 +4,7 @@ import type { Progress } from "../../support/call-options.ts";
 
 /**
  * The contract of extensions: three hooks make a provider of sandboxes, every further hook adds an ability. What has no
- * hook is `not_supported` before anything happens. `ExtensionBackend` makes a backend of an extension; docs/extension-sdk.md
+ * hook is `not_supported` before anything happens. `ExtensionBackend` makes a backend of an extension; docs/reference/extensions.md
  * has a whole example.
  *
  * A hook reports a failure by throwing, best a SandboxerError; anything else becomes `backend_unavailable`.

@@ -41,7 +41,7 @@ export async function readManifest(path: string): Promise<readonly ManifestEntry
 export function wrong(path: string, what: string, cause?: unknown): SandboxerError {
   return new SandboxerError("bad_request", `${path} ${what}.`, {
     cause,
-    hint: "docs/extension-sdk.md shows a manifest.",
+    hint: "docs/reference/extensions.md shows a manifest.",
   });
 }
 

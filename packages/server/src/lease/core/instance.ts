@@ -16,7 +16,7 @@ export interface Step {
 
 /**
  * The protocol: what an instance does about one event. It reads no clock and no store; what is to be done comes back as
- * effects, and their outcomes come in as further events. See docs/handoff.md.
+ * effects, and their outcomes come in as further events. See docs/explanation/ownership.md.
  */
 export function step(before: InstanceState, event: LeaseEvent): Step {
   const turn = new Turn(viewOf(before, event), before.sequence);

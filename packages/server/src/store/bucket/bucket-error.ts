@@ -9,7 +9,7 @@ export type Remedies = Readonly<Record<RefusalReason, string>>;
 /** Those that are the same for every kind of bucket. */
 export const COMMON_REMEDIES = {
   bucket: "Create the bucket, or correct its name in the store's address.",
-  request: "See docs/stores.md for the stores that are known to work.",
+  request: "See docs/reference/stores.md for the stores that are known to work.",
   space: "Free space in the store, or raise its quota.",
 };
 

@@ -23,7 +23,7 @@ const REMEDIES: Remedies = {
   ...COMMON_REMEDIES,
   credentials:
     "Set GOOGLE_APPLICATION_CREDENTIALS to a key file, or run as a service account, or run: gcloud auth application-default login",
-  rights: "Grant roles/storage.objectUser on the bucket (docs/stores.md has the single permissions).",
+  rights: "Grant roles/storage.objectUser on the bucket (docs/reference/stores.md has the single permissions).",
   region: "Check the endpoint in the store's address.",
 };
 

@@ -27,7 +27,7 @@ const REMEDIES: Remedies = {
   credentials:
     "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or run with a role that has access to the bucket.",
   rights:
-    "Allow s3:ListBucket on the bucket, and s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload below the prefix (docs/stores.md).",
+    "Allow s3:ListBucket on the bucket, and s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload below the prefix (docs/reference/stores.md).",
   region: "Name the bucket's region: s3://bucket/prefix?region=eu-central-1, or AWS_REGION.",
 };
 

@@ -1,7 +1,7 @@
 import type { TestContext } from "vitest";
 import type { ContractContext } from "./context.ts";
 
-/** Why a part of the contract is skipped: what the table of `docs/backends.md` says of it. */
+/** Why a part of the contract is skipped: what the table of `docs/reference/backends.md` says of it. */
 export interface Lacking {
   readonly reason: string;
   /** Said instead of "no", where something else does what the backend does not. */

@@ -1,5 +1,5 @@
 /*
- * The lease protocol for one sandbox and two instances, checked in every interleaving (see docs/handoff.md).
+ * The lease protocol for one sandbox and two instances, checked in every interleaving (see docs/explanation/ownership.md).
  *
  * Every read, with what follows from it, is one step, and so is every swap. A swap may be answered, or be ambiguous: applied,
  * not applied, or applied at any later moment. Time is one bit for each id, valid: less than 0.75 ttl has passed since its

@@ -1,7 +1,0 @@
-import { readFile } from "node:fs/promises";
-import { expect, test } from "vitest";
-import { errorTable } from "../error-table.ts";
-
-test("docs/errors.md is the error table", async () => {
-  expect(await readFile(new URL("../../docs/errors.md", import.meta.url), "utf8")).toBe(errorTable());
-});
