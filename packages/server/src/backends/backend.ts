@@ -26,9 +26,9 @@ export interface SandboxBackend {
   /** Its filesystem snapshots are portable captures: their member `workspace.tar.gz` is the workspace. */
   readonly capturesWorkspace?: boolean;
   /** What sandboxes have that ask for nothing; absent: it does not say. */
-  readonly defaultResources?: Resources;
+  readonly defaultResources?: Resources | undefined;
   /** The folder of its sandboxes that a portable capture holds; absent: `/workspace`. */
-  readonly workspaceFolder?: string;
+  readonly workspaceFolder?: string | undefined;
 
   /** What a portable capture can bring along beside the files themselves; absent: nothing. */
   readonly keeps?: FileExtras;

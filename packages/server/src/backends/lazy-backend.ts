@@ -10,9 +10,11 @@ export interface BackendProvider extends Pick<SandboxBackend, "name" | "loads" |
 }
 
 type Calls = Required<SandboxBackend>;
+/** Every member of the contract, also the optional ones: a wrapper that leaves one out does not compile. */
+type Complete = { readonly [Name in keyof Calls]: SandboxBackend[Name] };
 
 /** A backend that is opened when it is first used: a server offers many and most users need one. */
-export class LazyBackend implements SandboxBackend {
+export class LazyBackend implements Complete {
   readonly name: string;
   readonly #provider: BackendProvider;
   #opening: Promise<SandboxBackend> | undefined;
@@ -23,6 +25,10 @@ export class LazyBackend implements SandboxBackend {
   readonly acquireFromSnapshot: Calls["acquireFromSnapshot"] = async (...given) =>
     (await this.#open()).acquireFromSnapshot(...given);
   readonly estimateCost: Calls["estimateCost"] = async (...given) => (await this.#open()).estimateCost?.(...given);
+  // A backend that is not open has prepared nothing.
+  readonly takePrepared: Calls["takePrepared"] = async (...given) => this.#opened?.takePrepared?.(...given);
+  readonly forgetPrepared: Calls["forgetPrepared"] = (...given) => this.#opened?.forgetPrepared?.(...given);
+  readonly stopPreparing: Calls["stopPreparing"] = async () => this.#opened?.stopPreparing?.();
 
   constructor(provider: BackendProvider) {
     this.name = provider.name;
@@ -43,6 +49,18 @@ export class LazyBackend implements SandboxBackend {
 
   get keeps(): FileExtras {
     return this.#opened?.keeps ?? this.#provider.keeps ?? { hardLinks: false, extendedAttributes: false };
+  }
+
+  get defaultResources(): SandboxBackend["defaultResources"] {
+    return this.#opened?.defaultResources;
+  }
+
+  get workspaceFolder(): SandboxBackend["workspaceFolder"] {
+    return this.#opened?.workspaceFolder;
+  }
+
+  get warm(): SandboxBackend["warm"] {
+    return this.#opened?.warm;
   }
 
   async probe(): Promise<Health> {
