@@ -2,7 +2,7 @@
 export async function eventually(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  deadlineMs = 30_000,
+  deadlineMs = 60_000,
 ): Promise<void> {
   const deadline = performance.now() + deadlineMs;
   while (!(await condition())) {
