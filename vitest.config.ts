@@ -1,35 +1,14 @@
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./scripts/testing/longest-first.ts";
+import { filesWith, UNIT_FILES } from "./scripts/testing/suffixes.ts";
 
 /**
- * `unit`, `servers`, `hostile` (the attacks of the others alone) and `crash` (servers that are killed at every step) need nothing but Node; `agent` a C compiler; `stores` the servers of packages/server/test/store/servers;
- * `extensions` and `docker` root and the programs of packages/server/test/services; `console` a chromium;
- * `gvisor` root and runsc (see scripts/test.ts).
+ * A file's suffix decides on its suite (scripts/testing/suffixes.ts). `unit`, `servers`, `hostile` and `crash` need only Node;
+ * `agent` a C compiler; `stores` the servers of test/kit/store-servers; `extensions` and `docker` root and the programs of
+ * test/kit/services; `console` a Chromium; `gvisor` root and runsc (see scripts/test.ts).
  */
 /** How long something that is awaited may take: a guard against hanging, on machines that have much else to do. */
 const patience = { expect: { poll: { timeout: 60_000 } }, testTimeout: 180_000, hookTimeout: 180_000 };
-
-/** What has a suite of its own, because it needs more than Node or takes long. */
-const ELSEWHERE = [
-  "**/*.gvisor.test.ts",
-  "**/*.docker.test.ts",
-  "**/*.extension.test.ts",
-  "**/*.browser.test.ts",
-  "packages/server/test/store/bucket-*.test.ts",
-  "packages/server/test/crash/**",
-];
-
-/** Tests with whole servers, with other processes, with megabytes, or with searches: minutes. The others take seconds. */
-const SERVERS = [
-  "packages/cli/test/**/*.test.ts",
-  "packages/client/test/{sandbox,process}/**/*.test.ts",
-  "packages/client/test/{docs,examples,imports}.test.ts",
-  "packages/console/test/actions/**/*.test.ts",
-  "packages/server/test/{backends,checkpoints,collection,hostile,http,manager,records,resume,websocket}/**/*.test.ts",
-  "packages/server/test/lease/{model,simulation}/**/*.test.ts",
-  "packages/server/test/store/directory-*.test.ts",
-  "scripts/test/bootstrap.test.ts",
-];
 
 export default defineConfig({
   test: {
@@ -43,8 +22,7 @@ export default defineConfig({
           maxWorkers: 4,
           // Loading the sources anew for each file took half of the processors' time.
           isolate: false,
-          include: ["packages/*/test/**/*.test.ts", "scripts/test/**/*.test.ts"],
-          exclude: [...ELSEWHERE, ...SERVERS],
+          ...UNIT_FILES,
         },
       },
       {
@@ -53,8 +31,7 @@ export default defineConfig({
           name: "servers",
           maxWorkers: 4,
           isolate: false,
-          include: SERVERS,
-          exclude: ELSEWHERE,
+          include: filesWith("server", "hostile"),
         },
       },
       {
@@ -62,7 +39,7 @@ export default defineConfig({
           // Those of the other projects that are attacks: `npm run test:hostile`.
           ...patience,
           name: "hostile",
-          include: ["packages/*/test/**/*.hostile.test.ts"],
+          include: filesWith("hostile"),
           isolate: false,
           maxWorkers: 4,
         },
@@ -71,8 +48,7 @@ export default defineConfig({
         test: {
           ...patience,
           name: "crash",
-          include: ["packages/server/test/crash/**/*.test.ts"],
-          exclude: ["**/*.gvisor.test.ts"],
+          include: filesWith("crash"),
           // Loading the server's sources once for all files of a worker saves a third of the time.
           isolate: false,
         },
@@ -81,21 +57,21 @@ export default defineConfig({
         test: {
           ...patience,
           name: "stores",
-          include: ["packages/server/test/store/bucket-*.test.ts"],
+          include: filesWith("store"),
           // Loading the sources and the clients of the stores once for all files of a worker saves time.
           isolate: false,
           maxWorkers: 3,
         },
       },
       {
-        test: { ...patience, name: "agent", include: ["agent/test/**/*.test.ts"] },
+        test: { ...patience, name: "agent", include: filesWith("agent") },
       },
       {
         test: {
           ...patience,
           name: "extensions",
-          include: ["packages/server/test/**/*.extension.test.ts"],
-          globalSetup: ["packages/server/test/services/extension-services.ts"],
+          include: filesWith("extension"),
+          globalSetup: ["test/kit/services/extension-services.ts"],
           fileParallelism: false,
           // Loading the server's sources once for all files saves time.
           isolate: false,
@@ -105,7 +81,7 @@ export default defineConfig({
         test: {
           ...patience,
           name: "docker",
-          include: ["packages/server/test/**/*.docker.test.ts"],
+          include: filesWith("docker"),
           globalSetup: ["packages/server/test/backends/docker/support/docker-service.ts"],
           // Loading the server's sources once for all files of a worker saves time.
           isolate: false,
@@ -116,7 +92,7 @@ export default defineConfig({
         test: {
           ...patience,
           name: "console",
-          include: ["packages/console/test/**/*.browser.test.ts"],
+          include: filesWith("browser"),
           globalSetup: ["packages/console/test/support/global-setup.ts"],
           // Loading the server's sources once for all files of a worker saves a third of the time.
           isolate: false,
@@ -137,7 +113,7 @@ export default defineConfig({
         test: {
           ...patience,
           name: "gvisor",
-          include: ["packages/*/test/**/*.gvisor.test.ts"],
+          include: filesWith("gvisor"),
           // Loading the server's sources once for all files of a worker saves time.
           isolate: false,
           maxWorkers: 3,

@@ -6,12 +6,12 @@
  * among the combinations of backend and store. `--keep` keeps the logs and histories of a run without a violation too.
  */
 import { parseArgs } from "node:util";
-import { FAULT_NAMES, FAULTS, type FaultName } from "../packages/server/test/chaos/faults/fault-names.ts";
-import { describeResult } from "../packages/server/test/chaos/report.ts";
-import { runChaos, type BackendName } from "../packages/server/test/chaos/run.ts";
-import type { StoreName } from "../packages/server/test/chaos/stores/chaos-store.ts";
-import { minio } from "../packages/server/test/store/servers/minio.ts";
-import { whyMissing } from "../packages/server/test/store/servers/test-server.ts";
+import { FAULT_NAMES, FAULTS, type FaultName } from "../packages/server/test/system/chaos/faults/fault-names.ts";
+import { describeResult } from "../packages/server/test/system/chaos/report.ts";
+import { runChaos, type BackendName } from "../packages/server/test/system/chaos/run.ts";
+import type { StoreName } from "../packages/server/test/system/chaos/stores/chaos-store.ts";
+import { minio } from "../test/kit/store-servers/minio.ts";
+import { whyMissing } from "../test/kit/store-servers/test-server.ts";
 import { planGvisorSuites } from "./testing/engines.ts";
 
 const { values } = parseArgs({

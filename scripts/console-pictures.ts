@@ -2,7 +2,7 @@
  * `npm run console-pictures`: makes the pictures of the console in docs/images anew, on a real server with gVisor, which needs
  * root and a chromium. `npm run console-pictures -- handoff` makes only those of one file.
  */
-import { findChromium, prepareChromium } from "../packages/server/test/services/chromium.ts";
+import { findChromium, prepareChromium } from "../test/kit/services/chromium.ts";
 import { planGvisorSuites } from "./testing/engines.ts";
 import { runSuite } from "./testing/run-suite.ts";
 import { vitestSuite } from "./testing/suite.ts";

@@ -7,7 +7,7 @@
  * engine the fake backend has it all.
  */
 import { parseArgs } from "node:util";
-import { runSoak } from "../packages/server/test/hostile/soak/run-soak.ts";
+import { runSoak } from "../packages/server/test/system/hostile/soak/run-soak.ts";
 import { planGvisorSuites } from "./testing/engines.ts";
 import { runSuite } from "./testing/run-suite.ts";
 import { vitestSuite } from "./testing/suite.ts";

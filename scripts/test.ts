@@ -11,9 +11,9 @@
  */
 import { availableParallelism } from "node:os";
 import { findCompiler } from "@sandboxer/server/setup";
-import { prepareChromium } from "../packages/server/test/services/chromium.ts";
-import { prepareDebianPrograms, whyNoServices } from "../packages/server/test/services/debian-programs.ts";
-import { prepareStoreServers } from "../packages/server/test/store/servers/prepare.ts";
+import { prepareChromium } from "../test/kit/services/chromium.ts";
+import { prepareDebianPrograms, whyNoServices } from "../test/kit/services/debian-programs.ts";
+import { prepareStoreServers } from "../test/kit/store-servers/prepare.ts";
 import { ALLOWED_SKIPS } from "./testing/allowed-skips.ts";
 import { checkBackendTable } from "./testing/backend-table/check.ts";
 import { planChaosSuites } from "./testing/chaos.ts";

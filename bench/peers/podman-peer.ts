@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { debianPrograms } from "../../packages/server/test/services/debian-programs.ts";
+import { debianPrograms } from "../../test/kit/services/debian-programs.ts";
 import type { Lab } from "../lab.ts";
 import { timed } from "../rounds.ts";
 import { FILE_SAID, HOLD_AND_TICK, SAY_FILE, SAY_HELLO, WRITE_FILE, type Peer } from "./peer.ts";

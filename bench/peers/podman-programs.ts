@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { KEYRING, privateAptOptions, readDebianMirror } from "../../packages/server/src/setup/engine/debian-package.ts";
 import type { Lab } from "../lab.ts";
-import { SERVERS_FOLDER } from "../../packages/server/test/store/servers/test-server.ts";
+import { SERVERS_FOLDER } from "../../test/kit/store-servers/test-server.ts";
 
 const run = promisify(execFile);
 const SUITE = "bookworm";

@@ -1,13 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  debianPrograms,
-  prepareDebianPrograms,
-  whyNoServices,
-} from "../../packages/server/test/services/debian-programs.ts";
-import { startDocker } from "../../packages/server/test/services/docker.ts";
-import { importHostImage } from "../../packages/server/test/services/host-image.ts";
+import { debianPrograms, prepareDebianPrograms, whyNoServices } from "../../test/kit/services/debian-programs.ts";
+import { startDocker } from "../../test/kit/services/docker.ts";
+import { importHostImage } from "../../test/kit/services/host-image.ts";
 import type { Lab } from "../lab.ts";
 
 export interface BenchDocker {

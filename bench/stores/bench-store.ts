@@ -1,8 +1,8 @@
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
-import { fakeGcsServer } from "../../packages/server/test/store/servers/fake-gcs-server.ts";
-import { minio } from "../../packages/server/test/store/servers/minio.ts";
-import { whyMissing, type StoreServer } from "../../packages/server/test/store/servers/test-server.ts";
+import { fakeGcsServer } from "../../test/kit/store-servers/fake-gcs-server.ts";
+import { minio } from "../../test/kit/store-servers/minio.ts";
+import { whyMissing, type StoreServer } from "../../test/kit/store-servers/test-server.ts";
 import type { Lab } from "../lab.ts";
 
 /** A kind of store to measure on. */

@@ -1,4 +1,4 @@
-import { FaultyProxy, type SeenRequest } from "../../packages/server/test/store/faulty-proxy.ts";
+import { FaultyProxy, type SeenRequest } from "../../test/kit/faulty-proxy.ts";
 import type { CleanUp } from "../clean-up.ts";
 import type { RequestKind, StoreTrace, TracedRequest } from "./trace.ts";
 

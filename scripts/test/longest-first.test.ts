@@ -2,11 +2,12 @@ import { globSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { LONG_FILES, longestFirst } from "../testing/longest-first.ts";
+import { TEST_FOLDERS } from "../testing/suffixes.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 test("the files that are named are there", () => {
-  const files = globSync("packages/*/test/**/*.test.ts", { cwd: ROOT }).map((path) => `/${path}`);
+  const files = globSync(`${TEST_FOLDERS}/**/*.test.ts`, { cwd: ROOT }).map((path) => `/${path}`);
   expect(LONG_FILES.filter((end) => !files.some((path) => path.endsWith(`/${end}`)))).toEqual([]);
 });
 

@@ -1,5 +1,5 @@
-import { minio } from "../../packages/server/test/store/servers/minio.ts";
-import { whyMissing } from "../../packages/server/test/store/servers/test-server.ts";
+import { minio } from "../../test/kit/store-servers/minio.ts";
+import { whyMissing } from "../../test/kit/store-servers/test-server.ts";
 import type { Planned } from "./engines.ts";
 
 const SCRIPT = new URL("../chaos.ts", import.meta.url).pathname;

@@ -1,4 +1,4 @@
-import { findChromium } from "../../packages/server/test/services/chromium.ts";
+import { findChromium } from "../../test/kit/services/chromium.ts";
 import type { Planned } from "./engines.ts";
 import { vitestSuite } from "./suite.ts";
 

@@ -1,5 +1,5 @@
 import { prepareAgent, withSetupLock } from "@sandboxer/server/setup";
-import { whyNoServices } from "../../packages/server/test/services/debian-programs.ts";
+import { whyNoServices } from "../../test/kit/services/debian-programs.ts";
 import { context, type Planned } from "./engines.ts";
 import { inOwnNetwork } from "./own-network.ts";
 import { vitestSuite } from "./suite.ts";

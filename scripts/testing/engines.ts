@@ -13,7 +13,7 @@ import {
   type Engine,
   type SetupContext,
 } from "@sandboxer/server/setup";
-import { prepareGvisorTools, withGvisorTools } from "../../packages/server/test/services/gvisor-tools.ts";
+import { prepareGvisorTools, withGvisorTools } from "../../test/kit/services/gvisor-tools.ts";
 import { inOwnNetwork } from "./own-network.ts";
 import { vitestSuite, type Suite } from "./suite.ts";
 
@@ -46,31 +46,12 @@ export async function planGvisorSuites(): Promise<Planned[]> {
       ? { name: "gvisor", on: "the newest engine", skippedBecause: "No Go here to build it." }
       : await plan("the newest engine", tools, () => buildNewestEngine(context));
   if ("skippedBecause" in pinned || "skippedBecause" in newest) return [pinned, newest];
-  return [without(pinned, ON_NEWEST_ONLY), without(newest, ON_PINNED_ONLY)];
+  return [without(pinned, "newest"), without(newest, "pinned")];
 }
 
-/** What needs a real engine or a real shell, and is about the server, runs on one of them. */
-const ON_PINNED_ONLY = ["**/websocket/languages.gvisor.test.ts", "**/websocket/persistence.gvisor.test.ts"];
-const ON_NEWEST_ONLY = [
-  "**/backends/daytona/**",
-  "**/http/portable.gvisor.test.ts",
-  "**/test/resume/**",
-  "**/test/crash/**",
-  "packages/cli/**",
-  "packages/client/**",
-  "**/websocket/server-life.gvisor.test.ts",
-  "**/websocket/handoff.gvisor.test.ts",
-  "**/http/snapshots.gvisor.test.ts",
-  "**/http/processes/**",
-  "**/http/encryption.gvisor.test.ts",
-  "**/http/integrity.gvisor.test.ts",
-  "**/http/prove.gvisor.test.ts",
-  "**/http/warm-pool.gvisor.test.ts",
-  "**/gvisor/warm/**",
-];
-
-function without(suite: Suite, patterns: readonly string[]): Suite {
-  return { ...suite, argv: [...suite.argv, ...patterns.map((pattern) => `--exclude=${pattern}`)] };
+/** Tests that need a real engine but are about the server: one engine is enough for them. */
+function without(suite: Suite, other: "pinned" | "newest"): Suite {
+  return { ...suite, argv: [...suite.argv, `--exclude=**/*.${other}.gvisor.test.ts`] };
 }
 
 async function plan(what: string, tools: Promise<void>, locate: () => Promise<Engine>): Promise<Planned> {

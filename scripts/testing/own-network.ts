@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { findProgram } from "../../packages/server/src/setup/files.ts";
-import { withGvisorTools } from "../../packages/server/test/services/gvisor-tools.ts";
+import { withGvisorTools } from "../../test/kit/services/gvisor-tools.ts";
 import type { Suite } from "./suite.ts";
 
 /**

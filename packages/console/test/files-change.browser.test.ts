@@ -2,8 +2,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Sandbox } from "@sandboxer/client";
 import { expect, test } from "vitest";
-import { whyNoEngine } from "../../server/test/websocket/support/server-process.ts";
-import { temporaryFolder } from "../../server/test/websocket/support/temporary-folder.ts";
+import { whyNoEngine } from "../../../test/kit/server/server-process.ts";
+import { temporaryFolder } from "../../../test/kit/temporary-folder.ts";
 import { WAIT, link, chooseInMenu, listed, saved } from "./support/files-page.ts";
 import { startConsole } from "./support/start-console.ts";
 

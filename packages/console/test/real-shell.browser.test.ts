@@ -1,7 +1,7 @@
 import { Sandbox } from "@sandboxer/client";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { whyNoEngine } from "../../server/test/websocket/support/server-process.ts";
+import { whyNoEngine } from "../../../test/kit/server/server-process.ts";
 import { startConsole } from "./support/start-console.ts";
 import { untilTerminalShows } from "./support/terminal-text.ts";
 

@@ -1,6 +1,6 @@
 import { Sandbox } from "@sandboxer/client";
 import { expect, test } from "vitest";
-import { whyNoEngine } from "../../server/test/websocket/support/server-process.ts";
+import { whyNoEngine } from "../../../test/kit/server/server-process.ts";
 import { startConsole } from "./support/start-console.ts";
 import { untilTerminalShows } from "./support/terminal-text.ts";
 

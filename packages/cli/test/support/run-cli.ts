@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { startTestServer, type TestServer, type TestServerOptions } from "@sandboxer/client/testing";
 import { onTestFinished } from "vitest";
 import { runProgram } from "../../src/program.ts";
-import { fakeIo, type FakeIo, type FakeIoOptions } from "../fake-io.ts";
+import { fakeIo, type FakeIo, type FakeIoOptions } from "./fake-io.ts";
 
 export interface Ended {
   readonly code: number;

@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { inject } from "vitest";
 import { Sandboxer } from "@sandboxer/client";
 import { KeyFile } from "@sandboxer/server/keys";
-import { ServerProcess } from "../../../server/test/websocket/support/server-process.ts";
-import { temporaryFolder } from "../../../server/test/websocket/support/temporary-folder.ts";
-import { startTestServer, type TestServer } from "../../../server/test/websocket/support/test-server.ts";
+import { ServerProcess } from "../../../../test/kit/server/server-process.ts";
+import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
+import { startTestServer, type TestServer } from "../../../../test/kit/server/test-server.ts";
 
 export type Backend = "fake" | "gvisor";
 export type KeyScope = "read" | "use" | "admin";

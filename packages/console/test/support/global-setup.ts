@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import type { TestProject } from "vitest/node";
 import { bootstrap } from "../../../../scripts/bootstrap.mjs";
-import { findChromium } from "../../../server/test/services/chromium.ts";
+import { findChromium } from "../../../../test/kit/services/chromium.ts";
 import { SCREENSHOTS } from "./screenshots.ts";
 
 export interface BrowserOfRun {

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { SnapshotMember, SnapshotPayload } from "../../src/backends/backend.ts";
-import { temporaryFolder } from "../store/temporary-folder.ts";
+import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
 
 export const REQUIREMENTS = { engine: "fake", version: 3, features: ["a", "b"] };
 

@@ -2,7 +2,7 @@ import { expect, it, vi } from "vitest";
 import { Instances, type InstancesOptions } from "../../src/lease/instances.ts";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import type { ObjectStore } from "../../src/store/store.ts";
-import { temporaryFolder } from "../store/temporary-folder.ts";
+import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
 import { countInFlight } from "./in-flight.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { FaultyStore } from "./faulty-store.ts";

@@ -7,7 +7,7 @@ import { SandboxIndexFile } from "../../src/lease/sandbox-index-file.ts";
 import { SandboxIndex } from "../../src/lease/sandbox-index.ts";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import type { ObjectStore } from "../../src/store/store.ts";
-import { temporaryFolder } from "../store/temporary-folder.ts";
+import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
 import { instance } from "./test-instances.ts";
 import { newSandbox } from "./samples.ts";
 

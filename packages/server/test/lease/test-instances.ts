@@ -5,7 +5,7 @@ import { type Holding, Ownership } from "../../src/lease/ownership.ts";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import type { ObjectStore } from "../../src/store/store.ts";
 import { systemClock } from "../../src/support/clock.ts";
-import { temporaryFolder } from "../store/temporary-folder.ts";
+import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
 
 /** An instance of its own, that ends with the test. */
 export async function instance(store: ObjectStore, overrides: Partial<InstancesOptions> = {}): Promise<TestInstance> {

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { KeyFile } from "../../src/gateway/access/key-file.ts";
 import { describeConfig, parseConfig, type ConfigFlags } from "../../src/main/config.ts";
 import { resourceLimits, sandboxesMemory } from "../../src/main/resource-limits.ts";
-import { temporaryFolder } from "../websocket/support/temporary-folder.ts";
+import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
 
 function parse(flags: ConfigFlags = {}, env: Record<string, string> = {}) {
   return parseConfig({ flags, env, homeDirectory: "/home/ada" });

@@ -14,7 +14,7 @@ import { importRecords, importSnapshots } from "../../src/main/import-records.ts
 import { openStore } from "../../src/store/open-store.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { newSnapshot } from "../checkpoints/snapshot-samples.ts";
-import { temporaryFolder } from "../store/temporary-folder.ts";
+import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
 
 const STOPPED_AT = "2026-01-02T00:00:00.000Z";
 /** As releases before heads for every sandbox wrote it. */

@@ -6,7 +6,7 @@ import { parseConfig } from "../../src/main/config.ts";
 import { type Durability, openDurability } from "../../src/main/durability.ts";
 import { SecretSources } from "../../src/secrets/secret-sources.ts";
 import { newSnapshot } from "../checkpoints/snapshot-samples.ts";
-import { temporaryFolder } from "../store/temporary-folder.ts";
+import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
 
 const STATE = { kind: "stub-metadata", members: [], requirements: {} } as const;
 const WITH_BYTES = { ...STATE, members: [{ name: "a", path: "/nowhere", sizeBytes: 1 }] };

@@ -4,7 +4,7 @@ import { ImageStore } from "../../src/checkpoints/image-store.ts";
 import { parseConfig } from "../../src/main/config.ts";
 import { scrubStoreAt } from "../../src/main/scrub.ts";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
-import { temporaryFolder } from "../store/temporary-folder.ts";
+import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
 
 test("a scrub without a server has what it fetches in the data directory", async () => {
   const [store, data] = [await temporaryFolder(), await temporaryFolder()];

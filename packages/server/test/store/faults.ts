@@ -1,10 +1,10 @@
 import { afterEach, beforeEach } from "vitest";
 import { openDriver } from "../../src/store/open-driver.ts";
 import type { ObjectStore } from "../../src/store/store.ts";
-import { type Fault, FaultyProxy, type SeenRequest } from "./faulty-proxy.ts";
-import { fakeGcsServer } from "./servers/fake-gcs-server.ts";
-import type { RunningStoreServer, StoreServer } from "./servers/test-server.ts";
-import { UploadSessions } from "./upload-sessions.ts";
+import { type Fault, FaultyProxy, type SeenRequest } from "../../../../test/kit/faulty-proxy.ts";
+import { fakeGcsServer } from "../../../../test/kit/store-servers/fake-gcs-server.ts";
+import type { RunningStoreServer, StoreServer } from "../../../../test/kit/store-servers/test-server.ts";
+import { UploadSessions } from "../../../../test/kit/upload-sessions.ts";
 
 export const writes = ({ method }: SeenRequest): boolean => method !== "GET" && method !== "HEAD";
 export const reads = ({ method }: SeenRequest): boolean => method === "GET" || method === "HEAD";

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import { probeStore } from "../../src/store/probe.ts";
 import type { ObjectStore, SwapOutcome } from "../../src/store/store.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
 
 type Swap = ObjectStore["swapCell"];
 

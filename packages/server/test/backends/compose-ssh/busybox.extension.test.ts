@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { copyFile, mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { debianPrograms } from "../../services/debian-programs.ts";
+import { debianPrograms } from "../../../../../test/kit/services/debian-programs.ts";
 import { bash, errorCode, eventually, Follower, readText, run, start } from "../contract/programs.ts";
 import { describeServices, Lab, requestFor } from "./fixture.ts";
 import { docker, hostState } from "./host-state.ts";

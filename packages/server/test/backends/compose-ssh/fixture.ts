@@ -6,8 +6,8 @@ import { afterAll, describe, inject, it } from "vitest";
 import type { AcquireRequest, SandboxSpec } from "../../../src/backends/backend.ts";
 import { ComposeSshExtension } from "../../../src/backends/compose-ssh/compose-ssh-extension.ts";
 import { ExtensionBackend } from "../../../src/backends/extension/extension-backend.ts";
-import type { ExtensionServices } from "../../services/extension-services.ts";
-import { HOST_IMAGE_PATH, hostImageVolumes } from "../../services/host-image.ts";
+import type { ExtensionServices } from "../../../../../test/kit/services/extension-services.ts";
+import { HOST_IMAGE_PATH, hostImageVolumes } from "../../../../../test/kit/services/host-image.ts";
 
 /** A suite on real services; without them it is skipped with the reason. */
 export function describeServices(name: string, define: (services: ExtensionServices) => void): void {

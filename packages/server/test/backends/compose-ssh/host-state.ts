@@ -2,9 +2,9 @@ import { execFile } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { askEngine } from "../../services/ask-engine.ts";
-import { debianPrograms } from "../../services/debian-programs.ts";
-import type { ExtensionServices } from "../../services/extension-services.ts";
+import { askEngine } from "../../../../../test/kit/services/ask-engine.ts";
+import { debianPrograms } from "../../../../../test/kit/services/debian-programs.ts";
+import type { ExtensionServices } from "../../../../../test/kit/services/extension-services.ts";
 
 const run = promisify(execFile);
 

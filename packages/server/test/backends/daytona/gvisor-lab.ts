@@ -1,5 +1,5 @@
-import type { TestEngine } from "../../gvisor/support/engine.ts";
-import { openGvisor } from "../../gvisor/support/open-backend.ts";
+import type { TestEngine } from "../gvisor/support/engine.ts";
+import { openGvisor } from "../gvisor/support/open-backend.ts";
 import { openBackend } from "./lab.ts";
 import type { DaytonaBackend } from "../../../src/backends/daytona/daytona-backend.ts";
 import { DaytonaServer } from "./server/daytona-server.ts";

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { beforeAll, expect, test } from "vitest";
 import { newRequest } from "../contract/context.ts";
 import { errorCode, run } from "../contract/programs.ts";
-import { debianPrograms } from "../../services/debian-programs.ts";
+import { debianPrograms } from "../../../../../test/kit/services/debian-programs.ts";
 import { describeDocker } from "./support/describe-docker.ts";
 import { DockerLab } from "./support/docker-lab.ts";
 

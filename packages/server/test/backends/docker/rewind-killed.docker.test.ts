@@ -1,13 +1,13 @@
 import type { SandboxRecord } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
-import { CrashServer } from "../../crash/support/crash-server.ts";
-import { KILLED } from "../../crash/support/pair.ts";
-import type { StepName } from "../../crash/support/steps.ts";
-import { SandboxClient } from "../../http/processes/support.ts";
-import { SnapshotClient } from "../../http/snapshot-client.ts";
-import { HOST_IMAGE_PATH } from "../../services/host-image.ts";
-import { eventually } from "../../websocket/support/eventually.ts";
-import { temporaryFolder } from "../../websocket/support/temporary-folder.ts";
+import { CrashServer } from "../../system/crash/support/crash-server.ts";
+import { KILLED } from "../../system/crash/support/pair.ts";
+import type { StepName } from "../../system/crash/support/steps.ts";
+import { SandboxClient } from "../../gateway/http/processes/support.ts";
+import { SnapshotClient } from "../../gateway/http/snapshot-client.ts";
+import { HOST_IMAGE_PATH } from "../../../../../test/kit/services/host-image.ts";
+import { eventually } from "../../../../../test/kit/eventually.ts";
+import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
 import { describeDocker } from "./support/describe-docker.ts";
 import { DockerLab } from "./support/docker-lab.ts";
 

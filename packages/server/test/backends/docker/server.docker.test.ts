@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { HttpClient } from "../../http/support.ts";
-import { HOST_IMAGE_PATH } from "../../services/host-image.ts";
-import { ServerProcess } from "../../websocket/support/server-process.ts";
+import { HttpClient } from "../../gateway/http/support.ts";
+import { HOST_IMAGE_PATH } from "../../../../../test/kit/services/host-image.ts";
+import { ServerProcess } from "../../../../../test/kit/server/server-process.ts";
 import { describeDocker } from "./support/describe-docker.ts";
 
 describeDocker("servers", (service) => {

@@ -5,7 +5,7 @@ import type { SnapshotPayload } from "../../../src/backends/backend.ts";
 import { ImageStore, type ImageStoreOptions, type SavedImage } from "../../../src/checkpoints/image-store.ts";
 import { DirectoryStore } from "../../../src/store/directory/directory-store.ts";
 import type { ObjectStore } from "../../../src/store/store.ts";
-import { temporaryFolder } from "../../store/temporary-folder.ts";
+import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
 
 export const PAGE = 4096;
 export const BLOCK = 256 * 1024;

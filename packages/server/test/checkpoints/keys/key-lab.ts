@@ -12,7 +12,7 @@ import { StoredDataKeys } from "../../../src/checkpoints/keys/stored-data-keys.t
 import { SnapshotRepository } from "../../../src/checkpoints/snapshot-repository.ts";
 import { DirectoryStore } from "../../../src/store/directory/directory-store.ts";
 import type { ObjectStore } from "../../../src/store/store.ts";
-import { temporaryFolder } from "../../store/temporary-folder.ts";
+import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
 import { stateOf } from "../block-image/block-images.ts";
 
 export function newKey(): MasterKey {

@@ -7,8 +7,8 @@ import { afterAll, beforeAll } from "vitest";
 import type { SandboxBackend } from "../../../../src/backends/backend.ts";
 import type { OpenDockerOptions } from "../../../../src/backends/docker/index.ts";
 import { Label } from "../../../../src/backends/docker/labels.ts";
-import { askEngine } from "../../../services/ask-engine.ts";
-import { debianPrograms } from "../../../services/debian-programs.ts";
+import { askEngine } from "../../../../../../test/kit/services/ask-engine.ts";
+import { debianPrograms } from "../../../../../../test/kit/services/debian-programs.ts";
 import type { DockerService } from "./docker-service.ts";
 import { openDocker } from "./open-docker.ts";
 

@@ -4,9 +4,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import { whyNoServices } from "../../../services/debian-programs.ts";
-import { startDocker } from "../../../services/docker.ts";
-import { importHostImage } from "../../../services/host-image.ts";
+import { whyNoServices } from "../../../../../../test/kit/services/debian-programs.ts";
+import { startDocker } from "../../../../../../test/kit/services/docker.ts";
+import { importHostImage } from "../../../../../../test/kit/services/host-image.ts";
 import { BUILT_AGENT, whyNoAgent } from "./agent.ts";
 
 export interface DockerService {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AcquireRequest, SandboxBackend, SandboxIdentity } from "../../../../src/backends/backend.ts";
 import { openDockerBackend, type OpenDockerOptions } from "../../../../src/backends/docker/index.ts";
-import { HOST_IMAGE_PATH } from "../../../services/host-image.ts";
+import { HOST_IMAGE_PATH } from "../../../../../../test/kit/services/host-image.ts";
 import { newRequest } from "../../contract/context.ts";
 import type { DockerService } from "./docker-service.ts";
 

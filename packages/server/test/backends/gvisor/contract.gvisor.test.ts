@@ -1,0 +1,10 @@
+import { testBackend } from "../backend-contract.ts";
+import { describeGvisor } from "./support/describe-gvisor.ts";
+import { openGvisor } from "./support/open-backend.ts";
+
+/** They doze as often as they can: it must not show. */
+const DOZE_AFTER_MS = 1;
+
+describeGvisor("the contract", (engine) =>
+  testBackend("gvisor", () => openGvisor(engine, { dozeAfterMs: DOZE_AFTER_MS })),
+);

@@ -1,0 +1,273 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { createInterface } from "node:readline";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { SandboxHandle } from "../../../src/backends/backend.ts";
+import {
+  NETWORK_NOT_ALLOWED,
+  probeNetwork,
+  type NetworkSupport,
+} from "../../../src/backends/gvisor/network/network-support.ts";
+import { recoverRunDirectories, type RunDirectory } from "../../../src/backends/gvisor/run-directory.ts";
+import { newRequest } from "../contract/context.ts";
+import { eventually, python, readText, run, start } from "../contract/programs.ts";
+import { copyImage } from "./support/copy-image.ts";
+import { describeGvisor } from "./support/describe-gvisor.ts";
+import { testEngine, type TestEngine } from "./support/engine.ts";
+import { GvisorFixture } from "./support/fixture.ts";
+import { NOTHING, serverLeftovers } from "./support/leftovers.ts";
+import { openGvisor } from "./support/open-backend.ts";
+import {
+  client,
+  clients,
+  FORBIDDEN,
+  HOST_SIDE,
+  listener,
+  networkLeftovers,
+  OUTSIDE,
+  PATIENCE_MS,
+  OutsideWorld,
+  PORT,
+  reachFromHost,
+} from "./support/outside-world.ts";
+
+const SEARCH_PATH = process.env["PATH"] ?? "";
+const DOOMED_SERVER = new URL("support/doomed-server.ts", import.meta.url).pathname;
+const OWN_ADDRESS =
+  "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.connect(('203.0.113.2', 9))\nprint(s.getsockname()[0])";
+
+const tested = testEngine();
+const network: NetworkSupport =
+  "missing" in tested ? NETWORK_NOT_ALLOWED : await probeNetwork(tested.version, SEARCH_PATH);
+
+/** Links are counted for all servers, and those of others go behind the end of their sandboxes. */
+async function expectNoNetwork(instanceId: string): Promise<void> {
+  expect(networkLeftovers(instanceId)).toMatchObject({ namespaces: [], tables: [] });
+  await eventually(() => networkLeftovers(instanceId).links.length === 0, "the end of all links");
+}
+
+/** A program that holds two connections, and uses them again once there is a file. */
+const holder = (address: string): string => `
+import os, socket, time
+s = socket.create_connection(("${address}", ${PORT}), timeout=5)
+s.recv(100)
+inner = socket.create_server(("127.0.0.1", 0))
+near = socket.create_connection(inner.getsockname(), timeout=5)
+far = inner.accept()[0]
+def say(text):
+    open("/workspace/new", "w").write(text)
+    os.rename("/workspace/new", "/workspace/said")
+say("held")
+while not os.path.exists("/workspace/go"): time.sleep(0.05)
+near.sendall(b"inside")
+inside = far.recv(100).decode()
+try:
+    s.sendall(b"x")
+    say(inside + " goes on, outside: " + repr(s.recv(1)))
+except OSError as error:
+    say(inside + " goes on, outside: " + type(error).__name__)
+`;
+
+const isTooOld = ({ version }: TestEngine): boolean => version.includes("20240729");
+
+describeGvisor("network", (engine) => {
+  if (!network.ok) refusal(engine, network);
+  if (isTooOld(engine)) return;
+  const why = network.ok ? "" : `, skipped: ${network.reason}`;
+  describe.skipIf(!network.ok)(`that can be had${why}`, () => working(engine));
+});
+
+function refusal(engine: TestEngine, missing: NetworkSupport & { readonly ok: false }): void {
+  describe(`that cannot be had: ${missing.reason}`, () => {
+    const fixture = new GvisorFixture(engine, async () => ({ network: missing }));
+
+    test("asking is refused, with the reason and what to do", async () => {
+      expect(fixture.backend.capabilities.network).toBe(false);
+      await expect(fixture.acquire({ network: "sandbox" })).rejects.toMatchObject({
+        code: "not_supported",
+        message: expect.stringContaining(missing.reason),
+        hint: missing.remedy,
+      });
+    });
+
+    if (!isTooOld(engine)) return;
+    test("the reason is the engine's age", () => {
+      expect(missing.reason).toContain(`runsc ${engine.version}`);
+      expect(missing.remedy).toContain("setup --newest");
+    });
+  });
+}
+
+function working(engine: TestEngine): void {
+  const outside = new OutsideWorld();
+  beforeAll(() => outside.open());
+  const fixture = new GvisorFixture(engine, async () => ({ network }));
+  afterAll(() => outside.close());
+
+  const reach = async (handle: SandboxHandle, address: string, port = PORT): Promise<string> =>
+    (await run(handle, python(client(address, port, PATIENCE_MS)))).stdout.trim();
+  const reachAll = async (handle: SandboxHandle, addresses: readonly string[], port = PORT): Promise<string[]> =>
+    (await run(handle, python(clients(addresses, port)))).stdout.trim().split("\n");
+  const allFailed = (addresses: readonly string[]): unknown[] => addresses.map(() => expect.stringMatching(/^failed/));
+  const addressOf = async (handle: SandboxHandle): Promise<string> =>
+    (await run(handle, python(OWN_ADDRESS))).stdout.trim();
+  const said = (handle: SandboxHandle): Promise<string> => readText(handle, "/workspace/said").catch(() => "");
+  const listen = async (handle: SandboxHandle): Promise<void> => {
+    await start(handle, python(listener(9000, "from inside")));
+    await eventually(async () => (await reach(handle, "127.0.0.1", 9000)) === "from inside", "the listener");
+  };
+
+  test("a sandbox that asks reaches the outside, hidden behind the host; others do not", async () => {
+    expect(fixture.backend.capabilities.network).toBe(true);
+    const connected = await fixture.acquire({ network: "sandbox" });
+    const alone = await fixture.acquire();
+    expect(await reach(connected, OUTSIDE)).toBe(`outside sees ${HOST_SIDE}`);
+    expect(await reach(alone, OUTSIDE)).toMatch(/^failed/);
+    await Promise.all([connected.destroy(), alone.destroy()]);
+  });
+
+  test("a server that does not allow it refuses, and says how to allow it", async () => {
+    const { backend, close } = await openGvisor(engine);
+    expect(backend.capabilities.network).toBe(false);
+    await expect(backend.acquire(newRequest({ network: "sandbox" }))).rejects.toMatchObject({
+      code: "not_supported",
+      message: expect.stringContaining("--allow-network"),
+    });
+    await close();
+    expect(await probeNetwork(engine.version, "/nowhere")).toMatchObject({ ok: false, remedy: /iproute2/ });
+  });
+
+  test("the host, private networks and other sandboxes are out of reach", async () => {
+    const [handle, other] = [
+      await fixture.acquire({ network: "sandbox" }),
+      await fixture.acquire({ network: "sandbox" }),
+    ];
+    const host = createServer((socket) => socket.end("from the host")).listen(0, "0.0.0.0");
+    await once(host, "listening");
+    const hostPort = (host.address() as { port: number }).port;
+    const [own, others] = [await addressOf(handle), await addressOf(other)];
+    const gateway = own.replace(/\d+$/, (last) => String(Number(last) - 1));
+    await listen(other);
+
+    expect(await reachFromHost(HOST_SIDE, hostPort, PATIENCE_MS)).toBe("from the host");
+    const here = [HOST_SIDE, gateway];
+    expect(await reachAll(handle, here, hostPort)).toEqual(allFailed(here));
+    expect(await reachAll(handle, [others], 9000)).toEqual(allFailed([others]));
+    for (const address of FORBIDDEN) expect(await reachFromHost(address, PORT, PATIENCE_MS)).toMatch(/^outside sees/);
+    expect(await reachAll(handle, FORBIDDEN)).toEqual(allFailed(FORBIDDEN));
+    expect(await reach(handle, OUTSIDE)).toMatch(/^outside sees/);
+    host.close();
+    await Promise.all([handle.destroy(), other.destroy()]);
+  });
+
+  test("nobody reaches a sandbox, neither from outside nor from the host", async () => {
+    const handle = await fixture.acquire({ network: "sandbox" });
+    await listen(handle);
+    const own = await addressOf(handle);
+    expect(await reach(handle, own, 9000)).toBe("from inside");
+    expect(outside.reach(own, 9000)).toMatch(/^failed/);
+    expect(await reachFromHost(own, 9000)).toMatch(/^failed/);
+    await handle.destroy();
+  });
+
+  test("after a restore, also on another server, listeners and new connections work", async () => {
+    const handle = await fixture.acquire({ network: "sandbox" });
+    await listen(handle);
+    const image = await copyImage(await fixture.folder(), await fixture.save(handle));
+    expect(await reach(handle, OUTSIDE)).toBe(`outside sees ${HOST_SIDE}`);
+    await handle.destroy();
+
+    const another = await openGvisor(engine, { network });
+    for (const backend of [fixture.backend, another.backend]) {
+      const restored = await backend.acquireFromSnapshot(newRequest({ network: "sandbox" }), image);
+      expect(await reach(restored, OUTSIDE)).toBe(`outside sees ${HOST_SIDE}`);
+      expect(await reach(restored, "127.0.0.1", 9000)).toBe("from inside");
+      expect(await reach(restored, await addressOf(restored), 9000)).toBe("from inside");
+      expect(await reachAll(restored, FORBIDDEN)).toEqual(allFailed(FORBIDDEN));
+      const again = await copyImage(await fixture.folder(), await fixture.save(restored, false));
+      await restored.destroy();
+      const second = await backend.acquireFromSnapshot(newRequest({ network: "sandbox" }), again);
+      expect(await reach(second, OUTSIDE)).toBe(`outside sees ${HOST_SIDE}`);
+      await second.destroy();
+    }
+    await another.close();
+    await expectNoNetwork(another.runDirectory.instanceId);
+  });
+
+  test("an open connection to the outside is over after a restore, and its program is told; one inside goes on", async () => {
+    const handle = await fixture.acquire({ network: "sandbox" });
+    await start(handle, python(holder(OUTSIDE)));
+    await eventually(async () => (await said(handle)) === "held", "the connection");
+    const image = await copyImage(await fixture.folder(), await fixture.save(handle, false));
+    await handle.destroy();
+    const restored = await fixture.restore(image, { network: "sandbox" });
+    expect(await reach(restored, OUTSIDE)).toBe(`outside sees ${HOST_SIDE}`);
+    await restored.files.write("/workspace/go", Buffer.from(""));
+    await eventually(async () => (await said(restored)) !== "held", "the end of the connection");
+    expect(await said(restored)).toBe("inside goes on, outside: BrokenPipeError");
+    await restored.destroy();
+  });
+
+  test("an image with a network is refused where there is none, with what differs", async () => {
+    const handle = await fixture.acquire({ network: "sandbox" });
+    const image = await copyImage(await fixture.folder(), await fixture.save(handle));
+    await handle.destroy();
+    const without = await openGvisor(engine);
+    await expect(without.backend.acquireFromSnapshot(newRequest({ network: "sandbox" }), image)).rejects.toMatchObject({
+      code: "image_incompatible",
+      message: expect.stringMatching(/saved with network sandbox, here it would have none .*--allow-network/),
+    });
+    await without.close();
+  });
+
+  test("nameservers are those of the host that a sandbox may ask", async () => {
+    const handle = await fixture.acquire({ network: "sandbox" });
+    expect(await readText(handle, "/etc/resolv.conf")).toMatch(/^(nameserver (?!127\.)[\d.]+\n)*$/);
+    await handle.destroy();
+  });
+
+  test("nothing is left of sandboxes that have ended, nor of a server that was closed", async () => {
+    const { backend, runDirectory, close } = await openGvisor(engine, { network });
+    await backend.acquire(newRequest());
+    await expectNoNetwork(runDirectory.instanceId);
+    const handle = await backend.acquire(newRequest({ network: "sandbox" }));
+    expect(networkLeftovers(runDirectory.instanceId)).toMatchObject({
+      namespaces: [expect.any(String)],
+      links: [expect.any(String)],
+      tables: [expect.any(String)],
+    });
+    await handle.destroy();
+    const { tables } = networkLeftovers(runDirectory.instanceId);
+    await eventually(() => {
+      const { namespaces, links } = networkLeftovers(runDirectory.instanceId);
+      return namespaces.length + links.length === 0;
+    }, "the end of the link");
+    expect(tables).toHaveLength(1);
+    await backend.acquire(newRequest({ network: "sandbox" }));
+    await close();
+    await expectNoNetwork(runDirectory.instanceId);
+  });
+
+  test.each([5, 40, 150, 400])("nor of one that was killed, %i ms into a start", async (afterMs) => {
+    const [runParent, cacheDirectory] = [await fixture.folder(), await fixture.folder()];
+    const living = await fixture.acquire({ network: "sandbox" });
+    const child = spawn(process.execPath, [DOOMED_SERVER, runParent, cacheDirectory, "network"], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const server = JSON.parse((await lines.next()).value ?? "{}") as RunDirectory;
+    await lines.next();
+    await new Promise((resolve) => setTimeout(resolve, afterMs));
+    child.kill("SIGKILL");
+    await once(child, "exit");
+
+    expect(await recoverRunDirectories(runParent)).toEqual([server.instanceId]);
+    expect(serverLeftovers(server)).toEqual(NOTHING);
+    const { namespaces, tables, links } = networkLeftovers(server.instanceId);
+    expect({ namespaces, tables, links: links.length }).toEqual({ namespaces: [], tables: [], links: 1 });
+    expect(await reach(living, OUTSIDE)).toBe(`outside sees ${HOST_SIDE}`);
+    await living.destroy();
+    await expectNoNetwork(server.instanceId);
+  });
+}

@@ -1,0 +1,51 @@
+import { PassThrough } from "node:stream";
+import { SandboxerError } from "@sandboxer/protocol";
+import { AgentClient } from "../../../../src/backends/agent/agent-client.ts";
+
+/** An agent that is in the hands of whoever runs inside: it sends whatever it likes. */
+export class HostileAgent {
+  readonly input = new PassThrough();
+  readonly output = new PassThrough();
+  readonly failures: SandboxerError[] = [];
+  readonly client: AgentClient;
+
+  constructor() {
+    this.input.resume();
+    this.client = new AgentClient(this.input, this.output, {
+      user: { uid: 1000, gid: 1000 },
+      env: {},
+      workingFolder: "/",
+      heartbeatMs: 0,
+      onFailure: (error) => this.failures.push(error),
+      onEnd: () => this.client.fail(new SandboxerError("sandbox_failed", "The agent is gone.")),
+      chunksLast: true,
+    });
+  }
+
+  /** Everything that waits for an answer, under the request numbers 1, 2, … */
+  askEverything(): Promise<unknown>[] {
+    const { client } = this;
+    const drain = async (): Promise<void> => {
+      const process = await client.exec({ key: "k", argv: ["x"] });
+      for await (const chunk of process.output()) process.acknowledge(chunk.offset + chunk.data.length);
+      await process.exited;
+    };
+    const receive = async (): Promise<void> => {
+      for await (const _ of (await client.connect(80)).data);
+    };
+    return [
+      client.ping(),
+      drain(),
+      client.processes(),
+      client.processTable(),
+      receive(),
+      client.freezeProcesses(),
+      client.files.stat("/x"),
+      client.files.list("/x"),
+      Array.fromAsync(client.files.read("/x")),
+      client.files.write("/x", new Uint8Array(10)),
+      client.restored(1, "host"),
+      client.start({ timeoutMs: 60_000 }),
+    ];
+  }
+}

@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import { ProcessSocket } from "../../gateway/http/processes/process-socket.ts";
+import { SandboxClient } from "../../gateway/http/processes/support.ts";
+import { eventually } from "../../../../../test/kit/eventually.ts";
+import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
+import { absentableStore } from "../support/absentable-store.ts";
+
+/** A sandbox at a server whose store has gone away, and the way to bring that back. */
+async function frozenSandbox(before: (box: SandboxClient) => Promise<void> = async () => {}) {
+  const store = absentableStore();
+  const server = await startTestServer({ leaseTtlMs: 1_000, wrapStore: store.wrapStore });
+  const box = await SandboxClient.create(server);
+  await before(box);
+  store.away = true;
+  const { ownership } = server.durable;
+  await eventually("it is frozen", () => ownership.instances.frozen);
+  const thaw = async (): Promise<void> => {
+    store.away = false;
+    await eventually("it goes on", () => !ownership.instances.frozen);
+  };
+  return { box, thaw };
+}
+
+test("calls on a sandbox that is held still are told why, and may be tried again", async () => {
+  const { box, thaw } = await frozenSandbox();
+  const calls = [
+    box.call("POST", "/exec", { shell: "echo on" }),
+    box.call("GET", "/processes"),
+    box.call("GET", "/files?path=/workspace/x"),
+    box.call("PATCH", "", { name: "other" }),
+    box.call("POST", "/resume"),
+  ];
+  for (const { status, body } of await Promise.all(calls)) {
+    expect([status, body.error.code, body.error.retryable]).toEqual([503, "store_unavailable", true]);
+    expect(body.error.message).toContain("cannot prove that it is alive");
+  }
+  await thaw();
+  expect(await box.exec({ shell: "echo on" })).toMatchObject({ stdout: "on\n" });
+});
+
+test("a command whose caller has gone before the thaw is not run", async () => {
+  const { box, thaw } = await frozenSandbox();
+  const caller = new AbortController();
+  const call = box.stream({ shell: "touch /workspace/ran", detach: true }, { signal: caller.signal });
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  caller.abort();
+  await expect(call).rejects.toThrow("abort");
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  await thaw();
+  // Whoever waits for the thaw looks at the clock now and then.
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(await box.exec({ shell: "ls /workspace" })).toMatchObject({ stdout: "" });
+});
+
+test("a client that attaches to a process waits for the thaw, however long it takes", async () => {
+  let id = "";
+  const { box, thaw } = await frozenSandbox(async (running) => {
+    ({ id } = await running.spawn({ shell: "echo one; read x" }));
+  });
+  const socket = new ProcessSocket(`${box.url}/processes/${id}/attach?offset=0`);
+  // Longer than any other call.
+  expect(await box.call("GET", "/processes")).toMatchObject({ status: 503 });
+  await thaw();
+  socket.send(Buffer.from("\n"));
+  expect(await socket.event("exit")).toMatchObject({ exit_code: 0 });
+  expect(Buffer.concat(socket.received).toString("utf8")).toBe("one\n");
+});

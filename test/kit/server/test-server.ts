@@ -1,0 +1,346 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type MaxLoss, SandboxerError } from "@sandboxer/protocol";
+import { type Logger, pino } from "pino";
+import { onTestFinished } from "vitest";
+import type { Health, SandboxBackend } from "../../../packages/server/src/backends/backend.ts";
+import { FakeBackend } from "../../../packages/server/src/backends/fake/index.ts";
+import { CheckpointRepository } from "../../../packages/server/src/checkpoints/checkpoint-repository.ts";
+import { type MasterKeys, NO_MASTER_KEYS } from "../../../packages/server/src/checkpoints/keys/master-keys.ts";
+import { StoredDataKeys } from "../../../packages/server/src/checkpoints/keys/stored-data-keys.ts";
+import { ImageStore } from "../../../packages/server/src/checkpoints/image-store.ts";
+import { ScrubRecords } from "../../../packages/server/src/checkpoints/scrub/scrub-records.ts";
+import { SnapshotFile, SnapshotMirror } from "../../../packages/server/src/checkpoints/snapshot-file.ts";
+import { SnapshotRepository } from "../../../packages/server/src/checkpoints/snapshot-repository.ts";
+import { UnpublishedCheckpoints } from "../../../packages/server/src/checkpoints/unpublished/unpublished-checkpoints.ts";
+import { openAccess, type AccessOptions } from "../../../packages/server/src/gateway/access/open-access.ts";
+import { PeerSecret } from "../../../packages/server/src/gateway/access/peer-secret.ts";
+import { mutationAudit } from "../../../packages/server/src/gateway/http/audit.ts";
+import { authorizer } from "../../../packages/server/src/gateway/http/authorize.ts";
+import { createService } from "../../../packages/server/src/gateway/http/handlers/index.ts";
+import { createHttpServer } from "../../../packages/server/src/gateway/http-server.ts";
+import { Metrics } from "../../../packages/server/src/gateway/metrics.ts";
+import { WebSocketGateway } from "../../../packages/server/src/gateway/websocket/upgrade.ts";
+import { Instances } from "../../../packages/server/src/lease/instances.ts";
+import { KeyClaims } from "../../../packages/server/src/lease/key-claims.ts";
+import { Ownership } from "../../../packages/server/src/lease/ownership.ts";
+import type { DurableStore } from "../../../packages/server/src/manager/durable-store.ts";
+import type { ScrubSettings } from "../../../packages/server/src/manager/observing/integrity/integrity-context.ts";
+import { live, type LiveSandbox } from "../../../packages/server/src/manager/live-sandbox.ts";
+import type { OperationRecord } from "../../../packages/server/src/manager/observing/observer.ts";
+import type { UnsavedSandbox } from "../../../packages/server/src/manager/lifecycle/drain/drain.ts";
+import type { ResourceLimits } from "../../../packages/server/src/manager/resource-limits.ts";
+import { SandboxManager } from "../../../packages/server/src/manager/sandbox-manager.ts";
+import { sealedStore } from "../../../packages/server/src/main/encryption.ts";
+import { httpPeers, ringOver } from "../../../packages/server/src/main/peers.ts";
+import { ProfileCatalog } from "../../../packages/server/src/profiles/profile-catalog.ts";
+import type { SecretResolver } from "../../../packages/server/src/secrets/secret.ts";
+import { SecretSources } from "../../../packages/server/src/secrets/secret-sources.ts";
+import { DirectoryStore } from "../../../packages/server/src/store/directory/directory-store.ts";
+import { openStore } from "../../../packages/server/src/store/open-store.ts";
+import { openPeerSecret } from "../../../packages/server/src/store/peer-secret.ts";
+import type { ObjectStore } from "../../../packages/server/src/store/store.ts";
+import { systemClock } from "../../../packages/server/src/support/clock.ts";
+import { RawClient, type RawClientOptions } from "./raw-client.ts";
+import { REMOVAL } from "../temporary-folder.ts";
+
+export interface TestServerOptions {
+  /** A folder that servers share; absent: one of its own; null: none is configured. */
+  readonly store?: string | null;
+  readonly backend?: FakeBackend;
+  /** Puts something in the way of the manager's calls. */
+  readonly wrapBackend?: (backend: FakeBackend) => SandboxBackend;
+  readonly wrapStore?: (store: ObjectStore) => ObjectStore;
+  readonly apiKeys?: readonly string[];
+  /** Other rules of access than none. */
+  readonly access?: Partial<AccessOptions>;
+  readonly maxClients?: number;
+  readonly maxClientsPerAddress?: number;
+  readonly maxClientsPerKey?: number;
+  readonly maxSandboxes?: number;
+  readonly resourceLimits?: ResourceLimits;
+  readonly maxCollectedBytes?: number;
+  readonly firstMessageMs?: number;
+  readonly bodyTimeoutMs?: number;
+  /** What `/readyz` asks. */
+  readonly probe?: () => Promise<Health>;
+  readonly retention?: DurableStore["retention"];
+  readonly defaultMaxLoss?: MaxLoss;
+  readonly proveSnapshots?: boolean;
+  readonly scrub?: ScrubSettings;
+  readonly leaseTtlMs?: number;
+  readonly handoffTimeoutMs?: number;
+  readonly drainTimeoutMs?: number;
+  /** Where others are told to reach it; absent: where it is. */
+  readonly advertiseUrl?: string;
+  /** Whether servers ring one another over HTTP (default), besides in the store. */
+  readonly ring?: boolean;
+  readonly profiles?: ProfileCatalog;
+  readonly moreBackends?: readonly SandboxBackend[];
+  /** Where records of this machine are kept; absent: a folder of its own. */
+  readonly dataFolder?: string;
+  readonly secrets?: SecretResolver;
+  /** What saved states are encrypted with; absent: with the keys of clients at most. */
+  readonly masterKeys?: MasterKeys;
+  /** Whether records without a good seal are refused. */
+  readonly requireSealed?: boolean;
+  /** Absent: no console. */
+  readonly consoleFolder?: string;
+  /** What the gateway says; absent: nobody hears it. */
+  readonly log?: Logger;
+}
+
+/** A server of the real parts, in this process, over the fake backend. */
+export interface TestServer {
+  readonly url: string;
+  readonly httpUrl: string;
+  readonly backend: FakeBackend;
+  readonly manager: SandboxManager;
+  readonly durable: DurableStore;
+  readonly instances: Instances;
+  readonly storeFolder: string | undefined;
+  /** The record of snapshots on this machine. */
+  readonly snapshotFile: SnapshotFile;
+  /** The server's ends of its TCP connections. */
+  readonly sockets: ReadonlySet<Socket>;
+  readonly operations: readonly OperationRecord[];
+  readonly problems: readonly string[];
+  connect(path: string, options?: RawClientOptions): RawClient;
+  /** A client with a sandbox that runs; what was said until then is taken. */
+  create(configuration?: object, options?: RawClientOptions): Promise<CreatedClient>;
+  attach(sandboxId: string, query?: string, options?: RawClientOptions): RawClient;
+  /** Attaches as soon as the server has noticed that the client before has gone. */
+  attachWhenFree(sandboxId: string): Promise<RawClient>;
+  /** What the manager knows of a sandbox that runs here. */
+  live(sandboxId: string): Promise<LiveSandbox>;
+  /** Gives what the store has not taken. */
+  drain(): Promise<readonly UnsavedSandbox[]>;
+}
+
+export interface CreatedClient {
+  readonly client: RawClient;
+  readonly id: string;
+  readonly token: string;
+}
+
+export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const folder = await mkdtemp(join(tmpdir(), "sandboxer-test-"));
+  const storeFolder = options.store === undefined ? join(folder, "store") : (options.store ?? undefined);
+  const snapshotFile = new SnapshotFile(join(folder, "snapshots.json"));
+  const log = options.log ?? pino({ level: "silent" });
+  const backend = options.backend ?? new FakeBackend();
+  const { maxClients = 5000 } = options;
+  const operations: OperationRecord[] = [];
+  const problems: string[] = [];
+  const sockets = new Set<Socket>();
+
+  const { gate, audit } = openAccess({
+    apiKeys: options.apiKeys ?? [],
+    keyFile: undefined,
+    loopbackOnly: true,
+    rateLimit: 0,
+    clock: systemClock,
+    log,
+    ...options.access,
+  });
+  const app = createHttpServer({
+    metrics: () => metrics.registry,
+    phase: () => (manager.draining ? "draining" : undefined),
+    probe: options.probe ?? (async () => ({ ok: true, summary: "fine" })),
+    readyDetails: () => ({ store: storeFolder ?? null }),
+    peerSecret: () => durability.peerSecret,
+    bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
+    condition: () => manager.condition(),
+    onRing: (sandboxId) => durability.instances.rung(sandboxId),
+    onFailure: (error, { method, route }) =>
+      problems.push(`${method} ${route}: ${error instanceof Error ? error.message : String(error)}`),
+    version: "test",
+    service: () => service,
+    gate,
+    audit,
+    authorize: authorizer(gate, audit),
+    onMutation: mutationAudit(audit),
+    consoleFolder: options.consoleFolder,
+  });
+  const gateway = new WebSocketGateway(app.server, {
+    gate,
+    audit,
+    maxClients,
+    maxClientsPerAddress: options.maxClientsPerAddress,
+    maxClientsPerKey: options.maxClientsPerKey,
+    maxMessageBytes: 1024 * 1024,
+    ...(options.firstMessageMs === undefined ? {} : { firstMessageMs: options.firstMessageMs }),
+    manager: () => manager,
+    log,
+  });
+  const metrics: Metrics = new Metrics({
+    states: () => manager.states(),
+    dozing: () => manager.dozingCount(),
+    clients: () => gateway.clients,
+    collected: () => manager.processes.collected,
+    warm: () => manager.warmPool(),
+    atRisk: () => manager.atRisk(),
+    integrity: () => manager.integrity.figures,
+  });
+  app.server.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+  });
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  const address = app.server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+
+  const durability = await openDurability(
+    storeFolder ?? join(options.dataFolder ?? folder, "registry"),
+    options.dataFolder ?? folder,
+    snapshotFile,
+    options,
+    options.advertiseUrl ?? `http://127.0.0.1:${port}`,
+    (error) => void manager.loseOwnership(error),
+  );
+  const manager: SandboxManager = new SandboxManager({
+    backends: new Map([
+      ["fake", options.wrapBackend?.(backend) ?? backend],
+      ...(options.moreBackends ?? []).map((more) => [more.name, more] as const),
+    ]),
+    defaultBackend: "fake",
+    profiles: options.profiles ?? new ProfileCatalog([]),
+    installation: "test",
+    resumeTtlMs: 86_400_000,
+    secrets: options.secrets ?? new SecretSources({ definitions: {}, environment: {}, warn: () => {} }),
+    durable: durability.durable,
+    url: `http://127.0.0.1:${port}`,
+    peers: httpPeers(durability.peerSecret),
+    clock: systemClock,
+    observer: {
+      operation: (record) => {
+        operations.push(record);
+        metrics.operation(record);
+      },
+      state: () => {},
+      output: (bytes) => metrics.output(bytes),
+      problem: (message, { error }) => problems.push(error instanceof Error ? `${message}: ${error.message}` : message),
+    },
+    workDirectory: folder,
+    maxSandboxes: options.maxSandboxes ?? 5000,
+    ...(options.resourceLimits === undefined ? {} : { resourceLimits: options.resourceLimits }),
+    ...(options.maxCollectedBytes === undefined ? {} : { maxCollectedBytes: options.maxCollectedBytes }),
+    defaultIdleTimeoutMs: 300_000,
+    defaultMaxLoss: options.defaultMaxLoss,
+    proveSnapshots: options.proveSnapshots ?? false,
+    scrub: options.scrub,
+    handoffTimeoutMs: options.handoffTimeoutMs ?? 10_000,
+    ...(options.drainTimeoutMs === undefined ? {} : { drainTimeoutMs: options.drainTimeoutMs }),
+  });
+
+  manager.publishLeftBehind();
+  const service = createService(manager, { version: "test", store: storeFolder, maxClients });
+
+  let draining: Promise<readonly UnsavedSandbox[]> | undefined;
+  const drain = (): Promise<readonly UnsavedSandbox[]> => (draining ??= end());
+  const end = async (): Promise<readonly UnsavedSandbox[]> => {
+    const unsaved = await manager.drain();
+    await gateway.close(500);
+    await backend.close();
+    await durability.instances.close();
+    await app.close();
+    return unsaved;
+  };
+  onTestFinished(async () => {
+    backend.faults.clear();
+    await drain();
+    await rm(folder, REMOVAL);
+  });
+
+  const url = `ws://127.0.0.1:${port}`;
+  const connect = (path: string, clientOptions?: RawClientOptions): RawClient =>
+    new RawClient(url + path, clientOptions);
+  const attach: TestServer["attach"] = (sandboxId, query = "", clientOptions) =>
+    connect(`/attach/${sandboxId}${query}`, clientOptions);
+  return {
+    url,
+    httpUrl: `http://127.0.0.1:${port}`,
+    backend,
+    manager,
+    durable: durability.durable,
+    instances: durability.instances,
+    storeFolder,
+    snapshotFile,
+    sockets,
+    operations,
+    problems,
+    connect,
+    create: async (configuration = {}, clientOptions) => {
+      const client = connect("/create", clientOptions).send(configuration);
+      await client.until("RUNNING");
+      const { sandbox_id: id, sandbox_token: token } = await client.event("sandbox_id");
+      return { client, id, token };
+    },
+    attach,
+    attachWhenFree: async (sandboxId) => {
+      for (;;) {
+        const client = attach(sandboxId);
+        if ((await client.outcome()).includes("RUNNING")) return client;
+      }
+    },
+    live: async (sandboxId) => live(await manager.running(sandboxId)),
+    drain,
+  };
+}
+
+async function openDurability(
+  folder: string,
+  dataFolder: string,
+  snapshotFile: SnapshotFile,
+  options: TestServerOptions,
+  url: string,
+  onFenced: (error: SandboxerError) => void,
+): Promise<{ durable: DurableStore; instances: Instances; peerSecret: PeerSecret }> {
+  const saves = options.store !== null;
+  const opened = await openStore(folder);
+  const { masterKeys = NO_MASTER_KEYS, requireSealed = false } = options;
+  const { store: sealed } = await sealedStore(opened, { requireSealed }, masterKeys, () => {});
+  const store = options.wrapStore?.(sealed) ?? sealed;
+  const peerSecret = new PeerSecret(await openPeerSecret(opened));
+  const instances = await Instances.register({
+    store,
+    clock: systemClock,
+    ttlMs: options.leaseTtlMs ?? 15_000,
+    url,
+    ...(options.ring === false ? {} : { ring: ringOver(peerSecret, pino({ level: "silent" })) }),
+    onFenced: (reason) => onFenced(new SandboxerError("lease_lost", reason)),
+    onError: () => {},
+  });
+  const ownership = new Ownership(instances);
+  const keys = new StoredDataKeys(store, options.masterKeys);
+  const images = new ImageStore(store, {
+    publisher: () => instances.instanceId,
+    dataKeys: keys,
+    packsHaveOwners: async () => await instances.allKnow("owned-packs"),
+  });
+  const checkpoints = new CheckpointRepository(store, images);
+  const mirror = new SnapshotMirror(snapshotFile, () => {});
+  const publisher = (): string => instances.instanceId;
+  const snapshots = new SnapshotRepository(store, { publisher, images, onChange: mirror.put, keepsBytes: saves });
+  await mirror.rebuild(snapshots);
+  return {
+    instances,
+    peerSecret,
+    durable: {
+      saves,
+      ownership,
+      claims: new KeyClaims(store),
+      checkpoints,
+      snapshots,
+      unpublished: new UnpublishedCheckpoints(join(dataFolder, "unpublished"), {
+        store: store.address,
+        masters: options.masterKeys ?? NO_MASTER_KEYS,
+        openFolder: (path) => DirectoryStore.open(path),
+      }),
+      ...(saves ? { keys, integrity: { images, records: new ScrubRecords(store) } } : {}),
+      retention: options.retention ?? { checkpoints: { keep_last: 3 } },
+    },
+  };
+}

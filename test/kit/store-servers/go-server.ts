@@ -1,0 +1,19 @@
+import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { findGo } from "../../../packages/server/src/setup/index.ts";
+import { runProgram } from "./run-program.ts";
+import { SERVERS_FOLDER } from "./test-server.ts";
+
+/** Builds a program of a Go module, pinned, into the folder of servers. */
+export async function installGoProgram(module: string, program: string, signal: AbortSignal): Promise<void> {
+  const go = findGo(process.env["PATH"] ?? "");
+  if (go === undefined) throw new Error(`No Go here to build ${module}.`);
+  await mkdir(SERVERS_FOLDER, { recursive: true });
+  const scratch = await mkdtemp(join(SERVERS_FOLDER, "building-"));
+  try {
+    await runProgram([go, "install", module], { signal, env: { GOBIN: scratch, CGO_ENABLED: "0" } });
+    await rename(join(scratch, basename(module.split("@")[0] ?? "")), program);
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
