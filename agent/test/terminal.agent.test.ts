@@ -75,7 +75,7 @@ test("a terminal that keeps its input at a signal is left to it", async () => {
   await agent.untilText(id, "ready");
   await agent.stdin(id, "typed\n\x03");
   await agent.untilText(id, "got typed");
-  await agent.exit(id);
+  expect(await agent.exit(id)).toMatchObject({ signal: 0 });
 });
 
 test("all output of a terminal that closes is logged", async () => {

@@ -12,13 +12,13 @@ import type {
 import { Sandbox, Sandboxer, type ErrorCode } from "../src/index.ts";
 
 /** Never run: the compiler is the test (`tsc --noEmit`, and what vitest infers). */
-const never = (_work: () => unknown): void => {};
+const expectTypes = (_work: () => unknown): void => {};
 declare const client: Sandboxer;
 declare const sandbox: Sandbox;
 
 describe("call, from the protocol's table", () => {
   test("answers have the types of their schemas", () => {
-    never(() => {
+    expectTypes(() => {
       expectTypeOf(client.call("getSandbox", { params: { id: "x" } })).resolves.toHaveProperty("created_at");
       expectTypeOf(client.call("sandboxStats", { params: { id: "x" } })).resolves.toEqualTypeOf<{
         memory_bytes: number;
@@ -30,7 +30,7 @@ describe("call, from the protocol's table", () => {
   });
 
   test("what a route does not take does not compile", () => {
-    never(() => [
+    expectTypes(() => [
       client.call("listSandboxes", {}),
       client.call("listSandboxes", { query: { limit: 5, state: "stored" } }),
       // @ts-expect-error there is no such state
@@ -67,7 +67,7 @@ describe("sandboxes", () => {
   });
 
   test("creation takes what the server takes, and where the server is", () => {
-    never(() => [
+    expectTypes(() => [
       Sandbox.create(),
       Sandbox.create({ url: "http://x", apiKey: "k", image: "host", ttl: "4h", onProgress: ({ phase }) => phase }),
       Sandbox.create({ client, resources: { cpus: 2 }, keep: true }),
@@ -81,7 +81,7 @@ describe("sandboxes", () => {
   });
 
   test("exec is its result when awaited, and lines and bytes when iterated", () => {
-    never(async () => {
+    expectTypes(async () => {
       const execution = sandbox.exec("ls");
       expectTypeOf<Awaited<typeof execution>>().toEqualTypeOf<ExecResult>();
       expectTypeOf<ExecResult["exitCode"]>().toEqualTypeOf<number | null>();

@@ -9,7 +9,7 @@ const LAST = 120;
 /** Fits on a terminal's screen, so that all of it can be read there. */
 const NUMBERS = countTo(LAST, 0.04);
 
-async function countAcrossMoves(options: ConsoleOptions): Promise<void> {
+async function expectCountAcrossMoves(options: ConsoleOptions): Promise<void> {
   const { page, client, servers, open, guard } = await startConsole({ ...options, instances: 2, path: false });
   const [here, other] = servers;
   if (here === undefined || other === undefined) throw new Error("There are two servers.");
@@ -38,6 +38,6 @@ async function countAcrossMoves(options: ConsoleOptions): Promise<void> {
 }
 
 test("a terminal goes on while its sandbox moves to another server and back, and every number is there once", () =>
-  countAcrossMoves({ backend: "fake", keys: "use" }));
+  expectCountAcrossMoves({ backend: "fake", keys: "use" }));
 
-test.skipIf(whyNoEngine() !== undefined)("on gVisor too", () => countAcrossMoves({ backend: "gvisor" }));
+test.skipIf(whyNoEngine() !== undefined)("on gVisor too", () => expectCountAcrossMoves({ backend: "gvisor" }));

@@ -90,7 +90,7 @@ test("a file that shrinks while it is read leaves the tar whole", async () => {
 });
 
 describe("a hostile tar writes nothing outside the folder", () => {
-  async function unpack(...headers: Partial<Header>[]): Promise<string> {
+  async function expectRefused(...headers: Partial<Header>[]): Promise<void> {
     const root = await temporaryFolder();
     await writeFile(join(root, "victim"), "safe");
     await mkdir(join(root, "target"));
@@ -102,24 +102,23 @@ describe("a hostile tar writes nothing outside the folder", () => {
     });
     expect(await readFile(join(root, "victim"), "utf8")).toBe("safe");
     expect((await readdir(root)).toSorted()).toEqual(["target", "victim"]);
-    return root;
   }
 
   test("by dots, or an absolute path", async () => {
-    await unpack({ name: "../victim" });
-    await unpack({ name: "a/../../victim" });
-    await unpack({ name: "/tmp/sandboxer-evil" });
+    await expectRefused({ name: "../victim" });
+    await expectRefused({ name: "a/../../victim" });
+    await expectRefused({ name: "/tmp/sandboxer-evil" });
   });
 
   test("through a link that it brings along", async () => {
-    await unpack({ name: "out", type: "symlink", linkname: ".." }, { name: "out/victim" });
-    await unpack({ name: "out", type: "symlink", linkname: ".." }, { name: "out/new/file" });
-    await unpack({ name: "out", type: "symlink", linkname: ".." }, { name: "out", type: "directory" });
+    await expectRefused({ name: "out", type: "symlink", linkname: ".." }, { name: "out/victim" });
+    await expectRefused({ name: "out", type: "symlink", linkname: ".." }, { name: "out/new/file" });
+    await expectRefused({ name: "out", type: "symlink", linkname: ".." }, { name: "out", type: "directory" });
   });
 
   test("by hard links and devices", async () => {
-    await unpack({ name: "hard", type: "link", linkname: "../victim" });
-    await unpack({ name: "device", type: "block-device" });
+    await expectRefused({ name: "hard", type: "link", linkname: "../victim" });
+    await expectRefused({ name: "device", type: "block-device" });
   });
 
   test("but a link is replaced by a file of its name", async () => {

@@ -15,6 +15,7 @@ export function describeServices(name: string, define: (services: ExtensionServi
   describe(`${name} (on Docker and sshd)`, () => {
     for (const services of "missing" in provided ? [] : [provided]) define(services);
     for (const reason of "missing" in provided ? [provided.missing] : []) {
+      // oxlint-disable-next-line vitest/expect-expect -- It is only there to be skipped.
       it("has Docker and sshd", (context) => {
         console.log(`skipped: ${reason}`);
         context.skip(reason);

@@ -29,8 +29,8 @@ const check = async (...files: readonly (readonly [string, unknown])[]): Promise
   checkImageArchive(await archiveOf(files), NAME);
 
 test("an archive with the expected name alone is taken", async () => {
-  await check(manifest(NAME));
-  await check(annotated(`docker.io/library/${NAME}`), manifest(NAME));
+  await expect(check(manifest(NAME))).resolves.toBe(undefined);
+  await expect(check(annotated(`docker.io/library/${NAME}`), manifest(NAME))).resolves.toBe(undefined);
 });
 
 test("an archive that would move other names is refused", async () => {

@@ -53,7 +53,7 @@ describe("a server's key", () => {
     return { id, keys, store: server.storeFolder ?? null };
   }
 
-  async function worksOn({ id, keys, store }: Awaited<ReturnType<typeof rotated>>, isOldKnown: boolean) {
+  async function expectToWorkOn({ id, keys, store }: Awaited<ReturnType<typeof rotated>>, isOldKnown: boolean) {
     const { fingerprint: present } = keys.get("new") ?? newKey();
     if (!isOldKnown) keys.delete("old");
     const { server, http } = await start({ store, masterKeys: serverKeys(keys, "new") });
@@ -75,7 +75,7 @@ describe("a server's key", () => {
   test.each([false, true])(
     "is changed for another one, and nothing goes on under the old (known: %s)",
     async (known) => {
-      await worksOn(await rotated({}), known);
+      await expectToWorkOn(await rotated({}), known);
     },
   );
 
@@ -84,7 +84,7 @@ describe("a server's key", () => {
     const file = new KeyFile(await temporaryFolder());
     const { text } = await file.create({ name: "a", scope: "admin", encryptionKey: "old" });
     const asked = { headers: { authorization: `Bearer ${text}` } };
-    await worksOn(await rotated({ access: { keyFile: file.path } }, asked), known);
+    await expectToWorkOn(await rotated({ access: { keyFile: file.path } }, asked), known);
   });
 
   test("of a server before stays on one that has it as an old key and no key of its own", async () => {

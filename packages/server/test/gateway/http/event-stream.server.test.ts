@@ -45,6 +45,7 @@ test("its connection is closed", async () => {
     server.manager.events.append({ type: "x", sandboxId: null, data: { text: "y".repeat(5000) } });
   }
   await closed;
+  expect(served.destroyed).toBe(true);
   socket.destroy();
 });
 

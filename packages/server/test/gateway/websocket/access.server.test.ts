@@ -145,7 +145,8 @@ describe("browsers", () => {
 
   test("a page that the server itself served is let in", async () => {
     const server = await startTestServer({ store: null });
-    await server.create({}, { headers: { origin: server.httpUrl } });
+    const { id } = await server.create({}, { headers: { origin: server.httpUrl } });
+    expect(await server.live(id)).toBeDefined();
   });
 
   test.each(["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "[::2]", "10.0.0.1"])(

@@ -76,8 +76,10 @@ test("the token is nowhere in the store", async () => {
   const { client, id, token } = await server.create(DURABLE);
   await client.send({ action: "checkpoint" }).untilClosed();
   const folder = join(server.storeFolder ?? "", id);
-  for (const name of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    if (name.isFile()) expect(await readFile(join(name.parentPath, name.name), "latin1")).not.toContain(token);
+  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+  expect(files).not.toEqual([]);
+  for (const { parentPath, name } of files) {
+    expect(await readFile(join(parentPath, name), "latin1")).not.toContain(token);
   }
 });
 

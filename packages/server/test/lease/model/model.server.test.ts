@@ -39,17 +39,17 @@ describe.skipIf(reason !== undefined)("the model of the lease, in every interlea
     expect(states).toBeGreaterThan(1_000_000);
   });
 
-  const find = async (bug: string, promise: RegExp, switches: readonly string[]): Promise<void> => {
+  const expectFound = async (bug: string, promise: RegExp, switches: readonly string[]): Promise<void> => {
     const { errors, broken } = await check(await temporaryFolder(), [...switches, `BUG_${bug}`], "-O0");
     expect(errors).toBe(1);
     expect(broken).toMatch(promise);
   };
 
   it.each(BUGS)("shows what the bug %s breaks", async (bug, promise) => {
-    await find(bug, promise, ["VERSIONS=7", "LATE=0", "REBIRTHS=0"]);
+    await expectFound(bug, promise, ["VERSIONS=7", "LATE=0", "REBIRTHS=0"]);
   });
 
   it.each(BUGS_OF_KEPT)("shows what the bug %s breaks at a provider", async (bug, promise) => {
-    await find(bug, promise, ["VERSIONS=7", "LATE=0", "REBIRTHS=1", "KEPT"]);
+    await expectFound(bug, promise, ["VERSIONS=7", "LATE=0", "REBIRTHS=1", "KEPT"]);
   });
 });

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
 const EXAMPLE = fileURLToPath(new URL("../../../../../examples/three-servers/", import.meta.url));
 
@@ -48,5 +48,6 @@ test("the example of three servers: a client counts through a rolling restart", 
   await servers.says(/^rolled$/);
   // All servers have been replaced, so that it must have moved; it ends by itself when a number is missing.
   const [last = ""] = /\d+/.exec(await client.says(/another connection/)) ?? [];
-  await client.says(new RegExp(`^${Number(last) + 5}$`));
+  const later = `${Number(last) + 5}`;
+  expect(await client.says(new RegExp(`^${later}$`))).toBe(later);
 });
