@@ -1,8 +1,8 @@
 import { type AddressInfo, type Server, type Socket, createServer } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { type TestAgent, startAgent } from "./support/agent.ts";
 import { Type, str, u16, u32, u64 } from "./support/wire.ts";
+import { meanwhile } from "../../test/kit/meanwhile.ts";
 
 let server: Server | undefined;
 const sockets: Socket[] = [];
@@ -36,7 +36,7 @@ test("bytes go both ways, and an orderly end on both sides closes", async () => 
   });
   const id = await connect(agent, port);
   await agent.call(Type.connectionWrite, u32(id), Buffer.from("hello "));
-  await sleep(50);
+  await meanwhile(50);
   expect(data(agent)).toEqual([]);
   await window(agent, id, 1000);
   await agent.until("the answer", () => received(agent).toString() === "HELLO ");
@@ -124,7 +124,7 @@ test("connections rest while quiesced and are closed by RESTORED", async () => {
   await agent.until("echo", () => received(agent).length === 4);
   await agent.call(Type.quiesce);
   sockets[0]?.write("more");
-  await sleep(60);
+  await meanwhile(60);
   expect(received(agent).length).toBe(4);
   await agent.call(Type.resume);
   await agent.until("the rest", () => received(agent).length === 8);

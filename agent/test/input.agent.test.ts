@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { startAgent } from "./support/agent.ts";
 import { Type, u32 } from "./support/wire.ts";
+import { meanwhile } from "../../test/kit/meanwhile.ts";
 
 test("input arrives, and closing it ends the reader", async () => {
   const agent = await startAgent();
@@ -27,7 +27,7 @@ test("a large input to a slow reader is acknowledged when it is in the pipe; a s
   await agent.ping();
   expect(await agent.failure(Type.stdin, u32(id), Buffer.from("x"))).toBe(16);
   await agent.call(Type.stdinClose, u32(id));
-  await sleep(100);
+  await meanwhile(100);
   expect(done).toBe(false);
   await agent.signal(id, 18);
   await sent;

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { startAgent } from "./support/agent.ts";
 import { Type, u32, u64, u8 } from "./support/wire.ts";
+import { meanwhile } from "../../test/kit/meanwhile.ts";
 
 const residentKb = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
@@ -57,13 +57,13 @@ test("a printer of a gigabyte without a reader blocks and costs the agent no mem
   const { id } = await agent.shell("yes | head -c 1000000000", { open: false });
   const full = async () => (await agent.processes())[0]?.end;
   await expect.poll(full).toBe(1_048_576);
-  await sleep(150);
+  await meanwhile(150);
   expect(await full()).toBe(1_048_576);
   expect(residentKb(agent.child.pid as number) - before).toBeLessThan(8192);
   await agent.window(id, { acknowledged: 500_000, limit: 0 });
   await expect.poll(full).toBe(1_548_576);
   await agent.signal(id, 9, 1);
-  expect(await Promise.race([agent.exit(id), sleep(200)])).toBeUndefined();
+  expect(await Promise.race([agent.exit(id), meanwhile(200)])).toBeUndefined();
   for (let acknowledged = 1_000_000; agent.exits(id).length === 0; acknowledged += 100_000) {
     await agent.window(id, { acknowledged: Math.min(acknowledged, (await full()) as number), limit: 0 });
   }
@@ -76,7 +76,7 @@ test("a host that does not read costs the agent no memory", async () => {
   const { id } = await agent.shell("yes | head -c 100000000");
   agent.child.stdout?.pause();
   for (let count = 0; count < 300; count++) void agent.send(Type.ping, Buffer.alloc(100_000));
-  await sleep(300);
+  await meanwhile(300);
   expect(residentKb(agent.child.pid as number) - before).toBeLessThan(16_384);
   agent.child.stdout?.resume();
   await agent.ping();
@@ -116,7 +116,7 @@ test("a long text of wide characters arrives whole, in chunks of whole character
     const received =
       agent.text(id).length === 0 ? 0 : agent.outputs(id).reduce((sum, output) => sum + output.bytes.length, 0);
     await agent.window(id, { acknowledged: received, limit });
-    await sleep(2);
+    await meanwhile(2);
     done = agent.exits(id).length > 0 && received === (await agent.exit(id)).end;
   }
   const chunks = agent.outputs(id);
@@ -141,7 +141,7 @@ test("streams that take turns byte by byte are bounded too, and go on when ackno
   const { id } = await agent.spawn(["perl", "-e", script]);
   while (agent.exits(id).length === 0) {
     await agent.window(id, { acknowledged: agent.text(id).length });
-    await sleep(5);
+    await meanwhile(5);
   }
   expect((await agent.exit(id)).end).toBe(18_000);
   await agent.until("all output", () => agent.text(id).length === 18_000);

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { type TestAgent, startAgent } from "./support/agent.ts";
 import { Type, str, u32, u64, u8 } from "./support/wire.ts";
+import { meanwhile } from "../../test/kit/meanwhile.ts";
 
 const restored = (agent: TestAgent, generation: number) =>
   agent.call(Type.restored, u64(generation), str("name"), str("id"), Buffer.from("entropy"));
@@ -10,7 +10,7 @@ const loop = "i=0; while :; do i=$((i+1)); echo $i; sleep 0.01; done";
 
 /** Until nothing has changed for many turns of the loop: what is still on its way arrives before. */
 async function untilStill(read: () => string): Promise<void> {
-  for (let before: string | undefined; before !== read(); await sleep(300)) before = read();
+  for (let before: string | undefined; before !== read(); await meanwhile(300)) before = read();
 }
 
 test("quiesced, the agent is silent while processes go on; RESUME continues where it was", async () => {
@@ -23,7 +23,7 @@ test("quiesced, the agent is silent while processes go on; RESUME continues wher
   const ping = agent.send(Type.ping, Buffer.from("late"));
   const listed = agent.processes();
   const spawned = agent.shell("echo later");
-  await sleep(300);
+  await meanwhile(300);
   expect(agent.events.length).toBe(count);
   await agent.call(Type.resume);
   expect((await ping).payload.toString()).toBe("late");
@@ -63,13 +63,13 @@ test("RESTORED closes windows, forgets owed replies and tells the generation fro
   await restored(agent, 42);
   agent.events.length = 0;
   expect((await agent.hello()).readBigUInt64LE(4)).toBe(42n);
-  await sleep(100);
+  await meanwhile(100);
   expect(agent.events).toEqual([]);
   await agent.window(id, { limit: 2 ** 40 });
   await agent.untilText(id, "\n");
   expect(agent.outputs(id)[0]?.offset).toBe(4);
   await agent.window(slow.id, { limit: 2 ** 40 });
-  await sleep(500);
+  await meanwhile(500);
   await agent.call(Type.stdinClose, u32(slow.id));
   await agent.untilText(slow.id, "500000");
   expect(answered).toBe(false);
@@ -103,7 +103,7 @@ test("an interactive shell takes no notice of a freeze", async () => {
   });
   await agent.untilText(id, "> ");
   await agent.stdin(id, "sleep 0.3; echo sl''ept\n");
-  await sleep(50);
+  await meanwhile(50);
   for (let round = 0; round < 8; round++) {
     await agent.call(Type.freeze);
     await agent.call(Type.thaw);
@@ -125,7 +125,7 @@ test("the dead man's switch stops everything until the next frame", async () => 
   await agent.hello(0);
   await agent.until("progress", () => agent.text(id) !== before);
   expect((await agent.processTable()).find((entry) => entry.pid === pid)?.state).not.toBe("T");
-  await sleep(400);
+  await meanwhile(400);
   expect(agent.stderr.match(/stopping every/g)?.length).toBe(1);
 });
 
@@ -135,7 +135,7 @@ test("a freeze by the host outlasts the switch", async () => {
   await agent.untilText(id, "3\n");
   await agent.call(Type.freeze);
   await agent.hello(100);
-  await sleep(250);
+  await meanwhile(250);
   await agent.hello(0);
   await untilStill(() => agent.text(id));
   const before = agent.text(id);

@@ -3,7 +3,13 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
-import { problemsWithKit, problemsWithNames, problemWithImports, testFiles } from "../testing/test-files.ts";
+import {
+  problemsWithKit,
+  problemsWithNames,
+  problemWithImports,
+  problemWithSleeps,
+  testFiles,
+} from "../testing/test-files.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const FILES = testFiles(ROOT);
@@ -15,6 +21,14 @@ test("every file of tests is in a suite, and its folder mirrors src", () => {
 
 test("unit tests start no server and no process", () => {
   expect(FILES.flatMap((path) => problemWithImports(ROOT, path) ?? [])).toEqual([]);
+});
+
+test("tests wait for what they are about, and not for a time", () => {
+  expect(FILES.flatMap((path) => problemWithSleeps(ROOT, path) ?? [])).toEqual([]);
+  const source = `await new Promise((resolve) => ${"setTimeout"}(resolve, 200));`;
+  const root = repository({ "test/a.test.ts": source, "test/b.test.ts": source.replace("200", "0") });
+  expect(problemWithSleeps(root, "test/a.test.ts")).toMatch(/use eventually or meanwhile/);
+  expect(problemWithSleeps(root, "test/b.test.ts")).toBe(undefined);
 });
 
 test("the kit needs nothing of a package's own tests", () => {

@@ -53,6 +53,16 @@ export function problemWithImports(root: string, path: string): string | undefin
     : `${path}: ${heavy}. Call it ${path.replace(/\.test\.ts$/, ".server.test.ts")}.`;
 }
 
+/**
+ * A wait for a fixed time. Tests wait for something with `eventually`, and let time pass in which nothing must happen with
+ * `meanwhile`; only in a browser there is neither.
+ */
+export function problemWithSleeps(root: string, path: string): string | undefined {
+  const sleep = /\((\w+)\) => setTimeout\(\1, [^0]|setTimeout as \w+ \} from/;
+  const found = suffixOf(path) === "browser" ? null : sleep.exec(readFileSync(join(root, path), "utf8"));
+  return found === null ? undefined : `${path}: ${found[0]} …: use eventually or meanwhile of test/kit.`;
+}
+
 /** The last word before `.test.ts`. */
 function suffixOf(path: string): string | undefined {
   return basename(path, ".test.ts").split(".").slice(1).at(-1);

@@ -9,6 +9,7 @@ import { formatAge, formatSeconds } from "../src/output/time.ts";
 import { exitCodeOf } from "../src/process/exit-code.ts";
 import { DetachKeys, parseDetachKeys } from "../src/terminal/detach-keys.ts";
 import { fakeIo } from "./support/fake-io.ts";
+import { meanwhile } from "../../../test/kit/meanwhile.ts";
 
 test("what a removal frees, and what stays because others use it", () => {
   expect(formatRemovedBytes({ removed_bytes: 2 * 1024 ** 2, shared_bytes: 0 })).toBe("2.0 MiB freed.");
@@ -74,7 +75,7 @@ describe("progress", () => {
   ])("is not shown where nobody watches (terminal %s, json %s)", async (interactive, json) => {
     const io = fakeIo({}, { interactive });
     const line = new ProgressLine(io, json);
-    await new Promise((resolve) => setTimeout(resolve, 350));
+    await meanwhile(350);
     line.show({ what: "x", doneBytes: 1, totalBytes: 2, elapsedMs: 1 });
     line.end();
     expect(io.err()).toBe("");

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, test } from "vitest";
+import { meanwhile } from "../../../test/kit/meanwhile.ts";
 
 const MODULE = new URL("../src/parent-watch.ts", import.meta.url).href;
 const WATCHER = `
@@ -34,7 +35,7 @@ test("who was not started by npm may outlive its parent", async () => {
   const { npm, output } = startChain({ npm_command: undefined as unknown as string });
   await expect.poll(output).toContain("watching");
   process.kill(npm.pid ?? 0, "SIGKILL");
-  await new Promise((resolve) => setTimeout(resolve, 800));
+  await meanwhile(800);
   expect(output()).not.toContain("gone");
   process.kill(-(npm.pid ?? 0), "SIGKILL");
 });

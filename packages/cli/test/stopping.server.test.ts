@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { hasPython, inTerminal } from "./support/real-terminal.ts";
 import { createSandboxes, type Machine, newMachine, numbersIn } from "./support/served.ts";
+import { meanwhile } from "../../../test/kit/meanwhile.ts";
 
 const BIN = fileURLToPath(new URL("../bin/sandboxer.mjs", import.meta.url));
 const SANDBOXES = 5;
@@ -183,7 +184,7 @@ test("a second Ctrl-C ends it at once, but not a copy of the first", async () =>
   server.child.kill("SIGINT");
   await server.says("SIGINT: still saving");
   expect(server.child.exitCode).toBe(null);
-  while (performance.now() - beganMs < 1_000) await new Promise((resolve) => setTimeout(resolve, 50));
+  while (performance.now() - beganMs < 1_000) await meanwhile(50);
   server.child.kill("SIGINT");
   expect(await exitOf(server)).toBe(130);
 });

@@ -1,6 +1,7 @@
 import { Sandbox } from "@sandboxer/client";
 import { expect, test } from "vitest";
 import { startConsole } from "./support/start-console.ts";
+import { meanwhile } from "../../../test/kit/meanwhile.ts";
 
 /** A browser has so many connections to one server, for all of its tabs. */
 const CONNECTIONS = 6;
@@ -34,7 +35,7 @@ test("a server that takes longer for an answer than the page waits until it asks
   const { page, client, open } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client, name: "slow" });
   await page.route(/\/v1\/(instances|sandboxes\/[^/]+\/usage)$/, async (route) => {
-    await new Promise((resolve) => setTimeout(resolve, 3_500));
+    await meanwhile(3_500);
     await route.continue().catch(() => {});
   });
   await open(`/sandboxes/${sandbox.id}/metrics`);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { startTestServer } from "../../../../test/kit/server/test-server.ts";
 import { attach, create, SandboxerError, type Output } from "../../src/index.ts";
+import { eventually } from "../../../../test/kit/eventually.ts";
 
 const DURABLE = { enable_checkpoint: true };
 
@@ -67,7 +68,7 @@ test("a client that is back gets the rest by what it has seen", async () => {
   const lost = sandbox.run("bash", "for i in $(seq 1 50); do echo $i; sleep 0.002; done; exit 7", {
     onOutput: (output) => seen.push(output),
   });
-  while (seen.length < 3) await new Promise((resolve) => setTimeout(resolve, 1));
+  await eventually("some output came", () => seen.length >= 3);
   void sandbox.close();
   await expect(lost).rejects.toMatchObject({ code: "backend_unavailable" });
   const last = seen.at(-1);

@@ -7,6 +7,7 @@ import type { SnapshotPayload } from "../../src/backends/backend.ts";
 import { type Fault, FakeBackend, type FakeBackendOptions } from "../../src/backends/fake/index.ts";
 import { newRequest } from "./contract/context.ts";
 import { bash, countAbove, counter, errorCode, finish, Follower, readText, run, start } from "./contract/programs.ts";
+import { meanwhile } from "../../../../test/kit/meanwhile.ts";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -43,7 +44,7 @@ test("a test holds an operation where it is", async () => {
   backend.faults.set("exec", { until: gate.promise });
   let started = false;
   const running = run(handle, bash("echo on")).then((finished) => ((started = true), finished));
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await meanwhile(20);
   expect(started).toBe(false);
   gate.resolve();
   expect((await running).stdout).toBe("on\n");
@@ -130,7 +131,7 @@ test("a loop goes on in the middle of its sleep, and its time stands still meanw
   await new Follower(process, { acknowledge: false }).until("1\n");
   const snapshot = await handle.snapshot(await folder(), { mode: "full", leaveRunning: false });
   await handle.destroy();
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await meanwhile(200);
   const restored = await open().acquireFromSnapshot(newRequest(), snapshot);
   const [loop] = await restored.processes();
   if (loop === undefined) throw new Error("The loop is gone.");

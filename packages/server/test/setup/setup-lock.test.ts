@@ -10,7 +10,7 @@ test("a second start waits for the first, and says so", async () => {
   const start = (name: string): Promise<void> =>
     withSetupLock(fixture.context, async () => {
       events.push(`${name} in`);
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await expect.poll(() => fixture.steps.length).toBeGreaterThan(0);
       events.push(`${name} out`);
     });
   await Promise.all([start("a"), start("b")]);

@@ -9,6 +9,7 @@ import { fakeGcsServer } from "../../../../test/kit/store-servers/fake-gcs-serve
 import { minio } from "../../../../test/kit/store-servers/minio.ts";
 import { withServer } from "../../../../test/kit/store-servers/with-server.ts";
 import { bytes, collect } from "./store-contract.ts";
+import { meanwhile } from "../../../../test/kit/meanwhile.ts";
 
 const KEY = "sandbox/metadata.json";
 
@@ -48,7 +49,7 @@ for (const server of [minio, fakeGcsServer]) {
       proxy.once(writes, { delayMs: 5_300 });
       const result = await settleSwap(store, systemClock, { key: KEY, expected: undefined, body, isOurs });
       expect(result.outcome).toBe("written");
-      await new Promise((done) => setTimeout(done, 600));
+      await meanwhile(600);
       const cell = await direct.readCell(KEY);
       expect(cell?.version).toBe(result.outcome === "written" ? result.present.version : "");
     });

@@ -6,6 +6,7 @@ import { fakeGcsServer } from "../../../../test/kit/store-servers/fake-gcs-serve
 import { minio } from "../../../../test/kit/store-servers/minio.ts";
 import { storageTestbench } from "../../../../test/kit/store-servers/storage-testbench.ts";
 import { withServer } from "../../../../test/kit/store-servers/with-server.ts";
+import { eventually } from "../../../../test/kit/eventually.ts";
 
 const ENTRIES = 20;
 const FAULTS: readonly Fault[] = [
@@ -48,9 +49,7 @@ for (const server of [minio, fakeGcsServer, storageTestbench]) {
     it("loses no acknowledged write of processes that are killed in the middle", async () => {
       const address = await running().newStore();
       const racers = ["a", "b", "c"].map((name) => race(address, name, 0));
-      while (racers.some(({ acknowledged }) => acknowledged.length < 5)) {
-        await new Promise((done) => setTimeout(done, 10));
-      }
+      await eventually("each has written", () => racers.every(({ acknowledged }) => acknowledged.length >= 5));
       for (const { child } of racers) child.kill("SIGKILL");
       await Promise.all(racers.map(({ ended }) => ended));
       const chain = await chainIn(await openDriver(address));

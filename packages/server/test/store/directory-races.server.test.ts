@@ -4,6 +4,8 @@ import { expect, it } from "vitest";
 import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import { chainIn, race, RACED_KEY } from "./racers.ts";
 import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
+import { eventually } from "../../../../test/kit/eventually.ts";
+import { meanwhile } from "../../../../test/kit/meanwhile.ts";
 
 async function chainAt(root: string): Promise<string[]> {
   return await chainIn(await DirectoryStore.open(root));
@@ -40,9 +42,9 @@ it("loses no acknowledged write of processes that are killed in the middle", asy
   const acknowledged: string[] = [];
   for (let round = 0; round < 8; round++) {
     const racers = ["a", "b", "c"].map((name) => race(root, `${name}${round}`, 0));
-    while (racers.some((racer) => racer.acknowledged.length < 3)) await new Promise((done) => setTimeout(done, 5));
+    await eventually("each has written", () => racers.every((racer) => racer.acknowledged.length >= 3));
     for (const { child } of racers) {
-      await new Promise((done) => setTimeout(done, Math.random() * 6));
+      await meanwhile(Math.random() * 6);
       child.kill("SIGKILL");
     }
     await Promise.all(racers.map(({ ended }) => ended));

@@ -3,6 +3,7 @@ import { DirectoryStore } from "../../src/store/directory/directory-store.ts";
 import { probeStore } from "../../src/store/probe.ts";
 import type { ObjectStore, SwapOutcome } from "../../src/store/store.ts";
 import { temporaryFolder } from "../../../../test/kit/temporary-folder.ts";
+import { meanwhile } from "../../../../test/kit/meanwhile.ts";
 
 type Swap = ObjectStore["swapCell"];
 
@@ -48,7 +49,7 @@ it("refuses a store that checks and then writes", async () => {
   const store = await brokenStore((swap, inner) => async (key, expected, body) => {
     const present = await inner.readCell(key);
     if (present?.version !== expected) return { outcome: "conflict" };
-    await new Promise((done) => setTimeout(done, 5));
+    await meanwhile(5);
     return await overwrite(inner, swap, key, body);
   });
   await expect(probeStore(store, "hint")).rejects.toThrow("racing writers");

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { acquireFileLock, isFileLockFree } from "../../src/support/file-lock.ts";
+import { meanwhile } from "../../../../test/kit/meanwhile.ts";
 
 const MODULE = new URL("../../src/support/file-lock.ts", import.meta.url).href;
 let directory: string;
@@ -79,7 +80,7 @@ test("of two contenders one gets it, and the other after it", async () => {
   const contend = async (name: string): Promise<void> => {
     const lock = await acquireFileLock(path, { waitMs: 10_000 });
     order.push(`${name} in`);
-    await new Promise((resolve) => setTimeout(resolve, 120));
+    await meanwhile(120);
     order.push(`${name} out`);
     await lock?.release();
   };

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { openSocket, Socket } from "../../../src/backends/daytona/toolbox/socket.ts";
 import { errorCode } from "../contract/programs.ts";
+import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
 let server: WebSocketServer;
 let url: string;
@@ -58,7 +59,7 @@ test("what nobody asks for stays with the sender", async () => {
   const socket = await openSocket(url, {});
   for (let before = -1; before !== sent.bytes;) {
     before = sent.bytes;
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await meanwhile(200);
   }
   expect(sent.bytes).toBeLessThan(32 << 20);
   let received = 0;

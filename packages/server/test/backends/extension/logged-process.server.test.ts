@@ -1,8 +1,8 @@
 import { PassThrough, Readable } from "node:stream";
-import { setTimeout as delay } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { ExtensionProcess } from "../../../src/backends/extension/extension.ts";
 import { LoggedProcess } from "../../../src/backends/extension/logged-process.ts";
+import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
 const MIB = 1 << 20;
 const PIECES = 160;
@@ -36,7 +36,7 @@ it("what goes on printing after the end of a process waits for a reader, and not
     .poll(async () => {
       const isStill = before === printed();
       before = printed();
-      await delay(300);
+      await meanwhile(300);
       return isStill && printed() > 64;
     })
     .toBe(true);

@@ -31,6 +31,7 @@ import {
   PORT,
   reachFromHost,
 } from "./support/outside-world.ts";
+import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
 const SEARCH_PATH = process.env["PATH"] ?? "";
 const DOOMED_SERVER = new URL("support/doomed-server.ts", import.meta.url).pathname;
@@ -258,7 +259,7 @@ function working(engine: TestEngine): void {
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const server = JSON.parse((await lines.next()).value ?? "{}") as RunDirectory;
     await lines.next();
-    await new Promise((resolve) => setTimeout(resolve, afterMs));
+    await meanwhile(afterMs);
     child.kill("SIGKILL");
     await once(child, "exit");
 

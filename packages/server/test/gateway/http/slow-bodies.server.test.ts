@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { startTestServer, type TestServer } from "../../../../../test/kit/server/test-server.ts";
 import { SandboxClient } from "./processes/support.ts";
+import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
 /** A request whose head is there, and whose body comes as the test wants it. */
 function begun({ httpUrl }: TestServer, head: string): { readonly tcp: Socket; readonly answer: Promise<string> } {
@@ -45,7 +45,7 @@ test("a long upload that makes progress goes on", async () => {
   const chunk = Buffer.alloc(10_000, "x");
   async function* slowly(): AsyncGenerator<Uint8Array> {
     for (let sent = 0; sent < 30; sent += 1) {
-      await delay(100);
+      await meanwhile(100);
       yield chunk;
     }
   }

@@ -4,6 +4,7 @@ import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
 import { ProcessSocket } from "../http/processes/process-socket.ts";
 import { ticking } from "../http/processes/support.ts";
 import { call, pair, RELAY } from "./support.ts";
+import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
 const MEGABYTE = 1024 * 1024;
 
@@ -64,7 +65,7 @@ test("a reader that stops holds the process back, all the way through both serve
   await eventually("the process waits", async () => {
     const before = end;
     end = (await box.process(id)).output_end;
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await meanwhile(100);
     return end > 0 && end === before;
   });
   expect(end).toBeLessThan(4 * MEGABYTE);

@@ -9,6 +9,7 @@ import { temporaryFolder } from "../../../../../test/kit/temporary-folder.ts";
 import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
 import { lines, ticking } from "../http/processes/support.ts";
 import { call, pair, RELAY } from "./support.ts";
+import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
 test("a call is passed on to the server that has the sandbox, if the client allows it", async () => {
   const { url } = await pair();
@@ -195,7 +196,7 @@ test("an owner that dies in the middle of an upload is told as such", async () =
     pull: async (controller) => {
       controller.enqueue(new Uint8Array(100_000));
       begun.resolve();
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await meanwhile(5);
     },
   });
   const up = fetch(`${url}/files?path=%2Fworkspace%2Fbig`, {

@@ -9,6 +9,7 @@ import {
   type TestServer,
   type TestServerOptions,
 } from "../../../../../test/kit/server/test-server.ts";
+import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
 const DURABLE = { enable_checkpoint: true };
 const HANDOFF = { ...DURABLE, enable_sandbox_handoff: true };
@@ -156,7 +157,7 @@ describe("handoff between living servers", () => {
     const fresh = second.attach(id);
     await fresh.until("RUNNING");
     const back = first.attach(id);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await meanwhile(200);
     released.release();
     await back.until("RUNNING");
     await Promise.all([old.closed, fresh.closed]);

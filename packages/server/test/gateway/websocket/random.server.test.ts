@@ -2,6 +2,7 @@ import type { ServerEvent } from "@sandboxer/protocol";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
+import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
 const anyJson = fc.jsonValue().map((value) => JSON.stringify(value));
 const oneOf = <Value>(...values: Value[]): fc.Arbitrary<Value> => fc.constantFrom(...values);
@@ -69,7 +70,7 @@ test("whatever is said in whatever order, the session answers on", async () => {
         const from = client.events.length;
         client.run("bash", "echo the end");
         await client.when(() => client.events.slice(from).some(isAnswer), `an answer to ${JSON.stringify(messages)}`);
-        await new Promise((resolve) => setTimeout(resolve, 2));
+        await meanwhile(2);
       }
       expect(client.closeCode).toBeUndefined();
       // Every error status is explained right after it.

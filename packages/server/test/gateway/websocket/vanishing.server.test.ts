@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { eventually } from "../../../../../test/kit/eventually.ts";
 import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
+import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
 const DURABLE = { enable_checkpoint: true };
 
@@ -120,7 +121,7 @@ test("at any moment of a busy session, many times: no copy and no client is left
     const client = server.connect("/create").send({ ...DURABLE, idle_timeout: 0 });
     client.run("bash", "echo x; sleep 0.005; echo y").send({ action: "reconnect" }).send({ action: "checkpoint" });
     await client.opened;
-    await new Promise((resolve) => setTimeout(resolve, round));
+    await meanwhile(round);
     client.terminate();
   }
   await eventually("all sockets are gone", () => server.sockets.size === 0);

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { SandboxClient } from "../../../src/manager/client.ts";
 import { eventually } from "../../../../../test/kit/eventually.ts";
 import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
+import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
 const DURABLE = { enable_checkpoint: true };
 
@@ -34,7 +35,7 @@ test("a client that is back in the same moment as the other has gone keeps the s
   const second = silentClient();
   server.manager.detach(sandbox, first);
   await attach(second);
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await meanwhile(50);
   expect(second.notices).toEqual([]);
   expect(server.operations.filter(({ operation }) => operation === "checkpoint")).toEqual([]);
   server.manager.detach(sandbox, second);

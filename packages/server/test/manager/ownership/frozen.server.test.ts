@@ -4,6 +4,7 @@ import { SandboxClient } from "../../gateway/http/processes/support.ts";
 import { eventually } from "../../../../../test/kit/eventually.ts";
 import { startTestServer } from "../../../../../test/kit/server/test-server.ts";
 import { absentableStore } from "../support/absentable-store.ts";
+import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
 /** A sandbox at a server whose store has gone away, and the way to bring that back. */
 async function frozenSandbox(before: (box: SandboxClient) => Promise<void> = async () => {}) {
@@ -42,13 +43,13 @@ test("a command whose caller has gone before the thaw is not run", async () => {
   const { box, thaw } = await frozenSandbox();
   const caller = new AbortController();
   const call = box.stream({ shell: "touch /workspace/ran", detach: true }, { signal: caller.signal });
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await meanwhile(200);
   caller.abort();
   await expect(call).rejects.toThrow("abort");
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await meanwhile(200);
   await thaw();
   // Whoever waits for the thaw looks at the clock now and then.
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await meanwhile(200);
   expect(await box.exec({ shell: "ls /workspace" })).toMatchObject({ stdout: "" });
 });
 

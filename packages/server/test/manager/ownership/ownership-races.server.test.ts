@@ -5,6 +5,7 @@ import { eventually } from "../../../../../test/kit/eventually.ts";
 import { startTestServer, type TestServer } from "../../../../../test/kit/server/test-server.ts";
 import { absentableStore } from "../support/absentable-store.ts";
 import { stillnessWatch } from "../support/stillness-watch.ts";
+import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
 const DURABLE = { enable_checkpoint: true };
 const HANDOFF = { ...DURABLE, enable_sandbox_handoff: true };
@@ -94,10 +95,10 @@ describe("a server that cannot prove that it lives", () => {
     server.attach(id);
     await eventually("it is being loaded", () => server.manager.states().restoring === 1);
     await eventually("it is claimed", () => server.durable.ownership.held(id) !== undefined);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await meanwhile(100);
     store.away = true;
     await eventually("it is frozen", () => server.durable.ownership.instances.frozen);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await meanwhile(100);
     held.resolve();
     await eventually("it is held still", () => watch.still.get(id) === true);
     store.away = false;
@@ -114,7 +115,7 @@ describe("a server that cannot prove that it lives", () => {
     await client.send({ action: "checkpoint" }).until("CHECKPOINTING");
     store.away = true;
     await eventually("it is frozen", () => server.durable.ownership.instances.frozen);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await meanwhile(100);
     held.resolve();
     await client.closed;
     await eventually("it is held still", () => watch.still.get(id) === true);
@@ -132,7 +133,7 @@ describe("a server that cannot prove that it lives", () => {
     await eventually("it is frozen", () => server.durable.ownership.instances.frozen);
     const attached = server.attach(id);
     await attached.opened;
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await meanwhile(200);
     expect(attached.events).toEqual([]);
     store.away = false;
     expect(await attached.outcome()).toEqual(["RUNNING"]);
@@ -145,7 +146,7 @@ describe("a server that cannot prove that it lives", () => {
     store.away = true;
     await eventually("it is frozen", () => server.durable.ownership.instances.frozen);
     client.run("bash", "echo never");
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await meanwhile(100);
     await server.drain();
     expect((await client.untilClosed()).at(-1)).toBe(4000);
     expect(server.manager.states()).toEqual({});

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { eventually } from "../../../../../test/kit/eventually.ts";
 import { startTestServer, type TestServer } from "../../../../../test/kit/server/test-server.ts";
+import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
 const DURABLE = { enable_checkpoint: true };
 
@@ -41,7 +42,7 @@ test("a save after a disconnect waits for a file that is on its way", async () =
   const upload = await beginUpload(server, id);
   await client.leave();
   await eventually("the client has gone", () => sandbox.client === undefined);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await meanwhile(100);
   expect([saves(server), sandbox.state]).toEqual([0, "running"]);
   upload.finish();
   expect(await upload.status).toBeLessThan(300);

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { SandboxRecord } from "@sandboxer/protocol";
 import { describe, expect, test } from "vitest";
 import { eventually } from "../../../../../test/kit/eventually.ts";
@@ -7,6 +6,7 @@ import { CrashServer } from "./support/crash-server.ts";
 import { DURABLE, KILLED, LEASE_TTL_MS, pair } from "./support/pair.ts";
 import type { StepName } from "./support/steps.ts";
 import { contentOf, expectTakenOver, headOf, write } from "./support/survivor.ts";
+import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
 describe("kill -9 during a checkpoint that leaves the sandbox running", () => {
   test.each<[StepName]>([["half of the image is written"], ["the head is about to name a live checkpoint"]])(
@@ -46,7 +46,7 @@ test("kill -9 at any moment: what was done before the newest checkpoint is there
   await eventually("it was saved once", async () => (await work().then(saved)) !== undefined, 30_000);
   const first = await saved();
   await eventually("it was saved again", async () => (await work().then(saved)) !== first, 30_000);
-  for (const end = Date.now() + 500; Date.now() < end; await delay(20)) await work();
+  for (const end = Date.now() + 500; Date.now() < end; await meanwhile(20)) await work();
 
   const askedMs = Date.now();
   const { durability } = await recordOf(doomed, id);

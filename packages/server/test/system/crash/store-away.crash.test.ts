@@ -5,6 +5,7 @@ import { eventually } from "../../../../../test/kit/eventually.ts";
 import { startTestServer, type TestServer } from "../../../../../test/kit/server/test-server.ts";
 import { HANDOFF, LEASE_TTL_MS, storedSandbox } from "./support/pair.ts";
 import { contentOf, headOf, save, write } from "./support/survivor.ts";
+import { meanwhile } from "../../../../../test/kit/meanwhile.ts";
 
 const TICK = "i=0; while true; do i=$((i+1)); echo $i; sleep 0.02; done";
 
@@ -38,7 +39,7 @@ async function cuttableServer(store?: string): Promise<CuttableServer> {
 
 async function lastsLongerThanTheLease(server: TestServer): Promise<void> {
   await eventually("it is frozen", () => server.durable.ownership.instances.frozen);
-  await new Promise((resolve) => setTimeout(resolve, 2 * LEASE_TTL_MS));
+  await meanwhile(2 * LEASE_TTL_MS);
 }
 
 describe("a store that is away for longer than the lease", () => {

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { startTestServer } from "../../../../../../test/kit/server/test-server.ts";
 import { FilesClient } from "./support.ts";
+import { eventually } from "../../../../../../test/kit/eventually.ts";
 
 test("a file is written, read whole and in part, described and removed", async () => {
   const box = await FilesClient.create(await startTestServer());
@@ -79,10 +80,10 @@ test("a sandbox is in use while something is transferred", async () => {
   });
   const writing = box.write("/workspace/slow", slow);
   const never = Number.MAX_SAFE_INTEGER;
-  while (sandbox.isIdle(never)) await new Promise((resolve) => setTimeout(resolve, 5));
+  await eventually("it is being written", () => !sandbox.isIdle(never));
   gate.resolve();
   expect((await writing).status).toBe(204);
   expect(sandbox.isIdle(never)).toBe(true);
   expect(await (await box.read("/workspace/slow")).text()).toBe("begun done");
-  while (!sandbox.isIdle(never)) await new Promise((resolve) => setTimeout(resolve, 5));
+  await eventually("it is idle again", () => sandbox.isIdle(never));
 });
