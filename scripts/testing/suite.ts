@@ -39,7 +39,7 @@ const NODE_MODULES = new URL("../../node_modules/", import.meta.url).pathname;
 const ONE_CHECKER = ["--checkers", "1"];
 const IN_GO = { GOMAXPROCS: "1", GOGC: "200" };
 
-/** Static checks: they need nothing but the sources. */
+/** Static checks: they need nothing but the sources and their history. */
 export const STATIC_SUITES: readonly Suite[] = [
   { ...command("typecheck", "typescript/bin/tsc", "--noEmit", ...ONE_CHECKER), env: IN_GO },
   {
@@ -49,15 +49,11 @@ export const STATIC_SUITES: readonly Suite[] = [
   { ...command("lint", "oxlint/bin/oxlint", "--type-aware", "--deny-warnings"), env: IN_GO },
   command("format", "oxfmt/bin/oxfmt", "--check"),
   command("unused", "knip/bin/knip.js"),
+  { ...script("commit-subjects"), timeoutMs: 60_000 },
 ];
 
 /** Random schedules of faults against the core that decides on ownership. */
-export const SIMULATION: Suite = {
-  name: "simulation",
-  argv: [process.execPath, new URL("../sim.ts", import.meta.url).pathname, "--schedules", "2000"],
-  timeoutMs: 600_000,
-  vitest: false,
-};
+export const SIMULATION: Suite = { ...script("sim", "--schedules", "2000"), name: "simulation" };
 
 export function vitestSuite(
   project: string,
@@ -78,6 +74,11 @@ export function vitestSuite(
 
 export function titleOf(suite: Pick<Suite, "name" | "on">): string {
   return suite.on === undefined ? suite.name : `${suite.name} on ${suite.on}`;
+}
+
+function script(name: string, ...rest: readonly string[]): Suite {
+  const path = new URL(`../${name}.ts`, import.meta.url).pathname;
+  return { name, argv: [process.execPath, path, ...rest], timeoutMs: 600_000, vitest: false };
 }
 
 function command(name: string, program: string, ...rest: string[]): Suite {
