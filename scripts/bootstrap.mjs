@@ -109,7 +109,9 @@ function buildConsole(root, say) {
   const ownNode = join(root, "node_modules", ".bin", "node");
   const vite = join(root, "node_modules", "vite", "bin", "vite.js");
   const command = [vite, "build", "--outDir", fresh, "--emptyOutDir", "--logLevel", "error"];
-  const options = { cwd: folder, stdio: ["ignore", 2, 2], timeout: BUILD_MS };
+  // In a test NODE_ENV is `test`, and the build would name files of this machine.
+  const env = { ...process.env, NODE_ENV: "production" };
+  const options = { cwd: folder, env, stdio: ["ignore", 2, 2], timeout: BUILD_MS };
   const result = spawnSync(existsSync(ownNode) ? ownNode : process.execPath, command, options);
   if (result.status !== 0) {
     rmSync(fresh, { recursive: true, force: true });

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * Starts the command on a Node that runs TypeScript unbuilt. This file must run on old versions of Node: where the
- * machine's own is too old, it starts itself again on the one that the repository brings.
+ * Starts the command: the clone's TypeScript, or what was built of it where the package is installed. This file must run
+ * on old versions of Node: where the machine's own is too old, it starts itself again on the one that the clone brings.
  */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -11,19 +11,21 @@ import { dirname, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const OLDEST = [22, 18];
+const SOURCE = new URL("../src/main.ts", import.meta.url);
+const IS_CLONE = existsSync(SOURCE);
 const MARK = "SANDBOXER_STARTED_BY_OLDER_NODE";
 
 const [major, minor] = process.versions.node.split(".").map(Number);
 if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) {
   if (process.env[MARK] !== undefined) endWithParent();
   keepCompiledCode();
-  await import("../src/main.ts");
+  await import(IS_CLONE ? SOURCE.href : new URL("../dist/main.js", import.meta.url).href);
 } else {
   startAgain(findNode());
 }
 
 /**
- * Keeps what Node made of the TypeScript for the next start, which takes half the time then. In the user's own cache:
+ * Keeps what Node made of the code for the next start, which takes half the time then. In the user's own cache:
  * what others could write to would be run here.
  */
 function keepCompiledCode() {
@@ -48,8 +50,11 @@ function findNode() {
     // Reported below.
   }
   process.stderr.write(
-    `sandboxer: needs Node ${OLDEST.join(".")} or newer; this is ${process.version}, and the repository's own is not installed.\n` +
-      "  Run `npm ci` in the repository (without omitting optional packages), or install a newer Node.\n",
+    IS_CLONE
+      ? `sandboxer: needs Node ${OLDEST.join(".")} or newer; this is ${process.version}, and the clone's own is not installed.\n` +
+          "  Run `npm ci` in the clone (without omitting optional packages), or install a newer Node.\n"
+      : `sandboxer: needs Node ${OLDEST.join(".")} or newer; this is ${process.version}.\n` +
+          "  Install a newer Node (https://nodejs.org/en/download), then try again.\n",
   );
   process.exit(1);
 }

@@ -1,13 +1,14 @@
 import { asSandboxerError } from "@sandboxer/protocol/errors";
+import { asTyped } from "./command-name.ts";
 import type { Io } from "./io.ts";
 import { visibleLines } from "./output/table.ts";
 
 /** Every failure of every command ends here: one shape for people, one for programs, the exit code of the table. */
-export function reportError(thrown: unknown, json: boolean, io: Pick<Io, "stdout" | "stderr">): number {
+export function reportError(thrown: unknown, json: boolean, io: Pick<Io, "stdout" | "stderr" | "env">): number {
   const error = asSandboxerError(thrown);
   const { code, message, details, row } = error;
   // The SDK cannot know how this program is told where the server is that did not answer.
-  const hint = code === "server_unreachable" && "url" in details ? row.hint : error.hint;
+  const hint = asTyped(code === "server_unreachable" && "url" in details ? row.hint : error.hint, io);
   if (json) {
     io.stdout(`${JSON.stringify({ error: { code, message, hint, retryable: row.retryable, details } })}\n`);
   } else {

@@ -85,7 +85,7 @@ export const ERRORS = {
     503,
     true,
     10,
-    "Start a server with `npm start` or `sandboxer serve`, or name another one (--url, SANDBOXER_URL).",
+    "Start a server with `sandboxer serve`, or name another one (--url, SANDBOXER_URL).",
   ),
   timeout: row(503, true, 11, "Try again; the server's log says what took long."),
 } as const satisfies Record<string, ErrorRow>;

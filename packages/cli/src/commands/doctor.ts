@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { parseConfig } from "@sandboxer/server/config";
 import { storeProblem } from "@sandboxer/server/existing-store";
 import { isHealthy, runChecks, type CheckResult } from "@sandboxer/server/setup";
+import { asTyped } from "../command-name.ts";
 import { withExamples } from "../define-command.ts";
 import type { Io } from "../io.ts";
 import { formatTable } from "../output/table.ts";
@@ -21,7 +22,7 @@ export function doctorCommand(io: Io, setExitCode: (code: number) => void): Comm
     const config = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory, serving: false });
     const { cacheDirectory, dataDirectory, searchPath, runscPath, platform, store } = config;
     const isFolder = store !== undefined && !/^[a-z0-9]+:\/\//.test(store);
-    const checks = await runChecks({
+    const found = await runChecks({
       cacheDirectory,
       dataDirectory,
       searchPath,
@@ -30,6 +31,9 @@ export function doctorCommand(io: Io, setExitCode: (code: number) => void): Comm
       store,
       storeProblem: isFolder ? await storeProblem(store, dataDirectory) : undefined,
     });
+    const checks = found.map((check) =>
+      check.remedy === undefined ? check : { ...check, remedy: asTyped(check.remedy, io) },
+    );
     const ok = isHealthy(checks);
     io.stdout(options["json"] === true ? `${JSON.stringify({ ok, checks })}\n` : formatChecks(checks, ok));
     setExitCode(ok ? 0 : 1);

@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { parseConfig } from "@sandboxer/server/config";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { commandName, IS_CLONE } from "../command-name.ts";
 import { withExamples } from "../define-command.ts";
 import { DEFAULT_URL } from "@sandboxer/client/transport";
 import type { Io } from "../io.ts";
@@ -29,15 +30,16 @@ export function serveCommand(io: Io, setExitCode: (code: number) => void): Comma
     const stopped = untilStopped(server, io);
     stopInterrupting();
     if (json) io.stdout(`${JSON.stringify({ event: "listening", url: server.url })}\n`);
-    else io.stdout(greeting(server, io.workingDirectory));
+    else io.stdout(greeting(server, io));
     setExitCode(await stopped);
   });
 }
 
 function greeting(
   server: { url: string; store: string | undefined; engine: string; console: boolean; open: boolean },
-  workingDirectory: string,
+  io: Pick<Io, "env" | "workingDirectory">,
 ): string {
+  const command = commandName(io);
   const webSocketUrl = server.url.replace(/^http/, "ws");
   const where = server.url === DEFAULT_URL ? "" : `SANDBOXER_URL=${server.url} `;
   return [
@@ -46,9 +48,11 @@ function greeting(
     ...(server.console ? [`Console       ${server.url}/`] : []),
     `Store         ${server.store ?? "none: sandboxes cannot be checkpointed (give one with --store)"}`,
     `Engine        ${server.engine}`,
-    ...(server.open ? ["Keys          none: every program on this machine may use it (`sandboxer keys create`)"] : []),
-    `Try           ${where}npx @sandboxer/cli run -- echo hello`,
-    `              node ${relative(workingDirectory, EXAMPLE)} ${webSocketUrl}`,
+    ...(server.open
+      ? [`Keys          none: every program on this machine may use it (\`${command} keys create\`)`]
+      : []),
+    `Try           ${where}${command} run -- echo hello`,
+    ...(IS_CLONE ? [`              node ${relative(io.workingDirectory, EXAMPLE)} ${webSocketUrl}`] : []),
     "",
   ]
     .map((line) => `${line}\n`)

@@ -7,6 +7,7 @@ import {
   type ReportStep,
   type SetupContext,
 } from "@sandboxer/server/setup";
+import { commandName } from "../command-name.ts";
 import { withExamples } from "../define-command.ts";
 import type { Io } from "../io.ts";
 import { stepJsonPrinter, stepPrinter } from "../output/steps.ts";
@@ -38,7 +39,7 @@ export function setupCommand(io: Io): Command {
       io.stdout(
         `\nrunsc     ${engine.path} (${engine.version}, ${engine.source})\nagent     ${agentPath}\nplatform  ${platform}\n`,
       );
-      if (newest !== undefined) io.stdout(`\nTo use it: npx @sandboxer/cli serve --runsc ${newest.path}\n`);
+      if (newest !== undefined) io.stdout(`\nTo use it: ${commandName(io)} serve --runsc ${newest.path}\n`);
     }
   });
 }

@@ -21,15 +21,20 @@ export class SandboxIndexFile implements IndexFile {
   }
 
   async read(): Promise<readonly IndexedSandbox[]> {
-    await using file = await open(this.#path);
-    const entries: IndexedSandbox[] = [];
-    let isHead = true;
-    for await (const line of file.readLines()) {
-      if (isHead && headSchema.parse(JSON.parse(line)).store !== this.#store) return [];
-      if (!isHead) entries.push(fromLine(line));
-      isHead = false;
+    const file = await open(this.#path);
+    // Not `await using`: Node 22 cannot parse it.
+    try {
+      const entries: IndexedSandbox[] = [];
+      let isHead = true;
+      for await (const line of file.readLines()) {
+        if (isHead && headSchema.parse(JSON.parse(line)).store !== this.#store) return [];
+        if (!isHead) entries.push(fromLine(line));
+        isHead = false;
+      }
+      return entries;
+    } finally {
+      await file.close();
     }
-    return entries;
   }
 
   async write(entries: Iterable<IndexedSandbox>): Promise<void> {

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { SandboxerError } from "@sandboxer/protocol";
 import { mutationAudit } from "../gateway/http/audit.ts";
 import { authorizer } from "../gateway/http/authorize.ts";
@@ -16,6 +15,7 @@ import { SandboxManager } from "../manager/sandbox-manager.ts";
 import type { ReportStep } from "../setup/index.ts";
 import { systemClock } from "../support/clock.ts";
 import { makePrivateFolder } from "../support/private-folder.ts";
+import { shippedFolder } from "../support/shipped-folder.ts";
 import { advertisedUrl } from "./advertised-url.ts";
 import { openServerAccess } from "./access.ts";
 import { prepareBackend } from "./backends.ts";
@@ -49,8 +49,6 @@ export interface RunningServer {
   drain(): Promise<void>;
 }
 
-/** What `npm run build:console` makes. */
-const CONSOLE_FOLDER = fileURLToPath(new URL("../../../console/dist", import.meta.url));
 /** How long clients may take to hear of the end. */
 const FAREWELL_MS = 2_000;
 
@@ -96,7 +94,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     audit,
     authorize: authorizer(gate, audit),
     onMutation: mutationAudit(audit),
-    consoleFolder: config.console ? CONSOLE_FOLDER : undefined,
+    consoleFolder: config.console ? shippedFolder("console") : undefined,
   });
   const gateway = new WebSocketGateway(app.server, { ...config, gate, audit, manager: () => parts.manager, log });
   const metrics: Metrics = new Metrics({

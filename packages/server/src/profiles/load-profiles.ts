@@ -1,12 +1,12 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { isErrno, SandboxerError } from "@sandboxer/protocol";
+import { shippedFolder } from "../support/shipped-folder.ts";
 import { formatProblem, type Problem } from "../support/source-file/source-document.ts";
 import { ProfileCatalog, type ProfileEntry } from "./profile-catalog.ts";
 import { readProfile, withDuplicates, type ReadProfile } from "./read-profile.ts";
 
-const BUNDLED_DIRECTORY = fileURLToPath(new URL("../../profiles", import.meta.url));
+const BUNDLED_DIRECTORY = shippedFolder("profiles");
 
 export interface LoadOptions {
   /** Folders of `*.yaml` files; a profile replaces one of the same name in a folder before it, and a bundled one. */

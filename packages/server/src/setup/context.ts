@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { shippedFolder } from "../support/shipped-folder.ts";
 import type { ReportStep } from "./step.ts";
 
 export type Platform = "systrap" | "ptrace" | "kvm";
@@ -20,7 +20,7 @@ export interface SetupContext {
 }
 
 /** The agent's sources in this repository. */
-export const AGENT_DIRECTORY = fileURLToPath(new URL("../../../../agent", import.meta.url));
+export const AGENT_DIRECTORY = shippedFolder("agent");
 
 export function setupLockPath(cacheDirectory: string): string {
   return join(cacheDirectory, "setup.lock");

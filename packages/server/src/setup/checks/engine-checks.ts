@@ -9,7 +9,7 @@ import { loadedSelfTest, readVerdict, type Verdict } from "../platform.ts";
 import { thisHost, whyNotGvisor } from "../host.ts";
 import type { Check, CheckContext, CheckResult } from "./check.ts";
 
-const SET_UP = "npx @sandboxer/cli setup";
+const SET_UP = "sandboxer setup";
 const SELF_TEST_TIMEOUT_MS = 20_000;
 
 /** Agent, platform and network depend on the engine, so one check answers for all of them. */

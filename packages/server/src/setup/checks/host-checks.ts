@@ -20,7 +20,7 @@ export const checkRoot: Check = async () => {
     ...base,
     state: "missing",
     message: `runs as uid ${uid}; runsc refuses create and restore when it is rootless`,
-    remedy: "sudo npx @sandboxer/cli doctor",
+    remedy: "sudo sandboxer doctor",
   };
 };
 

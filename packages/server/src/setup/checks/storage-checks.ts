@@ -29,7 +29,7 @@ export const checkStore: Check = async ({ store, storeProblem }) => {
       needed: false,
       state: "missing",
       message: "none given: no checkpoints",
-      remedy: "npx @sandboxer/cli serve --store PATH",
+      remedy: "sandboxer serve --store PATH",
     };
   }
   if (/^[a-z0-9]+:\/\//.test(store))

@@ -24,7 +24,7 @@ export async function locateEngine(context: SetupContext, sources = ALL_SOURCES)
     if (engine !== undefined) return engine;
   }
   throw new SandboxerError("backend_unavailable", `No runsc that is new enough. ${reasons.join(" ")}`, {
-    hint: "Install runsc (https://gvisor.dev/docs/user_guide/install/), or run `npx @sandboxer/cli setup --newest` where Go is.",
+    hint: "Install runsc (https://gvisor.dev/docs/user_guide/install/), or run `sandboxer setup --newest` where Go is.",
   });
 }
 

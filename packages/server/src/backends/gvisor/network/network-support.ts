@@ -27,7 +27,7 @@ export const NETWORK_NOT_ALLOWED = {
 export async function probeNetwork(engineVersion: string, searchPath: string): Promise<NetworkSupport> {
   const date = /(?:^|[^0-9])(20[0-9]{6})/.exec(engineVersion)?.[1];
   if (date === undefined || date < OLDEST_ENGINE_DATE) {
-    const remedy = "Run `npx @sandboxer/cli setup --newest` and start with --runsc and the path that it prints.";
+    const remedy = "Run `sandboxer setup --newest` and start with --runsc and the path that it prints.";
     return { ok: false, reason: `runsc ${engineVersion} cannot, it takes one of 2025 or newer`, remedy };
   }
   const [ip, nft] = ["ip", "nft"].map((name) => find(name, searchPath));

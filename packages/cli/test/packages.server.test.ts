@@ -1,0 +1,129 @@
+import { copyFile, cp, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { publint } from "publint";
+import { formatMessage } from "publint/utils";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Outside } from "./support/outside.ts";
+
+const ROOT = join(import.meta.dirname, "../../..");
+const TYPES_CHECKER = join(ROOT, "node_modules/@arethetypeswrong/cli/dist/index.js");
+const COMPILER = join(ROOT, "node_modules/typescript/bin/tsc");
+
+let outside: Outside;
+beforeAll(async () => {
+  outside = await Outside.open();
+});
+afterAll(() => outside.close());
+
+const packed = (name: string) => {
+  const found = outside.packages.find((each) => each.name === `@sandboxer/${name}`);
+  if (found === undefined) throw new Error(`There is no package ${name}`);
+  return found;
+};
+
+describe("the tarballs", () => {
+  test.each(["protocol", "client", "server", "cli"])("publint finds nothing wrong with %s", async (name) => {
+    const bytes = await readFile(packed(name).tarball);
+    const { messages, pkg } = await publint({ pack: { tarball: new Uint8Array(bytes).buffer } });
+    expect(messages.map((message) => formatMessage(message, pkg, { color: false }))).toEqual([]);
+  });
+
+  test.each(["protocol", "client", "server"])("every import of %s finds its types", async (name) => {
+    const argv = ["node", TYPES_CHECKER, packed(name).tarball, "--profile", "esm-only", "--quiet"];
+    // It exits with 1 when there is a problem.
+    await expect(outside.run(outside.folder, argv)).resolves.toBe("");
+  });
+
+  test("have a README and a license, and no file of this machine", async () => {
+    for (const { folder } of outside.packages) {
+      expect(await readdir(folder)).toEqual(expect.arrayContaining(["LICENSE", "README.md", "dist", "package.json"]));
+      for (const file of await readdir(folder, { recursive: true, withFileTypes: true })) {
+        if (!file.isFile()) continue;
+        const text = await readFile(join(file.parentPath, file.name), "latin1");
+        expect([file.name, text.includes(ROOT)]).toEqual([file.name, false]);
+      }
+    }
+  });
+
+  test("the SDK for browsers is one file that imports nothing", async () => {
+    const folder = await outside.newFolder("browser");
+    await copyFile(join(packed("client").folder, "dist/browser.js"), join(folder, "browser.mjs"));
+    const program = `import("./browser.mjs").then(({ Sandbox }) => console.log(typeof Sandbox.create))`;
+    expect(await outside.run(folder, ["node", "-e", program])).toBe("function\n");
+    expect(await readFile(join(folder, "browser.mjs"), "utf8")).not.toMatch(/\bfrom "|\bimport\("/);
+  });
+});
+
+describe("installed into an empty folder", () => {
+  let folder: string;
+  let sandboxer: string;
+  beforeAll(async () => {
+    folder = await outside.newFolder("project");
+    sandboxer = join(folder, "node_modules/.bin/sandboxer");
+    await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }');
+    const types = "@types/node";
+    await outside.run(folder, ["npm", "install", "@sandboxer/client", "@sandboxer/server", "@sandboxer/cli", types]);
+    await cp(join(import.meta.dirname, "outside/program.ts"), join(folder, "program.ts"));
+    await cp(join(ROOT, "examples"), join(folder, "examples"), { recursive: true });
+    // TypeScript that a program brings is not run in node_modules; beside the program it is.
+    const manifest = (await readFile(join(folder, "examples/extension/manifest.yaml"), "utf8")).replace(
+      "/tmp/sandboxer-folders",
+      join(folder, "folders"),
+    );
+    await writeFile(join(folder, "examples/extension/manifest.yaml"), manifest);
+  });
+
+  const serve = async (): Promise<string> => {
+    const extensions = ["--extensions", join(folder, "examples/extension/manifest.yaml")];
+    const flags = ["--backend", "fake", "--store", join(folder, "store"), ...extensions];
+    return (await outside.serve(folder, [sandboxer], flags)).url;
+  };
+
+  test("a TypeScript program compiles strictly, runs against the installed server and uses an extension", async () => {
+    const options = "--strict --target es2024 --module nodenext --types node --checkers 1 --outDir compiled";
+    await outside.run(folder, ["node", COMPILER, ...options.split(" "), "program.ts"]);
+    const url = await serve();
+    expect(await outside.run(folder, ["node", "compiled/program.js", url])).toBe(
+      "resumed: hello\nlarge file: true\nerror: file_not_found\nextension: from the folder\nleft: 0\n",
+    );
+  });
+
+  test("the console opens, with everything that its page names", async () => {
+    const url = await serve();
+    const page = await (await fetch(url)).text();
+    const assets = [...page.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path = ""]) => path);
+    expect(assets.length).toBeGreaterThan(1);
+    for (const path of assets) expect([path, (await fetch(url + path)).status]).toEqual([path, 200]);
+  });
+
+  test("profiles and the sources of the agent come along", async () => {
+    const profiles = await outside.run(folder, [sandboxer, "profiles", "list"]);
+    expect(profiles).toContain("gvisor-default");
+    const agent = join(folder, "node_modules/@sandboxer/server/agent");
+    expect(await readdir(agent)).toEqual(["Makefile", "src"]);
+    expect(await readdir(join(agent, "src"))).toContain("main.c");
+  });
+
+  test("the examples of the SDK run", async () => {
+    const url = await serve();
+    expect(await outside.run(folder, ["node", "examples/try-three-ways.mjs", url])).toContain("Kept the one with 40\n");
+  });
+});
+
+test("installed globally, `sandboxer serve` and `sandboxer run` work, and hints name `sandboxer`", async () => {
+  const folder = await outside.newFolder("global");
+  const tarballs = outside.packages.map(({ tarball }) => tarball);
+  await outside.run(folder, ["npm", "install", "--global", "--prefix", folder, ...tarballs]);
+  const sandboxer = join(folder, "bin/sandboxer");
+  const { url, banner } = await outside.serve(folder, [sandboxer], ["--backend", "fake"]);
+  expect(banner).toMatch(/^Try +SANDBOXER_URL=\S+ sandboxer run -- echo hello$/m);
+  expect(await outside.run(folder, [sandboxer, "run", "--", "echo", "hello"], { SANDBOXER_URL: url })).toBe("hello\n");
+  const failed = outside.run(folder, [sandboxer, "get", "missing"], { SANDBOXER_URL: "http://127.0.0.1:1" });
+  await expect(failed).rejects.toMatchObject({ stderr: expect.stringContaining("`sandboxer serve`") });
+});
+
+test("`npx @sandboxer/cli` runs it without installing it, and the banner says so", async () => {
+  const folder = await outside.newFolder("npx");
+  const { banner } = await outside.serve(folder, ["npx", "--yes", "@sandboxer/cli"], ["--backend", "fake"]);
+  expect(banner).toMatch(/^Try +SANDBOXER_URL=\S+ npx @sandboxer\/cli run -- echo hello$/m);
+});

@@ -1,0 +1,95 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { onTestFinished } from "vitest";
+import { bootstrap } from "../../../../scripts/bootstrap.mjs";
+import { packPackages, type PackedPackage } from "../../../../scripts/packages/pack-packages.ts";
+import { type LocalRegistry, startLocalRegistry } from "./local-registry.ts";
+
+/** The Node that runs what is installed; `npm run test:oldest-node` names an older one. */
+const NODE = process.env["SANDBOXER_TEST_NODE"] ?? process.execPath;
+
+/** A folder outside of the clone, and an npm that finds the packed packages there as if they were published. */
+export class Outside {
+  readonly folder: string;
+  readonly packages: readonly PackedPackage[];
+  readonly #registry: LocalRegistry;
+
+  private constructor(folder: string, packages: readonly PackedPackage[], registry: LocalRegistry) {
+    this.folder = folder;
+    this.packages = packages;
+    this.#registry = registry;
+  }
+
+  static async open(): Promise<Outside> {
+    // The console goes into the server's package.
+    await bootstrap();
+    const folder = await mkdtemp(join(tmpdir(), "sandboxer-outside-"));
+    const packages = await packPackages(join(folder, "packed"));
+    return new Outside(folder, packages, await startLocalRegistry(packages));
+  }
+
+  async close(): Promise<void> {
+    this.#registry.close();
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  async newFolder(name: string): Promise<string> {
+    const folder = join(this.folder, name);
+    await mkdir(folder, { recursive: true });
+    return folder;
+  }
+
+  /** Runs a program to its end and gives what it printed. Rejects with its output when it fails. */
+  async run(folder: string, argv: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
+    const [program = "", ...rest] = argv;
+    const options = { cwd: folder, env: { ...this.#env, ...env } };
+    const { stdout } = await promisify(execFile)(program === "node" ? NODE : program, rest, options);
+    return stdout;
+  }
+
+  /** Starts a server with its data in `folder`, until the test has ended. Gives what it says when it listens. */
+  async serve(
+    folder: string,
+    command: readonly string[],
+    flags: readonly string[],
+  ): Promise<{ readonly url: string; readonly banner: string }> {
+    const [program = "", ...rest] = command;
+    const argv = [...rest, "serve", "--port", "0", "--data-directory", join(folder, "data"), ...flags];
+    const server = spawn(program, argv, { cwd: folder, env: this.#env, stdio: ["ignore", "pipe", "pipe"] });
+    // Not `exit`: npx ends before the server that it has started.
+    const closed = once(server, "close");
+    onTestFinished(async () => {
+      server.kill("SIGTERM");
+      await closed;
+    });
+    let log = "";
+    server.stderr.on("data", (text: Buffer) => (log += text.toString()));
+    let banner = "";
+    for await (const text of server.stdout.setEncoding("utf8")) {
+      banner += text as string;
+      const [, url] = /^Listening on +(\S+)[^]*^Try/m.exec(banner) ?? [];
+      if (url !== undefined) return { url, banner };
+    }
+    throw new Error(`The server ended before it listened:\n${log}`);
+  }
+
+  /** Nothing of the clone, and nothing of whoever runs the test, but for the programs of this machine. */
+  get #env(): Record<string, string> {
+    const path = (process.env["PATH"] ?? "").split(delimiter).filter((entry) => !entry.includes("node_modules"));
+    return {
+      PATH: [dirname(NODE), ...path].join(delimiter),
+      HOME: this.folder,
+      npm_config_userconfig: join(this.folder, "no-npmrc"),
+      npm_config_registry: this.#registry.url,
+      npm_config_cache: join(this.folder, "npm-cache"),
+      npm_config_audit: "false",
+      npm_config_fund: "false",
+      npm_config_update_notifier: "false",
+      npm_config_loglevel: "error",
+    };
+  }
+}

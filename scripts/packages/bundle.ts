@@ -1,0 +1,107 @@
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, relative, resolve } from "node:path";
+import { type OutputChunk, type Plugin, rolldown } from "rolldown";
+import { type Manifest, type PublicPackage, ROOT } from "./public-package.ts";
+
+/** There is one SandboxerError, whoever throws it and whoever catches it: an extension, the server, a program. */
+const ERRORS = "@sandboxer/protocol/errors";
+const ERRORS_FILE = join(ROOT, "packages/protocol/src/errors.ts");
+
+/** What a file says about its place or about others that does not hold in a bundle. */
+const REPLACED: readonly (readonly [file: string, from: string, to: string])[] = [
+  ["checkpoints/blocks/block-workers.ts", `new URL("block-worker.ts"`, `new URL("block-worker.js"`],
+  ["support/source-file/yaml-document.ts", `createRequire(import.meta.url)("yaml")`, `require("yaml")`],
+  ["support/source-file/toml-document.ts", `createRequire(import.meta.url)("smol-toml")`, `require("smol-toml")`],
+];
+
+/**
+ * Builds the JavaScript of a package into a folder, with source maps: few files, because each one costs time at every
+ * start. Returns the names of the packages that the built files import.
+ */
+export async function bundle(published: PublicPackage, into: string): Promise<ReadonlySet<string>> {
+  const { entries, standalone } = published;
+  const isAlone = ([name]: [string, string]): boolean => standalone.includes(name);
+  const together = Object.entries(entries).filter((entry) => !isAlone(entry));
+  const chunks = await write(published, Object.fromEntries(together), into);
+  for (const [name, file] of Object.entries(entries).filter(isAlone)) await write(published, { [name]: file }, into);
+  await writeLicenses(chunks, into);
+  return new Set(chunks.flatMap(({ imports, dynamicImports }) => [...imports, ...dynamicImports]).flatMap(packageOf));
+}
+
+async function write(
+  { folder, manifest, libraries, standalone }: PublicPackage,
+  input: Readonly<Record<string, string>>,
+  into: string,
+): Promise<readonly OutputChunk[]> {
+  const isWhole = Object.keys(input).every((name) => standalone.includes(name));
+  const beside = [...libraries, "@sandboxer/client", "@sandboxer/server"];
+  const build = await rolldown({
+    cwd: join(ROOT, "packages", folder),
+    input: { ...input },
+    platform: isWhole ? "browser" : "node",
+    external: (id) => id.startsWith("node:") || beside.some((name) => id === name || id.startsWith(`${name}/`)),
+    transform: { target: "node22" },
+    plugins: [replacing(), ...(isWhole || folder === "protocol" ? [] : [sharedErrors()])],
+    onLog: (level, log) => {
+      if (level === "warn" && log.code !== "INEFFECTIVE_DYNAMIC_IMPORT")
+        throw new Error(`${manifest.name}: ${log.message}`);
+    },
+  });
+  const { output } = await build.write({
+    dir: into,
+    chunkFileNames: "[name]-[hash].js",
+    sourcemap: true,
+    // The same wherever the clone is.
+    sourcemapPathTransform: (source, map) => `sandboxer:///${relative(ROOT, resolve(dirname(map), source))}`,
+  });
+  await build.close();
+  return output.filter((file) => file.type === "chunk");
+}
+
+function sharedErrors(): Plugin {
+  return {
+    name: "shared-errors",
+    async resolveId(id, importer, options) {
+      if (!id.endsWith("errors.ts") && id !== ERRORS) return undefined;
+      const resolved = await this.resolve(id, importer, { ...options, skipSelf: true });
+      return resolved?.id === ERRORS_FILE ? { id: ERRORS, external: true } : resolved;
+    },
+  };
+}
+
+function replacing(): Plugin {
+  return {
+    name: "replacing",
+    transform(code, id) {
+      const replaced = REPLACED.find(([file]) => id.endsWith(`packages/server/src/${file}`));
+      if (replaced === undefined) return undefined;
+      const [file, from, to] = replaced;
+      if (!code.includes(from)) throw new Error(`${file} has no ${from} any more; see ${import.meta.filename}`);
+      return { code: code.replace(from, to), map: null };
+    },
+  };
+}
+
+/** The name of the package that an import names; nothing for Node's own modules and for other built files. */
+export function packageOf(specifier: string): string[] {
+  const [name] = /^(?:@[^/]+\/)?[^/.][^/]*/.exec(specifier) ?? [];
+  return name === undefined || specifier.startsWith("node:") || specifier.endsWith(".js") ? [] : [name];
+}
+
+/** The licenses of the libraries that were bundled: each asks for its text to go along. */
+async function writeLicenses(chunks: readonly OutputChunk[], into: string): Promise<void> {
+  const folders = new Set(
+    chunks
+      .flatMap(({ moduleIds }) => moduleIds)
+      .flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? []),
+  );
+  const texts = await Promise.all([...folders].toSorted().map(licenseOf));
+  if (texts.length > 0) await writeFile(join(into, "third-party-licenses.txt"), texts.join(`\n${"-".repeat(80)}\n\n`));
+}
+
+async function licenseOf(folder: string): Promise<string> {
+  const { name, version, license } = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as Manifest;
+  const file = (await readdir(folder)).find((entry) => /^(licen[cs]e|copying)/i.test(entry));
+  const text = file === undefined ? "" : await readFile(join(folder, file), "utf8");
+  return `${name} ${version} (${String(license)})\n\n${text.trim()}\n`;
+}

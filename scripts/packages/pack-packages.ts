@@ -1,0 +1,40 @@
+import { execFile } from "node:child_process";
+import { cp, mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { buildPackages } from "./build-packages.ts";
+import { packedManifest } from "./manifest.ts";
+import { ROOT } from "./public-package.ts";
+
+export interface PackedPackage {
+  readonly name: string;
+  readonly tarball: string;
+  /** What is in the tarball, as files. */
+  readonly folder: string;
+}
+
+/** Builds and packs every public package into `folder`, as it is published. The console must have been built. */
+export async function packPackages(folder: string): Promise<readonly PackedPackage[]> {
+  const stageOf = (name: string): string => join(folder, "staging", name);
+  const built = await buildPackages((published) => join(stageOf(published.folder), "dist"));
+  const packages: PackedPackage[] = [];
+  for (const { published, imported } of built) {
+    const stage = stageOf(published.folder);
+    const copied = {
+      ...published.shipped,
+      "README.md": `packages/${published.folder}/README.md`,
+      LICENSE: "LICENSE",
+    };
+    for (const [place, source] of Object.entries(copied)) {
+      await mkdir(dirname(join(stage, place)), { recursive: true });
+      await cp(join(ROOT, source), join(stage, place), { recursive: true });
+    }
+    await writeFile(join(stage, "package.json"), `${JSON.stringify(packedManifest(published, imported), null, 2)}\n`);
+    const pack = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder];
+    const { stdout } = await promisify(execFile)("npm", pack, { cwd: stage });
+    const [packed] = JSON.parse(stdout) as { filename: string }[];
+    const { name } = published.manifest;
+    packages.push({ name, tarball: join(folder, packed?.filename ?? ""), folder: stage });
+  }
+  return packages;
+}

@@ -1,0 +1,62 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** A package that is published. Its package.json is the clone's; `packedManifest` makes the published one from it. */
+export interface PublicPackage {
+  readonly folder: string;
+  readonly manifest: Manifest;
+  /** Source files by the name of the built file: every export, and files that the code loads by their address. */
+  readonly entries: Readonly<Record<string, string>>;
+  /** Entries that are one file with everything in it, for browsers that load it without a build step. */
+  readonly standalone: readonly string[];
+  /** Libraries that are installed beside the package. All others are bundled into it. */
+  readonly libraries: readonly string[];
+  /** Files and folders of the clone that the package needs at run time, by their place in the package. */
+  readonly shipped: Readonly<Record<string, string>>;
+}
+
+export interface Manifest {
+  readonly [field: string]: unknown;
+  readonly name: string;
+  readonly version: string;
+  readonly exports?: Readonly<Record<string, string>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+export const PUBLIC_PACKAGES: readonly PublicPackage[] = [
+  publicPackage("protocol", { libraries: ["zod"] }),
+  publicPackage("client", { standalone: ["browser"] }),
+  publicPackage("server", {
+    // Large, and needed only with a store of that kind.
+    libraries: ["@aws-sdk/client-s3", "google-auth-library"],
+    addressed: { "block-worker": "./src/checkpoints/blocks/block-worker.ts" },
+    shipped: {
+      profiles: "packages/server/profiles",
+      console: "packages/console/dist",
+      "agent/src": "agent/src",
+      "agent/Makefile": "agent/Makefile",
+    },
+  }),
+  publicPackage("cli", { addressed: { main: "./src/main.ts" }, shipped: { bin: "packages/cli/bin" } }),
+];
+
+function publicPackage(
+  folder: string,
+  options: Partial<Pick<PublicPackage, "libraries" | "shipped" | "standalone">> & {
+    readonly addressed?: Readonly<Record<string, string>>;
+  } = {},
+): PublicPackage {
+  const { libraries = [], shipped = {}, standalone = [], addressed = {} } = options;
+  const manifest = JSON.parse(readFileSync(`${ROOT}packages/${folder}/package.json`, "utf8")) as Manifest;
+  const exported = Object.entries(manifest.exports ?? {}).map(([name, file]) => [entryName(name), file]);
+  const entries = { ...Object.fromEntries(exported), ...addressed };
+  return { folder, manifest, entries, standalone, libraries, shipped };
+}
+
+/** The name of the built file of an export: `.` is index, `./node` is node. */
+export function entryName(exportName: string): string {
+  return exportName === "." ? "index" : exportName.slice("./".length);
+}
