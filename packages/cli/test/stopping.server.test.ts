@@ -80,7 +80,7 @@ describe("every sandbox is saved", () => {
     const server = await underNpm(machine);
     const tell = (signal: NodeJS.Signals): boolean => process.kill(-(server.child.pid ?? 0), signal);
     const ids = await held(machine, server, () => tell("SIGTERM"));
-    await server.says("npm is gone: still saving");
+    await server.says("npm has exited: still saving");
     for (const signal of ["SIGTERM", "SIGHUP", "SIGINT"] as const) {
       tell(signal);
       await server.says(`${signal}: still saving`);
@@ -94,7 +94,7 @@ describe("every sandbox is saved", () => {
     const machine = await newMachine();
     const server = await underNpm(machine);
     const ids = await held(machine, server, () => server.child.kill("SIGKILL"));
-    await server.says("npm is gone: saving");
+    await server.says("npm has exited: saving");
     await machine.giveStoreBack();
     await server.ended;
     await expectSaved(machine, ids);
