@@ -23,7 +23,7 @@ test("verify reports the damage, what it affects and what to do, and exits with 
   flipMiddle(join(cli.server.store, image));
   const damaged = await cli(["verify", "before"]);
   expect([damaged.code, damaged.out]).toEqual([7, expect.stringContaining(image)]);
-  expect(damaged.err).toContain("Take another one while its sandbox runs");
+  expect(damaged.err).toContain("Take another snapshot while its sandbox runs");
   expect(await cli.json<IntegrityReport>(["verify", "before"])).toMatchObject({ ok: false, problems: [{ image }] });
   expect((await cli(["snapshots", "list"])).out).toMatch(/before +damaged/);
 

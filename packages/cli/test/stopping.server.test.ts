@@ -64,7 +64,7 @@ async function held(machine: Machine, server: Started, stop: () => void): Promis
   const ids = await createSandboxes(server.url, SANDBOXES);
   await machine.takeStoreAway();
   stop();
-  await server.says("sandboxes are held");
+  await server.says("sandboxes are kept");
   return ids;
 }
 

@@ -74,7 +74,7 @@ test("stdin whose arrival is in doubt is an error, and the program does not take
   await expect.poll(async () => (await cli(["ps", "web"])).out).toContain("running");
   proxy.cut();
   expect(await code).toBe(10);
-  expect(io.err()).toContain("The connection broke while stdin was on its way.\n  It is not known how much");
+  expect(io.err()).toContain("The connection was lost while stdin was being sent.\n  It is unknown how much");
   await expect.poll(async () => (await cli(["ps", "web"])).out).toContain("exited (SIGKILL)");
   rest.resolve();
 });

@@ -101,7 +101,7 @@ describe("check", () => {
     expect((await run("check", folder)).err).toBe("1 checked, no errors.\n");
     const missing = await run("check", "none.yaml");
     expect(missing.code).toBe(2);
-    expect(missing.out).toBe("/somewhere/none.yaml: is not there.\n");
+    expect(missing.out).toBe("/somewhere/none.yaml: does not exist.\n");
     expect((await run("check", folder, join(folder, "a.yaml"))).out).toContain("is also the name of the profile");
   });
 
@@ -118,7 +118,7 @@ describe("check", () => {
     expect(await run("check")).toMatchObject({ code: 0, out: "", err: `No profiles found in ${folder}.\n` });
     const { code, out, err } = await run("check", "--profiles-directory", join(base, "none"));
     expect(code).toBe(2);
-    expect(out + err).toContain("flag --profiles-directory: there is no folder");
+    expect(out + err).toContain("flag --profiles-directory: the folder");
   });
 });
 
