@@ -24,7 +24,7 @@ export interface CommandDefinition {
   readonly run: (run: Run) => Promise<void> | void;
 }
 
-export const JSON_OPTION = "for programs: JSON on stdout, for errors too";
+export const JSON_OPTION = "print JSON on stdout, including errors";
 
 /** One verb. Its name and its line in the overview are in the registry. */
 export function defineCommand(definition: CommandDefinition): CommandFactory {

@@ -33,7 +33,7 @@ const io: Io = {
   onStopSignal(listener, { hangUp = false } = {}) {
     const signals: NodeJS.Signals[] = ["SIGTERM", "SIGINT", ...(hangUp ? ["SIGHUP" as const] : [])];
     for (const signal of signals) process.on(signal, listener);
-    const stopWatching = onNpmGone(process.env, () => listener("npm is gone"));
+    const stopWatching = onNpmGone(process.env, () => listener("npm has exited"));
     return () => {
       for (const signal of signals) process.off(signal, listener);
       stopWatching();

@@ -38,14 +38,14 @@ export async function buildProgram(
 ): Promise<{ readonly program: Command; readonly words: readonly string[] }> {
   const { version } = await import("./version.ts");
   const program = new Command("sandboxer")
-    .description("Sandboxes that you can put down and pick up anywhere.")
+    .description("Sandboxes that you can pause on one machine and resume on another.")
     .usage("<command> [options]")
     .version(version, "--version", "print the version")
     .helpCommand(false)
     .enablePositionalOptions()
     .configureHelp({ sortOptions: true })
     .addHelpText("after", OVERVIEW_END);
-  addConnectionOptions(program).option("--json", "for programs: JSON on stdout, for errors too");
+  addConnectionOptions(program).option("--json", "print JSON on stdout, including errors");
   const at = calledAt(program, argv);
   const called = findEntry(argv[at] ?? "");
   let words = argv;
@@ -77,7 +77,7 @@ Examples:
   $ sandboxer exec web -- python3 -c 'print(6 * 7)'
   $ sandboxer rm web
 
-A sandbox is named by its name, its id, or the beginning of either when only one begins like that.
+Name a sandbox by its name, its id, or a unique prefix of either.
 Every command has --help with examples. docs/reference/cli.md has the exit codes.`;
 
 /** Where the first word is that is no option, nor the value of one. */
@@ -103,7 +103,7 @@ function withDescendants(command: Command): Command[] {
 function asUsageError(thrown: CommanderError): SandboxerError {
   if (thrown.code === "commander.help") {
     return new SandboxerError("bad_request", "A command is missing.", {
-      hint: "Run with --help to see the commands there are.",
+      hint: "Run with --help to list the commands.",
     });
   }
   const [message = "", ...suggestion] = thrown.message.replace(/^error: /, "").split("\n");

@@ -16,12 +16,12 @@ type Row = Omit<RegistryEntry, "group">;
 const SANDBOXES: readonly Row[] = [
   {
     name: "create",
-    summary: "Make a sandbox and print its id.",
+    summary: "Create a sandbox and print its id.",
     load: async () => (await import("./commands/create.ts")).createCommand,
   },
   {
     name: "run",
-    summary: "Run a command in a new sandbox, then destroy it.",
+    summary: "Run a command in a new sandbox, then delete the sandbox.",
     load: async () => (await import("./commands/run.ts")).runCommand,
   },
   {
@@ -32,48 +32,48 @@ const SANDBOXES: readonly Row[] = [
   },
   {
     name: "get",
-    summary: "Show one sandbox.",
+    summary: "Show a sandbox.",
     load: async () => (await import("./commands/get.ts")).getCommand,
   },
   {
     name: "update",
-    summary: "Change the name, the labels, the idle timeout or the promise of a sandbox.",
+    summary: "Change the name, labels, idle timeout, max loss or retention of a sandbox.",
     load: async () => (await import("./commands/update.ts")).updateCommand,
   },
   {
     name: "rm",
     aliases: ["destroy"],
-    summary: "Destroy sandboxes and everything that is stored of them.",
+    summary: "Delete sandboxes and their checkpoints. Snapshots are kept.",
     load: async () => (await import("./commands/rm.ts")).rmCommand,
   },
   {
     name: "wait",
-    summary: "Wait until a sandbox is in a state, or an operation has ended.",
+    summary: "Wait until a sandbox reaches a state or an operation ends.",
     load: async () => (await import("./commands/wait.ts")).waitCommand,
   },
   {
     name: "extend-ttl",
-    summary: "Let a sandbox live for this long from now.",
+    summary: "Set the remaining lifetime of a sandbox.",
     load: async () => (await import("./commands/extend-ttl.ts")).extendTtlCommand,
   },
   {
     name: "expire",
-    summary: "Say which sandboxes are past their time; destroy them with --apply.",
+    summary: "List expired sandboxes; delete them with --apply.",
     load: async () => (await import("./commands/expire.ts")).expireCommand,
   },
   {
     name: "recreate",
-    summary: "Make a sandbox anew from what it was made of, under the same id; its state is lost.",
+    summary: "Create a sandbox again with the same id and settings. Its state is lost.",
     load: async () => (await import("./commands/recreate.ts")).recreateCommand,
   },
   {
     name: "reachability",
-    summary: "Say whether a sandbox answers, and how fast.",
+    summary: "Check whether a sandbox answers, and how fast.",
     load: async () => (await import("./commands/reachability.ts")).reachabilityCommand,
   },
   {
     name: "stats",
-    summary: "Show the memory, disk and CPU that sandboxes use now.",
+    summary: "Show the current memory, disk and CPU use of sandboxes.",
     load: async () => (await import("./commands/stats.ts")).statsCommand,
   },
 ];
@@ -81,7 +81,7 @@ const SANDBOXES: readonly Row[] = [
 const INSIDE: readonly Row[] = [
   {
     name: "exec",
-    summary: "Run a command in a sandbox; its exit code becomes ours.",
+    summary: "Run a command in a sandbox and exit with its exit code.",
     load: async () => (await import("./commands/exec.ts")).execCommand,
   },
   {
@@ -91,7 +91,7 @@ const INSIDE: readonly Row[] = [
   },
   {
     name: "attach",
-    summary: "Wake a sandbox at this server, or take up one of its processes where you left it.",
+    summary: "Resume a sandbox on this server, or attach to one of its processes.",
     load: async () => (await import("./commands/attach.ts")).attachCommand,
   },
   {
@@ -106,7 +106,7 @@ const INSIDE: readonly Row[] = [
   },
   {
     name: "logs",
-    summary: "Print the output of a process, and follow it.",
+    summary: "Print or follow the output of a process.",
     load: async () => (await import("./commands/logs.ts")).logsCommand,
   },
   {
@@ -116,7 +116,7 @@ const INSIDE: readonly Row[] = [
   },
   {
     name: "files",
-    summary: "List, print, remove and make files in a sandbox.",
+    summary: "List, print, create, move and delete files in a sandbox.",
     load: async () => (await import("./commands/files.ts")).filesCommand,
   },
 ];
@@ -124,37 +124,37 @@ const INSIDE: readonly Row[] = [
 const SAVED: readonly Row[] = [
   {
     name: "snapshot",
-    summary: "Capture a sandbox, which goes on.",
+    summary: "Take a snapshot of a sandbox, which keeps running.",
     load: async () => (await import("./commands/snapshot.ts")).snapshotCommand,
   },
   {
     name: "restore",
-    summary: "Make a new sandbox with the state of a snapshot.",
+    summary: "Create a new sandbox from a snapshot.",
     load: async () => (await import("./commands/restore.ts")).restoreCommand,
   },
   {
     name: "snapshots",
-    summary: "List, show, name, pin, compare and remove snapshots.",
+    summary: "List, show, name, pin, compare and delete snapshots.",
     load: async () => (await import("./commands/snapshots.ts")).snapshotsCommand,
   },
   {
     name: "prove",
-    summary: "Restore a snapshot or a checkpoint once, out of reach, to prove that it can be.",
+    summary: "Test-restore a snapshot or checkpoint in isolation, then discard the copy.",
     load: async () => (await import("./commands/prove.ts")).proveCommand,
   },
   {
     name: "verify",
-    summary: "Read every block of a snapshot or of a sandbox's checkpoints, and say what is damaged.",
+    summary: "Check every block of a snapshot or of a sandbox's checkpoints and list damage.",
     load: async () => (await import("./commands/verify.ts")).verifyCommand,
   },
   {
     name: "checkpoint",
-    summary: "Save a sandbox and stop it, or let it go on; any server of the store can wake it.",
+    summary: "Pause a sandbox: save it and stop it. Any server of the store can resume it.",
     load: async () => (await import("./commands/checkpoint.ts")).checkpointCommand,
   },
   {
     name: "fork",
-    summary: "Make N new sandboxes of a running one, which goes on.",
+    summary: "Create N copies of a running sandbox, which keeps running.",
     load: async () => (await import("./commands/fork.ts")).forkCommand,
   },
   {
@@ -164,7 +164,7 @@ const SAVED: readonly Row[] = [
   },
   {
     name: "rewind",
-    summary: "Put a sandbox back to a snapshot, in place.",
+    summary: "Return a sandbox to a snapshot, in place.",
     load: async () => (await import("./commands/rewind.ts")).rewindCommand,
   },
   {
@@ -174,12 +174,12 @@ const SAVED: readonly Row[] = [
   },
   {
     name: "tree",
-    summary: "Draw which sandbox came from which snapshot.",
+    summary: "Show sandboxes and snapshots as a tree of their origins.",
     load: async () => (await import("./commands/tree.ts")).treeCommand,
   },
   {
     name: "timeline",
-    summary: "Tell what happened to a sandbox, in order.",
+    summary: "Show the history of a sandbox.",
     load: async () => (await import("./commands/timeline.ts")).timelineCommand,
   },
 ];
@@ -187,67 +187,67 @@ const SAVED: readonly Row[] = [
 const SERVERS: readonly Row[] = [
   {
     name: "serve",
-    summary: "Set up what is missing, and serve sandboxes.",
+    summary: "Set up what is missing, and start a server.",
     load: async () => (await import("./commands/serve.ts")).serveCommand,
   },
   {
     name: "setup",
-    summary: "Fetch and build what the server needs, so that its first start is quick.",
+    summary: "Download and build what the server needs, so that it starts quickly.",
     load: async () => (await import("./commands/setup.ts")).setupCommand,
   },
   {
     name: "doctor",
-    summary: "Say what the server needs, what is here, and how to get what is not. Installs nothing.",
+    summary: "Check what the server needs and how to install what is missing. Installs nothing.",
     load: async () => (await import("./commands/doctor.ts")).doctorCommand,
   },
   {
     name: "gc",
-    summary: "Say what in a store nothing references any more, and remove it. Servers may go on meanwhile.",
+    summary: "List unreferenced data in a store, and remove it with --apply. Servers can keep running.",
     load: async () => (await import("./commands/gc.ts")).gcCommand,
   },
   {
     name: "scrub",
-    summary: "Read everything that is saved in a store, and say what is damaged and whom that hurts.",
+    summary: "Check all stored data and list damaged objects and the sandboxes they affect.",
     load: async () => (await import("./commands/scrub.ts")).scrubCommand,
   },
   {
     name: "keys",
-    summary: "Make, list and revoke the keys that clients of a server on this machine must send.",
+    summary: "Create, list and revoke API keys of the server on this machine.",
     load: async () => (await import("./commands/keys.ts")).keysCommand,
   },
   {
     name: "config",
-    summary: "Say which settings a server here would have. Keys and secrets are not shown.",
+    summary: "Show the settings that a server on this machine would use. Hides keys and secrets.",
     load: async () => (await import("./commands/config.ts")).configCommand,
   },
   {
     name: "profiles",
-    summary: "List, show and check the profiles that sandboxes can be made with.",
+    summary: "List, show and check profiles.",
     load: async () => (await import("./commands/profiles.ts")).profilesCommand,
   },
   {
     name: "server",
-    summary: "Show what a server is and has, and the sandboxes that it has started ahead of the need.",
+    summary: "Show the version, load and warm pool of a server.",
     load: async () => (await import("./commands/server.ts")).serverCommand,
   },
   {
     name: "backends",
-    summary: "Show what can make sandboxes, what each can do, and whether it works now.",
+    summary: "List the backends, their capabilities and whether they work.",
     load: async () => (await import("./commands/backends.ts")).backendsCommand,
   },
   {
     name: "instances",
-    summary: "List every server on the store, and what each owns.",
+    summary: "List the servers that share the store and the sandboxes they own.",
     load: async () => (await import("./commands/instances.ts")).instancesCommand,
   },
   {
     name: "operations",
-    summary: "List what is under way, and what was.",
+    summary: "List running and finished operations.",
     load: async () => (await import("./commands/operations.ts")).operationsCommand,
   },
   {
     name: "events",
-    summary: "Print what happens on a server, and follow it.",
+    summary: "Print or follow the events of a server.",
     load: async () => (await import("./commands/events.ts")).eventsCommand,
   },
 ];
@@ -255,27 +255,27 @@ const SERVERS: readonly Row[] = [
 const TOOL: readonly Row[] = [
   {
     name: "context",
-    summary: "Choose between servers, and say where their keys are.",
+    summary: "Manage named servers and the locations of their keys.",
     load: async () => (await import("./commands/context.ts")).contextCommand,
   },
   {
     name: "api",
-    summary: "Send any request to the server's HTTP interface.",
+    summary: "Send an HTTP request to the server's API.",
     load: async () => (await import("./commands/api.ts")).apiCommand,
   },
   {
     name: "completion",
-    summary: "Print the completion of a shell, with the names of sandboxes.",
+    summary: "Print the completion script for a shell.",
     load: async () => (await import("./commands/completion.ts")).completionCommand,
   },
   {
     name: "version",
-    summary: "Print the version of this program and of the server.",
+    summary: "Print the versions of this program and of the server.",
     load: async () => (await import("./commands/version.ts")).versionCommand,
   },
   {
     name: "__complete",
-    summary: "Print what may come next on a command line.",
+    summary: "Print completions for a command line.",
     hidden: true,
     load: async () => (await import("./commands/complete.ts")).completeCommand,
   },

@@ -6,7 +6,7 @@ export const INTERRUPTED = 130;
 
 /** A second Ctrl-C this long after the first is meant; copies of the first come sooner. */
 const PERSON_REPEATS_MS = 1_000;
-const HOW_TO_STOP_AT_ONCE = "Ctrl-C again stops at once and loses what is not saved yet";
+const HOW_TO_STOP_AT_ONCE = "press Ctrl-C again to stop at once and lose unsaved state";
 
 /** While things are being set up there is nothing to save; exiting ends the programs that set-up runs. */
 export function exitOnSignal(io: Pick<Io, "onStopSignal" | "exit">): () => void {

@@ -2,11 +2,14 @@ import type { ProvenCheckpoint, SandboxRecord } from "@sandboxer/protocol";
 import { expect, test } from "vitest";
 import { startCli } from "./support/run-cli.ts";
 
-test("checkpoint --leave-running saves a sandbox that goes on", async () => {
+test("checkpoint --leave-running saves a sandbox that keeps running", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   const { code, err } = await cli(["checkpoint", "web", "--leave-running"]);
-  expect([code, err]).toEqual([0, expect.stringMatching(/web is saved \(checkpoint_\d+\.img, .*\), and goes on\.\n$/)]);
+  expect([code, err]).toEqual([
+    0,
+    expect.stringMatching(/web is saved \(checkpoint_\d+\.img, .*\) and keeps running\.\n$/),
+  ]);
   const record = await cli.json<SandboxRecord>(["get", "web"]);
   expect(record).toMatchObject({ state: "running", checkpoint: { name: expect.stringMatching(/^checkpoint_/) } });
   expect(record.durability.last_saved_at).toBe(record.checkpoint?.created_at);

@@ -10,9 +10,9 @@ test("a sandbox is made, saved and resumed with a key from a file or the environ
   writeFileSync(join(cli.folder, "my.key"), `${key}\n`);
   const withFile = ["--encryption-key-file", "my.key"];
   await cli.id(["create", "--name", "web", ...withFile]);
-  expect((await cli(["get", "web"])).out).toMatch(/^encrypted with +a key of its client, [0-9a-f]{16}$/m);
+  expect((await cli(["get", "web"])).out).toMatch(/^encrypted with +client key [0-9a-f]{16}$/m);
   await cli.id(["snapshot", "web", "--name", "base"]);
-  expect((await cli(["snapshots", "get", "base"])).out).toMatch(/^encrypted with +a key of its client/m);
+  expect((await cli(["snapshots", "get", "base"])).out).toMatch(/^encrypted with +client key/m);
   const refused = await cli(["restore", "base"]);
   expect(refused).toMatchObject({ code: 3, err: expect.stringContaining("Sandboxer-Encryption-Key") as string });
   expect((await cli(["restore", "base", "--name", "one", ...withFile])).code).toBe(0);

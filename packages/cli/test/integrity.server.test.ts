@@ -11,19 +11,19 @@ function flipMiddle(path: string): void {
   writeFileSync(path, bytes);
 }
 
-test("verify says what is damaged, whom it hurts and what to do, and its exit code says it too", async () => {
+test("verify reports the damage, what it affects and what to do, and exits with 7", async () => {
   const cli = await startCli();
   const web = await cli.id(["create", "--name", "web"]);
   const id = await cli.id(["snapshot", "web", "--name", "before"]);
   await cli(["checkpoint", "web"]);
   const whole = await cli(["verify", "before"]);
-  expect([whole.code, whole.out]).toEqual([0, expect.stringMatching(/^Saved states: 1 whole\. \d+ blocks? read, /)]);
-  expect((await cli(["verify", "sandbox:web"])).out).toMatch(/^Saved states: 1 whole\./);
+  expect([whole.code, whole.out]).toEqual([0, expect.stringMatching(/^Saved states: 1 intact\. \d+ blocks? read, /)]);
+  expect((await cli(["verify", "sandbox:web"])).out).toMatch(/^Saved states: 1 intact\./);
   const image = `snapshots/${id}/image.img`;
   flipMiddle(join(cli.server.store, image));
   const damaged = await cli(["verify", "before"]);
   expect([damaged.code, damaged.out]).toEqual([7, expect.stringContaining(image)]);
-  expect(damaged.err).toContain("Take another one while its sandbox runs");
+  expect(damaged.err).toContain("Take another snapshot while its sandbox runs");
   expect(await cli.json<IntegrityReport>(["verify", "before"])).toMatchObject({ ok: false, problems: [{ image }] });
   expect((await cli(["snapshots", "list"])).out).toMatch(/before +damaged/);
 
@@ -36,7 +36,7 @@ test("verify says what is damaged, whom it hurts and what to do, and its exit co
   await cli.id(["snapshots", "name", id, "web"]);
   expect(await cli(["verify", "web"])).toMatchObject({
     code: 2,
-    err: expect.stringContaining("Say which: snapshot:web or sandbox:web."),
+    err: expect.stringContaining("Write snapshot:web or sandbox:web."),
   });
 });
 
@@ -45,7 +45,7 @@ test("scrub reads a store through its server or without one", async () => {
   await cli.id(["create", "--name", "web"]);
   const id = await cli.id(["snapshot", "web", "--name", "before"]);
   expect((await cli(["scrub", "--status"])).out).toMatch(/^state +idle\n(.*\n)*last full pass +never\n/);
-  expect(await cli(["scrub"])).toMatchObject({ code: 0, out: expect.stringMatching(/^Saved states: 1 whole\./) });
+  expect(await cli(["scrub"])).toMatchObject({ code: 0, out: expect.stringMatching(/^Saved states: 1 intact\./) });
   expect((await cli.json<ScrubStatus>(["scrub", "--status"])).last).toMatchObject({ ok: true });
   const image = `snapshots/${id}/image.img`;
   flipMiddle(join(cli.server.store, image));

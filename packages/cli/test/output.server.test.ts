@@ -14,7 +14,7 @@ import { meanwhile } from "../../../test/kit/meanwhile.ts";
 test("what a removal frees, and what stays because others use it", () => {
   expect(formatRemovedBytes({ removed_bytes: 2 * 1024 ** 2, shared_bytes: 0 })).toBe("2.0 MiB freed.");
   expect(formatRemovedBytes({ removed_bytes: 0, shared_bytes: 5 * 1024 ** 2 })).toMatch(
-    /^0 B freed\. 5\.0 MiB shared with /,
+    /^0 B freed\. 5\.0 MiB are shared with /,
   );
 });
 
@@ -128,7 +128,7 @@ describe("detach keys", () => {
   test("are configurable, and may be none", () => {
     expect([...parseDetachKeys("ctrl-a,d")]).toEqual([1, 100]);
     expect(new DetachKeys(parseDetachKeys("")).filter(Buffer.from("\u0010\u0011")).detach).toBe(false);
-    expect(() => parseDetachKeys("ctrl-pp")).toThrow(/no detach key/);
+    expect(() => parseDetachKeys("ctrl-pp")).toThrow(/not a detach key/);
   });
 });
 

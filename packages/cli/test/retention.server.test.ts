@@ -5,7 +5,7 @@ import { startCli } from "./support/run-cli.ts";
 test("what stays is said at creation, changed part by part and shown", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web", "--keep-checkpoints", "last=3,hourly=24"]);
-  expect((await cli(["get", "web"])).out).toMatch(/^keeps checkpoints +last=3,hourly=24$/m);
+  expect((await cli(["get", "web"])).out).toMatch(/^checkpoint retention +last=3,hourly=24$/m);
   await cli.id(["update", "web", "--keep-snapshots", "5"]);
   const { retention } = await cli.json<SandboxRecord>(["get", "web"]);
   expect(retention).toEqual({ checkpoints: { keep_last: 3, hourly: 24 }, snapshots: { keep_last: 5 } });
@@ -39,7 +39,7 @@ test("a dry run says what other rules would remove, and changes nothing", async 
   await cli.id(["snapshot", "web", "--name", "before"]);
   const { out } = await cli(["update", "web", "--keep-checkpoints", "1", "--dry-run"]);
   expect(out).toMatch(/^checkpoint +checkpoint_\d+\.img/m);
-  expect(out).toMatch(/1 checkpoints and 1 snapshots stay \(snapshots: 1 named\)\. .+ would be freed/);
+  expect(out).toMatch(/1 checkpoints and 1 snapshots are kept \(snapshots: 1 named\)\. .+ would be freed/);
   expect(await cli.json(["get", "web"])).toMatchObject({ retention: null });
-  expect((await cli(["update", "web", "--dry-run"])).out).toContain("Nothing would go.");
+  expect((await cli(["update", "web", "--dry-run"])).out).toContain("Nothing would be removed.");
 });

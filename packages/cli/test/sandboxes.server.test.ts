@@ -39,7 +39,7 @@ test("ls is a table for people, ids for scripts, items for programs; filters hol
   expect((await cli(["ls", "--quiet", "--label", "team=ml"])).out).toBe(`${web}\n`);
   expect((await cli(["ls", "--quiet", "--limit", "1"])).out.trim().split("\n")).toHaveLength(1);
   const empty = await cli(["ls", "--state", "stored"]);
-  expect(empty).toMatchObject({ code: 0, err: expect.stringContaining("There are no such sandboxes") });
+  expect(empty).toMatchObject({ code: 0, err: expect.stringContaining("No sandboxes found") });
   expect(await cli.json(["ls"])).toMatchObject({ items: [{ id: expect.any(String) }, { id: expect.any(String) }] });
 });
 
@@ -61,7 +61,7 @@ test("ls has the damaged ones with the file that cannot be read, and gc counts t
   const collected = await cli(["gc", "--store", cli.server.store, "--data-directory", cli.folder]);
   expect(collected).toMatchObject({ code: 0, out: expect.stringContaining("  1  its head cannot be read\n") });
   expect(collected.out).toContain(
-    `Damaged; restore from a backup (docs/guides/operations.md#damaged-records):\n  ${file}\n`,
+    `Damaged; restore these from a backup (docs/guides/operations.md#damaged-records):\n  ${file}\n`,
   );
 });
 
@@ -76,7 +76,7 @@ test("a target is a name, an id or the beginning of one; never another by guess"
   expect(ambiguous.code).toBe(2);
   expect(ambiguous.out).toBe("");
   expect(ambiguous.err).toMatch(
-    /^sandboxer: "web" is ambiguous: 2 match\.\n {2}Say which sandbox: web-[12] .*web-[12]/,
+    /^sandboxer: "web" is ambiguous: 2 match\.\n {2}Choose one sandbox: web-[12] .*web-[12]/,
   );
   const missing = await cli(["rm", "web-1", "wbe-2"]);
   expect(missing).toMatchObject({ code: 4, out: "" });
@@ -103,7 +103,7 @@ test("update, extend-ttl, stats, reachability, expire, recreate, rm", async () =
   const reached = await cli(["reachability", web]);
   expect(reached).toMatchObject({ code: 0, out: expect.stringMatching(/^reachable +yes\n/) });
 
-  expect(await cli(["expire"])).toEqual({ code: 0, out: "", err: "No sandbox is past its time.\n" });
+  expect(await cli(["expire"])).toEqual({ code: 0, out: "", err: "No sandbox has expired.\n" });
   expect(await cli.id(["recreate", web])).toBe(web);
   expect(await cli(["destroy", web])).toEqual({ code: 0, out: `${web}\n`, err: "" });
   expect(await cli.json(["get", web])).toMatchObject({ state: "destroyed" });

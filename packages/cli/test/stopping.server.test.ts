@@ -65,7 +65,7 @@ async function held(machine: Machine, server: Started, stop: () => void): Promis
   const ids = await createSandboxes(server.url, SANDBOXES);
   await machine.takeStoreAway();
   stop();
-  await server.says("sandboxes are held");
+  await server.says("sandboxes are kept");
   return ids;
 }
 
@@ -81,7 +81,7 @@ describe("every sandbox is saved", () => {
     const server = await underNpm(machine);
     const tell = (signal: NodeJS.Signals): boolean => process.kill(-(server.child.pid ?? 0), signal);
     const ids = await held(machine, server, () => tell("SIGTERM"));
-    await server.says("npm is gone: still saving");
+    await server.says("npm has exited: still saving");
     for (const signal of ["SIGTERM", "SIGHUP", "SIGINT"] as const) {
       tell(signal);
       await server.says(`${signal}: still saving`);
@@ -95,7 +95,7 @@ describe("every sandbox is saved", () => {
     const machine = await newMachine();
     const server = await underNpm(machine);
     const ids = await held(machine, server, () => server.child.kill("SIGKILL"));
-    await server.says("npm is gone: saving");
+    await server.says("npm has exited: saving");
     await machine.giveStoreBack();
     await server.ended;
     await expectSaved(machine, ids);

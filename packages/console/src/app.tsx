@@ -35,7 +35,7 @@ export function App(): JSX.Element {
 
 function Content(): JSX.Element {
   const { value } = session;
-  if (value.state === "starting") return <p class="page-note">Asking the server …</p>;
+  if (value.state === "starting") return <p class="page-note">Connecting to the server …</p>;
   if (value.state === "logged out") return <LoginPage error={value.error} />;
   if (value.state === "unreachable") {
     return (

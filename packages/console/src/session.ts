@@ -68,8 +68,8 @@ async function post(path: string, headers: Readonly<Record<string, string>>): Pr
   if (!response.ok) throw await errorOfResponse(response);
 }
 
-const OVER = new SandboxerError("unauthorized", "The session is over.", {
-  hint: "Log in again: the page goes on where it was.",
+const OVER = new SandboxerError("unauthorized", "The session has expired.", {
+  hint: "Log in again; the page continues where it was.",
 });
 
 /** Whatever was thrown, as something that has a code, a message and a hint. One that says that the session is over ends it. */
@@ -78,7 +78,7 @@ export function asError(thrown: unknown): SandboxerError {
     thrown instanceof SandboxerError
       ? thrown
       : new SandboxerError("internal", thrown instanceof Error ? thrown.message : String(thrown), {
-          hint: "Reload the page; if it comes again, look at the browser's console.",
+          hint: "Reload the page. If this happens again, check the browser's console.",
         });
   if (error.code === "unauthorized" && session.peek().state === "ready")
     session.value = { state: "logged out", error: OVER };

@@ -51,10 +51,10 @@ export function Shell({
           </span>
           <OperationTray />
           {info?.instanceId == null ? null : (
-            <span title={`The server that answers: ${info.instanceId}`}>{shortId(info.instanceId)}</span>
+            <span title={`Server: ${info.instanceId}`}>{shortId(info.instanceId)}</span>
           )}
           {info?.scope === "read" ? <span class="chip">read only</span> : null}
-          <Button kind="quiet" label="Everything by its name (Ctrl K)" onClick={showPalette}>
+          <Button kind="quiet" label="Command palette (Ctrl K)" onClick={showPalette}>
             ⌕
           </Button>
           <Button kind="quiet" label={`Theme: ${theme.value}`} onClick={nextTheme}>

@@ -15,27 +15,27 @@ test("a snapshot is taken, restored with what it carries, and kept while somethi
   await taking.getByLabel("Value of label 1").fill("1");
   await taking.getByText("Copy as command").click();
   await taking.getByText(String.raw`sandboxer snapshot ${web.id} --name first --label 'it'\''s=1'`).waitFor();
-  await taking.getByRole("button", { name: "Take the snapshot" }).click();
-  await taking.getByText("first is taken: full").waitFor();
-  await taking.getByText("What runs inside stood still for").waitFor();
+  await taking.getByRole("button", { name: "Take snapshot" }).click();
+  await taking.getByText("first was taken: full").waitFor();
+  await taking.getByText("Programs were paused for").waitFor();
   const first = await client.snapshots.get("first");
   expect(first.labels).toEqual({ "it's": "1" });
 
-  await taking.getByRole("link", { name: "See it in the lineage" }).click();
+  await taking.getByRole("link", { name: "Show in lineage" }).click();
   await taking.waitFor({ state: "detached" });
   await panel.getByRole("button", { name: "Restore …" }).click();
   const restoring = page.getByRole("dialog", { name: "Restore first" });
   await restoring.getByText("Memory").waitFor();
   await screenshot("dialog-restore");
   await restoring.getByLabel("Name of the new sandbox").fill("again");
-  await restoring.getByRole("button", { name: "Make the sandbox" }).click();
+  await restoring.getByRole("button", { name: "Restore", exact: true }).click();
   await restoring.getByRole("link", { name: "again" }).waitFor();
   await restoring.getByRole("button", { name: "Close" }).last().click();
 
   await panel.getByRole("button", { name: "Delete …" }).click();
   const removing = page.getByRole("dialog", { name: "Delete first" });
   guard.expectAnswer(409, /^\/v1\/snapshots\//);
-  await removing.getByRole("button", { name: "Delete it" }).click();
+  await removing.getByRole("button", { name: "Delete", exact: true }).click();
   await removing.getByText("snapshot_in_use").waitFor();
   await removing.getByRole("link", { name: "again" }).waitFor();
   await removing.getByRole("button", { name: "Cancel" }).click();
@@ -44,8 +44,8 @@ test("a snapshot is taken, restored with what it carries, and kept while somethi
   const naming = page.getByRole("dialog", { name: "Name and labels of first" });
   await naming.getByLabel("Name", { exact: true }).fill("second");
   await naming.getByRole("button", { name: "Remove label it's" }).click();
-  await naming.getByRole("button", { name: "Save" }).click();
-  await naming.getByText("called second").waitFor();
+  await naming.getByRole("button", { name: "Save", exact: true }).click();
+  await naming.getByText("Renamed to second").waitFor();
   expect((await client.snapshots.get(first.id)).labels).toEqual({});
 });
 
@@ -58,20 +58,20 @@ test("a rewind says what it undoes; a fork makes several", async () => {
   const panel = page.getByRole("complementary");
   await panel.getByRole("button", { name: "Rewind …" }).click();
   const rewinding = page.getByRole("dialog", { name: "Rewind web" });
-  await rewinding.getByText("1 added since then go").waitFor();
+  await rewinding.getByText("1 added since then are deleted").waitFor();
   await screenshot("dialog-rewind");
-  await rewinding.getByRole("button", { name: "Rewind it" }).click();
-  await rewinding.getByText("is back at the snapshot").waitFor();
+  await rewinding.getByRole("button", { name: "Rewind", exact: true }).click();
+  await rewinding.getByText("was rewound to the snapshot").waitFor();
   expect(await web.files.list("/workspace")).toEqual([]);
   await page.keyboard.press("Escape");
 
   await panel.getByRole("button", { name: "Fork …" }).click();
   const forking = page.getByRole("dialog", { name: "Fork web" });
-  await forking.getByLabel("How many").fill("3");
+  await forking.getByLabel("Copies").fill("3");
   await forking.getByLabel("Name").fill("try");
-  await forking.getByText("They are called try-1 to try-3.").waitFor();
-  await forking.getByRole("button", { name: "Make 3 copies" }).click();
-  await forking.getByText("3 copies were made.").waitFor();
+  await forking.getByText("The copies are named try-1 to try-3.").waitFor();
+  await forking.getByRole("button", { name: "Create 3 copies" }).click();
+  await forking.getByText("3 copies were created.").waitFor();
   await forking.getByRole("link", { name: "try-3" }).click();
   await page.waitForURL(/\/sandboxes\//);
   await forking.waitFor({ state: "detached" });
@@ -84,13 +84,13 @@ test("a handoff goes to the other server of the store", async () => {
   await open(`/sandboxes/${web.id}/timeline`);
   await page.getByRole("button", { name: "Hand off …" }).click();
   const dialog = page.getByRole("dialog", { name: "Hand off web" });
-  await dialog.getByRole("button", { name: "Hand it off" }).click();
-  await dialog.getByText("It moved from").waitFor();
+  await dialog.getByRole("button", { name: "Hand off", exact: true }).click();
+  await dialog.getByText("Moved from").waitFor();
   expect((await web.refresh()).owner?.instanceId).toBe(other);
   await dialog.getByRole("button", { name: "Close" }).last().click();
   await page.getByText(`State: at ${other}`).waitFor();
   await page
-    .getByRole("button", { name: `Handed over to ${other}` })
+    .getByRole("button", { name: `Handed off to ${other}` })
     .first()
     .waitFor();
 });
@@ -100,8 +100,8 @@ test("a server that is alone has nobody to hand a sandbox to", async () => {
   const web = await Sandbox.create({ client, name: "web" });
   await open(`/sandboxes/${web.id}/timeline`);
   await page.getByRole("button", { name: "Hand off …" }).click();
-  await page.getByText("No other server is on this store.").waitFor();
-  expect(await page.getByRole("button", { name: "Hand it off" }).isDisabled()).toBe(true);
+  await page.getByText("No other server uses this store.").waitFor();
+  expect(await page.getByRole("button", { name: "Hand off", exact: true }).isDisabled()).toBe(true);
 });
 
 test("a dialog begins with what it asks for; one that only warns begins with the way out", async () => {
@@ -114,7 +114,7 @@ test("a dialog begins with what it asks for; one that only warns begins with the
     page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.tagName ?? "");
   await expect.poll(focused).toBe("INPUT");
   await page.keyboard.press("Escape");
-  await page.getByRole("button", { name: "Destroy" }).click();
-  await page.getByRole("dialog", { name: /^Destroy .*\?$/ }).waitFor();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByRole("dialog", { name: /^Delete .*\?$/ }).waitFor();
   await expect.poll(focused).toBe("Close");
 });

@@ -11,19 +11,19 @@ test("facts tell what it is and who has it; name, times and reachability can be 
   const lease = page.getByRole("region", { name: "Lease" });
   await lease.getByText("this server").waitFor();
   await page.getByRole("region", { name: "Saved states" }).getByText("the last 5m").waitFor();
-  await lease.getByRole("button", { name: "Does it answer?", exact: true }).click();
+  await lease.getByRole("button", { name: "Check reachability", exact: true }).click();
   await lease.getByText(/^yes, after/).waitFor();
   await screenshot("facts");
 
-  await page.getByLabel("Let it live from now for").fill("10h");
+  await page.getByLabel("New lifetime from now").fill("10h");
   await page.getByRole("button", { name: "Extend", exact: true }).click();
   await page.getByText("Extend: done").waitFor();
   await page.getByText(/^(9h 59m|10h)$/).waitFor();
-  await page.getByLabel("Let it be idle for").fill("2h");
-  await page.getByRole("button", { name: "Change the idle time", exact: true }).click();
+  await page.getByLabel("New idle timeout").fill("2h");
+  await page.getByRole("button", { name: "Change idle timeout", exact: true }).click();
   await expect.poll(async () => (await sandbox.refresh()).idleTimeout).toBe(7200);
-  await page.getByLabel("Let it be idle for").fill("soon");
-  await page.getByRole("button", { name: "Change the idle time", exact: true }).click();
+  await page.getByLabel("New idle timeout").fill("soon");
+  await page.getByRole("button", { name: "Change idle timeout", exact: true }).click();
   await page.getByText(/soon/).first().waitFor();
 
   await made.getByRole("button", { name: "Change the name" }).click();
@@ -36,7 +36,7 @@ test("facts tell what it is and who has it; name, times and reachability can be 
 test("the token of a new sandbox is shown once", async () => {
   const { page } = await startConsole();
   await page.getByRole("button", { name: "New sandbox" }).first().click();
-  await page.getByRole("dialog").getByRole("button", { name: "Make it" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Create", exact: true }).click();
   await page.waitForURL(/\/sandboxes\//);
   await page.getByRole("link", { name: "Facts" }).click();
   const token = page.getByRole("region", { name: "Token" });
@@ -74,7 +74,7 @@ test("instances: every server of the store with what it owns, and what a server 
   await screenshot("instances");
   await here.handoff(servers[1]?.url ?? "");
   await other.getByRole("link", { name: "here" }).waitFor();
-  await page.getByRole("region", { name: "What each backend can do" }).getByText("fake").waitFor();
+  await page.getByRole("region", { name: "Backend capabilities" }).getByText("fake").waitFor();
   await there.destroy();
 });
 

@@ -14,7 +14,7 @@ test("a text is edited and saved; one that changed meanwhile is not overwritten 
   await open(`/sandboxes/${sandbox.id}/files?path=/workspace/a.txt`);
   await page.getByRole("button", { name: "Edit" }).click();
   await page.getByRole("textbox", { name: "Content" }).fill("one\nthree\n");
-  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
   await page.getByRole("region", { name: "Content" }).getByText("three").waitFor();
   expect(await sandbox.files.readText("/workspace/a.txt")).toBe("one\r\nthree\r\n");
 
@@ -25,20 +25,20 @@ test("a text is edited and saved; one that changed meanwhile is not overwritten 
   await link(page, "a.txt").click();
   expect(await page.getByRole("textbox", { name: "Content" }).inputValue()).toBe("mine");
   await sandbox.files.write("/workspace/a.txt", "of somebody else");
-  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
   await page
     .getByRole("alert")
     .getByText(/changed meanwhile/)
     .waitFor();
   expect(await sandbox.files.readText("/workspace/a.txt")).toBe("of somebody else");
-  await page.getByRole("button", { name: "Drop mine and show it" }).click();
+  await page.getByRole("button", { name: "Discard my version" }).click();
   await page.getByRole("region", { name: "Content" }).getByText("of somebody else").waitFor();
 
   await page.getByRole("button", { name: "Edit" }).click();
   await page.getByRole("textbox", { name: "Content" }).fill("mine again");
   await sandbox.files.write("/workspace/a.txt", "of somebody else again");
   await page.keyboard.press("Control+s");
-  await page.getByRole("button", { name: "Overwrite it with mine" }).click();
+  await page.getByRole("button", { name: "Overwrite it with my version" }).click();
   await page.getByRole("region", { name: "Content" }).getByText("mine again").waitFor();
   expect(await sandbox.files.readText("/workspace/a.txt")).toBe("mine again");
 });
@@ -51,7 +51,7 @@ test("files and folders are made, renamed and removed; nothing that is there is 
   const dialog = page.getByRole("dialog");
   await page.getByRole("button", { name: "New folder" }).click();
   await dialog.getByLabel("Name").fill("kept.txt");
-  await dialog.getByRole("button", { name: "Make the folder" }).click();
+  await dialog.getByRole("button", { name: "Create folder" }).click();
   await dialog
     .getByRole("alert")
     .getByText(/already/)
@@ -61,29 +61,29 @@ test("files and folders are made, renamed and removed; nothing that is there is 
   expect(await dialog.locator("pre").first().textContent()).toContain(
     `sandboxer files mkdir ${sandbox.id}:/workspace/docs`,
   );
-  await dialog.getByRole("button", { name: "Make the folder" }).click();
+  await dialog.getByRole("button", { name: "Create folder" }).click();
   await link(page, "docs").click();
   await page.getByText("The folder is empty.").waitFor();
   await page.getByRole("button", { name: "New file" }).click();
   await dialog.getByLabel("Name").fill("new.txt");
-  await dialog.getByRole("button", { name: "Make the file" }).click();
+  await dialog.getByRole("button", { name: "Create file" }).click();
   await page.getByText("The file is empty.").waitFor();
 
   await page.getByRole("button", { name: "Rename …" }).click();
   await dialog.getByLabel("New name").fill("/workspace/kept.txt");
-  await dialog.getByRole("button", { name: "Rename it" }).click();
+  await dialog.getByRole("button", { name: "Rename", exact: true }).click();
   await dialog
     .getByRole("alert")
     .getByText(/already/)
     .waitFor();
   expect(await sandbox.files.readText("/workspace/kept.txt")).toBe("kept");
   await dialog.getByLabel("New name").fill("/workspace/moved.txt");
-  await dialog.getByRole("button", { name: "Rename it" }).click();
+  await dialog.getByRole("button", { name: "Rename", exact: true }).click();
   await page.getByRole("article", { name: "File moved.txt" }).waitFor();
   await link(page, "Its folder").click();
 
-  await chooseInMenu(page, "docs", "Remove …");
-  await dialog.getByRole("button", { name: "Remove it and all in it" }).click();
+  await chooseInMenu(page, "docs", "Delete …");
+  await dialog.getByRole("button", { name: "Delete folder and contents" }).click();
   await expect.poll(() => listed(page), WAIT).toEqual(["kept.txt", "moved.txt"]);
   expect(await sandbox.files.exists("/workspace/docs")).toBe(false);
 });
@@ -166,13 +166,13 @@ test.skipIf(whyNoEngine() !== undefined)("a name that is no UTF-8 is given anoth
   await link(page, "bad\uFFFD*\uFFFD.txt").click();
   await page
     .getByRole("alert")
-    .getByText(/no UTF-8/)
+    .getByText(/not UTF-8/)
     .waitFor();
   await page.goBack();
   await chooseInMenu(page, "bad\uFFFD*\uFFFD.txt", "Rename or move …");
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("New name").fill("good.txt");
-  await dialog.getByRole("button", { name: "Rename it" }).click();
+  await dialog.getByRole("button", { name: "Rename", exact: true }).click();
   await link(page, "good.txt").click();
   await page.getByRole("region", { name: "Content" }).getByText("found").waitFor();
   expect((await sandbox.files.list("/workspace")).map(({ name }) => name)).toEqual([

@@ -27,7 +27,7 @@ test("folders are walked by links, crumbs and typed paths; the list is ordered, 
   await link(page, "src").click();
   await link(page, "deep").click();
   await expect.poll(() => new URL(page.url()).searchParams.get("path"), WAIT).toBe("/workspace/src/deep");
-  await page.getByRole("navigation", { name: "Folders on the way" }).getByRole("link", { name: "workspace" }).click();
+  await page.getByRole("navigation", { name: "Path" }).getByRole("link", { name: "workspace" }).click();
   await link(page, "link").click();
   await page.getByRole("region", { name: "Content" }).getByText("print(1)").waitFor();
   await page.getByText("link to src/deep/main.py").waitFor();
@@ -90,10 +90,10 @@ test("names with anything in them are seen as they are, and can be opened, renam
   await chooseInMenu(page, String.raw`two\nlines`, "Rename or move …");
   const dialog = page.getByRole("dialog");
   expect(await dialog.getByLabel("New name").inputValue()).toBe("two_lines");
-  await dialog.getByRole("button", { name: "Rename it" }).click();
+  await dialog.getByRole("button", { name: "Rename", exact: true }).click();
   await link(page, "two_lines").waitFor();
-  await chooseInMenu(page, "invoice[U+202E]gnp.exe", "Remove …");
-  await dialog.getByRole("button", { name: "Remove it" }).click();
+  await chooseInMenu(page, "invoice[U+202E]gnp.exe", "Delete …");
+  await dialog.getByRole("button", { name: "Delete", exact: true }).click();
   await expect.poll(() => sandbox.files.exists("/workspace/invoice\u202Egnp.exe"), WAIT).toBe(false);
 });
 

@@ -27,7 +27,7 @@ async function expectCountAcrossMoves(options: ConsoleOptions): Promise<void> {
   await untilTerminalShows(page, `,${before + 10},`);
   expect(await owner()).toBe(other.url);
   const { instanceId } = await other.client.info();
-  expect((await told()).join("\n")).toContain(`Moving to instance ${instanceId}`);
+  expect((await told()).join("\n")).toContain(`Moving to server ${instanceId}`);
 
   const there = await Sandbox.attach(sandbox.id, { client: other.client });
   await there.handoff(here.url);

@@ -51,7 +51,7 @@ test("the drawing shows who came from whom, and the keyboard goes along it", asy
   await page.getByText("1 family, 1 of 4 nodes").waitFor();
   await page.getByLabel("Search sandboxes and snapshots").fill("nobody has this");
   await page.getByRole("button", { name: "Clear the search" }).click();
-  await page.getByRole("button", { name: "Only the family of web" }).click();
+  await page.getByRole("button", { name: "Only relatives of web" }).click();
   await page.getByText("1 family, 3 of 4 nodes").waitFor();
   await page.getByRole("button", { name: "List" }).click();
   await page.getByRole("button", { name: /sandbox copy/ }).click();

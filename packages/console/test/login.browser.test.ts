@@ -84,7 +84,7 @@ test("a session that ends behind a dialog leaves nothing in front of the login, 
   guard.expectProblem(/v1\/events.*ERR_INCOMPLETE_CHUNKED_ENCODING/);
   const record = keys?.file.list().find(({ scope }) => scope === "use");
   await keys?.file.revoke(record?.id ?? "");
-  await page.getByText("The session is over.").waitFor();
+  await page.getByText("The session has expired.").waitFor();
   expect(await page.locator("dialog[open]").count()).toBe(0);
   await typeKey(page, keys?.texts.read ?? "");
   await page.getByRole("heading", { name: "What it is", exact: true }).waitFor();

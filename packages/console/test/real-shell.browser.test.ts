@@ -26,8 +26,8 @@ test.skipIf(whyNoEngine() !== undefined)(
     await page.getByRole("button", { name: "Fork …" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name").fill("real-copy");
-    await dialog.getByRole("button", { name: "Make a copy" }).click();
-    await dialog.getByText("1 copy was made").waitFor();
+    await dialog.getByRole("button", { name: "Create a copy" }).click();
+    await dialog.getByText("1 copy was created").waitFor();
     await dialog.getByRole("link", { name: "real-copy" }).click();
     await page.getByRole("heading", { name: "real-copy" }).waitFor();
     await untilTerminalShows(page, "=42=");
@@ -35,10 +35,10 @@ test.skipIf(whyNoEngine() !== undefined)(
     await untilTerminalShows(page, "=43=");
 
     await open(`/sandboxes/${sandbox.id}`);
-    await page.getByRole("button", { name: "Checkpoint and stop" }).click();
-    await page.getByRole("heading", { name: "It sleeps." }).waitFor();
+    await page.getByRole("button", { name: "Pause", exact: true }).click();
+    await page.getByRole("heading", { name: "Paused" }).waitFor();
     expect((await sandbox.refresh()).state).toBe("stored");
-    await page.getByRole("button", { name: "Wake it", exact: true }).click();
+    await page.getByRole("button", { name: "Resume", exact: true }).click();
     await untilTerminalShows(page, "=42=");
     await type(page, "echo =$((x + 3))=");
     await untilTerminalShows(page, "=44=");

@@ -11,12 +11,12 @@ test("a sandbox that is saved says that it sleeps; woken, its terminal goes on",
   (await sandbox.pty({ command: "echo before; read x; echo got $x; sleep 1000" })).detach();
   await open(`/sandboxes/${sandbox.id}`);
   await untilTerminalShows(page, "before");
-  await page.getByRole("button", { name: "Checkpoint and stop" }).click();
-  await page.getByRole("heading", { name: "It sleeps." }).waitFor();
+  await page.getByRole("button", { name: "Pause", exact: true }).click();
+  await page.getByRole("heading", { name: "Paused" }).waitFor();
   await screenshot("sandbox-asleep");
   expect((await sandbox.refresh()).state).toBe("stored");
 
-  await page.getByRole("button", { name: "Wake it", exact: true }).click();
+  await page.getByRole("button", { name: "Resume", exact: true }).click();
   await page.getByRole("textbox", { name: "Terminal input" }).focus();
   await page.keyboard.type("after\n");
   await untilTerminalShows(page, "got after");
@@ -25,7 +25,7 @@ test("a sandbox that is saved says that it sleeps; woken, its terminal goes on",
   // A page that comes while it sleeps has no terminal to show, and wakes nothing.
   await sandbox.checkpoint();
   await open(`/sandboxes/${sandbox.id}`);
-  await page.getByRole("heading", { name: "It sleeps." }).waitFor();
+  await page.getByRole("heading", { name: "Paused" }).waitFor();
   expect(await page.locator(".xterm").count()).toBe(0);
   expect((await sandbox.refresh()).state).toBe("stored");
 });
@@ -80,7 +80,7 @@ test("one that is destroyed under the page, and one that never was, are told apa
   await open(`/sandboxes/${sandbox.id}/run`);
   await page.getByRole("heading", { name: "victim" }).waitFor();
   await sandbox.destroy();
-  await page.getByText("This sandbox was destroyed").waitFor();
+  await page.getByText("This sandbox was deleted").waitFor();
   await open("/sandboxes/00000000-0000-4000-8000-000000000000");
   await page.getByText("There is no sandbox with this id").waitFor();
 });
@@ -91,9 +91,9 @@ test("the page destroys it after asking, and goes to the list", async () => {
   guard.expectAnswer(410, /^\/v1\/sandboxes\//);
   const sandbox = await Sandbox.create({ client, name: "doomed" });
   await open(`/sandboxes/${sandbox.id}/run`);
-  await page.getByRole("button", { name: "Destroy" }).click();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByRole("dialog").getByText("sandboxer rm").waitFor({ state: "attached" });
-  await page.getByRole("dialog").getByRole("button", { name: "Destroy" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
   await page.waitForURL((url) => url.pathname === "/");
   await expect.poll(async () => (await Sandbox.list({}, { client }).next()).done).toBe(true);
 });
@@ -164,10 +164,10 @@ test("a process shows its output from an offset, takes input and signals, and is
     .getByText("ended by SIGKILL")
     .waitFor();
   await page.getByRole("button", { name: "Remove", exact: true }).click();
-  await page.getByText("Nothing was started over HTTP").waitFor();
+  await page.getByText("No processes were started over HTTP").waitFor();
   await expect(process.info()).rejects.toMatchObject({ code: "process_not_found" });
 
-  await page.getByRole("button", { name: "Everything inside" }).click();
+  await page.getByRole("button", { name: "All processes" }).click();
   await page.getByRole("columnheader", { name: "Parent" }).waitFor();
 });
 
@@ -191,7 +191,7 @@ test("who may only look sees the output, and nothing to press", async () => {
   const sandbox = await Sandbox.create({ client, name: "glass" });
   const { id } = (await sandbox.spawn("echo visible; sleep 1000")).detach();
   await open(`/sandboxes/${sandbox.id}`);
-  await page.getByText("Your key may only look").waitFor();
+  await page.getByText("Your key is read-only").waitFor();
   expect(await page.getByRole("group", { name: "Actions" }).getByRole("button").count()).toBe(0);
   await open(`/sandboxes/${sandbox.id}/processes?process=${id}`);
   await page.getByRole("log").getByText("visible").waitFor();

@@ -16,7 +16,7 @@ test("an empty list teaches the first command; a new sandbox opens on its page",
   const form = page.getByRole("dialog", { name: "New sandbox" });
   await form.getByLabel("Name").fill("built-here");
   await form.getByText("Image, limits, time, labels").click();
-  await form.getByLabel("Lives for").fill("2h");
+  await form.getByLabel("Lifetime").fill("2h");
   await form.getByRole("button", { name: "Add a label" }).click();
   await form.getByLabel("Key of label 1").fill("team");
   await form.getByLabel("Value of label 1").fill("it's ours");
@@ -24,7 +24,7 @@ test("an empty list teaches the first command; a new sandbox opens on its page",
   await expect
     .poll(() => form.locator("pre").first().textContent())
     .toBe(String.raw`SANDBOXER_URL=${url} sandboxer create --name built-here --ttl 2h --label 'team=it'\''s ours'`);
-  await form.getByRole("button", { name: "Make it" }).click();
+  await form.getByRole("button", { name: "Create", exact: true }).click();
   await page.waitForURL(/\/sandboxes\/[^/]+$/);
   const [made] = await Array.fromAsync(Sandbox.list({ name: "built-here" }, { client }));
   expect(made?.record.labels).toEqual({ team: "it's ours" });
@@ -46,7 +46,7 @@ test("what happens to sandboxes is seen as it happens; search, filters and order
   await expect.poll(() => page.getByRole("row").count()).toBe(2);
   expect(new URL(page.url()).searchParams.get("label")).toBe("team=ml");
   await page.getByRole("searchbox").fill("nothing has this");
-  await page.getByText("None of them matches.").waitFor();
+  await page.getByText("No sandbox matches.").waitFor();
   await page.getByRole("button", { name: "Show all" }).click();
   await expect.poll(() => page.getByRole("row").count()).toBe(3);
 
@@ -74,30 +74,30 @@ test("a sandbox whose stored record is damaged is named above the list, with its
   expect(await isTooWide(page)).toBe(false);
 });
 
-test("chosen ones are put down, woken and destroyed together, and failures name their sandbox", async () => {
+test("selected sandboxes are paused, resumed and deleted together, and failures name their sandbox", async () => {
   const { page, client, guard } = await startConsole();
   for (const name of ["one", "two", "three"]) await Sandbox.create({ client, name });
   await Sandbox.create({ client, name: "fleeting", enableCheckpoint: false });
   // Their rows come in any order.
   await expect.poll(() => page.getByRole("row").count()).toBe(5);
-  await page.getByLabel("Choose fleeting").check();
-  await page.getByLabel("Choose one", { exact: true }).click({ modifiers: ["Shift"] });
-  await page.getByText("4 chosen").waitFor();
-  await page.getByRole("toolbar").getByRole("button", { name: "Checkpoint and stop" }).click();
+  await page.getByLabel("Select fleeting").check();
+  await page.getByLabel("Select one", { exact: true }).click({ modifiers: ["Shift"] });
+  await page.getByText("4 selected").waitFor();
+  await page.getByRole("toolbar").getByRole("button", { name: "Pause", exact: true }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByText("1 of the chosen are passed over").waitFor();
-  await dialog.getByRole("button", { name: "Checkpoint and stop 3" }).click();
+  await dialog.getByText("1 of the selected are skipped").waitFor();
+  await dialog.getByRole("button", { name: "Pause 3" }).click();
   await dialog.getByText("3 of 3 done").waitFor();
   await dialog.getByRole("button", { name: "Close" }).last().click();
   await expect.poll(() => page.getByText("stored", { exact: true }).count()).toBeGreaterThanOrEqual(3);
 
-  await page.getByLabel("Choose all 4 that are listed").check();
-  await page.getByRole("toolbar").getByRole("button", { name: "Destroy" }).click();
+  await page.getByLabel("Select all 4 listed").check();
+  await page.getByRole("toolbar").getByRole("button", { name: "Delete", exact: true }).click();
   // One of them goes away before it is its turn. What is gone may be looked at once more.
   const [two] = await Array.fromAsync(Sandbox.list({ name: "two" }, { client }));
   for (const status of [404, 410]) guard.expectAnswer(status, /^\/v1\/sandboxes\/[^/]+$/);
   await two?.destroy();
-  await dialog.getByRole("button", { name: "Destroy 4" }).click();
+  await dialog.getByRole("button", { name: "Delete 4" }).click();
   await dialog.getByText("4 of 4 done, 1 failed").waitFor();
   await dialog.getByRole("alert").getByText("two").waitFor();
   await dialog.getByRole("button", { name: "Close" }).last().click();
@@ -111,12 +111,12 @@ test("the palette finds sandboxes and does what can be done; shortcuts leave typ
   const target = await Sandbox.create({ client, name: "target-of-search" });
   await page.getByRole("link", { name: "target-of-search" }).waitFor();
   await page.keyboard.press("Control+k");
-  await page.getByRole("combobox", { name: "What to go to, or to do" }).fill("tgtsearch");
+  await page.getByRole("combobox", { name: "Search pages and actions" }).fill("tgtsearch");
   await page.getByRole("option", { name: /target-of-search/ }).waitFor();
   await page.keyboard.press("Enter");
   await page.waitForURL(`**/sandboxes/${target.id}`);
-  await page.getByRole("button", { name: /Everything by its name/ }).click();
-  await page.getByRole("combobox", { name: "What to go to, or to do" }).fill("checkpoint");
+  await page.getByRole("button", { name: /Command palette/ }).click();
+  await page.getByRole("combobox", { name: "Search pages and actions" }).fill("checkpoint");
   await page.keyboard.press("Enter");
   await expect.poll(async () => (await target.refresh()).state).toBe("stored");
 
@@ -136,8 +136,8 @@ test("the palette finds sandboxes and does what can be done; shortcuts leave typ
 
 test("what is opened in the moment in which something else closes stays open", async () => {
   const { page } = await startConsole();
-  await page.getByRole("button", { name: /Everything by its name/ }).click();
-  await page.getByRole("combobox", { name: "What to go to, or to do" }).fill("theme");
+  await page.getByRole("button", { name: /Command palette/ }).click();
+  await page.getByRole("combobox", { name: "Search pages and actions" }).fill("theme");
   const opened = await page.evaluate(async () => {
     const field = document.querySelector<HTMLElement>("[role=combobox]");
     field?.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
@@ -219,15 +219,15 @@ test("what is done to many goes on when its dialog is closed, and a note says ho
     await route.continue();
   });
   await page.goto(client.transport.url);
-  await page.getByRole("checkbox", { name: "Choose all 2 that are listed" }).click();
-  const bar = page.getByRole("toolbar", { name: "For all that are chosen" });
-  await bar.getByRole("button", { name: "Checkpoint and stop" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Checkpoint and stop 2" }).click();
+  await page.getByRole("checkbox", { name: "Select all 2 listed" }).click();
+  const bar = page.getByRole("toolbar", { name: "Actions for selected sandboxes" });
+  await bar.getByRole("button", { name: "Pause", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Pause 2" }).click();
   await page.getByText("0 of 2 done").waitFor();
   await page.keyboard.press("Escape");
   await bar.waitFor({ state: "detached" });
   goOn();
-  await page.getByText("Checkpoint and stop: 2 of 2 done").waitFor();
+  await page.getByText("Pause: 2 of 2 done").waitFor();
 });
 
 test("the list has room for everything in it, however wide the window is", async () => {
@@ -253,6 +253,6 @@ test("what runs at a server without a store is not said to be run by nobody", as
   const { page, client, open } = await startConsole({ path: false, store: false });
   const sandbox = await Sandbox.create({ client, name: "storeless" });
   await open(`/sandboxes/${sandbox.id}/facts`);
-  await page.getByText(/^runs here, at /).waitFor();
+  await page.getByText(/^runs on this server, /).waitFor();
   await page.getByText("this server", { exact: true }).waitFor();
 });

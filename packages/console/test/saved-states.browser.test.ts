@@ -51,7 +51,7 @@ test("at risk is a warning above the list, in its row, and on its page, until it
   expect(new URL(page.url()).search).toBe("?badge=at+risk");
 
   await page.getByRole("link", { name: "promised", exact: true }).click();
-  await page.getByText("more is lost than the last 1s").waitFor();
+  await page.getByText("more than the last 1s is lost").waitFor();
   await page.getByText("The store's disk is full").first().waitFor();
   await page.getByRole("link", { name: "Facts" }).click();
   const saved = page.getByRole("region", { name: "Saved states" });
@@ -65,9 +65,9 @@ test("at risk is a warning above the list, in its row, and on its page, until it
   const held = Promise.withResolvers<void>();
   server.parts?.backend.faults.set("snapshot", { until: held.promise });
   await promised.update({ maxLoss: "1h" });
-  await page.getByRole("button", { name: "Save it now" }).click();
+  await page.getByRole("button", { name: "Save now" }).click();
   held.resolve();
-  await page.getByText("more is lost than").waitFor({ state: "detached" });
+  await page.getByText("if its server fails now").waitFor({ state: "detached" });
 });
 
 test("the retention of a sandbox shows what would go and its bytes before it is a rule", async () => {
@@ -81,18 +81,18 @@ test("the retention of a sandbox shows what would go and its bytes before it is 
   const checkpoints = async () => (await server.parts?.durable?.checkpoints.list(sandbox.id))?.length;
   await open(`/sandboxes/${sandbox.id}/facts`);
   const saved = page.getByRole("region", { name: "Saved states" });
-  await expect.poll(() => saved.getByText("as the server says", { exact: true }).count()).toBe(2);
+  await expect.poll(() => saved.getByText("server default", { exact: true }).count()).toBe(2);
   await saved.getByRole("button", { name: "Retention …" }).click();
   const dialog = page.getByRole("dialog", { name: "Retention of archive" });
-  await dialog.getByText("Nothing would go.").waitFor();
-  const ofCheckpoints = dialog.getByRole("group", { name: "Checkpoints that stay" });
+  await dialog.getByText("Nothing would be removed.").waitFor();
+  const ofCheckpoints = dialog.getByRole("group", { name: "Checkpoint retention" });
   await ofCheckpoints.getByLabel("Newest").fill("0");
-  await dialog.getByText("keeps at least one").waitFor();
-  expect(await dialog.getByRole("button", { name: "Keep to this" }).isDisabled()).toBe(true);
+  await dialog.getByText("keep at least one").waitFor();
+  expect(await dialog.getByRole("button", { name: "Save", exact: true }).isDisabled()).toBe(true);
   await ofCheckpoints.getByLabel("Newest").fill("1");
-  await dialog.getByRole("group", { name: "Snapshots that stay" }).getByLabel("Newest").fill("1");
-  await dialog.getByText(/^2 checkpoints and 1 snapshot would go with the next save: \d.+B\.$/).waitFor();
-  await dialog.getByText("1 checkpoint and 2 snapshots (1 named) stay.").waitFor();
+  await dialog.getByRole("group", { name: "Snapshot retention" }).getByLabel("Newest").fill("1");
+  await dialog.getByText(/^The next save would remove 2 checkpoints and 1 snapshot: \d.+B\.$/).waitFor();
+  await dialog.getByText("1 checkpoint and 2 snapshots (1 named) are kept.").waitFor();
   await dialog.getByText("Which").click();
   expect(await dialog.getByRole("listitem").filter({ hasText: "checkpoint_" }).count()).toBe(2);
   await screenshot("saved-states-retention");
@@ -100,8 +100,8 @@ test("the retention of a sandbox shows what would go and its bytes before it is 
 
   await dialog.getByText("Copy as command").click();
   await dialog.getByText(/update \S+ --keep-checkpoints last=1 --keep-snapshots last=1/).waitFor();
-  await dialog.getByRole("button", { name: "Keep to this" }).click();
-  await dialog.getByText("That is the rule now.").waitFor();
+  await dialog.getByRole("button", { name: "Save", exact: true }).click();
+  await dialog.getByText("Saved. Older checkpoints").waitFor();
   await dialog.getByRole("button", { name: "Close" }).last().click();
   await expect.poll(() => saved.getByText("the newest", { exact: true }).count()).toBe(2);
   expect(await checkpoints()).toBe(3);
@@ -125,19 +125,19 @@ test("a snapshot is pinned, proven and verified in the lineage, and damage is ma
   await badge("pinned").waitFor();
   expect((await client.snapshots.get(sound.id)).pinned).toBe(true);
   await panel.getByRole("button", { name: "Delete …" }).click();
-  await page.getByRole("dialog").getByText("unpin it first").waitFor();
-  expect(await page.getByRole("button", { name: "Delete it" }).isDisabled()).toBe(true);
+  await page.getByRole("dialog").getByText("Unpin it before").waitFor();
+  expect(await page.getByRole("button", { name: "Delete", exact: true }).isDisabled()).toBe(true);
   await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
   await panel.getByRole("button", { name: "Prove …" }).click();
-  await page.getByRole("button", { name: "Restore it by way of trial" }).click();
-  await page.getByText("It can be restored").waitFor();
+  await page.getByRole("button", { name: "Test restore", exact: true }).click();
+  await page.getByText("The snapshot can be restored").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
   await badge("proven").waitFor();
 
   const whole = await damage(server, before);
   await page.getByRole("treeitem", { name: /^snapshot [0-9a-f]{8},/ }).click();
   await panel.getByRole("button", { name: "Verify …" }).click();
-  await page.getByRole("button", { name: "Verify it" }).click();
+  await page.getByRole("button", { name: "Verify", exact: true }).click();
   await page.getByRole("dialog").getByText("damaged", { exact: true }).waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
   await badge("damaged").waitFor();
@@ -149,13 +149,13 @@ test("a snapshot is pinned, proven and verified in the lineage, and damage is ma
 
   await visit(page, `/sandboxes/${web.id}/facts`);
   const saved = page.getByRole("region", { name: "Saved states" });
-  await page.getByText("Saved states of it are damaged:").waitFor();
+  await page.getByText("Its saved data is damaged:").waitFor();
   for (const [path, bytes] of whole) await writeFile(path, bytes);
   await saved.getByRole("button", { name: "Verify …" }).click();
-  await page.getByRole("button", { name: "Verify it" }).click();
+  await page.getByRole("button", { name: "Verify", exact: true }).click();
   await page.getByRole("dialog").getByText("whole", { exact: true }).waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
-  await page.getByText("Saved states of it are damaged:").waitFor({ state: "detached" });
+  await page.getByText("Its saved data is damaged:").waitFor({ state: "detached" });
   expect((await client.snapshots.get(hurt.id)).state).toBe("damaged");
 });
 
@@ -172,6 +172,6 @@ test("who may only look sees all of it, and no button", async () => {
       .count(),
   ).toBe(0);
   await visit(page, `/sandboxes/${web.id}/facts`);
-  await page.getByRole("region", { name: "Saved states" }).getByText("Checkpoints that stay").waitFor();
+  await page.getByRole("region", { name: "Saved states" }).getByText("Checkpoint retention").waitFor();
   expect(await page.getByRole("button", { name: /Retention|Verify/ }).count()).toBe(0);
 });

@@ -83,13 +83,13 @@ test("a terminal that is opened elsewhere says so, and comes back when it is wan
   const other = await context.newPage();
   await other.goto(`${url}/sandboxes/${sandbox.id}`);
   await untilTerminalShows(other, "ready");
-  await page.getByText("opened in another place").waitFor();
+  await page.getByText("opened in another window").waitFor();
   await typeInto(other, "there\n");
   await untilTerminalShows(other, "got there");
 
   await page.getByRole("button", { name: "Use it here" }).click();
   await untilTerminalShows(page, "got there");
-  await other.getByText("opened in another place").waitFor();
+  await other.getByText("opened in another window").waitFor();
   await typeInto(page, "here\n");
   await untilTerminalShows(page, "got here");
   expect((await terminalText(page)).split("got there")).toHaveLength(2);
@@ -110,17 +110,17 @@ test("tabs can be renamed, left running and shown again, and ended", async () =>
 
   await page.getByRole("button", { name: "Rename", exact: true }).click();
   await page.getByRole("textbox", { name: "Name" }).fill("<b>build</b>");
-  await page.getByRole("dialog").getByRole("button", { name: "Rename" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Rename", exact: true }).click();
   await page.getByRole("tab", { name: "<b>build</b>" }).waitFor();
 
   await page.getByRole("toolbar").getByRole("button", { name: "Close" }).click();
-  await page.getByRole("button", { name: "Leave it running" }).click();
+  await page.getByRole("button", { name: "Leave running" }).click();
   expect(await page.getByRole("tab").count()).toBe(1);
   await page.getByRole("button", { name: "Show <b>build</b>" }).click();
   await untilTerminalShows(page, "second");
 
   await page.getByRole("toolbar").getByRole("button", { name: "Close" }).click();
-  await page.getByRole("button", { name: "End it" }).click();
+  await page.getByRole("button", { name: "End", exact: true }).click();
   await expect.poll(() => page.getByRole("tab").count()).toBe(1);
   await expect.poll(async () => (await sandbox.processes()).length).toBe(1);
 });

@@ -6,8 +6,8 @@ test("what happens to a sandbox is drawn as it happens, and can be looked at", a
   const { page, client, open, screenshot } = await startConsole({ path: false });
   const web = await Sandbox.create({ client, name: "web" });
   await open(`/sandboxes/${web.id}/timeline`);
-  const chart = page.getByRole("group", { name: /What happened, over time/ });
-  const list = page.getByRole("region", { name: "What happened" });
+  const chart = page.getByRole("group", { name: /Events over time/ });
+  const list = page.getByRole("region", { name: "Events" });
   await list.getByText("State: running").waitFor();
 
   await web.exec("echo '<b>hello</b>'; exit 3");
@@ -49,15 +49,15 @@ test("the drawing is zoomed and moved", async () => {
   const web = await Sandbox.create({ client, name: "web" });
   await web.exec("true");
   await open(`/sandboxes/${web.id}/timeline`);
-  await page.getByText("follows the time").waitFor();
-  const chart = page.getByRole("group", { name: /What happened, over time/ });
+  await page.getByText("following").waitFor();
+  const chart = page.getByRole("group", { name: /Events over time/ });
   const mark = chart.getByRole("button", { name: /Executions: / }).first();
   await mark.focus();
   const before = (await mark.boundingBox())?.x ?? 0;
   await page.keyboard.press("+");
-  await page.getByText("follows the time").waitFor({ state: "detached" });
+  await page.getByText("following").waitFor({ state: "detached" });
   await page.keyboard.press("Shift+ArrowLeft");
   await expect.poll(async () => (await mark.boundingBox())?.x ?? before).not.toBe(before);
   await page.getByRole("button", { name: "1 h" }).click();
-  await page.getByText("follows the time").waitFor();
+  await page.getByText("following").waitFor();
 });

@@ -32,7 +32,7 @@ export function parseClientMessage(text: string): ClientMessage | BadMessage {
   if (value["event"] === "stdin") return parseStdin(value);
   if (typeof value["action"] === "string") return parseAction(value["action"], value);
   if (typeof value["language"] === "string") return parseExecution(value["language"], value);
-  return unsupported("The message has no language, and is no action or event that is known.");
+  return unsupported("The message has no language and is not a known action or event.");
 }
 
 /** JSON that is an object, or undefined. */
@@ -50,7 +50,7 @@ export function parseObject(text: string): Record<string, unknown> | undefined {
 function parseStdin(value: Record<string, unknown>): ClientMessage | BadMessage {
   const data = value["data"];
   if (typeof data === "string") return { type: "stdin", data };
-  return { type: "stdin_without_data", message: "A stdin event needs data, a string." };
+  return { type: "stdin_without_data", message: "A stdin event needs data, which must be a string." };
 }
 
 function parseAction(action: string, value: Record<string, unknown>): ClientMessage | BadMessage {
@@ -76,7 +76,8 @@ function parseAction(action: string, value: Record<string, unknown>): ClientMess
 function parseExecution(language: string, value: Record<string, unknown>): ClientMessage | BadMessage {
   if (!isLanguage(language)) return unsupported(`Unsupported language ${JSON.stringify(language.slice(0, 100))}.`);
   const code = value["code"];
-  if (typeof code !== "string") return { type: "malformed", message: "An execution needs code, a string." };
+  if (typeof code !== "string")
+    return { type: "malformed", message: "An execution needs code, which must be a string." };
   if (code.includes("\0")) return { type: "malformed", message: "Code cannot contain NUL characters." };
   return { type: "execute", language, code };
 }

@@ -19,7 +19,7 @@ export const resourcesSchema = z.object({
 });
 
 export const environmentSchema = boundedRecord(
-  z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "is not a variable's name"),
+  z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "is not a valid variable name"),
   z.string().refine((value) => !value.includes("\0"), "contains NUL"),
   { entries: 256, kib: 256 },
 );

@@ -7,7 +7,7 @@ export interface KeepCounts {
 
 export const KEEP_MOST = 1_000_000;
 
-export const KEEP_HINT = "Write a number of newest ones from 1 to 1000000, or last=N,hourly=N,daily=N.";
+export const KEEP_HINT = "Write how many of the newest to keep (1 to 1000000), or last=N,hourly=N,daily=N.";
 
 const NAMES = { last: "keep_last", hourly: "hourly", daily: "daily" } as const;
 

@@ -10,7 +10,7 @@ export const maxLossSchema = z
   .union([z.number().int().min(1).max(1_000_000), durationSchema], {
     error: "must be a duration such as 5m, or a number of executions from 1 to 1000000",
   })
-  .meta({ description: "A duration such as 5m, or a number of executions that have ended.", examples: ["5m", 10] });
+  .meta({ description: "A duration such as 5m, or a number of finished executions.", examples: ["5m", 10] });
 export type MaxLoss = z.infer<typeof maxLossSchema>;
 
 /** What a promise comes to: one of the two. */

@@ -43,7 +43,7 @@ const inputSchema = z
   })
   .refine((input) => input.required !== true || input.default === undefined, {
     path: ["required"],
-    message: "says nothing beside a default: what has one is never missing. Remove one of them.",
+    message: "has no effect with a default, because an input with a default is never missing. Remove one of them.",
   });
 
 const ttlSchema = z
@@ -92,18 +92,18 @@ export const profileSchema = z
   })
   .refine(({ extension, backends }) => (extension === undefined) !== (backends === undefined), {
     path: ["backends"],
-    message: "name either one extension or the backends, not both and not neither.",
+    message: "needs exactly one of extension and backends.",
     when: isObject,
   })
   .refine(({ extension, strategy }) => extension === undefined || strategy === undefined, {
     path: ["strategy"],
-    message: "chooses between backends; an extension is one.",
+    message: "chooses between backends, and an extension is a single backend. Remove it.",
     when: isObject,
   })
   .superRefine((profile, context) => {
     for (const name of Object.keys(profile.secret_refs ?? {})) {
       if (!Object.hasOwn(profile.env ?? {}, name)) continue;
-      context.addIssue({ code: "custom", path: ["secret_refs", name], message: "is in env too; keep one of them." });
+      context.addIssue({ code: "custom", path: ["secret_refs", name], message: "is also in env; remove one of them." });
     }
     if (new Set(profile.backends).size !== (profile.backends ?? []).length) {
       context.addIssue({ code: "custom", path: ["backends"], message: "name each backend once." });

@@ -31,8 +31,8 @@ export const storedMessageSchema = z.string().max(65_536);
 /** ISO 8601; without spaces, because times are parts of cursors. */
 export const storedTimeSchema = z
   .string()
-  .regex(/^\d{4}-\d{2}-\d{2}\S{0,40}$/, "is no time")
-  .refine((text) => !Number.isNaN(Date.parse(text)), "is no time");
+  .regex(/^\d{4}-\d{2}-\d{2}\S{0,40}$/, "is not a time")
+  .refine((text) => !Number.isNaN(Date.parse(text)), "is not a time");
 
 /** Names and texts, such as labels: 1 MiB together. */
 export const storedWordsSchema = z

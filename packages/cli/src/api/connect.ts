@@ -45,7 +45,7 @@ export async function connect(io: Io, flags: ConnectionFlags): Promise<Transport
   const context = contexts.get(name);
   if (context === undefined) {
     throw new SandboxerError("bad_request", `There is no context "${name}".`, {
-      hint: "See `sandboxer context list`; make one with `sandboxer context add`.",
+      hint: "List contexts with `sandboxer context list`; create one with `sandboxer context add`.",
     });
   }
   return transport(checkedUrl(context.url), givenKey ?? (await resolveKey(io, name, context)));
@@ -54,7 +54,7 @@ export async function connect(io: Io, flags: ConnectionFlags): Promise<Transport
 export function checkedUrl(text: string): string {
   const url = URL.parse(text);
   if (url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.search === "") return text;
-  throw new SandboxerError("bad_request", `"${text}" is not the address of a server.`, {
+  throw new SandboxerError("bad_request", `"${text}" is not a server URL.`, {
     hint: `Write it like ${DEFAULT_URL}.`,
   });
 }

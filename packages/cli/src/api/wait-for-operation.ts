@@ -22,9 +22,13 @@ export async function waitForOperation(
     if (operation.state === "failed") throw errorOfFields(operation.error ?? {});
     if (operation.state === "done") return operation;
     if (deadlineMs !== undefined && performance.now() >= deadlineMs) {
-      throw new SandboxerError("timeout", `The ${operation.kind} is still under way (${operation.phase ?? "begun"}).`, {
-        hint: "Wait longer (--timeout); it goes on without us.",
-      });
+      throw new SandboxerError(
+        "timeout",
+        `The ${operation.kind} is still in progress (${operation.phase ?? "begun"}).`,
+        {
+          hint: "Wait longer with --timeout; the server continues the operation either way.",
+        },
+      );
     }
   }
 }

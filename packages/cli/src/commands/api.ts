@@ -16,19 +16,19 @@ export const apiCommand = defineCommand({
     `sandboxer api POST /v1/sandboxes --body '{"name":"web"}'`,
     "sandboxer api PUT '/v1/sandboxes/ID/files?path=/tmp/x' --body-file ./x -H content-type=application/octet-stream",
   ],
-  details: "The answer goes to stdout as it is. docs/reference/http.md and /openapi.json say what there is.",
+  details: "Prints the response body unchanged on stdout. docs/reference/http.md and /openapi.json list the routes.",
   options: (command) =>
     command
-      .option("-b, --body <TEXT>", "the body, JSON unless a header says otherwise")
-      .option("--body-file <PATH>", "the body from a file; `-` is our stdin")
-      .addOption(new Option("-H, --header <NAME=VALUE>", "a header (several times)").argParser(header))
-      .option("--include", "print the status and the headers on stderr"),
+      .option("-b, --body <TEXT>", "request body; JSON unless a content-type header is given")
+      .option("--body-file <PATH>", "read the request body from a file; `-` reads stdin")
+      .addOption(new Option("-H, --header <NAME=VALUE>", "request header (repeatable)").argParser(header))
+      .option("--include", "print the response status and headers on stderr"),
   async run(run) {
     const method = run.argument(0).toUpperCase();
     const path = run.argument(1);
     if (!METHODS.includes(method))
       throw new SandboxerError("bad_request", `${method} is not one of ${METHODS.join(", ")}.`);
-    if (!path.startsWith("/")) throw new SandboxerError("bad_request", `The path "${path}" does not begin with /.`);
+    if (!path.startsWith("/")) throw new SandboxerError("bad_request", `The path "${path}" must begin with /.`);
     const response = await send(run, await run.client(), method, path);
     if (run.flag("include")) {
       run.say(`${response.status} ${response.statusText}`);

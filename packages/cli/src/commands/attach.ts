@@ -18,17 +18,19 @@ export const attachCommand = defineCommand({
     "sandboxer attach web 3f2a9c01",
   ],
   details:
-    "With a sandbox alone: it runs at this server afterwards; another server that has it is asked to give it up.\n" +
-    "With a process: what it has written is shown again as far as it is kept, then it goes on.",
+    "Without a process: resume the sandbox on this server. A server that runs it is asked to hand it off.\n" +
+    "With a process: replay its buffered output, then follow it.",
   options: (command) =>
     addTerminalOptions(command)
-      .option("--checkpoint <NAME>", "wake it from an older checkpoint")
+      .option("--checkpoint <NAME>", "resume from an older checkpoint")
       .addOption(
-        new Option("--from <OFFSET>", "the output from this byte on").argParser(integer(0, Number.MAX_SAFE_INTEGER)),
+        new Option("--from <OFFSET>", "start the output at this byte offset").argParser(
+          integer(0, Number.MAX_SAFE_INTEGER),
+        ),
       )
-      .option("--unread", "only the output that nobody has read")
-      .option("--no-stdin", "only look")
-      .option("--close-stdin", "at the end of our stdin, end its stdin, too"),
+      .option("--unread", "skip output that was already read")
+      .option("--no-stdin", "do not send input")
+      .option("--close-stdin", "close the process's stdin when this command's stdin ends"),
   async run(run) {
     const client = await run.client();
     const id = await sandboxId(client, run.argument(0));
@@ -44,8 +46,8 @@ export const attachCommand = defineCommand({
 
 async function takeUp(run: Run, id: string, given: string): Promise<void> {
   if (run.json) {
-    throw new SandboxerError("bad_request", "A process cannot be attached with --json.", {
-      hint: "`sandboxer logs --json` has its output for programs.",
+    throw new SandboxerError("bad_request", "--json cannot be used when you attach to a process.", {
+      hint: "Use `sandboxer logs --json` to read the output of a process as JSON.",
     });
   }
   const { openSandbox } = await import("../process/open-sandbox.ts");

@@ -13,7 +13,7 @@ export const backendsCommand = defineCommand({
       const rows = items.map(({ name, ok, summary, remedy, default: isDefault }) => [
         name + (isDefault ? " (default)" : ""),
         ok ? "ok" : "not usable",
-        visible(summary) + (ok || remedy === null ? "" : ` To mend it: ${visible(remedy)}`),
+        visible(summary) + (ok || remedy === null ? "" : ` To fix it: ${visible(remedy)}`),
       ]);
       return `${formatTable([["NAME", "STATE", "SUMMARY"], ...rows])}\n${matrix(items)}`;
     });

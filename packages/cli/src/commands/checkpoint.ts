@@ -13,9 +13,9 @@ export const checkpointCommand = defineCommand({
     "sandboxer checkpoint web --json | jq .checkpoint.size_bytes",
   ],
   details:
-    "Files, memory and running programs are saved. `sandboxer attach` wakes it, here or elsewhere. With --leave-running it\n" +
-    "goes on at once, and begins with this state should its server die; --max-loss of create and update does that by itself.",
-  options: (command) => command.option("--leave-running", "let it go on"),
+    "Saves files, memory and running programs. Resume the sandbox with `sandboxer attach`, on any server of the store.\n" +
+    "With --leave-running it keeps running; the checkpoint is used if its server dies (--max-loss does this regularly).",
+  options: (command) => command.option("--leave-running", "save the sandbox but keep it running"),
   async run(run) {
     const id = await sandboxId(await run.client(), run.argument(0));
     const goesOn = run.flag("leaveRunning");
@@ -24,6 +24,6 @@ export const checkpointCommand = defineCommand({
     run.print(saved, (record) => `${record.id}\n`);
     const size =
       saved.checkpoint === null ? "" : ` (${saved.checkpoint.name}, ${formatBytes(saved.checkpoint.size_bytes)})`;
-    run.say(`${nameOf(saved)} is saved${size}${goesOn ? ", and goes on" : ""}.`);
+    run.say(`${nameOf(saved)} is saved${size}${goesOn ? " and keeps running" : ""}.`);
   },
 });

@@ -8,7 +8,7 @@ export const completeCommand = defineCommand({
     "sandboxer __complete -- 'sandboxer snap'",
     "sandboxer __complete -- 'sandboxer create --pro'",
   ],
-  details: "For the scripts of `sandboxer completion`: one word on a line.",
+  details: "Used by the scripts of `sandboxer completion`. Prints one word per line.",
   async run(run) {
     const { wantedAfter } = await import("../completion/candidates.ts");
     const { liveNames } = await import("../completion/live-names.ts");

@@ -10,7 +10,7 @@ export const completionCommand = defineCommand({
     "sandboxer completion zsh > ~/.zfunc/_sandboxer",
     "sandboxer completion fish > ~/.config/fish/completions/sandboxer.fish",
   ],
-  details: "Completes commands, options, and the names of sandboxes and snapshots, which the server is asked for.",
+  details: "Completes commands, options, and the names of sandboxes and snapshots (read from the server).",
   options: (command) =>
     command.addArgument(new Argument("<shell>", "the shell").choices(Object.keys(COMPLETION_SCRIPTS))),
   run(run) {

@@ -12,9 +12,9 @@ export function configCommand(io: Io): Command {
     "sandboxer config --explain",
     "sandboxer config --json --config ./sandboxer.toml",
   ])
-    .option("--explain", "also where each value comes from, and what it overrides")
-    .option("--default-store", "as `npm start` does: keep checkpoints in the data directory unless told otherwise")
-    .option("--json", "for programs");
+    .option("--explain", "also show where each value comes from and what it overrides")
+    .option("--default-store", "store checkpoints in the data directory by default, as `npm start` does")
+    .option("--json", "print JSON");
   return addSettingFlags(command, ALL_SETTINGS).action((options: Record<string, unknown>) => {
     const flags = readSettingFlags(options);
     const config = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory, serving: false });
@@ -23,7 +23,7 @@ export function configCommand(io: Io): Command {
       io.stdout(`${JSON.stringify(explain ? explained(config) : plain(config))}\n`);
       return;
     }
-    io.stderr(`${config.configFile === undefined ? "There is no config file." : `Config file ${config.configFile}`}\n`);
+    io.stderr(`${config.configFile === undefined ? "No config file found." : `Config file ${config.configFile}`}\n`);
     io.stdout(explain ? formatExplained(config) : formatPlain(config));
   });
 }
@@ -63,7 +63,7 @@ function formatPlain(config: ServerConfig): string {
 function formatExplained(config: ServerConfig): string {
   const settings = describeConfig(config).flatMap(({ key, value, origin, overridden }) => [
     [key, origin, value ?? "none"],
-    ...overridden.map((layer) => ["", `  instead of ${layer.origin}`, `  ${layer.text}`]),
+    ...overridden.map((layer) => ["", `  overrides ${layer.origin}`, `  ${layer.text}`]),
   ]);
   const secrets = describeSecrets(config).map(({ name, source }) => [`secrets.${name}`, source, "not shown"]);
   return formatTable([...settings, ...secrets]);

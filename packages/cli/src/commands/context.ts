@@ -19,7 +19,7 @@ export const contextCommand = defineGroup(
   {
     list: {
       local: true,
-      summary: "List the servers that have a name here.",
+      summary: "List named servers.",
       aliases: ["ls"],
       examples: ["sandboxer context list", "sandboxer context ls", "sandboxer context list --json | jq -r .current"],
       async run(run) {
@@ -31,12 +31,12 @@ export const contextCommand = defineGroup(
             ...items.map((item) => [item.name === current ? "*" : "", item.name, visible(item.url), keyOf(item)]),
           ]),
         );
-        if (items.length === 0) run.say(`There are none in ${path}; commands go to ${DEFAULT_URL}.`);
+        if (items.length === 0) run.say(`No contexts in ${path}; commands go to ${DEFAULT_URL}.`);
       },
     },
     use: {
       local: true,
-      summary: "Send commands to this server from now on.",
+      summary: "Make this server the default for all commands.",
       arguments: "<context>",
       examples: ["sandboxer context use prod", "sandboxer context use local", "sandboxer context use prod --json"],
       async run(run) {
@@ -49,27 +49,27 @@ export const contextCommand = defineGroup(
     },
     add: {
       local: true,
-      summary: "Give a server a name, and say where its key is.",
+      summary: "Add a named server and the location of its key.",
       arguments: "<name>",
       examples: [
         "sandboxer context add local --server http://127.0.0.1:8080",
         "sandboxer context add prod --server https://sandboxes.example.org --key-env PROD_KEY --use",
         "sandboxer context add team --server https://sandboxes.example.org --key-command 'pass show sandboxer'",
       ],
-      details: "The key itself is never written here, only where it is.",
+      details: "Stores the location of the key, never the key itself.",
       options: (command) =>
         command
-          .requiredOption("-s, --server <URL>", "the address of the server")
-          .option("--key-file <PATH>", "a file that holds the key")
-          .option("--key-env <NAME>", "a variable that holds the key")
-          .option("--key-command <COMMAND>", "a program that prints the key; words are split at spaces")
-          .option("--use", "send commands there from now on")
-          .option("--replace", "overwrite one of the same name"),
+          .requiredOption("-s, --server <URL>", "URL of the server")
+          .option("--key-file <PATH>", "file that contains the key")
+          .option("--key-env <NAME>", "environment variable that contains the key")
+          .option("--key-command <COMMAND>", "command that prints the key; arguments are separated by spaces")
+          .option("--use", "make it the default for all commands")
+          .option("--replace", "replace an existing context of this name"),
       run: add,
     },
     rm: {
       local: true,
-      summary: "Forget a server. Nothing happens to it.",
+      summary: "Remove a named server from this list. The server itself is not affected.",
       aliases: ["remove"],
       arguments: "<context>",
       examples: ["sandboxer context rm prod", "sandboxer context rm local", "sandboxer context remove team"],
@@ -91,13 +91,13 @@ async function add(run: Run): Promise<void> {
   const name = run.argument(0);
   const { contextNameSchema } = await import("../contexts/context.ts");
   if (!contextNameSchema.safeParse(name).success) {
-    throw new SandboxerError("bad_request", `"${name}" cannot be the name of a context.`, {
-      hint: "Use letters, digits, dots, dashes and underscores, at most 64.",
+    throw new SandboxerError("bad_request", `"${name}" is not a valid context name.`, {
+      hint: "Use at most 64 letters, digits, dots, dashes and underscores.",
     });
   }
   const { contexts } = await readContexts(run.io);
   if (contexts.has(name) && !run.flag("replace")) {
-    throw new SandboxerError("bad_request", `There is a context "${name}" already.`, { hint: "Use --replace." });
+    throw new SandboxerError("bad_request", `The context "${name}" already exists.`, { hint: "Use --replace." });
   }
   const keyFile = run.text("keyFile");
   const context = defined({
@@ -107,7 +107,7 @@ async function add(run: Run): Promise<void> {
     api_key_command: run.text("keyCommand")?.split(/\s+/).filter(Boolean),
   });
   if (Object.keys(context).length > 2) {
-    throw new SandboxerError("bad_request", "Give one of --key-file, --key-env and --key-command.");
+    throw new SandboxerError("bad_request", "Give only one of --key-file, --key-env and --key-command.");
   }
   await editContexts(run.io, (document) => {
     document.setIn(["contexts", name], document.createNode(context));

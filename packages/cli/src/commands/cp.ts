@@ -17,9 +17,9 @@ export const cpCommand = defineCommand({
     "echo hello | sandboxer cp - web:/tmp/hello.txt",
   ],
   details:
-    "A path in a sandbox is written SANDBOX:/PATH. As with `cp -r`, a target that is a folder gets the source under\n" +
-    "its own name; a source that ends with /. is what the folder holds. `-` is stdin or stdout.",
-  options: (command) => command.option("--no-wake", "do not wake a sandbox that sleeps"),
+    "Write a path in a sandbox as SANDBOX:/PATH. As with `cp -r`, copying into an existing folder keeps the source's\n" +
+    "name; a source that ends with /. copies the contents of the folder. `-` is stdin or stdout.",
+  options: (command) => command.option("--no-wake", "fail if the sandbox is paused, instead of resuming it"),
   async run(run) {
     const line = new ProgressLine(run.io, run.json);
     try {
@@ -44,7 +44,7 @@ async function copy(run: Run, source: string, target: string, line: ProgressLine
     return path.endsWith("/.") ? `${whole}/.` : path.endsWith("/") ? `${whole}/` : whole;
   };
   if (from === undefined && to === undefined) {
-    throw new SandboxerError("bad_request", "Neither path is in a sandbox.", {
+    throw new SandboxerError("bad_request", "One of the two paths must be in a sandbox.", {
       hint: "Write it as SANDBOX:/PATH, for example web:/tmp.",
     });
   }

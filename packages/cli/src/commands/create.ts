@@ -10,9 +10,9 @@ export const createCommand = defineCommand({
     'id=$(sandboxer create) && sandboxer exec "$id" -- uname -a',
   ],
   details:
-    "The id goes to stdout. With --json the whole record, with the token that is told once. With --key the sandbox that\n" +
-    "has this key is taken up, or one made from its newest snapshot; one with this key that is made of something else is\n" +
-    "destroyed.",
+    "Prints the id; with --json, the whole record including the token, which is shown only once. With --key, uses the\n" +
+    "sandbox that has this key, or creates one from its newest snapshot. If the existing one has other settings (image,\n" +
+    "profile, backend), it is deleted and created again.",
   options: addCreateOptions,
   async run(run) {
     const created = await makeSandbox(run);

@@ -14,8 +14,8 @@ export function doctorCommand(io: Io, setExitCode: (code: number) => void): Comm
     "sandboxer doctor --default-store",
     "sandboxer doctor --json | jq -r '.checks[] | select(.state != \"found\") | .name'",
   ])
-    .option("--default-store", "look at the store that `npm start` uses")
-    .option("--json", "for programs");
+    .option("--default-store", "use the store that `npm start` uses")
+    .option("--json", "print JSON");
   addSettingFlags(command, ["store", "platform", "runscPath", "dataDirectory", "cacheDirectory"]);
   return command.action(async (options: Record<string, unknown>) => {
     const flags = readSettingFlags(options);
@@ -45,8 +45,8 @@ function formatChecks(checks: readonly CheckResult[], ok: boolean): string {
   const remedies = checks
     .filter((check) => check.state !== "found" && check.remedy !== undefined)
     .map((check) => [`  ${check.name}${check.needed ? "" : " (optional)"}:`, check.remedy ?? ""]);
-  const verdict = ok ? "Everything that is needed is here." : "Something that is needed is missing.";
-  const advice = remedies.length === 0 ? "" : `\nTo get what is missing:\n${formatTable(remedies)}`;
+  const verdict = ok ? "Everything that the server needs is installed." : "Something that the server needs is missing.";
+  const advice = remedies.length === 0 ? "" : `\nTo install what is missing:\n${formatTable(remedies)}`;
   return `${formatTable(rows)}${advice}\n${verdict}\n`;
 }
 

@@ -14,13 +14,13 @@ export const eventsCommand = defineCommand({
     "sandboxer events web --type sandbox.state",
     "sandboxer events -f --json | jq .type",
   ],
-  details: "With --json one object on a line. `cursor` of one goes into --since to go on after it.",
+  details: "With --json, prints one object per line. Pass the `cursor` of an event to --since to continue after it.",
   options: (command) =>
     command
-      .option("-f, --follow", "go on as things happen")
-      .option("-t, --type <TYPE>", "only these")
-      .option("--since <CURSOR>", "only what came after it")
-      .addOption(new Option("--limit <N>", "at most so many").argParser(integer(1, 1_000_000))),
+      .option("-f, --follow", "keep printing new events")
+      .option("-t, --type <TYPE>", "only events of this type")
+      .option("--since <CURSOR>", "only events after this cursor")
+      .addOption(new Option("--limit <N>", "maximum number to list").argParser(integer(1, 1_000_000))),
   async run(run) {
     const client = await run.client();
     const given = run.optionalArgument(0);

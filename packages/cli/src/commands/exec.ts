@@ -10,14 +10,14 @@ export const execCommand = defineCommand({
     "tar c . | sandboxer exec -i web -- tar x -C /tmp",
   ],
   details:
-    "Exits with the command's exit code, or 128 and the number of the signal that ended it. Failures of sandboxer\n" +
-    "itself exit with the codes of docs/reference/cli.md, after a line on stderr that begins with `sandboxer:`; --error-code\n" +
-    "gives them one code of your choice, so that they cannot be taken for the command's own.",
+    "Exits with the command's exit code, or with 128 plus the signal number if a signal ended it. If sandboxer itself\n" +
+    "fails, it prints a line on stderr that begins with `sandboxer:` and exits with a code of docs/reference/cli.md. Use\n" +
+    "--error-code to choose that code, so that you can tell it from the command's own.",
   options: (command) =>
     addExecOptions(command)
       .addOption(execEnvOption())
-      .option("-d, --detach", "print the id of the process and leave it running")
-      .option("--no-wake", "do not wake a sandbox that sleeps"),
+      .option("-d, --detach", "start the process in the background and print its id")
+      .option("--no-wake", "fail if the sandbox is paused, instead of resuming it"),
   async run(run) {
     const plan = await readExecOptions(run, run.rest(1));
     const env = run.value<Record<string, string>>("env") ?? {};

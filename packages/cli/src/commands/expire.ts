@@ -5,17 +5,18 @@ import { formatSandboxes } from "../output/sandboxes.ts";
 
 export const expireCommand = defineCommand({
   examples: ["sandboxer expire", "sandboxer expire --apply", "sandboxer expire --json | jq -r '.items[].id'"],
-  options: (command) => command.option("--apply", "destroy them; without this nothing is changed"),
+  options: (command) => command.option("--apply", "delete them; without this flag nothing changes"),
   async run(run) {
     const client = await run.client();
     const expiry = await client.call("expireSandboxes", { query: { apply: run.flag("apply") } });
     run.print(expiry, ({ items }) => (items.length === 0 ? "" : formatSandboxes(items, painter(run.io))));
-    if (expiry.items.length === 0) run.say("No sandbox is past its time.");
-    else if (!expiry.applied) run.say("Nothing was changed. Run it again with --apply to destroy these.");
+    if (expiry.items.length === 0) run.say("No sandbox has expired.");
+    else if (!expiry.applied)
+      run.say("Nothing was changed. Run the command again with --apply to delete these sandboxes.");
     for (const { id, message } of expiry.failed) run.say(`sandboxer: ${id}: ${message}`);
     if (expiry.failed.length > 0 && !run.json) {
-      throw new SandboxerError("sandbox_failed", `${expiry.failed.length} could not be destroyed.`, {
-        hint: "Run it again; what is gone already is left out.",
+      throw new SandboxerError("sandbox_failed", `${expiry.failed.length} could not be deleted.`, {
+        hint: "Run the command again to retry the ones that remain.",
       });
     }
   },

@@ -14,7 +14,7 @@ export const extendTtlCommand = defineCommand({
   ],
   options: (command) =>
     command.addOption(
-      new Option("-d, --duration <DURATION>", "from now, such as 90s, 15m, 4h or 7d")
+      new Option("-d, --duration <DURATION>", "time from now, such as 90s, 15m, 4h or 7d")
         .argParser(duration)
         .makeOptionMandatory(),
     ),

@@ -29,7 +29,7 @@ export const filesCommand = defineGroup(
       },
     },
     stat: {
-      summary: "Show what a path is.",
+      summary: "Show the type, size, mode and times of a path.",
       arguments: "<path>",
       examples: [
         "sandboxer files stat web:/etc/passwd",
@@ -67,14 +67,14 @@ export const filesCommand = defineGroup(
       },
     },
     rm: {
-      summary: "Remove a file, or a folder with -r.",
+      summary: "Delete a file, or a folder with -r.",
       arguments: "<path...>",
       examples: [
         "sandboxer files rm web:/tmp/notes.txt",
         "sandboxer files rm -r web:/tmp/build",
         "sandboxer files rm web:/tmp/a web:/tmp/b",
       ],
-      options: (command) => command.option("-r, --recursive", "folders and all below them"),
+      options: (command) => command.option("-r, --recursive", "delete folders and their contents"),
       async run(run) {
         const recursive = run.flag("recursive");
         for (const given of run.rest(0)) {
@@ -85,14 +85,14 @@ export const filesCommand = defineGroup(
       },
     },
     mkdir: {
-      summary: "Make a folder, and those above it.",
+      summary: "Create a folder and its parents.",
       arguments: "<path>",
       examples: [
         "sandboxer files mkdir web:/srv/app",
         "sandboxer files mkdir web:/srv/app/static",
         "sandboxer files mkdir --no-parents web:/srv/app",
       ],
-      options: (command) => command.option("--no-parents", "fail when the folder above is missing"),
+      options: (command) => command.option("--no-parents", "fail if the parent folder is missing"),
       async run(run) {
         const { id, path } = await target(run, run.argument(0));
         const parents = run.value<boolean>("parents") !== false;
@@ -101,7 +101,7 @@ export const filesCommand = defineGroup(
       },
     },
     mv: {
-      summary: "Rename or move within a sandbox.",
+      summary: "Rename or move a file or folder within a sandbox.",
       arguments: "<path> <to>",
       examples: [
         "sandboxer files mv web:/tmp/a /tmp/b",

@@ -12,16 +12,16 @@ export const forkCommand = defineCommand({
     "sandboxer fork web --count 4 --label experiment=a",
     "sandboxer fork web --count 2 --json | jq -r '.items[].id'",
   ],
-  details: "The ids of the new sandboxes go to stdout, one on a line.",
+  details: "Prints the ids of the new sandboxes, one per line.",
   options: (command) =>
     addRestoreOptions(
-      command.addOption(new Option("-c, --count <N>", "how many").argParser(integer(1, 100)).default(1)),
+      command.addOption(new Option("-c, --count <N>", "number of new sandboxes").argParser(integer(1, 100)).default(1)),
     ),
   async run(run) {
     const id = await sandboxId(await run.client(), run.argument(0));
     const body = { ...readRestoreOptions(run), count: run.number("count") ?? 1 };
     const forked = await operate(run, "forkSandbox", { params: { id }, body });
     run.print(forked, ({ items }) => items.map((item) => `${item.id}\n`).join(""));
-    run.say(`${forked.items.length} made from snapshot ${forked.snapshot_id}.`);
+    run.say(`Created ${forked.items.length} from snapshot ${forked.snapshot_id}.`);
   },
 });

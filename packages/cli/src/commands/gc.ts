@@ -14,22 +14,22 @@ export function gcCommand(io: Io): Command {
     "sandboxer gc --store /srv/store --keep last=3,hourly=24,daily=7 --keep-snapshots daily=30",
     "sandboxer gc --store s3://bucket/sandboxes --json",
   ])
-    .option("--apply", "remove it; without this nothing is changed")
+    .option("--apply", "remove the garbage; without this flag nothing changes")
     .option(
       "--keep <RULE>",
-      "also remove checkpoints of sandboxes that do not say: all but the newest 5, or last=3,hourly=24,daily=7 [$SANDBOXER_KEEP_CHECKPOINTS]",
+      "also remove old checkpoints of sandboxes without a retention rule: keep the newest N, or last=3,hourly=24,daily=7 [$SANDBOXER_KEEP_CHECKPOINTS]",
     )
-    .option("--keep-snapshots <RULE>", "the same for snapshots without a name [$SANDBOXER_KEEP_SNAPSHOTS]")
-    .option("--default-store", "look at the store that `npm start` uses")
-    .option("--json", "for programs: every object by its key");
+    .option("--keep-snapshots <RULE>", "the same for unnamed snapshots [$SANDBOXER_KEEP_SNAPSHOTS]")
+    .option("--default-store", "use the store that `npm start` uses")
+    .option("--json", "print JSON with the key of every object");
   addSettingFlags(command, ["store", "dataDirectory", "encryptionKey", "encryptionOldKeys", "requireSealed"]);
   return command.action(async (options: Record<string, unknown>) => {
     const flags = readSettingFlags(options);
     const config = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory, serving: false });
     const { store } = config;
     if (store === undefined) {
-      throw new SandboxerError("bad_request", "No store is given.", {
-        hint: "Name it with --store, or with --default-store for the one of `npm start`.",
+      throw new SandboxerError("bad_request", "No store was given.", {
+        hint: "Give one with --store, or use --default-store for the store of `npm start`.",
       });
     }
     const apply = options["apply"] === true;
@@ -65,7 +65,7 @@ function ruleOf(flag: string, given: unknown): Keep | undefined {
   if (typeof given !== "string") return undefined;
   const rule = parseKeep(given);
   if (rule !== undefined) return rule;
-  throw new SandboxerError("bad_request", `flag ${flag}: "${given}" is no rule of what stays`, {
+  throw new SandboxerError("bad_request", `flag ${flag}: "${given}" is not a retention rule`, {
     hint: KEEP_HINT,
   });
 }

@@ -22,10 +22,10 @@ const EXAMPLES: Examples = [
 export function keysCommand(io: Io, setExitCode: (code: number) => void): Command {
   const keys = withExamples(new Command(), EXAMPLES);
   for (const command of [createCommand(io), listCommand(io), revokeCommand(io)]) {
-    withExamples(command.option("--json", "for programs"), EXAMPLES);
+    withExamples(command.option("--json", "print JSON"), EXAMPLES);
     keys.addCommand(addSettingFlags(command, ["dataDirectory"]));
   }
-  const rotate = rotateEncryptionCommand(io, setExitCode).option("--json", "for programs");
+  const rotate = rotateEncryptionCommand(io, setExitCode).option("--json", "print JSON");
   return keys.addCommand(withExamples(rotate, EXAMPLES));
 }
 
@@ -39,17 +39,17 @@ interface CreateOptions {
 
 function createCommand(io: Io): Command {
   return new Command("create")
-    .description("Make a key and print it: the only time that it can be seen.")
-    .requiredOption("--name <NAME>", "what it is for; shown in lists and in the audit log")
+    .description("Create a key and print it. It cannot be shown again.")
+    .requiredOption("--name <NAME>", "purpose of the key; shown in lists and in the audit log")
     .addOption(
-      new Option("--scope <SCOPE>", "read: look; use: work with sandboxes; admin: everything")
+      new Option("--scope <SCOPE>", "read: view only; use: work with sandboxes; admin: everything")
         .choices(SCOPES)
         .makeOptionMandatory(),
     )
-    .option("--expires <DURATION>", "after which it is refused, such as 12h or 30d (default: never)")
+    .option("--expires <DURATION>", "lifetime of the key, such as 12h or 30d (default: unlimited)")
     .option(
       "--encryption-key <NAME>",
-      "the server's secret that what it makes is encrypted with (default: the server's own)",
+      "server secret that encrypts the data of sandboxes created with this key (default: the server's own)",
     )
     .action(async (options: CreateOptions) => {
       const { name, scope, expires, encryptionKey, json } = options;
@@ -66,7 +66,7 @@ function createCommand(io: Io): Command {
         io.stdout(`${text}\n`);
         const end = record.expires_at === null ? "does not expire" : `expires at ${record.expires_at}`;
         io.stderr(`Key ${record.id} (${name}) has the scope ${scope} and ${end}.\n`);
-        io.stderr("Keep it now: only its hash is stored. Send it as `Authorization: Bearer KEY`.\n");
+        io.stderr("Save the key now: the server stores only its hash. Send it as `Authorization: Bearer KEY`.\n");
       }
     });
 }
@@ -74,7 +74,7 @@ function createCommand(io: Io): Command {
 function listCommand(io: Io): Command {
   return new Command("list")
     .alias("ls")
-    .description("All keys, also those that are revoked or have expired. The keys themselves are not stored.")
+    .description("List all keys, including revoked and expired ones. The keys themselves are not stored.")
     .action(async (options: { json?: true }) => {
       const file = await openKeyFile(io, options);
       const keys = await Promise.all(file.list().map(shown));
@@ -84,8 +84,8 @@ function listCommand(io: Io): Command {
 
 function revokeCommand(io: Io): Command {
   return new Command("revoke")
-    .description("Have a key refused from now on, by servers that run too. Cannot be undone.")
-    .argument("<id>", "the id of the key, or its beginning")
+    .description("Revoke a key. Running servers refuse it at once. This cannot be undone.")
+    .argument("<id>", "id of the key, or a prefix of it")
     .action(async (id: string, options: { json?: true }) => {
       const file = await openKeyFile(io, options);
       const record = await file.revoke(id);
@@ -99,8 +99,8 @@ function revokeCommand(io: Io): Command {
 
 function checkedName(name: string | undefined): string | undefined {
   if (name === undefined || secretNameSchema.safeParse(name).success) return name;
-  throw new SandboxerError("bad_request", `"${name}" is not the name of a secret.`, {
-    hint: "Name one of `secrets` in the server's config file; `sandboxer config` lists them.",
+  throw new SandboxerError("bad_request", `"${name}" is not a valid secret name.`, {
+    hint: "Use a name from `secrets` in the server's config file; `sandboxer config` lists them.",
   });
 }
 

@@ -10,12 +10,12 @@ export const killCommand = defineCommand({
     "sandboxer kill web 3f2a9c01 --signal SIGKILL",
     "sandboxer kill web 7 -s INT",
   ],
-  details: "The process is named by its id, the beginning of it, or its number; see `sandboxer ps`.",
+  details: "Give the id of the process, a prefix of it, or its PID. List processes with `sandboxer ps`.",
   options: (command) =>
     command
-      .addOption(new Option("-s, --signal <SIGNAL>", "name or number").argParser(signal).default("SIGTERM"))
-      .option("--only", "to it alone, not to what it has started")
-      .option("--release", "also drop its output and its record"),
+      .addOption(new Option("-s, --signal <SIGNAL>", "signal name or number").argParser(signal).default("SIGTERM"))
+      .option("--only", "signal only this process, not its children")
+      .option("--release", "also delete its output and its record"),
   async run(run) {
     const client = await run.client();
     const id = await sandboxId(client, run.argument(0));
@@ -28,7 +28,7 @@ export const killCommand = defineCommand({
     if (process.state === "running") await client.call("signalProcess", { params, body });
     if (run.flag("release")) await client.call("releaseProcess", { params });
     run.print({ process_id: process.id, signal: body.signal }, ({ process_id }) => `${process_id}\n`);
-    if (process.state !== "running") run.say("It had ended already.");
+    if (process.state !== "running") run.say("The process had already ended.");
   },
 });
 

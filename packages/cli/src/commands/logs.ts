@@ -16,13 +16,15 @@ export const logsCommand = defineCommand({
   arguments: "<sandbox> [process]",
   examples: ["sandboxer logs web", "sandboxer logs -f web 3f2a9c01", "sandboxer logs web 3f2a9c01 --from 4096"],
   details:
-    "The output that is still kept: of a process that runs detached, the last 256 KiB. Who else reads it is not\n" +
-    "disturbed. Without a process: the one that there is. With --json: stream, data (base64) and offset, one on a line.",
+    "Prints the buffered output; for a detached process, the last 256 KiB. Other readers are not affected.\n" +
+    "If the sandbox has one process, you can omit it. --json prints stream, data (base64) and offset, one object per line.",
   options: (command) =>
     command
-      .option("-f, --follow", "go on until its end")
+      .option("-f, --follow", "follow the output until the process ends")
       .addOption(
-        new Option("--from <OFFSET>", "from this byte on").argParser(integer(0, Number.MAX_SAFE_INTEGER)).default(0),
+        new Option("--from <OFFSET>", "start at this byte offset")
+          .argParser(integer(0, Number.MAX_SAFE_INTEGER))
+          .default(0),
       ),
   async run(run) {
     const client = await run.client();
@@ -53,7 +55,7 @@ async function onlyProcess(run: Run, id: string): Promise<ProcessRecord> {
         hint: "Start one with `sandboxer exec`.",
       })
     : new SandboxerError("bad_request", `The sandbox has ${items.length} processes.`, {
-        hint: `Say which: ${shown.join(", ")}.`,
+        hint: `Choose one: ${shown.join(", ")}.`,
         details: { matches: items.map((item) => item.id) },
       });
 }

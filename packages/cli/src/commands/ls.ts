@@ -16,16 +16,14 @@ export const lsCommand = defineCommand({
   ],
   options: (command) =>
     command
-      .addOption(new Option("-s, --state <STATE>", "only those in this state").choices(SANDBOX_STATES))
-      .option("-b, --backend <BACKEND>", "only those of this backend")
-      .option("-n, --name <NAME>", "only those with this name")
-      .option("-k, --key <KEY>", "only those with this key")
-      .option("--at-risk", "only those of which more could be lost than was promised")
-      .addOption(
-        new Option("-l, --label <KEY[=VALUE]>", "only those with this label (several times)").argParser(several),
-      )
-      .addOption(new Option("--limit <N>", "at most so many").argParser(integer(1, 1_000_000)))
-      .option("-q, --quiet", "only the ids, whole, one on a line"),
+      .addOption(new Option("-s, --state <STATE>", "only in this state").choices(SANDBOX_STATES))
+      .option("-b, --backend <BACKEND>", "only on this backend")
+      .option("-n, --name <NAME>", "only with this name")
+      .option("-k, --key <KEY>", "only with this key")
+      .option("--at-risk", "only sandboxes whose --max-loss is currently not met")
+      .addOption(new Option("-l, --label <KEY[=VALUE]>", "only with this label (repeatable)").argParser(several))
+      .addOption(new Option("--limit <N>", "maximum number to list").argParser(integer(1, 1_000_000)))
+      .option("-q, --quiet", "print only full ids, one per line"),
   async run(run) {
     const filters = defined({
       state: run.text("state"),
@@ -44,7 +42,7 @@ export const lsCommand = defineCommand({
     run.print({ items: sandboxes, damaged }, ({ items }) =>
       run.flag("quiet") ? items.map(({ id }) => `${id}\n`).join("") : formatSandboxes(items, painter(run.io), damaged),
     );
-    if (sandboxes.length + damaged.length === 0) run.say("There are no such sandboxes. `sandboxer create` makes one.");
+    if (sandboxes.length + damaged.length === 0) run.say("No sandboxes found. Create one with `sandboxer create`.");
     for (const { message, next_step } of damaged) run.say(`${message} ${next_step}`);
   },
 });

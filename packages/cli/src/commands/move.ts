@@ -14,13 +14,13 @@ export const moveCommand = defineCommand({
     "sandboxer move web --backend docker && sandboxer shell web",
   ],
   details:
-    "Its workspace goes along, its memory and processes do not. The sandbox keeps its id, name, labels, key and token. The old copy is destroyed once the new one is up. `sandboxer handoff` moves a sandbox to another server.",
+    "Moves the workspace; memory and processes are lost. The sandbox keeps its id, name, labels, key and token. The old copy is deleted once the new one runs. To move a sandbox to another server, use `sandboxer handoff`.",
   options: (command) =>
     command
-      .requiredOption("-b, --backend <BACKEND>", "what shall make it")
-      .option("--profile <PROFILE>", "with the placement and the secrets of this profile")
-      .option("--image <IMAGE>", "another root filesystem; empty: the backend's default")
-      .addOption(pairOption("--input <KEY=VALUE>", "what the backend asks for")),
+      .requiredOption("-b, --backend <BACKEND>", "target backend")
+      .option("--profile <PROFILE>", "use the placement and secrets of this profile")
+      .option("--image <IMAGE>", "another root filesystem; empty for the backend's default")
+      .addOption(pairOption("--input <KEY=VALUE>", "value of a backend parameter")),
   async run(run) {
     const id = await sandboxId(await run.client(), run.argument(0));
     const image = run.text("image");

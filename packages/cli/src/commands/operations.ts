@@ -17,9 +17,9 @@ export const operationsCommand = defineCommand({
   ],
   options: (command) =>
     command
-      .option("-k, --kind <KIND>", "only these, such as create, checkpoint or restore")
-      .addOption(new Option("-s, --state <STATE>", "only those in it").choices(["running", "done", "failed"]))
-      .addOption(new Option("--limit <N>", "at most so many").argParser(integer(1, 1_000_000)).default(50)),
+      .option("-k, --kind <KIND>", "only this kind, such as create, checkpoint or restore")
+      .addOption(new Option("-s, --state <STATE>", "only in this state").choices(["running", "done", "failed"]))
+      .addOption(new Option("--limit <N>", "maximum number to list").argParser(integer(1, 1_000_000)).default(50)),
   async run(run) {
     const client = await run.client();
     const given = run.optionalArgument(0);

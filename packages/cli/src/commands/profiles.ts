@@ -22,7 +22,7 @@ type Options = Readonly<Record<string, unknown>>;
 export function profilesCommand(io: Io, setExitCode: (code: number) => void): Command {
   const profiles = withExamples(new Command(), EXAMPLES);
   for (const command of [listCommand(io), getCommand(io), checkCommand(io, setExitCode)]) {
-    withExamples(command.option("--json", "for programs"), EXAMPLES);
+    withExamples(command.option("--json", "print JSON"), EXAMPLES);
     profiles.addCommand(addSettingFlags(command, ["profilesDirectory"]));
   }
   return profiles;
@@ -31,7 +31,7 @@ export function profilesCommand(io: Io, setExitCode: (code: number) => void): Co
 function listCommand(io: Io): Command {
   return new Command("list")
     .alias("ls")
-    .description("All profiles: those that came with sandboxer, and yours.")
+    .description("List all profiles: built-in ones and yours.")
     .action(async (options: Options) => {
       const { openProfiles } = await import("@sandboxer/server/profiles");
       const entries = (await openProfiles(readConfig(io, options))).entries();
@@ -42,8 +42,8 @@ function listCommand(io: Io): Command {
 
 function getCommand(io: Io): Command {
   return new Command("get")
-    .description("One profile, as its file says it.")
-    .argument("<name>", "its whole name, such as profile.gvisor-default")
+    .description("Print the file of a profile.")
+    .argument("<name>", "full name, such as profile.gvisor-default")
     .action(async (name: string, options: Options) => {
       const { openProfiles } = await import("@sandboxer/server/profiles");
       const entry = (await openProfiles(readConfig(io, options))).entry(name);
@@ -57,8 +57,8 @@ function getCommand(io: Io): Command {
 
 function checkCommand(io: Io, setExitCode: (code: number) => void): Command {
   return new Command("check")
-    .description("Say everything that is wrong with profiles, with file, line and column.")
-    .argument("[file...]", "files, or folders of them (default: your profiles folder)")
+    .description("Check profiles and list all errors with file, line and column.")
+    .argument("[file...]", "profile files or folders (default: your profiles folder)")
     .action(async (files: readonly string[], options: Options) => {
       const config = readConfig(io, options);
       const checks = (await readAll(io, config, files)).map((read) => withWarnings(read, config));
@@ -91,7 +91,7 @@ async function readAll(io: Io, config: ServerConfig, files: readonly string[]): 
 function withWarnings(read: ReadProfile, { secrets }: ServerConfig): ProfileCheck {
   const warnings = Object.entries(read.profile?.secret_refs ?? {})
     .filter(([, name]) => !Object.hasOwn(secrets, name))
-    .map(([variable, name]) => `secret_refs.${variable}: there is no secret ${name} in the config file here.`);
+    .map(([variable, name]) => `secret_refs.${variable}: the config file on this machine has no secret ${name}.`);
   return { ...read, warnings };
 }
 
@@ -101,10 +101,10 @@ function summary(
   files: readonly string[],
 ): string {
   if (checks.length === 0) {
-    return `There are no profiles in ${files.length === 0 ? profilesDirectory : files.join(", ")}.\n`;
+    return `No profiles found in ${files.length === 0 ? profilesDirectory : files.join(", ")}.\n`;
   }
   const wrong = checks.filter(({ problems }) => problems.length > 0).length;
-  return wrong === 0 ? `${checks.length} checked, nothing wrong.\n` : `${wrong} of ${checks.length} wrong.\n`;
+  return wrong === 0 ? `${checks.length} checked, no errors.\n` : `${wrong} of ${checks.length} have errors.\n`;
 }
 
 function readConfig(io: Io, options: Options): ServerConfig {

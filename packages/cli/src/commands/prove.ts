@@ -13,9 +13,9 @@ export const proveCommand = defineCommand({
     "sandboxer prove before-upgrade --json | jq .proven.engine",
   ],
   details:
-    "It may be a snapshot, a sandbox (its newest checkpoint) or SANDBOX@CHECKPOINT; the sandbox itself is left alone.\n" +
-    "The server restores it into a sandbox that nobody can reach, without a network, hears whether that answers, and ends\n" +
-    "it. The record of a snapshot says how it went, and so does the exit code.",
+    "Give a snapshot, a sandbox (its newest checkpoint) or SANDBOX@CHECKPOINT. The sandbox itself is not affected.\n" +
+    "The server restores the state into a temporary sandbox without network access, checks that it answers, and deletes\n" +
+    "it. The exit code reports the result; for a snapshot, its record does too.",
   async run(run) {
     const target = await findSavedState(await run.client(), run.argument(0));
     if (target.kind === "snapshot") return await proveSnapshot(run, target.id);

@@ -9,8 +9,8 @@ import { sandboxId } from "../targets/sandbox.ts";
 export const psCommand = defineCommand({
   arguments: "<sandbox>",
   examples: ["sandboxer ps web", "sandboxer ps --all web", "sandboxer ps web --json | jq -r '.items[].id'"],
-  details: "What was started with exec, run and shell; --all shows everything that runs inside.",
-  options: (command) => command.option("-a, --all", "everything that runs inside, whoever started it"),
+  details: "Lists processes started with exec, run and shell. --all lists every process in the sandbox.",
+  options: (command) => command.option("-a, --all", "list every process in the sandbox"),
   async run(run) {
     const client = await run.client();
     const id = await sandboxId(client, run.argument(0));

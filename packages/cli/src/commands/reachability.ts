@@ -13,7 +13,7 @@ export const reachabilityCommand = defineCommand({
     "sandboxer reachability web && echo it answers",
     "sandboxer reachability web --json | jq .round_trip_ms",
   ],
-  details: "The exit code is 0 when it answers and 1 when it does not.",
+  details: "Exits with 0 if the sandbox answers and with 1 if it does not.",
   async run(run) {
     const client = await run.client();
     const id = await sandboxId(client, run.argument(0));

@@ -14,6 +14,6 @@ export const recreateCommand = defineCommand({
     const id = await sandboxId(await run.client(), run.argument(0));
     const made = await operate(run, "recreateSandbox", { params: { id } });
     run.print(made, (record) => `${record.id}\n`);
-    run.say(`${nameOf(made)} is new.`);
+    run.say(`${nameOf(made)} was created again.`);
   },
 });

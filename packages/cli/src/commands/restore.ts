@@ -12,13 +12,13 @@ export const restoreCommand = defineCommand({
     "sandboxer restore 3f2a9c01 --backend docker --explain",
     'id=$(sandboxer restore before-upgrade) && sandboxer shell "$id"',
   ],
-  details: "A new sandbox; its id goes to stdout. `sandboxer rewind` puts an existing one back.",
+  details: "Prints the id of the new sandbox. To return an existing sandbox to a snapshot, use `sandboxer rewind`.",
   options: (command) =>
     addRestoreOptions(command)
-      .option("--profile <PROFILE>", "with the placement and the secrets of this profile: on another host, for example")
-      .option("-b, --backend <BACKEND>", "what makes it (default: the one that it was captured on)")
-      .option("--image <IMAGE>", "another root filesystem, for a captured workspace; empty: the backend's default")
-      .option("--explain", "say what would be carried and what not, and do nothing"),
+      .option("--profile <PROFILE>", "use the placement and secrets of this profile, for example another host")
+      .option("-b, --backend <BACKEND>", "backend (default: the one it was captured on)")
+      .option("--image <IMAGE>", "another root filesystem for a captured workspace; empty for the backend's default")
+      .option("--explain", "show what would and would not be restored; change nothing"),
   async run(run) {
     const client = await run.client();
     const id = await snapshotId(client, run.argument(0));

@@ -14,20 +14,20 @@ export const rewindCommand = defineCommand({
     "sandboxer rewind before-upgrade --json | jq .state",
   ],
   details:
-    "The sandbox is the one that the snapshot was taken of, unless --sandbox names another. What it did since is lost.",
-  options: (command) => command.option("-s, --sandbox <SANDBOX>", "the sandbox to put back"),
+    "Rewinds the sandbox that the snapshot was taken from, or the one given with --sandbox. Later changes are lost.",
+  options: (command) => command.option("-s, --sandbox <SANDBOX>", "sandbox to rewind"),
   async run(run) {
     const client = await run.client();
     const snapshot = await findSnapshot(client, run.argument(0));
     const named = run.text("sandbox");
     const id = named === undefined ? snapshot.sandbox_id : await sandboxId(client, named);
     if (named === undefined && !(await allItems(client, "listSandboxes")).some((sandbox) => sandbox.id === id)) {
-      throw new SandboxerError("sandbox_not_found", `The sandbox ${id} of snapshot ${nameOf(snapshot)} is gone.`, {
-        hint: "Make a new one with `sandboxer restore`, or name another with --sandbox.",
+      throw new SandboxerError("sandbox_not_found", `The sandbox ${id} of snapshot ${nameOf(snapshot)} was deleted.`, {
+        hint: "Create a new sandbox with `sandboxer restore`, or name another one with --sandbox.",
       });
     }
     const rewound = await operate(run, "rewindSandbox", { params: { id }, body: { snapshot_id: snapshot.id } });
     run.print(rewound, (record) => `${record.id}\n`);
-    run.say(`${nameOf(rewound)} is back at snapshot ${nameOf(snapshot)}.`);
+    run.say(`${nameOf(rewound)} was rewound to snapshot ${nameOf(snapshot)}.`);
   },
 });

@@ -11,7 +11,7 @@ export const rmCommand = defineCommand({
     "sandboxer rm web-1 web-2",
     "sandboxer ls -q --label temporary | xargs -r sandboxer rm",
   ],
-  details: "All names are looked up before anything is destroyed. Prints the ids of those that are gone.",
+  details: "Looks up all names before it deletes anything. Prints the ids of the deleted sandboxes.",
   async run(run) {
     const client = await run.client();
     const ids = await findSandboxes(client, run.rest(0));

@@ -11,18 +11,16 @@ const SOME_FAILED = 10;
 /** `keys rotate-encryption`: works on the store itself, with the secrets of this machine's config file. */
 export function rotateEncryptionCommand(io: Io, setExitCode: (code: number) => void): Command {
   const command = new Command("rotate-encryption")
-    .description(
-      "Encrypt the data keys of a store with the present encryption key instead of older ones, and seal its records.",
-    )
-    .option("--dry-run", "say what would be done; nothing is changed")
-    .option("--default-store", "the store that `npm start` uses");
+    .description("Re-encrypt the data keys of a store with the current encryption key, and seal its records.")
+    .option("--dry-run", "show what would be done; change nothing")
+    .option("--default-store", "use the store that `npm start` uses");
   addSettingFlags(command, ["store", "encryptionKey", "encryptionOldKeys", "requireSealed"]);
   return command.action(async (options: Record<string, unknown>) => {
     const flags = readSettingFlags(options);
     const config = parseConfig({ flags, env: io.env, homeDirectory: io.homeDirectory, serving: false });
     if (config.store === undefined) {
-      throw new SandboxerError("bad_request", "No store is given.", {
-        hint: "Name it with --store, or with --default-store for the one of `npm start`.",
+      throw new SandboxerError("bad_request", "No store was given.", {
+        hint: "Give one with --store, or use --default-store for the store of `npm start`.",
       });
     }
     const apply = options["dryRun"] !== true;
@@ -41,14 +39,14 @@ export function rotateEncryptionCommand(io: Io, setExitCode: (code: number) => v
 
 function told({ rewrapped, current, client_held, failed, records }: RotatedStore, applied: boolean): string {
   const lines = [
-    `${rewrapped} data keys ${applied ? "are" : "would be"} encrypted with the present key now.`,
-    `${current} were before.`,
-    ...(client_held === 0 ? [] : [`${client_held} are under keys of clients, and stay.`]),
+    `${rewrapped} data keys ${applied ? "are now" : "would be"} encrypted with the current key.`,
+    `${current} already were.`,
+    ...(client_held === 0 ? [] : [`${client_held} are encrypted with client keys and stay unchanged.`]),
     ...failed.map(({ data_key, message }) => `${data_key}: ${message}`),
-    ...(failed.length === 0 ? [] : [`${failed.length} could not be opened: keep the old keys until they can.`]),
-    ...(records === null ? [] : [`${records.sealed} records ${applied ? "are" : "would be"} sealed with it now.`]),
+    ...(failed.length === 0 ? [] : [`${failed.length} could not be decrypted. Keep the old keys until they can be.`]),
+    ...(records === null ? [] : [`${records.sealed} records ${applied ? "are now" : "would be"} sealed with it.`]),
     ...(records?.failed ?? []).map(({ message }) => message),
-    ...(applied ? [] : ["Nothing was changed. Run it again without --dry-run."]),
+    ...(applied ? [] : ["Nothing was changed. Run the command again without --dry-run."]),
   ];
   return `${lines.join("\n")}\n`;
 }

@@ -13,9 +13,9 @@ export const runCommand = defineCommand({
     "sandboxer run --key build --keep -- make test",
   ],
   details:
-    "The sandbox is destroyed at the end, whatever the end is. --keep leaves it; so does --key, with which the next\n" +
-    "run takes the same one up. Exit codes are those of `sandboxer exec`.",
-  options: (command) => addCreateOptions(addExecOptions(command)).option("--keep", "do not destroy it"),
+    "Deletes the sandbox when the command ends, even if it fails. --keep and --key keep it; the next run with the same\n" +
+    "--key uses the same sandbox. Exit codes are those of `sandboxer exec`.",
+  options: (command) => addCreateOptions(addExecOptions(command)).option("--keep", "keep the sandbox"),
   async run(run) {
     const plan = await readExecOptions(run, run.rest(0));
     const keep = run.flag("keep") || run.text("key") !== undefined;

@@ -18,14 +18,14 @@ export const scrubCommand = defineCommand({
     "sandboxer scrub --json | jq '.damaged_blocks[].images'",
   ],
   details:
-    "The server reads its store, at the rate that it is set to; with --store or --default-store this command does so\n" +
-    "itself. Servers may go on meanwhile. The exit code is 7 when something is damaged.",
+    "The server reads its store at its configured rate. With --store or --default-store this command reads the store\n" +
+    "itself; servers can keep running. Exits with 7 if something is damaged.",
   options: (command) => {
     command
-      .addOption(new Option("--rate <MB>", "at most so many MB in a second; 0: no limit").argParser(rate))
-      .option("--no-limit", "as fast as it goes")
-      .option("--status", "say whether one is under way, and what the last one found")
-      .option("--stop", "stop the one that is under way; the next one goes on where it was")
+      .addOption(new Option("--rate <MB>", "read at most this many MB per second; 0 for no limit").argParser(rate))
+      .option("--no-limit", "read as fast as possible")
+      .option("--status", "show whether a scrub is running and what the last one found")
+      .option("--stop", "stop the running scrub; the next one continues where it stopped")
       .option("--default-store", "read the store that `npm start` uses, without a server");
     addSettingFlags(command, ["store", "dataDirectory"]);
   },
@@ -56,7 +56,7 @@ async function scrubHere(run: Run): Promise<IntegrityReport> {
   const flags = readSettingFlags({ ...Object.fromEntries(given), defaultStore: run.flag("defaultStore") });
   const config = parseConfig({ flags, env: run.io.env, homeDirectory: run.io.homeDirectory, serving: false });
   const { store } = config;
-  if (store === undefined) throw new SandboxerError("bad_request", "No store is given.");
+  if (store === undefined) throw new SandboxerError("bad_request", "No store was given.");
   const { scrubStoreAt } = await import("@sandboxer/server/scrub");
   const stopInterrupting = exitOnSignal(run.io);
   const line = new ProgressLine(run.io, run.json);

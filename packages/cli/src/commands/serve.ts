@@ -18,8 +18,8 @@ export function serveCommand(io: Io, setExitCode: (code: number) => void): Comma
     "sandboxer serve --store s3://bucket/sandboxes --port 9000",
     "sandboxer serve --backend fake --port 0 --json",
   ])
-    .option("--default-store", "keep checkpoints in the data directory unless another store is given")
-    .option("--json", "for programs: the first line on stdout says the address, logs go to stderr");
+    .option("--default-store", "store checkpoints in the data directory unless --store is given")
+    .option("--json", "print JSON: the first line on stdout has the URL, logs go to stderr");
   return addSettingFlags(command, ALL_SETTINGS).action(async (options: Record<string, unknown>) => {
     const json = options["json"] === true;
     const config = parseConfig({ flags: readSettingFlags(options), env: io.env, homeDirectory: io.homeDirectory });
@@ -46,10 +46,10 @@ function greeting(
     "",
     `Listening on  ${server.url}`,
     ...(server.console ? [`Console       ${server.url}/`] : []),
-    `Store         ${server.store ?? "none: sandboxes cannot be checkpointed (give one with --store)"}`,
+    `Store         ${server.store ?? "none: sandboxes cannot be checkpointed (set one with --store)"}`,
     `Engine        ${server.engine}`,
     ...(server.open
-      ? [`Keys          none: every program on this machine may use it (\`${command} keys create\`)`]
+      ? [`Keys          none: every program on this machine can use the server (\`${command} keys create\`)`]
       : []),
     `Try           ${where}${command} run -- echo hello`,
     ...(IS_CLONE ? [`              node ${relative(io.workingDirectory, EXAMPLE)} ${webSocketUrl}`] : []),

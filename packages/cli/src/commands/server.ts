@@ -21,9 +21,9 @@ export const serverCommand = defineCommand({
         state: server.draining ? "draining" : "open",
         sandboxes: `${server.sandboxes} of ${server.max_sandboxes}`,
         dozing: server.dozing,
-        "started ahead": warm && `${warm.ready} of ${warm.max} ready, ${warm.preparing} being made`,
-        "of those": warm && `${warm.handed_out} handed out, ${warm.expired} expired, ${warm.failed} failed`,
-        "found none": warm && `${warm.missed} creates`,
+        "warm pool": warm && `${warm.ready} of ${warm.max} ready, ${warm.preparing} starting`,
+        "warm pool use": warm && `${warm.handed_out} used, ${warm.expired} expired, ${warm.failed} failed`,
+        "pool misses": warm && `${warm.missed} creates`,
       });
     });
   },

@@ -20,8 +20,8 @@ export function setupCommand(io: Io): Command {
     "sandboxer setup --newest",
     "sandboxer setup --platform ptrace --json",
   ])
-    .option("--newest", "build the newest tested runsc with Go, and test that one")
-    .option("--json", "for programs: the result on stdout, the steps on stderr");
+    .option("--newest", "build and test the newest supported runsc with Go")
+    .option("--json", "print the result as JSON on stdout and the steps on stderr");
   addSettingFlags(command, ["platform", "runscPath", "cacheDirectory"]);
   return command.action(async (options: Record<string, unknown>) => {
     const json = options["json"] === true;

@@ -15,17 +15,17 @@ export const shellCommand = defineCommand({
     "sandboxer shell --detach-keys ctrl-a,d --cwd /srv web",
   ],
   details:
-    "Leave it running with ctrl-p ctrl-q, and come back with `sandboxer attach`. A connection that breaks, a server\n" +
-    "that restarts and a sandbox that moves lose nothing: the shell goes on where it was.",
+    "Detach with ctrl-p ctrl-q and return with `sandboxer attach`. The shell survives lost connections, server restarts\n" +
+    "and handoffs, and continues where it was.",
   options: (command) =>
     addTerminalOptions(command)
       .addOption(execEnvOption())
-      .option("-w, --cwd <PATH>", "where it starts")
-      .option("--no-wake", "do not wake a sandbox that sleeps"),
+      .option("-w, --cwd <PATH>", "working directory")
+      .option("--no-wake", "fail if the sandbox is paused, instead of resuming it"),
   async run(run) {
     if (run.io.terminal === undefined || run.json) {
-      throw new SandboxerError("bad_request", "A shell needs a terminal, and stdin or stdout is none.", {
-        hint: "Use `sandboxer exec -i SANDBOX -- bash` for a script on stdin.",
+      throw new SandboxerError("bad_request", "A shell needs a terminal, but stdin or stdout is not one.", {
+        hint: "To run a script from stdin, use `sandboxer exec -i SANDBOX -- bash`.",
       });
     }
     const detachKeys = parseDetachKeys(run.text("detachKeys") ?? "");

@@ -13,13 +13,13 @@ export const snapshotCommand = defineCommand({
     "sandboxer snapshot web --mode workspace --label release=3",
     'snapshot=$(sandboxer snapshot web) && sandboxer restore "$snapshot"',
   ],
-  details: "The id of the snapshot goes to stdout.",
+  details: "Prints the id of the snapshot.",
   options: (command) =>
     command
-      .option("-n, --name <NAME>", "what to call it")
-      .addOption(pairOption("-l, --label <KEY=VALUE>", "a label"))
+      .option("-n, --name <NAME>", "name")
+      .addOption(pairOption("-l, --label <KEY=VALUE>", "label"))
       .addOption(
-        new Option("-m, --mode <MODE>", "what to capture (default: the most)").choices([
+        new Option("-m, --mode <MODE>", "what to capture (default: the most the backend supports)").choices([
           "full",
           "filesystem",
           "workspace",
@@ -34,6 +34,6 @@ export const snapshotCommand = defineCommand({
     });
     const snapshot = await operate(run, "createSnapshot", { params: { id }, body });
     run.print(snapshot, (record) => `${record.id}\n`);
-    run.say(`Captured (${snapshot.mode}, ${formatBytes(snapshot.size_bytes)}). The sandbox goes on.`);
+    run.say(`Snapshot taken (${snapshot.mode}, ${formatBytes(snapshot.size_bytes)}). The sandbox keeps running.`);
   },
 });

@@ -20,7 +20,7 @@ export const snapshotsCommand = defineGroup(
   ],
   {
     list: {
-      summary: "List snapshots, the newest first.",
+      summary: "List snapshots, newest first.",
       aliases: ["ls"],
       examples: [
         "sandboxer snapshots list",
@@ -29,15 +29,20 @@ export const snapshotsCommand = defineGroup(
       ],
       options: (command) =>
         command
-          .option("-s, --sandbox <SANDBOX>", "only those of this sandbox")
-          .option("-n, --name <NAME>", "only those with this name")
+          .option("-s, --sandbox <SANDBOX>", "only of this sandbox")
+          .option("-n, --name <NAME>", "only with this name")
           .addOption(
-            new Option("-m, --mode <MODE>", "only these").choices(["full", "filesystem", "workspace", "metadata"]),
+            new Option("-m, --mode <MODE>", "only in this mode").choices([
+              "full",
+              "filesystem",
+              "workspace",
+              "metadata",
+            ]),
           )
-          .addOption(new Option("--state <STATE>", "only those in this state").choices(SNAPSHOT_STATES))
-          .addOption(new Option("-l, --label <KEY[=VALUE]>", "only those with this label").argParser(several))
-          .addOption(new Option("--limit <N>", "at most so many").argParser(integer(1, 1_000_000)))
-          .option("-q, --quiet", "only the ids, whole, one on a line"),
+          .addOption(new Option("--state <STATE>", "only in this state").choices(SNAPSHOT_STATES))
+          .addOption(new Option("-l, --label <KEY[=VALUE]>", "only with this label").argParser(several))
+          .addOption(new Option("--limit <N>", "maximum number to list").argParser(integer(1, 1_000_000)))
+          .option("-q, --quiet", "print only full ids, one per line"),
       async run(run) {
         const client = await run.client();
         const sandbox = run.text("sandbox");
@@ -57,19 +62,18 @@ export const snapshotsCommand = defineGroup(
           run.flag("quiet") ? items.map(({ id }) => `${id}\n`).join("") : formatSnapshots(items, painter(run.io)),
         );
         for (const { message, next_step } of damaged) run.say(`${message} ${next_step}`);
-        if (snapshots.length + damaged.length === 0)
-          run.say("There are no such snapshots. `sandboxer snapshot` takes one.");
+        if (snapshots.length + damaged.length === 0) run.say("No snapshots found. Take one with `sandboxer snapshot`.");
       },
     },
     get: {
-      summary: "Show one snapshot.",
+      summary: "Show a snapshot.",
       arguments: "<snapshot>",
       examples: [
         "sandboxer snapshots get before-upgrade",
         "sandboxer snapshots get 3f2a9c01 --verify",
         "sandboxer snapshots get before-upgrade --json | jq .size_bytes",
       ],
-      options: (command) => command.option("--verify", "look at its data, too"),
+      options: (command) => command.option("--verify", "also check its data"),
       async run(run) {
         const client = await run.client();
         const id = await snapshotId(client, run.argument(0));
@@ -78,7 +82,7 @@ export const snapshotsCommand = defineGroup(
       },
     },
     rm: {
-      summary: "Remove snapshots and their data; refused while something live depends on one.",
+      summary: "Delete snapshots and their data. Fails while a live sandbox depends on one.",
       aliases: ["delete"],
       arguments: "<snapshot...>",
       examples: [
@@ -98,7 +102,7 @@ export const snapshotsCommand = defineGroup(
       },
     },
     name: {
-      summary: "Give a snapshot another name, or none, or labels.",
+      summary: "Rename a snapshot, remove its name, or add labels.",
       arguments: "<snapshot> [name]",
       examples: [
         "sandboxer snapshots name 3f2a9c01 before-upgrade",
@@ -106,7 +110,7 @@ export const snapshotsCommand = defineGroup(
         "sandboxer snapshots name before-upgrade --label release=3",
       ],
       options: (command) =>
-        command.option("--none", "take its name away").addOption(pairOption("-l, --label <KEY=VALUE>", "add a label")),
+        command.option("--none", "remove its name").addOption(pairOption("-l, --label <KEY=VALUE>", "add a label")),
       async run(run) {
         const client = await run.client();
         const { id, labels } = await findSnapshot(client, run.argument(0));
@@ -120,7 +124,7 @@ export const snapshotsCommand = defineGroup(
       },
     },
     pin: {
-      summary: "Keep snapshots until they are unpinned, whoever wants to remove them and however old they are.",
+      summary: "Protect snapshots from deletion and retention until they are unpinned.",
       arguments: "<snapshot...>",
       examples: [
         "sandboxer snapshots pin before-upgrade",
@@ -130,7 +134,7 @@ export const snapshotsCommand = defineGroup(
       run: async (run) => await setPinned(run, true),
     },
     unpin: {
-      summary: "Let snapshots be removed again.",
+      summary: "Unpin snapshots, so that they can be deleted.",
       arguments: "<snapshot...>",
       examples: [
         "sandboxer snapshots unpin before-upgrade",
@@ -140,16 +144,18 @@ export const snapshotsCommand = defineGroup(
       run: async (run) => await setPinned(run, false),
     },
     diff: {
-      summary: "List the files that differ between two snapshots, or a snapshot and a sandbox.",
+      summary: "List the files that differ between two snapshots, or between a snapshot and a sandbox.",
       arguments: "<snapshot> <other>",
-      details: "Lines begin with A for added, M for changed, D for removed. `sandbox:NAME` names a live sandbox.",
+      details: "Lines begin with A (added), M (changed) or D (removed). Write a live sandbox as `sandbox:NAME`.",
       examples: [
         "sandboxer snapshots diff before-upgrade after-upgrade",
         "sandboxer snapshots diff before-upgrade sandbox:web",
         "sandboxer snapshots diff a b --json | jq -r '.changes[].path'",
       ],
       options: (command) =>
-        command.addOption(new Option("--limit <N>", "at most so many").argParser(integer(1, 100_000)).default(1000)),
+        command.addOption(
+          new Option("--limit <N>", "maximum number to list").argParser(integer(1, 100_000)).default(1000),
+        ),
       async run(run) {
         const client = await run.client();
         const id = await snapshotId(client, run.argument(0));
@@ -158,7 +164,7 @@ export const snapshotsCommand = defineGroup(
         const diff = await client.call("diffSnapshots", { params: { id }, query });
         run.print(diff, () => formatDiff(diff, painter(run.io)));
         run.say(
-          `${diff.added} added, ${diff.changed} changed, ${diff.removed} removed${diff.truncated ? "; there are more (--limit)" : ""}.`,
+          `${diff.added} added, ${diff.changed} changed, ${diff.removed} removed${diff.truncated ? "; list truncated, raise --limit" : ""}.`,
         );
       },
     },

@@ -9,7 +9,7 @@ import { findSandbox } from "../targets/sandbox.ts";
 export const statsCommand = defineCommand({
   arguments: "[sandbox...]",
   examples: ["sandboxer stats", "sandboxer stats web db", "sandboxer stats web --json | jq '.items[0].memory_bytes'"],
-  details: "Without names: every sandbox that runs at this server.",
+  details: "Without names, shows every sandbox that runs on this server.",
   async run(run) {
     const client = await run.client();
     const given = run.rest(0);

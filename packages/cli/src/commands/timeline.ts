@@ -17,7 +17,7 @@ export const timelineCommand = defineCommand({
     "sandboxer timeline 3f2a9c01",
     "sandboxer timeline web --json | jq '.operations'",
   ],
-  details: "From the events and the operations that the server remembers.",
+  details: "Shows the events and operations that the server has recorded since it started.",
   async run(run) {
     const client = await run.client();
     const id = await sandboxId(client, run.argument(0));
@@ -39,6 +39,6 @@ export const timelineCommand = defineCommand({
     run.print({ sandbox_id: id, events, operations }, () =>
       formatTable(moments.map(({ time, what, details }) => [time, visible(what), details])),
     );
-    if (moments.length === 0) run.say("The server remembers nothing of it.");
+    if (moments.length === 0) run.say("The server has recorded no events for this sandbox.");
   },
 });

@@ -7,7 +7,8 @@ import { pick } from "../targets/match.ts";
 export const treeCommand = defineCommand({
   arguments: "[sandbox]",
   examples: ["sandboxer tree", "sandboxer tree web", "sandboxer tree --json | jq '.snapshots[] | {id, parent}'"],
-  details: "Below a sandbox are the snapshots taken of it, below a snapshot the sandboxes that began with it.",
+  details:
+    "Lists snapshots below the sandbox they were taken from, and sandboxes below the snapshot they were created from.",
   async run(run) {
     const client = await run.client();
     const [sandboxes, snapshots] = await Promise.all([

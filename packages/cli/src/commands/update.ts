@@ -20,18 +20,22 @@ export const updateCommand = defineCommand({
   ],
   options: (command) =>
     command
-      .option("-n, --name <NAME>", "another name")
-      .addOption(new Option("--no-name", "no name"))
+      .option("-n, --name <NAME>", "new name")
+      .addOption(new Option("--no-name", "remove the name"))
       .addOption(pairOption("-l, --label <KEY=VALUE>", "add or change a label"))
-      .addOption(new Option("--remove-label <KEY>", "remove a label (several times)").argParser(several))
-      .addOption(new Option("--idle-timeout <DURATION>", "how long it may do nothing").argParser(durationMs))
+      .addOption(new Option("--remove-label <KEY>", "remove a label (repeatable)").argParser(several))
+      .addOption(
+        new Option("--idle-timeout <DURATION>", "pause or drop it after this long without activity").argParser(
+          durationMs,
+        ),
+      )
       .addOption(maxLossOption())
-      .addOption(new Option("--no-max-loss", "promise nothing any more"))
-      .addOption(keepOption("--keep-checkpoints", "checkpoints that stay"))
-      .addOption(new Option("--no-keep-checkpoints", "as many checkpoints stay as the server says"))
-      .addOption(keepOption("--keep-snapshots", "snapshots without a name that stay"))
-      .addOption(new Option("--no-keep-snapshots", "as many of these stay as the server says"))
-      .option("--dry-run", "say which checkpoints and snapshots these rules would remove; nothing is changed"),
+      .addOption(new Option("--no-max-loss", "remove --max-loss"))
+      .addOption(keepOption("--keep-checkpoints", "checkpoint retention"))
+      .addOption(new Option("--no-keep-checkpoints", "use the server's checkpoint retention"))
+      .addOption(keepOption("--keep-snapshots", "retention of unnamed snapshots"))
+      .addOption(new Option("--no-keep-snapshots", "use the server's snapshot retention"))
+      .option("--dry-run", "show which checkpoints and snapshots these rules would remove; change nothing"),
   async run(run) {
     const client = await run.client();
     const { id, labels: before, retention } = await findSandbox(client, run.argument(0));
@@ -50,7 +54,7 @@ export const updateCommand = defineCommand({
       max_loss: readMaxLoss(run),
       retention: readRetention(run, retention),
     });
-    if (Object.keys(body).length === 0) throw new SandboxerError("bad_request", "There is nothing to change.");
+    if (Object.keys(body).length === 0) throw new SandboxerError("bad_request", "Nothing to change was given.");
     const updated = await client.call("updateSandbox", { params: { id }, body });
     run.print(updated, (record) => `${record.id}\n`);
   },

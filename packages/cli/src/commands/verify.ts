@@ -14,8 +14,8 @@ export const verifyCommand = defineCommand({
     "sandboxer verify before-upgrade --json | jq '.damaged_blocks[].images'",
   ],
   details:
-    "It may be a snapshot, a sandbox (all checkpoints that are stored of it) or SANDBOX@CHECKPOINT. A snapshot that is\n" +
-    "damaged is marked, and one that is whole again, too. The exit code is 7 when something is damaged.",
+    "Give a snapshot, a sandbox (all its checkpoints) or SANDBOX@CHECKPOINT. Marks a snapshot as damaged, or clears\n" +
+    "the mark if it is intact again. Exits with 7 if something is damaged.",
   async run(run) {
     const report = await verify(run, run.argument(0));
     run.print(report, formatReport);

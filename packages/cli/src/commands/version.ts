@@ -7,7 +7,7 @@ const PATIENCE_MS = 1000;
 
 export const versionCommand = defineCommand({
   examples: ["sandboxer version", "sandboxer version --json | jq -r .server.version", "sandboxer version --client"],
-  options: (command) => command.option("--client", "ask no server"),
+  options: (command) => command.option("--client", "do not contact a server"),
   async run(run) {
     const client = await run.client();
     const server = run.flag("client")

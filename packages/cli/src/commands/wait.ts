@@ -20,19 +20,22 @@ export const waitCommand = defineCommand({
     "sandboxer wait web --for stored --timeout 5m",
     "sandboxer wait --operation 3f2a9c01-0000-4000-8000-000000000000",
   ],
-  details: "Exits with 0 when it is so, 11 when the time is up, and with the error of an operation that failed.",
+  details:
+    "Exits with 0 when the state is reached, with 11 after the timeout, and with the error code of a failed operation.",
   options: (command) =>
     command
-      .addOption(new Option("-f, --for <STATE>", "the state to wait for").choices(SANDBOX_STATES).default("running"))
-      .option("-o, --operation <ID>", "wait for the end of this operation instead")
-      .addOption(new Option("-t, --timeout <DURATION>", "how long at most (default: for ever)").argParser(durationMs)),
+      .addOption(new Option("-f, --for <STATE>", "state to wait for").choices(SANDBOX_STATES).default("running"))
+      .option("-o, --operation <ID>", "wait for this operation to end instead")
+      .addOption(
+        new Option("-t, --timeout <DURATION>", "give up after this long (default: never)").argParser(durationMs),
+      ),
   async run(run) {
     const timeoutMs = run.number("timeout");
     const deadlineMs = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
     const operation = run.text("operation");
     const given = run.optionalArgument(0);
     if ((operation === undefined) === (given === undefined)) {
-      throw new SandboxerError("bad_request", "Give a sandbox, or --operation.");
+      throw new SandboxerError("bad_request", "Give a sandbox or --operation.");
     }
     if (operation !== undefined) return operationEnd(run, operation, deadlineMs);
     return sandboxState(run, await sandboxId(await run.client(), given ?? ""), deadlineMs);
@@ -55,10 +58,10 @@ async function sandboxState(run: Run, id: string, deadlineMs: number | undefined
   for (;;) {
     const record = await lookAt(await run.client(), id, wanted);
     if (record.state === wanted) return run.print(record, ({ state }) => `${state}\n`);
-    if (record.state === "destroyed") throw new SandboxerError("sandbox_destroyed", `Sandbox ${id} is destroyed.`);
+    if (record.state === "destroyed") throw new SandboxerError("sandbox_destroyed", `Sandbox ${id} was deleted.`);
     if (deadlineMs !== undefined && performance.now() >= deadlineMs) {
       throw new SandboxerError("timeout", `Sandbox ${id} is ${record.state}, not ${wanted}.`, {
-        hint: "Wait longer (--timeout), or look at `sandboxer timeline`.",
+        hint: "Wait longer with --timeout, or see what happened with `sandboxer timeline`.",
       });
     }
     await sleep(LOOK_EVERY_MS);

@@ -34,7 +34,7 @@ export function parseContexts(
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`);
     throw new SandboxerError("bad_request", `${path}: ${problems.join("; ")}`, {
-      hint: "Correct the file; docs/reference/cli.md shows what a context may hold.",
+      hint: "Correct the file; docs/reference/cli.md describes the format of a context.",
     });
   }
   return { contexts: parsed.data?.contexts ?? {}, current_context: parsed.data?.current_context ?? undefined };

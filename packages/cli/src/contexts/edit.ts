@@ -9,8 +9,8 @@ import { configPath, readConfigText } from "./config-file.ts";
 export async function editContexts(io: Io, change: (document: Document) => void): Promise<void> {
   const path = configPath(io);
   if (path.endsWith(".toml")) {
-    throw new SandboxerError("bad_request", `${path} is TOML, which this program reads and does not write.`, {
-      hint: 'Edit it by hand: [contexts.NAME] with url and api_key_file; current_context = "NAME".',
+    throw new SandboxerError("bad_request", `${path} is TOML, which sandboxer can read but not write.`, {
+      hint: 'Edit the file by hand: [contexts.NAME] with url and api_key_file; current_context = "NAME".',
     });
   }
   const document = parseDocument((await readConfigText(path)) ?? "");

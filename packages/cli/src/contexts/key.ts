@@ -30,7 +30,7 @@ async function readKeyFile(io: Io, name: string, path: string): Promise<string> 
   try {
     const { mode } = await stat(path);
     if ((mode & OPEN_TO_OTHERS) !== 0)
-      io.stderr(`sandboxer: others can read the key in ${path}; run chmod 600 on it.\n`);
+      io.stderr(`sandboxer: other users can read the key in ${path}; run chmod 600 on it.\n`);
     return checkedKey(await readFile(path, "utf8"), `The file ${path}`);
   } catch (error) {
     throw error instanceof SandboxerError ? error : unavailable(name, (error as Error).message);
@@ -54,7 +54,7 @@ async function runKeyCommand(io: Io, name: string, [program = "", ...rest]: read
 }
 
 function unavailable(name: string, reason: string): SandboxerError {
-  return new SandboxerError("secret_unavailable", `The key of context "${name}" cannot be had: ${reason}.`, {
-    hint: "See `sandboxer context list`, or give the key with --api-key-file or SANDBOXER_API_KEY.",
+  return new SandboxerError("secret_unavailable", `The key of context "${name}" cannot be read: ${reason}.`, {
+    hint: "Check `sandboxer context list`, or give the key with --api-key-file or SANDBOXER_API_KEY.",
   });
 }

@@ -8,16 +8,14 @@ import { durationMs, integer, pairOption } from "./parse.ts";
 /** For commands whose exit code is that of what they run. */
 export function addExitCodeOption(command: Command): Command {
   return command.addOption(
-    new Option("--error-code <N>", "exit with this when sandboxer itself fails, instead of the table's code").argParser(
-      integer(1, 255),
-    ),
+    new Option("--error-code <N>", "exit code to use when sandboxer itself fails").argParser(integer(1, 255)),
   );
 }
 
 export function addTerminalOptions(command: Command): Command {
   return addExitCodeOption(command).option(
     "--detach-keys <KEYS>",
-    "leave the program running; empty: none",
+    "keys that detach from the program; empty for none",
     DEFAULT_DETACH_KEYS,
   );
 }
@@ -26,28 +24,28 @@ export function addTerminalOptions(command: Command): Command {
 export function addExecOptions(command: Command): Command {
   return addTerminalOptions(
     command
-      .option("-i, --interactive", "send our stdin")
-      .option("-t, --tty", "give it a terminal; with -i it becomes ours")
-      .option("-c, --shell <LINE>", "a line for the sandbox's shell, instead of a command")
-      .addOption(new Option("--language <LANGUAGE>", "run --code in it").choices(["python", "bash", "javascript"]))
-      .option("--code <CODE>", "the code; `-` reads it from our stdin")
-      .option("-w, --cwd <PATH>", "where it starts")
-      .addOption(new Option("--timeout <DURATION>", "end it after this long").argParser(durationMs)),
+      .option("-i, --interactive", "pass stdin to the command")
+      .option("-t, --tty", "run the command in a terminal; with -i, connect yours to it")
+      .option("-c, --shell <LINE>", "run a shell command line instead of a program")
+      .addOption(new Option("--language <LANGUAGE>", "language of --code").choices(["python", "bash", "javascript"]))
+      .option("--code <CODE>", "code to run; `-` reads it from stdin")
+      .option("-w, --cwd <PATH>", "working directory")
+      .addOption(new Option("--timeout <DURATION>", "kill the command after this long").argParser(durationMs)),
   );
 }
 
-export const execEnvOption = (): Option => pairOption("-e, --env <KEY=VALUE>", "a variable of its environment");
+export const execEnvOption = (): Option => pairOption("-e, --env <KEY=VALUE>", "environment variable");
 
 export async function readExecOptions(run: Run, argv: readonly string[]): Promise<ExecPlan> {
   const { io } = run;
   const stdin = run.flag("interactive");
   const tty = run.flag("tty");
   if (tty && stdin && io.terminal === undefined) {
-    throw new SandboxerError("bad_request", "-it needs a terminal, and stdin or stdout is none.", {
-      hint: "Leave -t away when input or output is a pipe or a file.",
+    throw new SandboxerError("bad_request", "-it needs a terminal, but stdin or stdout is not one.", {
+      hint: "Omit -t when stdin or stdout is a pipe or a file.",
     });
   }
-  if (tty && run.json) throw new SandboxerError("bad_request", "--json and -t exclude each other.");
+  if (tty && run.json) throw new SandboxerError("bad_request", "--json and -t cannot be used together.");
   const timeoutMs = run.number("timeout");
   const cwd = run.text("cwd");
   return {
@@ -66,7 +64,7 @@ async function commandOf(run: Run, argv: readonly string[]): Promise<ExecPlan["c
   const language = run.value<"python" | "bash" | "javascript">("language");
   const given = [argv.length > 0, shell !== undefined, code !== undefined].filter(Boolean).length;
   if (given !== 1 || (code === undefined) !== (language === undefined)) {
-    throw new SandboxerError("bad_request", "Give a command, or --shell, or --language with --code.", {
+    throw new SandboxerError("bad_request", "Give a command, --shell, or --language with --code.", {
       hint: "For example: sandboxer exec web -- ls -l /tmp",
     });
   }

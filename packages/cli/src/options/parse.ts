@@ -61,5 +61,5 @@ export function several(text: string, before: readonly string[] = []): string[] 
 }
 
 export function pairOption(flags: string, description: string): Option {
-  return new Option(flags, `${description} (several times)`).argParser(pair);
+  return new Option(flags, `${description} (repeatable)`).argParser(pair);
 }

@@ -9,20 +9,22 @@ export type RestoreBody = Omit<NonNullable<BodyInputOf<Routes["restoreSnapshot"]
 /** What a sandbox that begins with a saved state may have of its own. */
 export function addRestoreOptions(command: Command): Command {
   return command
-    .option("-n, --name <NAME>", "what to call it")
-    .addOption(pairOption("-l, --label <KEY=VALUE>", "a label"))
-    .addOption(pairOption("-e, --env <KEY=VALUE>", "a variable of its environment"))
-    .addOption(pairOption("--input <KEY=VALUE>", "what its profile asks for"))
-    .addOption(new Option("--ttl <DURATION>", "destroy it after this long, such as 90s or 4h").argParser(duration))
-    .addOption(new Option("--idle-timeout <DURATION>", "how long it may do nothing").argParser(duration))
+    .option("-n, --name <NAME>", "name")
+    .addOption(pairOption("-l, --label <KEY=VALUE>", "label"))
+    .addOption(pairOption("-e, --env <KEY=VALUE>", "environment variable"))
+    .addOption(pairOption("--input <KEY=VALUE>", "value of a profile parameter"))
+    .addOption(new Option("--ttl <DURATION>", "delete it after this long, such as 90s or 4h").argParser(duration))
+    .addOption(
+      new Option("--idle-timeout <DURATION>", "pause or drop it after this long without activity").argParser(duration),
+    )
     .addOption(maxLossOption())
-    .addOption(new Option("--no-max-loss", "promise nothing, whatever the profile and the server say"))
-    .addOption(keepOption("--keep-checkpoints", "checkpoints that stay"))
-    .addOption(keepOption("--keep-snapshots", "snapshots without a name that stay"));
+    .addOption(new Option("--no-max-loss", "ignore the --max-loss of the profile and the server"))
+    .addOption(keepOption("--keep-checkpoints", "checkpoint retention"))
+    .addOption(keepOption("--keep-snapshots", "retention of unnamed snapshots"));
 }
 
 export function maxLossOption(): Option {
-  const description = "save it so often, while it runs, that no more is lost: 5m, or 10 executions";
+  const description = "checkpoint it while it runs, so that at most this much is lost: 5m, or 10 executions";
   return new Option("--max-loss <LOSS>", description).argParser(maxLoss);
 }
 
@@ -67,20 +69,22 @@ export function readRestoreOptions(run: Run): RestoreBody {
 /** What a new sandbox may be told. What is absent comes from the profile, then from the server. */
 export function addCreateOptions(command: Command): Command {
   return addRestoreOptions(command)
-    .option("-p, --profile <PROFILE>", "make it as this profile says")
-    .option("-b, --backend <BACKEND>", "what makes it")
-    .option("--image <IMAGE>", "its root filesystem")
-    .option("-k, --key <KEY>", "take up the sandbox with this key, or make it")
-    .option("--from <NAME>", "begin with a named filesystem snapshot")
-    .addOption(new Option("--network <KIND>", "its network").choices(["none", "sandbox"]))
-    .addOption(new Option("--cpus <N>", "CPUs that it may use").argParser(positiveNumber))
-    .addOption(new Option("--memory <MB>", "memory that it may use").argParser(integer(16, 1_048_576)))
-    .addOption(new Option("--disk <MB>", "disk that it may use").argParser(integer(1, 16_777_216)))
-    .addOption(new Option("--processes <N>", "processes that it may have").argParser(integer(4, 32_768)))
-    .option("--no-checkpoint", "it is never saved")
-    .option("--no-handoff", "other servers may not ask for it while it is used")
-    .option("--save-when-idle", "save it when its idle timeout ends, instead of dropping it")
-    .addOption(new Option("--on-disconnect <WHAT>", "when its last client has gone").choices(["keep", "checkpoint"]));
+    .option("-p, --profile <PROFILE>", "profile to create it from")
+    .option("-b, --backend <BACKEND>", "backend")
+    .option("--image <IMAGE>", "root filesystem")
+    .option("-k, --key <KEY>", "use the sandbox with this key, or create it")
+    .option("--from <NAME>", "start from a named filesystem snapshot")
+    .addOption(new Option("--network <KIND>", "network access").choices(["none", "sandbox"]))
+    .addOption(new Option("--cpus <N>", "CPU limit").argParser(positiveNumber))
+    .addOption(new Option("--memory <MB>", "memory limit").argParser(integer(16, 1_048_576)))
+    .addOption(new Option("--disk <MB>", "disk limit").argParser(integer(1, 16_777_216)))
+    .addOption(new Option("--processes <N>", "process limit").argParser(integer(4, 32_768)))
+    .option("--no-checkpoint", "never checkpoint it")
+    .option("--no-handoff", "do not hand it off to other servers while it is in use")
+    .option("--save-when-idle", "checkpoint it on idle timeout instead of dropping its state")
+    .addOption(
+      new Option("--on-disconnect <WHAT>", "action when the last client disconnects").choices(["keep", "checkpoint"]),
+    );
 }
 
 export function readCreateOptions(run: Run): CreateBody {

@@ -10,8 +10,8 @@ export function formatCarried(carried: Carried): string {
     from: carried.from,
     backend: carried.backend,
     loadable: carried.loadable ? "yes" : "no",
-    "why not": carried.why_not,
-    "can be loaded by": backends.join(", "),
+    reason: carried.why_not,
+    "restorable on": backends.join(", "),
     memory: carried.memory,
     processes: carried.processes,
     files: filesIn(carried),
@@ -44,7 +44,7 @@ function counted(count: Carried["xattrs"] | undefined): string | null {
 }
 
 function filesIn({ files: { scope, count, bytes, truncated } }: Carried): string {
-  if (scope === "none") return "where the provider keeps them";
+  if (scope === "none") return "at the provider";
   const where = scope === "workspace" ? " of the workspace" : "";
   if (count === null) return scope === "workspace" ? "the workspace" : "all";
   const size = bytes === null ? "" : ` (${formatBytes(bytes)})`;

@@ -4,5 +4,5 @@ import type { SandboxRecord } from "@sandboxer/protocol";
 export function encryptionText(encryption: SandboxRecord["encryption"]): string | null {
   if (encryption === null) return null;
   const { held_by, key } = encryption;
-  return held_by === "client" ? `a key of its client, ${key}` : `the server's key ${key}`;
+  return held_by === "client" ? `client key ${key}` : `server key ${key}`;
 }

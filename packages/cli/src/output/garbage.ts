@@ -3,20 +3,20 @@ import { formatBytes } from "./bytes.ts";
 import { formatTable, visible } from "./table.ts";
 
 const NAMES: Readonly<Record<GarbageKind, string>> = {
-  destroyed: "data of destroyed sandboxes",
+  destroyed: "data of deleted sandboxes",
   "lost-sandbox": "sandboxes that died with their server",
-  unpublished: "checkpoints that were never published",
-  "past-retention": "checkpoints past retention",
-  "removal-mark": "marks of removed checkpoints",
-  snapshot: "snapshots that were never finished, or have lost their name",
-  "old-snapshot": "snapshots past retention",
-  pack: "packs of blocks that nothing needs",
-  pin: "what dead servers were about to save",
-  verdict: "what collections that were cut short have left",
-  "data-key": "data keys whose sandboxes and snapshots are gone",
+  unpublished: "unfinished checkpoints",
+  "past-retention": "checkpoints beyond retention",
+  "removal-mark": "markers of removed checkpoints",
+  snapshot: "snapshots that are unfinished or lost their name",
+  "old-snapshot": "snapshots beyond retention",
+  pack: "unused packs of blocks",
+  pin: "unfinished saves of dead servers",
+  verdict: "leftovers of interrupted collections",
+  "data-key": "data keys of deleted sandboxes and snapshots",
   "server-record": "records of dead servers",
-  bell: "bells of dead servers",
-  probe: "leftovers of servers that tried the store",
+  bell: "notification files of dead servers",
+  probe: "leftovers of store tests",
 };
 
 export interface GarbageSum {
@@ -48,20 +48,20 @@ export function formatFindings(
 }
 
 function verdict({ count, bytes }: GarbageSum, applied: boolean): string {
-  if (count === 0) return "There is nothing to remove.";
+  if (count === 0) return "Nothing to remove.";
   if (applied) return `${formatBytes(bytes)} freed.`;
-  return `${formatBytes(bytes)} can be freed; nothing was changed. Run it again with --apply to remove this.`;
+  return `${formatBytes(bytes)} can be freed. Nothing was changed. Run the command again with --apply to remove this.`;
 }
 
 function formatLeft(left: Findings["left"]): string {
   const byReason = Map.groupBy(left, ({ reason }) => reason);
   const rows = [...byReason].map(([reason, items]) => [`  ${items.length}`, reason]);
-  return rows.length === 0 ? "" : `Left alone:\n${formatTable(rows)}`;
+  return rows.length === 0 ? "" : `Not removed:\n${formatTable(rows)}`;
 }
 
 function formatDamaged(damaged: readonly string[]): string {
   if (damaged.length === 0) return "";
-  const title = "Damaged; restore from a backup (docs/guides/operations.md#damaged-records):";
+  const title = "Damaged; restore these from a backup (docs/guides/operations.md#damaged-records):";
   return `${title}\n${damaged.map((object) => `  ${visible(object)}\n`).join("")}`;
 }
 

@@ -16,11 +16,11 @@ export function formatReport(report: IntegrityReport): string {
 
 function formatSum({ images, blocks, bytes, unnamed_packs: unnamed }: IntegrityReport): string {
   const counts = Object.entries(images).filter(([state, count]) => count > 0 || state === "whole");
-  const shown = counts.map(([state, count]) => `${count} ${state}`).join(", ");
+  const shown = counts.map(([state, count]) => `${count} ${state === "whole" ? "intact" : state}`).join(", ");
   const rest =
     unnamed === null || unnamed.count === 0
       ? ""
-      : `${unnamed.count} ${unnamed.count === 1 ? "pack" : "packs"} (${formatBytes(unnamed.bytes)}) that nothing names.\n`;
+      : `${unnamed.count} ${unnamed.count === 1 ? "pack" : "packs"} (${formatBytes(unnamed.bytes)}) that nothing references.\n`;
   return `Saved states: ${shown}. ${blocks} blocks read, ${formatBytes(bytes)}.\n${rest}`;
 }
 
@@ -31,7 +31,7 @@ function formatProblems(problems: IntegrityReport["problems"]): string {
     current ? `${state}, in use` : state,
     visible(problem),
   ]);
-  return `\n${formatTable([["saved state", "is", "because"], ...rows])}`;
+  return `\n${formatTable([["saved state", "status", "reason"], ...rows])}`;
 }
 
 function formatBlocks(blocks: IntegrityReport["damaged_blocks"]): string {
@@ -43,21 +43,21 @@ function formatBlocks(blocks: IntegrityReport["damaged_blocks"]): string {
     `${images.length}`,
     problem,
   ]);
-  return `\n${formatTable([["damaged block in", "at byte", "size", "hurts", "because"], ...rows])}`;
+  return `\n${formatTable([["damaged block in", "at byte", "size", "affects", "reason"], ...rows])}`;
 }
 
 function formatPacks(packs: IntegrityReport["missing_packs"]): string {
   if (packs.length === 0) return "";
-  return `\n${formatTable([["missing pack", "hurts"], ...packs.map(({ pack, images }) => [pack, `${images.length}`])])}`;
+  return `\n${formatTable([["missing pack", "affects"], ...packs.map(({ pack, images }) => [pack, `${images.length}`])])}`;
 }
 
 export function formatScrubStatus(status: ScrubStatus): string {
   const { running, paused, done_bytes: done, every_seconds: every, rate_mb: rate, last } = status;
   return formatFields({
-    state: running ? `under way, ${formatBytes(done)} read` : paused ? `stopped after ${formatBytes(done)}` : "idle",
-    "by itself": every === null ? "never" : `every ${every} seconds`,
-    "at most": rate === null ? "no limit" : `${rate} MB in a second`,
+    state: running ? `running, ${formatBytes(done)} read` : paused ? `stopped after ${formatBytes(done)}` : "idle",
+    schedule: every === null ? "never" : `every ${every} seconds`,
+    "rate limit": rate === null ? "no limit" : `${rate} MB/s`,
     "last full pass": status.last_full_pass_at ?? "never",
-    found: last === null ? null : last.ok ? "nothing" : `${last.problems.length} saved states that are damaged`,
+    found: last === null ? null : last.ok ? "nothing" : `${last.problems.length} damaged saved states`,
   });
 }

@@ -9,7 +9,7 @@ export type ShownKey = Pick<KeyRecord, "id" | "name" | "scope" | "created_at" | 
 };
 
 export function formatKeys(keys: readonly ShownKey[]): string {
-  if (keys.length === 0) return "There are no keys.\n";
+  if (keys.length === 0) return "No keys found.\n";
   const isEncrypting = keys.some(({ encryption_key }) => encryption_key !== null);
   const rows = keys.map(({ id, name, scope, status, created_at: created, expires_at: expires, encryption_key }) => [
     id,

@@ -17,7 +17,7 @@ export function formatProfiles(entries: readonly ProfileEntry[]): string {
     bundled ? "bundled" : file,
     (profile.description ?? "").trim().replaceAll(/\s+/g, " "),
   ]);
-  return formatTable([["name", "made by", "ttl", "from", "description"], ...rows]);
+  return formatTable([["name", "backend", "ttl", "from", "description"], ...rows]);
 }
 
 export function checkJson({ file, profile, problems, warnings }: ProfileCheck): object {
@@ -38,7 +38,7 @@ export function formatCheck(checks: readonly ProfileCheck[]): string {
   return checks
     .flatMap(({ file, profile, problems, warnings }) => [
       ...problems.map(placed),
-      ...(profile === undefined ? [] : [`${file}: ${profile.name} is right.`]),
+      ...(profile === undefined ? [] : [`${file}: ${profile.name} is valid.`]),
       ...warnings.map((warning) => `${file}: warning: ${warning}`),
     ])
     .map((line) => `${line}\n`)

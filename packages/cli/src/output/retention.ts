@@ -8,9 +8,10 @@ export function formatRetentionPreview({ checkpoints, snapshots, freed_bytes: fr
     ...checkpoints.going.map(({ name, created_at }) => ["checkpoint", name, created_at]),
     ...snapshots.going.map(({ name, created_at }) => ["snapshot", name, created_at]),
   ];
-  const table = going.length === 0 ? "" : `${formatTable([["goes", "name", "saved"], ...going])}\n`;
-  const kept = `${checkpoints.kept} checkpoints and ${snapshots.kept} snapshots stay${reasons(snapshots)}.`;
-  const bytes = going.length === 0 ? "Nothing would go." : `${formatBytes(freed)} would be freed with the next save.`;
+  const table = going.length === 0 ? "" : `${formatTable([["removed", "name", "saved"], ...going])}\n`;
+  const kept = `${checkpoints.kept} checkpoints and ${snapshots.kept} snapshots are kept${reasons(snapshots)}.`;
+  const bytes =
+    going.length === 0 ? "Nothing would be removed." : `${formatBytes(freed)} would be freed at the next save.`;
   return `${table}${kept} ${bytes} Nothing was changed.\n`;
 }
 

@@ -58,11 +58,11 @@ export function formatSandbox(sandbox: SandboxRecord): string {
     checkpoint:
       checkpoint && `${checkpoint.name}, ${formatBytes(checkpoint.size_bytes)}, ${formatAge(checkpoint.created_at)}`,
     "max loss": durability.max_loss === null ? null : lossText(durability.max_loss),
-    "keeps checkpoints": retention?.checkpoints && formatKeep(retention.checkpoints),
-    "keeps snapshots": retention?.snapshots && formatKeep(retention.snapshots),
+    "checkpoint retention": retention?.checkpoints && formatKeep(retention.checkpoints),
+    "snapshot retention": retention?.snapshots && formatKeep(retention.snapshots),
     "encrypted with": encryptionText(sandbox.encryption),
     "at risk": durability.at_risk && `since ${durability.at_risk.since}: ${durability.at_risk.reason}`,
-    "made from": origin.snapshot_id === null ? origin.sandbox_id : `snapshot ${origin.snapshot_id}`,
+    "created from": origin.snapshot_id === null ? origin.sandbox_id : `snapshot ${origin.snapshot_id}`,
     placement: placement && `${placement.backend} (${placement.strategy}): ${placement.reason}`,
     ...sandbox.details,
   });

@@ -20,7 +20,7 @@ export function formatSnapshots(snapshots: readonly SnapshotInfo[], paint: Paint
 }
 
 function proof({ proven, unproven }: SnapshotInfo): string {
-  return proven !== null ? " (proven)" : unproven !== null ? " (not proven)" : "";
+  return proven !== null ? " (proven)" : unproven !== null ? " (not test-restored)" : "";
 }
 
 export function formatSnapshot(snapshot: SnapshotInfo): string {
@@ -38,8 +38,8 @@ export function formatSnapshot(snapshot: SnapshotInfo): string {
     created: `${snapshot.created_at} (${formatAge(snapshot.created_at)})`,
     "encrypted with": encryptionText(snapshot.encryption),
     proven: snapshot.proven && `${snapshot.proven.at}, on ${snapshot.proven.engine}`,
-    "not proven": snapshot.unproven && `${snapshot.unproven.at}: ${snapshot.unproven.reason}`,
-    "taken of":
+    "not test-restored": snapshot.unproven && `${snapshot.unproven.at}: ${snapshot.unproven.reason}`,
+    "taken from":
       snapshot.sandbox_name === null ? snapshot.sandbox_id : `${snapshot.sandbox_name} (${snapshot.sandbox_id})`,
     reason: snapshot.reason,
     parent: snapshot.parent,

@@ -6,7 +6,7 @@ import { findSandbox } from "../targets/sandbox.ts";
 export async function openSandbox(run: Run, given: string): Promise<Sandbox> {
   const { id, state } = await findSandbox(await run.client(), given);
   const wake = run.value<boolean>("wake") !== false;
-  if (state === "stored" && wake) run.say("sandboxer: it sleeps; waking it.");
+  if (state === "stored" && wake) run.say("sandboxer: the sandbox is paused; resuming it.");
   return sandboxHandle(run, id, wake);
 }
 

@@ -57,10 +57,10 @@ export async function follow(
   const end: RelayEnd = await relay(run.io, process, { stdin, closeStdin, terminal, detachKeys });
   if (end === undefined) {
     const name = sandbox.record.name ?? sandbox.id;
-    run.say(`\r\nLeft running. Come back with: sandboxer attach ${name} ${process.id}`);
+    run.say(`\r\nDetached. Attach again with: sandboxer attach ${name} ${process.id}`);
     return;
   }
-  if (process.exit?.timedOut === true) run.say("sandboxer: its time was up (--timeout).");
+  if (process.exit?.timedOut === true) run.say("sandboxer: the command timed out (--timeout).");
   run.setExitCode(exitCodeOf(end));
 }
 

@@ -48,7 +48,7 @@ function only<Item extends Candidate>(given: string, noun: string, matches: read
   const shown = matches.slice(0, SHOWN).map(({ id, name }) => (name ? `${name} (${id})` : id));
   const more = matches.length > SHOWN ? ` and ${matches.length - SHOWN} more` : "";
   throw new SandboxerError("bad_request", `"${given}" is ambiguous: ${matches.length} match.`, {
-    hint: `Say which ${noun}: ${shown.join(", ")}${more}.`,
+    hint: `Choose one ${noun}: ${shown.join(", ")}${more}.`,
     details: { given, matches: matches.map(({ id, name }) => ({ id, name: name ?? null })) },
   });
 }

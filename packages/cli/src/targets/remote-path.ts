@@ -12,14 +12,14 @@ export function parseRemotePath(text: string): RemotePath | undefined {
   if (sandbox === undefined || path === undefined) return undefined;
   if (path.startsWith("/")) return { sandbox, path };
   throw new SandboxerError("bad_request", `"${text}" has no absolute path.`, {
-    hint: `Write the whole path: ${sandbox}:/${path || "tmp"}. A file of this machine with a colon is ./${text}.`,
+    hint: `Write an absolute path: ${sandbox}:/${path || "tmp"}. Write a local file whose name has a colon as ./${text}.`,
   });
 }
 
 export function requireRemotePath(text: string): RemotePath {
   const remote = parseRemotePath(text);
   if (remote !== undefined) return remote;
-  throw new SandboxerError("bad_request", `"${text}" names no path in a sandbox.`, {
-    hint: "Write the sandbox, a colon and the whole path: web:/tmp.",
+  throw new SandboxerError("bad_request", `"${text}" is not a path in a sandbox.`, {
+    hint: "Write the sandbox, a colon and an absolute path: web:/tmp.",
   });
 }

@@ -18,13 +18,13 @@ export async function findSavedState(client: Transport, given: string): Promise<
   const snapshot = await findSnapshot(client, given).catch(ifNotFound);
   const found = await findSandbox(client, given).catch(ifNotFound);
   if (snapshot !== undefined && found !== undefined) {
-    throw new SandboxerError("bad_request", `"${given}" is a snapshot and a sandbox.`, {
-      hint: `Say which: snapshot:${given} or sandbox:${given}.`,
+    throw new SandboxerError("bad_request", `"${given}" is both a snapshot and a sandbox.`, {
+      hint: `Write snapshot:${given} or sandbox:${given}.`,
     });
   }
   if (snapshot !== undefined) return { kind: "snapshot", id: snapshot.id };
   if (found !== undefined) return { kind: "sandbox", id: found.id, checkpoint: undefined };
-  throw new SandboxerError("snapshot_not_found", `There is no snapshot and no sandbox "${given}".`, {
+  throw new SandboxerError("snapshot_not_found", `There is no snapshot or sandbox "${given}".`, {
     hint: "List them with `sandboxer snapshots list` and `sandboxer ls`.",
   });
 }

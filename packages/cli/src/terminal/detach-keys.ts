@@ -9,8 +9,8 @@ export function parseDetachKeys(text: string): Uint8Array {
     const control = /^ctrl-([a-z@[\\\]^_])$/.exec(key)?.[1];
     if (control !== undefined) return control.toUpperCase().charCodeAt(0) & 0x1f;
     if (/^[\x20-\x7e]$/.test(key)) return key.charCodeAt(0);
-    throw new SandboxerError("bad_request", `"${key}" is no detach key.`, {
-      hint: "Write keys with commas between them, each a letter or ctrl-LETTER: ctrl-p,ctrl-q.",
+    throw new SandboxerError("bad_request", `"${key}" is not a detach key.`, {
+      hint: "Separate keys with commas; each is a letter or ctrl-LETTER, for example ctrl-p,ctrl-q.",
     });
   });
 }

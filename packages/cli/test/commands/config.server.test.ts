@@ -37,9 +37,9 @@ test("--explain says where each value comes from and what it overrides", async (
   const at = lines.indexOf("port | flag --port | 7003");
   expect(lines.slice(at, at + 4)).toEqual([
     "port | flag --port | 7003",
-    "instead of environment PORT | 7002",
-    `instead of file ${file}:1 | 7001`,
-    "instead of default | 8080",
+    "overrides environment PORT | 7002",
+    `overrides file ${file}:1 | 7001`,
+    "overrides default | 8080",
   ]);
   expect(lines).toContain("secrets.github | command pass | not shown");
 });

@@ -28,7 +28,7 @@ test("exits 1 when something needed is missing, with a remedy to paste, and inst
   expect(io.out()).toMatch(/✗ missing +runsc/);
   expect(io.out()).toContain("npx @sandboxer/cli setup");
   expect(io.out()).toContain("apt-get install gcc libc6-dev make");
-  expect(io.out()).toContain("Something that is needed is missing.");
+  expect(io.out()).toContain("Something that the server needs is missing.");
   expect(existsSync(join(directory, "cache"))).toBe(false);
   expect(existsSync(join(directory, "data"))).toBe(false);
   expect(existsSync(join(directory, "store"))).toBe(false);

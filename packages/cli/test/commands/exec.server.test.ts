@@ -74,18 +74,18 @@ test("stdin whose arrival is in doubt is an error, and the program does not take
   await expect.poll(async () => (await cli(["ps", "web"])).out).toContain("running");
   proxy.cut();
   expect(await code).toBe(10);
-  expect(io.err()).toContain("The connection broke while stdin was on its way.\n  It is not known how much");
+  expect(io.err()).toContain("The connection was lost while stdin was being sent.\n  It is unknown how much");
   await expect.poll(async () => (await cli(["ps", "web"])).out).toContain("exited (SIGKILL)");
   rest.resolve();
 });
 
-test("a sandbox that sleeps is woken, unless told otherwise", async () => {
+test("exec resumes a paused sandbox, and fails with --no-wake", async () => {
   const cli = await startCli();
   await cli.id(["create", "--name", "web"]);
   await cli.id(["checkpoint", "web"]);
   expect((await cli(["exec", "--no-wake", "web", "--", "echo", "no"])).code).toBe(5);
   const woken = await cli(["exec", "web", "--", "echo", "yes"]);
-  expect(woken).toEqual({ code: 0, out: "yes\n", err: "sandboxer: it sleeps; waking it.\n" });
+  expect(woken).toEqual({ code: 0, out: "yes\n", err: "sandboxer: the sandbox is paused; resuming it.\n" });
 });
 
 test("run makes a sandbox and destroys it, whatever the end; --keep leaves it", async () => {
@@ -128,7 +128,7 @@ test("logs without a process takes the only one, and none by guess", async () =>
   await cli.id(["exec", "web", "--", "echo", "one"]);
   expect((await cli(["logs", "web"])).out).toBe("one\n");
   await cli.id(["exec", "web", "--", "echo", "two"]);
-  expect(await cli(["logs", "web"])).toMatchObject({ code: 2, out: "", err: expect.stringContaining("Say which") });
+  expect(await cli(["logs", "web"])).toMatchObject({ code: 2, out: "", err: expect.stringContaining("Choose one: ") });
 });
 
 test("attach to a process shows what it wrote and goes on; exit code passed through", async () => {

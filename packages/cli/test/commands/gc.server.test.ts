@@ -53,11 +53,11 @@ test("says what would go and changes nothing", async () => {
   expect(await runProgram(["gc", "--store", store, "--keep", "2"], io)).toBe(0);
   expect(io.out()).toBe(
     [
-      "what                                   count  size",
-      "checkpoints that were never published  1      4.0 KiB",
-      "checkpoints past retention             1      1.0 KiB",
+      "what                          count  size",
+      "unfinished checkpoints        1      4.0 KiB",
+      "checkpoints beyond retention  1      1.0 KiB",
       "",
-      "5.0 KiB can be freed; nothing was changed. Run it again with --apply to remove this.",
+      "5.0 KiB can be freed. Nothing was changed. Run the command again with --apply to remove this.",
       "",
     ].join("\n"),
   );
@@ -71,7 +71,7 @@ test("--apply removes it, and the next time there is nothing", async () => {
   expect(readdirSync(folder).toSorted()).toEqual(["checkpoint_2.img", "checkpoint_3.img", "checkpoint_4.removed"]);
   const again = fakeIo();
   expect(await runProgram(["gc", "--store", store, "--keep", "2"], again)).toBe(0);
-  expect(again.out()).toBe("There is nothing to remove.\n");
+  expect(again.out()).toBe("Nothing to remove.\n");
 });
 
 test("without --keep no published checkpoint goes; the environment may say it too", async () => {
@@ -92,13 +92,13 @@ test("a folder without a head is left alone, and said so", async () => {
   mkdirSync(join(store, randomUUID(), "checkpoints"), { recursive: true });
   const io = fakeIo();
   expect(await runProgram(["gc", "--store", store], io)).toBe(0);
-  expect(io.out()).toContain("Left alone:\n  1  without a head\n");
+  expect(io.out()).toContain("Not removed:\n  1  without a head\n");
 });
 
 test("a store that is not given, or not there, is an error and is not made", async () => {
   const io = fakeIo();
   expect(await runProgram(["gc"], io)).toBe(2);
-  expect(io.err()).toContain("No store is given");
+  expect(io.err()).toContain("No store was given");
   const missing = join(store, "missing");
   expect(await runProgram(["gc", "--store", missing], io)).toBe(10);
   expect(existsSync(missing)).toBe(false);

@@ -29,7 +29,7 @@ test("a new key alone is on stdout, and what to know about it on stderr", async 
 });
 
 test("the list has every key with its status, and none of the keys themselves", async () => {
-  expect(await keys("list")).toMatchObject({ exitCode: 0, out: "There are no keys.\n" });
+  expect(await keys("list")).toMatchObject({ exitCode: 0, out: "No keys found.\n" });
   const first = await keys("create", "--name", "first", "--scope", "read");
   const second = await keys("create", "--name", "second", "--scope", "admin", "--expires", "1d");
   const id = KEY.exec(first.out)?.[1] ?? "?";
@@ -66,7 +66,7 @@ test.each([
   [["revoke", "0"], 4],
 ])("%j ends with %d and makes no key", async (argv, exitCode) => {
   expect(await keys(...argv)).toMatchObject({ exitCode, out: expect.not.stringMatching(KEY) });
-  expect((await keys("list")).out).toBe("There are no keys.\n");
+  expect((await keys("list")).out).toBe("No keys found.\n");
 });
 
 test("a key says what it makes is encrypted with, by the name of a secret", async () => {

@@ -28,7 +28,7 @@ test("restore says what it would carry to another backend, and carries it", asyn
   await cli("snapshot", "web", "--name", "whole");
   await cli("snapshot", "web", "--name", "files", "--mode", "workspace");
   const refused = await cli("restore", "whole", "--backend", "other");
-  expect(refused).toMatchObject({ code: 6, out: "", err: expect.stringContaining("It can be loaded by fake") });
+  expect(refused).toMatchObject({ code: 6, out: "", err: expect.stringContaining("It can be restored on fake") });
   const explained = await cli("restore", "files", "--backend", "other", "--explain");
   expect(explained).toMatchObject({ code: 0, err: "" });
   for (const line of [/^memory +lost$/m, /^files +1 of the workspace \(4 B\)$/m, /^env +yes$/m, /^loadable +yes$/m]) {

@@ -26,7 +26,7 @@ test("list shows the bundled ones and the user's, for people and for programs", 
   write("mine.yaml", "name: profile.mine", "description: |", "  two", "  lines", "backends: [gvisor, docker]");
   const { code, out } = await run("list");
   expect(code).toBe(0);
-  expect(out).toMatch(/^name +made by +ttl +from +description\n/);
+  expect(out).toMatch(/^name +backend +ttl +from +description\n/);
   expect(out).toMatch(/\nprofile\.gvisor-default +gvisor +4h +bundled +A sandbox/);
   expect(out).toContain(`profile.mine                gvisor, docker   none  ${folder}/mine.yaml`);
   expect(out).toContain("two lines\n");
@@ -74,10 +74,10 @@ describe("check", () => {
     expect(out.split("\n")).toEqual([
       expect.stringContaining(`${folder}/a.yaml:3:12: ttl.max: is not a duration.`),
       `${folder}/a.yaml:4:1: netwrk: there is no such key. Did you mean network?`,
-      `${folder}/b.yaml: profile.b is right.`,
+      `${folder}/b.yaml: profile.b is valid.`,
       "",
     ]);
-    expect(err).toBe("1 of 2 wrong.\n");
+    expect(err).toBe("1 of 2 have errors.\n");
     const json = (await run("check", "--json")).json();
     expect(json).toMatchObject({
       ok: false,
@@ -98,10 +98,10 @@ describe("check", () => {
   test("takes files and folders, relative to the working folder", async () => {
     write("a.yaml", "name: profile.a", "backends: [gvisor]");
     expect((await run("check", join(folder, "a.yaml"))).code).toBe(0);
-    expect((await run("check", folder)).err).toBe("1 checked, nothing wrong.\n");
+    expect((await run("check", folder)).err).toBe("1 checked, no errors.\n");
     const missing = await run("check", "none.yaml");
     expect(missing.code).toBe(2);
-    expect(missing.out).toBe("/somewhere/none.yaml: is not there.\n");
+    expect(missing.out).toBe("/somewhere/none.yaml: does not exist.\n");
     expect((await run("check", folder, join(folder, "a.yaml"))).out).toContain("is also the name of the profile");
   });
 
@@ -110,15 +110,15 @@ describe("check", () => {
     writeFileSync(join(base, "sandboxer", "config.yaml"), "secrets: {other: {environment: X}}\n");
     const { code, out } = await run("check");
     expect(code).toBe(0);
-    expect(out).toContain("a.yaml: warning: secret_refs.TOKEN: there is no secret github in the config file here.");
+    expect(out).toContain("a.yaml: warning: secret_refs.TOKEN: the config file on this machine has no secret github.");
     expect(out).not.toContain("OTHER");
   });
 
   test("an empty folder is said to be empty, one that is named and not there is refused", async () => {
-    expect(await run("check")).toMatchObject({ code: 0, out: "", err: `There are no profiles in ${folder}.\n` });
+    expect(await run("check")).toMatchObject({ code: 0, out: "", err: `No profiles found in ${folder}.\n` });
     const { code, out, err } = await run("check", "--profiles-directory", join(base, "none"));
     expect(code).toBe(2);
-    expect(out + err).toContain("flag --profiles-directory: there is no folder");
+    expect(out + err).toContain("flag --profiles-directory: the folder");
   });
 });
 

@@ -49,7 +49,7 @@ test("counts, changes nothing in a dry run, and says what could not be opened", 
     failed: [],
     records: { sealed: 1, current: 0, of_living_servers: 0, failed: [] },
   });
-  expect((await rotate("--store", store)).out).toContain("1 data keys are encrypted with the present key now.");
+  expect((await rotate("--store", store)).out).toContain("1 data keys are now encrypted with the current key.");
   expect(JSON.parse((await rotate("--store", store, "--json")).out)).toMatchObject({ rewrapped: 0, current: 1 });
   expect(Buffer.from(await keysOf("new", present).open(data?.id ?? ""))).toEqual(data?.bytes);
 
@@ -57,7 +57,7 @@ test("counts, changes nothing in a dry run, and says what could not be opened", 
   const failed = await rotate("--store", store);
   expect(failed.exitCode).toBe(10);
   expect(failed.out).toContain(`no secret "lost"`);
-  expect(failed.out).toContain("keep the old keys");
+  expect(failed.out).toContain("Keep the old keys");
 });
 
 test("needs a store", async () => {

@@ -96,9 +96,9 @@ describe("signals", () => {
     return { server, io, passMs: (ms: number) => void (nowMs += ms) };
   }
 
-  test.each(["SIGTERM", "SIGHUP", "npm is gone"])("%s drains, and repeating it shortens nothing", async (signal) => {
+  test.each(["SIGTERM", "SIGHUP", "npm has exited"])("%s drains, and repeating it shortens nothing", async (signal) => {
     const { server, io, passMs } = await draining(signal);
-    for (const again of [signal, "SIGTERM", "SIGHUP", "npm is gone", signal]) {
+    for (const again of [signal, "SIGTERM", "SIGHUP", "npm has exited", signal]) {
       passMs(60_000);
       io.signal(again);
     }

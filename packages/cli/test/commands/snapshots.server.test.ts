@@ -10,7 +10,7 @@ test("snapshot, restore, list, get, name, rm", async () => {
   expect(snapshot).toMatchObject({
     code: 0,
     out: expect.stringMatching(/^[0-9a-f-]{36}\n$/),
-    err: expect.stringContaining("goes on"),
+    err: expect.stringContaining("keeps running"),
   });
   const id = snapshot.out.trim();
   const shown = JSON.parse((await cli(["snapshots", "get", "before", "--json"])).out) as SnapshotInfo;

@@ -28,7 +28,7 @@ describe("a target", () => {
       expect.objectContaining({
         code: "bad_request",
         message: '"aaaa" is ambiguous: 2 match.',
-        hint: "Say which sandbox: web (aaaa1111), web-2 (aaaa2222).",
+        hint: "Choose one sandbox: web (aaaa1111), web-2 (aaaa2222).",
       }),
     );
   });

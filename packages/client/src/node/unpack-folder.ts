@@ -76,7 +76,7 @@ async function unpackEntry(
       return undefined;
     }
     case "other":
-      throw refused(entry.name, "it is no file, folder or symbolic link");
+      throw refused(entry.name, "it is not a file, folder or symbolic link");
   }
 }
 
@@ -106,14 +106,14 @@ async function isRealFolder(root: string, parts: readonly string[]): Promise<boo
 }
 
 function safeParts({ name }: TarEntry | UnknownEntry): string[] {
-  if (name.startsWith("/") || name.includes("\0")) throw refused(name, "its path leads out of the folder");
+  if (name.startsWith("/") || name.includes("\0")) throw refused(name, "its path leads outside the folder");
   const parts = name.split("/").filter((part) => part !== "" && part !== ".");
-  if (parts.includes("..")) throw refused(name, "its path leads out of the folder");
+  if (parts.includes("..")) throw refused(name, "its path leads outside the folder");
   return parts;
 }
 
 function refused(name: string, why: string): SandboxerError {
   return new SandboxerError("permission_denied", `"${name}" of the tar was not unpacked: ${why}.`, {
-    hint: "What came before it is there. The sandbox may be trying to write outside the folder.",
+    hint: "Entries before it were unpacked. The sandbox may be trying to write outside the folder.",
   });
 }

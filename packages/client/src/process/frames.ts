@@ -16,7 +16,7 @@ const STREAMS: Readonly<Record<number, OutputChunk["stream"]>> = { 1: "stdout", 
 export function decodeFrame(frame: ArrayBuffer): { stream: OutputChunk["stream"]; start: number; data: Uint8Array } {
   const header = new DataView(frame);
   const stream = frame.byteLength < HEADER_BYTES ? undefined : STREAMS[header.getUint8(0)];
-  if (stream === undefined) throw new SandboxerError("internal", "The server sent a frame that is no output.");
+  if (stream === undefined) throw new SandboxerError("internal", "The server sent a frame that is not output.");
   return { stream, start: Number(header.getBigUint64(1)), data: new Uint8Array(frame, HEADER_BYTES) };
 }
 

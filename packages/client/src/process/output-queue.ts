@@ -69,10 +69,14 @@ export class OutputQueue {
   /** Throws, because the output up to `offset` was not sent. */
   miss(offset: number): void {
     if (this.#detached) return;
-    throw new SandboxerError("internal", `The output from ${this.#received ?? 0} to ${offset} is gone.`, {
-      hint: "Another reader has acknowledged it, or the sandbox went back to an older checkpoint.",
-      details: { from: this.#received, to: offset },
-    });
+    throw new SandboxerError(
+      "internal",
+      `The output from byte ${this.#received ?? 0} to ${offset} is no longer available.`,
+      {
+        hint: "Another reader acknowledged it, or the sandbox returned to an older checkpoint.",
+        details: { from: this.#received, to: offset },
+      },
+    );
   }
 
   /** Tells `send` what the reader has taken, if that is at least so many bytes more than it was told. */

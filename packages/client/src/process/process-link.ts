@@ -127,7 +127,7 @@ export class ProcessLink {
   fail(error: unknown): void {
     this.#failure ??= { error };
     this.stdin.fail(
-      isSandboxerError(error) ? error : new SandboxerError("internal", "The process is not followed any more."),
+      isSandboxerError(error) ? error : new SandboxerError("internal", "The connection to the process was closed."),
     );
     this.#end.abort(error);
     this.#socket?.close();
@@ -262,8 +262,8 @@ export class ProcessLink {
   }
 
   #putDown(): SandboxerError {
-    return new SandboxerError("wrong_state", "The sandbox was put down while a process of it was followed.", {
-      hint: "Resume it and attach to the process again, with the offset in the details.",
+    return new SandboxerError("wrong_state", "The sandbox was paused while you followed one of its processes.", {
+      hint: "Resume the sandbox and attach to the process again with the offset in the details.",
       details: { state: "stored", process_id: this.#options.processId, offset: this.offset },
     });
   }

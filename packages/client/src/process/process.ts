@@ -56,7 +56,7 @@ export class SandboxProcess {
 
   /** Its output as it comes, as bytes. To leave the loop is to detach: the process goes on. */
   async *chunks(): AsyncGenerator<OutputChunk, void, undefined> {
-    if (this.#reading) throw new SandboxerError("wrong_state", "The output of this process is being read already.");
+    if (this.#reading) throw new SandboxerError("wrong_state", "The output of this process is already being read.");
     this.#reading = true;
     try {
       for (let chunk = await this.#link.next(); chunk !== undefined; chunk = await this.#link.next()) yield chunk;
@@ -152,7 +152,7 @@ export class SandboxProcess {
 
   #ended(): ExitStatus {
     const exit = this.#link.exit;
-    if (exit === undefined) throw new SandboxerError("wrong_state", "The process was detached before its end.");
+    if (exit === undefined) throw new SandboxerError("wrong_state", "The process was detached before it ended.");
     return exit;
   }
 

@@ -76,8 +76,8 @@ export class StdinQueue {
     const doubtful = known ? [] : this.#writes.filter(({ sent, taken }) => sent > taken);
     for (const write of this.#writes) write.sent = write.taken;
     if (doubtful.length === 0) return;
-    const error = new SandboxerError("server_unreachable", "The connection broke while stdin was on its way.", {
-      hint: "It is not known how much of it the process has read. Its output goes on.",
+    const error = new SandboxerError("server_unreachable", "The connection was lost while stdin was being sent.", {
+      hint: "It is unknown how much the process has read. Its output continues.",
     });
     if (this.#strict) return this.fail(error);
     for (const write of doubtful) write.done.reject(error);

@@ -106,11 +106,11 @@ function lost({ code, reason }: Closed): SandboxerError {
   const details = { closeCode: code };
   if (code === 1012) return new SandboxerError("draining", "The server is shutting down.", { details });
   if (code === 1009)
-    return new SandboxerError("too_large", "The message is larger than the server takes.", { details });
+    return new SandboxerError("too_large", "The message is larger than the server allows.", { details });
   const what =
     reason === "" ? `The connection was closed with ${code}.` : `The connection was closed with ${code}: ${reason}`;
   return new SandboxerError("backend_unavailable", what, {
     details,
-    hint: "Check that the server can be reached, and attach again; what was executing goes on.",
+    hint: "Check that the server can be reached, then attach again. Executions keep running.",
   });
 }

@@ -54,7 +54,7 @@ export class ByteReader {
 }
 
 function cut(): SandboxerError {
-  return new SandboxerError("server_unreachable", "The tar ended in the middle.", {
-    hint: "The connection broke, or the sandbox ended; try again.",
+  return new SandboxerError("server_unreachable", "The tar archive is incomplete.", {
+    hint: "The connection was lost or the sandbox ended. Try again.",
   });
 }

@@ -43,7 +43,7 @@ function entryOf(
   const plainName = text(block, 0, 100);
   const name = extended["path"] ?? (prefix === "" ? plainName : `${prefix}/${plainName}`);
   const sizeBytes = extended["size"] === undefined ? plainSize : Number(extended["size"]);
-  if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) throw malformed("a size is none");
+  if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) throw malformed("invalid size");
   const kind = kindOf(typeFlag, name);
   const seconds = extended["mtime"] === undefined ? octal(block, 136, 12) : Number(extended["mtime"]);
   return {
@@ -69,7 +69,7 @@ function paxFields(body: Uint8Array): Record<string, string> {
     const length = Number(/^(\d{1,7}) /.exec(decoder.decode(rest.subarray(0, 8)))?.[1] ?? 0);
     const record = decoder.decode(rest.subarray(0, length));
     const [, key, value] = /^\d+ ([^=]+)=([\s\S]*)\n$/.exec(record) ?? [];
-    if (key === undefined || value === undefined) throw malformed("a pax header is none");
+    if (key === undefined || value === undefined) throw malformed("invalid pax header");
     fields[key] = value;
     rest = rest.subarray(length);
   }
@@ -82,7 +82,7 @@ function octal(block: Uint8Array, offset: number, length: number): number {
     return block.subarray(offset + 1, offset + length).reduce((value, byte) => value * 256 + byte, 0);
   }
   const digits = text(block, offset, length).trim();
-  if (!/^[0-7]*$/.test(digits)) throw malformed("a number is none");
+  if (!/^[0-7]*$/.test(digits)) throw malformed("invalid number");
   return digits === "" ? 0 : Number.parseInt(digits, 8);
 }
 
@@ -94,9 +94,9 @@ function text(block: Uint8Array, offset: number, length: number): string {
 
 function checkSum(block: Uint8Array): void {
   const sum = block.reduce((total, byte, index) => total + (index >= 148 && index < 156 ? 32 : byte), 0);
-  if (sum !== octal(block, 148, 8)) throw malformed("a checksum is wrong");
+  if (sum !== octal(block, 148, 8)) throw malformed("wrong checksum");
 }
 
 function malformed(what: string): SandboxerError {
-  return new SandboxerError("bad_request", `This is no tar: ${what}.`);
+  return new SandboxerError("bad_request", `This is not a valid tar archive: ${what}.`);
 }

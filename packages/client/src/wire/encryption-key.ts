@@ -7,7 +7,7 @@ export function checkedEncryptionKey(text: string): string {
   const trimmed = text.trim();
   if (KEY.test(trimmed)) return trimmed;
   throw new SandboxerError("bad_request", "An encryption key is 32 bytes, in base64 or hex.", {
-    hint: "Make one with `openssl rand -base64 32`, and keep it: nobody else has it.",
+    hint: "Create one with `openssl rand -base64 32` and keep it: the server does not store it.",
   });
 }
 

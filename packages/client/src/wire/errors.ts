@@ -35,7 +35,7 @@ export function errorOfBody(
   if (body === undefined) {
     const shown = text === "" ? "" : `: ${text.slice(0, 200)}`;
     return new SandboxerError(codeOfStatus(status), `The server answered with ${status}${shown}`, {
-      hint: "Check that the URL is that of a sandboxer server, and not of something in front of it.",
+      hint: "Check that the URL is that of a sandboxer server and not of a proxy in front of it.",
       details: { ...more, status },
     });
   }
@@ -64,7 +64,7 @@ export function unreachable(url: string, cause: unknown): SandboxerError {
   const reason = reasonOf(cause);
   return new SandboxerError("server_unreachable", `No answer from ${new URL(url).origin}${reason}.`, {
     cause,
-    hint: "Check the URL, and that a server runs there; `sandboxer serve` starts one.",
+    hint: "Check the URL and that a server runs there. `sandboxer serve` starts one.",
     details: { url: new URL(url).origin },
   });
 }

@@ -24,7 +24,7 @@ export function baseUrl(text: string): URL {
   const url = URL.parse(text.replace(/^ws/, "http"));
   if (url !== null && /^https?:$/.test(url.protocol)) return url;
   throw new SandboxerError("bad_request", `"${text}" is not the URL of a server.`, {
-    hint: "Give one such as http://127.0.0.1:8080.",
+    hint: "Use a URL such as http://127.0.0.1:8080.",
   });
 }
 
@@ -67,5 +67,5 @@ export function streamOf(bytes: ReadableStream<Uint8Array> | AsyncIterable<Uint8
 function segment(name: string, value: unknown): string {
   // An empty segment, or a dot, would be another path.
   if (typeof value === "string" && value !== "" && value !== "." && value !== "..") return encodeURIComponent(value);
-  throw new SandboxerError("bad_request", `"${String(value)}" cannot be the ${name} of a request.`);
+  throw new SandboxerError("bad_request", `"${String(value)}" is not a valid ${name} for a request.`);
 }

@@ -132,7 +132,7 @@ export class Transport {
       signal?.throwIfAborted();
       if (error instanceof SandboxerError) throw error;
       if (error instanceof SyntaxError) {
-        throw new SandboxerError("internal", `The answer of ${url.origin} is not JSON.`, {
+        throw new SandboxerError("internal", `The response from ${url.origin} is not JSON.`, {
           cause: error,
           hint: "Check that the URL is that of a sandboxer server.",
         });

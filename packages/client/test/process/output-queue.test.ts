@@ -33,8 +33,10 @@ test("a gap is an error, except at the beginning, and of a detached process", ()
   queue.begin(9);
   expect(queue.taken).toBe(9);
   queue.push({ stream: "stdout", start: 9, data: bytes("x") });
-  expect(() => queue.push({ stream: "stdout", start: 11, data: bytes("x") })).toThrow("from 10 to 11 is gone");
-  expect(() => queue.begin(12)).toThrow("from 10 to 12 is gone");
+  expect(() => queue.push({ stream: "stdout", start: 11, data: bytes("x") })).toThrow(
+    "from byte 10 to 11 is no longer",
+  );
+  expect(() => queue.begin(12)).toThrow("from byte 10 to 12 is no longer");
   const detached = new OutputQueue(undefined, true);
   detached.push({ stream: "stdout", start: 3, data: bytes("x") });
   expect(detached.push({ stream: "stderr", start: 8, data: bytes("y") })).toBe(true);

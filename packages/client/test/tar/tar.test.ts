@@ -128,5 +128,5 @@ test("what is no tar, or is cut off, is an error", async () => {
   const whole = pack([
     { entry: { name: "a", kind: "file", mode: 0o644, modifiedAtMs: 0, sizeBytes: 900 }, contents: new Uint8Array(900) },
   ]);
-  await expect(unpack(whole.subarray(0, 1000), 512)).rejects.toThrow("The tar ended in the middle");
+  await expect(unpack(whole.subarray(0, 1000), 512)).rejects.toThrow("The tar archive is incomplete");
 });

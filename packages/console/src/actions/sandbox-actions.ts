@@ -18,7 +18,7 @@ export interface SandboxAction {
 const here = (record: SandboxRecord): Promise<Sandbox> => Sandbox.attach(record.id, { client, autoResume: false });
 
 export const checkpointAction: SandboxAction = {
-  name: "Checkpoint and stop",
+  name: "Pause",
   scope: "use",
   applies: ({ state, flags }) => state === "running" && flags.enableCheckpoint,
   spell: ({ id }) =>
@@ -27,7 +27,7 @@ export const checkpointAction: SandboxAction = {
 };
 
 export const liveCheckpointAction: SandboxAction = {
-  name: "Checkpoint and go on",
+  name: "Save checkpoint",
   scope: "use",
   applies: (record) => checkpointAction.applies(record),
   spell: ({ id }) =>
@@ -40,7 +40,7 @@ export const liveCheckpointAction: SandboxAction = {
 };
 
 export const resumeAction: SandboxAction = {
-  name: "Wake here",
+  name: "Resume here",
   scope: "use",
   applies: ({ state }) => state === "stored",
   spell: spellResume,
@@ -48,19 +48,19 @@ export const resumeAction: SandboxAction = {
 };
 
 export const bringAction: SandboxAction = {
-  name: "Bring here",
+  name: "Move here",
   scope: "use",
-  confirm: "The server that runs it saves it and gives it up. What runs in it goes on here.",
+  confirm: "The other server saves the sandbox and hands it off. Its programs continue on this server.",
   applies: ({ state, owner }) => state === "running" && owner?.here === false,
   spell: spellResume,
   run: resume,
 };
 
 export const destroyAction: SandboxAction = {
-  name: "Destroy",
+  name: "Delete",
   scope: "use",
   danger: true,
-  confirm: "It and everything that is stored of it are gone for good. Its snapshots stay.",
+  confirm: "This permanently deletes the sandbox and its checkpoints. Snapshots are kept.",
   applies: ({ state }) => state !== "destroying" && state !== "destroyed",
   spell: ({ id }) => spell(["rm", id], ["await sandbox.destroy();"], id, { method: "DELETE", path: "" }),
   run: async (record) => {

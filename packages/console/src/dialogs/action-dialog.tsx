@@ -62,7 +62,7 @@ function ActionForm<Result>(properties: ActionDialogProperties<Result>): JSX.Ele
       </fieldset>
       {running && call.operation !== undefined ? <OperationProgress operation={call.operation} /> : null}
       {call.error === undefined ? null : <ErrorBox error={call.error}>{properties.more}</ErrorBox>}
-      {running ? <p class="hint">It goes on when this is closed; a note says how it ended.</p> : null}
+      {running ? <p class="hint">It continues when you close this; a notification reports the result.</p> : null}
       <div class="row dialog-buttons">
         <Button onClick={onClose}>{running ? "Close" : "Cancel"}</Button>
         <Button type="submit" kind={danger ? "danger" : "primary"} busy={running} disabled={!ready}>

@@ -12,7 +12,7 @@ interface Row {
 export function CarriedView({ carried }: { readonly carried: Carried }): JSX.Element {
   return (
     <>
-      <dl class="carried" aria-label="What is carried and what is lost">
+      <dl class="carried" aria-label="Kept and lost">
         {rowsOf(carried).map(({ what, kept, details }) => (
           <div key={what}>
             <dt>{what}</dt>
@@ -43,7 +43,9 @@ function rowsOf(carried: Carried): Row[] {
     ...counted("Hard links", carried.hardLinks),
     ...counted("Attributes", carried.xattrs),
     { what: "Environment", kept: true, details: "" },
-    ...(secrets.length === 0 ? [] : [{ what: "Secrets", kept: true, details: `resolved anew: ${secrets.join(", ")}` }]),
+    ...(secrets.length === 0
+      ? []
+      : [{ what: "Secrets", kept: true, details: `resolved again: ${secrets.join(", ")}` }]),
     ...(network === "none"
       ? []
       : [{ what: "Network", kept: network === "kept", details: network === "kept" ? "" : network }]),
@@ -66,8 +68,8 @@ function counted(what: string, count: Carried["xattrs"] | undefined): Row[] {
 }
 
 function filesIn({ scope, count, bytes, truncated }: Carried["files"]): string {
-  if (scope === "none") return "where the provider keeps them";
-  const all = scope === "workspace" ? "those of the workspace" : "all";
+  if (scope === "none") return "at the provider";
+  const all = scope === "workspace" ? "workspace only" : "all";
   if (count === null) return all;
   const size = bytes === null ? "" : `, ${formatBytes(bytes)}`;
   return `${all}: ${count.toLocaleString()}${truncated ? " and more" : ""}${size}`;

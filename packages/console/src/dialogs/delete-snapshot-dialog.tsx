@@ -28,20 +28,21 @@ export function DeleteSnapshotDialog({
   return (
     <ActionDialog
       title={`Delete ${snapshotTitle(snapshot)}`}
-      submit="Delete it"
+      submit="Delete"
       danger
       ready={!snapshot.pinned}
       onClose={onClose}
       call={call}
       onSubmit={submit}
       spellings={() => deleteSnapshotSpellings(snapshot.id)}
-      done={() => <p>{snapshotTitle(snapshot)} is gone.</p>}
+      done={() => <p>{snapshotTitle(snapshot)} was deleted.</p>}
       more={call.error === undefined ? null : <Dependants error={call.error} />}
     >
-      <p>The snapshot and its {formatBytes(snapshot.sizeBytes)} are gone for good. Snapshots that came from it stay.</p>
-      {snapshot.pinned ? (
-        <p class="dialog-warning">It is pinned: unpin it first. Until then nobody can remove it.</p>
-      ) : null}
+      <p>
+        This permanently deletes the snapshot and its {formatBytes(snapshot.sizeBytes)}. Snapshots derived from it are
+        kept.
+      </p>
+      {snapshot.pinned ? <p class="dialog-warning">The snapshot is pinned. Unpin it before you delete it.</p> : null}
     </ActionDialog>
   );
 }

@@ -35,9 +35,9 @@ export function DescribeSnapshotDialog({
       call={call}
       onSubmit={submit}
       spellings={() => amendSnapshotSpellings(snapshot, change)}
-      done={(record) => <p>It is {record.name === null ? "without a name" : `called ${record.name}`} now.</p>}
+      done={(record) => <p>{record.name === null ? "The name was removed." : `Renamed to ${record.name}.`}</p>}
     >
-      <NameField label="Name" value={name} onChange={setName} hint="Empty: no name." />
+      <NameField label="Name" value={name} onChange={setName} hint="Optional. Leave it empty to remove the name." />
       <LabelFields rows={rows} onChange={setRows} />
     </ActionDialog>
   );

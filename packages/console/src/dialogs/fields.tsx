@@ -58,7 +58,7 @@ export function TextField({ label, hint, onChange, ...rest }: TextProperties): J
 }
 
 export function NameField(properties: Omit<TextProperties, "pattern" | "title" | "inputMode">): JSX.Element {
-  const title = "Letters, digits, dots, dashes and underscores; it begins with a letter or a digit";
+  const title = "Letters, digits, dots, dashes and underscores, beginning with a letter or a digit";
   return <TextField {...properties} pattern={NAME_PATTERN} title={title} />;
 }
 

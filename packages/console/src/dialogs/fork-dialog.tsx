@@ -33,7 +33,7 @@ export function ForkDialog({
   return (
     <ActionDialog
       title={`Fork ${sandboxTitle(sandbox)}`}
-      submit={count > 1 ? `Make ${count} copies` : "Make a copy"}
+      submit={count > 1 ? `Create ${count} copies` : "Create a copy"}
       onClose={onClose}
       call={call}
       ready={Number.isInteger(count)}
@@ -42,22 +42,22 @@ export function ForkDialog({
       done={(made) => (
         <>
           <p>
-            {made.length} {made.length === 1 ? "copy was" : "copies were"} made.
+            {made.length} {made.length === 1 ? "copy was" : "copies were"} created.
           </p>
           <NewSandboxes sandboxes={made} />
         </>
       )}
     >
       <p class="hint">
-        It is captured once and goes on; the copies begin with what it does now. All are made, or none.
+        Creates new sandboxes from the current state. This sandbox keeps running. If one copy fails, all are undone.
       </p>
-      <NumberField label="How many" value={count} min={1} max={MOST} onChange={setCount} />
+      <NumberField label="Copies" value={count} min={1} max={MOST} onChange={setCount} />
       <NameField label="Name" value={name} onChange={setName} hint={nameHint(name, count)} />
     </ActionDialog>
   );
 }
 
 function nameHint(name: string, count: number): string {
-  if (name === "") return "May be left empty.";
-  return count > 1 ? `They are called ${name}-1 to ${name}-${count}.` : `It is called ${name}.`;
+  if (name === "") return "Optional.";
+  return count > 1 ? `The copies are named ${name}-1 to ${name}-${count}.` : `The copy is named ${name}.`;
 }

@@ -37,7 +37,7 @@ export function HandoffDialog({
   return (
     <ActionDialog
       title={`Hand off ${sandboxTitle(sandbox)}`}
-      submit="Hand it off"
+      submit="Hand off"
       ready={to !== undefined}
       onClose={onClose}
       call={call}
@@ -45,21 +45,23 @@ export function HandoffDialog({
       spellings={to === undefined ? undefined : () => handoffSpellings(sandbox.id, to)}
       done={({ from, to: at, elapsedMs, pausedMs }) => (
         <p>
-          It moved {from === null ? "" : `from ${from} `}to <strong>{at}</strong> in {formatMilliseconds(elapsedMs)}.
-          {pausedMs === null ? "" : ` Nobody ran it for ${formatMilliseconds(pausedMs)}.`}
+          Moved {from === null ? "" : `from ${from} `}to <strong>{at}</strong> in {formatMilliseconds(elapsedMs)}.
+          {pausedMs === null ? "" : ` It was paused for ${formatMilliseconds(pausedMs)}.`}
         </p>
       )}
     >
       <p class="hint">
-        It is saved with everything that runs in it, and goes on at the other server. Terminals follow it.
-        {sandbox.flags.enableSandboxHandoff ? "" : " It was made to stay while somebody uses it, and may be refused."}
+        Saves the sandbox with its running programs and continues it on the other server. Terminals stay connected.
+        {sandbox.flags.enableSandboxHandoff
+          ? ""
+          : " The sandbox was created without handoff, so this can fail while it is in use."}
       </p>
       {instances.error === undefined ? null : <ErrorBox error={instances.error} />}
       {others === undefined ? null : others.length === 0 ? (
         <NoOther onLook={instances.reload} />
       ) : (
         <SelectField
-          label="To"
+          label="Target server"
           value={to ?? ""}
           choices={others.map((instance) => ({ value: instance.id, text: instanceLine(instance) }))}
           onChange={setChosen}
@@ -73,10 +75,9 @@ function NoOther({ onLook }: { readonly onLook: () => void }): JSX.Element {
   return (
     <div class="dialog-warning" role="status">
       <p>
-        <strong>No other server is on this store.</strong> Start one with the same <code>--store</code>, then look
-        again.
+        <strong>No other server uses this store.</strong> Start one with the same <code>--store</code>, then refresh.
       </p>
-      <Button onClick={onLook}>Look again</Button>
+      <Button onClick={onLook}>Refresh</Button>
     </div>
   );
 }

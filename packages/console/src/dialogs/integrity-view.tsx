@@ -10,11 +10,11 @@ export function IntegrityView({ report }: { readonly report: IntegrityReport }):
   const { ok, images, blocks, bytes, problems, nextStep } = report;
   const looked = Object.values(images).reduce((sum, count) => sum + count, 0);
   const found = `${blocks.toLocaleString()} blocks read, ${formatBytes(bytes)}`;
-  if (looked === 0) return <p>Nothing is stored of it.</p>;
+  if (looked === 0) return <p>There are no stored checkpoints.</p>;
   return (
     <>
       <p>
-        <span class={ok ? "badge badge-good" : "badge badge-danger"}>{ok ? "whole" : "damaged"}</span>{" "}
+        <span class={ok ? "badge badge-good" : "badge badge-danger"}>{ok ? "intact" : "damaged"}</span>{" "}
         {countsText(images)}; {found}.
       </p>
       {problems.length === 0 ? null : (
@@ -22,7 +22,7 @@ export function IntegrityView({ report }: { readonly report: IntegrityReport }):
           {problems.slice(0, SHOWN).map(({ image, state, problem, current, checkpoint, snapshotId }) => (
             <li key={image}>
               <code>{checkpoint ?? (snapshotId === null ? image : `snapshot ${shortId(snapshotId)}`)}</code>{" "}
-              {current ? `${state}, and it begins with it` : state}: {problem}
+              {current ? `${state}, and the sandbox resumes from it` : state}: {problem}
             </li>
           ))}
           {problems.length > SHOWN ? <li>… and {problems.length - SHOWN} more</li> : null}
@@ -35,5 +35,5 @@ export function IntegrityView({ report }: { readonly report: IntegrityReport }):
 
 function countsText(images: IntegrityReport["images"]): string {
   const counts = Object.entries(images).filter(([state, count]) => count > 0 || state === "whole");
-  return `Saved states: ${counts.map(([state, count]) => `${count} ${state}`).join(", ")}`;
+  return `Saved states: ${counts.map(([state, count]) => `${count} ${state === "whole" ? "intact" : state}`).join(", ")}`;
 }

@@ -33,7 +33,7 @@ export function LabelsDialog({
       call={call}
       onSubmit={submit}
       spellings={() => labelSpellings(sandbox.id, sandbox.labels, labels)}
-      done={(record) => <p>It has {Object.keys(record.labels).length} labels now.</p>}
+      done={(record) => <p>Saved {Object.keys(record.labels).length} labels.</p>}
     >
       <LabelFields rows={rows} onChange={setRows} />
     </ActionDialog>

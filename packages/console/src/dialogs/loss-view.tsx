@@ -4,7 +4,7 @@ import { useLoaded } from "../live/use-loaded.ts";
 import { client } from "../session.ts";
 
 const SHOWN = 50;
-const WORDS = { added: "goes", changed: "goes back", removed: "comes back" } as const;
+const WORDS = { added: "deleted", changed: "reverted", removed: "restored" } as const;
 
 /** What a rewind undoes, counted before it is done. */
 export function LossView({
@@ -18,14 +18,14 @@ export function LossView({
     (signal) => client.snapshots.diff(snapshotId, `sandbox:${sandboxId}`, { limit: SHOWN, signal }),
     [sandboxId, snapshotId],
   );
-  if (diff.loading) return <p class="hint">Counting what would be lost …</p>;
+  if (diff.loading) return <p class="hint">Checking what would be lost …</p>;
   return (
     <div class="dialog-warning" role="status">
       <p>
-        <strong>What happened in it since the snapshot is lost.</strong>
+        <strong>All changes since the snapshot are lost.</strong>
       </p>
       {diff.value === undefined ? (
-        <p>What has changed could not be counted: {diff.error?.message}</p>
+        <p>The changed files could not be listed: {diff.error?.message}</p>
       ) : (
         <Counts diff={diff.value} />
       )}
@@ -35,15 +35,15 @@ export function LossView({
 
 function Counts({ diff }: { readonly diff: SnapshotDiff }): JSX.Element {
   const { added, changed, removed, changes } = diff;
-  if (added + changed + removed === 0) return <p>No files differ. What runs in it, and its memory, are replaced.</p>;
+  if (added + changed + removed === 0) return <p>No files differ. Its programs and memory are replaced.</p>;
   return (
     <>
       <p>
-        Files: {added.toLocaleString()} added since then go, {changed.toLocaleString()} changed go back,{" "}
-        {removed.toLocaleString()} removed come back.
+        Files: {added.toLocaleString()} added since then are deleted, {changed.toLocaleString()} changed are reverted,{" "}
+        {removed.toLocaleString()} removed are restored.
       </p>
       <details>
-        <summary>Which</summary>
+        <summary>Show list</summary>
         <ul class="path-list">
           {changes.slice(0, SHOWN).map(({ path, change }) => (
             <li key={path}>

@@ -40,7 +40,7 @@ export function MoveDialog({
   return (
     <ActionDialog
       title={`Move ${sandboxTitle(sandbox)} to another backend`}
-      submit="Move it"
+      submit="Move"
       danger
       ready={backend !== undefined}
       onClose={onClose}
@@ -50,8 +50,8 @@ export function MoveDialog({
       done={(moved) => <Moved moved={moved} />}
     >
       <p>
-        The files of its workspace go along. Its memory, what runs in it and what was changed elsewhere do not. The
-        sandbox keeps its id, name, labels, key and token; the old copy is destroyed once the new one is up.
+        Moves the files of the workspace. Memory, running programs and changes outside the workspace are lost. The
+        sandbox keeps its id, name, labels, key and token. The old copy is deleted once the new one runs.
       </p>
       {backends.error === undefined ? null : <ErrorBox error={backends.error} />}
       {others === undefined ? null : usable.length === 0 ? (
@@ -76,7 +76,7 @@ function NoOther({ others }: { readonly others: readonly BackendRecord[] }): JSX
   return (
     <div class="dialog-warning" role="status">
       <p>
-        <strong>No other backend of this server works now.</strong>
+        <strong>No other backend of this server is available.</strong>
       </p>
       <ul>
         {others.map(({ name, summary, remedy }) => (
@@ -92,7 +92,7 @@ function NoOther({ others }: { readonly others: readonly BackendRecord[] }): JSX
 function Moved({ moved }: { readonly moved: Sandbox }): JSX.Element {
   return (
     <>
-      <p>It lives on {moved.record.backend} now.</p>
+      <p>Moved to {moved.record.backend}.</p>
       <NewSandboxes sandboxes={[moved]} />
       {moved.carried === undefined ? null : <CarriedView carried={moved.carried} />}
     </>

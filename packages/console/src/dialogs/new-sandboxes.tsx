@@ -24,7 +24,7 @@ export function NewSandboxes({ sandboxes }: { readonly sandboxes: readonly Sandb
           </li>
         ))}
       </ul>
-      <p class="hint">A token is told once: copy it now if a program shall attach with it.</p>
+      <p class="hint">Tokens are shown only once. Copy them now if a program needs to attach.</p>
     </>
   );
 }

@@ -31,21 +31,21 @@ export function ProveDialog({
     });
   return (
     <ActionDialog
-      title={`Prove ${title}`}
-      submit="Restore it by way of trial"
+      title={`Test-restore ${title}`}
+      submit="Test restore"
       onClose={onClose}
       call={call}
       onSubmit={submit}
       spellings={() => proveSpellings(snapshot.id)}
       done={({ proven }) => (
-        <p>It can be restored: the test restore answered{proven === null ? "" : `, on ${proven.engine}`}.</p>
+        <p>The snapshot can be restored: the test restore answered{proven === null ? "" : `, on ${proven.engine}`}.</p>
       )}
     >
       <p>
-        It is restored where nobody can reach it, without a network and without secrets. When it answers it is ended,
-        and the snapshot is proven.
+        Restores the snapshot into a temporary sandbox without network access and secrets, checks that it answers, and
+        deletes it.
       </p>
-      <p class="hint">What ran in the snapshot runs for that moment.</p>
+      <p class="hint">Programs in the snapshot run for that moment.</p>
     </ActionDialog>
   );
 }

@@ -28,14 +28,14 @@ export function RenameDialog({
   return (
     <ActionDialog
       title={`Rename ${sandboxTitle(sandbox)}`}
-      submit="Rename it"
+      submit="Rename"
       onClose={onClose}
       call={call}
       onSubmit={submit}
       spellings={() => renameSpellings(sandbox.id, name)}
-      done={(record) => <p>It is {record.name === null ? "without a name" : `called ${record.name}`} now.</p>}
+      done={(record) => <p>{record.name === null ? "The name was removed." : `Renamed to ${record.name}.`}</p>}
     >
-      <NameField label="Name" value={text} onChange={setText} hint="Empty: no name." />
+      <NameField label="Name" value={text} onChange={setText} hint="Optional. Leave it empty to remove the name." />
     </ActionDialog>
   );
 }

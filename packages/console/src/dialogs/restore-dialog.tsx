@@ -39,7 +39,7 @@ export function RestoreDialog({
   return (
     <ActionDialog
       title={`Restore ${snapshotTitle(snapshot)}`}
-      submit="Make the sandbox"
+      submit="Restore"
       ready={carried.value?.loadable !== false}
       onClose={onClose}
       call={call}
@@ -47,13 +47,13 @@ export function RestoreDialog({
       spellings={() => restoreSpellings(snapshot.id, choice)}
       done={(made) => (
         <>
-          <p>A new sandbox was made of {snapshotTitle(snapshot)}.</p>
+          <p>A new sandbox was created from {snapshotTitle(snapshot)}.</p>
           <NewSandboxes sandboxes={[made]} />
         </>
       )}
     >
-      <p class="hint">A new sandbox with the state of the snapshot, which stays.</p>
-      <NameField label="Name of the new sandbox" value={name} onChange={setName} hint="May be left empty." />
+      <p class="hint">Creates a new sandbox from the snapshot. The snapshot is kept.</p>
+      <NameField label="Name of the new sandbox" value={name} onChange={setName} hint="Optional." />
       <SelectField
         label="Backend"
         value={backend}
@@ -63,15 +63,15 @@ export function RestoreDialog({
       <section aria-live="polite">
         {carried.error === undefined ? null : <ErrorBox error={carried.error} />}
         {carried.value === undefined ? (
-          <p class="hint">{carried.loading ? "Asking what would be carried …" : ""}</p>
+          <p class="hint">{carried.loading ? "Checking what would be restored …" : ""}</p>
         ) : carried.value.loadable ? (
           <CarriedView carried={carried.value} />
         ) : (
           <div class="dialog-warning">
             <p>
-              <strong>It cannot be loaded there.</strong> {carried.value.whyNot}
+              <strong>This backend cannot restore the snapshot.</strong> {carried.value.whyNot}
             </p>
-            {carried.value.backends.length === 0 ? null : <p>It can by: {carried.value.backends.join(", ")}.</p>}
+            {carried.value.backends.length === 0 ? null : <p>These can: {carried.value.backends.join(", ")}.</p>}
           </div>
         )}
       </section>
@@ -81,7 +81,7 @@ export function RestoreDialog({
 
 function backendChoices(snapshot: SnapshotRecord, backends: readonly BackendRecord[]): Choice[] {
   return [
-    { value: "", text: `As captured: ${snapshot.backend}` },
+    { value: "", text: `Same as captured: ${snapshot.backend}` },
     ...backends
       .filter(({ name }) => name !== snapshot.backend)
       .map(({ name, ok, summary }) => ({ value: name, text: ok ? name : `${name}: ${summary}`, disabled: !ok })),

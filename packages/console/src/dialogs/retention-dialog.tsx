@@ -33,32 +33,30 @@ export function RetentionDialog({
   return (
     <ActionDialog
       title={`Retention of ${sandboxTitle(sandbox)}`}
-      submit="Keep to this"
+      submit="Save"
       ready={ready}
       onClose={onClose}
       call={call}
       onSubmit={submit}
       spellings={ready ? () => retentionSpellings(sandbox.id, retention) : undefined}
-      done={() => (
-        <p>That is the rule now. What it does not keep goes with the next save, or when the store is cleaned.</p>
-      )}
+      done={() => <p>Saved. Older checkpoints and snapshots are removed at the next save or garbage collection.</p>}
     >
       <KeepFields
-        title="Checkpoints that stay"
-        hint="The newest ones, and the newest of each of the last hours and days. Empty: as the server says."
+        title="Checkpoint retention"
+        hint="Keep the newest ones, and the newest of each of the last hours and days. Empty: server default."
         texts={checkpoints}
         onChange={setCheckpoints}
       />
       <KeepFields
-        title="Snapshots that stay"
-        hint="Those with a name and pinned ones always do. Empty: as the server says."
+        title="Snapshot retention"
+        hint="Named and pinned snapshots are always kept. Empty: server default."
         texts={snapshots}
         onChange={setSnapshots}
       />
       {ready ? (
         <RetentionPreviewView sandboxId={sandbox.id} retention={retention} />
       ) : (
-        <p class="hint">A rule has whole numbers, and keeps at least one.</p>
+        <p class="hint">Enter whole numbers that keep at least one.</p>
       )}
     </ActionDialog>
   );

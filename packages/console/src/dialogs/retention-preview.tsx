@@ -24,7 +24,7 @@ export function RetentionPreviewView({
     [sandboxId, JSON.stringify(retention)],
   );
   if (preview.error !== undefined) return <ErrorBox error={preview.error} />;
-  if (preview.value === undefined) return <p class="hint">Counting what would go …</p>;
+  if (preview.value === undefined) return <p class="hint">Checking what would be removed …</p>;
   return <Shown preview={preview.value} />;
 }
 
@@ -36,14 +36,14 @@ function Shown({ preview }: { readonly preview: RetentionPreview }): JSX.Element
       <p>
         <strong>
           {going === 0
-            ? "Nothing would go."
-            : `${goingText(preview)} would go with the next save: ${formatBytes(freedBytes)}.`}
+            ? "Nothing would be removed."
+            : `The next save would remove ${goingText(preview)}: ${formatBytes(freedBytes)}.`}
         </strong>
       </p>
       <p>{staysText(preview)}</p>
       {going === 0 ? null : (
         <details>
-          <summary>Which</summary>
+          <summary>Show list</summary>
           <ul class="path-list">
             {[...checkpoints.going, ...snapshots.going].slice(0, SHOWN).map(({ name, createdAt }) => (
               <li key={name}>
@@ -71,7 +71,7 @@ function staysText({ checkpoints, snapshots }: RetentionPreview): string {
   ] as const;
   const reasons = why.filter(([count]) => count > 0).map(([count, word]) => `${count} ${word}`);
   const because = reasons.length === 0 ? "" : ` (${reasons.join(", ")})`;
-  return `${counted(checkpoints.kept, "checkpoint")} and ${counted(snapshots.kept, "snapshot")}${because} stay.`;
+  return `${counted(checkpoints.kept, "checkpoint")} and ${counted(snapshots.kept, "snapshot")}${because} are kept.`;
 }
 
 function counted(count: number, what: string): string {

@@ -39,18 +39,18 @@ export function RewindDialog({
   return (
     <ActionDialog
       title={`Rewind ${sandboxTitle(sandbox)}`}
-      submit="Rewind it"
+      submit="Rewind"
       danger
       ready={selected !== undefined}
       onClose={onClose}
       call={call}
       onSubmit={submit}
       spellings={selected === undefined ? undefined : () => rewindSpellings(sandbox.id, selected)}
-      done={(record) => <p>{sandboxTitle(record)} is back at the snapshot and runs.</p>}
+      done={(record) => <p>{sandboxTitle(record)} was rewound to the snapshot and is running.</p>}
     >
-      <p>The same sandbox, with the state of a snapshot. What it runs now ends.</p>
+      <p>Returns this sandbox to a snapshot. Running programs are ended.</p>
       {snapshots.error === undefined ? null : <ErrorBox error={snapshots.error} />}
-      {none ? <p class="hint">There is no snapshot that it could go back to. Take one first.</p> : null}
+      {none ? <p class="hint">There is no snapshot to rewind to. Take one first.</p> : null}
       {snapshots.value === undefined || selected === undefined ? null : (
         <>
           <SelectField
@@ -78,6 +78,6 @@ function choicesOf(snapshots: readonly SnapshotRecord[], sandbox: SandboxRecord)
   return snapshots.map((snapshot) => ({
     value: snapshot.id,
     text: snapshotLine(snapshot),
-    group: snapshot.sandboxId === sandbox.id ? "Of this sandbox" : "Of others",
+    group: snapshot.sandboxId === sandbox.id ? "This sandbox" : "Other sandboxes",
   }));
 }

@@ -38,7 +38,7 @@ export function SnapshotDialog({ sandbox, onClose }: Properties): JSX.Element {
   return (
     <ActionDialog
       title={`Snapshot of ${sandboxTitle(sandbox)}`}
-      submit="Take the snapshot"
+      submit="Take snapshot"
       onClose={onClose}
       call={call}
       onSubmit={submit}
@@ -47,12 +47,12 @@ export function SnapshotDialog({ sandbox, onClose }: Properties): JSX.Element {
     >
       <p class="hint">
         {sandbox.state === "stored"
-          ? "It sleeps: it is woken first, and goes on running."
-          : "It is captured as it is, and goes on with what it does."}
+          ? "The sandbox is paused. It is resumed first and keeps running."
+          : "The sandbox keeps running."}
       </p>
-      <NameField label="Name" value={name} onChange={setName} hint="Found by it later; may be left empty." />
+      <NameField label="Name" value={name} onChange={setName} hint="Optional." />
       <SelectField
-        label="What is captured"
+        label="Contents"
         value={mode}
         choices={modesOf(backends.value?.find((backend) => backend.name === sandbox.backend))}
         onChange={(value) => setMode(value as Mode)}
@@ -75,7 +75,7 @@ function modesOf(backend: BackendRecord | undefined): Choice[] {
   const filesystem = can(capabilities?.["filesystemSnapshot"] === true);
   const workspace = can(capabilities?.["files"] === true);
   return [
-    { value: "", text: "The most that the backend can" },
+    { value: "", text: "Everything that the backend supports" },
     { value: "full", text: `Everything: memory, processes, files${full.suffix}`, disabled: full.disabled },
     { value: "filesystem", text: `Files only${filesystem.suffix}`, disabled: filesystem.disabled },
     { value: "workspace", text: `The workspace, for any backend${workspace.suffix}`, disabled: workspace.disabled },
@@ -85,8 +85,8 @@ function modesOf(backend: BackendRecord | undefined): Choice[] {
 function Taken({ snapshot }: { readonly snapshot: SnapshotRecord }): JSX.Element {
   return (
     <p>
-      <strong>{snapshotTitle(snapshot)}</strong> is taken: {snapshot.mode}, {formatBytes(snapshot.sizeBytes)}.{" "}
-      <Link to={`/lineage?focus=${encodeURIComponent(snapshot.id)}`}>See it in the lineage</Link>
+      <strong>{snapshotTitle(snapshot)}</strong> was taken: {snapshot.mode}, {formatBytes(snapshot.sizeBytes)}.{" "}
+      <Link to={`/lineage?focus=${encodeURIComponent(snapshot.id)}`}>Show in lineage</Link>
     </p>
   );
 }

@@ -38,7 +38,7 @@ export function VerifyDialog({
   return (
     <ActionDialog
       title={`Verify ${title}`}
-      submit="Verify it"
+      submit="Verify"
       onClose={onClose}
       call={call}
       onSubmit={submit}
@@ -49,10 +49,10 @@ export function VerifyDialog({
     >
       <p>
         {"sandbox" in target
-          ? "Every block of its stored checkpoints is read and held against its digest. The sandbox is not woken."
-          : "Every block of the snapshot is read and held against its digest."}
+          ? "Reads every block of the sandbox's checkpoints and compares it with its digest. The sandbox is not resumed."
+          : "Reads every block of the snapshot and compares it with its digest."}
       </p>
-      <p class="hint">It reads as many bytes of the store as they take.</p>
+      <p class="hint">This reads all of that data from the store.</p>
     </ActionDialog>
   );
 }

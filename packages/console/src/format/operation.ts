@@ -4,7 +4,7 @@ const TITLES: Readonly<Record<OperationRecord["kind"], string>> = {
   create: "Create",
   acquire: "Acquire",
   checkpoint: "Checkpoint",
-  resume: "Wake",
+  resume: "Resume",
   snapshot: "Snapshot",
   prove: "Test restore",
   verify: "Verify",
@@ -15,7 +15,7 @@ const TITLES: Readonly<Record<OperationRecord["kind"], string>> = {
   move: "Move to another backend",
   handoff: "Handoff",
   recreate: "Recreate",
-  destroy: "Destroy",
+  destroy: "Delete",
 };
 
 export function operationTitle(kind: string): string {

@@ -5,7 +5,7 @@ export type Keep = NonNullable<Retention["checkpoints"]>;
 
 /** Which saved states stay, in words; undefined: nobody has said so of this sandbox. */
 export function keepWords(keep: Keep | undefined): string {
-  if (keep === undefined) return "as the server says";
+  if (keep === undefined) return "server default";
   const parts = [
     [keep.keepLast, "the newest", "the newest"],
     [keep.hourly, "the newest of the last hour", "the newest of each of the last", "hours"],

@@ -14,7 +14,7 @@ export function keepDamage(signal_: AbortSignal): void {
     if (type === "operation.ended" && data["kind"] === "scrub") void load(signal_);
     if (type !== "store.damaged" || sandboxId === null || data["snapshot_id"] !== null) return;
     const { problem } = data;
-    found.value = new Map(found.peek()).set(sandboxId, typeof problem === "string" ? problem : "It is damaged.");
+    found.value = new Map(found.peek()).set(sandboxId, typeof problem === "string" ? problem : "The data is damaged.");
   });
   const stopLoading = effect(() => {
     if (connected.value && server.value?.store != null) untracked(() => void load(signal_));

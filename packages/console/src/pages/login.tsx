@@ -35,8 +35,9 @@ export function LoginPage({ error }: { readonly error: SandboxerError | undefine
       </form>
       {error === undefined ? null : <ErrorBox error={error} />}
       <p class="hint">
-        Whoever runs the server makes one with <code>sandboxer keys create --name NAME --scope read|use|admin</code>.
-        The page keeps no key: it is exchanged for a cookie that ends after 12 hours.
+        The server's administrator creates keys with{" "}
+        <code>sandboxer keys create --name NAME --scope read|use|admin</code>. This page does not store the key; it is
+        exchanged for a cookie that expires after 12 hours.
       </p>
     </main>
   );

@@ -47,15 +47,15 @@ export function pageAt(path: string): Page {
     const parameters = match(pattern, path);
     if (parameters !== undefined) return { ...rest, show: () => show(parameters) };
   }
-  return { section: "other", title: "Nothing here", show: () => <NotFound /> };
+  return { section: "other", title: "Page not found", show: () => <NotFound /> };
 }
 
 function NotFound(): JSX.Element {
   return (
     <section class="page">
-      <h1>Nothing here</h1>
+      <h1>Page not found</h1>
       <p>
-        This address is no page of the console. <Link to="/">Look at the sandboxes.</Link>
+        The console has no page at this address. <Link to="/">Show the sandboxes.</Link>
       </p>
     </section>
   );

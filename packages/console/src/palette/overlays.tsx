@@ -21,7 +21,7 @@ function ShortcutList(): JSX.Element {
         <thead>
           <tr>
             <th scope="col">Keys</th>
-            <th scope="col">What they do</th>
+            <th scope="col">Action</th>
           </tr>
         </thead>
         <tbody>

@@ -28,12 +28,12 @@ export function Palette(): JSX.Element {
     event.preventDefault();
   };
   return (
-    <Dialog title="Go to, or do" onClose={closeOverlay}>
+    <Dialog title="Command palette" onClose={closeOverlay}>
       <div class="palette">
         <input
           type="text"
           role="combobox"
-          aria-label="What to go to, or to do"
+          aria-label="Search pages and actions"
           aria-expanded="true"
           aria-controls={`${id}-list`}
           aria-activedescendant={found.length === 0 ? undefined : `${id}-${place}`}
@@ -46,7 +46,7 @@ export function Palette(): JSX.Element {
           }}
           onKeyDown={onKeyDown}
         />
-        <ul ref={list} id={`${id}-list`} role="listbox" aria-label="Found">
+        <ul ref={list} id={`${id}-list`} role="listbox" aria-label="Results">
           {found.map((command, index) => (
             <li
               key={command.id}
@@ -60,7 +60,7 @@ export function Palette(): JSX.Element {
             </li>
           ))}
         </ul>
-        {found.length === 0 ? <p class="hint">Nothing is called that.</p> : null}
+        {found.length === 0 ? <p class="hint">No results.</p> : null}
       </div>
     </Dialog>
   );

@@ -13,7 +13,7 @@ interface Shortcut {
 }
 
 const SHORTCUTS: readonly Shortcut[] = [
-  { keys: "Ctrl K", does: "The palette: everything by its name", run: showPalette },
+  { keys: "Ctrl K", does: "Command palette", run: showPalette },
   { keys: "/", does: "Search the sandboxes", run: focusSearch },
   { keys: "n", does: "New sandbox", run: askForSandbox, offered: () => may("use") },
   { keys: "g s", does: "Go to the sandboxes", run: () => navigate("/") },

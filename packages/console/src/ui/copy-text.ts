@@ -5,6 +5,6 @@ export async function copyText(text: string, what: string): Promise<void> {
     await navigator.clipboard.writeText(text);
     tell(`Copied: ${what}`);
   } catch (thrown) {
-    tellError("The browser did not allow copying", thrown);
+    tellError("The browser denied access to the clipboard", thrown);
   }
 }

@@ -90,7 +90,7 @@ function Pause({ operation: { pausedMs } }: { readonly operation: OperationRecor
   if (pausedMs === null) return null;
   return (
     <p class="operation-pause">
-      What runs inside stood still for <strong>{formatMilliseconds(pausedMs)}</strong>.
+      Programs were paused for <strong>{formatMilliseconds(pausedMs)}</strong>.
     </p>
   );
 }

@@ -26,11 +26,11 @@ test("a handoff under a running terminal", async () => {
   await untilTerminalShows(page, "counting: 5");
   await page.getByRole("button", { name: "Hand off …" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByRole("button", { name: "Hand it off" }).click();
+  await dialog.getByRole("button", { name: "Hand off", exact: true }).click();
   // It goes on without the dialog, and the terminal can be seen.
   await page.keyboard.press("Escape");
   await page
-    .getByText(/It runs at|It moved/)
+    .getByText(/The sandbox now runs on|Moved /)
     .first()
     .waitFor();
   await untilTerminalShows(page, "counting: 30");

@@ -14,7 +14,7 @@ export const nameSchema = z
   .string()
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/,
-    "is no name: up to 128 letters, digits, dots, dashes and underscores, beginning with a letter or a digit",
+    "is not a valid name: use up to 128 letters, digits, dots, dashes and underscores, beginning with a letter or a digit",
   );
 
 /** Names and texts with limits on their number and on the bytes of all together. */

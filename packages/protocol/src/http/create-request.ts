@@ -23,7 +23,7 @@ export const createRequestSchema = z
     inputs: inputsSchema.optional(),
     env: environmentSchema.optional(),
     labels: labelsSchema.optional(),
-    key: keySchema.optional().meta({ description: "Found again by it; see acquire." }),
+    key: keySchema.optional().meta({ description: "Key to find the sandbox again; see the acquire operation." }),
     ttl: durationSchema.optional(),
     idle_timeout: idleTimeoutSchema.optional(),
     resources: resourcesSchema.optional(),
@@ -32,8 +32,8 @@ export const createRequestSchema = z
     enable_idle_timeout_auto_checkpoint: z.boolean().optional(),
     enable_sandbox_handoff: z.boolean().optional(),
     on_disconnect: z.enum(["keep", "checkpoint"]).optional(),
-    max_loss: maxLossSchema.nullable().optional().meta({ description: "null: nothing is promised." }),
-    retention: retentionSchema.nullable().optional().meta({ description: "null: as the server says." }),
+    max_loss: maxLossSchema.nullable().optional().meta({ description: "null: no limit is promised." }),
+    retention: retentionSchema.nullable().optional().meta({ description: "null: the server's default." }),
     filesystem_snapshot_name: z.string().min(1).max(128).optional(),
   })
   .meta({ id: "CreateSandbox" });
@@ -46,21 +46,23 @@ export const restoreRequestSchema = z
     labels: labelsSchema.optional(),
     ttl: durationSchema.optional(),
     idle_timeout: idleTimeoutSchema.optional(),
-    max_loss: maxLossSchema.nullable().optional().meta({ description: "null: nothing is promised." }),
-    retention: retentionSchema.nullable().optional().meta({ description: "null: as the server says." }),
+    max_loss: maxLossSchema.nullable().optional().meta({ description: "null: no limit is promised." }),
+    retention: retentionSchema.nullable().optional().meta({ description: "null: the server's default." }),
     env: environmentSchema.optional(),
     inputs: inputsSchema.optional(),
     profile: z.string().min(1).max(128).optional().meta({
-      description: "Where it is to live, and with which secrets: the profile's placement. Absent: as captured.",
+      description: "Profile whose placement and secrets are used. Default: those of the captured sandbox.",
     }),
-    backend: z.string().min(1).max(64).optional().meta({ description: "Absent: the one that it was captured on." }),
-    image: z
+    backend: z
       .string()
       .min(1)
-      .max(4096)
-      .nullable()
+      .max(64)
       .optional()
-      .meta({ description: "Only for a portable capture. Absent: as the captured one; null: the backend's default." }),
+      .meta({ description: "Default: the backend that it was captured on." }),
+    image: z.string().min(1).max(4096).nullable().optional().meta({
+      description:
+        "Only for a portable (workspace) snapshot. Default: the captured sandbox's image; null: the backend's default.",
+    }),
   })
   .meta({ id: "RestoreSnapshot" });
 export type RestoreRequestBody = z.infer<typeof restoreRequestSchema>;

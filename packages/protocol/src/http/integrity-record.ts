@@ -10,14 +10,14 @@ export const IMAGE_VERDICTS = ["whole", "damaged", "unreadable", "missing", "loc
 const count = z.number().int().nonnegative();
 
 const imageProblemSchema = z.object({
-  image: z.string().meta({ description: "Its name in the store." }),
+  image: z.string().meta({ description: "Name in the store." }),
   state: z.enum(IMAGE_VERDICTS).exclude(["whole"]),
   problem: z.string(),
   /** The sandbox whose state it is, or was. */
   sandbox_id: z.string().nullable(),
   checkpoint: z.string().nullable(),
   snapshot_id: z.string().nullable(),
-  current: z.boolean().meta({ description: "The sandbox begins with it when it is woken." }),
+  current: z.boolean().meta({ description: "The sandbox resumes from this image." }),
 });
 export type ImageProblemRecord = z.infer<typeof imageProblemSchema>;
 
@@ -37,26 +37,28 @@ export const integrityReportSchema = z
     started_at: timestampSchema,
     ended_at: timestampSchema,
     images: z.object({ whole: count, damaged: count, unreadable: count, missing: count, locked: count }),
-    blocks: count.meta({ description: "Those that were read; one that several images share is read once." }),
-    bytes: count.meta({ description: "What was read of the store." }),
-    problems: z.array(imageProblemSchema).meta({ description: "Every image that something is wrong with." }),
+    blocks: count.meta({ description: "Blocks that were read. A block that several images share is read once." }),
+    bytes: count.meta({ description: "Bytes that were read from the store." }),
+    problems: z.array(imageProblemSchema).meta({ description: "Every image with a problem." }),
     damaged_blocks: z.array(
       z.object({
-        pack: z.string().nullable().meta({ description: "Null: it is in the image itself." }),
+        pack: z.string().nullable().meta({ description: "null: the block is in the image itself." }),
         offset: count,
         size_bytes: count,
         problem: z.string(),
-        images: z.array(z.string()).meta({ description: "All that need it, also for differences." }),
+        images: z
+          .array(z.string())
+          .meta({ description: "All images that need the block, including images that store a difference to it." }),
       }),
     ),
     missing_packs: z.array(z.object({ pack: z.string(), images: z.array(z.string()) })),
-    unnamed_packs: z
-      .object({ count, bytes: count })
-      .nullable()
-      .meta({ description: "No image names them: garbage, or on their way in. Null where only some were looked at." }),
+    unnamed_packs: z.object({ count, bytes: count }).nullable().meta({
+      description:
+        "Packs that no image references: garbage, or parts of a save in progress. null if only some images were checked.",
+    }),
     damaged_block_count: count,
-    truncated: z.boolean().meta({ description: "More is wrong than the lists have." }),
-    next_step: z.string().nullable().meta({ description: "What to do about it." }),
+    truncated: z.boolean().meta({ description: "The lists are truncated; there is more damage." }),
+    next_step: z.string().nullable().meta({ description: "How to repair the damage." }),
   })
   .meta({ id: "IntegrityReport" });
 export type IntegrityReport = z.infer<typeof integrityReportSchema>;
@@ -64,12 +66,12 @@ export type IntegrityReport = z.infer<typeof integrityReportSchema>;
 export const scrubStatusSchema = z
   .object({
     running: z.boolean(),
-    paused: z.boolean().meta({ description: "One was stopped; the next one goes on where it was." }),
+    paused: z.boolean().meta({ description: "A scrub was stopped; the next one continues where it stopped." }),
     done_bytes: count,
-    every_seconds: z.number().nullable().meta({ description: "How often the server does it by itself; null: never." }),
-    rate_mb: z.number().nullable().meta({ description: "At most so many MB in a second; null: no limit." }),
-    last_full_pass_at: timestampSchema.nullable().meta({ description: "Of any server of the store." }),
-    last: integrityReportSchema.nullable().meta({ description: "What the last full pass of this server found." }),
+    every_seconds: z.number().nullable().meta({ description: "Interval of automatic scrubs in seconds; null: never." }),
+    rate_mb: z.number().nullable().meta({ description: "Read at most this many MB per second; null: no limit." }),
+    last_full_pass_at: timestampSchema.nullable().meta({ description: "Last full pass of any server of the store." }),
+    last: integrityReportSchema.nullable().meta({ description: "Result of the last full pass of this server." }),
   })
   .meta({ id: "ScrubStatus" });
 export type ScrubStatus = z.infer<typeof scrubStatusSchema>;

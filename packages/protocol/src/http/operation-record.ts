@@ -38,7 +38,7 @@ export const operationRecordSchema = z
     elapsed_ms: z.number(),
     paused_ms: z.number().nullable().meta({
       description:
-        "For how long what runs inside stood still, as far as this server can tell; null: not, or not known.",
+        "Milliseconds for which the processes inside were stopped, as measured by this server; null: none, or unknown.",
     }),
     error: z.object({ code: z.string(), message: z.string(), hint: z.string() }).nullable(),
     /** What the call would have answered. */

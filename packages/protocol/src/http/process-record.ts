@@ -11,7 +11,7 @@ export const ptySchema = z.strictObject({
 
 /** By name, with or without `SIG`, or by its Linux number. */
 export const signalSchema = z.union([
-  z.string().regex(/^(SIG)?[A-Z][A-Z0-9]{1,9}$/, "is no name of a signal, such as SIGTERM"),
+  z.string().regex(/^(SIG)?[A-Z][A-Z0-9]{1,9}$/, "is not a signal name, such as SIGTERM"),
   z.number().int().min(1).max(64),
 ]);
 

@@ -85,5 +85,5 @@ export function parseProcessAction(text: string): ProcessAction | { readonly act
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const where = issue?.path.join(".") ?? "";
-  return { action: "malformed", message: `The message is no action: ${where} ${issue?.message ?? ""}`.trim() };
+  return { action: "malformed", message: `The message is not a valid action: ${where} ${issue?.message ?? ""}`.trim() };
 }

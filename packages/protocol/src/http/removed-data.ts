@@ -6,11 +6,11 @@ const bytes = z.number().int().nonnegative().nullable();
 export const removedDataSchema = z
   .object({
     removed_bytes: bytes.meta({
-      description: "Data that only this sandbox used. It is removed from the store at once.",
+      description: "Data that only this sandbox used. It is removed from the store immediately.",
     }),
     shared_bytes: bytes.meta({
       description:
-        "Data that other sandboxes or snapshots use, or have used. A collection removes it when nothing needs it.",
+        "Data that other sandboxes or snapshots use or have used. Garbage collection removes it when nothing needs it.",
     }),
   })
   .meta({ id: "RemovedData" });

@@ -9,30 +9,30 @@ export const AS_SERVER_SAYS = "server";
 /** A rule that is only looked at. It stays a text, because it comes in an address. */
 export const previewedKeepSchema = z
   .string()
-  .refine((text) => text === AS_SERVER_SAYS || parseKeep(text) !== undefined, `is no rule. ${KEEP_HINT}`)
-  .meta({ description: `${KEEP_HINT} \`${AS_SERVER_SAYS}\`: as the server says.`, examples: ["last=3,daily=7"] });
+  .refine((text) => text === AS_SERVER_SAYS || parseKeep(text) !== undefined, `is not a retention rule. ${KEEP_HINT}`)
+  .meta({ description: `${KEEP_HINT} \`${AS_SERVER_SAYS}\`: the server's default.`, examples: ["last=3,daily=7"] });
 
 const count = z.number().int().nonnegative();
 
 const savedStateSchema = z.object({
-  name: z.string().meta({ description: "Of a checkpoint; the id of a snapshot." }),
+  name: z.string().meta({ description: "Name of the checkpoint, or id of the snapshot." }),
   created_at: timestampSchema,
 });
 
 /** What a rule of retention would do to a sandbox's saved states. */
 export const retentionPreviewSchema = z
   .object({
-    retention: retentionSchema.meta({ description: "The rules that were looked at, the server's where none is said." }),
+    retention: retentionSchema.meta({ description: "The rules that were applied; the server's where none is given." }),
     checkpoints: z.object({ kept: count, going: z.array(savedStateSchema) }),
     snapshots: z.object({
-      kept: count.meta({ description: "All that stay: by the rule, or for one of the reasons below." }),
-      named: count.meta({ description: "Those that stay because they have a name." }),
+      kept: count.meta({ description: "Number kept: by the rule, or for one of the reasons below." }),
+      named: count.meta({ description: "Number kept because they have a name." }),
       pinned: count,
-      in_use: count.meta({ description: "Too old, and needed by a sandbox that began with one." }),
+      in_use: count.meta({ description: "Number beyond the rule but needed by a sandbox that was created from them." }),
       going: z.array(savedStateSchema),
     }),
     freed_bytes: count.meta({
-      description: "What the store would have less: the images, and blocks that nothing else needs.",
+      description: "Bytes that would be freed: the images, and blocks that nothing else needs.",
     }),
   })
   .meta({ id: "RetentionPreview" });

@@ -51,7 +51,7 @@ export const durabilitySchema = z.object({
   at_risk: z
     .object({ since: timestampSchema, reason: z.string() })
     .nullable()
-    .meta({ description: "Since when and why max_loss cannot be kept; only the server that runs it knows." }),
+    .meta({ description: "Since when and why max_loss is not met; only known to the server that runs the sandbox." }),
 });
 
 /** What saved states are encrypted with: the name of a server's key, or the fingerprint of a client's. Never a key. */
@@ -91,8 +91,10 @@ export const sandboxRecordSchema = z
     clients: z.number().int(),
     checkpoint: z.object({ name: z.string(), size_bytes: z.number().int(), created_at: timestampSchema }).nullable(),
     durability: durabilitySchema,
-    retention: retentionSchema.nullable().meta({ description: "Its own; null: as the server says." }),
-    encryption: shownEncryptionSchema.nullable().meta({ description: "null: as the server says when it is saved." }),
+    retention: retentionSchema.nullable().meta({ description: "The sandbox's own rules; null: the server's default." }),
+    encryption: shownEncryptionSchema
+      .nullable()
+      .meta({ description: "null: the server's default at the time of the save." }),
     origin: originSchema,
     placement: placementSchema.nullable(),
     /** What the backend tells about it, such as an endpoint or a folder. */
@@ -105,7 +107,7 @@ export type SandboxRecord = z.infer<typeof sandboxRecordSchema>;
 export const damagedSandboxSchema = z
   .object({
     id: z.string(),
-    object: z.string().meta({ description: "The stored object, or the file, that cannot be read." }),
+    object: z.string().meta({ description: "The stored object or file that cannot be read." }),
     message: z.string(),
     next_step: z.string(),
   })
@@ -113,7 +115,7 @@ export const damagedSandboxSchema = z
 export type DamagedSandbox = z.infer<typeof damagedSandboxSchema>;
 
 export const createdSandboxSchema = sandboxRecordSchema
-  .extend({ token: z.string().meta({ description: "Told once. Whoever has it can attach." }) })
+  .extend({ token: z.string().meta({ description: "Returned only once. Anyone who has the token can attach." }) })
   .meta({ id: "CreatedSandbox" });
 export type CreatedSandboxRecord = z.infer<typeof createdSandboxSchema>;
 
@@ -132,6 +134,9 @@ export type AcquireTier = (typeof ACQUIRE_TIERS)[number];
 export const acquiredSandboxSchema = sandboxRecordSchema
   .extend({
     tier: z.enum(ACQUIRE_TIERS),
-    token: z.string().nullable().meta({ description: "Of a new sandbox, told once; null for one that was there." }),
+    token: z
+      .string()
+      .nullable()
+      .meta({ description: "Token of a new sandbox, returned only once; null for an existing sandbox." }),
   })
   .meta({ id: "AcquiredSandbox" });

@@ -29,17 +29,18 @@ export const snapshotRecordSchema = z
     sandboxes: z.array(z.string()),
     /** Why it was taken: asked for, for a fork, under a name over WebSocket, for a move to another backend. */
     reason: z.enum(["request", "fork", "named", "move"]),
-    pinned: z.boolean().meta({ description: "Neither removed nor past retention until it is unpinned." }),
-    encryption: shownEncryptionSchema.nullable().meta({ description: "null: as its server said when it was taken." }),
+    pinned: z.boolean().meta({ description: "Cannot be deleted and is exempt from retention until it is unpinned." }),
+    encryption: shownEncryptionSchema.nullable().meta({ description: "null: the server's default when it was taken." }),
     size_bytes: z.number().int(),
     created_at: timestampSchema,
     proven: z.object({ at: timestampSchema, engine: z.string() }).nullable().meta({
-      description: "When a test restore has answered, and on which engine; null: none has, or the last did not.",
+      description:
+        "Time and engine of the last successful test restore; null if there was none or the last one failed.",
     }),
     unproven: z
       .object({ at: timestampSchema, reason: z.string() })
       .nullable()
-      .meta({ description: "When and why the last test restore has failed." }),
+      .meta({ description: "Time of and reason for the failure of the last test restore." }),
     details: z.record(z.string(), z.string()),
   })
   .meta({ id: "Snapshot" });

@@ -18,7 +18,7 @@ export async function checkImagePlace(image: string, path: string, places: Image
     const allowed = await realpath(directory).catch(() => directory);
     if (place.startsWith(allowed.endsWith(sep) ? allowed : allowed + sep)) return;
   }
-  throw new SandboxerError("permission_denied", `The image ${image} is outside of the server's image folders.`, {
+  throw new SandboxerError("permission_denied", `The image ${image} is outside the server's image folders.`, {
     hint: `Put it into ${places.imageDirectories.join(" or ")}, or start the server with --image ${image}.`,
   });
 }

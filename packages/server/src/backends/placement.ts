@@ -80,17 +80,17 @@ const PICKERS: Readonly<Record<Strategy, Picker>> = {
     );
     const [cheapest] = priced.toSorted((a, b) => a.cost.perHour - b.cost.perHour);
     const whyNot = ({ cost }: PlacementCandidate): string => {
-      if (cost === undefined) return "does not say what it costs";
+      if (cost === undefined) return "has no price";
       if (cost.currency !== currency) return `costs ${priceText(cost)}, which is not compared with ${currency}`;
       return `costs ${priceText(cost)}${cost.perHour === cheapest?.cost.perHour ? ", and is listed later" : ""}`;
     };
-    if (cheapest === undefined) return { candidate: first, reason: "no backend says what it costs; the first", whyNot };
+    if (cheapest === undefined) return { candidate: first, reason: "no backend has a price; the first one", whyNot };
     return { candidate: cheapest.candidate, reason: `the cheapest at ${priceText(cheapest.cost)}`, whyNot };
   },
 };
 
 function priceText({ perHour, currency }: CostEstimate): string {
-  return `${perHour} ${currency} an hour`;
+  return `${perHour} ${currency} per hour`;
 }
 
 function unhealthy({ health }: PlacementCandidate): string {
@@ -98,10 +98,11 @@ function unhealthy({ health }: PlacementCandidate): string {
 }
 
 function noneLeft(candidates: readonly PlacementCandidate[]): SandboxerError {
-  if (candidates.length === 0) return new SandboxerError("bad_request", "There is no backend to choose from.");
+  if (candidates.length === 0)
+    return new SandboxerError("bad_request", "The profile lists no backend that this server has.");
   const why = candidates.map((candidate) => `${candidate.name} is ${unhealthy(candidate)}`).join("; ");
   const [remedy] = candidates.flatMap(({ health }) => (health.remedy === undefined ? [] : [health.remedy]));
-  return new SandboxerError("backend_unavailable", `No backend can take the sandbox: ${why}`, {
+  return new SandboxerError("backend_unavailable", `No backend can run the sandbox: ${why}`, {
     ...(remedy === undefined ? {} : { hint: remedy }),
     details: { passed_over: candidates.map(({ name, health }) => ({ backend: name, reason: health.summary })) },
   });

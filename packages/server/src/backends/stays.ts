@@ -5,7 +5,7 @@ export function stays(what: string, thrown: unknown): SandboxerError {
   const { code, message, hint, details } = asSandboxerError(thrown);
   return new SandboxerError(code, `${what} stays: ${message}`, {
     cause: thrown,
-    hint: `Nothing here refers to it any more; remove it there by hand. ${hint}`,
+    hint: `Nothing on this server references it any more; remove it there by hand. ${hint}`,
     details,
   });
 }

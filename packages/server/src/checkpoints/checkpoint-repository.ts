@@ -104,7 +104,7 @@ export class CheckpointRepository {
   /** Reads and checks an image's manifest: what it needs is known before its bytes are fetched. */
   async open(sandboxId: string, name: string, options: KeyOptions = {}): Promise<OpenImage> {
     if (checkpointMs(name) === undefined) {
-      throw new SandboxerError("bad_request", `"${name}" is not the name of a checkpoint.`, {
+      throw new SandboxerError("bad_request", `"${name}" is not a checkpoint name.`, {
         hint: "Names look like checkpoint_1790000000000.img.",
       });
     }

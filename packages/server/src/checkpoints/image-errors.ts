@@ -25,7 +25,7 @@ export function checkOrigin(
   sandboxId: string,
 ): void {
   if (manifest.sandbox_id === sandboxId) return;
-  throw imageDamaged(key, `it was made of the sandbox ${manifest.sandbox_id}, not of ${sandboxId}`);
+  throw imageDamaged(key, `it was saved from the sandbox ${manifest.sandbox_id}, not from ${sandboxId}`);
 }
 
 export function imageMissing(image: string): SandboxerError {
@@ -36,7 +36,7 @@ export function imageMissing(image: string): SandboxerError {
 
 /** What lies on this machine of an image is not the image; the store's own is as good as before. */
 export function localCopyDiffers(image: string, member: string): SandboxerError {
-  return imageDamaged(image, "the copy of it on this machine differs", member, { local_copy: true });
+  return imageDamaged(image, "its copy on this machine differs", member, { local_copy: true });
 }
 
 export function isOfLocalCopy(error: unknown): boolean {

@@ -8,7 +8,7 @@ const SEGMENT = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/;
 export function checkMemberNames(members: readonly SnapshotMember[]): void {
   const seen = new Set<string>();
   for (const { name } of members) {
-    if (!isMemberName(name)) throw new SandboxerError("internal", `"${name}" cannot be the name of an image's member.`);
+    if (!isMemberName(name)) throw new SandboxerError("internal", `"${name}" is not a valid name for an image member.`);
     if (seen.has(name)) throw new SandboxerError("internal", `The image would have two members "${name}".`);
     seen.add(name);
   }
@@ -18,8 +18,8 @@ export function checkMemberNames(members: readonly SnapshotMember[]): void {
 export function checkNamesIn(image: string, members: readonly { readonly name: string }[]): void {
   const seen = new Set<string>();
   for (const { name } of members) {
-    if (!isMemberName(name)) throw imageDamaged(image, "the name leads out of its folder", name);
-    if (seen.has(name)) throw imageDamaged(image, "it is there twice", name);
+    if (!isMemberName(name)) throw imageDamaged(image, "the name leads outside its folder", name);
+    if (seen.has(name)) throw imageDamaged(image, "it occurs twice", name);
     seen.add(name);
   }
 }

@@ -88,7 +88,7 @@ export async function* readPlainImage(
       }
       if (hash.digest("hex") !== sha256) throw imageDamaged(key, "its digest differs", name);
       const padding = await collect(portions.take(paddingAfter(sizeBytes), name));
-      if (padding.some((byte) => byte !== 0)) throw imageDamaged(key, "what follows it is not zeros", name);
+      if (padding.some((byte) => byte !== 0)) throw imageDamaged(key, "the bytes after it are not zero", name);
     }
   } finally {
     await portions.close();

@@ -31,7 +31,7 @@ export async function readBack(
   }
   if (read.crc === written.crc && read.sizeBytes === written.sizeBytes) return;
   throw new SandboxerError("checkpoint_failed", `${key} reads back differently from what was written.`, {
-    hint: "The sandbox goes on. Look at the store's disk or service, and save again.",
+    hint: "The sandbox keeps running. Check the store's disk or service, then save again.",
   });
 }
 

@@ -83,13 +83,13 @@ export class SnapshotNames {
 }
 
 export function collectedMeanwhile(id: string): SandboxerError {
-  return new SandboxerError("checkpoint_failed", `The snapshot ${id} was collected before it was finished.`, {
-    hint: "Its server was taken for dead while it saved. What a name stood for before is intact; try again.",
+  return new SandboxerError("checkpoint_failed", `The snapshot ${id} was removed before it was finished.`, {
+    hint: "Another server took its server for dead during the save. An earlier snapshot of this name is intact. Try again.",
   });
 }
 
 export function nameTaken(name: string, snapshotId: string): SandboxerError {
-  return new SandboxerError("name_taken", `The snapshot ${snapshotId} has the name "${name}".`, {
+  return new SandboxerError("name_taken", `The snapshot ${snapshotId} already has the name "${name}".`, {
     details: { name, snapshot_id: snapshotId },
   });
 }

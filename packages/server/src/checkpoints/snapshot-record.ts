@@ -143,7 +143,7 @@ export function isSnapshotId(text: string): boolean {
 /** Names look different from ids, so that what is asked for is never something else. */
 export function checkSnapshotName(name: string): void {
   if (isSnapshotName(name) && !isSnapshotId(name)) return;
-  throw new SandboxerError("bad_request", `"${name}" cannot be the name of a snapshot.`, {
+  throw new SandboxerError("bad_request", `"${name}" is not a valid snapshot name.`, {
     hint: "Use up to 128 letters, digits, dots, dashes and underscores, beginning with a letter or a digit; not a UUID.",
   });
 }

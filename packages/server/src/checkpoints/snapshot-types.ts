@@ -60,7 +60,7 @@ export function snapshotNotFound(idOrName: string): SandboxerError {
 }
 
 export function needsStore(): SandboxerError {
-  return new SandboxerError("checkpoint_disabled", "Snapshots of this backend need a store, and the server has none.", {
+  return new SandboxerError("checkpoint_disabled", "Snapshots of this backend need a store, but the server has none.", {
     hint: "Start the server with --store.",
   });
 }

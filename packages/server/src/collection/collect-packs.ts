@@ -35,7 +35,7 @@ export async function collectPacks(
       : await removePacks(store, candidates, look, { apply, signal });
   const left: LeftAlone[] = [
     ...removed.unreadablePins.map((key) => ({ key, reason: "its record cannot be read" }) as const),
-    ...removed.unreadableImages.map((key) => ({ key, reason: "its packs cannot be told" }) as const),
+    ...removed.unreadableImages.map((key) => ({ key, reason: "its packs are unknown" }) as const),
   ];
   const garbage = removed.ids.map((id): Garbage => ({ kind: "pack", key: packKey(id), sizeBytes: packs.get(id) ?? 0 }));
   const old = await collectVerdicts(store, verdicts, packs, apply);

@@ -24,8 +24,9 @@ export async function collectPins(context: CollectionContext, pins: readonly Sig
   const parts: Findings[] = [];
   for (const { key, pin } of ofGone) {
     if (!isReadable) parts.push(leftAlone(key, "a head that cannot be read may name it"));
-    else if (saving.has(pin.publisher)) parts.push(leftAlone(key, "a save may be under way"));
-    else if (!(await takeFrom(context, pin.publisher, survey))) parts.push(leftAlone(key, "taken up meanwhile"));
+    else if (saving.has(pin.publisher)) parts.push(leftAlone(key, "a save may be in progress"));
+    else if (!(await takeFrom(context, pin.publisher, survey)))
+      parts.push(leftAlone(key, "claimed by a server meanwhile"));
     else {
       const sizeBytes = (await context.store.stat(key))?.sizeBytes ?? 0;
       if (context.apply) await context.store.delete(key);

@@ -36,7 +36,7 @@ export async function collectSandbox(
   if (found === undefined) return leftAlone(sandboxId, "the image that its head names is missing");
   if (context.apply && found.files.length > 0) {
     const removed = await remove(context, sandboxId, present, found);
-    if (!removed) return leftAlone(sandboxId, "taken up meanwhile");
+    if (!removed) return leftAlone(sandboxId, "claimed by a server meanwhile");
   }
   const garbage = found.files.map(({ kind, name, sizeBytes }) => {
     return { kind, key: checkpointKey(sandboxId, name), sizeBytes };
@@ -53,7 +53,7 @@ async function collectLost(context: CollectionContext, sandboxId: string, presen
   for await (const object of store.list(sandboxId)) if (object.key === key) sizeBytes = object.sizeBytes;
   if (apply) {
     const version = owner === null ? present.version : await parkForDeadOwner(context, sandboxId, present, owner);
-    if (version === undefined) return leftAlone(sandboxId, "taken up meanwhile");
+    if (version === undefined) return leftAlone(sandboxId, "claimed by a server meanwhile");
     await store.deleteTree(sandboxId);
   }
   return { garbage: [{ kind: "lost-sandbox", key, sizeBytes }], left: [] };

@@ -95,7 +95,7 @@ export async function collectSnapshots(
   const marked: SightedSnapshot[] = [];
   for (const snapshot of condemned) {
     if (await condemn(context, snapshot)) marked.push(snapshot);
-    else parts.push(leftAlone(recordKey(snapshot.id), "taken up meanwhile"));
+    else parts.push(leftAlone(recordKey(snapshot.id), "claimed by a server meanwhile"));
   }
   const { neededSnapshots } = marked.length === 0 ? survey : await surveyHeads(context.store);
   for (const snapshot of marked) {
@@ -159,7 +159,7 @@ function whyOldStays(record: StoredSnapshot, survey: Survey): LeftReason | undef
   if (survey.neededSnapshots.has(record.id)) return "in use";
   if (!survey.complete) return "a head that cannot be read may name it";
   // Only a server can tell its backend.
-  return record.image_sha256 === null ? "past retention, and kept by its provider" : undefined;
+  return record.image_sha256 === null ? "beyond retention, but kept by its provider" : undefined;
 }
 
 interface SnapshotRules {
@@ -181,9 +181,9 @@ async function judgeSnapshot(
   if (record === "absent") return "garbage";
   if (record === "unreadable") return "its record cannot be read";
   const { state, publisher } = record;
-  if (state === "saving") return (await lives(publisher)) ? "a save may be under way" : "garbage";
+  if (state === "saving") return (await lives(publisher)) ? "a save may be in progress" : "garbage";
   if (state === "removing") {
-    if (await lives(record.removed_by ?? "")) return "a removal may be under way";
+    if (await lives(record.removed_by ?? "")) return "a removal may be in progress";
   } else if (!(await hasLostItsName(record, { lives, standing }))) return "keep";
   if (survey.neededSnapshots.has(record.id)) return "in use";
   return survey.complete ? "garbage" : "a head that cannot be read may name it";

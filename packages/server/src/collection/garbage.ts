@@ -49,14 +49,14 @@ export type LeftReason =
   | "without a head"
   | "its head cannot be read"
   | "the image that its head names is missing"
-  | "taken up meanwhile"
+  | "claimed by a server meanwhile"
   | "its record cannot be read"
-  | "a save may be under way"
-  | "a removal may be under way"
+  | "a save may be in progress"
+  | "a removal may be in progress"
   | "a head that cannot be read may name it"
-  | "its packs cannot be told"
+  | "its packs are unknown"
   | "its record is missing, and an image needs it"
-  | "past retention, and kept by its provider"
+  | "beyond retention, but kept by its provider"
   | "in use";
 
 export interface Findings {
@@ -67,7 +67,7 @@ export interface Findings {
 const DAMAGE: ReadonlySet<LeftReason> = new Set([
   "its head cannot be read",
   "its record cannot be read",
-  "its packs cannot be told",
+  "its packs are unknown",
 ]);
 
 /** What was left alone because it is damaged, by the names of the objects or files. */

@@ -87,8 +87,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const requirePeer = (request: FastifyRequest, what: string): void => {
     admit(request);
     if (options.peerSecret()?.isProof(request.headers[PEER_HEADER], what) === true) return;
-    throw new SandboxerError("permission_denied", "Only the servers of the same store may ask this.", {
-      hint: "Update the other servers of the store: earlier releases do not show that they belong to it.",
+    throw new SandboxerError("permission_denied", "Only servers of the same store can call this.", {
+      hint: "Update the other servers of the store: earlier releases do not authenticate themselves.",
     });
   };
   // It only brings forward a look that is due anyway.
@@ -121,6 +121,6 @@ function refuseBadHttp({ code }: NodeJS.ErrnoException, socket: Socket): void {
   if (code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   if (code === "HPE_HEADER_OVERFLOW") return refuseWith(socket, new SandboxerError("too_large", "Too many headers."));
   if (code === "ERR_HTTP_REQUEST_TIMEOUT")
-    return refuseWith(socket, new SandboxerError("timeout", "The request came too slowly."));
+    return refuseWith(socket, new SandboxerError("timeout", "The request was sent too slowly."));
   refuseWith(socket, new SandboxerError("bad_request", "This is not HTTP."));
 }

@@ -38,7 +38,7 @@ export class Metrics implements Pick<Observer, "operation" | "output"> {
   });
   readonly #checkpointBytes = new Counter({
     name: "sandboxer_saved_bytes_total",
-    help: "Bytes of images written.",
+    help: "Bytes of saved images that were written.",
     labelNames: ["operation"],
     registers: [this.registry],
   });
@@ -53,57 +53,53 @@ export class Metrics implements Pick<Observer, "operation" | "output"> {
     this.#gauges("sandboxer_sandboxes", "Sandboxes on this server, by state.", sources.states);
     this.#gauge(
       "sandboxer_sandboxes_dozing",
-      "Running sandboxes that take no processor, because nothing runs in them.",
+      "Running sandboxes that use no CPU because nothing runs in them.",
       sources.dozing,
     );
     this.#gauge("sandboxer_clients", "Clients connected over WebSocket.", sources.clients);
     const { collected = () => undefined } = sources;
     this.#gauge(
       "sandboxer_collected_output_bytes",
-      "Memory for output of programs that is being collected for answers, or waits to be sent.",
+      "Memory used for program output that is collected for responses or waits to be sent.",
       () => collected()?.heldBytes ?? 0,
     );
     this.#gauge(
       "sandboxer_collected_output_limit_bytes",
-      "What --max-collected-mb allows of that.",
+      "Limit of that memory (--max-collected-mb).",
       () => collected()?.limitBytes ?? 0,
     );
     this.#gauge(
       "sandboxer_collected_output_waiting",
-      "Answers that wait for that memory, and their programs with them.",
+      "Responses (and their programs) that wait for that memory.",
       () => collected()?.waiting ?? 0,
     );
     this.#counter(
       "sandboxer_damaged_blocks_total",
-      "Damaged blocks that verifying and scrubbing have found since the start; one may be found again.",
+      "Damaged blocks found by verify and scrub since the server started. A block may be counted more than once.",
       () => integrity()?.damagedBlocks ?? 0,
     );
     this.#counter(
       "sandboxer_scrubbed_bytes_total",
-      "Bytes of the store that verifying and scrubbing have read.",
+      "Bytes of the store read by verify and scrub.",
       () => integrity()?.scrubbedBytes ?? 0,
     );
     this.#gauge(
       "sandboxer_damaged_images",
-      "Checkpoints and snapshots that the last full pass over the store found to be damaged.",
+      "Damaged checkpoints and snapshots found by the last full scrub.",
       () => integrity()?.damagedImages ?? 0,
     );
     this.#gauge(
       "sandboxer_last_scrub_timestamp_seconds",
-      "When the last full pass over the store has ended, in seconds since 1970; 0: none is known of.",
+      "End of the last full scrub in seconds since 1970; 0 if unknown.",
       () => (integrity()?.lastFullPassMs ?? 0) / 1000,
     );
-    this.#gauges(
-      "sandboxer_warm_sandboxes",
-      "Sandboxes that were started ahead of the need and are nobody's yet.",
-      () => {
-        const { ready = 0, preparing = 0 } = warm() ?? {};
-        return { ready, preparing };
-      },
-    );
+    this.#gauges("sandboxer_warm_sandboxes", "Sandboxes in the warm pool that are ready for use.", () => {
+      const { ready = 0, preparing = 0 } = warm() ?? {};
+      return { ready, preparing };
+    });
     const outcomes: Counter<"outcome"> = new Counter({
       name: "sandboxer_warm_sandboxes_total",
-      help: "What became of sandboxes that were started ahead of the need, and requests that found none (missed).",
+      help: "Warm pool sandboxes by outcome, and requests that found the pool empty (missed).",
       labelNames: ["outcome"],
       registers: [this.registry],
       collect: () => {
@@ -114,11 +110,7 @@ export class Metrics implements Pick<Observer, "operation" | "output"> {
         }
       },
     });
-    this.#gauge(
-      "sandboxer_sandboxes_at_risk",
-      "Sandboxes on this server whose max_loss cannot be kept.",
-      sources.atRisk,
-    );
+    this.#gauge("sandboxer_sandboxes_at_risk", "Sandboxes on this server whose max_loss is not met.", sources.atRisk);
   }
 
   operation(record: OperationRecord): void {

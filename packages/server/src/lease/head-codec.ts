@@ -45,7 +45,7 @@ export function decodeRecord(sandboxId: string, body: Uint8Array, object = `${sa
     throw new SandboxerError(
       "not_supported",
       `${object} has format ${format}; this server reads format ${HEAD_FORMAT}.`,
-      { hint: "Use a server of the release that wrote it, or a newer one.", details: { object } },
+      { hint: "Use a server of the release that wrote it, or a newer release.", details: { object } },
     );
   }
   const head = headSchema.safeParse(value);

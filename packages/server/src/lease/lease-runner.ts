@@ -77,7 +77,7 @@ export class LeaseRunner {
 
   /** Nothing happens any more. What was asked of the store and is not answered may still be applied. */
   stop(): void {
-    this.#stop.abort(new Error("The server is ending."));
+    this.#stop.abort(new Error("The server is shutting down."));
   }
 
   #carryOut(effect: Effect): void {
@@ -119,8 +119,8 @@ export class LeaseRunner {
 function frozenReasonOf(state: InstanceState, nowMs: number): string | undefined {
   if (!isFrozenAt(state, nowMs)) return undefined;
   const { self } = state;
-  if (self === undefined) return "It was declared dead by another server, and registers under a new id.";
-  if (self.goodSinceMs === undefined) return "It has not registered with the store yet.";
+  if (self === undefined) return "Another server declared this server dead; it is registering under a new id.";
+  if (self.goodSinceMs === undefined) return "This server has not registered with the store yet.";
   const seconds = Math.round((nowMs - self.goodSinceMs) / 1000);
-  return `The store has confirmed no renewal of its lease for ${seconds} s.`;
+  return `The store has not confirmed a renewal of this server's lease for ${seconds} s.`;
 }

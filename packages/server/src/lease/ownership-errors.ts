@@ -9,7 +9,7 @@ export function failureAsError(sandboxId: string, failure: Failure): unknown {
     case "destroyed":
       return new SandboxerError("sandbox_destroyed", `The sandbox ${sandboxId} was destroyed.`);
     case "already-there":
-      return new SandboxerError("wrong_state", `The store has a sandbox ${sandboxId} already.`);
+      return new SandboxerError("wrong_state", `The store already has a sandbox ${sandboxId}.`);
     case "held":
       return held(sandboxId, failure.holder, "", undefined);
     case "refused":
@@ -35,7 +35,9 @@ function held(sandboxId: string, { head, url }: Holder, more: string, refused: s
 /** `head` is what is stored now; undefined where this instance did not own the sandbox to begin with. */
 function lost(sandboxId: string, head: Head | undefined): SandboxerError {
   const now =
-    head === undefined ? "it does not own it" : `it is at epoch ${head.epoch}, owned by ${head.owner ?? "nobody"}`;
+    head === undefined
+      ? "this server does not own it"
+      : `it is at epoch ${head.epoch}, owned by ${head.owner ?? "no server"}`;
   return new SandboxerError("lease_lost", `This server has lost the sandbox ${sandboxId}: ${now}.`, {
     details: { holder: head?.owner, epoch: head?.epoch },
   });

@@ -20,7 +20,7 @@ export async function readStoredRecord(
     const { epoch } = stored.head;
     // Epochs never shrink: this is an old version that somebody has put back, with its owner and its image.
     if (epoch < seen) {
-      const why = `its epoch is ${epoch}, and this server has seen ${seen}: an old version was put back`;
+      const why = `its epoch is ${epoch}, but this server has seen ${seen}: an old version was restored`;
       throw recordDamaged(cell.file ?? headKey(sandboxId), why);
     }
     noteEpoch(store, sandboxId, epoch);

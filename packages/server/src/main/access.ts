@@ -11,12 +11,12 @@ export function openServerAccess(config: ServerConfig, log: Logger): Access {
   const access = openAccess({ ...config, keyFile: keyFilePath(dataDirectory), loopbackOnly, clock: systemClock, log });
   if (access.gate.authenticator.open) {
     log.warn(
-      `There are no keys: every program on this machine may use the server, and it listens on ${host} only. ` +
-        "Make a key with `sandboxer keys create`.",
+      `There are no keys: every program on this machine can use the server, which listens only on ${host}. ` +
+        "Create a key with `sandboxer keys create`.",
     );
   } else if (access.keys.usableCount === 0) {
     log.warn(
-      "Every key is revoked or has expired: nobody can use the server. Make a key with `sandboxer keys create`.",
+      "Every key is revoked or expired, so nobody can use the server. Create a key with `sandboxer keys create`.",
     );
   }
   return access;

@@ -159,8 +159,8 @@ async function networkSupport(
   const startMs = performance.now();
   const support = await probeNetwork(engineVersion, config.searchPath);
   const [state, message] = support.ok
-    ? (["done", "Sandboxes that ask for a network get one"] as const)
-    : (["failed", `Sandboxes cannot have a network: ${support.reason}. ${support.remedy}`] as const);
+    ? (["done", "Sandboxes that request network access get it"] as const)
+    : (["failed", `Sandboxes cannot have network access: ${support.reason}. ${support.remedy}`] as const);
   report({ name: "network", state, message, elapsedMs: Math.round(performance.now() - startMs) });
   return support;
 }
@@ -169,7 +169,7 @@ async function fakeBackend(config: ServerConfig): Promise<PreparedBackend> {
   const { FakeBackend } = await import("../backends/fake/index.ts");
   return {
     name: "fake",
-    engine: "fake: nothing is isolated and nothing real is run",
+    engine: "fake: for tests only; nothing is isolated and no real program runs",
     recover: async () => [],
     open: (instanceId) => openIn(join(config.dataDirectory, "fake", instanceId), new FakeBackend()),
   };

@@ -17,7 +17,7 @@ export function startCollection(
   const forgetCopies = (): void => {
     images
       ?.forgetCopiesOfRemoved()
-      .catch((error: unknown) => log.warn({ err: error }, "copies of removed images stay on this machine for now"));
+      .catch((error: unknown) => log.warn({ err: error }, "local copies of removed images could not be deleted yet"));
   };
   forgetCopies();
   if (collectEveryMs === undefined) return undefined;
@@ -29,14 +29,16 @@ export function startCollection(
       const { garbage, left } = findings;
       forgetCopies();
       const bytes = garbage.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-      if (garbage.length > 0) log.info({ removed: garbage.length, bytes }, "removed from the store what nothing needs");
+      if (garbage.length > 0) log.info({ removed: garbage.length, bytes }, "removed garbage from the store");
       const damaged = damagedIn(findings);
-      if (damaged.length > 0) log.warn({ count: damaged.length, damaged: damaged.slice(0, 10) }, "damaged, left alone");
+      if (damaged.length > 0)
+        log.warn({ count: damaged.length, damaged: damaged.slice(0, 10) }, "damaged records were not removed");
       // Until somebody has looked at these, no pack goes.
-      const blocking = left.filter(({ reason }) => reason === "its packs cannot be told").map(({ key }) => key);
-      if (blocking.length > 0) log.warn({ images: blocking.slice(0, 10) }, "packs stay: these images cannot be read");
+      const blocking = left.filter(({ reason }) => reason === "its packs are unknown").map(({ key }) => key);
+      if (blocking.length > 0)
+        log.warn({ images: blocking.slice(0, 10) }, "no packs were removed because these images cannot be read");
     },
-    onError: (error) => log.warn({ err: error }, "the store could not be cleaned; it is tried again"),
+    onError: (error) => log.warn({ err: error }, "garbage collection failed; it will be tried again"),
   });
   events.listen(({ type, data }) => {
     const destroyed = type === "operation.ended" && data["kind"] === "destroy";

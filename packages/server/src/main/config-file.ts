@@ -46,7 +46,7 @@ function findConfigFile({ flags, env, homeDirectory }: ConfigSources): string | 
   const present = FILE_NAMES.map((name) => join(directory, name)).filter((path) => existsSync(path));
   if (present.length < 2) return present[0];
   throw new SandboxerError("bad_request", `There are two config files: ${present.join(" and ")}.`, {
-    hint: "Keep one of them, or name one with --config.",
+    hint: "Keep one of them, or choose one with --config.",
   });
 }
 
@@ -72,8 +72,8 @@ function readSettings(
       continue;
     }
     const text = typeof value === "string" ? value : document.textOf([key]);
-    if (text === undefined) complain("must be one value.", "value");
-    else if (values.has(name)) complain("is there twice, with - and with _.", "key");
+    if (text === undefined) complain("must be a single value.", "value");
+    else if (values.has(name)) complain("is given twice, with - and with _.", "key");
     else {
       const line = document.positionOf([key], "key")?.line ?? 1;
       const isPath = SETTINGS[name].path === true;
@@ -88,7 +88,7 @@ function readSettings(
 
 function unknownKey(key: string): string {
   if (key === "api_keys") {
-    return `keys do not belong here. Make them with \`sandboxer keys create\`, or set ${SETTINGS.apiKeys.environment}.`;
+    return `API keys are not allowed in this file. Create them with \`sandboxer keys create\`, or set ${SETTINGS.apiKeys.environment}.`;
   }
   const known = [...KEYS.keys(), "secrets", ...CLIENT_KEYS].filter((name) => name !== undefined);
   return `there is no such setting.${didYouMean(key, known)}`;
@@ -119,9 +119,9 @@ function absolutePath(text: string, file: string, homeDirectory: string): string
 
 function wrongFile(problems: readonly Problem[]): SandboxerError {
   const lines = problems.map(formatProblem);
-  const message = lines.length === 1 ? (lines[0] ?? "") : ["The config file is wrong:", ...lines].join("\n  ");
+  const message = lines.length === 1 ? (lines[0] ?? "") : ["The config file is not valid:", ...lines].join("\n  ");
   return new SandboxerError("bad_request", message, {
-    hint: "Correct the file; docs/reference/configuration.md has every key.",
+    hint: "Correct the file; docs/reference/configuration.md lists every key.",
     details: { problems },
   });
 }

@@ -70,7 +70,7 @@ export const configSchema = z.object({
   keyHeader: z
     .string()
     .trim()
-    .regex(/^[A-Za-z0-9-]+$/, "must be the name of a header, such as Sandboxer-Key")
+    .regex(/^[A-Za-z0-9-]+$/, "must be a header name, such as Sandboxer-Key")
     .transform((name) => name.toLowerCase())
     .optional(),
   rateLimit: integer(0, 1_000_000),
@@ -184,7 +184,7 @@ function keepOrAll() {
 }
 
 function noKeep(context: z.RefinementCtx, other: string) {
-  const message = `must be a number of newest ones from 1 to 1000000, or last=N,hourly=N,daily=N${other}`;
+  const message = `must be how many of the newest to keep (1 to 1000000), or last=N,hourly=N,daily=N${other}`;
   context.addIssue({ code: "custom", message });
   return z.NEVER;
 }

@@ -83,9 +83,13 @@ function hasStoredKeys(dataDirectory: string): boolean {
 
 function refuseOpenServer(values: ConfigValues): void {
   if (isLoopback(values.host) || values.apiKeys.length > 0 || hasStoredKeys(values.dataDirectory)) return;
-  throw new SandboxerError("bad_request", `Listening on ${values.host} without keys would let anyone run code here.`, {
-    hint: `Make a key with \`sandboxer keys create\`, set ${SETTINGS.apiKeys.environment}, or listen on 127.0.0.1.`,
-  });
+  throw new SandboxerError(
+    "bad_request",
+    `Listening on ${values.host} without keys would let anyone run code on this machine.`,
+    {
+      hint: `Create a key with \`sandboxer keys create\`, set ${SETTINGS.apiKeys.environment}, or listen on 127.0.0.1.`,
+    },
+  );
 }
 
 function invalid(

@@ -55,7 +55,7 @@ async function recover(
   try {
     return await recoverDaytona(optionsOf(config, secrets), await placeOf(config), fateOf);
   } catch (error) {
-    const message = `What earlier servers left at Daytona could not be looked at: ${asSandboxerError(error).message}`;
+    const message = `Sandboxes that earlier servers left at Daytona could not be listed: ${asSandboxerError(error).message}`;
     report({ name: "daytona", state: "failed", message, elapsedMs: Math.round(performance.now() - startMs) });
     return [];
   }

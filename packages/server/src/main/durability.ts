@@ -86,7 +86,7 @@ export async function openDurability(
     url: url ?? null,
     ring: ringOver(peerSecret, log),
     onFenced: (reason) => onFenced(new SandboxerError("lease_lost", `This server has lost its sandboxes: ${reason}`)),
-    onError: (error) => log.warn({ err: error }, "the store did not answer a renewal or a look"),
+    onError: (error) => log.warn({ err: error }, "the store did not answer a lease renewal or read"),
   });
   const { dataDirectory } = config;
   const dead = await forgetDeadInstances(dataDirectory, async (_, allIds) => {
@@ -126,7 +126,7 @@ async function peerSecretOf(store: ObjectStore, log: Logger): Promise<Buffer> {
     if (isStoreFailure(error)) throw error;
     log.warn(
       { err: error },
-      "the secret that the store's servers share is damaged; the other servers refuse this one's notices",
+      "the shared secret of the store's servers is damaged; other servers reject this server's notifications",
     );
     return randomBytes(32);
   });
@@ -167,7 +167,7 @@ async function openSnapshots(
   if (store.localFile === undefined) return new SnapshotRepository(store, options);
   const file = new SnapshotFile(join(dataDirectory, "snapshots.json"));
   const mirror = new SnapshotMirror(file, (error) =>
-    log.warn({ err: error, path: file.path }, "the record of snapshots could not be brought up to the store"),
+    log.warn({ err: error, path: file.path }, "the local snapshot records could not be synchronized with the store"),
   );
   const repository = new SnapshotRepository(store, { ...options, onChange: mirror.put });
   if (!options.keepsBytes) await importSnapshots(file, repository);

@@ -40,7 +40,7 @@ export async function sealedStore(
   const seals = await RecordSeals.open(masters, (name) => warn(`The encryption key ${name} cannot be read.`));
   if (required && seals === undefined) {
     throw new SandboxerError("bad_request", "--require-sealed needs an encryption key.", {
-      hint: "Name it with --encryption-key; records are sealed with it.",
+      hint: "Set it with --encryption-key; records are sealed with it.",
     });
   }
   return { store: withSeals(store, { seals, required }), seals };

@@ -49,7 +49,7 @@ export interface ImportTargets {
  */
 export async function importRecords(dataDirectory: string, targets: ImportTargets, log: Logger): Promise<void> {
   const reported = (what: string, work: Promise<void>): Promise<void> =>
-    work.catch((error: unknown) => log.warn({ err: error }, `${what} of an earlier release could not be taken over`));
+    work.catch((error: unknown) => log.warn({ err: error }, `${what} of an earlier release could not be imported`));
   await reported("the sandboxes", importSandboxFile(join(dataDirectory, "sandboxes.json"), targets));
   await reported("the keys", importClaimFile(join(dataDirectory, "acquire-keys.json"), targets.claims));
   await reported("the stored sandboxes", importCells(targets));

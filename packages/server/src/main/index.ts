@@ -87,7 +87,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     bodyTimeoutMs: config.bodyTimeoutMs,
     condition: () => parts.manager?.condition(),
     onRing: (sandboxId) => parts.durability?.instances.rung(sandboxId),
-    onFailure: (error, request) => log.error({ ...request, err: error }, "a request has failed"),
+    onFailure: (error, request) => log.error({ ...request, err: error }, "a request failed"),
     version: packageFile.version,
     service: () => parts.service,
     gate,
@@ -122,7 +122,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     if (config.store !== undefined) {
       if (advertised === undefined)
         log.warn(
-          "The other servers of the store do not know where this one is: nothing can be handed over to it. Say so with --advertise-url.",
+          "Other servers of the store do not know the address of this one, so nothing can be handed off to it. Set --advertise-url.",
         );
       log.info("store opened");
     }
@@ -130,7 +130,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     const dead = new Set([...durability.dead, ...(await prepared.recover(fate))]);
     // Nobody has to wait for the lease of a server whose run directory was found without its process.
     for (const instanceId of dead) await instances.markDead(instanceId);
-    if (dead.size > 0) log.info({ dead: [...dead] }, "cleaned up after servers that had died");
+    if (dead.size > 0) log.info({ dead: [...dead] }, "cleaned up after dead servers");
     parts.mark = await InstanceFolder.open(config.dataDirectory, instances.instanceId);
     const { mark } = parts;
     parts.open = await prepared.open(instances.instanceId, () => parts.manager?.placesTaken ?? 0);
@@ -140,7 +140,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     instances.listen({
       onLaterId: (id) =>
         void Promise.all([open.noteLaterId(id), mark.noteLaterId(id)]).catch((error: unknown) =>
-          log.warn({ err: error }, "the new id is not noted"),
+          log.warn({ err: error }, "the new server id could not be recorded"),
         ),
     });
     parts.manager = new SandboxManager({
@@ -204,13 +204,13 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     log.info("draining");
     draining ??= end()
       .catch((error: unknown) => {
-        log.error({ err: error }, "the end was not orderly");
+        log.error({ err: error }, "the shutdown was not clean");
         return [];
       })
       .then((unsaved) => {
         closed.resolve();
         if (unsaved.length === 0) return;
-        log.error({ unsaved }, "the store has not taken all sandboxes");
+        log.error({ unsaved }, "not all sandboxes could be saved to the store");
         throw unsavedError(unsaved);
       });
     return draining;
@@ -247,13 +247,13 @@ async function listen(app: ReturnType<typeof createHttpServer>, { host, port }: 
 function unsavedError(unsaved: readonly UnsavedSandbox[]): SandboxerError {
   const lines = unsaved.map(({ sandboxId, reason, folder }) =>
     folder === undefined
-      ? `  ${sandboxId}: lost since its last checkpoint: ${reason}`
+      ? `  ${sandboxId}: changes since its last checkpoint are lost: ${reason}`
       : `  ${sandboxId}: kept in ${folder}: ${reason}`,
   );
   const what = unsaved.length === 1 ? "A sandbox is" : `${unsaved.length} sandboxes are`;
   const hint = unsaved.some(({ folder }) => folder !== undefined)
-    ? "Start a server on this machine, with the same data directory and store: it brings to the store what is kept here."
-    : "What was saved before is intact. Look at the log for what has failed.";
+    ? "Start a server on this machine with the same data directory and store: it saves these sandboxes to the store."
+    : "Earlier checkpoints are intact. See the log for the failure.";
   return new SandboxerError("checkpoint_failed", `${what} not in the store:\n${lines.join("\n")}`, {
     hint,
     details: { sandboxes: unsaved.map(({ sandboxId, folder }) => ({ id: sandboxId, folder: folder ?? null })) },

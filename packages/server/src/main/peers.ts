@@ -82,7 +82,7 @@ export function ringOver(
       const signal = AbortSignal.timeout(RING_MS);
       await (await fetch(target, { method: "POST", headers, redirect: "error", signal })).body?.cancel();
     } catch (error) {
-      log.debug({ url, err: error }, "a server could not be rung");
+      log.debug({ url, err: error }, "another server could not be notified");
     }
   };
 }

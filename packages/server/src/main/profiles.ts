@@ -18,7 +18,11 @@ export async function openProfiles(config: ServerConfig): Promise<ProfileCatalog
 /** The default folder need not be there; one that somebody named is there, or it is a mistake. */
 export function requireProfilesDirectory({ profilesDirectory, origins }: ServerConfig): void {
   if (origins.profilesDirectory === "default" || existsSync(profilesDirectory)) return;
-  throw new SandboxerError("bad_request", `${origins.profilesDirectory}: there is no folder ${profilesDirectory}.`, {
-    hint: "Make it, or name the folder that has your profiles.",
-  });
+  throw new SandboxerError(
+    "bad_request",
+    `${origins.profilesDirectory}: the folder ${profilesDirectory} does not exist.`,
+    {
+      hint: "Create it, or give the folder that has your profiles.",
+    },
+  );
 }

@@ -3,7 +3,7 @@ import type { MaxResources } from "../manager/resource-limits.ts";
 
 const UNITS: Readonly<Record<string, number>> = { m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4 };
 
-export const MAX_RESOURCES_HINT = "must be as in memory=8g,cpus=4,processes=4096,disk=20g; each may be left out";
+export const MAX_RESOURCES_HINT = "must be like memory=8g,cpus=4,processes=4096,disk=20g; each part is optional";
 export const TOTAL_MEMORY_HINT = "must be a size such as 20g, or a share of this machine's memory such as 90%";
 
 /** Undefined: not a list of maxima. */

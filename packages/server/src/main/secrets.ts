@@ -22,7 +22,7 @@ export function openSecrets(
       if (name !== DAYTONA_API_KEY_SECRET) return sources.resolve(name, options);
       if (daytonaApiKey !== undefined) return daytonaApiKey;
       throw new SandboxerError("secret_unavailable", "This server has no key for Daytona.", {
-        hint: `Start it with DAYTONA_API_KEY in its environment, or say where ${name} comes from under "secrets" in its config file.`,
+        hint: `Set DAYTONA_API_KEY in the server's environment, or define ${name} under "secrets" in its config file.`,
         details: { secret: name },
       });
     },
@@ -41,7 +41,7 @@ export function secretsForSandboxes(
         return await secrets.resolve(name, options);
       }
       throw new SandboxerError("secret_unavailable", `The secret ${name} is an encryption key of this server.`, {
-        hint: "No sandbox gets it. Name another secret in the profile's secret_refs.",
+        hint: "Sandboxes cannot use it. Use another secret in the profile's secret_refs.",
         details: { secret: name },
       });
     },

@@ -110,10 +110,7 @@ export class ManagerContext {
     const backend = this.options.backends.get(backendNamed(name));
     if (backend !== undefined) return backend;
     const known = [...this.options.backends.keys()].join(", ");
-    throw new SandboxerError(
-      "bad_request",
-      `There is no backend ${JSON.stringify(name)} on this server; it has ${known}.`,
-    );
+    throw new SandboxerError("bad_request", `This server has no backend ${JSON.stringify(name)}; it has ${known}.`);
   }
 
   get durable(): DurableStore {

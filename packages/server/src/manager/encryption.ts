@@ -89,9 +89,9 @@ export function checkNoDowngrade(
   const { fingerprint } = presentedKey;
   throw new SandboxerError(
     "wrong_key",
-    `The sandbox's record names no client's key, and the request came with the key ${fingerprint}.`,
+    `The sandbox's record names no client key, but the request came with the key ${fingerprint}.`,
     {
-      hint: "If the sandbox was never encrypted with your key, send the request without it. If it was, somebody has changed its record in the store.",
+      hint: "If the sandbox was never encrypted with your key, send the request without it. If it was, someone changed its record in the store.",
       details: { given: fingerprint },
     },
   );
@@ -158,8 +158,8 @@ export async function checkRewindTo(
   const own = facts.about.encryption;
   if (own?.held_by === heldBy && own.key === key) return;
   const whose = heldBy === "client" ? "a key of its client" : `the key "${key}"`;
-  throw new SandboxerError("not_supported", `The snapshot is under ${whose}, and the sandbox is not.`, {
-    hint: "Restore the snapshot, which makes a new sandbox under the same key.",
+  throw new SandboxerError("not_supported", `The snapshot is encrypted with ${whose}, but the sandbox is not.`, {
+    hint: "Restore the snapshot, which creates a new sandbox with the same key.",
     details: heldBy === "client" ? { fingerprint: key } : { key },
   });
 }

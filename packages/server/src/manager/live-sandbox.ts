@@ -242,5 +242,5 @@ export class LiveSandbox implements Sandbox {
 /** What the manager knows of a sandbox that it has given out. */
 export function live(sandbox: Sandbox): LiveSandbox {
   if (sandbox instanceof LiveSandbox) return sandbox;
-  throw new TypeError("The manager has not given out this sandbox.");
+  throw new TypeError("This sandbox was not created by this manager.");
 }

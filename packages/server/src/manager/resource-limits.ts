@@ -35,9 +35,9 @@ export function checkMaximum(limits: ResourceLimits, { backend, spec }: Asking):
   const asked = exceeded.map(({ name, say }) => `${say(spec.resources[name]!)} (at most ${say(maximum[name]!)})`);
   throw new SandboxerError(
     "not_supported",
-    `The sandbox asks for more than this server gives one: ${asked.join(", ")}.`,
+    `The sandbox requests more than this server allows for one sandbox: ${asked.join(", ")}.`,
     {
-      hint: "Ask for less, or raise --max-resources of the server.",
+      hint: "Request less, or raise --max-resources of the server.",
       details: {
         exceeded: exceeded.map(({ name }) => ({ name, asked: spec.resources[name], maximum: maximum[name] })),
       },
@@ -56,10 +56,10 @@ export function checkMemory(limits: ResourceLimits, asking: Asking, others: Iter
   if (wanted <= free) return;
   throw new SandboxerError(
     "limit_reached",
-    `The sandbox asks for ${sayBytes(wanted)} of memory; ${sayBytes(promised)} of ${sayBytes(limits.totalMemoryBytes)} ` +
-      `are promised to other sandboxes of this server, and ${sayBytes(free)} are free.`,
+    `The sandbox requests ${sayBytes(wanted)} of memory; ${sayBytes(promised)} of ${sayBytes(limits.totalMemoryBytes)} ` +
+      `are reserved for other sandboxes of this server, and ${sayBytes(free)} are free.`,
     {
-      hint: "Ask for less, pause or delete sandboxes that are not needed, or raise --max-total-memory of the server.",
+      hint: "Request less, pause or delete sandboxes that you do not need, or raise --max-total-memory of the server.",
       details: { asked_bytes: wanted, promised_bytes: promised, free_bytes: free },
     },
   );

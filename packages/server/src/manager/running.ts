@@ -42,21 +42,21 @@ async function absence(context: RunningContext, sandboxId: string, epoch: number
   if (head.owner === null && context.recentHandoffs.isOnTheWay(sandboxId)) return onTheWay(details);
   if (head.owner === null) return asleep(sandboxId, details);
   const url = (await context.durable.ownership.instances.urlOf(head.owner)) ?? null;
-  return new SandboxerError("lease_held", `The server ${url ?? head.owner} has the sandbox, at epoch ${head.epoch}.`, {
-    hint: "Send the request there, or move the sandbox here with POST …/resume.",
+  return new SandboxerError("lease_held", `The server ${url ?? head.owner} runs the sandbox, at epoch ${head.epoch}.`, {
+    hint: "Send the request there, or move the sandbox to this server with POST …/resume.",
     details: { ...details, state: "running", url },
   });
 }
 
 function onTheWay(details: Readonly<Record<string, unknown>>): SandboxerError {
-  return new SandboxerError("wrong_state", "The sandbox is on its way to another server.", {
+  return new SandboxerError("wrong_state", "The sandbox is being handed off to another server.", {
     details: { ...details, state: "restoring" },
   });
 }
 
 function asleep(sandboxId: string, details: Readonly<Record<string, unknown>>): SandboxerError {
-  return new SandboxerError("wrong_state", "The sandbox is stored.", {
-    hint: `Wake it with POST /v1/sandboxes/${sandboxId}/resume, or \`sandboxer attach ${sandboxId}\`.`,
+  return new SandboxerError("wrong_state", "The sandbox is paused.", {
+    hint: `Resume it with POST /v1/sandboxes/${sandboxId}/resume, or \`sandboxer attach ${sandboxId}\`.`,
     details: { state: "stored", ...details },
   });
 }

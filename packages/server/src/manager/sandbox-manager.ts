@@ -203,13 +203,13 @@ export class SandboxManager extends Room<ManagerContext> {
 
   /** To be called once, at the start, with the servers of this machine that have died: what they had and left. */
   settleOrphans(dead: ReadonlySet<string>): void {
-    if (dead.size > 0) this.context.inBackground("what dead servers left", settleOrphans(this.context, dead));
+    if (dead.size > 0) this.context.inBackground("clean-up after dead servers", settleOrphans(this.context, dead));
   }
 
   /** To be called once, at the start: brings to the store what servers of this machine could not. */
   publishLeftBehind(): void {
     if (this.hasStore)
-      this.context.inBackground("what other servers left on this machine", publishLeftBehind(this.context));
+      this.context.inBackground("clean-up after other servers on this machine", publishLeftBehind(this.context));
   }
 
   /** Puts every sandbox down; gives those that the store has not taken. */

@@ -28,7 +28,7 @@ const storedSpecSchema = z.object({
       diskBytes: amount,
       fileBytes: amount,
     } satisfies Record<keyof Resources, z.ZodType>)
-    .refine((resources) => resourcesSchema.safeParse(resourcesInMebibytes(resources)).success, "are beyond all limits"),
+    .refine((resources) => resourcesSchema.safeParse(resourcesInMebibytes(resources)).success, "exceed all limits"),
   network: z.enum(["none", "sandbox"]),
   secretRefs: words.exactOptional(),
   inputs: words.exactOptional(),
@@ -94,7 +94,7 @@ export function parseStoredSpec(
   const parsed = storedSpecSchema.safeParse(stored);
   if (!parsed.success) {
     throw new SandboxerError("image_damaged", `The spec in ${where} cannot be read: ${z.prettifyError(parsed.error)}`, {
-      hint: "Restore the file from a backup, or destroy what it belongs to.",
+      hint: "Restore the file from a backup, or delete the sandbox or snapshot that it belongs to.",
     });
   }
   const { labels, ...spec } = parsed.data;

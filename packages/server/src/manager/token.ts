@@ -12,9 +12,9 @@ export interface Credentials {
 export function checkAccess(credentials: Credentials, tokenHash: string | null | undefined): void {
   if (credentials.token === undefined) {
     if (credentials.trusted) return;
-    throw new SandboxerError("permission_denied", "The sandbox's token, or a key of the server, is needed.");
+    throw new SandboxerError("permission_denied", "The sandbox's token or a server key is needed.");
   }
   const shown = createHash("sha256").update(credentials.token).digest();
   const right = tokenHash != null && timingSafeEqual(shown, Buffer.from(tokenHash, "hex"));
-  if (!right) throw new SandboxerError("permission_denied", "The token is not that of this sandbox.");
+  if (!right) throw new SandboxerError("permission_denied", "The token does not belong to this sandbox.");
 }

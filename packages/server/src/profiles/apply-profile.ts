@@ -76,7 +76,7 @@ export function timeToLive(profile: Profile, wanted: string | undefined): TimeTo
   const ttlMs = ttl === undefined ? undefined : parseDurationMs(ttl);
   const maxTtlMs = maxText === undefined ? undefined : parseDurationMs(maxText);
   if (ttlMs !== undefined && maxTtlMs !== undefined && ttlMs > maxTtlMs) {
-    throw new SandboxerError("ttl_too_long", `A ttl of ${ttl} is more than ${profile.name} allows: ${maxText}.`, {
+    throw new SandboxerError("ttl_too_long", `A ttl of ${ttl} is longer than ${profile.name} allows: ${maxText}.`, {
       details: { ttl, max: maxText, profile: profile.name },
     });
   }
@@ -111,7 +111,7 @@ function mergeInputs(profile: Profile, given: Readonly<Record<string, string>>):
     const named = missing.map(([name, { description }]) =>
       description === undefined ? name : `${name} (${description})`,
     );
-    throw new SandboxerError("bad_request", `${profile.name} needs inputs that are missing: ${named.join(", ")}.`, {
+    throw new SandboxerError("bad_request", `${profile.name} needs these inputs: ${named.join(", ")}.`, {
       hint: `Give ${missing.map(([name]) => `inputs.${name}`).join(" and ")}.`,
       details: { missing: missing.map(([name]) => name), profile: profile.name },
     });
@@ -126,7 +126,7 @@ function unknownInputs(profile: Profile, unknown: readonly string[], known: read
   const [first = ""] = unknown;
   const list = unknown.map((name) => JSON.stringify(name.slice(0, 128))).join(", ");
   return new SandboxerError("bad_request", `${profile.name} has no inputs ${list}.${didYouMean(first, known)}`, {
-    hint: known.length === 0 ? "It takes no inputs." : `Its inputs are ${known.join(", ")}.`,
+    hint: known.length === 0 ? "The profile takes no inputs." : `Its inputs are ${known.join(", ")}.`,
     details: { unknown, profile: profile.name },
   });
 }

@@ -50,8 +50,12 @@ export async function readProfiles(directory: string): Promise<readonly ReadProf
 }
 
 function wrongProfiles(problems: readonly Problem[]): SandboxerError {
-  return new SandboxerError("bad_request", ["Profiles are wrong:", ...problems.map(formatProblem)].join("\n  "), {
-    hint: "Correct them; `sandboxer profiles check` looks at them again. docs/reference/profiles.md has every key.",
-    details: { problems },
-  });
+  return new SandboxerError(
+    "bad_request",
+    ["Some profiles are not valid:", ...problems.map(formatProblem)].join("\n  "),
+    {
+      hint: "Correct them, then run `sandboxer profiles check`. docs/reference/profiles.md lists every key.",
+      details: { problems },
+    },
+  );
 }

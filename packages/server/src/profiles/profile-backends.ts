@@ -27,7 +27,7 @@ export function requestedBackend(profile: Profile, requested: string | undefined
   if (found !== undefined) return found;
   throw new SandboxerError(
     "not_supported",
-    `${profile.name} is not made for the backend "${requested}", but for ${possible.join(", ")}.${didYouMean(requested, possible)}`,
-    { hint: "Leave the backend away, or use a profile that names it.", details: { backends: possible } },
+    `${profile.name} does not support the backend "${requested}", only ${possible.join(", ")}.${didYouMean(requested, possible)}`,
+    { hint: "Omit the backend, or use a profile that lists it.", details: { backends: possible } },
   );
 }

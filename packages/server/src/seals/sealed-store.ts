@@ -69,8 +69,8 @@ function encodeAs(body: Uint8Array, record: object): Uint8Array {
 }
 
 function cannotSeal(key: string): SandboxerError {
-  return new SandboxerError("key_unavailable", `The record ${key} is sealed, and this server has no encryption key.`, {
-    hint: "Start it with the encryption key of the store's other servers, as --encryption-key or among --encryption-old-keys.",
+  return new SandboxerError("key_unavailable", `The record ${key} is sealed, but this server has no encryption key.`, {
+    hint: "Start the server with the encryption key of the store's other servers (--encryption-key or --encryption-old-keys).",
     details: { object: key },
   });
 }

@@ -27,11 +27,11 @@ export async function runSecretCommand(argv: readonly string[], options: SecretC
   const fail = (message: string): void => ended.reject(new SecretProblem(message));
   child.stdout.on("data", (chunk: Buffer) => {
     length += chunk.length;
-    if (length > MAX_SECRET_BYTES) fail(`gave more than ${MAX_SECRET_BYTES} bytes.`);
+    if (length > MAX_SECRET_BYTES) fail(`printed more than ${MAX_SECRET_BYTES} bytes.`);
     else chunks.push(chunk);
   });
   child.once("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") fail("cannot be run: the program is not there.");
+    if (error.code === "ENOENT") fail("cannot be run: the program does not exist.");
     else fail(`cannot be run (${error.code ?? "unknown error"}).`);
   });
   child.once("close", (code, signal) => {

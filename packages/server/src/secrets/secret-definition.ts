@@ -7,7 +7,7 @@ const secretDefinitionSchema = z
     file: z.string().min(1).optional(),
     environment: z
       .string()
-      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be a variable's name")
+      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be a variable name")
       .optional(),
     command: z.array(z.string()).min(1).optional(),
   })

@@ -33,7 +33,7 @@ export class SecretSources implements SecretResolver {
     if (definition === undefined) {
       const meant = didYouMean(name, Object.keys(definitions));
       throw new SandboxerError("secret_unavailable", `There is no secret "${name}" on this server.${meant}`, {
-        hint: `Say where it comes from under "secrets" in the server's config file.`,
+        hint: `Define it under "secrets" in the server's config file.`,
         details: { secret: name },
       });
     }
@@ -83,7 +83,7 @@ function textOf(bytes: Buffer): string {
     throw new SecretProblem("is not UTF-8 text.");
   }
   if (text === "") throw new SecretProblem("is empty.");
-  if (text.includes("\0")) throw new SecretProblem("contains NUL, which no variable can hold.");
+  if (text.includes("\0")) throw new SecretProblem("contains NUL, which a variable cannot contain.");
   return text;
 }
 
@@ -95,7 +95,7 @@ async function readSecretFile(path: string, warn: (problem: string) => void): Pr
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       return await readOpened(file, (mode) =>
-        warn(`other users may read ${path} (mode ${mode}). Run chmod 600 on it.`),
+        warn(`other users can read ${path} (mode ${mode}). Run chmod 600 on it.`),
       );
     } finally {
       await file.close();
@@ -118,7 +118,7 @@ async function readOpened(file: FileHandle, onTooOpen: (mode: string) => void): 
 }
 
 function reason({ code }: NodeJS.ErrnoException): string {
-  if (code === "ENOENT" || code === "ENOTDIR") return "is not there.";
-  if (code === "EACCES" || code === "EPERM") return "may not be read by the server's user.";
+  if (code === "ENOENT" || code === "ENOTDIR") return "does not exist.";
+  if (code === "EACCES" || code === "EPERM") return "cannot be read by the server's user.";
   return `cannot be read (${code ?? "unknown error"}).`;
 }

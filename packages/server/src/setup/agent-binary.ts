@@ -60,7 +60,7 @@ async function compileAgent(context: SetupContext, signal: AbortSignal): Promise
   if (tools === undefined) {
     throw new SandboxerError(
       "backend_unavailable",
-      "The agent has to be compiled, and there is no C compiler and make here.",
+      "The agent must be compiled, but a C compiler and make are not installed.",
       {
         hint: `Run: ${COMPILER_REMEDY}`,
       },
@@ -72,7 +72,7 @@ async function compileAgent(context: SetupContext, signal: AbortSignal): Promise
     const result = await runCommand(argv, { signal });
     if (result.code !== 0) {
       throw new SandboxerError("backend_unavailable", `The agent does not compile: ${tellingLine(result)}`, {
-        hint: `Run: ${COMPILER_REMEDY}; then \`make -C ${agentDirectory}\` shows the compiler's messages.`,
+        hint: `Run: ${COMPILER_REMEDY}. Then run \`make -C ${agentDirectory}\` to see the compiler's messages.`,
         details: { stderr: result.stderr },
       });
     }

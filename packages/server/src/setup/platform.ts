@@ -59,7 +59,7 @@ export async function choosePlatform(
     reasons.push(`${platform}: ${verdict.reason}`);
   }
   throw new SandboxerError("backend_unavailable", `gVisor does not work on this machine. ${reasons.join(" ")}`, {
-    hint: "In a container, it has to be privileged. To try the protocol without sandboxes, start with --backend fake.",
+    hint: "If this is a container, start it with --privileged. To try the protocol without sandboxes, start with --backend fake.",
   });
 }
 

@@ -40,15 +40,15 @@ export async function withSetupLock<T>(context: SetupContext, work: () => Promis
     ...(context.signal === undefined ? {} : { signal: context.signal }),
     onWait: () => {
       waited = true;
-      tell("start", "Another start is setting things up; waiting for it");
+      tell("start", "Another process is running the set-up; waiting for it");
     },
   });
   if (lock === undefined) {
-    const message = `Another start has held ${setupLockPath(context.cacheDirectory)} for ${OTHER_START_TIMEOUT_MS / 60_000} minutes.`;
+    const message = `Another process has held ${setupLockPath(context.cacheDirectory)} for ${OTHER_START_TIMEOUT_MS / 60_000} minutes.`;
     tell("failed", message);
     throw new SandboxerError("timeout", message, { hint: "End the other process, then start again." });
   }
-  if (waited) tell("done", "The other start has finished its set-up");
+  if (waited) tell("done", "The other process has finished the set-up");
   try {
     await removeStaleScratch(context.cacheDirectory);
     return await work();

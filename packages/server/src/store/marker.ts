@@ -43,7 +43,7 @@ export async function writeStoreId(store: ObjectStore): Promise<string> {
   if (outcome === "written") return id;
   const present = await readStoreId(store);
   if (present !== undefined) return present;
-  throw new SandboxerError("store_unavailable", `The store ${store.address} does not keep ${MARKER_KEY}.`);
+  throw new SandboxerError("store_unavailable", `The store ${store.address} does not retain ${MARKER_KEY}.`);
 }
 
 /** Throws where no store is. Everything that a server writes besides the marker is in a folder. */
@@ -62,7 +62,7 @@ export function notThere(address: string, id: string, found: string | undefined)
       ? `The store ${id} is not at ${address}: ${MARKER_KEY} is missing there`
       : `Another store is at ${address}: its id is ${found}, not ${id}`;
   return new SandboxerError("store_unavailable", `${what}.`, {
-    hint: "Mount the store again, or bring its objects back. Until then sandboxes are held still, and nothing is lost.",
+    hint: "Mount the store again, or restore its objects. Until then sandboxes are frozen, and nothing is lost.",
     details: { store_id: id, found_id: found ?? null },
   });
 }

@@ -17,7 +17,7 @@ export async function openDriver(
   // Their client libraries are loaded only here.
   if (scheme === "s3") return await (await import("./s3/open-s3.ts")).openS3Store(address, options);
   if (scheme === "gs") return await (await import("./gcs/open-gcs.ts")).openGcsStore(address, options);
-  throw new SandboxerError("bad_request", `"${scheme}" is no kind of store that is known here.`, {
+  throw new SandboxerError("bad_request", `"${scheme}" is not a supported kind of store.`, {
     hint: "Use a path, a file: URL, s3://bucket/prefix or gs://bucket/prefix.",
   });
 }

@@ -18,7 +18,7 @@ export async function openPeerSecret(store: ObjectStore): Promise<Buffer> {
   await trySwap(store, KEY, undefined, Buffer.from(`${JSON.stringify(cell)}\n`));
   const written = await readSecret(store);
   if (written !== undefined) return written;
-  throw new SandboxerError("store_unavailable", `The store ${store.address} does not keep ${KEY}.`);
+  throw new SandboxerError("store_unavailable", `The store ${store.address} does not retain ${KEY}.`);
 }
 
 async function readSecret(store: ObjectStore): Promise<Buffer | undefined> {

@@ -34,7 +34,7 @@ async function probeCells(store: ObjectStore, folder: string): Promise<void> {
   await refuses(store, key, undefined, "it lets an existing object be created again");
 
   const second = await swap(store, key, first.version, "second");
-  if (second.outcome !== "written") throw new Error("it refuses to replace an object at its present version");
+  if (second.outcome !== "written") throw new Error("it refuses to replace an object at its current version");
   await refuses(store, key, first.version, "it lets an object be replaced at an old version");
   await refuses(store, `${folder}/missing.json`, first.version, "it lets a missing object be replaced");
   await holds(store, key, "second");
@@ -54,7 +54,7 @@ async function probeBlobs(store: ObjectStore, key: string): Promise<void> {
   const again = await store.write(key, [bytes], { ifAbsent: true });
   if (again.outcome !== "conflict") throw new Error("it lets an existing object be created again");
   const found = await store.stat(key);
-  if (found?.sizeBytes !== bytes.byteLength) throw new Error("an object that was just written is not there");
+  if (found?.sizeBytes !== bytes.byteLength) throw new Error("an object that was just written is missing");
 }
 
 async function refuses(
@@ -70,7 +70,7 @@ async function refuses(
 async function holds(store: ObjectStore, key: string, text: string): Promise<void> {
   const cell = await store.readCell(key);
   const found = cell === undefined ? "nothing" : `"${Buffer.from(cell.body).toString()}"`;
-  if (found !== `"${text}"`) throw new Error(`"${text}" was written and ${found} was read back`);
+  if (found !== `"${text}"`) throw new Error(`"${text}" was written but ${found} was read back`);
 }
 
 /** Unclear answers are tried again: some stores ask for patience when one object is written often. */

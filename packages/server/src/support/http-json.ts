@@ -59,12 +59,12 @@ export class HttpJson {
   json<Schema extends z.ZodType>(schema: Schema, request: HttpRequest): Promise<z.output<Schema>> {
     return this.#repeat(request, async (answer) => {
       const value = jsonOf(await answer.text());
-      if (value === undefined) throw this.#unusable(request, answer.status, "answered with something that is no JSON");
+      if (value === undefined) throw this.#unusable(request, answer.status, "sent a response that is not JSON");
       const parsed = schema.safeParse(value);
       if (parsed.success) return parsed.data;
       const [issue] = parsed.error.issues;
       const where = issue === undefined ? "" : ` at ${issue.path.join(".") || "the top"}: ${issue.message}`;
-      throw this.#unusable(request, answer.status, `answered in a shape that is not known${where}`);
+      throw this.#unusable(request, answer.status, `sent a response of an unknown shape${where}`);
     });
   }
 
@@ -126,7 +126,7 @@ export class HttpJson {
     } catch (thrown) {
       if (thrown instanceof HttpFailure || request.signal?.aborted === true) throw thrown;
       if (limit.signal.aborted) {
-        throw new HttpFailure({ method, path, timedOut: true }, `gave no answer in ${timeoutMs} ms`);
+        throw new HttpFailure({ method, path, timedOut: true }, `did not answer within ${timeoutMs} ms`);
       }
       if (isNetworkError(thrown)) throw new HttpFailure({ method, path }, `failed: ${reasonOf(thrown)}`);
       throw thrown;

@@ -31,7 +31,7 @@ export class LockedJsonFile<Content extends object> {
     } catch (error) {
       throw new SandboxerError("store_unavailable", `${this.path} cannot be read.`, {
         cause: error,
-        hint: "Restore the file from a backup, or move it away to begin anew. A later release may have written it.",
+        hint: "Restore the file from a backup, or move it away to start fresh. A newer release may have written it.",
       });
     }
   }
@@ -42,7 +42,7 @@ export class LockedJsonFile<Content extends object> {
       const lock = await acquireFileLock(`${this.path}.lock`, { waitMs: LOCK_WAIT_MS });
       if (lock === undefined) {
         throw new SandboxerError("store_unavailable", `Another process holds ${this.path}.lock.`, {
-          hint: "Try again; if it stays, look for a server that hangs.",
+          hint: "Try again. If it persists, look for a hanging server.",
         });
       }
       try {

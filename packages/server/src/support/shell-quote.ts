@@ -7,7 +7,7 @@ export function quoteForShell(argument: string): string {
   if (argument.includes("\0")) {
     throw new SandboxerError(
       "bad_request",
-      `${JSON.stringify(argument)} has an empty byte, which no argument can have.`,
+      `${JSON.stringify(argument)} contains a NUL byte, which is not allowed in an argument.`,
     );
   }
   return PLAIN.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;

@@ -22,7 +22,7 @@ const CONTRACTS: readonly [subject: string, define: (context: ContractContext) =
   ["stdin, and its end", stdinContract, needs.commands],
   ["terminals", terminalContract, needs.terminals],
   ["files", fileContract, needs.files],
-  ["connections to ports inside", connectionContract, needs.connections],
+  ["connections to ports inside the sandbox", connectionContract, needs.connections],
   ["pausing and going on", pauseContract, needs.commands],
   ["snapshot: full, with memory and processes", snapshotContract, needs.fullSnapshots],
   ["snapshot: files", filesystemSnapshotContract, needs.filesystemSnapshots],

@@ -70,12 +70,12 @@ test("lowest-cost takes the cheapest of those that are available and say so in o
   expect(choosePlacement(candidates, "lowest-cost")).toEqual({
     backend: "cheap",
     strategy: "lowest-cost",
-    reason: "the cheapest at 1 EUR an hour",
+    reason: "the cheapest at 1 EUR per hour",
     passed_over: [
-      { backend: "silent", reason: "does not say what it costs" },
-      { backend: "dear", reason: "costs 3 EUR an hour" },
-      { backend: "same", reason: "costs 1 EUR an hour, and is listed later" },
-      { backend: "foreign", reason: "costs 0.5 USD an hour, which is not compared with EUR" },
+      { backend: "silent", reason: "has no price" },
+      { backend: "dear", reason: "costs 3 EUR per hour" },
+      { backend: "same", reason: "costs 1 EUR per hour, and is listed later" },
+      { backend: "foreign", reason: "costs 0.5 USD per hour, which is not compared with EUR" },
       { backend: "broken", reason: "not available: no engine" },
     ],
   });

@@ -93,7 +93,7 @@ it("says which part is wrong", async () => {
   };
   expect(await flip(0)).toMatch(/bad magic at its start/);
   expect(await flip(4096 + 50)).toMatch(/member "one": its digest differs/);
-  expect(await flip(4096 + 200)).toMatch(/member "one": what follows it is not zeros/);
+  expect(await flip(4096 + 200)).toMatch(/member "one": the bytes after it are not zero/);
   expect(await flip(8192)).toMatch(/member "two": its digest differs/);
   expect(await flip(good.byteLength - 64 - 10)).toMatch(/the manifest's digest differs/);
   const future = Buffer.from(good);
@@ -125,9 +125,9 @@ it("refuses a manifest that would write outside, or does not describe the file",
     forge(good, (manifest) => Object.assign((manifest["members"] as object[])[0] ?? {}, fields));
   expect(await tryWith(forge(good, (manifest) => (manifest["unknown_field"] = 1)))).toBeUndefined();
   for (const name of ["../one", "/etc/one", "a/../../one", ".one", ""]) {
-    expect((await tryWith(withMember({ name })))?.message).toMatch(/leads out of its folder/);
+    expect((await tryWith(withMember({ name })))?.message).toMatch(/leads outside its folder/);
   }
-  expect((await tryWith(withMember({ name: "two" })))?.message).toMatch(/there twice/);
+  expect((await tryWith(withMember({ name: "two" })))?.message).toMatch(/occurs twice/);
   expect((await tryWith(withMember({ offset: 8192 })))?.message).toMatch(/not where its predecessor ends/);
   expect((await tryWith(withMember({ size_bytes: 5000 })))?.code).toBe("image_damaged");
   expect((await tryWith(withMember({ size_bytes: -1 })))?.code).toBe("image_damaged");

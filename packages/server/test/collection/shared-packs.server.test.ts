@@ -73,7 +73,7 @@ it("removes no pack while there is an image that it cannot read", async () => {
   const findings = await collectGarbage({ store, clock: new FakeClock(), apply: true, keep: {} });
   expect(findings.left).toContainEqual({
     key: `${id}/checkpoints/${saved.name}`,
-    reason: "its packs cannot be told",
+    reason: "its packs are unknown",
   });
   expect(await collect(store.list("packs"))).toEqual(present);
 });

@@ -146,7 +146,7 @@ describe("images of snapshots", () => {
     expect(await imagesIn(store)).toHaveLength(remaining);
     expect(await imagesIn(store)).toContain(imageKey(snapshot.id));
     expect(garbage.filter(({ kind }) => kind === "snapshot")).toHaveLength(2 - remaining);
-    expect(left.filter(({ reason }) => reason === "a save may be under way")).toHaveLength(remaining - 1);
+    expect(left.filter(({ reason }) => reason === "a save may be in progress")).toHaveLength(remaining - 1);
   });
 
   it("that have lost their name go, unless a sandbox would have no state without them", async () => {

@@ -103,7 +103,7 @@ it("lets one wait at a time, and tells the others so", async () => {
   const first = b.claim(id, { handoffTimeoutMs: HANDOFF_MS, onWaiting: () => waiting.resolve() });
   await waiting.promise;
   await expect(c.claim(id, { handoffTimeoutMs: HANDOFF_MS })).rejects.toMatchObject({
-    details: { refused: expect.stringContaining("waits for it already") as unknown },
+    details: { refused: expect.stringContaining("already waits for it") as unknown },
   });
   await a.publishAndRelease(at(id), checkpoint(1));
   expect(await first).toMatchObject({ owner: b.name });

@@ -75,7 +75,7 @@ test("a file may be named by a flag, or by the environment, and must then be the
   expect(parse({}, { SANDBOXER_CONFIG: join(folder, "third.yaml") }).port).toBe(3);
   expect(parse({ config: other }, { SANDBOXER_CONFIG: join(folder, "third.yaml") }).port).toBe(2);
   expect(parse({}, { SANDBOXER_CONFIG: "" }).port).toBe(1);
-  expect(problem({ config: join(folder, "none.yaml") })).toBe("none.yaml: is not there.");
+  expect(problem({ config: join(folder, "none.yaml") })).toBe("none.yaml: does not exist.");
 });
 
 test("XDG_CONFIG_HOME is honoured, for the file and for the profiles", () => {
@@ -142,11 +142,11 @@ describe("what is wrong", () => {
     );
     const lines = problem().split("\n  ");
     expect(lines).toEqual([
-      "The config file is wrong:",
+      "The config file is not valid:",
       "config.yaml:1:1: prot: there is no such setting. Did you mean port?",
       "config.yaml:2:1: lease_tll: there is no such setting. Did you mean lease_ttl?",
-      "config.yaml:3:7: host: must be one value.",
-      expect.stringContaining("config.yaml:4:1: api_keys: keys do not belong here."),
+      "config.yaml:3:7: host: must be a single value.",
+      expect.stringContaining("config.yaml:4:1: api_keys: API keys are not allowed in this file."),
       expect.stringContaining("config.yaml:7:3: secrets.Git: must be the name of a secret"),
       "config.yaml:8:8: secrets.git: must have one of file, environment and command.",
       "config.yaml:8:9: secrets.git.fiel: there is no such key. Did you mean file?",
@@ -161,10 +161,10 @@ describe("what is wrong", () => {
     [["port: many"], 'file config.yaml:1: "many" must be an integer from 0 to 65535'],
     [["# x", "lease_ttl: 4hours"], 'file config.yaml:2: "4hours" is not a duration.'],
     [["port: 1", "port: 2"], "config.yaml:2:1: Map keys must be unique."],
-    [["lease_ttl: 5s", "lease-ttl: 5s"], "config.yaml:2:1: lease-ttl: is there twice, with - and with _."],
+    [["lease_ttl: 5s", "lease-ttl: 5s"], "config.yaml:2:1: lease-ttl: is given twice, with - and with _."],
     [["port: ["], "config.yaml:2:1: "],
     [["- port"], "config.yaml:1:1: must be a map of settings."],
-    [["port:"], "config.yaml:1:6: port: must be one value."],
+    [["port:"], "config.yaml:1:6: port: must be a single value."],
   ])("%j", (lines, expected) => {
     write("config.yaml", ...lines);
     expect(problem()).toContain(expected);

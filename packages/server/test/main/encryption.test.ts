@@ -21,7 +21,7 @@ test("the keys of a server are its secrets, read each time", async () => {
 });
 
 test.each([
-  ["is not there", {}, "is not set"],
+  ["does not exist", {}, "is not set"],
   ["is no key", { MAIN: "a password that people know" }, "32 bytes"],
 ])("a server whose key %s does not start, and does not show it", async (_, environment, why) => {
   const failing = checkEncryption({ encryptionKey: "main" }, mastersWith(environment));

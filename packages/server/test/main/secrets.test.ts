@@ -33,7 +33,7 @@ test("what the config file names reaches the variables of a sandbox, and nothing
     TWO: "from the server",
     THREE: "from the server",
   });
-  expect(warnings).toEqual([expect.stringContaining("The secret a: other users may read")]);
+  expect(warnings).toEqual([expect.stringContaining("The secret a: other users can read")]);
   await expect(resolveSecretRefs({ ONE: "a", FOUR: "d" }, secrets)).rejects.toThrow(
     expect.objectContaining({ code: "secret_unavailable", message: 'There is no secret "d" on this server.' }),
   );

@@ -109,7 +109,7 @@ test("neither profile nor request is changed", () => {
 describe("ttl", () => {
   test("over the maximum is refused, up to it is not", () => {
     expect(() => apply({ ttl: { max: "4h" } }, { ttl: "5h" })).toThrow(
-      failing("ttl_too_long", /5h is more than profile\.test allows: 4h/),
+      failing("ttl_too_long", /5h is longer than profile\.test allows: 4h/),
     );
     expect(apply({ ttl: { max: "4h" } }, { ttl: "240m" }).ttlMs).toBe(14_400_000);
   });
@@ -132,9 +132,7 @@ describe("inputs", () => {
   };
 
   test("a required one that is missing is named", () => {
-    expect(() => apply({ inputs })).toThrow(
-      failing("bad_request", /needs inputs that are missing: repo \(the folder\)/),
-    );
+    expect(() => apply({ inputs })).toThrow(failing("bad_request", /needs these inputs: repo \(the folder\)/));
   });
 
   test("defaults fill in, and what is given wins; an empty text is given", () => {
@@ -183,7 +181,7 @@ describe("backends", () => {
 
   test("one that the profile is not made for is refused", () => {
     expect(() => apply({ backends: ["docker"] }, { backend: "dokcer" })).toThrow(
-      failing("not_supported", /not made for the backend "dokcer", but for docker\. Did you mean docker\?/),
+      failing("not_supported", /does not support the backend "dokcer", only docker\. Did you mean docker\?/),
     );
   });
 });

@@ -83,7 +83,7 @@ describe("what is wrong", () => {
     write("b.yaml", "name: [\n");
     write("c.yaml", "name: Profile C\nextension: compose-ssh\nbackends: [gvisor]\nnetwork: host\n");
     expect(await problems()).toEqual([
-      "a.yaml:1:1: backends: name either one extension or the backends, not both and not neither.",
+      "a.yaml:1:1: backends: needs exactly one of extension and backends.",
       "a.yaml:2:1: backend: there is no such key. Did you mean backends?",
       expect.stringMatching(/^a\.yaml:4:8: ttl\.max: is not a duration\. Write a positive integer/),
       "a.yaml:5:3: ttl.defalt: there is no such key. Did you mean default?",
@@ -91,17 +91,17 @@ describe("what is wrong", () => {
       expect.stringMatching(/^b\.yaml:\d:\d+: /),
       expect.stringMatching(/^c\.yaml:1:7: name: must be lower-case words/),
       expect.stringMatching(/^c\.yaml:2:12: extension: must be ext\. and a name/),
-      "c.yaml:3:11: backends: name either one extension or the backends, not both and not neither.",
+      "c.yaml:3:11: backends: needs exactly one of extension and backends.",
       "c.yaml:4:10: network: must be one of none, sandbox.",
     ]);
   });
 
   test.each([
     ["ttl: {default: 2h, max: 1h}", "ttl.default: is longer than ttl.max"],
-    ["env: {A: x}\nsecret_refs: {A: y}", "2:18: secret_refs.A: is in env too"],
+    ["env: {A: x}\nsecret_refs: {A: y}", "2:18: secret_refs.A: is also in env"],
     ["secret_refs: {A: ghp_LIVE}", "secret_refs.A: must be the name of a secret"],
-    ["secret_refs: {A-B: y}", "secret_refs.A-B: is not a variable's name"],
-    ["inputs: {repo: {required: true, default: x}}", "inputs.repo.required: says nothing beside a default"],
+    ["secret_refs: {A-B: y}", "secret_refs.A-B: is not a valid variable name"],
+    ["inputs: {repo: {required: true, default: x}}", "inputs.repo.required: has no effect with a default"],
     ["inputs: {repo: {requird: true}}", "inputs.repo.requird: there is no such key. Did you mean required?"],
     ["enable_sandbox_handoff: true", "enable_sandbox_handoff: needs enable_checkpoint: true"],
     ["on_disconnect: checkpoint", "on_disconnect: needs enable_checkpoint: true"],

@@ -60,7 +60,7 @@ describe("a file", () => {
     await secrets.resolve("github");
     await secrets.resolve("github");
     expect(warnings).toEqual([
-      `The secret github: other users may read ${folder}/token (mode 0644). Run chmod 600 on it.`,
+      `The secret github: other users can read ${folder}/token (mode 0644). Run chmod 600 on it.`,
     ]);
   });
 
@@ -71,7 +71,7 @@ describe("a file", () => {
   });
 
   test.each<[string, () => SecretDefinition, RegExp]>([
-    ["not there", () => ({ file: join(folder, "none") }), /secret github \(file .*none\) is not there/],
+    ["not there", () => ({ file: join(folder, "none") }), /secret github \(file .*none\) does not exist/],
     ["a folder", () => ({ file: folder }), /is not a file/],
     ["empty", () => file("\n"), /is empty/],
     ["not UTF-8", () => file(new Uint8Array([0xff, 0xfe])), /is not UTF-8/],
@@ -127,7 +127,7 @@ describe("a command", () => {
   });
 
   test.each<[string, SecretDefinition, RegExp]>([
-    ["is not there", { command: ["no-such-program-here"] }, /program is not there/],
+    ["does not exist", { command: ["no-such-program-here"] }, /program does not exist/],
     ["may not be run", { command: ["/"] }, /cannot be run \(EACCES\)/],
     ["is killed", shell("kill -9 $$"), /ended by SIGKILL/],
     ["prints nothing", shell(":"), /is empty/],

@@ -165,10 +165,10 @@ test("a package or a build that nobody has tested is never run", async () => {
   const { debian, hasRun } = withSources(fixture);
   const other = sha256("other");
   await expect(locateEngine(fixture.context, [debian(other)])).rejects.toThrow(
-    /The runsc of runsc_1_amd64.deb is not the one that sandboxer was tested with .* it was not used/,
+    /The runsc of runsc_1_amd64.deb differs from the one that sandboxer was tested with .* it was not used/,
   );
   await expect(locateEngine(fixture.context, [newestBuildOf(other)])).rejects.toThrow(
-    /What Go built runsc from is not/,
+    /The source that Go built runsc from differs/,
   );
   expect(hasRun()).toBe(false);
   expect(existsSync(`${fixture.context.cacheDirectory}/engines`)).toBe(false);

@@ -121,7 +121,7 @@ describe("calls to vendors' APIs", () => {
       { status: 200, body: "<html>" },
       { status: 200, body: '{"n":"1"}' },
     ];
-    expect((await failureOf(open().json(schema, { method: "GET", path: "x" }))).message).toContain("no JSON");
+    expect((await failureOf(open().json(schema, { method: "GET", path: "x" }))).message).toContain("not JSON");
     expect((await failureOf(open().json(schema, { method: "GET", path: "x" }))).message).toContain("at n:");
     answers = [{ status: 302, headers: { location: "http://127.0.0.1:1/" } }];
     expect((await failureOf(open({ attempts: 1 }).send({ method: "GET", path: "x" }))).name).toBe("HttpFailure");
@@ -166,5 +166,5 @@ test("what a shell would read otherwise is quoted", () => {
     "'it'\\''s'",
     "'$x'",
   ]);
-  expect(() => quoteForShell("a\0b")).toThrow("empty byte");
+  expect(() => quoteForShell("a\0b")).toThrow("NUL byte");
 });

@@ -13,7 +13,7 @@ const schema = z.strictObject({
   name: z.string(),
   mode: z.enum(["fast", "careful"]).optional(),
   count: z.number().int().min(2).optional(),
-  env: z.record(z.string().regex(/^[A-Z]+$/, "is not a variable's name"), z.string()).optional(),
+  env: z.record(z.string().regex(/^[A-Z]+$/, "is not a valid variable name"), z.string()).optional(),
   limits: z.strictObject({ memory: z.number(), disk: z.number().optional() }).optional(),
   steps: z.array(z.strictObject({ run: z.string() })).optional(),
 });
@@ -45,7 +45,7 @@ describe("YAML", () => {
       "f:1:1: mod: there is no such key. Did you mean mode?",
       "f:2:7: mode: must be one of fast, careful. Did you mean fast?",
       "f:3:8: count: Too small: expected number to be >=2.",
-      "f:5:3: env.a b: is not a variable's name.",
+      "f:5:3: env.a b: is not a valid variable name.",
       "f:6:1: limits.memory: is missing; it must be a number.",
       "f:7:3: limits.memroy: there is no such key. Did you mean memory?",
       "f:10:5: steps.1.run: is missing; it must be a text.",
@@ -134,6 +134,6 @@ describe("a file", () => {
     const messages = ["missing.yaml", "", "latin.yaml", "huge.yaml"].map(
       (name) => readSourceFile(join(folder, name)).problems[0]?.message,
     );
-    expect(messages).toEqual(["is not there.", "is not a file.", "is not UTF-8.", "is larger than 1048576 bytes."]);
+    expect(messages).toEqual(["does not exist.", "is not a file.", "is not UTF-8.", "is larger than 1048576 bytes."]);
   });
 });

@@ -21,12 +21,12 @@ export function Backends(): JSX.Element {
         <CopyAs what="Backends" spellings={() => readSpellings(["backends"], "backends()", "/v1/backends")} />
       </header>
       {error === undefined ? null : <ErrorBox error={error} />}
-      <div class="matrix" role="region" aria-label="What each backend can do" tabIndex={0}>
+      <div class="matrix" role="region" aria-label="Backend capabilities" tabIndex={0}>
         <table>
           <thead>
             <tr>
               <th scope="col">Backend</th>
-              <th scope="col">Works now</th>
+              <th scope="col">Available</th>
               {capabilities.map((name) => (
                 <th key={name} scope="col">
                   {name}

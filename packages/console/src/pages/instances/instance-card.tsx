@@ -23,15 +23,16 @@ export function InstanceCard({ instance }: { readonly instance: InstanceRecord }
         <Address url={url} />
       </p>
       {instance.frozen === true ? (
-        <p class="instance-frozen">Its sandboxes stand still: {instance.frozenReason ?? "it has not said why"}.</p>
+        <p class="instance-frozen">Its sandboxes are frozen: {instance.frozenReason ?? "reason unknown"}.</p>
       ) : null}
       {handoffs.length === 0 ? null : (
         <section>
-          <h3>Asked for by others</h3>
+          <h3>Handoffs requested</h3>
           <ul>
             {handoffs.map(({ sandboxId, to, refused }) => (
               <li key={sandboxId}>
-                <SandboxLink id={sandboxId} /> → {shortId(to)}: {refused === null ? "on its way" : `stays: ${refused}`}
+                <SandboxLink id={sandboxId} /> → {shortId(to)}:{" "}
+                {refused === null ? "in progress" : `refused: ${refused}`}
               </li>
             ))}
           </ul>

@@ -39,8 +39,8 @@ function WithoutStore(): JSX.Element {
     <div class="card">
       <h2>This server has no store</h2>
       <p>
-        Its sandboxes live and die with it. With a store they are saved, outlive the server, and move between servers
-        that share it:
+        Its sandboxes end with the server. With a store they can be saved, survive a restart, and move between servers
+        that share the store:
       </p>
       <pre tabIndex={0}>sandboxer serve --store /path/or/s3://bucket/prefix</pre>
     </div>

@@ -16,12 +16,12 @@ export function ThisServer(): JSX.Element {
         <Facts
           facts={[
             ["Version", value.version],
-            ["Instance", value.instanceId ?? "none: it has no store"],
+            ["Instance", value.instanceId ?? "none (no store)"],
             ["Store", value.store ?? "none"],
             ["Default backend", value.defaultBackend],
             ["Sandboxes", `${value.sandboxes} of at most ${value.maxSandboxes}`],
-            ["Condition", value.draining ? "draining: it takes nothing new" : "takes sandboxes"],
-            ["Your key allows", value.scope],
+            ["Status", value.draining ? "draining: accepts no new sandboxes" : "accepts sandboxes"],
+            ["Your scope", value.scope],
           ]}
         />
       )}

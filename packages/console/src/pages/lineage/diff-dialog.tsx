@@ -40,9 +40,9 @@ export function DiffDialog({
         {diff.value === undefined ? null : <Found diff={diff.value} />}
         {diff.value?.truncated === true && limit < ALL ? (
           <p class="row">
-            There are more than are listed.
+            The list is truncated.
             <Button busy={diff.loading} onClick={() => setLimit(ALL)}>
-              List all
+              Show all
             </Button>
           </p>
         ) : null}

@@ -84,7 +84,7 @@ export function LineagePage(): JSX.Element {
     const comparison = comparisonOf(a, b);
     setMarkedKey(undefined);
     if (comparison === undefined) {
-      return tell("Two sandboxes cannot be compared: take a snapshot of one of them, and compare that.");
+      return tell("Two sandboxes cannot be compared. Take a snapshot of one of them and compare with that.");
     }
     const [from, to] = comparison.from === a.record.id ? [a, b] : [b, a];
     setCompared({ comparison, names: [itemTitle(from), itemTitle(to)] });
@@ -120,7 +120,7 @@ export function LineagePage(): JSX.Element {
       <Trouble />
       {marked === undefined ? null : (
         <p class="lineage-marked row" role="status">
-          Comparing {marked.kind} <strong>{itemTitle(marked)}</strong>: choose what to compare it with.
+          Comparing {marked.kind} <strong>{itemTitle(marked)}</strong>: select a second item.
           <Button onClick={() => setMarkedKey(undefined)}>Stop comparing</Button>
         </p>
       )}
@@ -186,7 +186,7 @@ function Missing({ focus }: { readonly focus: string | undefined }): JSX.Element
   if (focus === undefined || !snapshotsState.value.loaded || !sandboxesState.value.loaded) return null;
   return (
     <p class="card" role="status">
-      Nothing with the id <code>{focus}</code> is there any more.{" "}
+      There is no sandbox or snapshot with the id <code>{focus}</code>.{" "}
       <Button onClick={() => setQuery({ focus: undefined })}>Show everything</Button>
     </p>
   );
@@ -197,14 +197,14 @@ function Nothing({ searched }: { readonly searched: boolean }): JSX.Element {
   if (searched) {
     return (
       <p class="card" role="status">
-        No family has that in it. <Button onClick={() => setQuery({ q: undefined })}>Clear the search</Button>
+        No results. <Button onClick={() => setQuery({ q: undefined })}>Clear the search</Button>
       </p>
     );
   }
   return (
     <p class="card">
-      There are no sandboxes and no snapshots. Make a sandbox, then <code>sandboxer snapshot NAME</code> and{" "}
-      <code>sandboxer fork NAME</code> make it a family.
+      There are no sandboxes and no snapshots. Create a sandbox, then run <code>sandboxer snapshot NAME</code> or{" "}
+      <code>sandboxer fork NAME</code>.
     </p>
   );
 }

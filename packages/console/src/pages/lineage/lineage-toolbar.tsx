@@ -22,7 +22,7 @@ export function LineageToolbar(properties: ToolbarProperties): JSX.Element {
   const { search, asList, onlyFamily, familyOf, shown, all, families } = properties;
   const id = useId();
   return (
-    <div class="row lineage-toolbar" role="group" aria-label="What is shown">
+    <div class="row lineage-toolbar" role="group" aria-label="View options">
       <label class="visually-hidden" for={id}>
         Search sandboxes and snapshots
       </label>
@@ -43,7 +43,7 @@ export function LineageToolbar(properties: ToolbarProperties): JSX.Element {
       <Button onClick={() => properties.onUnfold("none")}>Fold all</Button>
       {familyOf === undefined ? null : (
         <Button pressed={onlyFamily} onClick={() => setQuery({ family: onlyFamily ? undefined : "only" })}>
-          Only the family of {itemTitle(familyOf)}
+          Only relatives of {itemTitle(familyOf)}
         </Button>
       )}
       <span class="hint" role="status">

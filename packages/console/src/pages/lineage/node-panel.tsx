@@ -60,7 +60,7 @@ export function NodePanel(properties: PanelProperties): JSX.Element {
         <Field name="Labels">
           <Labels labels={item.record.labels} />
         </Field>
-        <Field name="Came from it">{children.length === 0 ? "nothing" : String(children.length)}</Field>
+        <Field name="Descendants">{children.length === 0 ? "nothing" : String(children.length)}</Field>
       </dl>
       <div class="row" role="group" aria-label="Actions">
         {item.kind === "sandbox" ? <SandboxButtons item={item} /> : <SnapshotButtons item={item} />}
@@ -84,13 +84,13 @@ function SandboxFields({ item: { record } }: { readonly item: SandboxItem }): JS
   return (
     <>
       {origin.snapshotId === null ? null : (
-        <Field name="State of">
+        <Field name="Created from">
           <LineageLink id={origin.snapshotId} />
         </Field>
       )}
-      <Field name="Owner">{owner === null ? "nobody runs it" : owner.instanceId}</Field>
+      <Field name="Owner">{owner === null ? "none" : owner.instanceId}</Field>
       <Field name="Checkpoint">{checkpoint === null ? "none" : formatBytes(checkpoint.sizeBytes)}</Field>
-      <Field name="May be lost">{flags.enableCheckpoint ? lossWords(durability.maxLoss) : "everything"}</Field>
+      <Field name="Possible loss">{flags.enableCheckpoint ? lossWords(durability.maxLoss) : "everything"}</Field>
       {durability.atRisk === null ? null : (
         <Field name="At risk">
           for <Age time={durability.atRisk.since} />: {durability.atRisk.reason}
@@ -111,20 +111,20 @@ function SnapshotFields({ item: { record } }: { readonly item: SnapshotItem }): 
   const { problem, sizeBytes, reason, proven, unproven, encryption, sandboxes: began } = record;
   return (
     <>
-      <Field name="Of">
-        {sandboxes.value.has(record.sandboxId) ? <LineageLink id={record.sandboxId} /> : "a sandbox that is gone"}
+      <Field name="Taken from">
+        {sandboxes.value.has(record.sandboxId) ? <LineageLink id={record.sandboxId} /> : "a deleted sandbox"}
       </Field>
       <Field name="Size">{formatBytes(sizeBytes)}</Field>
       <Field name="Taken">{REASONS[reason]}</Field>
-      <Field name="Sandboxes that began with it">{String(began.length)}</Field>
-      <Field name="Stays">{staysText(record)}</Field>
+      <Field name="Sandboxes created from it">{String(began.length)}</Field>
+      <Field name="Kept">{staysText(record)}</Field>
       {encryption == null ? null : <Field name="Encrypted with">{encryptionWords(encryption)}</Field>}
       {proven == null ? null : (
-        <Field name="Proven">
-          <Age time={proven.at} /> ago, by a test restore on {proven.engine}
+        <Field name="Test restore">
+          succeeded <Age time={proven.at} /> ago, on {proven.engine}
         </Field>
       )}
-      {unproven == null ? null : <Field name="Not proven">{unproven.reason}</Field>}
+      {unproven == null ? null : <Field name="Test restore">failed: {unproven.reason}</Field>}
       {problem === null ? null : <Field name="Problem">{problem}</Field>}
     </>
   );
@@ -133,15 +133,13 @@ function SnapshotFields({ item: { record } }: { readonly item: SnapshotItem }): 
 /** What keeps it from going by itself. */
 function staysText({ pinned, name }: SnapshotItem["record"]): string {
   if (pinned) return "until it is unpinned";
-  return name === null
-    ? "as long as the retention of its sandbox says"
-    : "until somebody deletes it, or takes its name";
+  return name === null ? "by the retention rule of its sandbox" : "until it is deleted or its name is used again";
 }
 
 const REASONS = {
-  request: "as asked for",
+  request: "on request",
   fork: "for a fork",
-  named: "under a name, over WebSocket",
+  named: "over WebSocket, with a name",
   move: "for a move to another backend",
 } as const;
 
@@ -164,7 +162,7 @@ function CompareButtons({ node: { item }, compared, onMark, onCompare }: PanelPr
   if (compared === undefined || compared.key === item.key) {
     return (
       <Button pressed={compared !== undefined} onClick={onMark}>
-        {compared === undefined ? "Compare …" : "Do not compare it"}
+        {compared === undefined ? "Compare …" : "Cancel compare"}
       </Button>
     );
   }

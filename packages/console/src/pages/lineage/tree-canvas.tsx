@@ -60,7 +60,7 @@ export function TreeCanvas(properties: TreeProperties): JSX.Element {
       <svg
         ref={svg}
         role="tree"
-        aria-label="Sandboxes and snapshots, by who came from whom"
+        aria-label="Sandboxes and snapshots by origin"
         aria-activedescendant={selected === undefined ? undefined : cardId(selected)}
         tabindex={0}
         onKeyDown={onKeyDown}

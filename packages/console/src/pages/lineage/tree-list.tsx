@@ -46,7 +46,7 @@ function Entry({ node, properties }: { readonly node: LineageNode; readonly prop
             type="button"
             class="lineage-fold"
             aria-expanded={open}
-            aria-label={`What came from ${title}`}
+            aria-label={`Descendants of ${title}`}
             onClick={() => properties.onToggle(key, !open)}
           >
             {open ? "▾" : "▸"}

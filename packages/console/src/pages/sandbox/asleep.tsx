@@ -15,36 +15,34 @@ export function Asleep({ record }: { readonly record: SandboxRecord }): JSX.Elem
   if (record.state === "unreachable") {
     return (
       <div class="card sandbox-asleep" role="status">
-        <h2>It cannot be found.</h2>
-        <p>
-          Its record is there, but what it stands for is not where it should be. Its facts and its timeline say more.
-        </p>
+        <h2>Unreachable</h2>
+        <p>The sandbox has a record, but its backend cannot find it. See its facts and timeline for details.</p>
       </div>
     );
   }
   return (
     <div class="card sandbox-asleep" role="status">
-      <h2>It sleeps.</h2>
+      <h2>Paused</h2>
       <p>
-        Nobody runs it; everything in it is kept
+        Its state is saved
         {checkpoint === null ? (
           "."
         ) : (
           <>
             {" "}
-            in the store, {formatBytes(checkpoint.sizeBytes)}, saved <Age time={checkpoint.createdAt} /> ago.
+            ({formatBytes(checkpoint.sizeBytes)}, <Age time={checkpoint.createdAt} /> ago).
           </>
         )}
       </p>
       {may(resumeAction.scope) ? (
         <p class="row">
           <Button kind="primary" busy={wake.busy} onClick={() => void wake.run()}>
-            Wake it
+            Resume
           </Button>
-          <CopyAs what="Wake it" spellings={() => resumeAction.spell(record)} />
+          <CopyAs what="Resume" spellings={() => resumeAction.spell(record)} />
         </p>
       ) : (
-        <p class="hint">Your key may only look: somebody with the scope “use” can wake it.</p>
+        <p class="hint">Your key is read-only. A key with the scope “use” can resume it.</p>
       )}
     </div>
   );

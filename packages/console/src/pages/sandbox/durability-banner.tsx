@@ -18,7 +18,7 @@ export function DurabilityBanner({ record }: { readonly record: SandboxRecord })
       {damage === undefined ? null : (
         <p class="banner banner-danger">
           <span>
-            <strong>Saved states of it are damaged:</strong> {damage}
+            <strong>Its saved data is damaged:</strong> {damage}
           </span>
           {may(verifyDialog.scope) ? <Button onClick={() => verifyDialog.open(record)}>Verify …</Button> : null}
         </p>
@@ -39,12 +39,12 @@ function AtRisk({ record, since: { since, reason } }: AtRiskProperties): JSX.Ele
   return (
     <p class="banner banner-warn">
       <span>
-        <strong>At risk</strong> for <Age time={since} />: if its server dies, more is lost than {lossWords(maxLoss)}.{" "}
-        {lastSavedAt === null ? "It was never saved" : <LastSaved time={lastSavedAt} />}: {reason}
+        <strong>At risk</strong> for <Age time={since} />: if its server fails now, more than {lossWords(maxLoss)} is
+        lost. {lastSavedAt === null ? "Never saved" : <LastSaved time={lastSavedAt} />}: {reason}
       </span>
       {offered ? (
         <Button busy={busy} onClick={() => void run()}>
-          Save it now
+          Save now
         </Button>
       ) : null}
     </p>
@@ -54,7 +54,7 @@ function AtRisk({ record, since: { since, reason } }: AtRiskProperties): JSX.Ele
 function LastSaved({ time }: { readonly time: string }): JSX.Element {
   return (
     <>
-      It was last saved <Age time={time} /> ago
+      Last saved <Age time={time} /> ago
     </>
   );
 }

@@ -20,7 +20,7 @@ export function MoveBanner({ record }: { readonly record: SandboxRecord }): JSX.
   useEffect(() => {
     settleMove(record);
     if (instance === undefined || instance === last.current) return;
-    if (last.current !== undefined) tell(`It runs at ${shortId(instance)} now.`);
+    if (last.current !== undefined) tell(`The sandbox now runs on ${shortId(instance)}.`);
     last.current = instance;
   }, [record]);
   const to = moves.value.get(record.id);
@@ -41,5 +41,5 @@ export function MoveBanner({ record }: { readonly record: SandboxRecord }): JSX.
 }
 
 export function movingText(to: string): string {
-  return `Moving to instance ${to} …`;
+  return `Moving to server ${to} …`;
 }

@@ -25,7 +25,7 @@ export function OutputView({ label, parts, droppedBytes = 0, follow = true }: Ou
   };
   return (
     <>
-      {droppedBytes > 0 ? <p class="hint">The first {formatBytes(droppedBytes)} are not shown any more.</p> : null}
+      {droppedBytes > 0 ? <p class="hint">The first {formatBytes(droppedBytes)} are no longer shown.</p> : null}
       <pre class="output" tabIndex={0} role="log" aria-label={label} ref={element} onScroll={note}>
         {parts.map(({ stream, text }, index) => (
           <span key={index} class={`output-${stream}`} title={stream === "stderr" ? "stderr" : undefined}>

@@ -59,7 +59,7 @@ interface SpelledProperties {
 
 function Spelled({ record, actions, onClose }: SpelledProperties): JSX.Element {
   return (
-    <Dialog title="The same from elsewhere" onClose={onClose} wide>
+    <Dialog title="Run these actions from a program" onClose={onClose} wide>
       <div class="stack">
         {actions.map((action) => (
           <details key={action.name}>
@@ -67,7 +67,7 @@ function Spelled({ record, actions, onClose }: SpelledProperties): JSX.Element {
             <SpellingList spellings={action.spell(record)} />
           </details>
         ))}
-        <p class="hint">Actions that ask something first have theirs in the dialog, with what you have chosen there.</p>
+        <p class="hint">Actions with a dialog show their commands there.</p>
       </div>
     </Dialog>
   );

@@ -32,8 +32,8 @@ export function SandboxHeader({ record }: { readonly record: SandboxRecord }): J
         </button>
         <span>{record.backend}</span>
         <span title={owner?.instanceId}>{ownerText(record)}</span>
-        {epoch === null ? null : <span title="Grows with every change of owner">epoch {epoch}</span>}
-        {frozen ? <span class="sandbox-frozen">held still, because its server cannot prove to be alive</span> : null}
+        {epoch === null ? null : <span title="Increases with every change of owner">epoch {epoch}</span>}
+        {frozen ? <span class="sandbox-frozen">frozen, because its server cannot renew its lease</span> : null}
       </p>
       <SandboxActions record={record} />
       <DurabilityBanner record={record} />
@@ -43,6 +43,6 @@ export function SandboxHeader({ record }: { readonly record: SandboxRecord }): J
 }
 
 function ownerText({ owner }: SandboxRecord): string {
-  if (owner === null) return "run by nobody";
-  return `runs ${owner.here ? "here, at" : "at"} ${shortId(owner.instanceId)}`;
+  if (owner === null) return "not running";
+  return `runs on ${owner.here ? "this server," : "server"} ${shortId(owner.instanceId)}`;
 }

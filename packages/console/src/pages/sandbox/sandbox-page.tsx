@@ -27,7 +27,7 @@ export function SandboxPage({ id, tab }: { readonly id: string; readonly tab: st
     current?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [tab, isShown]);
   if (error !== undefined) return <Gone id={id} record={record} error={error} />;
-  if (record === undefined) return <p class="page-note">Looking for it …</p>;
+  if (record === undefined) return <p class="page-note">Loading …</p>;
   return (
     <section class="page sandbox-page">
       <SandboxHeader record={record} />
@@ -113,8 +113,8 @@ function Gone(properties: {
       <h1>{record === undefined ? "Sandbox" : sandboxTitle(record)}</h1>
       {known ? (
         <p>
-          {was ? "This sandbox was destroyed: " : "There is no sandbox with this id: "}
-          <code>{id}</code>. {was ? "Its snapshots are still there." : "It may have been destroyed a while ago."}
+          {was ? "This sandbox was deleted: " : "There is no sandbox with this id: "}
+          <code>{id}</code>. {was ? "Its snapshots are kept." : "It may have been deleted a while ago."}
         </p>
       ) : (
         <ErrorBox error={error} />

@@ -11,7 +11,7 @@ interface SandboxLook {
 }
 
 /** The server remembers one that is gone for a while. */
-const DESTROYED = new SandboxerError("sandbox_destroyed", "The sandbox was destroyed.");
+const DESTROYED = new SandboxerError("sandbox_destroyed", "The sandbox was deleted.");
 
 /** The sandbox of a page, kept true; one that is not in the list is asked for, so that it is known why it is not. */
 export function useSandbox(id: string): SandboxLook {

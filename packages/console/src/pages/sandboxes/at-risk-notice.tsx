@@ -12,9 +12,10 @@ export function AtRiskNotice({ records }: { readonly records: readonly SandboxRe
         <p class="banner banner-warn">
           <span>
             <strong>
-              {count === 1 ? "One sandbox is" : `${count} sandboxes are`} at risk: more could be lost than was promised.
+              {count === 1 ? "One sandbox is" : `${count} sandboxes are`} at risk: a failure now could lose more than
+              max_loss allows.
             </strong>{" "}
-            Their last saves have failed or take too long.
+            Recent saves failed or take too long.
           </span>
           <Button onClick={() => setQuery({ badge: "at risk" })}>Show {count === 1 ? "it" : "them"}</Button>
         </p>

@@ -9,8 +9,8 @@ import { clearSelection } from "./selection.ts";
 /** What can be done to all that are chosen. */
 export function BulkActions({ chosen }: { readonly chosen: readonly SandboxRecord[] }): JSX.Element {
   return (
-    <div class="bulk" role="toolbar" aria-label="For all that are chosen">
-      <span aria-live="polite">{chosen.length} chosen</span>
+    <div class="bulk" role="toolbar" aria-label="Actions for selected sandboxes">
+      <span aria-live="polite">{chosen.length} selected</span>
       {SANDBOX_ACTIONS.filter(({ scope }) => may(scope)).map((each) => (
         <Button
           key={each.name}
@@ -22,7 +22,7 @@ export function BulkActions({ chosen }: { readonly chosen: readonly SandboxRecor
         </Button>
       ))}
       <Button kind="quiet" onClick={clearSelection}>
-        Let go
+        Clear selection
       </Button>
     </div>
   );

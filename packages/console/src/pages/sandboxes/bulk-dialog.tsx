@@ -75,7 +75,9 @@ function BulkDialog({ action, chosen, onClose }: BulkDialogProperties): JSX.Elem
     <Dialog title={`${action.name}: ${targets.length}`} onClose={close}>
       <div class="stack">
         {action.confirm === undefined ? null : <p>{action.confirm}</p>}
-        {passed === 0 ? null : <p class="hint">{passed} of the chosen are passed over: it does not apply to them.</p>}
+        {passed === 0 ? null : (
+          <p class="hint">{passed} of the selected are skipped: the action does not apply to them.</p>
+        )}
         <ul class="bulk-targets" aria-label="Sandboxes" tabIndex={0}>
           {targets.map((record) => (
             <li key={record.id}>{sandboxTitle(record)}</li>
@@ -96,7 +98,7 @@ function BulkDialog({ action, chosen, onClose }: BulkDialogProperties): JSX.Elem
             ))}
           </ul>
         )}
-        {running ? <p class="hint">It goes on when this is closed; a note says how it ended.</p> : null}
+        {running ? <p class="hint">It continues when you close this; a notification reports the result.</p> : null}
         <div class="row">
           {done === undefined ? (
             <Button kind={action.danger === true ? "danger" : "primary"} onClick={() => void run()}>

@@ -14,11 +14,11 @@ export function FirstSteps({ onNew }: { readonly onNew: () => void }): JSX.Eleme
       <h2>No sandboxes yet</h2>
       <p>The first one takes a second. In a terminal:</p>
       <CommandLine text={FIRST} />
-      <p>One that is found again by its key, with its files and programs, also after a restart of the server:</p>
+      <p>A sandbox that you can find again by its key, with its files and programs, even after a server restart:</p>
       <CommandLine text={KEPT} />
       {may("use") ? (
         <p>
-          Or here:{" "}
+          Or create one here:{" "}
           <Button kind="primary" onClick={onNew}>
             New sandbox
           </Button>

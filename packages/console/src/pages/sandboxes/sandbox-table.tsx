@@ -35,7 +35,7 @@ export function SandboxTable({ records, by, descending }: SandboxTableProperties
             <span role="columnheader" class="cell-choose">
               <input
                 type="checkbox"
-                aria-label={`Choose all ${ids.length} that are listed`}
+                aria-label={`Select all ${ids.length} listed`}
                 checked={all}
                 onChange={() => (all ? clearSelection() : selectAll(ids))}
               />
@@ -105,7 +105,7 @@ function Row({ record, index, ids, acting }: RowProperties): JSX.Element {
         <span role="cell" class="cell-choose">
           <input
             type="checkbox"
-            aria-label={`Choose ${sandboxTitle(record)}`}
+            aria-label={`Select ${sandboxTitle(record)}`}
             checked={chosen}
             onClick={(event) => toggle(record.id, ids, event.shiftKey)}
           />

@@ -79,7 +79,7 @@ function NoMatch({ filtered }: { readonly filtered: boolean }): JSX.Element | nu
     setQuery({ q: undefined, state: undefined, backend: undefined, label: undefined, badge: undefined });
   return (
     <div class="card row">
-      None of them matches. <Button onClick={clear}>Show all</Button>
+      No sandbox matches. <Button onClick={clear}>Show all</Button>
     </div>
   );
 }

@@ -17,7 +17,7 @@ export const FILE_ROUTES = {
   readFile: route({
     method: "GET",
     path: "/v1/sandboxes/{id}/files",
-    summary: "The bytes of a file, or a part of them.",
+    summary: "Read a file, or a range of it.",
     tag,
     scope: "read",
     params: sandboxParams,
@@ -32,7 +32,7 @@ export const FILE_ROUTES = {
   writeFile: route({
     method: "PUT",
     path: "/v1/sandboxes/{id}/files",
-    summary: "Replace a file by the bytes of the body.",
+    summary: "Write the request body to a file.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -44,7 +44,7 @@ export const FILE_ROUTES = {
   removeFile: route({
     method: "DELETE",
     path: "/v1/sandboxes/{id}/files",
-    summary: "Remove a file, or a folder with recursive.",
+    summary: "Delete a file, or a folder with recursive.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -55,7 +55,7 @@ export const FILE_ROUTES = {
   statFile: route({
     method: "GET",
     path: "/v1/sandboxes/{id}/files/stat",
-    summary: "What a path is.",
+    summary: "Describe a path.",
     tag,
     scope: "read",
     params: sandboxParams,
@@ -66,7 +66,7 @@ export const FILE_ROUTES = {
   listFiles: route({
     method: "GET",
     path: "/v1/sandboxes/{id}/files/list",
-    summary: "What a folder holds, by name.",
+    summary: "List a folder, sorted by name.",
     tag,
     scope: "read",
     params: sandboxParams,
@@ -77,7 +77,7 @@ export const FILE_ROUTES = {
   makeFolder: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/files/folder",
-    summary: "Make a folder.",
+    summary: "Create a folder.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -99,15 +99,13 @@ export const FILE_ROUTES = {
   downloadTree: route({
     method: "GET",
     path: "/v1/sandboxes/{id}/tree",
-    summary: "A folder (or file) and all below it, as a tar.",
+    summary: "Download a folder or file as a tar archive.",
     tag,
     scope: "read",
     params: sandboxParams,
     query: z.object({
       path,
-      skip_unreadable: flagSchema
-        .optional()
-        .meta({ description: "Leave out what may not be read, instead of breaking off." }),
+      skip_unreadable: flagSchema.optional().meta({ description: "Skip unreadable files instead of failing." }),
     }),
     status: 200,
     response: TAR,
@@ -115,7 +113,7 @@ export const FILE_ROUTES = {
   uploadTree: route({
     method: "PUT",
     path: "/v1/sandboxes/{id}/tree",
-    summary: "Unpack a tar into a folder.",
+    summary: "Unpack a tar archive into a folder.",
     tag,
     scope: "use",
     params: sandboxParams,

@@ -9,10 +9,10 @@ export const INTEGRITY_ROUTES = {
   verifySnapshot: route({
     method: "POST",
     path: "/v1/snapshots/{id}/verify",
-    summary: "Read every block of a snapshot; what is damaged names all images that it hurts.",
+    summary: "Check every block of a snapshot and list damage with all images that it affects.",
     tag,
     scope: "use",
-    params: z.object({ id: z.string().min(1).max(128).meta({ description: "An id, or a name." }) }),
+    params: z.object({ id: z.string().min(1).max(128).meta({ description: "Id or name." }) }),
     status: 200,
     response: integrityReportSchema,
     operation: "verify",
@@ -20,13 +20,13 @@ export const INTEGRITY_ROUTES = {
   verifySandbox: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/verify",
-    summary: "Read every block of a sandbox's stored checkpoints, or of one of them.",
+    summary: "Check every block of all checkpoints of a sandbox, or of one.",
     tag,
     scope: "use",
     params: sandboxParams,
     body: z
       .strictObject({
-        checkpoint: z.string().max(128).optional().meta({ description: "Absent: all that are stored." }),
+        checkpoint: z.string().max(128).optional().meta({ description: "Default: all stored checkpoints." }),
       })
       .optional(),
     status: 200,
@@ -36,13 +36,13 @@ export const INTEGRITY_ROUTES = {
   proveSandbox: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/prove",
-    summary: "Restore a checkpoint of it where nobody can reach it, hear whether it answers, and end that.",
+    summary: "Test-restore a checkpoint in isolation, then discard the copy.",
     tag,
     scope: "use",
     params: sandboxParams,
     body: z
       .strictObject({
-        checkpoint: z.string().max(128).optional().meta({ description: "Absent: the newest." }),
+        checkpoint: z.string().max(128).optional().meta({ description: "Default: the newest." }),
       })
       .optional(),
     status: 200,
@@ -52,18 +52,14 @@ export const INTEGRITY_ROUTES = {
   scrubStore: route({
     method: "POST",
     path: "/v1/scrub",
-    summary: "Read everything that is saved in the store; one at a time, and where the last one was stopped.",
+    summary: "Check all data in the store. Only one scrub runs at a time; it continues where the last one stopped.",
     tag,
     scope: "admin",
     body: z
       .strictObject({
-        rate_mb: z
-          .number()
-          .nonnegative()
-          .max(1_000_000)
-          .nullable()
-          .optional()
-          .meta({ description: "At most so many MB in a second; 0 or null: no limit. Absent: as the server is set." }),
+        rate_mb: z.number().nonnegative().max(1_000_000).nullable().optional().meta({
+          description: "Read at most this many MB per second; 0 or null: no limit. Default: the server's setting.",
+        }),
       })
       .optional(),
     status: 200,
@@ -73,7 +69,7 @@ export const INTEGRITY_ROUTES = {
   scrubStatus: route({
     method: "GET",
     path: "/v1/scrub",
-    summary: "Whether a scrub is under way, when the last was, and what it found.",
+    summary: "Show whether a scrub is running, when the last one ended and what it found.",
     tag,
     scope: "read",
     status: 200,
@@ -82,7 +78,7 @@ export const INTEGRITY_ROUTES = {
   stopScrub: route({
     method: "DELETE",
     path: "/v1/scrub",
-    summary: "Stop the scrub that is under way; the next one goes on where it was.",
+    summary: "Stop the running scrub; the next one continues where it stopped.",
     tag,
     scope: "admin",
     status: 204,

@@ -26,28 +26,35 @@ export const execRequestSchema = z
     code: z.string().max(1_000_000).optional(),
     env: environmentSchema.optional(),
     cwd: z.string().startsWith("/").max(4096).optional(),
-    stdin: z.string().max(1_000_000).optional().meta({ description: "Written at the start; then stdin is closed." }),
+    stdin: z
+      .string()
+      .max(1_000_000)
+      .optional()
+      .meta({ description: "Written to stdin at the start; then stdin is closed." }),
     pty: ptySchema.optional(),
-    timeout: z.number().positive().max(86_400).optional().meta({ description: "Seconds; then it is killed." }),
-    detach: z
-      .boolean()
-      .default(false)
-      .meta({ description: "Answer at once; old output that nobody reads is dropped, so that it never blocks." }),
+    timeout: z
+      .number()
+      .positive()
+      .max(86_400)
+      .optional()
+      .meta({ description: "Seconds after which the process is killed." }),
+    detach: z.boolean().default(false).meta({
+      description: "Return immediately. The oldest unread output is dropped, so that the process never blocks.",
+    }),
     wait: z
       .boolean()
       .default(true)
-      .meta({ description: "false: answer at once with the process; its output is kept until it was read." }),
+      .meta({ description: "false: return the process immediately; its output is kept until it is read." }),
     max_output_bytes: z
       .number()
       .int()
       .min(0)
       .max(67_108_864)
       .default(10_485_760)
-      .meta({ description: "Of a collected answer; the rest is read and dropped." }),
-    on_disconnect: z
-      .enum(["keep", "kill"])
-      .default("keep")
-      .meta({ description: "What becomes of the process when the client goes away before the answer is complete." }),
+      .meta({ description: "Maximum output in a collected response; the rest is read and dropped." }),
+    on_disconnect: z.enum(["keep", "kill"]).default("keep").meta({
+      description: "Whether the process is killed or kept when the client disconnects before the response is complete.",
+    }),
   })
   .refine(
     ({ command, shell, code, language }) =>
@@ -62,13 +69,14 @@ export const PROCESS_ROUTES = {
   exec: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/exec",
-    summary: "Run a command; collected, or streamed as lines of JSON. With detach or without wait: the process.",
+    summary:
+      "Run a command. Returns the collected output or a stream of JSON lines; with detach or wait=false, the process.",
     tag,
     scope: "use",
     params: sandboxParams,
     query: z.object({
       encoding: outputEncodingSchema.optional().meta({
-        description: "Of a collected answer; absent: each stream as utf8 where it is text, else in base64.",
+        description: "Encoding of a collected response. Default: utf8 for each stream that is text, otherwise base64.",
       }),
     }),
     body: execRequestSchema,
@@ -82,7 +90,7 @@ export const PROCESS_ROUTES = {
   listProcesses: route({
     method: "GET",
     path: "/v1/sandboxes/{id}/processes",
-    summary: "The processes that were started over this interface, oldest first.",
+    summary: "List processes that were started with this API, oldest first.",
     tag,
     scope: "read",
     params: sandboxParams,
@@ -92,7 +100,7 @@ export const PROCESS_ROUTES = {
   getProcess: route({
     method: "GET",
     path: "/v1/sandboxes/{id}/processes/{process_id}",
-    summary: "One process.",
+    summary: "Get a process.",
     tag,
     scope: "read",
     params: processParams,
@@ -102,7 +110,7 @@ export const PROCESS_ROUTES = {
   processTable: route({
     method: "GET",
     path: "/v1/sandboxes/{id}/process-table",
-    summary: "Every process inside, whoever started it.",
+    summary: "List every process in the sandbox.",
     tag,
     scope: "read",
     params: sandboxParams,
@@ -112,16 +120,16 @@ export const PROCESS_ROUTES = {
   processOutput: route({
     method: "GET",
     path: "/v1/sandboxes/{id}/processes/{process_id}/output",
-    summary: "Its output from an offset, as lines of JSON; with follow until its end.",
+    summary: "Read the output of a process from an offset, as JSON lines; with follow, until it ends.",
     tag,
     scope: "read",
     params: processParams,
     query: z.object({
       offset: z.coerce.number().int().nonnegative().optional(),
       follow: flagSchema.optional(),
-      acknowledge: flagSchema
-        .optional()
-        .meta({ description: "Without follow: what is before the offset was received and may be dropped." }),
+      acknowledge: flagSchema.optional().meta({
+        description: "Without follow: acknowledge the output before the offset, so that the server may drop it.",
+      }),
       encoding: outputEncodingSchema.default("utf8"),
     }),
     status: 200,
@@ -130,7 +138,7 @@ export const PROCESS_ROUTES = {
   writeStdin: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/processes/{process_id}/stdin",
-    summary: "Bytes to its stdin; close=true ends it after them.",
+    summary: "Write bytes to stdin; close=true closes stdin afterwards.",
     tag,
     scope: "use",
     params: processParams,
@@ -142,7 +150,7 @@ export const PROCESS_ROUTES = {
   signalProcess: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/processes/{process_id}/signal",
-    summary: "Send it a signal; to its whole group unless told otherwise.",
+    summary: "Send a signal to a process; by default to its whole process group.",
     tag,
     scope: "use",
     params: processParams,
@@ -156,7 +164,7 @@ export const PROCESS_ROUTES = {
   resizeProcess: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/processes/{process_id}/resize",
-    summary: "Tell its terminal a new size.",
+    summary: "Resize the terminal of a process.",
     tag,
     scope: "use",
     params: processParams,
@@ -167,7 +175,7 @@ export const PROCESS_ROUTES = {
   releaseProcess: route({
     method: "DELETE",
     path: "/v1/sandboxes/{id}/processes/{process_id}",
-    summary: "Kill it if it runs, and drop its record and output.",
+    summary: "Kill a process if it runs, and delete its record and output.",
     tag,
     scope: "use",
     params: processParams,

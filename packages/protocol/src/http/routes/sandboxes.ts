@@ -32,7 +32,7 @@ const handoffResultSchema = z
     from: z.string().nullable(),
     to: z.string(),
     elapsed_ms: z.number(),
-    paused_ms: z.number().nullable().meta({ description: "For how long nobody ran it." }),
+    paused_ms: z.number().nullable().meta({ description: "Milliseconds for which the sandbox did not run." }),
   })
   .meta({ id: "Handoff" });
 
@@ -54,7 +54,7 @@ export const SANDBOX_ROUTES = {
   createSandbox: route({
     method: "POST",
     path: "/v1/sandboxes",
-    summary: "Make a sandbox.",
+    summary: "Create a sandbox.",
     tag,
     scope: "use",
     body: createRequestSchema,
@@ -66,7 +66,7 @@ export const SANDBOX_ROUTES = {
   acquireSandbox: route({
     method: "POST",
     path: "/v1/sandboxes/acquire",
-    summary: "The sandbox with this key: the one that is there, one from its newest snapshot, or a fresh one.",
+    summary: "Get the sandbox with this key: the existing one, one restored from its newest snapshot, or a new one.",
     tag,
     scope: "use",
     body: createRequestSchema.extend({ key: keySchema }),
@@ -77,7 +77,7 @@ export const SANDBOX_ROUTES = {
   listSandboxes: route({
     method: "GET",
     path: "/v1/sandboxes",
-    summary: "The sandboxes of this server and of its store, newest first.",
+    summary: "List the sandboxes of this server and its store, newest first.",
     tag,
     scope: "read",
     query: pageQuerySchema.extend({
@@ -85,20 +85,22 @@ export const SANDBOX_ROUTES = {
       backend: z.string().optional(),
       name: z.string().optional(),
       key: z.string().optional(),
-      at_risk: flagSchema.optional().meta({ description: "Only those whose max_loss cannot be kept, or only others." }),
+      at_risk: flagSchema
+        .optional()
+        .meta({ description: "true: only sandboxes whose max_loss is not met; false: only the others." }),
       label: labelFilterSchema,
     }),
     status: 200,
     response: pageOf(sandboxRecordSchema).extend({
       damaged: z
         .array(damagedSandboxSchema)
-        .meta({ description: "Stored sandboxes whose record cannot be read; only in lists without a filter." }),
+        .meta({ description: "Sandboxes whose stored record cannot be read; only in unfiltered lists." }),
     }),
   }),
   getSandbox: route({
     method: "GET",
     path: "/v1/sandboxes/{id}",
-    summary: "One sandbox, wherever it is.",
+    summary: "Get a sandbox, on whichever server it is.",
     tag,
     scope: "read",
     params: sandboxParams,
@@ -108,7 +110,7 @@ export const SANDBOX_ROUTES = {
   updateSandbox: route({
     method: "PATCH",
     path: "/v1/sandboxes/{id}",
-    summary: "Change name, labels, idle timeout, max_loss or retention.",
+    summary: "Change the name, labels, idle timeout, max_loss or retention of a sandbox.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -116,8 +118,8 @@ export const SANDBOX_ROUTES = {
       name: nameSchema.nullable().optional(),
       labels: labelsSchema.optional(),
       idle_timeout: z.number().finite().nonnegative().max(315_360_000).optional(),
-      max_loss: maxLossSchema.nullable().optional().meta({ description: "null: nothing is promised." }),
-      retention: retentionSchema.nullable().optional().meta({ description: "null: as the server says." }),
+      max_loss: maxLossSchema.nullable().optional().meta({ description: "null: no limit is promised." }),
+      retention: retentionSchema.nullable().optional().meta({ description: "null: the server's default." }),
     }),
     status: 200,
     response: sandboxRecordSchema,
@@ -126,7 +128,7 @@ export const SANDBOX_ROUTES = {
   previewRetention: route({
     method: "GET",
     path: "/v1/sandboxes/{id}/retention",
-    summary: "What of its saved states stays, what goes with the next save, and how many bytes; nothing is removed.",
+    summary: "Preview which checkpoints and snapshots the next save would keep and remove. Changes nothing.",
     tag,
     scope: "read",
     params: sandboxParams,
@@ -140,7 +142,7 @@ export const SANDBOX_ROUTES = {
   destroySandbox: route({
     method: "DELETE",
     path: "/v1/sandboxes/{id}",
-    summary: "Destroy it and everything that is stored of it.",
+    summary: "Delete a sandbox and its checkpoints. Snapshots are kept.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -151,7 +153,7 @@ export const SANDBOX_ROUTES = {
   checkpointSandbox: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/checkpoint",
-    summary: "Save everything and stop, or go on; any server of the store can take it up from there.",
+    summary: "Save a sandbox and stop it, or keep it running. Any server of the store can resume it.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -160,7 +162,7 @@ export const SANDBOX_ROUTES = {
         leave_running: z
           .boolean()
           .optional()
-          .meta({ description: "It goes on here, and begins with this state if its server dies." }),
+          .meta({ description: "Keep the sandbox running. It resumes from this checkpoint if its server dies." }),
       })
       .optional(),
     status: 200,
@@ -171,7 +173,7 @@ export const SANDBOX_ROUTES = {
   resumeSandbox: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/resume",
-    summary: "Wake it here; a server that runs it is asked to give it up.",
+    summary: "Resume a sandbox on this server. A server that runs it is asked to hand it off.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -184,7 +186,7 @@ export const SANDBOX_ROUTES = {
   forkSandbox: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/fork",
-    summary: "Capture it once and make N new sandboxes of that; it goes on.",
+    summary: "Create N new sandboxes from this one, which keeps running.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -200,7 +202,7 @@ export const SANDBOX_ROUTES = {
   rewindSandbox: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/rewind",
-    summary: "Put it back to a snapshot, in place.",
+    summary: "Return a sandbox to a snapshot, in place.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -213,7 +215,7 @@ export const SANDBOX_ROUTES = {
   moveSandbox: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/move",
-    summary: "Move it to another backend with its workspace; it keeps its id, name, key and token.",
+    summary: "Move a sandbox with its workspace to another backend. It keeps its id, name, key and token.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -232,11 +234,11 @@ export const SANDBOX_ROUTES = {
   handoffSandbox: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/handoff",
-    summary: "Move it to another server of the store.",
+    summary: "Move a sandbox to another server of the store.",
     tag,
     scope: "use",
     params: sandboxParams,
-    body: z.strictObject({ to: z.string().min(1).max(2048).meta({ description: "URL or instance id." }) }),
+    body: z.strictObject({ to: z.string().min(1).max(2048).meta({ description: "URL or id of the target server." }) }),
     status: 200,
     response: handoffResultSchema,
     fenced: true,
@@ -245,7 +247,7 @@ export const SANDBOX_ROUTES = {
   extendTtl: route({
     method: "PATCH",
     path: "/v1/sandboxes/{id}/ttl",
-    summary: "Let it live for this long from now.",
+    summary: "Set the remaining lifetime of a sandbox.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -257,7 +259,7 @@ export const SANDBOX_ROUTES = {
   expireSandboxes: route({
     method: "POST",
     path: "/v1/sandboxes/expire",
-    summary: "Say which sandboxes are past their time; destroy them with apply.",
+    summary: "List expired sandboxes; delete them with apply=true.",
     tag,
     scope: "use",
     query: z.object({ apply: flagSchema.optional() }),
@@ -273,7 +275,7 @@ export const SANDBOX_ROUTES = {
   recreateSandbox: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/recreate",
-    summary: "Make it anew from what it was made of, under the same id; its state is lost.",
+    summary: "Create a sandbox again with the same id and settings. Its state is lost.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -285,7 +287,7 @@ export const SANDBOX_ROUTES = {
   reachability: route({
     method: "GET",
     path: "/v1/sandboxes/{id}/reachability",
-    summary: "Whether it answers, and how fast.",
+    summary: "Check whether a sandbox answers, and how fast.",
     tag,
     scope: "read",
     params: sandboxParams,
@@ -295,7 +297,7 @@ export const SANDBOX_ROUTES = {
   sandboxStats: route({
     method: "GET",
     path: "/v1/sandboxes/{id}/stats",
-    summary: "Memory, disk and CPU that it uses now.",
+    summary: "Get the current memory, disk and CPU use of a sandbox.",
     tag,
     scope: "read",
     params: sandboxParams,

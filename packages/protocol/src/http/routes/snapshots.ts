@@ -21,7 +21,7 @@ export const SNAPSHOT_ROUTES = {
   createSnapshot: route({
     method: "POST",
     path: "/v1/sandboxes/{id}/snapshot",
-    summary: "Capture a sandbox, which goes on; one that is stored is resumed first.",
+    summary: "Take a snapshot of a sandbox, which keeps running. A paused sandbox is resumed first.",
     tag,
     scope: "use",
     params: sandboxParams,
@@ -29,10 +29,9 @@ export const SNAPSHOT_ROUTES = {
       .strictObject({
         name: nameSchema.optional(),
         labels: labelsSchema.optional(),
-        mode: z
-          .enum(["full", "filesystem", "workspace"])
-          .optional()
-          .meta({ description: "Absent: the most that the backend can. workspace: what every backend can load." }),
+        mode: z.enum(["full", "filesystem", "workspace"]).optional().meta({
+          description: "Default: the most that the backend supports. workspace: can be restored on every backend.",
+        }),
       })
       .optional(),
     status: 201,
@@ -44,7 +43,7 @@ export const SNAPSHOT_ROUTES = {
   listSnapshots: route({
     method: "GET",
     path: "/v1/snapshots",
-    summary: "Snapshots, newest first.",
+    summary: "List snapshots, newest first.",
     tag,
     scope: "read",
     query: pageQuerySchema.extend({
@@ -57,14 +56,14 @@ export const SNAPSHOT_ROUTES = {
     status: 200,
     response: pageOf(snapshotRecordSchema).extend({
       damaged: z.array(damagedSnapshotSchema).meta({
-        description: "Snapshots whose record cannot be read; only on the first page of lists without a filter.",
+        description: "Snapshots whose record cannot be read; only on the first page of unfiltered lists.",
       }),
     }),
   }),
   getSnapshot: route({
     method: "GET",
     path: "/v1/snapshots/{id}",
-    summary: "One snapshot, by id or name; with verify its data is looked at.",
+    summary: "Get a snapshot by id or name; with verify, check its data.",
     tag,
     scope: "read",
     params: snapshotParams,
@@ -75,14 +74,17 @@ export const SNAPSHOT_ROUTES = {
   updateSnapshot: route({
     method: "PATCH",
     path: "/v1/snapshots/{id}",
-    summary: "Change its name or labels, or pin it.",
+    summary: "Change the name or labels of a snapshot, or pin it.",
     tag,
     scope: "use",
     params: snapshotParams,
     body: z.strictObject({
       name: nameSchema.nullable().optional(),
       labels: labelsSchema.optional(),
-      pinned: z.boolean().optional().meta({ description: "A pinned one is not removed, by whomever." }),
+      pinned: z
+        .boolean()
+        .optional()
+        .meta({ description: "A pinned snapshot cannot be deleted and is exempt from retention." }),
     }),
     status: 200,
     response: snapshotRecordSchema,
@@ -90,7 +92,7 @@ export const SNAPSHOT_ROUTES = {
   deleteSnapshot: route({
     method: "DELETE",
     path: "/v1/snapshots/{id}",
-    summary: "Remove a snapshot and its data; refused while something live depends on it, or it is pinned.",
+    summary: "Delete a snapshot and its data. Fails while a live sandbox depends on it or it is pinned.",
     tag,
     scope: "use",
     params: snapshotParams,
@@ -99,7 +101,7 @@ export const SNAPSHOT_ROUTES = {
   restoreSnapshot: route({
     method: "POST",
     path: "/v1/snapshots/{id}/restore",
-    summary: "A new sandbox with the state of the snapshot.",
+    summary: "Create a new sandbox from a snapshot.",
     tag,
     scope: "use",
     params: snapshotParams,
@@ -112,8 +114,7 @@ export const SNAPSHOT_ROUTES = {
   proveSnapshot: route({
     method: "POST",
     path: "/v1/snapshots/{id}/prove",
-    summary:
-      "Restore it where nobody can reach it, hear whether it answers, and end that; the record says how it went.",
+    summary: "Test-restore a snapshot in isolation, then discard the copy. The snapshot's record has the result.",
     tag,
     scope: "use",
     params: snapshotParams,
@@ -124,12 +125,17 @@ export const SNAPSHOT_ROUTES = {
   explainSnapshot: route({
     method: "GET",
     path: "/v1/snapshots/{id}/explain",
-    summary: "What a restore would carry, without doing it.",
+    summary: "Preview what a restore would and would not bring back. Changes nothing.",
     tag,
     scope: "read",
     params: snapshotParams,
     query: z.object({
-      backend: z.string().min(1).max(64).optional().meta({ description: "Absent: the one that it was captured on." }),
+      backend: z
+        .string()
+        .min(1)
+        .max(64)
+        .optional()
+        .meta({ description: "Default: the backend that it was captured on." }),
     }),
     status: 200,
     response: carriedSchema,
@@ -137,12 +143,12 @@ export const SNAPSHOT_ROUTES = {
   diffSnapshots: route({
     method: "GET",
     path: "/v1/snapshots/{id}/diff",
-    summary: "What changed from this snapshot to another, or to a live sandbox.",
+    summary: "List the files that changed between this snapshot and another one, or a live sandbox.",
     tag,
     scope: "read",
     params: snapshotParams,
     query: z.object({
-      to: z.string().min(1).meta({ description: "A snapshot's id or name, or sandbox:ID." }),
+      to: z.string().min(1).meta({ description: "Id or name of a snapshot, or sandbox:ID." }),
       limit: z.coerce.number().int().min(1).max(100_000).default(1000),
     }),
     status: 200,

@@ -46,13 +46,13 @@ const count = z.number().int().nonnegative();
 /** Sandboxes that are started ahead of the need. They are nobody's, and not among `sandboxes`. */
 const warmPoolSchema = z
   .object({
-    max: count.meta({ description: "How many there may be at most; 0: none are wanted." }),
+    max: count.meta({ description: "Maximum size of the pool; 0: no pool." }),
     ready: count,
     preparing: count,
-    handed_out: count.meta({ description: "Requests that got one, since the start." }),
-    missed: count.meta({ description: "Requests that found none, and waited for a new one." }),
-    failed: count.meta({ description: "Those that could not be made, or were of no use." }),
-    expired: count.meta({ description: "Those that nobody wanted in time." }),
+    handed_out: count.meta({ description: "Requests served from the pool since the server started." }),
+    missed: count.meta({ description: "Requests that found the pool empty and waited for a new sandbox." }),
+    failed: count.meta({ description: "Pooled sandboxes that failed to start or were unusable." }),
+    expired: count.meta({ description: "Pooled sandboxes that expired unused." }),
   })
   .meta({ id: "WarmPool" });
 
@@ -64,18 +64,13 @@ export const serverRecordSchema = z
     default_backend: z.string(),
     draining: z.boolean(),
     sandboxes: z.number().int(),
-    dozing: z
-      .number()
-      .int()
-      .meta({ description: "Of the sandboxes, those that take no processor: nothing runs in them." }),
+    dozing: z.number().int().meta({ description: "Sandboxes that use no CPU because nothing runs in them." }),
     max_sandboxes: z.number().int(),
     warm_pool: warmPoolSchema.nullable().meta({
-      description: "Null where the default backend starts no sandboxes ahead of the need.",
+      description: "null if the default backend has no warm pool.",
     }),
-    scope: z.enum(["read", "use", "admin"]).meta({ description: "What the caller's key allows." }),
-    has_key: z
-      .boolean()
-      .meta({ description: "Whether the caller came with a key; a server without keys asks for none." }),
+    scope: z.enum(["read", "use", "admin"]).meta({ description: "Scope of the caller's key." }),
+    has_key: z.boolean().meta({ description: "Whether the caller sent a key; a server without keys needs none." }),
   })
   .meta({ id: "Server" });
 
@@ -88,7 +83,7 @@ export const SYSTEM_ROUTES = {
   serverInfo: route({
     method: "GET",
     path: "/v1/server",
-    summary: "What this server is and has.",
+    summary: "Get the version, load and settings of this server.",
     tag,
     scope: "read",
     status: 200,
@@ -97,7 +92,7 @@ export const SYSTEM_ROUTES = {
   listProfiles: route({
     method: "GET",
     path: "/v1/profiles",
-    summary: "The profiles that sandboxes can be made with.",
+    summary: "List the profiles.",
     tag,
     scope: "read",
     status: 200,
@@ -106,7 +101,7 @@ export const SYSTEM_ROUTES = {
   getProfile: route({
     method: "GET",
     path: "/v1/profiles/{name}",
-    summary: "One profile.",
+    summary: "Get a profile.",
     tag,
     scope: "read",
     params: z.object({ name: z.string().min(1).max(128) }),
@@ -116,7 +111,7 @@ export const SYSTEM_ROUTES = {
   listBackends: route({
     method: "GET",
     path: "/v1/backends",
-    summary: "What can make sandboxes here, what each can do, and whether it works now.",
+    summary: "List the backends, their capabilities and whether they work.",
     tag,
     scope: "read",
     status: 200,
@@ -125,7 +120,7 @@ export const SYSTEM_ROUTES = {
   listInstances: route({
     method: "GET",
     path: "/v1/instances",
-    summary: "Every server on the store, and what each owns.",
+    summary: "List the servers that share the store and the sandboxes they own.",
     tag,
     scope: "read",
     status: 200,
@@ -134,7 +129,7 @@ export const SYSTEM_ROUTES = {
   listOperations: route({
     method: "GET",
     path: "/v1/operations",
-    summary: "What is under way, and what was, newest first.",
+    summary: "List running and finished operations, newest first.",
     tag,
     scope: "read",
     query: pageQuerySchema.extend({
@@ -148,12 +143,17 @@ export const SYSTEM_ROUTES = {
   getOperation: route({
     method: "GET",
     path: "/v1/operations/{id}",
-    summary: "One operation: its phase, its progress, its end.",
+    summary: "Get an operation with its phase, progress and result.",
     tag,
     scope: "read",
     params: z.object({ id: z.string().min(1).max(128) }),
     query: z.object({
-      wait: z.coerce.number().min(0).max(60).optional().meta({ description: "Seconds to wait for its end." }),
+      wait: z.coerce
+        .number()
+        .min(0)
+        .max(60)
+        .optional()
+        .meta({ description: "Seconds to wait for the operation to end." }),
     }),
     status: 200,
     response: operationRecordSchema,
@@ -161,7 +161,7 @@ export const SYSTEM_ROUTES = {
   events: route({
     method: "GET",
     path: "/v1/events",
-    summary: "What happens, from a cursor on: server-sent events with follow, else a page.",
+    summary: "Read events from a cursor on: as server-sent events with follow, otherwise as a page.",
     tag,
     scope: "read",
     query: pageQuerySchema.extend({

@@ -10,7 +10,7 @@ const usageColumnsSchema = z.object({
   memory_bytes: z.array(z.number().int()),
   disk_bytes: z.array(z.number().int()),
   cpus: z.array(z.number().nullable()).meta({
-    description: "Processors in use since the point before; null when that cannot be said.",
+    description: "CPUs used since the previous point; null if unknown.",
   }),
 });
 export type UsageColumns = z.infer<typeof usageColumnsSchema>;
@@ -25,18 +25,21 @@ const sandboxUsageSchema = z
         memory_bytes: z.number().int().nullable(),
         disk_bytes: z.number().int().nullable(),
       })
-      .meta({ description: "Null: none, or not known." }),
+      .meta({ description: "null: none, or unknown." }),
   })
   .meta({ id: "SandboxUsage" });
 export type SandboxUsage = z.infer<typeof sandboxUsageSchema>;
 
-const sinceSchema = z.coerce.number().optional().meta({ description: "Seconds since 1970: only what is newer." });
+const sinceSchema = z.coerce
+  .number()
+  .optional()
+  .meta({ description: "Only points newer than this, in seconds since 1970." });
 
 export const USAGE_ROUTES = {
   listUsage: route({
     method: "GET",
     path: "/v1/usage",
-    summary: "What the sandboxes of this server have used lately: the newest points of each.",
+    summary: "Get the newest resource usage points of every sandbox of this server.",
     tag,
     scope: "read",
     query: z.object({ points: z.coerce.number().int().min(1).max(150).default(30), since: sinceSchema }),
@@ -46,7 +49,7 @@ export const USAGE_ROUTES = {
   sandboxUsage: route({
     method: "GET",
     path: "/v1/sandboxes/{id}/usage",
-    summary: "What it has used in the last half hour, and its limits.",
+    summary: "Get the resource usage of a sandbox in the last half hour, and its limits.",
     tag,
     scope: "read",
     params: sandboxParams,

@@ -108,13 +108,13 @@ export class AgentClient {
   async ping(options: CallOptions & { timeoutMs?: number } = {}): Promise<void> {
     const nonce = randomBytes(8);
     const check = (reply: PayloadReader): void => {
-      if (!reply.rest().equals(nonce)) throw new MalformedFrameError("the answer to another ping");
+      if (!reply.rest().equals(nonce)) throw new MalformedFrameError("the reply to another ping");
     };
     await this.#connection.ask(Request.ping, new PayloadWriter().bytes(nonce), check, options);
   }
 
   async exec(command: ExecCommand, options: CallOptions = {}): Promise<AgentProcess> {
-    if (command.argv.length === 0) throw new SandboxerError("bad_request", "There is no command to run.");
+    if (command.argv.length === 0) throw new SandboxerError("bad_request", "No command was given.");
     const { user } = this.#options;
     const workingFolder = command.workingFolder ?? this.#options.workingFolder;
     const payload = spawnPayload({ ...command, workingFolder, env: { ...this.#env, ...command.env } }, user);
@@ -130,7 +130,7 @@ export class AgentClient {
     // It was started by a call that gave up before the answer came, so nobody here has heard of it.
     await this.#listProcesses();
     const found = this.#processes.get(started);
-    if (found === undefined) throw new SandboxerError("process_not_found", "The process with this key is gone.");
+    if (found === undefined) throw new SandboxerError("process_not_found", "The process with this key has ended.");
     return found;
   }
 
@@ -139,7 +139,7 @@ export class AgentClient {
     const [process, pid, existed] = [reply.u32(), reply.u32(), reply.u8() === 1];
     const known = this.#processes.get(process);
     if (existed) return known ?? process;
-    if (known !== undefined) throw new MalformedFrameError("a new process has the number of another");
+    if (known !== undefined) throw new MalformedFrameError("a new process has the number of another one");
     return this.#track({ process, pid, key, acknowledged: 0, exit: undefined });
   }
 
@@ -265,7 +265,7 @@ export class AgentClient {
     }
     for (const [number, process] of this.#processes) {
       if (logs.has(number)) continue;
-      process.onConnectionFailed(new SandboxerError("process_not_found", "The process is gone."));
+      process.onConnectionFailed(new SandboxerError("process_not_found", "The process has ended."));
       this.#processes.delete(number);
     }
     return logs;
@@ -275,7 +275,7 @@ export class AgentClient {
     const process = new AgentProcess(this.#connection, record, {
       bounds: async (number) => {
         const bounds = (await this.#listProcesses()).get(number);
-        if (bounds === undefined) throw new SandboxerError("process_not_found", "The process is gone.");
+        if (bounds === undefined) throw new SandboxerError("process_not_found", "The process has ended.");
         return bounds;
       },
       forget: (number) => this.#processes.delete(number),

@@ -46,7 +46,7 @@ interface Waiting {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-const REPLACED = "Another server has taken the sandbox over.";
+const REPLACED = "Another server owns the sandbox now.";
 
 /**
  * Requests and events over the agent's two pipes. Every frame is hostile input: the first one that breaks the

@@ -50,8 +50,7 @@ export class AgentFiles implements RawFiles {
       bytes += page.bytes;
       more = page.more;
       if (entries.length > MAX_ENTRIES) throw this.#tooMuchIn(path, `more than ${MAX_ENTRIES} entries`);
-      if (bytes > MAX_LISTED_BYTES)
-        throw this.#tooMuchIn(path, "names and targets of links that are too long together");
+      if (bytes > MAX_LISTED_BYTES) throw this.#tooMuchIn(path, "names and link targets that are too long in total");
     }
     return entries;
   }
@@ -173,7 +172,7 @@ export class AgentFiles implements RawFiles {
       return new Map(pairs);
     } catch (thrown) {
       if (errnoOf(thrown) !== E2BIG) throw thrown;
-      throw new SandboxerError("too_large", `${path} has more extended attributes than can be told.`);
+      throw new SandboxerError("too_large", `${path} has more extended attributes than can be read.`);
     }
   }
 
@@ -199,7 +198,7 @@ export class AgentFiles implements RawFiles {
 
   #tooMuchIn(path: string, what: string): SandboxerError {
     const folder = this.#names === "latin1" ? readable(path) : path;
-    const hint = "Divide it into several folders.";
+    const hint = "Split it into several folders.";
     return new SandboxerError("limit_reached", `The folder ${folder} has ${what}.`, { hint });
   }
 

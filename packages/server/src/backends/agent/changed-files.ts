@@ -116,9 +116,9 @@ function pathOf(folder: string, { name }: AgentFileEntry): string {
     const [where, what] = [readable(folder), JSON.stringify(readable(name.slice(0, 200)))];
     throw new SandboxerError(
       "sandbox_failed",
-      `The sandbox says that ${where} holds ${what}, which is no name of a file.`,
+      `The sandbox reports that ${where} contains ${what}, which is not a valid file name.`,
       {
-        hint: "Do not trust what is inside.",
+        hint: "Do not trust the contents of this sandbox.",
         details: { folder: where },
       },
     );
@@ -126,7 +126,7 @@ function pathOf(folder: string, { name }: AgentFileEntry): string {
   const path = join(folder, name);
   if (path.length <= MAX_PATH_BYTES) return path;
   throw new SandboxerError("too_large", `The path ${readable(path.slice(0, 200))}… is too long to be read.`, {
-    hint: "Remove folders that are so deep, or move them up.",
+    hint: "Remove deeply nested folders, or move them up.",
   });
 }
 

@@ -33,7 +33,7 @@ async function loadEntry(files: AgentFiles, header: Header, content: AsyncIterab
   }
   if (isWhiteout(basename(path)) && !isLiteral(header)) {
     const removed = header.type === "file" && header.size === 0 ? removedBy(path) : undefined;
-    if (removed === undefined) throw damaged(`removes what has no name: ${readable(path)}`);
+    if (removed === undefined) throw damaged(`removes a path without a name: ${readable(path)}`);
     return ignoring(ENOENT, files.remove(removed, { recursive: true }));
   }
   if (header.type === "directory") await ignoring(EEXIST, files.makeFolder(path, { mode: header.mode ?? 0o755 }));

@@ -135,7 +135,7 @@ export class PayloadReader {
 
   /** Nothing may follow. */
   end(): void {
-    if (this.#position !== this.#data.length) throw new MalformedFrameError("a frame goes on after its last field");
+    if (this.#position !== this.#data.length) throw new MalformedFrameError("a frame continues after its last field");
   }
 
   /** A list with a count before it; the count is believed only as far as there are bytes for it. */

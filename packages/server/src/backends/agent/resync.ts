@@ -59,5 +59,5 @@ export async function resync(
 }
 
 function notFollowing(why: string): SandboxerError {
-  return new SandboxerError("sandbox_failed", `The agent inside could not be taken over: ${why}.`);
+  return new SandboxerError("sandbox_failed", `The server could not connect to the agent in the sandbox: ${why}.`);
 }

@@ -42,7 +42,7 @@ export async function saveFilesystem(
       const { path, offset, length } = piece;
       const data = await files.readInto(path, offset, (rooms[reads++ % rooms.length] as Buffer).subarray(0, length));
       if (data.length === length) return data;
-      throw new SandboxerError("sandbox_failed", `${readable(path)} became shorter while the sandbox was held still.`);
+      throw new SandboxerError("sandbox_failed", `${readable(path)} became shorter while the sandbox was paused.`);
     };
     for await (const data of beginAhead(archive(changedFiles(files, basePath), maxBytes), PIECES_AHEAD, begin))
       await stage.add(data);

@@ -99,7 +99,7 @@ async function fetchArtifact(
         ),
     });
     if (doneBytes !== sizeBytes || hash.digest("hex") !== sha256) {
-      throw new SandboxerError("backend_unavailable", "The artifact of the snapshot did not arrive whole. Try again.");
+      throw new SandboxerError("backend_unavailable", "The artifact of the snapshot arrived incomplete. Try again.");
     }
   } catch (thrown) {
     await rm(member, { force: true });
@@ -125,7 +125,7 @@ export async function provideArtifact(
   if (there === record.sha256) return { artifact, brought: false };
   const member = snapshot.members.find(({ name }) => name === MEMBER);
   if (member === undefined) {
-    const wrong = there === "" ? "is not there" : "has another digest";
+    const wrong = there === "" ? "does not exist" : "has a different digest";
     throw new SandboxerError(
       "image_damaged",
       `The snapshot's artifact ${artifact} on the host ${wrong}, and there is no copy.`,

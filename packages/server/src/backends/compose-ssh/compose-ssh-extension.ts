@@ -94,7 +94,7 @@ export class ComposeSshExtension implements SandboxExtension {
       const placement = parsePlacement(place);
       const artifact = artifactPath(placement.base_dir, record.snapshot_id);
       if (placement.host !== record.host || artifact !== record.remote_path) {
-        throw new SandboxerError("wrong_state", "the profile that says how to get there is another now.");
+        throw new SandboxerError("wrong_state", "the profile with its placement has changed.");
       }
       // Of no sandbox: only the artifact is touched.
       const sandboxId = record.snapshot_id;
@@ -223,7 +223,7 @@ export class ComposeSshExtension implements SandboxExtension {
       const message = `${failed} Then ${project.remoteDir} and the project ${project.project} could not be removed: ${left}`;
       return new SandboxerError(code, message, {
         cause,
-        hint: "Another attempt with the same id removes them first; else remove them there by hand.",
+        hint: "Another attempt with the same id removes them first. Otherwise remove them there by hand.",
       });
     }
   }

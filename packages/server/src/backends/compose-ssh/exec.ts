@@ -94,7 +94,7 @@ function startLine({ argv, env, workingFolder }: ExtensionCommand, nonce: string
 
 function checkName(name: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return name;
-  throw new SandboxerError("bad_request", `${JSON.stringify(name)} cannot be the name of a variable.`);
+  throw new SandboxerError("bad_request", `${JSON.stringify(name)} is not a valid variable name.`);
 }
 
 function notStarted(
@@ -107,10 +107,10 @@ function notStarted(
   if (report.kind === "no-program") return new SandboxerError("file_not_found", `There is no program ${argv[0]}.`);
   if (code === SSH_FAILED || code === null) return connection.failure(report.said);
   if (NO_CONTAINER.test(report.said)) {
-    return new SandboxerError("sandbox_failed", `The service does not run any more: ${report.said.trim()}`);
+    return new SandboxerError("sandbox_failed", `The service is no longer running: ${report.said.trim()}`);
   }
   if (/executable file not found|no such file or directory/i.test(report.said)) {
-    return new SandboxerError("not_supported", "The image of the service has no sh, and commands need one.", {
+    return new SandboxerError("not_supported", "Commands need sh, but the image of the service has none.", {
       hint: "Choose another service with placement.service, or an image with a shell.",
     });
   }
@@ -124,7 +124,7 @@ async function exitOf(
 ): Promise<{ code: number | undefined; signal: number | undefined }> {
   // 255 may be the program's own, when the connection still stands.
   if (code === null || (code === SSH_FAILED && !(await connection.stands()))) {
-    throw connection.failure("the connection was cut while a command ran; what became of it is not known");
+    throw connection.failure("the connection was lost while a command ran; its result is unknown");
   }
   const signal = code - SIGNAL_BASE;
   if (signal > 0 && signal <= MAX_SIGNAL) return { code: undefined, signal };

@@ -54,8 +54,8 @@ export function parsePlacement(placement: Readonly<Record<string, string>> | und
   const where = ["placement", ...(issue?.path ?? [])].join(".");
   const missing = issue?.code === "invalid_type" && issue.input === undefined;
   const message =
-    issue?.code === "unrecognized_keys" ? `has no ${issue.keys.join(", ")}` : (issue?.message ?? "is wrong");
+    issue?.code === "unrecognized_keys" ? `has no ${issue.keys.join(", ")}` : (issue?.message ?? "is invalid");
   throw new SandboxerError("bad_request", `${where} ${missing ? "is missing" : message}.`, {
-    hint: `The profile's placement may have ${Object.keys(placementSchema.shape).join(", ")}; host must be there.`,
+    hint: `Allowed in the profile's placement: ${Object.keys(placementSchema.shape).join(", ")}. host is required.`,
   });
 }

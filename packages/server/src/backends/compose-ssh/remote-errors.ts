@@ -13,12 +13,12 @@ const ROWS: Readonly<Record<string, Row>> = {
   no_docker: {
     code: "backend_unavailable",
     says: (target) => `The host ${target} has no docker.`,
-    hint: "Install Docker there (with the compose plugin), or see that it is in the PATH of commands that come by ssh.",
+    hint: "Install Docker there (with the compose plugin), or add it to the PATH of commands that run over ssh.",
   },
   docker_down: {
     code: "backend_unavailable",
     says: (target, detail) => `Docker on ${target} does not answer: ${detail}`,
-    hint: "Start the Docker engine there, let the user in (group docker), or correct placement.docker_host.",
+    hint: "Start the Docker engine there, add the user to the group docker, or correct placement.docker_host.",
   },
   no_compose: {
     code: "backend_unavailable",
@@ -33,17 +33,17 @@ const ROWS: Readonly<Record<string, Row>> = {
   no_base: {
     code: "backend_unavailable",
     says: (target, detail) => `The folder for sandboxes on ${target} cannot be used: ${detail}`,
-    hint: "Make the folder of placement.base_dir there and let the user write in it, or name another.",
+    hint: "Create the folder of placement.base_dir there and make it writable for the user, or choose another folder.",
   },
   exists: {
     code: "wrong_state",
-    says: (target, detail) => `On ${target} there is a sandbox with this id already, in ${detail}.`,
-    hint: "Resume it, or destroy it first.",
+    says: (target, detail) => `${target} already has a sandbox with this id, in ${detail}.`,
+    hint: "Resume it, or delete it first.",
   },
   busy: {
     code: "backend_unavailable",
     says: (target) => `Something else has been changing this sandbox on ${target} for too long.`,
-    hint: "Look there for a docker compose that hangs, then try again.",
+    hint: "Look for a hanging docker compose on that host, then try again.",
   },
   compose_missing: {
     code: "bad_request",
@@ -53,7 +53,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   compose_broken: {
     code: "bad_request",
     says: (_, detail) => `The compose file is broken: ${detail}`,
-    hint: "Correct it; `docker compose config -q` in the repository says the same.",
+    hint: "Correct it; `docker compose config -q` in the repository shows the same error.",
   },
   no_service: {
     code: "bad_request",
@@ -63,32 +63,32 @@ const ROWS: Readonly<Record<string, Row>> = {
   up_failed: {
     code: "backend_unavailable",
     says: (target, detail) => `docker compose up failed on ${target}: ${detail}`,
-    hint: "Run `docker compose up` with the same repository on that host; it says the same.",
+    hint: "Run `docker compose up` with the same repository on that host to see the same error.",
   },
   exited: {
     code: "sandbox_failed",
     says: (target, detail) => `The service on ${target} does not run: ${detail}`,
-    hint: "The service that commands run in must stay up; `docker compose logs` says why it ended.",
+    hint: "The service that commands run in must keep running. `docker compose logs` shows why it ended.",
   },
   not_ready: {
     code: "timeout",
     says: (target, detail) => `The service on ${target} did not become healthy: ${detail}`,
-    hint: "Look at the health check of the service.",
+    hint: "Check the health check of the service.",
   },
   artifact_damaged: {
     code: "image_damaged",
-    says: (target, detail) => `The artifact of the snapshot did not arrive whole on ${target}: ${detail}`,
+    says: (target, detail) => `The artifact of the snapshot arrived incomplete on ${target}: ${detail}`,
     hint: "Take the snapshot again, or restore an older one.",
   },
   tar_failed: {
     code: "backend_unavailable",
     says: (target, detail) => `The workspace on ${target} could not be packed or unpacked: ${detail}`,
-    hint: "The user there needs the right to read what the containers write: root, or the containers' own user.",
+    hint: "The user on that host must be able to read the files that the containers write: use root, or the containers' own user.",
   },
   left_over: {
     code: "backend_unavailable",
-    says: (target, detail) => `Not everything of the sandbox could be removed on ${target}: ${detail}`,
-    hint: "The user there needs the right to remove what the containers wrote. Destroy it again after that.",
+    says: (target, detail) => `Parts of the sandbox could not be removed on ${target}: ${detail}`,
+    hint: "Allow the user on that host to remove the files that the containers wrote, then delete the sandbox again.",
   },
 };
 
@@ -116,7 +116,7 @@ export function remoteError(placement: ComposePlacement, code: number | undefine
     "backend_unavailable",
     `A command on ${target} failed (exit code ${code ?? "none"}): ${detail}`,
     {
-      hint: "Check by hand on that host what it says.",
+      hint: "Run the command by hand on that host to see the error.",
     },
   );
 }

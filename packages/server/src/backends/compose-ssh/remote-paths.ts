@@ -13,7 +13,8 @@ export interface RemotePaths {
 }
 
 export function remotePaths(baseDir: string, sandboxId: string): RemotePaths {
-  if (parseCopyId(sandboxId) === undefined) throw new SandboxerError("bad_request", `"${sandboxId}" is no sandbox id.`);
+  if (parseCopyId(sandboxId) === undefined)
+    throw new SandboxerError("bad_request", `"${sandboxId}" is not a sandbox id.`);
   const sandboxes = `${baseDir}/sandboxes`;
   return {
     baseDir,
@@ -27,6 +28,6 @@ export function remotePaths(baseDir: string, sandboxId: string): RemotePaths {
 const SNAPSHOT_ID = /^[0-9a-f-]{36}$/;
 
 export function artifactPath(baseDir: string, snapshotId: string): string {
-  if (!SNAPSHOT_ID.test(snapshotId)) throw new SandboxerError("image_damaged", `"${snapshotId}" is no snapshot id.`);
+  if (!SNAPSHOT_ID.test(snapshotId)) throw new SandboxerError("image_damaged", `"${snapshotId}" is not a snapshot id.`);
   return `${baseDir}/snapshots/${snapshotId}.tar.gz`;
 }

@@ -25,7 +25,7 @@ export async function openRepository(
 ): Promise<Repository> {
   if (repo === undefined || repo === "") {
     throw new SandboxerError("bad_request", "inputs.repo is missing.", {
-      hint: "Name the folder of the compose project.",
+      hint: "Set inputs.repo to the folder of the compose project.",
     });
   }
   const folder = await existingFolder(repo);
@@ -59,12 +59,12 @@ export async function* packFolder(folder: string): AsyncGenerator<Uint8Array> {
 async function existingFolder(repo: string): Promise<string> {
   const wrong = (why: string): SandboxerError =>
     new SandboxerError("bad_request", `inputs.repo ${why}: ${repo}`, {
-      hint: "Name the absolute path of a folder on the server; clone a git repository first.",
+      hint: "Give the absolute path of a folder on the server; clone a git repository first.",
     });
-  if (!isAbsolute(repo) || repo.includes("\0")) throw wrong("is no absolute path");
+  if (!isAbsolute(repo) || repo.includes("\0")) throw wrong("is not an absolute path");
   const folder = await realpath(repo).catch(() => undefined);
-  if (folder === undefined) throw wrong("is not there");
-  if (!(await stat(folder)).isDirectory()) throw wrong("is no folder");
+  if (folder === undefined) throw wrong("does not exist");
+  if (!(await stat(folder)).isDirectory()) throw wrong("is not a folder");
   return folder;
 }
 
@@ -75,8 +75,8 @@ async function checkAllowed(folder: string, allowedFolders: readonly string[]): 
     const path = relative(root, folder);
     if (path !== ".." && !path.startsWith("../") && !isAbsolute(path)) return;
   }
-  throw new SandboxerError("permission_denied", `inputs.repo is outside of the folders for repositories: ${folder}`, {
-    hint: `Put it into ${allowedFolders.join(" or ") || "a folder that the server is told of"}.`,
+  throw new SandboxerError("permission_denied", `inputs.repo is outside the allowed repository folders: ${folder}`, {
+    hint: `Put it into ${allowedFolders.join(" or ") || "a folder that the server allows (--repositories)"}.`,
   });
 }
 

@@ -97,11 +97,11 @@ printf '%s' "$record_text" > "$record.part" && mv -f -- "$record.part" "$record"
 /** Says which container is ready. */
 export const WAIT_READY = `
 id=$(main_container -a) || die docker_down ''
-[ -n "$id" ] || die exited 'it is gone'
+[ -n "$id" ] || die exited 'the container was removed'
 format='{{.State.Status}} {{.State.ExitCode}} {{if .State.Health}}{{.State.Health.Status}}{{else}}none{{end}}'
 tries=0
 while :; do
-  state=$(docker inspect -f "$format" "$id") || die exited 'it is gone'
+  state=$(docker inspect -f "$format" "$id") || die exited 'the container was removed'
   case $state in
     running*none | running*healthy | paused*) [ "\${state% unhealthy}" != "$state" ] || { printf '%s' "$id"; exit 0; } ;;
     created* | restarting* | running*) ;;
@@ -129,7 +129,7 @@ done
 /** By a process of its own, whose end nobody waits for; in the container where the other was started, if that is known. */
 export const SEND_SIGNAL = `
 if [ -n "$container" ]; then id=$(docker ps -q --no-trunc --filter "id=$container"); else id=$(main_container); fi
-[ -n "$id" ] || die exited 'it is gone'
+[ -n "$id" ] || die exited 'the container was removed'
 docker exec -d "$id" sh -c "kill -$signal $target" >&2
 `;
 
@@ -144,7 +144,7 @@ rm -f -- "$lock_file"
 /** Held still while it is packed, so that the artifact is one point in time; whatever happens, it goes on afterwards. */
 export const PACK = `
 lock
-[ -d "$dir" ] || die exited 'its workspace is gone'
+[ -d "$dir" ] || die exited 'its workspace is missing'
 part="$artifact.part"
 running=
 trap 'rm -f -- "$part"; [ -z "$running" ] || docker unpause $running > /dev/null' EXIT

@@ -96,7 +96,7 @@ export class SshConnection {
 
 /** The system has no ssh, or it cannot be started. */
 export function sshMissing(cause: unknown): SandboxerError {
-  return new SandboxerError("backend_unavailable", "There is no ssh on this machine.", {
+  return new SandboxerError("backend_unavailable", "ssh is not installed on this machine.", {
     cause,
     hint: "Install OpenSSH's client (apt-get install openssh-client).",
   });

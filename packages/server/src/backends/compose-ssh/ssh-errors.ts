@@ -14,19 +14,19 @@ const logIn = (target: string): string =>
 const REASONS: readonly Reason[] = [
   {
     pattern: /REMOTE HOST IDENTIFICATION HAS CHANGED|host key for .* has changed/i,
-    says: "shows another host key than the known one",
+    says: "presents a host key that differs from the known one",
     hint: () =>
-      "Find out why before anything else: somebody may sit in between. If it is right, replace the key in the known hosts.",
+      "Find out why first: this may be a man-in-the-middle attack. If the change is expected, replace the key in the known hosts.",
   },
   {
     pattern: /Host key verification failed|No .* host key is known/i,
-    says: "has a host key that is not known here",
+    says: "has a host key that this machine does not know",
     hint: (_, { host, port, known_hosts_file: file }) =>
       `Check the key, then add it: ssh-keyscan ${port === undefined ? "" : `-p ${port} `}${host} >> ${file ?? "~/.ssh/known_hosts"}`,
   },
   {
     pattern: /Permission denied \(|Too many authentication failures|no such identity|Load key/i,
-    says: "does not let us in: no key of ours is accepted",
+    says: "accepts none of this machine's ssh keys",
     hint: (target) =>
       `Add the public key to ~/.ssh/authorized_keys there, or name the key with placement.identity_file. ${logIn(target)}`,
   },
@@ -37,13 +37,13 @@ const REASONS: readonly Reason[] = [
   },
   {
     pattern: /Could not resolve hostname/i,
-    says: "is not known by that name",
-    hint: () => "Correct placement.host, or the name service.",
+    says: "cannot be resolved",
+    hint: () => "Correct placement.host, or check DNS.",
   },
   {
     pattern: /timed out|No route to host|Network is unreachable/i,
     says: "cannot be reached",
-    hint: () => "Check the network and the firewalls between the two.",
+    hint: () => "Check the network and the firewalls between the two machines.",
   },
 ];
 

@@ -42,7 +42,7 @@ async function watch(
       if (said === "ended\n") return true;
       if (said === "lives\n") return false;
     }
-    throw new SandboxerError("backend_unavailable", `Whether process ${pid} has ended cannot be seen.`);
+    throw new SandboxerError("backend_unavailable", `It is unknown whether process ${pid} has ended.`);
   } finally {
     clearTimeout(silence);
     signal.removeEventListener("abort", stop);

@@ -15,25 +15,25 @@ const AUTO_STOP_MINUTES = 60;
 export function checkSpec(spec: SandboxSpec): void {
   const { [MOUNTS_INPUT]: mounts = "", ...inputs } = spec.inputs ?? {};
   if (mounts.trim() !== "") {
-    throw new SandboxerError("not_supported", "Daytona has no folders of this machine to mount.", {
+    throw new SandboxerError("not_supported", "Daytona sandboxes cannot mount folders of this machine.", {
       hint: "Copy the files into the sandbox, or use a backend on this machine.",
     });
   }
   const [unused] = Object.keys(inputs);
   if (unused !== undefined) {
-    throw new SandboxerError("not_supported", `The backend daytona has no use for the input ${unused}.`, {
-      hint: "Leave it out, or choose the backend that takes it.",
+    throw new SandboxerError("not_supported", `The backend daytona does not support the input ${unused}.`, {
+      hint: "Omit it, or choose a backend that supports it.",
     });
   }
   if (spec.image !== undefined && !/^docker:[^\s]+$/.test(spec.image)) {
     throw new SandboxerError("not_supported", `Daytona cannot use the image ${spec.image}.`, {
-      hint: "Name an image of a registry, as docker:debian:13, or none for Daytona's default.",
+      hint: "Use an image from a registry, such as docker:debian:13, or omit the image for Daytona's default.",
     });
   }
   const unknown = (["processes", "fileBytes"] as const).filter((limit) => spec.resources[limit] !== undefined);
   if (unknown.length > 0) {
-    throw new SandboxerError("not_supported", `Daytona has no limit of ${unknown.join(" and ")}.`, {
-      hint: "Ask for cpus, memory and disk only.",
+    throw new SandboxerError("not_supported", `Daytona does not support limits on ${unknown.join(" and ")}.`, {
+      hint: "Set only cpus, memory and disk.",
     });
   }
 }

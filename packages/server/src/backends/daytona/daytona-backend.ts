@@ -121,7 +121,7 @@ export class DaytonaBackend implements SandboxBackend {
       await handle.prepare(options);
       return handle;
     } catch (thrown) {
-      handle?.letGo("it could not be made.");
+      handle?.letGo("it could not be created.");
       await this.#api.destroy(body.name ?? "").catch(() => {
         // The first failure is the one to report; Daytona stops what is left by its auto-stop interval.
       });

@@ -9,39 +9,39 @@ interface Row {
 
 /** https://www.daytona.io/docs/en/api-keys/ and https://www.daytona.io/docs/en/limits/ */
 const BY_STATUS: Readonly<Record<number, Row>> = {
-  400: row("bad_request", "did not take the request", "Daytona's answer says what is wrong with it."),
+  400: row("bad_request", "rejected the request", "See Daytona's message for the reason."),
   401: row(
     "secret_unavailable",
     "refused the API key",
-    "Make a key in Daytona's dashboard and set it as the secret daytona-api-key (DAYTONA_API_KEY). A key belongs to one organization.",
+    "Create a key in Daytona's dashboard and set it as the secret daytona-api-key (DAYTONA_API_KEY). A key belongs to one organization.",
   ),
   403: row(
     "permission_denied",
-    "does not allow this to the API key",
-    "Give the key the permissions to write and delete sandboxes and snapshots, and check DAYTONA_ORGANIZATION_ID: a key belongs to one organization.",
+    "does not allow the API key to do this",
+    "Grant the key write and delete permissions for sandboxes and snapshots, and check DAYTONA_ORGANIZATION_ID: a key belongs to one organization.",
   ),
-  404: row("sandbox_not_found", "does not know what was asked for", "It was deleted there; create a new sandbox."),
+  404: row("sandbox_not_found", "could not find the object", "It was deleted there; create a new sandbox."),
   409: row(
     "wrong_state",
     "cannot do this now",
-    "Another change of the sandbox is under way; try again when it is done.",
+    "Another change to the sandbox is in progress; try again when it is done.",
   ),
-  422: row("bad_request", "did not take the request", "Daytona's answer says what is wrong with it."),
+  422: row("bad_request", "rejected the request", "See Daytona's message for the reason."),
   429: row(
     "rate_limited",
-    "wants fewer requests",
-    "Wait as long as the answer says, then try again; https://www.daytona.io/docs/en/limits/ has the limits.",
+    "limits the rate of requests",
+    "Wait for the given time, then try again; https://www.daytona.io/docs/en/limits/ lists the limits.",
   ),
 };
 const UNAVAILABLE = row(
   "backend_unavailable",
   "failed",
-  "Try again; https://status.daytona.io says whether the service is up, and DAYTONA_API_URL where it is looked for.",
+  "Try again. Check https://status.daytona.io for outages, and DAYTONA_API_URL for the right address.",
 );
 const QUOTA = row(
   "limit_reached",
   "has no room for it",
-  "Destroy sandboxes that are not needed, or raise the organization's limits: https://www.daytona.io/docs/en/limits/.",
+  "Delete sandboxes that you do not need, or raise the organization's limits: https://www.daytona.io/docs/en/limits/.",
 );
 /** Quotas have no status of their own: they come as 400 or 403. */
 const ABOUT_QUOTA = /quota|limit exceeded|exceeds? .*limit/i;
@@ -86,7 +86,7 @@ function rowFor({ status, said = "", timedOut }: HttpFailureFacts): Row {
 }
 
 function reasonWithout({ status }: HttpFailureFacts): string {
-  return status === undefined ? ": no answer came." : ` (${status}).`;
+  return status === undefined ? ": no response." : ` (${status}).`;
 }
 
 function row(code: ErrorCode, says: string, hint: string): Row {

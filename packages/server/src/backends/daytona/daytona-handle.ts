@@ -95,7 +95,10 @@ export class DaytonaHandle implements SandboxHandle {
 
   async connect(): Promise<SandboxConnection> {
     await this.#life.ready();
-    throw new SandboxerError("not_supported", "The backend daytona has no connections to ports inside.");
+    throw new SandboxerError(
+      "not_supported",
+      "The backend daytona does not support connections to ports inside the sandbox.",
+    );
   }
 
   /**
@@ -105,7 +108,7 @@ export class DaytonaHandle implements SandboxHandle {
   async snapshot(_into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
     this.#life.refuseEnded();
     if (options.mode === "full") {
-      throw new SandboxerError("not_supported", "The backend daytona saves files, not memory and processes.");
+      throw new SandboxerError("not_supported", "The backend daytona saves only files, not memory and processes.");
     }
     return this.#life.save(options, () => this.#save(options));
   }
@@ -142,7 +145,7 @@ export class DaytonaHandle implements SandboxHandle {
   }
 
   destroy(): Promise<void> {
-    this.#finish({ reason: "destroyed", message: "it was destroyed." });
+    this.#finish({ reason: "destroyed", message: "it was deleted." });
     return this.#life.change(async () => {
       if (this.#removed) return;
       await this.#parts.api.destroy(this.vendorId);
@@ -151,7 +154,7 @@ export class DaytonaHandle implements SandboxHandle {
   }
 
   /** Over for this process; what is at Daytona stays as it is. */
-  letGo(message = "this server has let go of it; it lives on where it is."): void {
+  letGo(message = "this server released it; it keeps running at its provider."): void {
     this.#finish({ reason: "destroyed", message });
   }
 
@@ -190,7 +193,7 @@ export class DaytonaHandle implements SandboxHandle {
 
   async #pause(): Promise<void> {
     if (!(await this.#inside()).streaming) {
-      throw new SandboxerError("not_supported", "This image at Daytona lacks the tools that a pause needs.", {
+      throw new SandboxerError("not_supported", "This Daytona image lacks the tools that a pause needs.", {
         hint: "Use an image with sh, grep, kill and tr, such as Debian's, or stop the sandbox.",
       });
     }
@@ -199,7 +202,7 @@ export class DaytonaHandle implements SandboxHandle {
 
   async #inside(): Promise<Interior> {
     if (this.#interior === undefined) await this.prepare();
-    if (this.#interior === undefined) throw new SandboxerError("sandbox_failed", "Nothing inside answers.");
+    if (this.#interior === undefined) throw new SandboxerError("sandbox_failed", "The sandbox does not answer.");
     return this.#interior;
   }
 
@@ -225,9 +228,9 @@ async function watchSandbox(
       const phase = phaseOf(state);
       if (phase === "running" || phase === "transition") continue;
       const why = typeof errorReason === "string" ? `: ${errorReason}` : "";
-      return { reason: "crashed", message: `Daytona says that it has ${describeState(state)}${why}.` };
+      return { reason: "crashed", message: `Daytona reports ${describeState(state)}${why}.` };
     } catch (thrown) {
-      if (vendorStatus(thrown) === 404) return { reason: "crashed", message: "Daytona does not know it any more." };
+      if (vendorStatus(thrown) === 404) return { reason: "crashed", message: "Daytona no longer has the sandbox." };
       // Whether it runs cannot be known now; the next round may tell.
     }
   }

@@ -70,6 +70,9 @@ export async function processTableOf(toolbox: Toolbox): Promise<readonly Process
 export async function signalEverything(toolbox: Toolbox, signal: "STOP" | "CONT"): Promise<void> {
   const { code, stderr } = await runScript(toolbox, SIGNAL_ALL, [signal]);
   if (code !== 0) {
-    throw new SandboxerError("sandbox_failed", `Processes inside take no signal: ${stderr.toString("utf8").trim()}`);
+    throw new SandboxerError(
+      "sandbox_failed",
+      `Processes in the sandbox cannot be signalled: ${stderr.toString("utf8").trim()}`,
+    );
   }
 }

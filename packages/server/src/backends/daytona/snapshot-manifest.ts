@@ -49,9 +49,9 @@ export function openPayload(
   if (apiUrl !== here.apiUrl) {
     throw new SandboxerError(
       "image_incompatible",
-      `The snapshot is at ${apiUrl}, and this server uses ${here.apiUrl}.`,
+      `The snapshot is at ${apiUrl}, but this server uses ${here.apiUrl}.`,
       {
-        hint: "Set DAYTONA_API_URL to where the snapshot is.",
+        hint: "Set DAYTONA_API_URL to the address that has the snapshot.",
       },
     );
   }
@@ -70,9 +70,9 @@ export function openPayload(
 export function snapshotEndpointMissing(cause: unknown): SandboxerError {
   return new SandboxerError(
     "not_supported",
-    "Daytona documents the snapshot endpoint (POST /sandbox/{id}/snapshot) but has not deployed it at this address: it answered 404 Cannot POST. The sandbox is there and goes on.",
+    "Daytona documents the snapshot endpoint (POST /sandbox/{id}/snapshot) but has not deployed it at this address: it answered 404 Cannot POST. The sandbox keeps running.",
     {
-      hint: "Keep the sandbox stopped instead of snapshotting it, or save its files; ask Daytona about the endpoint.",
+      hint: "Stop the sandbox instead of taking a snapshot, or copy its files. Ask Daytona about the endpoint.",
       cause,
     },
   );

@@ -33,8 +33,7 @@ export async function waitForPhase(
     const phase = phaseOf(latest.state);
     if (wanted.includes(phase)) return latest;
     if (phase === "failed") throw failed(latest);
-    if (phase === "gone")
-      throw new SandboxerError("sandbox_not_found", `Daytona has removed the sandbox ${latest.id}.`);
+    if (phase === "gone") throw new SandboxerError("sandbox_not_found", `Daytona removed the sandbox ${latest.id}.`);
     const building = BUILDING.has(latest.state ?? "");
     const limitMs = building ? timing.buildTimeoutMs : timing.changeTimeoutMs;
     if (clock.monotonicMs() - startMs > limitMs) {
@@ -51,7 +50,7 @@ export async function waitForPhase(
 export function failed({ id, state, errorReason }: DaytonaSandbox): SandboxerError {
   const reason = errorReason ?? "Daytona gives no reason.";
   return new SandboxerError("sandbox_failed", `Daytona's sandbox ${id} has ${describeState(state)}: ${reason}`, {
-    hint: "Create a new sandbox; Daytona's dashboard has the details of this one.",
+    hint: "Create a new sandbox. Daytona's dashboard has the details of the failed one.",
     details: { vendor_state: state ?? null, vendor_reason: errorReason ?? null },
   });
 }

@@ -79,17 +79,19 @@ export interface LoadableCheckpoint {
 /** Says whether a container that is configured like that can go on with a checkpoint, before anything is done. */
 export function checkCheckpoint(snapshot: SnapshotPayload, config: HostFacts): LoadableCheckpoint {
   const parsed = CheckpointRequirements.safeParse(snapshot.requirements);
-  if (!parsed.success) throw new SandboxerError("image_damaged", "The snapshot does not say what it needs.");
+  if (!parsed.success) throw new SandboxerError("image_damaged", "The snapshot does not list its requirements.");
   const { generation, engine, ...saved } = parsed.data;
   const here = sharedFacts(config);
   if (saved.runtime !== here.runtime) {
-    throw incompatible(`the runtime ${saved.runtime}, and here it is ${here.runtime}`);
+    throw incompatible(`the runtime ${saved.runtime}, but this server uses ${here.runtime}`);
   }
   if (saved.has_network !== here.has_network) {
-    throw incompatible(saved.has_network ? "a network, and this one has none" : "no network, and this one has one");
+    throw incompatible(
+      saved.has_network ? "a network, but this sandbox has none" : "no network, but this sandbox has one",
+    );
   }
   if (saved.mounts.join() !== here.mounts.join()) {
-    throw incompatible(`the mounts ${listed(saved.mounts)}, and this one has ${listed(here.mounts)}`);
+    throw incompatible(`the mounts ${listed(saved.mounts)}, but this sandbox has ${listed(here.mounts)}`);
   }
   const madeBy = `Docker ${engine} with ${saved.runtime}`;
   return { members: checkpointMembers(snapshot.members), generation: generation + 1, madeBy };
@@ -105,7 +107,7 @@ function sharedFacts({ Runtime, NetworkMode, Mounts }: HostFacts): SharedFacts {
 }
 
 function incompatible(needs: string): SandboxerError {
-  return new SandboxerError("image_incompatible", `The snapshot holds memory of a sandbox with ${needs}.`);
+  return new SandboxerError("image_incompatible", `The snapshot contains the memory of a sandbox with ${needs}.`);
 }
 
 function listed(mounts: readonly string[]): string {

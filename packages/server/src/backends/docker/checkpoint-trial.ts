@@ -16,7 +16,7 @@ import type { LaunchPad } from "./launch.ts";
 const LIMIT_MS = 60_000;
 const REPOSITORY = "sandboxer-trial";
 const PROGRAM = "trial";
-const OFF = `the engine's checkpoints are experimental, and off ("experimental": true in its daemon.json turns them on)`;
+const OFF = `the engine's experimental checkpoints are off (turn them on with "experimental": true in its daemon.json)`;
 
 /** Why memory cannot be saved, for the end of a sentence; undefined when it can. */
 export type WhyNoMemory = string | undefined;
@@ -80,7 +80,9 @@ async function saveAndLoad(
   const copy = await maker.load(newRequest(owner), snapshot, options);
   made.push(copy);
   const program = (await copy.processes()).find(({ key }) => key === PROGRAM);
-  return program !== undefined && program.exit === undefined ? undefined : "in a trial, what ran did not come back";
+  return program !== undefined && program.exit === undefined
+    ? undefined
+    : "in a trial, the processes were not restored";
 }
 
 /** What a process that died in the middle leaves behind is over at once. */

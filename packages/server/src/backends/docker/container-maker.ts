@@ -53,8 +53,8 @@ export class ContainerMaker {
     if (spec.network !== "none" && !this.hasNetwork) {
       const { network } = this.#options;
       const reason = network === undefined ? "does not allow it" : `has no Docker network ${network}`;
-      throw new SandboxerError("not_supported", `Sandboxes cannot have a network: the server ${reason}.`, {
-        hint: "Start the server with --allow-network, and name a network of the engine with --docker-network.",
+      throw new SandboxerError("not_supported", `Sandboxes cannot have network access: the server ${reason}.`, {
+        hint: "Start the server with --allow-network, and choose a Docker network with --docker-network.",
       });
     }
     const { memoryBytes, cpus, processes } = spec.resources;
@@ -80,7 +80,7 @@ export class ContainerMaker {
     try {
       options.signal?.throwIfAborted();
       const container = await engine.container(id);
-      if (container === undefined) throw new SandboxerError("backend_unavailable", "The new container is gone.");
+      if (container === undefined) throw new SandboxerError("backend_unavailable", "The new container was removed.");
       const sandbox =
         checkpoint === undefined
           ? await startContainer(this.#pad, container, request, options)
@@ -157,7 +157,7 @@ function forDiskLimit(error: unknown, { spec }: AcquireRequest): unknown {
   if (!refused || spec.resources.diskBytes === undefined) return error;
   return new SandboxerError("not_supported", "The Docker engine's storage driver cannot limit the disk.", {
     cause: error,
-    hint: "Ask for no disk limit, or keep the engine's data on XFS with project quotas, btrfs or ZFS.",
+    hint: "Omit the disk limit, or keep the engine's data on XFS with project quotas, btrfs or ZFS.",
   });
 }
 
@@ -171,11 +171,7 @@ const MARK = `${AGENT_FOLDER}/seen-by-the-engine`;
 async function checkPersistence(engine: DockerEngine, sandbox: DockerSandbox, runtime: string): Promise<void> {
   await sandbox.rootFiles.write(MARK, new Uint8Array());
   if (await engine.hasPath(sandbox.containerId, MARK)) return sandbox.rootFiles.remove(MARK);
-  throw new SandboxerError(
-    "backend_unavailable",
-    `The runtime ${runtime} keeps files where Docker does not see them.`,
-    {
-      hint: `In the engine's daemon.json, give the runtime the arguments "runtimeArgs": ["--overlay2=none"], and restart the engine.`,
-    },
-  );
+  throw new SandboxerError("backend_unavailable", `The runtime ${runtime} keeps files where Docker cannot see them.`, {
+    hint: `In the engine's daemon.json, give the runtime the arguments "runtimeArgs": ["--overlay2=none"], and restart the engine.`,
+  });
 }

@@ -108,7 +108,7 @@ export class DockerBackend implements SandboxBackend {
         address: engine.address,
         runtime: runtime ?? info.DefaultRuntime,
         storage: info.Driver,
-        image: `${defaultImage}${(await this.#images.isPresent(defaultImage)) ? "" : " (not there yet)"}`,
+        image: `${defaultImage}${(await this.#images.isPresent(defaultImage)) ? "" : " (not downloaded yet)"}`,
         full_snapshots: this.#whyNoMemory === undefined ? "yes" : `no: ${this.#whyNoMemory}`,
       };
       const saved = this.#whyNoMemory === undefined ? "memory and files" : `files only: ${this.#whyNoMemory}`;
@@ -163,7 +163,7 @@ export class DockerBackend implements SandboxBackend {
   ): Promise<DockerSandbox> {
     if (this.#whyNoMemory !== undefined) {
       throw new SandboxerError("not_supported", `Docker cannot load memory here: ${this.#whyNoMemory}`, {
-        hint: "Load the snapshot where the engine and its runtime are as where it was made.",
+        hint: "Restore the snapshot on a server with the same Docker engine and runtime as where it was taken.",
       });
     }
     const sandbox = await this.#listed(this.#maker.load(request, snapshot, options));

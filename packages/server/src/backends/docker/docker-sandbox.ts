@@ -149,11 +149,14 @@ export class DockerSandbox extends AgentSandbox implements SandboxHandle {
 
   /** Over here; the container stays as it is. */
   abandon(): void {
-    this.#settle({ reason: "crashed", message: "The sandbox did not come to answer." });
+    this.#settle({ reason: "crashed", message: "The sandbox did not start to answer." });
   }
 
   letGo(): void {
-    this.#settle({ reason: "destroyed", message: "This server has let go of the sandbox; it lives on where it is." });
+    this.#settle({
+      reason: "destroyed",
+      message: "This server released the sandbox; it keeps running at its provider.",
+    });
   }
 
   /** The agent cannot be heard any more: the container has ended, or the connection to the engine has. */
@@ -163,7 +166,7 @@ export class DockerSandbox extends AgentSandbox implements SandboxHandle {
     if (this.#over) return;
     const container = await engine.container(containerId).catch(() => undefined);
     if (container !== undefined && !RUNNING.has(container.State.Status)) return this.#settle(this.#endOf(container));
-    const message = `The connection to the Docker engine at ${engine.address} was lost; the container lives on.`;
+    const message = `The connection to the Docker engine at ${engine.address} was lost; the container keeps running.`;
     this.#settle({ reason: "crashed", message });
   }
 

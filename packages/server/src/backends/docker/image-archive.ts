@@ -45,7 +45,7 @@ async function readIndexes(path: string): Promise<Map<string, string>> {
       at += BLOCK_BYTES;
       if (header.every((byte) => byte === 0)) break;
       const bytes = sizeOf(header);
-      if (bytes > size - at) throw damaged("it is cut off");
+      if (bytes > size - at) throw damaged("it is truncated");
       const name = header.toString("utf8", 0, 100).replace(/\0.*$/s, "");
       if (name === MANIFEST || name === INDEX) {
         // The last one would count.
@@ -68,14 +68,14 @@ function sizeOf(header: Buffer): number {
     .toString("latin1")
     .replace(/[\0 ]+$/, "")
     .trim();
-  if (!/^[0-7]*$/.test(text)) throw damaged("it is no tar archive");
+  if (!/^[0-7]*$/.test(text)) throw damaged("it is not a tar archive");
   return Number.parseInt(text || "0", 8);
 }
 
 async function readAt(file: FileHandle, position: number, length: number): Promise<Buffer> {
   const buffer = Buffer.alloc(length);
   const { bytesRead } = await file.read(buffer, 0, length, position);
-  if (bytesRead !== length) throw damaged("it is cut off");
+  if (bytesRead !== length) throw damaged("it is truncated");
   return buffer;
 }
 

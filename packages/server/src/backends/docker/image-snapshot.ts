@@ -64,7 +64,7 @@ export interface LoadableSnapshot {
 /** Says whether a snapshot can be loaded, before anything is done. */
 export async function checkSnapshot(snapshot: SnapshotPayload, architecture: string): Promise<LoadableSnapshot> {
   const parsed = ImageRequirements.safeParse(snapshot.requirements);
-  if (!parsed.success) throw new SandboxerError("image_damaged", "The snapshot does not say what it needs.");
+  if (!parsed.success) throw new SandboxerError("image_damaged", "The snapshot does not list its requirements.");
   const wanted = parsed.data;
   if (wanted.architecture !== architecture) {
     const message = `The snapshot was made on ${wanted.architecture}; the Docker engine here is ${architecture}.`;
@@ -93,5 +93,5 @@ export async function loadSnapshot(
   await engine.loadImage(createReadStream(path), options);
   const image = await engine.image(name);
   if (image !== undefined) return image.Id;
-  throw new SandboxerError("image_damaged", `The snapshot's image ${name} was loaded and is not there.`);
+  throw new SandboxerError("image_damaged", `The snapshot's image ${name} was loaded but is missing.`);
 }

@@ -50,7 +50,7 @@ export class DockerImages {
       if (reason.code === "no_space") throw reason;
       throw new SandboxerError(
         "bad_request",
-        `The engine has no image ${image}, and cannot get it: ${reason.message}`,
+        `The engine does not have the image ${image} and cannot pull it: ${reason.message}`,
         {
           cause,
           hint: `Check the name. Without a registry: docker pull ${name} where there is one, then docker save and docker load, or use a tar: image.`,
@@ -67,7 +67,7 @@ export class DockerImages {
     await checkImagePlace(image, path, this.#places);
     const info = await stat(path).catch(() => undefined);
     if (info === undefined || !info.isFile()) {
-      throw new SandboxerError("bad_request", `The image ${image} names no file on the server.`);
+      throw new SandboxerError("bad_request", `The image ${image} does not name a file on the server.`);
     }
     const version = `${path}\0${info.size}\0${info.mtimeMs}`;
     const importing = this.#importing.get(version) ?? this.#import(path, options);
@@ -93,8 +93,7 @@ export class DockerImages {
     options.onProgress?.({ phase: "importing the image" });
     await this.#engine.importImage(IMPORTED, tag, createReadStream(path), options);
     const imported = await this.#engine.image(name);
-    if (imported === undefined)
-      throw new SandboxerError("internal", `The image ${name} was imported and is not there.`);
+    if (imported === undefined) throw new SandboxerError("internal", `The image ${name} was imported but is missing.`);
     return imported.Id;
   }
 }

@@ -123,14 +123,14 @@ function notLoaded(error: unknown, madeBy: string): unknown {
   return new SandboxerError("image_incompatible", message, {
     cause: error,
     details,
-    hint: `The snapshot was made by ${madeBy}: the same version of both, with the same arguments, loads it.`,
+    hint: `The snapshot was taken by ${madeBy}. Restore it with the same versions and arguments.`,
   });
 }
 
 function tokenOf(container: Container): string {
   const token = resyncTokenOf(container);
   if (token !== undefined) return token;
-  throw new SandboxerError("sandbox_failed", "The container was not made to be taken over.");
+  throw new SandboxerError("sandbox_failed", "The container cannot be handed off.");
 }
 
 /** One that does not come to answer is nobody's: whoever made it decides on the container. */

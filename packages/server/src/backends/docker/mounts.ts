@@ -26,8 +26,9 @@ export function mountsOf({ inputs }: SandboxSpec, allowed: readonly AllowedMount
   return texts.map((text) => {
     const mount = parseMount(text.trim());
     const match = allowed.find(({ source }) => source === mount.source);
-    if (match === undefined) throw refused(`${mount.source} may not be mounted into sandboxes here.`, allowed);
-    if (mount.writable && !match.writable) throw refused(`${mount.source} may be mounted read-only here.`, allowed);
+    if (match === undefined) throw refused(`The server does not allow sandboxes to mount ${mount.source}.`, allowed);
+    if (mount.writable && !match.writable)
+      throw refused(`The server allows sandboxes to mount ${mount.source} read-only.`, allowed);
     return mount;
   });
 }

@@ -141,7 +141,7 @@ export class ExtensionBackend implements SandboxBackend {
       await this.#extension.teardown(handle, toolsOf());
     } catch (thrown) {
       const [failed, left] = [cause, thrown].map((error) => asExtensionError(this.#extension, error));
-      const message = `${failed?.message} What was made of it could not be removed: ${left?.message}`;
+      const message = `${failed?.message} The partly created sandbox could not be removed: ${left?.message}`;
       throw new SandboxerError(failed?.code ?? "internal", message, { cause, details: { left: handle } });
     }
   }

@@ -70,8 +70,8 @@ export class ExtensionSandbox implements SandboxHandle {
     const known = this.#processes.get(command.key);
     if (known !== undefined) return known;
     if (this.#processes.size >= MAX_PROCESSES) {
-      throw new SandboxerError("limit_reached", `The sandbox keeps ${MAX_PROCESSES} processes already.`, {
-        hint: "Release processes that have ended.",
+      throw new SandboxerError("limit_reached", `The sandbox already keeps ${MAX_PROCESSES} processes.`, {
+        hint: "Delete the records of processes that have ended.",
       });
     }
     const starting = this.#log(command);
@@ -92,7 +92,7 @@ export class ExtensionSandbox implements SandboxHandle {
 
   async connect(): Promise<SandboxConnection> {
     await this.#life.ready();
-    throw lacking(this.#parts.extension, "connections to ports inside");
+    throw lacking(this.#parts.extension, "connections to ports inside the sandbox");
   }
 
   async snapshot(into: string, options: SnapshotOptions): Promise<SnapshotPayload> {
@@ -133,7 +133,7 @@ export class ExtensionSandbox implements SandboxHandle {
   }
 
   destroy(): Promise<void> {
-    this.finish({ reason: "destroyed", message: "it was destroyed." });
+    this.finish({ reason: "destroyed", message: "it was deleted." });
     return this.#life.change(async () => {
       if (this.#removed) return;
       await this.#hook((extension, handle) => extension.teardown(handle, toolsOf()));
@@ -143,7 +143,7 @@ export class ExtensionSandbox implements SandboxHandle {
   }
 
   letGo(): void {
-    this.finish({ reason: "destroyed", message: "this server has let go of it; it lives on where it is." });
+    this.finish({ reason: "destroyed", message: "this server released it; it keeps running at its provider." });
   }
 
   /** Over for everyone here; what it is made of stays where it is. */

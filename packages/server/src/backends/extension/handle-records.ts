@@ -55,7 +55,7 @@ export class HandleRecords {
   #pathOf(sandboxId: string): string | undefined {
     if (this.#folder === undefined) return undefined;
     if (parseCopyId(sandboxId) === undefined)
-      throw new SandboxerError("bad_request", `"${sandboxId}" is no sandbox id.`);
+      throw new SandboxerError("bad_request", `"${sandboxId}" is not a sandbox id.`);
     return join(this.#folder, `${sandboxId}.json`);
   }
 }
@@ -76,7 +76,7 @@ function parse(path: string, text: string): z.infer<typeof handleRecordSchema> {
   } catch (thrown) {
     throw new SandboxerError("internal", `${path} is damaged.`, {
       cause: thrown,
-      hint: "Remove the file; the sandbox that it names must then be removed by hand.",
+      hint: "Delete the file, then remove the sandbox that it names by hand.",
     });
   }
 }

@@ -20,6 +20,6 @@ export function asExtensionError(extension: SandboxExtension, thrown: unknown): 
   const reason = thrown instanceof Error ? thrown.message : String(thrown);
   return new SandboxerError("backend_unavailable", `The backend ${extension.name} failed: ${reason}`, {
     cause: thrown,
-    hint: `Look at the documentation of the extension ${extension.name}, and at the server's log.`,
+    hint: `See the documentation of the extension ${extension.name} and the server's log.`,
   });
 }

@@ -54,7 +54,7 @@ export async function loadExtensions(
   const path = resolve(manifestPath);
   const extensions = new Map<string, SandboxExtension>();
   for (const entry of await readManifest(path)) {
-    if (taken.has(entry.name)) throw wrong(path, `names ${entry.name}, which is the name of a backend already`);
+    if (taken.has(entry.name)) throw wrong(path, `names ${entry.name}, which is already the name of a backend`);
     extensions.set(entry.name, await loadOne(path, entry));
   }
   return extensions;
@@ -70,14 +70,14 @@ async function loadOne(manifestPath: string, entry: ManifestEntry): Promise<Sand
   } catch (thrown) {
     throw wrong(
       manifestPath,
-      `names ${entry.name}, and ${file} could not be loaded: ${(thrown as Error).message}`,
+      `names ${entry.name}, but ${file} could not be loaded: ${(thrown as Error).message}`,
       thrown,
     );
   }
   const result = extensionSchema.safeParse(made);
-  if (!result.success) throw wrong(file, `makes no extension, it ${explain(result.error)}`);
+  if (!result.success) throw wrong(file, `does not create an extension: it ${explain(result.error)}`);
   if (result.data.name !== entry.name) {
-    throw wrong(manifestPath, `names ${entry.name}, but ${file} makes ${result.data.name}`);
+    throw wrong(manifestPath, `names ${entry.name}, but ${file} creates ${result.data.name}`);
   }
   for (const [one, other] of TOGETHER) {
     if ((result.data[one] === undefined) !== (result.data[other] === undefined)) {
@@ -92,11 +92,11 @@ function locate(manifestPath: string, { name, module }: ManifestEntry): string {
   if (/^\.{0,2}\//.test(module)) {
     const file = resolve(dirname(manifestPath), module);
     if (existsSync(file) && statSync(file).isFile()) return file;
-    throw wrong(manifestPath, `names ${name}, and there is no file ${file}`);
+    throw wrong(manifestPath, `names ${name}, but there is no file ${file}`);
   }
   try {
     return createRequire(manifestPath).resolve(module);
   } catch (thrown) {
-    throw wrong(manifestPath, `names ${name}, and there is no package ${module} (npm install ${module})`, thrown);
+    throw wrong(manifestPath, `names ${name}, but there is no package ${module} (npm install ${module})`, thrown);
   }
 }

@@ -28,7 +28,7 @@ export async function readManifest(path: string): Promise<readonly ManifestEntry
   }
   const document = parseDocument(text);
   const [problem] = document.errors;
-  if (problem !== undefined) throw wrong(path, `is no YAML or JSON: ${problem.message.split("\n")[0]}`);
+  if (problem !== undefined) throw wrong(path, `is not YAML or JSON: ${problem.message.split("\n")[0]}`);
   const content: unknown = document.toJS({ maxAliasCount: 10 });
   const result = manifestSchema.safeParse(basename(path) === "package.json" ? partOfPackage(content) : content);
   if (!result.success) throw wrong(path, explain(result.error));
@@ -41,7 +41,7 @@ export async function readManifest(path: string): Promise<readonly ManifestEntry
 export function wrong(path: string, what: string, cause?: unknown): SandboxerError {
   return new SandboxerError("bad_request", `${path} ${what}.`, {
     cause,
-    hint: "docs/reference/extensions.md shows a manifest.",
+    hint: "See docs/reference/extensions.md for an example of a manifest.",
   });
 }
 
@@ -49,7 +49,7 @@ export function wrong(path: string, what: string, cause?: unknown): SandboxerErr
 export function explain(error: z.ZodError): string {
   const [issue] = error.issues;
   const where = issue?.path.join(".") ?? "";
-  return `${where === "" ? "" : `is wrong at ${where}: `}${issue?.message ?? "is wrong"}`;
+  return `${where === "" ? "" : `is invalid at ${where}: `}${issue?.message ?? "is invalid"}`;
 }
 
 function partOfPackage(content: unknown): unknown {

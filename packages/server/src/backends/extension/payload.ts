@@ -61,7 +61,7 @@ export function openSnapshot(extension: SandboxExtension, payload: SnapshotPaylo
   if (requirements.data.extension !== extension.name) {
     throw new SandboxerError(
       "image_incompatible",
-      `The snapshot was taken by the backend ${requirements.data.extension}, and ${extension.name} cannot load it.`,
+      `The snapshot was taken by the backend ${requirements.data.extension}; ${extension.name} cannot restore it.`,
     );
   }
   return { record: requirements.data.record, members: payload.members };

@@ -107,7 +107,7 @@ export class FakeHandle implements SandboxHandle {
 
   async connect(port: number): Promise<SandboxConnection> {
     await this.#running();
-    if (!this.#engine.capabilities.connect) throw notSupported("connections to ports inside");
+    if (!this.#engine.capabilities.connect) throw notSupported("connections to ports inside the sandbox");
     return new FakeConnection(this.#machine.listeners.connect(port), this.#machine);
   }
 
@@ -183,7 +183,7 @@ export class FakeHandle implements SandboxHandle {
   async destroy(): Promise<void> {
     await this.#engine.faults.meet("destroy");
     this.#machine.kept = false;
-    this.#machine.finishAll({ reason: "destroyed", message: "it was destroyed." });
+    this.#machine.finishAll({ reason: "destroyed", message: "it was deleted." });
   }
 
   letGo(): void {
@@ -216,7 +216,7 @@ export class FakeHandle implements SandboxHandle {
   }
 
   #alive(): void {
-    if (this.#letGo) throw new SandboxerError("sandbox_failed", "This server has let go of the sandbox.");
+    if (this.#letGo) throw new SandboxerError("sandbox_failed", "This server released the sandbox.");
     if (this.#machine.end !== undefined) throw this.#machine.failure();
   }
 

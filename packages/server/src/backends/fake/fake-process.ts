@@ -112,7 +112,7 @@ export class FakeProcess implements SandboxProcess {
   async #known(): Promise<void> {
     await this.#machine.scheduler.running();
     if (this.#machine.processes.get(this.pid) !== this.#process) {
-      throw new SandboxerError("process_not_found", `There is no process ${this.pid} any more.`);
+      throw new SandboxerError("process_not_found", `Process ${this.pid} no longer exists.`);
     }
   }
 }

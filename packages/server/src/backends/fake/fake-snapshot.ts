@@ -59,7 +59,7 @@ export function checkSnapshot(snapshot: SnapshotPayload, engineVersion: string, 
     if (needed === here[name]) continue;
     throw new SandboxerError(
       "image_incompatible",
-      `The image needs ${name} ${String(needed)}; here it is ${here[name]}.`,
+      `The image needs ${name} ${String(needed)}; this server has ${here[name]}.`,
       {
         details: { name, needed, here: here[name] },
       },
@@ -73,7 +73,7 @@ export async function readSnapshot(snapshot: SnapshotPayload): Promise<MachineSt
   const content = await readMember(member.path);
   const lineEnd = content.indexOf("\n");
   const json = content.slice(lineEnd + 1);
-  if (lineEnd === -1 || digestOf(json) !== content.slice(0, lineEnd)) throw damagedMember("its digest does not hold");
+  if (lineEnd === -1 || digestOf(json) !== content.slice(0, lineEnd)) throw damagedMember("its digest differs");
   return JSON.parse(json) as MachineState;
 }
 

@@ -69,16 +69,16 @@ export function checkRequirements(
   }
   if (wanted.architecture !== arch()) differences.push(`it was saved on ${wanted.architecture}, this is ${arch()}`);
   if (wanted.overlay !== OVERLAY)
-    differences.push(`its writable layer is of kind ${wanted.overlay}, here it is ${OVERLAY}`);
+    differences.push(`its writable layer is of kind ${wanted.overlay}, this server uses ${OVERLAY}`);
   if (wanted.network !== machine.network) {
     const why = machine.whyNoNetwork === undefined ? "" : ` (${machine.whyNoNetwork})`;
-    differences.push(`it was saved with network ${wanted.network}, here it would have ${machine.network}${why}`);
+    differences.push(`it was saved with network ${wanted.network}, this server would give it ${machine.network}${why}`);
   }
   const missing = wanted.cpu_features.filter((feature) => !machine.cpuFeatures.includes(feature));
   if (missing.length > 0) differences.push(`this CPU lacks ${missing.slice(0, 8).join(", ")}`);
   differences.push(...identityDifferences(wanted.root_filesystem, rootFilesystem));
   if (differences.length === 0) return;
-  throw new SandboxerError("image_incompatible", `The image cannot run here: ${differences.join("; ")}.`, {
+  throw new SandboxerError("image_incompatible", `The image cannot run on this server: ${differences.join("; ")}.`, {
     details: { differences },
   });
 }

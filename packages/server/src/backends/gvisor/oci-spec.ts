@@ -121,7 +121,7 @@ function sourceOf(destination: string, sources: ReadonlyMap<string, string>): st
   if (source !== undefined) return source;
   throw new SandboxerError(
     "image_incompatible",
-    `The image cannot run here: it has ${destination} mounted, which this server does not offer.`,
+    `The image cannot run on this server: it mounts ${destination}, which this server does not offer.`,
   );
 }
 

@@ -93,7 +93,7 @@ export class SandboxStarter {
     if (asked && this.#machine.cgroups === "none") {
       throw new SandboxerError(
         "not_supported",
-        "Limits on memory and CPU need writable cgroups, and this server has none.",
+        "Limits on memory and CPU need writable cgroups, but this server has none.",
       );
     }
   }
@@ -126,7 +126,7 @@ export class SandboxStarter {
     how: Unhurried = {},
   ): Promise<GvisorSandbox> {
     const parsed = ImageRequirements.safeParse(snapshot.requirements);
-    if (!parsed.success) throw new SandboxerError("image_damaged", "The image does not say what it needs.");
+    if (!parsed.success) throw new SandboxerError("image_damaged", "The image does not list its requirements.");
     const wanted = parsed.data;
     const rootFilesystem = await this.images.resolve(wanted.root_filesystem.image);
     const { engine, platform, cacheDirectory } = this.#options;
@@ -269,5 +269,5 @@ async function refuseHook(sandbox: GvisorSandbox): Promise<GvisorSandbox> {
   );
   if (!found) return sandbox;
   await sandbox.destroy();
-  throw new SandboxerError("not_supported", `It has ${RESTORED_HOOK}, so none are started ahead of the need.`);
+  throw new SandboxerError("not_supported", `The image has ${RESTORED_HOOK}, so the warm pool is off.`);
 }

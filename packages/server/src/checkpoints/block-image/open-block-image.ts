@@ -149,7 +149,8 @@ async function readPlace(
 }
 
 async function keyOf(key: string, keyId: string, dataKeys: DataKeys | undefined): Promise<Uint8Array> {
-  if (dataKeys === undefined) throw keyUnavailable(`The image ${key} is encrypted, and nothing here can open its key.`);
+  if (dataKeys === undefined)
+    throw keyUnavailable(`The image ${key} is encrypted, and this server cannot decrypt its key.`);
   return await dataKeys.open(keyId);
 }
 
@@ -162,7 +163,7 @@ function unsealed(
 ): Buffer {
   if (dataKey === undefined) return stored;
   const opened = new BlockCipher(dataKey).open(writerId, sequence, stored);
-  if (opened === undefined) throw imageDamaged(key, "it is not what was encrypted with its key");
+  if (opened === undefined) throw imageDamaged(key, "it does not decrypt with its key");
   return opened;
 }
 

@@ -62,7 +62,7 @@ async function checkFits(context: ImageContext, { key, manifest }: OpenBlockImag
   if (stateBytes <= machineBytes) return;
   throw new SandboxerError(
     "no_space",
-    `The state in ${key} has ${stateBytes} bytes; memory and disk of this machine have ${machineBytes}.`,
+    `The state in ${key} has ${stateBytes} bytes; the memory and disk of this machine have ${machineBytes}.`,
     { hint: "Restore it on a machine with more memory and disk." },
   );
 }

@@ -145,7 +145,7 @@ export class BlockReader {
     const other = across(this.#content(entry.reference), second, entry.shift, entry.rawBytes);
     const block = applyDifference(plain, other);
     if (block === undefined)
-      throw new BlockDamagedError(index, entry.pack, "it is no difference to a block of its size");
+      throw new BlockDamagedError(index, entry.pack, "it is not a valid difference to a block of its size");
     return block;
   }
 
@@ -155,7 +155,7 @@ export class BlockReader {
     if (cipher === undefined) return stored;
     const writer = entry.pack === IN_IMAGE ? writerId : (writerIds[entry.pack] ?? "");
     const opened = cipher.open(writer, entry.sequence, stored);
-    if (opened === undefined) throw new BlockDamagedError(index, entry.pack, "it is not what was encrypted");
+    if (opened === undefined) throw new BlockDamagedError(index, entry.pack, "it does not decrypt");
     return opened;
   }
 
@@ -175,7 +175,7 @@ export class BlockReader {
     const open = this.#descriptors.get(pack);
     if (open !== undefined) return open;
     const path = this.#packFiles.get(pack);
-    if (path === undefined) throw new BlockDamagedError(index, pack, "its pack is not at hand");
+    if (path === undefined) throw new BlockDamagedError(index, pack, "its pack is not open");
     try {
       const descriptor = openSync(path, "r");
       this.#descriptors.set(pack, descriptor);

@@ -143,7 +143,7 @@ export function faultOfEntry(
   if (entry.depth > LARGEST_DEPTH) return "it depends on too many others";
   if (entry.shift >= BLOCK_BYTES || (entry.shift > 0 && entry.codec !== CODEC.difference)) return "an impossible shift";
   for (const reference of references) {
-    if (reference >= countEntries(table)) return "it refers to a block that is not there";
+    if (reference >= countEntries(table)) return "it refers to a missing block";
     // So that no chain of references comes back to its beginning.
     if (depthOf(table, reference) >= entry.depth) return "it refers to a block that depends on as many";
   }

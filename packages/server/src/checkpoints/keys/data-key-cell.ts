@@ -78,7 +78,7 @@ export function decodeDataKey(id: string, body: Uint8Array): StoredDataKey {
   const parsed = dataKeySchema.safeParse(jsonOf(body));
   if (parsed.success && parsed.data.id === id) return parsed.data;
   throw new SandboxerError("image_damaged", `The record of the data key ${id} cannot be read.`, {
-    hint: "Put the file back from a backup: what is encrypted with it cannot be read without it.",
+    hint: "Restore the file from a backup: data that is encrypted with this key cannot be read without it.",
     details: { data_key: id },
   });
 }

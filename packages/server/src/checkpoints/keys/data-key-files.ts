@@ -53,20 +53,16 @@ export async function serverKeyOf(
   }
   if (other !== undefined) throw wrongKey(fingerprint, other.fingerprint, `this server's "${other.name}"`);
   const why = failure instanceof Error ? ` ${failure.message}` : "";
-  throw keyUnavailable(`This is encrypted with the key "${key}" (${fingerprint}).${why}`, { key, fingerprint });
+  throw keyUnavailable(`The data is encrypted with the key "${key}" (${fingerprint}).${why}`, { key, fingerprint });
 }
 
 export function unwrapWith(master: MasterKey, keyId: string, wrapped: Uint8Array): Buffer {
   const bytes = master.unwrap(keyId, wrapped);
   if (bytes !== undefined) return bytes;
-  throw new SandboxerError(
-    "image_damaged",
-    `The data key ${keyId} is not what was encrypted with ${master.fingerprint}.`,
-    {
-      hint: "Put the file back from a backup: what is encrypted with it cannot be read without it.",
-      details: { data_key: keyId, fingerprint: master.fingerprint },
-    },
-  );
+  throw new SandboxerError("image_damaged", `The data key ${keyId} does not decrypt with ${master.fingerprint}.`, {
+    hint: "Restore the file from a backup: data that is encrypted with this key cannot be read without it.",
+    details: { data_key: keyId, fingerprint: master.fingerprint },
+  });
 }
 
 export async function readWrapped(store: ObjectStore, blob: NamedBlob): Promise<Buffer | undefined> {
@@ -74,8 +70,8 @@ export async function readWrapped(store: ObjectStore, blob: NamedBlob): Promise<
 }
 
 export function dataKeyGone(keyId: string): SandboxerError {
-  return new SandboxerError("image_damaged", `Its data key ${keyId} is not in the store any more.`, {
-    hint: "What was encrypted with it cannot be read again: it was removed with the last sandbox or snapshot that had it.",
+  return new SandboxerError("image_damaged", `Its data key ${keyId} is no longer in the store.`, {
+    hint: "Data encrypted with it can no longer be read: the key was removed with the last sandbox or snapshot that used it.",
     details: { data_key: keyId },
   });
 }

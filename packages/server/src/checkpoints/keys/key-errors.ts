@@ -6,14 +6,14 @@ export function keyUnavailable(message: string, details: Readonly<Record<string,
 }
 
 export function keyRequired(wanted: string): SandboxerError {
-  return new SandboxerError("key_required", `This is encrypted with a key that its client holds (${wanted}).`, {
+  return new SandboxerError("key_required", `The data is encrypted with a client's own key (${wanted}).`, {
     details: { fingerprint: wanted },
   });
 }
 
 /** A key is there, and it is another one than is needed. */
 export function wrongKey(wanted: string, had: string, whose: string): SandboxerError {
-  return new SandboxerError("wrong_key", `This is encrypted with the key ${wanted}, and ${whose} is ${had}.`, {
+  return new SandboxerError("wrong_key", `The data is encrypted with the key ${wanted}, but ${whose} is ${had}.`, {
     details: { fingerprint: wanted, given: had },
   });
 }

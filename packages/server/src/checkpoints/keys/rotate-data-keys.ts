@@ -86,8 +86,8 @@ async function rotate(
 }
 
 function noPresentKey(key: string): SandboxerError {
-  return new SandboxerError("bad_request", `"${key}" is an old key, and there is no present one.`, {
-    hint: "Name the new one in encryption_key.",
+  return new SandboxerError("bad_request", `"${key}" is an old key, but there is no current one.`, {
+    hint: "Set the new key in encryption_key.",
     details: { key },
   });
 }

@@ -25,8 +25,8 @@ export async function withDataKey<Result>(
   try {
     const written = await write(dataKey);
     if (dataKey === undefined || (await keys.confirm(dataKey.id, holder))) return written;
-    throw new SandboxerError("checkpoint_failed", "A collection has removed its data key while it was written.", {
-      hint: "What was saved before is untouched. Save again.",
+    throw new SandboxerError("checkpoint_failed", "Garbage collection removed the data key during the save.", {
+      hint: "Earlier checkpoints are intact. Save again.",
       details: { data_key: dataKey.id },
     });
   } catch (error) {
@@ -42,7 +42,7 @@ export function onlyKey(dataKey: DataKey | undefined): DataKeys {
   return {
     open: async (keyId) => {
       if (dataKey?.id === keyId) return dataKey.bytes;
-      throw keyUnavailable(`What is written is not under the data key ${keyId}.`, { data_key: keyId });
+      throw keyUnavailable(`The written data is not encrypted with the data key ${keyId}.`, { data_key: keyId });
     },
   };
 }

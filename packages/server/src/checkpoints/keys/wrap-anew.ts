@@ -62,9 +62,9 @@ function isAnnounced(cell: StoredDataKey | undefined, wrapped: string): boolean 
 function notWhatWasWritten(id: string): SandboxerError {
   return new SandboxerError(
     "image_damaged",
-    `The data key ${id} was encrypted anew, and not what was written came back.`,
+    `The data key ${id} was encrypted again, but reads back differently from what was written.`,
     {
-      hint: "It stays as it was. Look at the store, and rotate again.",
+      hint: "The key is unchanged. Check the store, then rotate again.",
       details: { data_key: id },
     },
   );

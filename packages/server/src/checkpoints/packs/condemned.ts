@@ -40,9 +40,13 @@ export async function refuseCondemned(store: ObjectStore, packs: readonly { read
   const ids = new Set(packs.map(({ id }) => id));
   const condemned = (await readCondemned(store)).some((each) => each.packs?.some((id) => ids.has(id)) ?? true);
   if (ids.size === 0 || !condemned) return;
-  throw new SandboxerError("checkpoint_failed", "A collection is about to remove parts of this image from the store.", {
-    hint: "It is copied again when the collection has ended.",
-  });
+  throw new SandboxerError(
+    "checkpoint_failed",
+    "Garbage collection is about to remove parts of this image from the store.",
+    {
+      hint: "Try again when the collection has ended.",
+    },
+  );
 }
 
 /**

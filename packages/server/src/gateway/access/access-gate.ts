@@ -77,7 +77,7 @@ export class AccessGate {
 function refuseFor(waitMs: number | undefined, what: string): void {
   if (waitMs === undefined || waitMs === 0) return;
   const seconds = Math.ceil(waitMs / 1000);
-  throw new SandboxerError("rate_limited", `Too many ${what}; there is room again in ${seconds} s.`, {
+  throw new SandboxerError("rate_limited", `Too many ${what}; try again in ${seconds} s.`, {
     details: { retry_after_seconds: seconds },
   });
 }

@@ -92,7 +92,7 @@ function checkWritable(file: string): void {
     append(file, "");
   } catch (error) {
     throw new SandboxerError("bad_request", `The audit file ${file} cannot be written: ${(error as Error).message}.`, {
-      hint: "Make its folder, or choose another file with --audit-file.",
+      hint: "Create its folder, or choose another file with --audit-file.",
       cause: error,
     });
   }

@@ -2,7 +2,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { Authenticator } from "./authenticator.ts";
 import type { AccessRequest } from "./shown-credential.ts";
 
-const BROWSER_HINT = "Open the server under the address that it listens on, and use it from its own pages.";
+const BROWSER_HINT = "Open the server at the address that it listens on, and use its own pages.";
 
 /**
  * Why a request is refused for the way that it came, if it is. A page from anywhere can make a browser talk to a loopback
@@ -18,8 +18,8 @@ export function wayRefusal(
 ): SandboxerError | undefined {
   const proxied = authenticator.open ? request.proxyHeader : undefined;
   if (proxied !== undefined) {
-    const message = `The request came through a proxy (it has the header ${proxied}), and this server has no keys.`;
-    const hint = "Make a key with `sandboxer keys create`, or start the server with --trusted-proxy ADDRESS.";
+    const message = `The request came through a proxy (header ${proxied}), but this server has no keys.`;
+    const hint = "Create a key with `sandboxer keys create`, or start the server with --trusted-proxy ADDRESS.";
     return new SandboxerError("permission_denied", message, { hint });
   }
   const refusal = browserRefusal(request, authenticator, visits);
@@ -33,12 +33,12 @@ function browserRefusal(
 ): string | undefined {
   const { host, origin } = request.headers;
   const name = hostName(host);
-  if (authenticator.open && !isLoopbackName(name)) return `The host ${name} is not this machine's loopback.`;
+  if (authenticator.open && !isLoopbackName(name)) return `The host ${name} is not a loopback address of this machine.`;
   const isCrossSite = request.headers["sec-fetch-site"] === "cross-site" && !(visits && isVisit(request));
-  if (authenticator.open && isCrossSite) return "Pages of other sites may not use this server.";
+  if (authenticator.open && isCrossSite) return "Pages from other sites cannot use this server.";
   if (origin === undefined) return cookieRefusal(request, authenticator);
   const allowed = URL.canParse(origin) && new URL(origin).host === host;
-  return allowed ? undefined : "Pages of other origins may not use this server.";
+  return allowed ? undefined : "Pages from other origins cannot use this server.";
 }
 
 /** Whether somebody opens the address in a tab, so that the page that has led there sees nothing of it. */
@@ -50,7 +50,7 @@ function isVisit({ method, headers }: AccessRequest): boolean {
 function cookieRefusal(request: AccessRequest, authenticator: Pick<Authenticator, "shown">): string | undefined {
   const changesNothing = isRead(request.method) && request.headers.upgrade === undefined;
   if (changesNothing || authenticator.shown(request)?.kind !== "session") return undefined;
-  return "A request with a session's cookie that changes something must have an Origin.";
+  return "A request with a session cookie that changes something must have an Origin header.";
 }
 
 function isRead(method: string | undefined): boolean {

@@ -16,7 +16,7 @@ export function requestKeysOf(
   // What was sent is not repeated.
   if (presentedKey === undefined) {
     throw new SandboxerError("bad_request", "Sandboxer-Encryption-Key must be 32 bytes, in base64 or hex.", {
-      hint: "Make one with `openssl rand -base64 32`, and keep it: nobody else has it.",
+      hint: "Create one with `openssl rand -base64 32` and keep it: the server does not store it.",
     });
   }
   return { presentedKey, keyName: encryptionKey };

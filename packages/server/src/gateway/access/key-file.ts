@@ -41,7 +41,7 @@ export class KeyFile {
   /** `text` is the key itself: the only time that it can be seen. */
   async create({ name, scope, expiresInMs, encryptionKey }: NewKey): Promise<{ text: string; record: KeyRecord }> {
     if (!NAME.test(name)) {
-      throw new SandboxerError("bad_request", "A key's name is 1 to 64 printable characters, with none but these.");
+      throw new SandboxerError("bad_request", "A key name must have 1 to 64 printable characters.");
     }
     const parts = newKeyParts();
     const nowMs = this.#clock.wallMs();
@@ -92,16 +92,18 @@ function findKey(keys: readonly KeyRecord[], idPrefix: string): KeyRecord {
   const found = idPrefix === "" ? [] : keys.filter(({ id }) => id.startsWith(idPrefix));
   const [only] = found;
   // What was given is not repeated: somebody may have pasted the key itself.
-  if (only === undefined) throw new SandboxerError("key_not_found", "There is no key whose id begins so.");
+  if (only === undefined) throw new SandboxerError("key_not_found", "No key id begins with this.");
   if (found.length === 1) return only;
   const list = found.map(({ id, name }) => `${id} (${name})`).join(", ");
-  throw new SandboxerError("bad_request", `Several keys begin so: ${list}.`, { hint: "Write more of the id." });
+  throw new SandboxerError("bad_request", `Several key ids begin with this: ${list}.`, {
+    hint: "Give more of the id.",
+  });
 }
 
 function timeAfter(nowMs: number, durationMs: number): string {
   const endMs = nowMs + durationMs;
   if (endMs < FAR_FUTURE_MS) return new Date(endMs).toISOString();
   throw new SandboxerError("bad_request", "A key cannot expire that far in the future.", {
-    hint: "Leave --expires out for a key that does not expire.",
+    hint: "Omit --expires for a key that does not expire.",
   });
 }

@@ -47,7 +47,7 @@ export function readKeyFile(path: string): KeyFileContent {
   }
   const format = (value as { format?: unknown } | null)?.format;
   if (typeof format === "number" && format !== KEYS_FORMAT) {
-    throw damaged(path, `its format is ${format}, and this program knows ${KEYS_FORMAT}`);
+    throw damaged(path, `its format is ${format}, but this program knows only ${KEYS_FORMAT}`);
   }
   const parsed = keyFileSchema.safeParse(value);
   if (!parsed.success) throw damaged(path, z.prettifyError(parsed.error), parsed.error);
@@ -56,7 +56,7 @@ export function readKeyFile(path: string): KeyFileContent {
 
 function damaged(path: string, problem: string, cause?: unknown): SandboxerError {
   return new SandboxerError("bad_request", `The keys in ${path} cannot be read: ${problem}.`, {
-    hint: "Put the file back from a copy; or remove it, and make new keys with `sandboxer keys create`.",
+    hint: "Restore the file from a backup, or delete it and create new keys with `sandboxer keys create`.",
     cause,
   });
 }

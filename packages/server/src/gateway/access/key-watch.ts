@@ -21,7 +21,7 @@ export class KeyWatch {
     const look = (): void => {
       for (const connection of this.#connections) {
         if (!authenticator.isCurrent(connection.actor.who))
-          connection.sendAway(new SandboxerError("unauthorized", "The key was revoked, or has expired."));
+          connection.sendAway(new SandboxerError("unauthorized", "The key was revoked or has expired."));
       }
     };
     this.#timer = setInterval(look, LOOK_EVERY_MS).unref();

@@ -32,7 +32,7 @@ export function openAccess(options: AccessOptions): Access {
   const { apiKeys, keyFile, loopbackOnly, keyHeader, rateLimit, rateBurst = 2 * rateLimit, clock, log } = options;
   const { trustedProxies = [] } = options;
   if (keyFile !== undefined) readKeyFile(keyFile);
-  const onProblem = (error: Error): void => log.error(`${error.message} Until it can, none of its keys is taken.`);
+  const onProblem = (error: Error): void => log.error(`${error.message} Until then, none of its keys is accepted.`);
   const keys = new KeyRing({ environmentKeys: apiKeys, path: keyFile, clock, onProblem });
   const authenticator = new Authenticator({ keys, sessions: new Sessions(clock), loopbackOnly, keyHeader });
   const audit = new AuditLog({ log, file: options.auditFile, clock });

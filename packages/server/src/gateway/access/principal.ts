@@ -32,11 +32,11 @@ export function hasScope(principal: Principal, scope: Scope): boolean {
 export function requireScope(principal: Principal, scope: Scope): void {
   if (hasScope(principal, scope)) return;
   if (principal.kind === "none") {
-    throw new SandboxerError("unauthorized", "A key of the server is needed, one that is neither revoked nor expired.");
+    throw new SandboxerError("unauthorized", "A valid API key is needed. It must not be revoked or expired.");
   }
   const has = principal.scopes.at(-1) ?? "none";
   throw new SandboxerError("permission_denied", `This needs the scope ${scope}; ${principal.name} has ${has}.`, {
-    hint: `Use a key that was made with \`sandboxer keys create --scope ${scope}\`.`,
+    hint: `Use a key created with \`sandboxer keys create --scope ${scope}\`.`,
     details: { needed: scope, has },
   });
 }

@@ -35,7 +35,7 @@ export async function registerApi(app: FastifyInstance, options: ApiOptions): Pr
       info: {
         title: "sandboxer",
         version: options.version,
-        description: "Sandboxes that you can put down and pick up anywhere.",
+        description: "Sandboxes that you can pause on one machine and resume on another.",
       },
       components: { securitySchemes: { key: { type: "http", scheme: "bearer" } } },
       security: [{ key: [] }],

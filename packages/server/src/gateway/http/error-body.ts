@@ -22,7 +22,7 @@ function translate(thrown: unknown): SandboxerError {
   if (hasZodFastifySchemaValidationErrors(thrown)) {
     const problems = thrown.validation.map(({ instancePath, message }) => {
       const where = instancePath.replace(/^\//, "").replaceAll("/", ".");
-      return where === "" ? (message ?? "is wrong") : `${where}: ${message ?? "is wrong"}`;
+      return where === "" ? (message ?? "is invalid") : `${where}: ${message ?? "is invalid"}`;
     });
     const where = thrown.validationContext ?? "request";
     return new SandboxerError("bad_request", `The ${where} is not valid: ${problems.join("; ")}`);

@@ -68,8 +68,9 @@ export class Followers {
   /** A stream has a place until it is closed. */
   admitted(callerId: string, open: () => Readable): Readable {
     const own = this.#byCaller.get(callerId) ?? 0;
-    if (own >= MAX_PER_CALLER) throw full(`You follow events ${own} times, which is the limit.`);
-    if (this.#count >= this.#max) throw full(`The server has ${this.#count} followers, which is its limit.`);
+    if (own >= MAX_PER_CALLER) throw full(`You already follow events ${own} times, which is the limit.`);
+    if (this.#count >= this.#max)
+      throw full(`The server already has ${this.#count} event followers, which is its limit.`);
     const stream = open();
     this.#byCaller.set(callerId, own + 1);
     this.#count += 1;
@@ -87,6 +88,6 @@ export class Followers {
 
 function full(message: string): SandboxerError {
   return new SandboxerError("limit_reached", message, {
-    hint: "Close event streams that nobody reads, or raise the server's --max-clients.",
+    hint: "Close unused event streams, or raise the server's --max-clients.",
   });
 }

@@ -82,7 +82,7 @@ export async function collectedAnswer(
   } catch (error) {
     output?.release();
     if (!(error instanceof Moving)) throw error;
-    throw new SandboxerError("wrong_state", "The sandbox is being saved or moved, and the process goes along.", {
+    throw new SandboxerError("wrong_state", "The sandbox is being saved or moved, and the process with it.", {
       hint: "Resume the sandbox, then repeat the request with its Idempotency-Key, or read the process's output.",
       details: { state: "saving", process_id: process.id },
     });

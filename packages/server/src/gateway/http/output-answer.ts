@@ -31,7 +31,7 @@ export function sendOutput(
   );
   const look = setInterval(() => {
     if (isWanted() && taken - seen < TAKEN_CHARACTERS) {
-      body.destroy(new SandboxerError("timeout", "The client was too slow to take its answer while others waited."));
+      body.destroy(new SandboxerError("timeout", "The client read its response too slowly while others waited."));
     }
     seen = taken;
   }, lookMs);

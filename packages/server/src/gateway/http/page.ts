@@ -59,7 +59,7 @@ function encode({ created_at, id }: Place): string {
 function decode(cursor: string): Place {
   const [, created_at, id] = /^(\S+) (\S+)$/.exec(Buffer.from(cursor, "base64url").toString()) ?? [];
   if (created_at !== undefined && id !== undefined) return { created_at, id };
-  throw new SandboxerError("bad_request", "The cursor is not one of this list.", {
-    hint: "Send next_cursor of the page before as it is, or read the list from its beginning, without a cursor.",
+  throw new SandboxerError("bad_request", "The cursor does not belong to this list.", {
+    hint: "Send the next_cursor of the previous page unchanged, or omit the cursor to read the list from the beginning.",
   });
 }

@@ -71,7 +71,7 @@ async function answer(
   if (service === undefined) throw new SandboxerError("starting", "The server is starting.");
   const gone = new AbortController();
   reply.raw.once("close", () => {
-    if (!reply.raw.writableFinished) gone.abort(new SandboxerError("timeout", "The client has gone away."));
+    if (!reply.raw.writableFinished) gone.abort(new SandboxerError("timeout", "The client disconnected."));
   });
   const { operation, result: answered } = options.begin(service, name, readCall(request, gone.signal));
   if (operation !== undefined && wantsNoWait(request)) {

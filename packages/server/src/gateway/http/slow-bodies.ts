@@ -57,5 +57,5 @@ function isTooSlow(request: IncomingMessage, body: OpenBody, passedMs: number, p
 
 function cut({ socket }: IncomingMessage, { answer }: OpenBody): void {
   if (answer.headersSent) socket.destroy();
-  else refuseWith(socket, new SandboxerError("timeout", "The body of the request came too slowly."));
+  else refuseWith(socket, new SandboxerError("timeout", "The body of the request was sent too slowly."));
 }

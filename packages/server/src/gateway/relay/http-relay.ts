@@ -51,7 +51,7 @@ export class HttpRelay {
     const server = await this.#target(service, name, request);
     if (server === undefined) return undefined;
     // Nothing would end a request whose client has gone before it began.
-    if (reply.raw.destroyed) throw new SandboxerError("timeout", "The client has gone away.");
+    if (reply.raw.destroyed) throw new SandboxerError("timeout", "The client disconnected.");
     try {
       const relayed = await this.#answer(await this.#passOn(name, request, reply, server), server);
       this.#record(name, request, relayed.status);
@@ -136,10 +136,14 @@ function pathOf(name: RouteName, params: Readonly<Record<string, string>>): stri
 
 /** To the caller, whose key this server takes, a 401 would say that it is not logged in. */
 function keyNotTaken({ url, instanceId }: OtherServer): SandboxerError {
-  return new SandboxerError("permission_denied", `The server ${url}, which has the sandbox, does not take this key.`, {
-    hint: "Servers that share a store need the same keys; or move the sandbox here with POST …/resume.",
-    details: { url, owner: instanceId },
-  });
+  return new SandboxerError(
+    "permission_denied",
+    `The server ${url}, which runs the sandbox, does not accept this key.`,
+    {
+      hint: "Give all servers that share a store the same keys, or move the sandbox to this server with POST …/resume.",
+      details: { url, owner: instanceId },
+    },
+  );
 }
 
 const operationSchema = z.object({ id: z.string().min(1).max(128) });

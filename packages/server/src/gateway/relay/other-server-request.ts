@@ -54,15 +54,15 @@ export function requestOtherServer(server: OtherServer, { method, path, headers 
 function addressOf(server: OtherServer): URL {
   const base = URL.canParse(server.url) ? new URL(server.url) : undefined;
   if (base?.protocol === "http:" || base?.protocol === "https:") return base;
-  throw unreachable(server, false, new Error("that is no address of a server"));
+  throw unreachable(server, false, new Error("it is not a server URL"));
 }
 
 function unreachable({ url, instanceId }: OtherServer, reached: boolean, cause: unknown): SandboxerError {
   const reason = cause instanceof Error && cause.message !== "" ? ` (${cause.message})` : "";
-  const what = reached ? "has not answered" : "cannot be reached from here";
-  return new SandboxerError("server_unreachable", `The server ${url}, which has the sandbox, ${what}${reason}.`, {
+  const what = reached ? "did not answer" : "cannot be reached from this server";
+  return new SandboxerError("server_unreachable", `The server ${url}, which runs the sandbox, ${what}${reason}.`, {
     cause,
-    hint: "Try again; look whether that server lives and its --advertise-url is right; or move the sandbox here with POST …/resume.",
+    hint: "Try again. Check that the server runs and that its --advertise-url is right, or move the sandbox to this server with POST …/resume.",
     details: { url, owner: instanceId, reached },
   });
 }

@@ -19,13 +19,13 @@ export async function readText(
   const reading = (async (): Promise<void> => {
     for await (const chunk of body) {
       bytes += chunk.length;
-      if (bytes > maxBytes) throw new SandboxerError("too_large", "The answer of another server is too large.");
+      if (bytes > maxBytes) throw new SandboxerError("too_large", "The response of another server is too large.");
       chunks.push(chunk);
     }
   })();
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => late.reject(new SandboxerError("timeout", "The answer of another server has no end.")),
+    () => late.reject(new SandboxerError("timeout", "The response of another server does not end.")),
     limitMs,
   );
   try {

@@ -46,7 +46,7 @@ export class Connection implements SandboxClient {
     this.inbox = new Inbox(parts.socket);
     // A client that was told of the end is not attached any more, whether it has heard it or not.
     this.outbox = new Outbox(parts.socket, parts.stream, () => this.inbox.end());
-    parts.socket.on("close", () => this.#abort.abort(new Error("the client has gone")));
+    parts.socket.on("close", () => this.#abort.abort(new Error("the client disconnected")));
     // Too large a message, or a frame that breaks the protocol: ws closes the socket with the right code by itself.
     parts.socket.on("error", (error) => this.log.debug({ error: error.message }, "client socket error"));
   }

@@ -21,7 +21,7 @@ export async function serveCreate(connection: Connection, firstMessageMs: number
   let created: { readonly sandbox: Sandbox; readonly token: string };
   try {
     if (first === "late")
-      throw new SandboxerError("timeout", `No configuration came within ${firstMessageMs / 1000} seconds.`);
+      throw new SandboxerError("timeout", `No configuration was received within ${firstMessageMs / 1000} seconds.`);
     const message = readConfiguration(connection, first.text);
     const onOwnership = (step: "acquiring" | "acquired"): void => {
       if (message.enable_sandbox_handoff === true)

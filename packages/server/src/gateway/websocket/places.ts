@@ -97,8 +97,8 @@ export class Places {
 const LOOPBACK = new Networks(["127.0.0.0/8", "::1"]);
 
 function full(limit: string, most: number, whose: string): SandboxerError {
-  return new SandboxerError("limit_reached", `There are ${most} WebSockets of ${whose}, which is the limit.`, {
-    hint: `Close WebSockets that are not needed, or raise the server's --${limit}.`,
+  return new SandboxerError("limit_reached", `There are already ${most} WebSockets of ${whose}, which is the limit.`, {
+    hint: `Close unused WebSockets, or raise the server's --${limit}.`,
     details: { limit: limit.replaceAll("-", "_"), most },
   });
 }

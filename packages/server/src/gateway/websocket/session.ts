@@ -122,7 +122,7 @@ export class Session implements SandboxClient {
     if (this.#pendingStdinBytes + bytes.length > MAX_PENDING_STDIN_BYTES) {
       return this.#outbox.error(
         "STDIN_ERROR",
-        new SandboxerError("too_large", "The process does not read its stdin; what was sent before still waits."),
+        new SandboxerError("too_large", "The process does not read its stdin; earlier input is still waiting."),
       );
     }
     this.#pendingStdinBytes += bytes.length;

@@ -4,7 +4,7 @@ import { done, fail, inPhase, type Operation, type SandboxState } from "./sandbo
 import { sendSwap } from "./swapping.ts";
 import type { Turn } from "./turn.ts";
 
-export const ANOTHER_WAITS = "another instance waits for it already";
+export const ANOTHER_WAITS = "another server already waits for it";
 
 export function readForClaim(sandbox: SandboxState, operation: Operation, turn: Turn): SandboxState {
   const { sandboxId } = sandbox;

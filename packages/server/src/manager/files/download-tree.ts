@@ -20,7 +20,7 @@ export interface DownloadOptions {
 export async function downloadTree(files: SandboxFiles, path: string, options: DownloadOptions): Promise<Readable> {
   const root = await files.stat(path);
   const folder = root.kind === "folder" || (root.kind === "symlink" && (await leadsToFolder(files, path)));
-  if (!folder && root.kind === "other") throw new SandboxerError("bad_request", `${path} is no file or folder.`);
+  if (!folder && root.kind === "other") throw new SandboxerError("bad_request", `${path} is not a file or folder.`);
   // What may not be read is known before the answer begins, if it is the first thing.
   const entries = folder ? await files.list(path) : [];
   const writer = new TreeWriter(files, options);

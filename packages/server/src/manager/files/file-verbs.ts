@@ -93,7 +93,7 @@ export class FileVerbs extends Room<FilesContext> {
     const sandbox = await runningSandbox(context, sandboxId, epoch, { signal });
     const { backend } = sandbox.facts;
     if (!context.backend(backend).capabilities.files) {
-      throw new SandboxerError("not_supported", `The backend ${backend} has no files.`);
+      throw new SandboxerError("not_supported", `The backend ${backend} does not support files.`);
     }
     return { files: sandbox.handle.files, release: sandbox.hold(() => context.nowMs) };
   }

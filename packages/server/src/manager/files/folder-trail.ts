@@ -39,7 +39,7 @@ export class FolderTrail {
       const path = posix.join(this.#here, name);
       const found = await statOrNothing(this.#files, path);
       if (found === undefined) await this.#files.makeFolder(path);
-      else if (found.kind !== "folder") throw refusedEntry(entryName, `leads through ${name}, which is no folder`);
+      else if (found.kind !== "folder") throw refusedEntry(entryName, `leads through ${name}, which is not a folder`);
       this.#steps.push({ name, path, attributes: undefined });
     }
     const last = this.#steps.at(-1);

@@ -79,9 +79,9 @@ export async function unpackTree(
 
 function damaged(cause: unknown): SandboxerError {
   const why = cause instanceof Error ? cause.message : String(cause);
-  return new SandboxerError("bad_request", `The tar cannot be read: ${why}`, {
+  return new SandboxerError("bad_request", `The tar archive cannot be read: ${why}`, {
     cause,
-    hint: "Send an uncompressed tar, to its end.",
+    hint: "Send a complete, uncompressed tar archive.",
   });
 }
 
@@ -131,7 +131,7 @@ class TreeUnpacker {
         await this.#link(path, header);
         break;
       default:
-        throw refusedEntry(header.name, `is a ${header.type ?? "thing of an unknown kind"}`);
+        throw refusedEntry(header.name, `is a ${header.type ?? "entry of an unknown kind"}`);
     }
     this.files += 1;
   }
@@ -195,7 +195,7 @@ class TreeUnpacker {
   /** Whatever has the name goes: a link would be written through. A folder stays. */
   async #clear(path: string, entryName: string): Promise<void> {
     const found = await statOrNothing(this.#files, path);
-    if (found?.kind === "folder") throw refusedEntry(entryName, "has the name of a folder that is there");
+    if (found?.kind === "folder") throw refusedEntry(entryName, "has the name of an existing folder");
     if (found !== undefined) await this.#files.remove(path);
   }
 
@@ -207,10 +207,10 @@ class TreeUnpacker {
       path = posix.join(path, part);
       const wanted = index === parts.length - 1 ? "file" : "folder";
       if ((await statOrNothing(this.#files, path))?.kind !== wanted) {
-        throw refusedEntry(name, "is a hard link to no file of the tree");
+        throw refusedEntry(name, "is a hard link to a path outside the archive");
       }
     }
-    if (parts.length === 0) throw refusedEntry(name, "is a hard link to nothing");
+    if (parts.length === 0) throw refusedEntry(name, "is a hard link without a target");
     return path;
   }
 }
@@ -236,8 +236,8 @@ function withNames(header: Header, names: "utf8" | "latin1"): Header {
 
 function strictly(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString("utf8");
-  throw new SandboxerError("not_supported", `The name ${JSON.stringify(bytes.toString("latin1"))} is no UTF-8.`, {
-    hint: "The backend takes names in UTF-8 only. Rename the file where it was captured, or choose another backend.",
+  throw new SandboxerError("not_supported", `The name ${JSON.stringify(bytes.toString("latin1"))} is not UTF-8.`, {
+    hint: "The backend supports only UTF-8 names. Rename the file in the source sandbox, or choose another backend.",
   });
 }
 

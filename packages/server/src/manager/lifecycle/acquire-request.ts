@@ -47,9 +47,9 @@ function ownSecretRefs(
       profile === undefined ? "this server does not have that profile" : "that profile has no such secret";
     throw new SandboxerError(
       "secret_unavailable",
-      `The sandbox was made with a secret in ${variable} by the profile ${profileName ?? "(none)"}, and ${missing}.`,
+      `The sandbox was created with a secret in ${variable} by the profile ${profileName ?? "(none)"}, but ${missing}.`,
       {
-        hint: "Give this server the same profiles as the server that made the sandbox; secrets come from the profile, not from the record.",
+        hint: "Give this server the same profiles as the server that created the sandbox; secrets come from the profile, not from the record.",
         details: { profile: profileName, variable },
       },
     );

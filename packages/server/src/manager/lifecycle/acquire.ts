@@ -76,7 +76,7 @@ async function restoreNewest(
   } catch (error) {
     // It is there, for who has the key.
     if (isKeyProblem(error)) throw error;
-    context.options.observer.problem("a snapshot of a key could not be restored", { key, error });
+    context.options.observer.problem("the snapshot of a key could not be restored", { key, error });
     return undefined;
   }
 }
@@ -101,12 +101,12 @@ async function startFromSnapshot(
     }
   } catch (error) {
     if (isKeyProblem(error)) throw error;
-    context.options.observer.problem("a sandbox that its provider has lost could not be restored", {
+    context.options.observer.problem("a sandbox that its provider lost could not be restored", {
       sandboxId,
       error,
     });
   }
-  await context.reported("end of a sandbox that its provider has lost", endOf(context, sandboxId, options));
+  await context.reported("deletion of a sandbox that its provider lost", endOf(context, sandboxId, options));
   return undefined;
 }
 

@@ -100,7 +100,7 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
     });
   } catch (error) {
     sandbox.moveTo("gone");
-    await context.reported("removal of a sandbox that was not made", withdrawHead(context, sandbox.id));
+    await context.reported("removal of a sandbox that could not be created", withdrawHead(context, sandbox.id));
     throw sandbox.creation.aborted ? sandbox.creation.reason : error;
   }
 }

@@ -41,7 +41,9 @@ async function destroyLive(
 ): Promise<RemovedData | undefined> {
   checkEpoch(context.durable.ownership.held(live.id), epoch);
   if (live.state === "creating") {
-    await live.abortCreation(new SandboxerError("sandbox_destroyed", "The sandbox was destroyed while it was made."));
+    await live.abortCreation(
+      new SandboxerError("sandbox_destroyed", "The sandbox was deleted while it was being created."),
+    );
     if ((live.state as SandboxState) === "gone") return NOTHING_STORED;
   }
   if (live.state === "saving") await live.queue.run(async () => {});
@@ -70,7 +72,7 @@ async function destroyStored(
   const work = { operation: "destroy", sandboxId, backend: head.backend } as const;
   return await tracked(context, work, options, async () => {
     await context.durable.ownership.destroy(sandboxId, { handoffTimeoutMs, owner: head.owner });
-    context.inBackground("removal of what this machine has of it", publishBeforeClaim(context, sandboxId));
+    context.inBackground("removal of local data of a deleted sandbox", publishBeforeClaim(context, sandboxId));
     return await forgetData(context, sandboxId, !leavesNothing(head));
   });
 }

@@ -13,7 +13,7 @@ export async function destroySandbox(
   return await sandbox.queue.run(() =>
     tracked(context, work, options, async () => {
       // What was saved or handed over meanwhile is not this server's to destroy.
-      if (sandbox.state === "gone") throw new SandboxerError("wrong_state", "The sandbox is gone.");
+      if (sandbox.state === "gone") throw new SandboxerError("wrong_state", "The sandbox was deleted.");
       await sandbox.liveSaves.callOff();
       await context.durable.ownership.destroy(sandbox.id);
       await end(sandbox);
@@ -34,7 +34,7 @@ export async function forgetData(
   outlivesServer: boolean,
 ): Promise<RemovedData> {
   const { checkpoints, ownership } = context.durable;
-  const what = "removal of a destroyed sandbox's data";
+  const what = "removal of a deleted sandbox's data";
   if (!outlivesServer) {
     context.inBackground(what, ownership.erase(sandboxId));
     return NOTHING_STORED;

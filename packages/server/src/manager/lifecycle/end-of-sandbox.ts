@@ -46,7 +46,7 @@ export function lossOf(
 }
 
 export function leaseLost(cause?: unknown): SandboxerError {
-  return new SandboxerError("lease_lost", "Another server has taken the sandbox over.", { cause });
+  return new SandboxerError("lease_lost", "Another server owns the sandbox now.", { cause });
 }
 
 /** Ends the local copy of a sandbox that another server owns now. Nothing is written to the store. */

@@ -139,11 +139,11 @@ async function keepRunning(context: ManagerContext, sandbox: LiveSandbox, error:
     sandbox.touch(context.nowMs);
   } catch (failure) {
     const { id: sandboxId } = sandbox;
-    context.options.observer.problem("a sandbox could not go on after a failed save", { sandboxId, error: failure });
-    await context.reported("end of a sandbox that could not go on", sandbox.handle.destroy());
+    context.options.observer.problem("a sandbox could not continue after a failed save", { sandboxId, error: failure });
+    await context.reported("end of a sandbox that could not continue", sandbox.handle.destroy());
     // Also when its end has failed: a copy that nobody can use must not keep the stored one from others.
     if ((sandbox.state as string) !== "gone") sandbox.moveTo("gone");
-    context.inBackground("release of a sandbox that could not go on", context.durable.ownership.release(sandbox));
+    context.inBackground("release of a sandbox that could not continue", context.durable.ownership.release(sandbox));
   }
 }
 

@@ -65,7 +65,7 @@ export function maxLossOf(
 
 export function promiseNeedsCheckpoints(): SandboxerError {
   return new SandboxerError("checkpoint_disabled", "max_loss requires checkpointing to be enabled.", {
-    hint: "Create the sandbox with enable_checkpoint: true, on a server with a store; or leave max_loss out.",
+    hint: "Create the sandbox with enable_checkpoint: true on a server with a store, or omit max_loss.",
   });
 }
 

@@ -49,14 +49,13 @@ export async function reattach(
     const ending = endOf(context, id, options);
     // Its provider would find and remove what another server runs.
     if (found === undefined) await ending.catch(throwIfInUse);
-    await context.reported("end of a sandbox that its key does not stand for any more", ending);
+    await context.reported("end of a sandbox that no longer matches its key", ending);
   }
   if (found === undefined && lost[0] !== undefined) throw lost[0].error;
-  for (const { id } of lost)
-    await context.reported("end of a sandbox that nobody can have", endOf(context, id, options));
+  for (const { id } of lost) await context.reported("end of an unusable sandbox", endOf(context, id, options));
   if (found === undefined) return { found, lostByProvider };
   if (lostByProvider !== undefined)
-    await context.reported("end of a sandbox that nobody can have", endOf(context, lostByProvider, options));
+    await context.reported("end of an unusable sandbox", endOf(context, lostByProvider, options));
   return { found, lostByProvider: undefined };
 }
 
@@ -113,7 +112,7 @@ async function renewTime(context: ManagerContext, { id, expires_at }: SandboxRec
   const wanted = plan.about.expires_at;
   if (expires_at === wanted) return;
   const renewed = amendSandbox(context, id, undefined, { expires_at: wanted });
-  await context.reported("new time of a sandbox", renewed);
+  await context.reported("new expiry of a sandbox", renewed);
 }
 
 /**
@@ -138,7 +137,7 @@ async function healthy(context: ManagerContext, id: string, options: VerbOptions
 function keptThoughDamaged(error: SandboxerError, id: string): SandboxerError {
   return new SandboxerError(error.code, error.message, {
     cause: error,
-    hint: `${error.hint} The key stands for it as long as it is there: \`sandboxer destroy ${id}\` gives it up.`,
+    hint: `${error.hint} The key belongs to this sandbox until you delete it: \`sandboxer rm ${id}\`.`,
     details: { ...error.details, sandbox_id: id },
   });
 }

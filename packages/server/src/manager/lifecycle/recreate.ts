@@ -20,8 +20,8 @@ export async function recreateSandbox(
   const { backend } = sandbox.facts;
   // Unlike a rewind, this gives the new copy no number of its own, so a provider could not tell the two apart.
   if (sandbox.facts.residence === "provider") {
-    throw new SandboxerError("not_supported", `The backend ${backend} cannot make a sandbox anew in place.`, {
-      hint: "Create a new sandbox, and destroy this one.",
+    throw new SandboxerError("not_supported", `The backend ${backend} cannot recreate a sandbox in place.`, {
+      hint: "Create a new sandbox and delete this one.",
     });
   }
   const work = { operation: "recreate", sandboxId: sandbox.id, backend } as const;
@@ -32,7 +32,7 @@ export async function recreateSandbox(
       const fresh = await makeCopy(context, sandbox, track);
       track.lap("backend");
       const old = switchCopy(context, sandbox, fresh, []);
-      await context.reported("end of the copy before", old.destroy());
+      await context.reported("end of the previous copy", old.destroy());
       track.lap("end of the old copy");
     }),
   );
@@ -50,7 +50,7 @@ async function makeCopy(context: ManagerContext, sandbox: LiveSandbox, track: Tr
     if (!context.durable.ownership.holds(sandbox)) throw leaseLost();
     return fresh;
   } catch (thrown) {
-    await context.reported("end of a copy that was not wanted", fresh.destroy());
+    await context.reported("end of a discarded copy", fresh.destroy());
     const error = asSandboxerError(thrown);
     if (error.code === "lease_lost") await discardLostSandbox(context, sandbox, error);
     throw thrown;

@@ -85,7 +85,7 @@ export async function restoreSandbox(
       takeover.runs(claimed, track);
       freezeIfDue(context, sandbox);
       watchForEnd(context, sandbox, processes);
-      context.inBackground("removal of a copy that was left", removeSpare(context, sandboxId));
+      context.inBackground("removal of a leftover copy", removeSpare(context, sandboxId));
       return sandbox;
     });
   } catch (thrown) {
@@ -111,11 +111,11 @@ async function bringBack(
   } catch (error) {
     const facts = storedFacts(request.sandboxId, head);
     if (handle !== undefined)
-      await context.reported("end of a sandbox that was not brought back", abandonCopy({ handle, facts }));
+      await context.reported("end of a sandbox that could not be restored", abandonCopy({ handle, facts }));
     const release = leavesNothing(head)
       ? eraseHead(context, request.sandboxId)
       : context.durable.ownership.release({ id: request.sandboxId, epoch: head.epoch });
-    await context.reported("release of a sandbox that was not brought back", release);
+    await context.reported("release of a sandbox that could not be restored", release);
     const damaged = request.checkpoint ?? head.checkpoint?.name;
     if (damaged === undefined) throw error;
     const named = { sandboxId: request.sandboxId, head, damaged };
@@ -188,7 +188,7 @@ async function loadSnapshot(
     await ownership.update(holding, { ...changes, spare_copy: null });
     return handle;
   } catch (error) {
-    await context.reported("end of a copy that was not wanted", handle.destroy());
+    await context.reported("end of a discarded copy", handle.destroy());
     throw error;
   }
 }
@@ -208,8 +208,8 @@ async function findAtProvider(
   const handle = await context.backend(head.backend).tryResume(request, track.options);
   track.lap("backend");
   if (handle !== undefined) return handle;
-  throw new SandboxerError("sandbox_failed", `The backend ${head.backend} does not have the sandbox any more.`, {
-    hint: "Restore a snapshot of it, or destroy it and create a new one.",
+  throw new SandboxerError("sandbox_failed", `The backend ${head.backend} no longer has the sandbox.`, {
+    hint: "Restore a snapshot of it, or delete it and create a new one.",
     details: { state: "unreachable" },
   });
 }

@@ -56,7 +56,7 @@ async function withinLimit<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(failed(running, `was not over after ${limitMs / 1000} s`)), limitMs);
+  const timer = setTimeout(() => limit.abort(failed(running, `did not end within ${limitMs / 1000} s`)), limitMs);
   const either = signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]);
   try {
     return await unlessAborted(work(either), either);
@@ -67,7 +67,7 @@ async function withinLimit<Result>(
 
 function failed({ command, tail }: Running, how: string, code?: number): SandboxerError {
   return new SandboxerError("sandbox_failed", `The setup command ${JSON.stringify(command)} ${how}.`, {
-    hint: "Correct the profile's setup; the end of its output is in details.output.",
+    hint: "Correct the profile's setup; details.output has the end of the output.",
     details: { command, exit_code: code ?? null, output: tail.toString("utf8") },
   });
 }

@@ -17,5 +17,5 @@ export function warmPoolRecord({ options }: BackendsContext): WarmPoolRecord | u
 export async function stopPreparing(context: ManagerContext): Promise<void> {
   const backends = [...context.options.backends.values()];
   const stops = backends.map(async (backend) => backend.stopPreparing?.());
-  await context.reported("end of the sandboxes that nobody has", Promise.all(stops));
+  await context.reported("end of unused sandboxes of the warm pool", Promise.all(stops));
 }

@@ -14,8 +14,8 @@ export async function reachabilityOf(
   const told = { state, owner_url: owner?.url ?? null };
   const live = context.sandboxes.get(sandboxId);
   if (live === undefined) {
-    const elsewhere = owner === null ? "nobody runs it" : `${owner.url ?? owner.instance_id} runs it`;
-    return { ...told, reachable: false, summary: `Not here: ${elsewhere}.`, round_trip_ms: null };
+    const elsewhere = owner === null ? "no server runs it" : `${owner.url ?? owner.instance_id} runs it`;
+    return { ...told, reachable: false, summary: `It does not run on this server: ${elsewhere}.`, round_trip_ms: null };
   }
   if (live.state !== "running") {
     return { ...told, reachable: false, summary: `It is ${live.state}.`, round_trip_ms: null };

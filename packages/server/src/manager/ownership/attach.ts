@@ -37,7 +37,7 @@ export async function attachSandbox(
     if (request.checkpoint !== undefined) {
       throw new SandboxerError(
         "wrong_state",
-        "The sandbox is running; an older checkpoint can be chosen once it is saved or gone.",
+        "The sandbox is running. You can resume from an older checkpoint only after it is paused.",
       );
     }
     takeShownKey(context, live, options.encryption);
@@ -90,8 +90,8 @@ async function isImport({ checkpoints }: DurableStore, sandboxId: string): Promi
 /** A sandbox whose time is over would be put down again at once. */
 function refuseExpired(context: ManagerContext, sandboxId: string, expires_at: string | null | undefined): void {
   if (!hasExpired(context, expires_at)) return;
-  throw new SandboxerError("wrong_state", `The sandbox's time was over at ${expires_at}.`, {
-    hint: `Give it more with \`sandboxer extend-ttl ${sandboxId} --duration 1h\`, then wake it.`,
+  throw new SandboxerError("wrong_state", `The sandbox expired at ${expires_at}.`, {
+    hint: `Extend it with \`sandboxer extend-ttl ${sandboxId} --duration 1h\`, then resume it.`,
     details: { state: "stored", expires_at },
   });
 }

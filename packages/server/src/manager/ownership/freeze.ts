@@ -33,7 +33,10 @@ async function freeze(sandbox: LiveSandbox): Promise<void> {
     await sandbox.handle.freeze().catch(() => sandbox.handle.freeze());
   } catch (thrown) {
     if (sandbox.state === "gone") return;
-    const error = new SandboxerError("sandbox_failed", "The sandbox could not be held still without a lease.");
+    const error = new SandboxerError(
+      "sandbox_failed",
+      "The sandbox could not be frozen when the server's lease ran out.",
+    );
     sandbox.moveTo("gone");
     sandbox.client?.notify({ type: "failed", error });
     await sandbox.handle.destroy();
@@ -83,11 +86,7 @@ export async function untilThawed(
 }
 
 function frozen(): SandboxerError {
-  return new SandboxerError(
-    "store_unavailable",
-    "The server cannot prove that it is alive: it holds the sandbox still.",
-    {
-      hint: "The sandbox goes on when the server reaches its store again; try again then, or look at the server's log.",
-    },
-  );
+  return new SandboxerError("store_unavailable", "The server cannot renew its lease, so it has frozen the sandbox.", {
+    hint: "The sandbox continues when the server reaches its store again. Try again then, or see the server's log.",
+  });
 }

@@ -52,11 +52,11 @@ async function targetOf(context: ManagerContext, to: string): Promise<string> {
   const servers = await context.durable.ownership.instances.servers();
   const wanted = to.replace(/\/+$/, "");
   const found = servers.find(({ instanceId, url }) => instanceId === to || url?.replace(/\/+$/, "") === wanted);
-  if (found?.here === true) throw new SandboxerError("bad_request", "The sandbox is on that server already.");
+  if (found?.here === true) throw new SandboxerError("bad_request", "The sandbox is already on that server.");
   if (found?.alive === true && found.url !== undefined) return found.url;
   const known = servers.flatMap(({ alive, here, url }) => (alive && !here && url !== undefined ? [url] : []));
-  throw new SandboxerError("bad_request", `No server of this store is known as ${JSON.stringify(to.slice(0, 200))}.`, {
-    hint: known.length === 0 ? "There is no other server on this store now." : `Known are: ${known.join(", ")}.`,
+  throw new SandboxerError("bad_request", `This store has no server ${JSON.stringify(to.slice(0, 200))}.`, {
+    hint: known.length === 0 ? "No other server uses this store now." : `Known servers: ${known.join(", ")}.`,
   });
 }
 
@@ -64,17 +64,17 @@ async function targetOf(context: ManagerContext, to: string): Promise<string> {
 function keyStaysHere(sandboxId: string, target: string): SandboxerError {
   return new SandboxerError(
     "key_required",
-    "The sandbox is under its client's encryption key, which servers do not pass on to each other.",
+    "The sandbox is encrypted with its client's own key, which servers do not pass on to each other.",
     {
-      hint: `Resume it at the other server with that key: POST ${target}/v1/sandboxes/${sandboxId}/resume. It moves there.`,
+      hint: `Resume the sandbox on the other server with that key, which moves it there: POST ${target}/v1/sandboxes/${sandboxId}/resume.`,
       details: { url: target },
     },
   );
 }
 
 function notTaken(target: string, { epoch, owner }: SandboxRecord): SandboxerError {
-  return new SandboxerError("server_unreachable", `${target} has answered, and has not taken the sandbox.`, {
-    hint: "Another server answers at that address: start each one with its own --advertise-url.",
+  return new SandboxerError("server_unreachable", `${target} answered but did not resume the sandbox.`, {
+    hint: "A different server answers at that address. Start each server with its own --advertise-url.",
     details: { url: target, epoch, owner: owner?.instance_id ?? null },
   });
 }

@@ -19,7 +19,10 @@ export async function importHead(durable: DurableStore, sandboxId: string, optio
   const { kind, created_at } = image.manifest;
   const backend = BACKEND_OF_KIND.get(kind);
   if (backend === undefined) {
-    throw new SandboxerError("image_incompatible", `${name}: no backend here loads a state of the kind "${kind}".`);
+    throw new SandboxerError(
+      "image_incompatible",
+      `${name}: no backend of this server can load a state of the kind "${kind}".`,
+    );
   }
   const checkpoint: CheckpointReference = {
     name,

@@ -45,7 +45,7 @@ export function whyNot(head: Head | undefined, record: UnpublishedRecord): strin
   const isClaimed = claiming !== null && head.owner === claiming && head.epoch === owner.epoch + 1;
   if ((isOld || isClaimed) && (head.checkpoint?.name ?? null) === replaces) return undefined;
   const by = head.owner === null ? "another server" : `the server ${head.owner}`;
-  return `The sandbox was taken up by ${by} since (epoch ${head.epoch}; this was captured at ${owner.epoch}).`;
+  return `The sandbox was claimed by ${by} since then (epoch ${head.epoch}; this state was captured at epoch ${owner.epoch}).`;
 }
 
 /** Whether the head names this very capture: an attempt of the server that made it has arrived after all. */
@@ -73,7 +73,7 @@ async function claimAndPublish(
   try {
     if (claimed.epoch !== presentEpoch + 1 || (claimed.checkpoint?.name ?? null) !== replaces) {
       await ownership.release(holding);
-      return await putAside(context, claiming, "Another server has taken the sandbox up at the same moment.");
+      return await putAside(context, claiming, "Another server claimed the sandbox at the same time.");
     }
     const owner = { instance_id: ownership.instanceId, epoch: claimed.epoch };
     return await bringToStore(context, await local.change(claiming, { owner, claiming: null }));
@@ -96,7 +96,7 @@ async function bringToStore(context: ManagerContext, unpublished: Unpublished): 
     context.options.observer.problem("latest could not be written; the next owner repairs it", { sandboxId, error });
   });
   const { name, size_bytes, parent } = published;
-  const data = { name, size_bytes, parent, reason: "kept on this machine while the store was away" };
+  const data = { name, size_bytes, parent, reason: "saved on this machine while the store was unavailable" };
   context.events.append({ type: "checkpoint.created", sandboxId, data });
   return await done(context, unpublished);
 }

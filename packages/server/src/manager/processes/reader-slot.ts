@@ -56,7 +56,7 @@ export class ReaderSlot {
     const stop = new AbortController();
     const stopped = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
     const reader: Reader = { stop, stopped, background };
-    this.#reader?.stop.abort(new SandboxerError("sandbox_in_use", "Another reader has taken the output over."));
+    this.#reader?.stop.abort(new SandboxerError("sandbox_in_use", "Another reader took over the output."));
     this.#reader = reader;
     if (options.onStop !== undefined) stop.signal.addEventListener("abort", options.onStop, { once: true });
     let position = options.from;
@@ -70,7 +70,8 @@ export class ReaderSlot {
           return options.onEnd?.(exit);
         }
         // Only a look ends the output early; anything else would go round for ever.
-        if (looks === this.#looks) throw new SandboxerError("sandbox_failed", "The output has ended before its end.");
+        if (looks === this.#looks)
+          throw new SandboxerError("sandbox_failed", "The output stream closed before its last byte.");
         looks = this.#looks;
         for await (const chunk of this.#process.output({ from: position, signal: stopped })) {
           await this.#hold();

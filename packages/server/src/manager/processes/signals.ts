@@ -16,7 +16,7 @@ export function signalNumber(signal: string | number): number {
   const number = NAMES.indexOf(ALIASES[short] ?? short);
   if (number > 0) return number;
   throw new SandboxerError("bad_request", `There is no signal ${signal.slice(0, 20)}.`, {
-    hint: "Use a name such as SIGTERM, or a number of 1 to 64.",
+    hint: "Use a name such as SIGTERM, or a number from 1 to 64.",
   });
 }
 

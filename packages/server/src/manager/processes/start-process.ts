@@ -43,7 +43,7 @@ export function startProcess(
   return sandbox.queue.run(async () => {
     sandbox.checkRunning();
     if (request.pty !== undefined && !context.backend(sandbox.facts.backend).capabilities.pty) {
-      throw new SandboxerError("not_supported", `The backend ${sandbox.facts.backend} has no terminals.`);
+      throw new SandboxerError("not_supported", `The backend ${sandbox.facts.backend} does not support terminals.`);
     }
     const { processes, handle } = sandbox;
     await processes.sync(handle, hooksFor(context, sandbox));
@@ -96,9 +96,13 @@ async function makeRoom({ processes }: LiveSandbox): Promise<void> {
     await process.release().catch(() => {});
   }
   if (processes.overHttp.length < MAX_PROCESSES) return;
-  throw new SandboxerError("limit_reached", `The sandbox has ${MAX_PROCESSES} processes that run or were not read.`, {
-    hint: "Read the output of those that have ended, or drop them with DELETE …/processes/{process_id}.",
-  });
+  throw new SandboxerError(
+    "limit_reached",
+    `The sandbox has ${MAX_PROCESSES} processes that are running or have unread output.`,
+    {
+      hint: "Read the output of ended processes, or delete them with DELETE …/processes/{process_id}.",
+    },
+  );
 }
 
 function traitsOf(request: StartRequest, id: string): ProcessTraits {

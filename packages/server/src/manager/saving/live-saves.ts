@@ -58,9 +58,9 @@ export class LiveSaves {
     writing?.controller.abort(
       new SandboxerError(
         "wrong_state",
-        "The checkpoint was called off: the sandbox is paused, replaced or ended now.",
+        "The checkpoint was cancelled because the sandbox was paused, replaced or ended.",
         {
-          hint: "Look at the sandbox: if it was paused, that has saved it.",
+          hint: "Check the sandbox: if it was paused, its state is saved.",
           details: { [CALLED_OFF]: true },
         },
       ),

@@ -89,11 +89,11 @@ class PromiseKeeper {
     const { ownership } = this.#context.durable;
     if (ownership.instances.frozen)
       return `The server cannot reach its store: ${ownership.instances.frozenReason ?? "it does not answer."}`;
-    if (sandbox.state === "saving") return "It is being paused, and that is not done in time.";
-    if (sandbox.liveSaves.underWay) return "The checkpoint that is under way is not done in time.";
-    if (this.#isWanted(sandbox)) return "Another server has asked for it, and it has not gone in time.";
+    if (sandbox.state === "saving") return "The sandbox is being paused, and that takes too long.";
+    if (sandbox.liveSaves.underWay) return "The running checkpoint takes too long.";
+    if (this.#isWanted(sandbox)) return "Another server has requested the sandbox, and the handoff takes too long.";
     if (this.#saving >= AT_ONCE) return "Other sandboxes of this server are saved first.";
-    return "No checkpoint was made in time.";
+    return "No checkpoint was taken in time.";
   }
 
   async #save(sandbox: LiveSandbox, limit: LossLimit): Promise<void> {

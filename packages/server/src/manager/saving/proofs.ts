@@ -26,8 +26,8 @@ export class Proofs {
 
   async run<Result>(prove: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     if (this.full) {
-      throw new SandboxerError("limit_reached", `${MOST_WAITING} test restores wait already.`, {
-        hint: "They are done one after the other: try again when some of them are over.",
+      throw new SandboxerError("limit_reached", `${MOST_WAITING} test restores are already waiting.`, {
+        hint: "They run one after the other; try again when some of them are done.",
       });
     }
     this.#waiting += 1;
@@ -54,9 +54,13 @@ export class Proofs {
     if (this.#running === undefined) return;
     this.#leaving = this.#running.ended.promise;
     this.#running.stop.abort(
-      new SandboxerError("limit_reached", "The test restore gave way: the server is at its limit of sandboxes.", {
-        hint: "Try again later, or start the server with more --max-sandboxes.",
-      }),
+      new SandboxerError(
+        "limit_reached",
+        "The test restore was cancelled because the server reached its limit of sandboxes.",
+        {
+          hint: "Try again later, or raise --max-sandboxes of the server.",
+        },
+      ),
     );
   }
 

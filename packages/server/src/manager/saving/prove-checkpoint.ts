@@ -7,8 +7,7 @@ import { parseStoredSpec } from "../stored-facts.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
 import { checkTrial, notRestored, tryRestore } from "./trial-restore.ts";
 
-const HINT =
-  "Save the sandbox again while it runs, or prove an older checkpoint; the server's log says more of this one.";
+const HINT = "Save the sandbox again while it runs, or test an older checkpoint. See the server's log for details.";
 
 /**
  * Restores a checkpoint of a sandbox by way of trial, its newest unless another one is named. The sandbox is neither woken
@@ -52,7 +51,7 @@ export async function proveCheckpoint(
     },
   };
   await tryRestore(context, trial, options);
-  if (proof === undefined) throw new SandboxerError("internal", "A test restore has ended without a result.");
+  if (proof === undefined) throw new SandboxerError("internal", "A test restore ended without a result.");
   return { sandbox_id: sandboxId, checkpoint: name, proven: proof };
 }
 
@@ -65,6 +64,6 @@ function nothingSaved(snapshot: string | null | undefined): SandboxerError {
     hint:
       snapshot == null
         ? "Save it first: `sandboxer checkpoint SANDBOX --leave-running`."
-        : `It began with a snapshot: \`sandboxer prove snapshot:${snapshot}\`.`,
+        : `It was created from a snapshot; test that with \`sandboxer prove snapshot:${snapshot}\`.`,
   });
 }

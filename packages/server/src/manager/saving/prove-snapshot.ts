@@ -10,7 +10,7 @@ import { parseStoredSpec } from "../stored-facts.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
 import { checkTrial, notRestored, type Trial, tryRestore } from "./trial-restore.ts";
 
-const HINT = "Take another one while its sandbox is there, and look at what the server's log says of this one.";
+const HINT = "Take another snapshot while its sandbox exists. See the server's log for details.";
 
 /** Restores a snapshot by way of trial. The record says how that went. */
 export async function proveSnapshot(
@@ -32,7 +32,7 @@ export function proveInBackground(context: ProofContext, snapshot: StoredSnapsho
   const wanted = snapshot.reason === "request" || snapshot.reason === "named";
   if (!proveSnapshots || !wanted || !isProvable(context, snapshot)) return;
   if (context.proofs.full) {
-    return observer.problem("a snapshot is not proven: too many wait for it", { snapshotId: snapshot.id });
+    return observer.problem("a snapshot was not test-restored: too many are waiting", { snapshotId: snapshot.id });
   }
   // How it went is in its record, in the events and in the log.
   void proveSnapshot(context, snapshot.id, { encryption: { presentedKey } }).catch(() => {});
@@ -51,7 +51,7 @@ function isProvable(context: ProofContext, snapshot: StoredSnapshot): boolean {
 function checkProvable(context: ProofContext, snapshot: StoredSnapshot, backend: SandboxBackend): void {
   checkTrial(backend, specOf(snapshot), snapshot.mode === "full");
   if (snapshot.mode === "metadata") {
-    throw new SandboxerError("not_supported", "The snapshot holds a record only: there is nothing to restore.");
+    throw new SandboxerError("not_supported", "The snapshot contains only metadata: there is nothing to restore.");
   }
   checkLoadable(context, backend, labelOf(snapshot));
 }
@@ -69,7 +69,7 @@ function trialOf(context: ProofContext, snapshot: StoredSnapshot, backend: Sandb
     },
     unproven: async (failure, error) => {
       const noted = context.snapshots.amend(id, { proof: { proven: null, unproven: failure } });
-      await context.reported("record of a snapshot that could not be proven", noted);
+      await context.reported("record of a failed test restore", noted);
       tell(context, snapshot, "snapshot.unproven", failure);
       return notRestored(`snapshot ${snapshot.name ?? id}`, error, HINT);
     },

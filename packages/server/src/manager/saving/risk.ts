@@ -17,7 +17,7 @@ export function raiseRisk(
   sandbox.atRisk = { since, reason, hasFailed, sinceMs: present?.sinceMs ?? context.nowMs, maxLoss };
   const data = { max_loss: maxLoss, since, reason, last_saved_at: lastSavedAt(context, sandbox) };
   context.events.append({ type: "durability.at_risk", sandboxId: sandbox.id, data });
-  context.options.observer.problem("more of a sandbox could be lost than was promised", {
+  context.options.observer.problem("max_loss of a sandbox is not met", {
     sandboxId: sandbox.id,
     reason,
   });

@@ -73,19 +73,19 @@ export async function tryRestore(context: ProofContext, trial: Trial, options: V
 /** For `unproven`: the same, and what it is about. */
 export function notRestored(what: string, cause: SandboxerError, hint: string): SandboxerError {
   const { code, message, details } = cause;
-  const text = `The ${what} could not be restored by way of trial: ${message}`;
+  const text = `The test restore of the ${what} failed: ${message}`;
   return new SandboxerError(code, text, { cause, hint, details });
 }
 
 /** Refuses what cannot be restored by way of trial at all. `isFull`: with what ran. */
 export function checkTrial(backend: SandboxBackend, spec: SandboxSpec, isFull: boolean): void {
-  const hint = "Restore it, look at the new sandbox, and destroy that.";
+  const hint = "Restore it, check the new sandbox, then delete that.";
   if (backend.capabilities.outlivesServer) {
-    const why = `The backend ${backend.name} keeps sandboxes when the server ends, so a test restore could stay behind.`;
+    const why = `Sandboxes of the backend ${backend.name} outlive the server, so a test restore could leave one behind.`;
     throw new SandboxerError("not_supported", why, { hint });
   }
   if (isFull && spec.network !== "none") {
-    const why = "What was running with a network would be heard outside if it were restored by way of trial.";
+    const why = "The sandbox has network access, so programs in a test restore could reach the outside.";
     throw new SandboxerError("not_supported", why, { hint });
   }
 }
@@ -93,7 +93,7 @@ export function checkTrial(backend: SandboxBackend, spec: SandboxSpec, isFull: b
 function checkRoom({ sandboxes, options }: ProofContext): void {
   if (sandboxes.size < options.maxSandboxes) return;
   throw new SandboxerError("limit_reached", `The server runs ${sandboxes.size} sandboxes, which is its limit.`, {
-    hint: "A test restore needs a place too: try again when a sandbox has ended.",
+    hint: "A test restore counts as a sandbox. Try again when a sandbox has ended.",
   });
 }
 

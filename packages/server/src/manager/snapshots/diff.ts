@@ -93,5 +93,5 @@ async function liveFiles(context: ManagerContext, sandboxId: string): Promise<{ 
 }
 
 function withoutFiles(what: string): SandboxerError {
-  return new SandboxerError("not_supported", `${what} has no list of files that could be compared.`);
+  return new SandboxerError("not_supported", `${what} has no file list to compare.`);
 }

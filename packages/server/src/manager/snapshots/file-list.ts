@@ -61,7 +61,7 @@ export async function decodeFileList(encoded: Uint8Array): Promise<FileList> {
   } catch (error) {
     throw new SandboxerError("image_damaged", "The snapshot's list of files cannot be read.", {
       cause: error,
-      hint: "The snapshot itself can be restored all the same; its files cannot be compared.",
+      hint: "The snapshot can still be restored, but its files cannot be compared.",
     });
   }
 }

@@ -65,12 +65,10 @@ async function undo(
   failure: SandboxerError,
   count: number,
 ): Promise<SandboxerError> {
-  const ends = created.map((each) =>
-    context.reported("end of a fork that was undone", destroySandbox(context, each.sandbox)),
-  );
+  const ends = created.map((each) => context.reported("end of an undone fork", destroySandbox(context, each.sandbox)));
   await Promise.all(ends);
   await context.reported("removal of a fork's snapshot", removeSnapshot(context, snapshot.id));
-  const what = `The fork failed, and nothing of it is left: ${created.length} of ${count} were made, then: `;
+  const what = `The fork failed and was undone: ${created.length} of ${count} sandboxes were created, then: `;
   return new SandboxerError(failure.code, what + failure.message, {
     cause: failure,
     hint: failure.hint,

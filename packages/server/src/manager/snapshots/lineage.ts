@@ -22,7 +22,7 @@ export async function readDescendants(context: RemovalContext): Promise<Readonly
   for await (const { sandboxId, head } of context.durable.ownership.list()) {
     const snapshotId = head?.lineage.snapshot ?? null;
     if (head === undefined || head.state === "deleted" || snapshotId === null || here.has(sandboxId)) continue;
-    const why = head.owner === null ? "is stored without a checkpoint of its own" : "runs on another server";
+    const why = head.owner === null ? "is paused without a checkpoint of its own" : "runs on another server";
     const needs = needsItsSnapshot(head) ? why : undefined;
     found.push({ sandboxId, name: head.about?.name ?? null, snapshotId, needs });
   }

@@ -53,7 +53,7 @@ async function forget(context: RemovalContext, snapshot: StoredSnapshot): Promis
     await context.options.backends.get(backend)?.forgetSnapshot?.(payload, { placement, signal });
     return null;
   } catch (error) {
-    context.options.observer.problem("removal of what a snapshot refers to", { snapshotId: id, error });
+    context.options.observer.problem("removal of a snapshot's data at its provider", { snapshotId: id, error });
     return asSandboxerError(error).message;
   }
 }

@@ -74,8 +74,8 @@ function isKept(context: ManagerContext, { facts }: LiveSandbox): boolean {
 /** A backend whose snapshots are records without content has nothing to load. */
 function checkCan(context: ManagerContext, { facts }: LiveSandbox): void {
   if (context.backend(facts.backend).capabilities.snapshot !== "metadata") return;
-  throw new SandboxerError("not_supported", `The backend ${facts.backend} cannot put a sandbox back in place.`, {
-    hint: "Restore the snapshot, which makes a new sandbox, and destroy this one.",
+  throw new SandboxerError("not_supported", `The backend ${facts.backend} cannot rewind a sandbox in place.`, {
+    hint: "Restore the snapshot, which creates a new sandbox, then delete this one.",
   });
 }
 
@@ -104,7 +104,7 @@ async function makeCopy(
       if (kept) await takePlace(context, sandbox, { copy, lineage });
       return { handle, processes, checkpoint, copy };
     } catch (thrown) {
-      await context.reported("end of a copy that was not wanted", handle.destroy());
+      await context.reported("end of a discarded copy", handle.destroy());
       const error = asSandboxerError(thrown);
       if (error.code === "lease_lost") await discardLostSandbox(context, sandbox, error);
       throw thrown;
@@ -113,7 +113,7 @@ async function makeCopy(
   try {
     return await withGoodCopy(() => withWorkFolder(context.options.workDirectory, copyIn));
   } catch (error) {
-    if (kept) await context.reported("removal of a copy that was not wanted", removeSpare(context, sandbox.id));
+    if (kept) await context.reported("removal of a discarded copy", removeSpare(context, sandbox.id));
     throw error;
   }
 }

@@ -49,7 +49,7 @@ function describeAgent(agent: AgentBinary | undefined, context: CheckContext): C
   return {
     ...base,
     state: "missing",
-    message: "not compiled, and there is no C compiler and make",
+    message: "not compiled, and a C compiler and make are not installed",
     remedy: COMPILER_REMEDY,
   };
 }
@@ -64,7 +64,7 @@ async function checkPlatform(
     return {
       ...base,
       state: "unknown",
-      message: "can be tested when root, runsc and the agent are there",
+      message: "cannot be tested without root, runsc and the agent",
       remedy: SET_UP,
     };
   }
@@ -89,11 +89,11 @@ async function checkPlatform(
 async function checkNetwork(context: CheckContext, engine: Found): Promise<CheckResult> {
   const base = { name: "network for sandboxes", needed: false };
   if ("missing" in engine || whyNotGvisor(thisHost()) !== undefined) {
-    return { ...base, state: "unknown", message: "can be told when root and runsc are there", remedy: SET_UP };
+    return { ...base, state: "unknown", message: "cannot be checked without root and runsc", remedy: SET_UP };
   }
   const { probeNetwork } = await import("../../backends/gvisor/network/network-support.ts");
   const support = await probeNetwork(engine.version, context.searchPath);
-  if (support.ok) return { ...base, state: "found", message: "can be had; offered only with --allow-network" };
+  if (support.ok) return { ...base, state: "found", message: "available; offered only with --allow-network" };
   return { ...base, state: "missing", message: support.reason, remedy: support.remedy };
 }
 

@@ -38,7 +38,7 @@ export const checkKvm: Check = async () => {
     name: "/dev/kvm",
     state: found ? "found" : "missing",
     needed: false,
-    message: found ? "there; used only with --platform kvm" : "not there; only --platform kvm needs it",
+    message: found ? "available; used only with --platform kvm" : "missing; only --platform kvm needs it",
   };
 };
 
@@ -46,7 +46,7 @@ export const checkCgroups: Check = async () => {
   const mount = findCgroupMount();
   const base = { name: "cgroups", needed: false };
   const remedy =
-    "Resource limits then rest on the sandbox alone. In a container, start it with --privileged --cgroupns=host.";
+    "Without cgroups, only gVisor itself enforces resource limits. In a container, start it with --privileged --cgroupns=host.";
   if (mount === undefined) return { ...base, state: "missing", message: "no cgroup file system is mounted", remedy };
   return isWritable(mount.path)
     ? { ...base, state: "found", version: mount.version, message: `${mount.version}, writable at ${mount.path}` }

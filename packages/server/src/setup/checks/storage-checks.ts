@@ -11,12 +11,12 @@ export const checkDiskSpace: Check = async ({ dataDirectory }) => {
   const { bavail, bsize } = await statfs(directory);
   const freeBytes = bavail * bsize;
   const base = { name: "disk space", needed: true, version: `${(freeBytes / 1024 ** 3).toFixed(1)} GiB` };
-  if (freeBytes >= ENOUGH_BYTES) return { ...base, state: "found", message: `free where ${dataDirectory} is` };
+  if (freeBytes >= ENOUGH_BYTES) return { ...base, state: "found", message: `free at ${dataDirectory}` };
   return {
     ...base,
     state: "missing",
-    message: `free where ${dataDirectory} is; sandboxes and checkpoints want 2 GiB`,
-    remedy: "Free space, or name another place with SANDBOXER_DATA_DIRECTORY.",
+    message: `free at ${dataDirectory}; sandboxes and checkpoints need 2 GiB`,
+    remedy: "Free space, or choose another folder with SANDBOXER_DATA_DIRECTORY.",
   };
 };
 
@@ -33,7 +33,7 @@ export const checkStore: Check = async ({ store, storeProblem }) => {
     };
   }
   if (/^[a-z0-9]+:\/\//.test(store))
-    return { ...base, state: "unknown", message: `${store} is tried when the server starts` };
+    return { ...base, state: "unknown", message: `${store} is tested when the server starts` };
   // A folder in which a store was and is not now is a mount that is missing, however writable it is.
   if (storeProblem !== undefined)
     return { ...base, state: "missing", message: storeProblem.message, remedy: storeProblem.hint };
@@ -49,7 +49,7 @@ export const checkStore: Check = async ({ store, storeProblem }) => {
       ...base,
       state: "missing",
       message: `${store}: ${code} while writing and linking in ${directory}`,
-      remedy: "Make it writable, or name a place on a file system with hard links.",
+      remedy: "Make it writable, or choose a folder on a file system with hard links.",
     };
   } finally {
     await rm(`${probe}.link`, { force: true });

@@ -23,14 +23,14 @@ async function checkSetpriv({ searchPath, signal }: CheckContext): Promise<Check
 function describe(name: string, path: string | undefined, remedy: string): CheckResult {
   const base = { name, needed: true };
   if (path !== undefined) return { ...base, state: "found", message: path };
-  return { ...base, state: "missing", message: "not there; no sandbox can be started without it", remedy };
+  return { ...base, state: "missing", message: "missing; no sandbox can start without it", remedy };
 }
 
 export const checkGo: Check = async ({ searchPath, signal }) => {
   const base = { name: "go", needed: false };
   const go = findGo(searchPath);
   if (go === undefined) {
-    const message = "not there; only `sandboxer setup --newest` uses it";
+    const message = "missing; only `sandboxer setup --newest` uses it";
     return { ...base, state: "missing", message, remedy: "https://go.dev/doc/install" };
   }
   const result = await runCommand([go, "version"], { signal });
@@ -41,13 +41,13 @@ export const checkGo: Check = async ({ searchPath, signal }) => {
 export const checkDocker: Check = async ({ searchPath, signal }) => {
   const base = { name: "docker", needed: false };
   const docker = findProgram("docker", searchPath);
-  if (docker === undefined) return { ...base, state: "missing", message: "not there; only images from Docker need it" };
+  if (docker === undefined) return { ...base, state: "missing", message: "missing; only images from Docker need it" };
   const result = await runCommand([docker, "version", "--format", "{{.Server.Version}}"], { signal });
   if (result.code === 0) return { ...base, state: "found", version: result.stdout.trim(), message: docker };
   return {
     ...base,
     state: "missing",
-    message: `${docker} is there, its engine does not answer: ${tellingLine(result)}`,
+    message: `${docker} is installed, but its engine does not answer: ${tellingLine(result)}`,
     remedy: "systemctl start docker",
   };
 };

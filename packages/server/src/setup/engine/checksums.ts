@@ -26,7 +26,7 @@ export function requireChecksum(what: string, actual: string, expected: string |
   const known = expected ?? "none for this processor";
   throw new SandboxerError(
     "backend_unavailable",
-    `${what} is not the one that sandboxer was tested with (SHA-256 ${actual}, expected ${known}); it was not used.`,
+    `${what} differs from the one that sandboxer was tested with (SHA-256 ${actual}, expected ${known}); it was not used.`,
     { hint },
   );
 }

@@ -24,7 +24,7 @@ export function debianPackageFrom(aptDirectory: string, sha256: string | undefin
     async find({ cacheDirectory, searchPath }, signal) {
       const aptGet = findProgram("apt-get", searchPath);
       const dpkgDeb = findProgram("dpkg-deb", searchPath);
-      if (aptGet === undefined || dpkgDeb === undefined) return { skipped: "No apt-get and dpkg-deb here." };
+      if (aptGet === undefined || dpkgDeb === undefined) return { skipped: "apt-get and dpkg-deb are not installed." };
       const mirror = await readDebianMirror(aptDirectory);
       if (mirror === undefined) return { skipped: "apt's sources name no Debian mirror." };
       const keyring = mirror.keyring ?? KEYRING;

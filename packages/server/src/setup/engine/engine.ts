@@ -23,8 +23,8 @@ export async function locateEngine(context: SetupContext, sources = ALL_SOURCES)
     const engine = await trySource(context, source, reasons);
     if (engine !== undefined) return engine;
   }
-  throw new SandboxerError("backend_unavailable", `No runsc that is new enough. ${reasons.join(" ")}`, {
-    hint: "Install runsc (https://gvisor.dev/docs/user_guide/install/), or run `sandboxer setup --newest` where Go is.",
+  throw new SandboxerError("backend_unavailable", `No runsc was found that is new enough. ${reasons.join(" ")}`, {
+    hint: "Install runsc (https://gvisor.dev/docs/user_guide/install/), or install Go and run `sandboxer setup --newest`.",
   });
 }
 

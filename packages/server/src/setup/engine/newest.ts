@@ -29,7 +29,7 @@ export function newestBuildOf(modulesSha256: string): EngineSource {
       const cached = await readCachedEngine(cacheDirectory, NEWEST_ENGINE_VERSION, signal);
       if (cached !== undefined) return { value: cached, message: `runsc ${cached.version} at ${cached.path}` };
       const go = findGo(searchPath);
-      if (go === undefined) return { skipped: "No Go here, which builds the newest runsc." };
+      if (go === undefined) return { skipped: "Go is not installed; it is needed to build the newest runsc." };
 
       return inScratchDirectory(cacheDirectory, async (directory) => {
         const binDirectory = join(directory, "bin");
@@ -43,7 +43,7 @@ export function newestBuildOf(modulesSha256: string): EngineSource {
         if (result.code !== 0) return { skipped: `go install: ${tellingLine(result)}` };
         const candidate = join(binDirectory, "runsc");
         const modules = await hashModules(go, candidate, signal);
-        requireChecksum("What Go built runsc from", modules, modulesSha256, HINT);
+        requireChecksum("The source that Go built runsc from", modules, modulesSha256, HINT);
         const engine = await installEngine(cacheDirectory, candidate, this.name, signal);
         return { value: engine, message: `runsc ${engine.version} at ${engine.path}` };
       });

@@ -61,7 +61,7 @@ async function fetchChecksum(url: string, signal: AbortSignal): Promise<{ sha512
     const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(REACH_TIMEOUT_MS)]) });
     if (!response.ok) return { unreachable: `HTTP ${response.status}` };
     const sha512 = /^[0-9a-f]{128}/.exec(await response.text())?.[0];
-    return sha512 === undefined ? { unreachable: "its checksum file holds no checksum" } : { sha512 };
+    return sha512 === undefined ? { unreachable: "its checksum file contains no checksum" } : { sha512 };
   } catch (thrown) {
     signal.throwIfAborted();
     return { unreachable: describeFetchError(thrown) };

@@ -9,7 +9,7 @@ export type Remedies = Readonly<Record<RefusalReason, string>>;
 /** Those that are the same for every kind of bucket. */
 export const COMMON_REMEDIES = {
   bucket: "Create the bucket, or correct its name in the store's address.",
-  request: "See docs/reference/stores.md for the stores that are known to work.",
+  request: "See docs/reference/stores.md for stores that are known to work.",
   space: "Free space in the store, or raise its quota.",
 };
 
@@ -83,7 +83,7 @@ export function asStoreError(thrown: unknown, bucket: FailingBucket, what: strin
   if (failure.kind === "unclear" && !failure.reached) {
     return new SandboxerError("store_unavailable", `${said} cannot be reached (${what}): ${message}`, {
       cause: thrown,
-      hint: "Check the endpoint in the store's address, and that this machine may connect to it.",
+      hint: "Check the endpoint in the store's address and that this machine can connect to it.",
     });
   }
   return new SandboxerError("store_unavailable", `${said} failed (${what}): ${message}`, { cause: thrown });

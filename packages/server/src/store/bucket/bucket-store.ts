@@ -24,7 +24,7 @@ import { retryUnclear, SMALL_REQUESTS } from "./retry.ts";
 const CELL_SUFFIX = ".json";
 const DELETES_AT_ONCE = 8;
 
-const UNFIT_HINT = "Use a store with working conditional writes; docs/reference/stores.md names some.";
+const UNFIT_HINT = "Use a store with working conditional writes; docs/reference/stores.md lists some.";
 
 /** A store below a prefix of a bucket. What differs between kinds of buckets is in its {@link BucketApi}. */
 export class BucketStore implements ObjectStore {

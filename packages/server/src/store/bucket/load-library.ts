@@ -9,9 +9,13 @@ export async function loadLibrary<Library>(
   try {
     return await load();
   } catch (error) {
-    throw new SandboxerError("not_supported", `Stores at ${scheme}:// addresses need ${name}, which is not here.`, {
-      cause: error,
-      hint: `Run: npm install ${name}`,
-    });
+    throw new SandboxerError(
+      "not_supported",
+      `Stores at ${scheme}:// addresses need the package ${name}, which is not installed.`,
+      {
+        cause: error,
+        hint: `Run: npm install ${name}`,
+      },
+    );
   }
 }

@@ -22,7 +22,8 @@ import { recordDamaged } from "../../support/record-damage.ts";
 import { hasCode } from "../../support/errno.ts";
 import { TemporaryFiles } from "./temporary-files.ts";
 
-const UNFIT_HINT = "Use a folder on a file system with hard links (ext4, xfs, btrfs, NFS) that this user may write.";
+const UNFIT_HINT =
+  "Use a folder that this user can write to, on a file system with hard links (ext4, xfs, btrfs, NFS).";
 
 export interface DirectoryOptions {
   /** Of cells; absent: before the answer. */

@@ -138,7 +138,7 @@ export class VersionFiles {
       const newest = newestOf(names);
       if (newest > next.number) {
         const following = await this.#read(next.number + 1);
-        if (following === undefined) throw new Error(`version ${next.number + 1} is gone already`);
+        if (following === undefined) throw new Error(`version ${next.number + 1} was already removed`);
         if (following.parentNonce !== next.nonce) {
           await unlink(target).catch(() => undefined);
           return undefined;
@@ -189,7 +189,7 @@ function parseVersionFile(number: number, content: Buffer, path: string): Versio
     const { nonce, parent } = JSON.parse(content.toString("utf8", 0, lineEnd)) as DraftHeader;
     return { path, number, nonce, parentNonce: parent, body: content.subarray(lineEnd + 1) };
   } catch (error) {
-    throw recordDamaged(path, "its first line is not that of a version.", error);
+    throw recordDamaged(path, "its first line is not a version line.", error);
   }
 }
 

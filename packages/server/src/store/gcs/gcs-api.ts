@@ -23,7 +23,7 @@ const REMEDIES: Remedies = {
   ...COMMON_REMEDIES,
   credentials:
     "Set GOOGLE_APPLICATION_CREDENTIALS to a key file, or run as a service account, or run: gcloud auth application-default login",
-  rights: "Grant roles/storage.objectUser on the bucket (docs/reference/stores.md has the single permissions).",
+  rights: "Grant roles/storage.objectUser on the bucket (docs/reference/stores.md lists the permissions).",
   region: "Check the endpoint in the store's address.",
 };
 
@@ -70,7 +70,7 @@ export class GcsApi implements BucketApi {
   async putCell(name: string, expected: string | undefined, body: Uint8Array): Promise<string> {
     // Zero stands for absence here.
     if (expected !== undefined && !/^[1-9]\d*$/.test(expected)) {
-      throw new BucketError({ kind: "precondition" }, `"${expected}" is the version of nothing.`);
+      throw new BucketError({ kind: "precondition" }, `"${expected}" is not a version.`);
     }
     const query = { uploadType: "media", name, ifGenerationMatch: expected ?? "0", fields: "generation" };
     const url = `${this.#uploads}?${new URLSearchParams(query).toString()}`;

@@ -37,7 +37,7 @@ export class GcsUpload implements LargeUpload {
 
   async finish(): Promise<void> {
     await this.#sending;
-    if (!this.#complete) throw lost("it is not complete though all was sent");
+    if (!this.#complete) throw lost("it is incomplete although everything was sent");
   }
 
   async abort(): Promise<void> {
@@ -67,7 +67,7 @@ export class GcsUpload implements LargeUpload {
   /** An object that is complete and shorter than what was sent is not ours: emulators make such ones. */
   #advance({ complete, storedBytes }: Progress, end: number): void {
     if (storedBytes > end || storedBytes < (complete ? end : this.#acceptedBytes)) {
-      throw lost(`it holds ${storedBytes} bytes where ${this.#acceptedBytes} to ${end} were expected`);
+      throw lost(`it has ${storedBytes} bytes; ${this.#acceptedBytes} to ${end} were expected`);
     }
     this.#complete = complete;
     this.#acceptedBytes = storedBytes;

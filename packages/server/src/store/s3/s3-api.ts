@@ -74,7 +74,7 @@ export class S3Api implements BucketApi {
   async putCell(name: string, expected: string | undefined, body: Uint8Array): Promise<string> {
     // An empty header would be left out, and `*` matches everything.
     if (expected !== undefined && !/^[^\s"*,]+$/.test(expected)) {
-      throw new BucketError({ kind: "precondition" }, `"${expected}" is the version of nothing.`);
+      throw new BucketError({ kind: "precondition" }, `"${expected}" is not a version.`);
     }
     const command = new this.#sdk.PutObjectCommand({
       ...this.#target(name),

@@ -53,7 +53,7 @@ export class S3Upload implements LargeUpload {
   }
 
   async abort(): Promise<void> {
-    this.#stop.abort(new Error("the upload was given up"));
+    this.#stop.abort(new Error("the upload was cancelled"));
     // A part that arrives after the upload was removed would stay, and be paid for.
     await Promise.all(this.#onItsWay);
     const { sdk, client, target, options } = this.#upload;
@@ -108,5 +108,9 @@ function isNotImplemented({ failure, cause }: BucketError): boolean {
 /** There is no object that could be absent: it is the upload that the store has lost. */
 function asUnexpected(error: unknown): unknown {
   if (!hasFailed(error, "absent")) return error;
-  return new BucketError({ kind: "refused", reason: "request" }, `the upload is gone: ${error.message}`, error);
+  return new BucketError(
+    { kind: "refused", reason: "request" },
+    `the upload no longer exists: ${error.message}`,
+    error,
+  );
 }

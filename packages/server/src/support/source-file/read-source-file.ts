@@ -37,8 +37,8 @@ function readText(file: string): string {
 
 function reason(thrown: unknown): string {
   const { code, message } = thrown as NodeJS.ErrnoException;
-  if (code === "ENOENT") return "is not there.";
-  if (code === "EACCES" || code === "EPERM") return "may not be read by this user.";
+  if (code === "ENOENT") return "does not exist.";
+  if (code === "EACCES" || code === "EPERM") return "cannot be read by this user.";
   if (code === "EISDIR") return "is a folder.";
   if (code === "ERR_ENCODING_INVALID_ENCODED_DATA") return "is not UTF-8.";
   return message;

@@ -62,7 +62,7 @@ describe("failures of Daytona", () => {
     server.interfere = () => ({ status: 200, json: { hello: "world" } });
     const odd = await failureOf(backend.acquire(requestFor()));
     expect(odd.code).toBe("backend_unavailable");
-    expect(odd.message).toContain("a shape that is not known at id");
+    expect(odd.message).toContain("of an unknown shape at id");
   });
 
   test("a snapshot is forgotten by name, also twice; what stays is said; other kinds are nothing to Daytona", async () => {

@@ -159,7 +159,7 @@ describe("what dead servers leave at Daytona", () => {
   test("a Daytona that is away keeps no server from starting", async () => {
     const flags = ["--backend", "daytona", "--daytona-api-url", "http://127.0.0.1:1/api"];
     const away = await ServerProcess.start({ flags, env: { DAYTONA_API_KEY: "key" } });
-    expect(away.log).toContain("What earlier servers left at Daytona could not be looked at");
+    expect(away.log).toContain("Sandboxes that earlier servers left at Daytona could not be listed");
   });
 });
 

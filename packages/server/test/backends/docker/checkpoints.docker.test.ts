@@ -47,7 +47,7 @@ describeDocker("an engine with checkpoints", (shared) => {
   test("a runtime that keeps files to itself saves no memory either", async (context) => {
     if (shared.runsc === undefined) return context.skip(NO_RUNSC);
     const backend = await lab.open({ runtime: shared.runsc.losing });
-    expect((await backend.probe()).details?.["full_snapshots"]).toMatch(/^no: .*keeps files where Docker does not/);
+    expect((await backend.probe()).details?.["full_snapshots"]).toMatch(/^no: .*keeps files where Docker cannot/);
     expect(await leftovers()).toEqual([]);
   });
 

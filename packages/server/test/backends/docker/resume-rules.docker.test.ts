@@ -89,7 +89,7 @@ describeDocker("the rules of resuming", (service) => {
     const resumed = await (await lab.open()).tryResume(request(key));
     expect(await handle.ended).toMatchObject({
       reason: "crashed",
-      message: "Another server has taken the sandbox over.",
+      message: "Another server owns the sandbox now.",
     });
     expect(await errorCode(process.exited)).toBe("sandbox_failed");
     await backend.close();

@@ -110,7 +110,7 @@ describeDocker("snapshots", (service) => {
       message: expect.stringContaining('"experimental": true in its daemon.json'),
     });
     expect((await backend.probe()).details?.["full_snapshots"]).toMatch(
-      /^no: the engine's checkpoints are experimental/,
+      /^no: the engine's experimental checkpoints are off/,
     );
     expect(await readdir(into)).toEqual([]);
     await handle.ping();

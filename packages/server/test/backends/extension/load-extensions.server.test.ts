@@ -55,7 +55,7 @@ test("what is wrong in a manifest is told with its file", async () => {
   const missing = join(folder, "missing.yaml");
   expect(await complaint(missing)).toContain(`${missing} cannot be read`);
   const broken = await file("broken.yaml", "extensions: [");
-  expect(await complaint(broken)).toContain(`${broken} is no YAML or JSON`);
+  expect(await complaint(broken)).toContain(`${broken} is not YAML or JSON`);
   for (const [entry, part] of [
     [{ name: "Bad Name", module: "./x" }, "extensions.0.name"],
     [{ name: "a" }, "extensions.0.module"],
@@ -72,7 +72,7 @@ test("a name that comes twice, or that a backend has already, is refused", async
   await file("one.mjs", `export default () => ({ name: "one", ${HOOKS} });`);
   const entry = { name: "one", module: "./one.mjs" };
   expect(await complaint(await manifestOf(entry, entry))).toContain("names the extension one twice");
-  expect(await complaint(await manifestOf(entry), new Set(["one"]))).toContain("name of a backend already");
+  expect(await complaint(await manifestOf(entry), new Set(["one"]))).toContain("already the name of a backend");
 });
 
 test("a module that is not there, throws, or makes something else is told with its file", async () => {
@@ -84,7 +84,7 @@ test("a module that is not there, throws, or makes something else is told with i
     ["export const x = 1;", "no default export"],
     ["export default () => { throw new Error('no key'); };", "no key"],
     ["export default () => ({ name: 'one' });", "provision"],
-    [`export default () => ({ name: 'other', ${HOOKS} });`, "makes other"],
+    [`export default () => ({ name: 'other', ${HOOKS} });`, "creates other"],
     [`export default () => ({ name: 'one', ${HOOKS}, exec: true });`, "exec"],
     [`export default () => ({ name: 'one', ${HOOKS}, snapshot() {} });`, "restoreFromSnapshot"],
   ] as const) {

@@ -217,7 +217,7 @@ function working(engine: TestEngine): void {
     const without = await openGvisor(engine);
     await expect(without.backend.acquireFromSnapshot(newRequest({ network: "sandbox" }), image)).rejects.toMatchObject({
       code: "image_incompatible",
-      message: expect.stringMatching(/saved with network sandbox, here it would have none .*--allow-network/),
+      message: expect.stringMatching(/saved with network sandbox, this server would give it none .*--allow-network/),
     });
     await without.close();
   });

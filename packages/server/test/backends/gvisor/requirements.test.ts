@@ -53,7 +53,7 @@ test("everything that differs is said at once", () => {
     "root:self",
     "lacks sse",
     "network sandbox",
-    "/bin/sh was of 5 bytes, here it is of 6 bytes",
+    "/bin/sh was of 5 bytes, on this server it is of 6 bytes",
   ]) {
     expect(message).toContain(words);
   }
@@ -69,7 +69,7 @@ test("differences between root filesystems", () => {
   expect(identityDifferences(identity, { ...identity, kind: "dir", digest: "2" })[0]).toContain("kind host");
   expect(identityDifferences(identity, { ...identity, digest: "2" })[0]).toContain("digest");
   expect(identityDifferences(identity, { ...identity, digest: "2", parts: { layout: "1" } })).toEqual([
-    "/bin/sh was of 5 bytes, here it is not there",
+    "/bin/sh was of 5 bytes, on this server it is missing",
   ]);
   const many = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [String(index), "x"]));
   expect(identityDifferences({ ...identity, parts: many }, { ...identity, digest: "2", parts: {} })).toHaveLength(5);

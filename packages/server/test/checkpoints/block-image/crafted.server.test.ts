@@ -96,7 +96,7 @@ const REFUSED: readonly [string, Crafted, RegExp][] = [
     { table: encodeTable([DIFFERENCE, { ...DIFFERENCE, reference: 0 }]) },
     /refers to a block that depends on as many/,
   ],
-  ["a reference to nothing", { table: encodeTable([{ ...DIFFERENCE, reference: 7 }]) }, /a block that is not there/],
+  ["a reference to nothing", { table: encodeTable([{ ...DIFFERENCE, reference: 7 }]) }, /a missing block/],
   [
     "a chain that is too long",
     { table: encodeTable([{ ...DIFFERENCE, depth: 5 }, OTHER]) },

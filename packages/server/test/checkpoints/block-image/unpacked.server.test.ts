@@ -63,7 +63,7 @@ describe("an image that lies unpacked on this machine", () => {
     await writeFile(join(folder, image.sha256, "memory"), randomBytes(LARGE));
     await expect((await beside()).verified).rejects.toMatchObject({
       code: "image_damaged",
-      message: expect.stringContaining("the copy of it on this machine differs") as unknown,
+      message: expect.stringContaining("its copy on this machine differs") as unknown,
     });
     // It was forgotten, so the next one is from the store.
     await (

@@ -112,7 +112,7 @@ test("fields of a later version are kept", async () => {
 
 test.each([
   ["{", /not JSON/],
-  ['{"format":2,"keys":[]}', /format is 2, and this program knows 1/],
+  ['{"format":2,"keys":[]}', /format is 2, but this program knows only 1/],
   ['{"format":1,"keys":[{"id":"../x"}]}', /keys\[0\]/],
   ["[]", /cannot be read/],
 ])("a file with %s is refused and left as it is", async (text, problem) => {

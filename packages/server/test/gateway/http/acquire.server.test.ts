@@ -100,7 +100,7 @@ test("one whose newest state is damaged is not destroyed for it: what is whole o
   const refused = (await acquire(server)) as Answer as Answer<ErrorAnswer>;
   expect(refused.status).toBe(422);
   expect(refused.body.error).toMatchObject({ code: "image_damaged", details: { whole_checkpoint: whole } });
-  expect(refused.body.error.hint).toMatch(new RegExp(`checkpoint=${whole}.*sandboxer destroy ${id}`));
+  expect(refused.body.error.hint).toMatch(new RegExp(`checkpoint=${whole}.*sandboxer rm ${id}`));
   expect((await http.get(id)).state).toBe("stored");
   expect((await http.call("POST", `/v1/sandboxes/${id}/resume`, { checkpoint: whole })).status).toBe(200);
   expect((await acquire(server)).body).toMatchObject({ id, tier: "reattached" });

@@ -76,7 +76,7 @@ describe("what somebody wrote who has the store, and not the servers' key", () =
     await cp(folders[0] ?? "", folders[1] ?? "", { recursive: true });
     expect(await refusal(mine)).toMatchObject({
       code: "image_damaged",
-      message: expect.stringContaining(`it was made of the sandbox ${other.id}`),
+      message: expect.stringContaining(`it was saved from the sandbox ${other.id}`),
     });
   });
 

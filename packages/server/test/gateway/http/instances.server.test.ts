@@ -34,7 +34,7 @@ test("each server says whether it is frozen, and why, to the others too", async 
     ]),
   );
   lost.away = true;
-  const reason = /^The store has confirmed no renewal of its lease for \d+ s\.$/;
+  const reason = /^The store has not confirmed a renewal of this server's lease for \d+ s\.$/;
   await vi.waitFor(async () => {
     const seen = (await instances(one)).find((each) => each.id === id);
     expect(seen).toMatchObject({ alive: true, frozen: true, frozen_reason: expect.stringMatching(reason) });

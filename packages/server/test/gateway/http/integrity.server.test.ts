@@ -82,7 +82,7 @@ test("verify looks at one snapshot, marks it, and names what else the damage hur
     { image: `${id}/checkpoints/${name}`, sandbox_id: id, checkpoint: name, snapshot_id: null, current: true },
     { image: `snapshots/${snapshot.id}/image.img`, snapshot_id: snapshot.id, sandbox_id: id, current: false },
   ]);
-  expect(body.next_step).toContain("Take another one");
+  expect(body.next_step).toContain("Take another snapshot");
   expect(await api.get(snapshot.id)).toMatchObject({ state: "damaged" });
   await flipMiddle(pack);
   expect((await verify()).body.ok).toBe(true);
@@ -156,7 +156,7 @@ test("a restore that fails when nothing is whole says so", async () => {
   await flipMiddle(join(api.server.storeFolder ?? "", id, "checkpoints", name));
   const { body } = await api.call("POST", `/v1/sandboxes/${id}/resume`, {});
   expect(body.error).toMatchObject({ code: "image_damaged", details: { whole_checkpoint: null } });
-  expect(body.error.hint).toContain("No other checkpoint of it is whole");
+  expect(body.error.hint).toContain("No other checkpoint of the sandbox is intact");
 });
 
 test("an image that a head or a record names and that is gone is missing", async () => {

@@ -144,7 +144,7 @@ describe("while its image is on its way to the store", () => {
     store.release();
     expect((await call).body.error).toMatchObject({
       code: "wrong_state",
-      message: expect.stringContaining("called off") as string,
+      message: expect.stringContaining("was cancelled") as string,
     });
     expect((await ended).status).toBeLessThan(300);
     expect((await http.get(id)).state).toBe(state);

@@ -116,7 +116,7 @@ describe("move", () => {
     const box = await SandboxClient.create(api.server, { profile: "profile.here" });
     const refused = await box.call("POST", "/move", { backend: "other" });
     expect([refused.status, refused.body.error.code]).toEqual([422, "not_supported"]);
-    expect(refused.body.error.message).toMatch(/profile.here is not made for the backend "other"/);
+    expect(refused.body.error.message).toMatch(/profile.here does not support the backend "other"/);
     expect((await api.list()).items).toEqual([]);
     const { id } = await api.take(box.id, { mode: "workspace" });
     const explained = await api.call<Carried>("GET", `/v1/snapshots/${id}/explain?backend=other`);
@@ -158,7 +158,8 @@ describe("move", () => {
       if (step === "ownership") vi.spyOn(durable.ownership, "rehouse").mockImplementation(fails);
       const answer = await box.call("POST", "/move", { backend: "other" });
       expect([answer.status, answer.body.error.code]).toEqual([503, "no_space"]);
-      if (step !== "capture") expect(answer.body.error.message).toMatch(/was not moved and goes on.*disk is full/);
+      if (step !== "capture")
+        expect(answer.body.error.message).toMatch(/was not moved and keeps running.*disk is full/);
       vi.restoreAllMocks();
       expect((await box.exec({ shell: "cat /workspace/mark" })).stdout).toBe("here\n");
       expect([backend.runningCount, other.runningCount]).toEqual([1, 0]);

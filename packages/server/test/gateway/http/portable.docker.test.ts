@@ -89,7 +89,7 @@ describeDocker("workspaces between backends", (service) => {
     const inDocker = await move(first.id, "docker");
     expect(inDocker.carried).toMatchObject({ memory: "lost", processes: "lost", files: { scope: "workspace" } });
     expect(inDocker.carried).toMatchObject({ hard_links: { kept: 3, lost: 0 }, xattrs: { kept: 3, lost: 0 } });
-    expect(inDocker.carried.notes).toContain("1 sockets, pipes or devices are not carried.");
+    expect(inDocker.carried.notes).toContain("1 sockets, pipes or devices are lost.");
     const there = api.sandbox(inDocker.id);
     expect(await describeTree(there)).toEqual(before);
     expect((await there.exec({ shell: `${OPEN}; echo $WORD; ls /tmp` })).stdout).toBe("in000carried\n");

@@ -137,8 +137,8 @@ test("explain says what is carried, and does nothing", async () => {
     hard_links: null,
     xattrs: null,
     notes: expect.arrayContaining([
-      "Hard links are carried as files of their own: fake did not say which there are.",
-      "Extended attributes are not carried: fake did not say which there are.",
+      "Hard links become separate files: fake does not report them.",
+      "Extended attributes are lost: fake does not report them.",
     ]) as string[],
     env: "kept",
     secrets: [],

@@ -121,7 +121,7 @@ describe("a profile that names several backends", () => {
   test.each([
     ["explicit", "saas-stub", "the first that is available"],
     ["prefer-self-hosted", "fake", "the first self-hosted one that is available"],
-    ["lowest-cost", "saas-stub", "the cheapest at 0.25 EUR an hour"],
+    ["lowest-cost", "saas-stub", "the cheapest at 0.25 EUR per hour"],
   ])("%s picks %s, and the record says why", async (strategy, backend, reason) => {
     const server = await startWithProfiles({ ...ROUTED, strategy });
     const http = new HttpClient(server);

@@ -67,7 +67,7 @@ test("the memory that sandboxes ask for together is limited; the refusal says wh
   const { id } = await http.create({ resources: { memory_mb: 8192 } });
   const [status, code, message] = await refusal(http, "/v1/sandboxes", { resources: { memory_mb: 4096 } });
   expect([status, code]).toEqual([429, "limit_reached"]);
-  expect(message).toContain("4 GiB of memory; 8 GiB of 10 GiB are promised");
+  expect(message).toContain("4 GiB of memory; 8 GiB of 10 GiB are reserved");
   expect(message).toContain("2 GiB are free");
   expect((await refusal(http, `/v1/sandboxes/${id}/fork`, { count: 1 }))[1]).toBe("limit_reached");
   await http.create({ resources: { memory_mb: 2048 } });

@@ -51,7 +51,7 @@ test("one at a time; one that was stopped goes on where it was, and a server tha
   expect((await api.call("DELETE", "/v1/scrub")).status).toBe(204);
   await expect.poll(async () => await status()).toMatchObject({ running: false, paused: true });
   const ended = await api.call<OperationRecordBody>("GET", `/v1/operations/${operation.id}?wait=5`);
-  expect(ended.body).toMatchObject({ state: "failed", error: { hint: "The next one goes on where it was." } });
+  expect(ended.body).toMatchObject({ state: "failed", error: { hint: "The next one continues where it stopped." } });
   // No limit, as with --scrub-rate-mb 0: the rate of before would take hours.
   expect(await scrub(api, { rate_mb: 0 })).toMatchObject({ ok: true, images: { whole: 1 } });
   expect(await status()).toMatchObject({ paused: false });

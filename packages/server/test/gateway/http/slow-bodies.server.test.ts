@@ -26,7 +26,7 @@ test("a hundred bodies that come byte by byte, or not at all, are cut", async ()
   onTestFinished(() => clearInterval(drip));
   for (const answer of await Promise.all([...dripping, ...silent].map((each) => each.answer))) {
     expect(answer).toMatch(/^HTTP\/1.1 503 /);
-    expect(answer).toContain('"message":"The body of the request came too slowly."');
+    expect(answer).toContain('"message":"The body of the request was sent too slowly."');
   }
 });
 
@@ -36,7 +36,7 @@ test("an upload that stalls is cut, however much has come before", async () => {
   const head = `PUT /v1/sandboxes/${box.id}/files?path=/tmp/big HTTP/1.1\r\nContent-Type: application/octet-stream`;
   const { tcp, answer } = begun(server, `${head}\r\nContent-Length: 100000000`);
   tcp.write(Buffer.alloc(8_000_000));
-  expect(await answer).toContain("came too slowly");
+  expect(await answer).toContain("was sent too slowly");
 });
 
 test("a long upload that makes progress goes on", async () => {

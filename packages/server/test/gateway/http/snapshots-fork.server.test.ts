@@ -44,7 +44,7 @@ describe("fork", () => {
     };
     const answer = await box.call("POST", "/fork", { count: 8 });
     expect([answer.status, answer.body.error.code]).toEqual([503, "no_space"]);
-    expect(answer.body.error.message).toMatch(/nothing of it is left.*The disk is full/);
+    expect(answer.body.error.message).toMatch(/failed and was undone.*The disk is full/);
     expect(api.server.backend.runningCount).toBe(1);
     expect((await api.list()).items).toEqual([]);
     const sandboxes = await api.call<{ items: { id: string }[] }>("GET", "/v1/sandboxes");

@@ -43,7 +43,7 @@ describe("a client that knows only the original protocol gets its fields and no 
       { event: "error", message: unknown },
       status("EXECUTION_DONE"),
       status("STDIN_ERROR"),
-      { event: "error", message: "A stdin event needs data, a string." },
+      { event: "error", message: "A stdin event needs data, which must be a string." },
       status("EXECUTION_DONE"),
       status("CHECKPOINTING"),
       status("CHECKPOINTED"),

@@ -95,7 +95,7 @@ test("a revoked key sends its clients away and keeps their sandbox; others stay"
   await file.revoke(use.record.id);
   expect(await client.untilClosed()).toEqual([
     "PERMISSION_DENIAL_ERROR",
-    "error:The key was revoked, or has expired.",
+    "error:The key was revoked or has expired.",
     4000,
   ]);
   expect(await refusal(server, "/create", bearer(use.text).headers)).toMatchObject({ status: 401 });

@@ -114,7 +114,7 @@ describe("limits of one caller", () => {
       status: 429,
       error: {
         code: "limit_reached",
-        message: "There are 2 WebSockets of one key, which is the limit.",
+        message: "There are already 2 WebSockets of one key, which is the limit.",
         hint: expect.stringContaining("--max-clients-per-key"),
         retryable: true,
         details: { limit: "max_clients_per_key", most: 2 },

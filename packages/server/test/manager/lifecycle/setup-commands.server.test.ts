@@ -22,7 +22,7 @@ test("a setup command that does not end has a limit, and the error names it", as
   const failure = await runSetup(handle, ["true", ENDLESS, "true"], { limitMs: 500 }).catch((error: unknown) => error);
   expect(failure as SandboxerError).toMatchObject({
     code: "sandbox_failed",
-    message: `The setup command "${ENDLESS}" was not over after 0.5 s.`,
+    message: `The setup command "${ENDLESS}" did not end within 0.5 s.`,
     details: { command: ENDLESS, exit_code: null, output: "begun\n" },
   });
 });

@@ -33,7 +33,7 @@ test("calls on a sandbox that is held still are told why, and may be tried again
   ];
   for (const { status, body } of await Promise.all(calls)) {
     expect([status, body.error.code, body.error.retryable]).toEqual([503, "store_unavailable", true]);
-    expect(body.error.message).toContain("cannot prove that it is alive");
+    expect(body.error.message).toContain("cannot renew its lease");
   }
   await thaw();
   expect(await box.exec({ shell: "echo on" })).toMatchObject({ stdout: "on\n" });

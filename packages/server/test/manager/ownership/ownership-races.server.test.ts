@@ -128,7 +128,7 @@ describe("a server that cannot prove that it lives", () => {
     const server = await startTestServer({ leaseTtlMs: 1_000, wrapStore: store.wrapStore });
     const { client, id } = await server.create(DURABLE);
     await client.leave();
-    await eventually("the client has gone", () => server.sockets.size === 0);
+    await eventually("the client disconnected", () => server.sockets.size === 0);
     store.away = true;
     await eventually("it is frozen", () => server.durable.ownership.instances.frozen);
     const attached = server.attach(id);

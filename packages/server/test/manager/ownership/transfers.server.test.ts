@@ -41,7 +41,7 @@ test("a save after a disconnect waits for a file that is on its way", async () =
   const sandbox = await server.live(id);
   const upload = await beginUpload(server, id);
   await client.leave();
-  await eventually("the client has gone", () => sandbox.client === undefined);
+  await eventually("the client disconnected", () => sandbox.client === undefined);
   await meanwhile(100);
   expect([saves(server), sandbox.state]).toEqual([0, "running"]);
   upload.finish();
@@ -69,7 +69,7 @@ test("a sandbox into which a file is on its way stays where it is until the file
   const { client, id } = await server.create(DURABLE);
   const sandbox = await server.live(id);
   await client.leave();
-  await eventually("the client has gone", () => sandbox.client === undefined);
+  await eventually("the client disconnected", () => sandbox.client === undefined);
   const upload = await beginUpload(server, id);
   expect(await other.attach(id).untilClosed()).toEqual(["RESTORING", "IN_USE", 1011]);
   upload.finish();

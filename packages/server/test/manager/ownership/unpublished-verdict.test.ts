@@ -70,15 +70,15 @@ describe("it may not", () => {
     const taken = claimedBy(born, "other");
     expect(whyNot(taken, record())).toContain("the server other");
     expect(whyNot(taken, record({ claiming: "publisher" }))).toContain("the server other");
-    expect(whyNot(released(taken), record())).toContain("taken up");
-    expect(whyNot(released(taken), record({ claiming: "publisher" }))).toContain("taken up");
-    expect(whyNot(claimedBy(released(taken), "dead"), record())).toContain("taken up");
+    expect(whyNot(released(taken), record())).toContain("claimed by");
+    expect(whyNot(released(taken), record({ claiming: "publisher" }))).toContain("claimed by");
+    expect(whyNot(claimedBy(released(taken), "dead"), record())).toContain("claimed by");
   });
 
   test("when the head names another state", () => {
     const owner = { instanceId: "dead", epoch: 1 };
     const later = moved(publishCheckpoint(owner, checkpoint("checkpoint_9.img"))(born, stamp()));
-    expect(whyNot(later, record())).toContain("taken up");
+    expect(whyNot(later, record())).toContain("claimed by");
     expect(whyNot(later, record({ replaces: "checkpoint_9.img" }))).toBeUndefined();
   });
 

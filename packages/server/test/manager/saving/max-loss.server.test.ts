@@ -173,7 +173,7 @@ describe("what cannot be kept is told once, and that it is kept again,", () => {
     const held = Promise.withResolvers<void>();
     server.backend.faults.set("snapshot", { until: held.promise, times: 1 });
     const [risk] = await untilTold(server, id, "durability.at_risk").finally(held.resolve);
-    expect(risk?.["reason"]).toContain("is not done in time");
+    expect(risk?.["reason"]).toContain("takes too long");
     await untilTold(server, id, "durability.restored");
   });
 

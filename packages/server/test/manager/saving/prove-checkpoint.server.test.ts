@@ -58,7 +58,7 @@ describe("a test restore of a checkpoint", () => {
     const { body } = await prove();
     expect(body.error).toMatchObject({
       code: "image_damaged",
-      message: expect.stringContaining(`${names[0]} could not be restored`) as string,
+      message: expect.stringContaining(`test restore of the checkpoint ${names[0]} failed`) as string,
     });
     expect(await told("checkpoint.unproven")).toMatchObject([{ checkpoint: names[0], reason: "no answer" }]);
     expect(server.backend.runningCount).toBe(1);

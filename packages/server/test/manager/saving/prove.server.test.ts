@@ -103,7 +103,7 @@ describe("a test restore", () => {
       code: "image_damaged",
       message: expect.stringContaining("no answer") as string,
     });
-    expect(body.error.hint).toContain("Take another one");
+    expect(body.error.hint).toContain("Take another snapshot");
     const record = await recordOf(http, id);
     expect(record).toMatchObject({ proven: null, unproven: { reason: "no answer" } });
     expect(await told(http, "snapshot.unproven")).toMatchObject([{ snapshot_id: id, reason: "no answer" }]);
@@ -167,7 +167,7 @@ describe("nothing is said of a snapshot", () => {
     await http.create();
     expect((await proof).body.error).toMatchObject({
       code: "limit_reached",
-      message: expect.stringContaining("gave way") as string,
+      message: expect.stringContaining("was cancelled") as string,
     });
     await vi.waitFor(() => expect(server.backend.runningCount).toBe(2), PATIENCE);
     expect(await recordOf(http, id)).toMatchObject(untouched);

@@ -48,7 +48,7 @@ describe("kill -9 during a filesystem snapshot under a name that is in use", () 
     const unfinished = step !== "a snapshot is about to get its name" && step !== "a snapshot has its name";
     // Nothing that its publisher may still finish goes while that one is not known to be dead.
     const early = await collectAt(store);
-    if (unfinished) expect(early.left.map(({ reason }) => reason)).toContain("a save may be under way");
+    if (unfinished) expect(early.left.map(({ reason }) => reason)).toContain("a save may be in progress");
     expect(await ofName()).toBe(content);
     await buryOthers(survivor, store);
     await collectAt(store);

@@ -31,7 +31,7 @@ describe.skipIf(missing !== undefined)("a server that is told to end while its s
         await rename(`${store}.away`, store);
       };
       server.kill("SIGTERM");
-      await expect.poll(() => server.log).toContain("sandboxes are held");
+      await expect.poll(() => server.log).toContain("sandboxes are kept");
       const kept = async (): Promise<string[]> => readdir(join(dataDirectory, "unpublished"), { recursive: true });
       expect((await kept()).some((name) => name.endsWith(`${id}/checkpoint.json`))).toBe(true);
       if (fate === "the store comes back") {

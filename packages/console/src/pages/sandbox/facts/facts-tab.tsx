@@ -21,7 +21,7 @@ export function FactsTab({ record }: { readonly record: SandboxRecord }): JSX.El
   return (
     <div class="facts-tab">
       <TokenOnce sandboxId={record.id} />
-      <Card title="What it is">
+      <Card title="Identity">
         <Facts
           facts={[
             ["Id", <code>{record.id}</code>],
@@ -38,28 +38,28 @@ export function FactsTab({ record }: { readonly record: SandboxRecord }): JSX.El
               />,
             ],
             ["Key", record.key ?? "none"],
-            ["Made", <Age time={record.createdAt} />],
-            ["Began with", <Origin record={record} />],
+            ["Created", <Age time={record.createdAt} />],
+            ["Created from", <Origin record={record} />],
             ["Spec hash", record.specHash === null ? "none" : <code>{record.specHash}</code>],
           ]}
         />
       </Card>
-      <Card title="What it is made of">
+      <Card title="Configuration">
         <Facts
           facts={[
             ["Backend", record.backend],
-            ["Why there", record.placement?.reason ?? "not told"],
+            ["Chosen because", record.placement?.reason ?? "unknown"],
             ...(record.placement?.passedOver ?? []).map(
               ({ backend, reason }) => [`Not on ${backend}`, reason] as const,
             ),
             ["Image", record.image ?? "the backend's default"],
             ["Profile", record.profile ?? "none"],
-            ["Network", record.network === "none" ? "none" : "its own"],
+            ["Network", record.network === "none" ? "none" : "enabled"],
             ...limits(record),
-            ["Can be saved", yesNo(record.flags.enableCheckpoint)],
-            ["Saved when idle", yesNo(record.flags.enableIdleTimeoutAutoCheckpoint)],
-            ["Can be handed off", yesNo(record.flags.enableSandboxHandoff)],
-            ["When its last client goes", record.flags.onDisconnect === "keep" ? "it goes on" : "it is saved"],
+            ["Checkpoints", yesNo(record.flags.enableCheckpoint)],
+            ["Checkpoint on idle", yesNo(record.flags.enableIdleTimeoutAutoCheckpoint)],
+            ["Handoff", yesNo(record.flags.enableSandboxHandoff)],
+            ["When the last client disconnects", record.flags.onDisconnect === "keep" ? "keeps running" : "paused"],
             ...Object.entries(record.details),
           ]}
         />
@@ -68,10 +68,10 @@ export function FactsTab({ record }: { readonly record: SandboxRecord }): JSX.El
         <Facts
           facts={[
             ["Owner", record.owner === null ? "none" : <code>{record.owner.instanceId}</code>],
-            ["Where", whereOf(record)],
-            ["Its address", record.owner?.url ?? "not told"],
-            ["Epoch", record.epoch ?? "none: it is not stored"],
-            ["Frozen", record.frozen ? "yes: its server cannot prove to be alive" : "no"],
+            ["Location", whereOf(record)],
+            ["Address", record.owner?.url ?? "unknown"],
+            ["Epoch", record.epoch ?? "none"],
+            ["Frozen", record.frozen ? "yes: its server cannot renew its lease" : "no"],
           ]}
         />
         <Reachable record={record} />
@@ -82,7 +82,7 @@ export function FactsTab({ record }: { readonly record: SandboxRecord }): JSX.El
       <Card title="Time">
         <Times record={record} />
       </Card>
-      <Card title="From programs">
+      <Card title="Connect">
         <Addresses record={record} />
       </Card>
     </div>
@@ -124,7 +124,7 @@ function Labels({ record: { labels } }: { readonly record: SandboxRecord }): JSX
 
 function Origin({ record: { origin } }: { readonly record: SandboxRecord }): JSX.Element {
   const { sandboxId, snapshotId } = origin;
-  if (sandboxId === null && snapshotId === null) return <>nothing: it was made fresh</>;
+  if (sandboxId === null && snapshotId === null) return <>scratch</>;
   return (
     <>
       {snapshotId === null ? (
@@ -147,13 +147,13 @@ function limits({ resources, idleTimeout }: SandboxRecord): [string, string][] {
     ["Memory", shown(memoryMb, " MB")],
     ["Disk", shown(diskMb, " MB")],
     ["Processes", shown(processes)],
-    ["May be idle for", idleTimeout === 0 ? "ever" : formatSeconds(idleTimeout)],
+    ["Idle timeout", idleTimeout === 0 ? "none" : formatSeconds(idleTimeout)],
   ];
 }
 
 function whereOf({ owner, state }: SandboxRecord): string {
   if (owner !== null) return owner.here ? "this server" : "another server";
-  return state === "unreachable" ? "not known" : "in the store";
+  return state === "unreachable" ? "unknown" : "in the store";
 }
 
 function yesNo(value: boolean): string {

@@ -29,9 +29,9 @@ export function Reachable({ record }: { readonly record: SandboxRecord }): JSX.E
     <>
       <div class="row facts-buttons">
         <Button busy={busy} onClick={() => void ask()}>
-          Does it answer?
+          Check reachability
         </Button>
-        <CopyAs what="Does it answer?" spellings={() => reachabilitySpellings(record.id)} />
+        <CopyAs what="Check reachability" spellings={() => reachabilitySpellings(record.id)} />
         <span role="status">{answer === undefined ? "" : said(answer)}</span>
       </div>
       {error === undefined ? null : <ErrorBox error={error} />}

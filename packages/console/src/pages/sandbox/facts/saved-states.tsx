@@ -21,13 +21,13 @@ export function SavedStates({ record }: { readonly record: SandboxRecord }): JSX
       <Facts
         facts={[
           ["Last checkpoint", <Checkpoint record={record} />],
-          ["May be lost", flags.enableCheckpoint ? lossWords(durability.maxLoss) : "everything"],
+          ["Possible loss", flags.enableCheckpoint ? lossWords(durability.maxLoss) : "everything"],
           ["At risk", durability.atRisk === null ? "no" : <AtRisk atRisk={durability.atRisk} />],
-          ["Damaged", damage === undefined ? "nothing is known to be" : damage],
-          ["Encrypted with", encryption === null ? "as the server says when it is saved" : encryptionWords(encryption)],
-          ["Checkpoints that stay", keepWords(retention?.checkpoints)],
-          ["Snapshots that stay", keepWords(retention?.snapshots)],
-          ["Its snapshots", <Link to={`/lineage?focus=${encodeURIComponent(record.id)}`}>in the lineage</Link>],
+          ["Damaged", damage === undefined ? "none known" : damage],
+          ["Encrypted with", encryption === null ? "server default" : encryptionWords(encryption)],
+          ["Checkpoint retention", keepWords(retention?.checkpoints)],
+          ["Snapshot retention", keepWords(retention?.snapshots)],
+          ["Snapshots", <Link to={`/lineage?focus=${encodeURIComponent(record.id)}`}>in the lineage</Link>],
         ]}
       />
       {dialogs.length === 0 ? null : (
@@ -54,7 +54,7 @@ function AtRisk({
 }): JSX.Element {
   return (
     <>
-      for <Age time={since} /> more could be lost than that: {reason}
+      for <Age time={since} />: {reason}
     </>
   );
 }

@@ -20,15 +20,15 @@ export function Times({ record }: { readonly record: SandboxRecord }): JSX.Eleme
     <>
       <Facts
         facts={[
-          ["Ends in", expiresAt === null ? "never" : <Age time={expiresAt} to />],
-          ["May be idle for", idleTimeout === 0 ? "ever" : formatSeconds(idleTimeout)],
-          ["Is idle since", idleSeconds === null ? "not running" : formatSeconds(idleSeconds)],
+          ["Expires in", expiresAt === null ? "never" : <Age time={expiresAt} to />],
+          ["Idle timeout", idleTimeout === 0 ? "none" : formatSeconds(idleTimeout)],
+          ["Idle for", idleSeconds === null ? "not running" : formatSeconds(idleSeconds)],
         ]}
       />
       {may("use") ? (
         <div class="facts-forms">
           <TimeForm
-            label="Let it live from now for"
+            label="New lifetime from now"
             placeholder="4h"
             submit="Extend"
             spellings={(text) => ttlSpellings(id, text)}
@@ -36,9 +36,9 @@ export function Times({ record }: { readonly record: SandboxRecord }): JSX.Eleme
             id={id}
           />
           <TimeForm
-            label="Let it be idle for"
+            label="New idle timeout"
             placeholder="30m"
-            submit="Change the idle time"
+            submit="Change idle timeout"
             spellings={(text) => idleTimeoutSpellings(id, text)}
             change={(sandbox, text) => sandbox.update({ idleTimeout: secondsOf(text) })}
             id={id}

@@ -11,15 +11,15 @@ export function TokenOnce({ sandboxId }: { readonly sandboxId: string }): JSX.El
   if (value?.sandboxId !== sandboxId || !may("use")) return null;
   return (
     <section class="card token" aria-label="Token">
-      <h2>Its token</h2>
+      <h2>Token</h2>
       <p>
-        Programs attach with it over WebSocket. It is shown now and not again: <code>{value.token}</code>
+        Programs attach with it over WebSocket. It is shown only once: <code>{value.token}</code>
       </p>
       <div class="row">
         <Button kind="primary" onClick={() => void copyText(value.token, "the token")}>
           Copy
         </Button>
-        <Button onClick={() => (createdToken.value = undefined)}>I have it: forget it</Button>
+        <Button onClick={() => (createdToken.value = undefined)}>I have copied it</Button>
       </div>
     </section>
   );

@@ -44,7 +44,7 @@ export function EntryMenu({ sandboxId, folder, entry, onRequest }: EntryMenuProp
     ...(may("use")
       ? [
           { text: "Rename or move …", choose: () => onRequest({ what: "rename", entry }) },
-          { text: "Remove …", danger: true, choose: () => onRequest({ what: "remove", entry }) },
+          { text: "Delete …", danger: true, choose: () => onRequest({ what: "remove", entry }) },
         ]
       : []),
   ];

@@ -74,7 +74,7 @@ export async function find(id: string, path: string, signal_?: AbortSignal): Pro
   let entry = first;
   let at = path;
   for (let links = 0; entry.kind === "symlink"; links += 1) {
-    if (links === MAX_LINKS) throw new SandboxerError("bad_request", "This link leads to links without an end.");
+    if (links === MAX_LINKS) throw new SandboxerError("bad_request", "This link is part of a loop of links.");
     const target = entry.linkTarget ?? "";
     at = target.startsWith("/") ? target : `${parentOf(at)}/${target}`;
     entry = await stat(id, at, signal_);

@@ -69,16 +69,16 @@ export function FileView({ sandboxId, path, found }: FileViewProperties): JSX.El
           <>
             <Button onClick={() => setRequest({ what: "rename", entry: named })}>Rename …</Button>
             <Button kind="danger" onClick={() => setRequest({ what: "remove", entry: named })}>
-              Remove …
+              Delete …
             </Button>
           </>
         ) : null}
-        <Link to={filesAddress(sandboxId, parentOf(path))}>Its folder</Link>
+        <Link to={filesAddress(sandboxId, parentOf(path))}>Open folder</Link>
       </div>
       {entry.kind === "file" ? (
         <FileContent sandboxId={sandboxId} found={found} />
       ) : (
-        <p>It is no file but a socket, a pipe or a device: there is nothing to show of it.</p>
+        <p>This is a socket, a pipe or a device, so there is nothing to show.</p>
       )}
       {request?.what === "rename" ? (
         <RenameEntryDialog
@@ -118,7 +118,7 @@ function FileContent({ sandboxId, found }: { readonly sandboxId: string; readonl
       </ErrorBox>
     );
   }
-  if (value === undefined) return <p class="page-note">Reading it …</p>;
+  if (value === undefined) return <p class="page-note">Loading …</p>;
   if (editing && value.kind === "text" && may("use")) {
     return <TextEditor sandboxId={sandboxId} found={found} text={value.text} onClose={() => setEditing(false)} />;
   }
@@ -132,10 +132,10 @@ function FileContent({ sandboxId, found }: { readonly sandboxId: string; readonl
           </Button>
         ) : null}
         {value.kind === "binary" ? (
-          <span class="hint">It is no text: these are its bytes.</span>
+          <span class="hint">Not a text file; showing bytes.</span>
         ) : (
           <Button pressed={hex} onClick={() => setHex(!hex)}>
-            As bytes
+            Show bytes
           </Button>
         )}
       </div>

@@ -47,18 +47,18 @@ export function FilesTab({ record }: SandboxTabProperties): JSX.Element {
         <ErrorBox error={error}>
           {isBroken(path) && error.code === "file_not_found" ? (
             <p>
-              A name on the way holds bytes that are no UTF-8, so that it cannot be asked for. Rename it in its folder:
-              that works.
+              A name in this path contains bytes that are not UTF-8, so it cannot be opened. Rename it in its folder
+              first.
             </p>
           ) : null}
           <p class="row">
-            <Button onClick={look.reload}>Look again</Button>
-            {path === "/" ? null : <Link to={filesAddress(id, parentOf(path))}>The folder above</Link>}
-            <Link to={filesAddress(id, "/")}>The root</Link>
+            <Button onClick={look.reload}>Refresh</Button>
+            {path === "/" ? null : <Link to={filesAddress(id, parentOf(path))}>Parent folder</Link>}
+            <Link to={filesAddress(id, "/")}>Root folder</Link>
           </p>
         </ErrorBox>
       )}
-      {value === undefined && error === undefined ? <p class="page-note">Looking into it …</p> : null}
+      {value === undefined && error === undefined ? <p class="page-note">Loading …</p> : null}
       {value === undefined ? null : value.entries === undefined ? (
         <FileView key={path} sandboxId={id} path={path} found={value.found} />
       ) : (

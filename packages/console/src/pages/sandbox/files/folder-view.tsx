@@ -75,7 +75,7 @@ export function FolderView({ sandboxId, path, realPath, entries }: FolderViewPro
       </div>
       {shown.length === 0 ? (
         <p class="card">
-          {entries.length > 0 ? "Everything in it is hidden." : "The folder is empty."}
+          {entries.length > 0 ? "All files are hidden." : "The folder is empty."}
           {acting ? " Drop files or folders here, or use the buttons above." : ""}
         </p>
       ) : (

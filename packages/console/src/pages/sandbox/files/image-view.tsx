@@ -24,7 +24,7 @@ export function ImageView({ name, image }: ImageViewProperties): JSX.Element {
   if (bytes === undefined) {
     return <p>Images over {formatBytes(IMAGE_BYTES)} are not shown here. Download it to see it.</p>;
   }
-  if (broken) return <p>It begins like an image, but cannot be drawn. Its bytes can be looked at.</p>;
-  if (address === undefined) return <p class="page-note">Drawing it …</p>;
+  if (broken) return <p>This looks like an image but cannot be displayed. You can view its bytes.</p>;
+  if (address === undefined) return <p class="page-note">Loading …</p>;
   return <img class="file-image" src={address} alt={`The image ${plainName(name)}`} onError={() => setBroken(true)} />;
 }

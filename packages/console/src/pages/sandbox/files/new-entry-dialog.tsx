@@ -27,7 +27,7 @@ export function NewEntryDialog({ sandboxId, folder, what, onClose }: NewEntryDia
   const submit = (): void =>
     call.run(async () => {
       if ((await entryIn(sandboxId, folder, name)) !== undefined) {
-        throw new SandboxerError("bad_request", `There is something called “${plainName(name)}” already.`, {
+        throw new SandboxerError("bad_request", `“${plainName(name)}” already exists.`, {
           hint: "Choose another name.",
         });
       }
@@ -40,7 +40,7 @@ export function NewEntryDialog({ sandboxId, folder, what, onClose }: NewEntryDia
   return (
     <ActionDialog
       title={`New ${what} in ${plainName(folder)}`}
-      submit={`Make the ${what}`}
+      submit={`Create ${what}`}
       onClose={onClose}
       call={call}
       ready={problem === undefined}

@@ -24,7 +24,7 @@ export function PathBar({ sandboxId, path, isFolder, loading, onReload }: PathBa
   const crumbs = crumbsOf(path);
   return (
     <div class="path-bar">
-      <nav aria-label="Folders on the way">
+      <nav aria-label="Path">
         <ol class="crumbs">
           {crumbs.map((crumb) => (
             <li key={crumb.path}>
@@ -52,7 +52,7 @@ export function PathBar({ sandboxId, path, isFolder, loading, onReload }: PathBa
         />
         <Button type="submit">Go</Button>
         <Button onClick={() => void copyText(path, "the path")}>Copy the path</Button>
-        <Button busy={loading} onClick={onReload} title="Look again">
+        <Button busy={loading} onClick={onReload} title="Refresh">
           Reload
         </Button>
         {isFolder ? <CopyAs what="List the folder" spellings={() => fileSpellings.list(sandboxId, path)} /> : null}

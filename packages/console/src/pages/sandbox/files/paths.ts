@@ -44,10 +44,10 @@ const NAME_BYTES = 255;
 
 /** Why something cannot be a name in a folder; undefined: it can. */
 export function nameProblem(name: string): string | undefined {
-  if (name === "") return "A name is missing.";
-  if (name === "." || name === "..") return `“${name}” is a folder that is there already.`;
-  if (name.includes("/")) return "A name has no slash.";
-  if (name.includes("\0")) return "A name has no zero byte.";
-  if (new TextEncoder().encode(name).length > NAME_BYTES) return `A name has up to ${NAME_BYTES} bytes.`;
+  if (name === "") return "Enter a name.";
+  if (name === "." || name === "..") return `“${name}” is an existing folder.`;
+  if (name.includes("/")) return "A name cannot contain a slash.";
+  if (name.includes("\0")) return "A name cannot contain a zero byte.";
+  if (new TextEncoder().encode(name).length > NAME_BYTES) return `A name can have at most ${NAME_BYTES} bytes.`;
   return undefined;
 }

@@ -25,15 +25,15 @@ export function RemoveEntryDialog(properties: RemoveEntryDialogProperties): JSX.
   const submit = (): void =>
     call.run(async () => {
       await remove(sandboxId, path, recursive);
-      tell(`Removed: ${plainName(entry.name)}`);
+      tell(`Deleted: ${plainName(entry.name)}`);
       noteChange();
       onClose();
       onRemoved();
     });
   return (
     <ActionDialog
-      title={`Remove ${plainName(entry.name)}?`}
-      submit={recursive ? "Remove it and all in it" : "Remove it"}
+      title={`Delete ${plainName(entry.name)}?`}
+      submit={recursive ? "Delete folder and contents" : "Delete"}
       danger
       onClose={onClose}
       call={call}
@@ -42,11 +42,11 @@ export function RemoveEntryDialog(properties: RemoveEntryDialogProperties): JSX.
       done={() => null}
     >
       <p>
-        {recursive ? "The folder " : entry.kind === "symlink" ? "The link (not what it leads to) " : "The file "}
+        {recursive ? "The folder " : entry.kind === "symlink" ? "The link (not its target) " : "The file "}
         <code class="file-path">
           <FileName name={path} />
         </code>{" "}
-        {recursive ? "and everything in it are" : "is"} gone then, unless a snapshot has it.
+        {recursive ? "and its contents are" : "is"} deleted. This cannot be undone without a snapshot.
       </p>
     </ActionDialog>
   );

@@ -29,8 +29,8 @@ export async function renameBroken(sandboxId: string, folder: string, name: stri
   throw new SandboxerError(
     "bad_request",
     exitCode === 9
-      ? "Several names look like this one, or none does any more."
-      : `It was not renamed. ${stderr.trim()}`,
+      ? "Several names look like this one, or it no longer exists."
+      : `The file was not renamed. ${stderr.trim()}`,
     { hint: "Rename it in a terminal of the sandbox." },
   );
 }

@@ -29,7 +29,7 @@ export function RenameEntryDialog(properties: RenameEntryDialogProperties): JSX.
   const from = joinPath(folder, entry.name);
   const moves = text.startsWith("/");
   const to = moves ? normalizePath(text) : joinPath(folder, text);
-  const problem = moves ? (to === "/" ? "That is the root." : undefined) : nameProblem(text);
+  const problem = moves ? (to === "/" ? "The root folder cannot be renamed." : undefined) : nameProblem(text);
   const call = useQuickCall(`Rename ${plainName(entry.name)}`);
   const change = (value: string): void => {
     setText(value);
@@ -41,8 +41,8 @@ export function RenameEntryDialog(properties: RenameEntryDialogProperties): JSX.
       const occupied = await entryIn(sandboxId, parentOf(to), nameOf(to));
       setThere(occupied);
       if (occupied !== undefined && !replace) {
-        throw new SandboxerError("bad_request", `There is something called “${plainName(nameOf(to))}” already.`, {
-          hint: "Choose another name, or say that it shall be replaced.",
+        throw new SandboxerError("bad_request", `“${plainName(nameOf(to))}” already exists.`, {
+          hint: "Choose another name, or select replace.",
         });
       }
       if (isBroken(entry.name)) await renameBroken(sandboxId, folder, entry.name, to);
@@ -54,7 +54,7 @@ export function RenameEntryDialog(properties: RenameEntryDialogProperties): JSX.
   return (
     <ActionDialog
       title={`Rename ${plainName(entry.name)}`}
-      submit={replace ? "Rename and replace" : "Rename it"}
+      submit={replace ? "Rename and replace" : "Rename"}
       danger={replace}
       onClose={onClose}
       call={call}
@@ -71,13 +71,13 @@ export function RenameEntryDialog(properties: RenameEntryDialogProperties): JSX.
       />
       {typable === entry.name ? null : (
         <p class="hint">
-          It is called <FileName name={entry.name} /> now: what cannot be typed is proposed as an underscore.
+          Current name: <FileName name={entry.name} />. Characters that cannot be typed are replaced by underscores.
         </p>
       )}
       {there === undefined ? null : (
         <label>
           <input type="checkbox" checked={replace} onChange={(event) => setReplace(event.currentTarget.checked)} />{" "}
-          Replace the {there.kind === "folder" ? "folder (only if it is empty)" : "file"} that is there
+          Replace the existing {there.kind === "folder" ? "folder (only if it is empty)" : "file"}
         </label>
       )}
     </ActionDialog>

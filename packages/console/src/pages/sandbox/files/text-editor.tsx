@@ -68,7 +68,7 @@ export function TextEditor({ sandboxId, found, text: saved, onClose }: TextEdito
       }}
     >
       {ends === "mixed" ? (
-        <p class="banner banner-warn">Its line ends are of several kinds. Saving makes them all the same.</p>
+        <p class="banner banner-warn">The file mixes line endings. Saving makes them all the same.</p>
       ) : null}
       <textarea
         class="file-editor mono"
@@ -99,10 +99,10 @@ export function TextEditor({ sandboxId, found, text: saved, onClose }: TextEdito
           <strong>Not saved: {changeText(conflict, draft.base)}</strong>
           <div class="row">
             <Button kind="danger" busy={busy} onClick={() => void save(true)}>
-              {conflict.now === undefined ? "Make it again with mine" : "Overwrite it with mine"}
+              {conflict.now === undefined ? "Create it again with my version" : "Overwrite it with my version"}
             </Button>
-            {conflict.now === undefined ? null : <Button onClick={discard}>Drop mine and show it</Button>}
-            <Button onClick={() => setConflict(undefined)}>Go on editing</Button>
+            {conflict.now === undefined ? null : <Button onClick={discard}>Discard my version</Button>}
+            <Button onClick={() => setConflict(undefined)}>Keep editing</Button>
           </div>
         </div>
       )}
@@ -124,7 +124,7 @@ function isSame(now: FileEntry | undefined, base: FileEntry): boolean {
 }
 
 function changeText({ now }: Conflict, base: FileEntry): string {
-  if (now === undefined) return "the file was removed meanwhile.";
+  if (now === undefined) return "the file was deleted meanwhile.";
   const when = new Date(now.modifiedAt).toLocaleTimeString();
   return `the file was changed meanwhile, at ${when}. It has ${formatBytes(now.sizeBytes)}; it had ${formatBytes(base.sizeBytes)}.`;
 }

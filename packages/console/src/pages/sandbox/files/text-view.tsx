@@ -7,13 +7,13 @@ export function TextView({ text, whole }: { readonly text: string; readonly whol
     <>
       {whole ? null : (
         <p class="banner banner-warn" role="status">
-          Only the first {formatBytes(TEXT_BYTES)} are shown, and it cannot be edited here. Download it to have it
-          whole.
+          Only the first {formatBytes(TEXT_BYTES)} are shown, so the file cannot be edited. Download it to see all of
+          it.
         </p>
       )}
       {turnsAround(text) ? (
         <p class="banner banner-warn" role="status">
-          It holds characters that turn the direction of writing: what is seen may not be the order of what is there.
+          The file contains characters that change the text direction: it may read differently from its real order.
         </p>
       ) : null}
       {text === "" ? (

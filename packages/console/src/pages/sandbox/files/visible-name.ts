@@ -64,6 +64,6 @@ function signFor(character: string): NamePart {
   const escape = ESCAPES[character];
   if (escape !== undefined) return { text: escape, code };
   if (point <= 0x9f) return { text: String.raw`\x${point.toString(16).padStart(2, "0")}`, code };
-  if (point === 0xff_fd) return { text: "�", code: "bytes that are no UTF-8" };
+  if (point === 0xff_fd) return { text: "�", code: "bytes that are not UTF-8" };
   return { text: `[${code}]`, code };
 }

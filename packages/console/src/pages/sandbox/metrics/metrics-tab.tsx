@@ -23,7 +23,7 @@ export function MetricsTab({ record }: { readonly record: SandboxRecord }): JSX.
   const measures = value === undefined ? [] : measuresOf(sinceMinutes(value, minutes));
   return (
     <div class="metrics">
-      <div class="row" role="group" aria-label="Time that is shown">
+      <div class="row" role="group" aria-label="Time range">
         {RANGES.map((range) => (
           <Button key={range} pressed={range === minutes} onClick={() => setMinutes(range)}>
             {range} minutes
@@ -32,9 +32,7 @@ export function MetricsTab({ record }: { readonly record: SandboxRecord }): JSX.
         <CopyAs what="Metrics" spellings={() => usageSpellings(record.id)} />
       </div>
       {error === undefined ? null : <ErrorBox error={error} />}
-      {value !== undefined && value.used.time.length === 0 ? (
-        <p class="hint">The first point comes in a moment.</p>
-      ) : null}
+      {value !== undefined && value.used.time.length === 0 ? <p class="hint">Waiting for the first point …</p> : null}
       {measures.map((measure) => (
         <MeasureCard key={measure.title} measure={measure} minutes={minutes} />
       ))}
@@ -57,7 +55,7 @@ function MeasureCard({ measure, minutes }: { readonly measure: Measure; readonly
       </header>
       <Plot measure={measure} minutes={minutes} />
       <p class="visually-hidden">
-        {known.length} points; now {now === undefined ? "not known" : format(now)}, at most {format(most)}.
+        {known.length} points; now {now === undefined ? "unknown" : format(now)}, at most {format(most)}.
       </p>
       <details>
         <summary>As numbers</summary>

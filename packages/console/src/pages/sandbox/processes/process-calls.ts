@@ -29,6 +29,6 @@ export async function letGoOn(sandboxId: string, processId: string, offset: numb
   try {
     await client.transport.read("processOutput", input, {}, (response) => response.text());
   } catch (thrown) {
-    tellError("It still waits", thrown);
+    tellError("The process still waits", thrown);
   }
 }

@@ -31,7 +31,7 @@ export function ProcessDetail({ sandboxId, process, onChanged, onClose }: Proces
         <span role="status" class={`chip ${stateOf(process).chip}`}>
           {stateOf(process).text}
         </span>
-        <CopyAs what="Read its output" spellings={() => processSpellings.output(sandboxId, id, outputStart)} />
+        <CopyAs what="Read the output" spellings={() => processSpellings.output(sandboxId, id, outputStart)} />
         <span class="process-close">
           <Button kind="quiet" label="Close the process" onClick={onClose}>
             ✕
@@ -44,9 +44,11 @@ export function ProcessDetail({ sandboxId, process, onChanged, onClose }: Proces
       </p>
       {waits ? (
         <p class="banner banner-warn">
-          It waits, because {formatBytes(outputEnd - acknowledged)} of its output have no reader.
+          The process waits because {formatBytes(outputEnd - acknowledged)} of its output are unread.
           {may("use") ? (
-            <Button onClick={() => void letGoOn(sandboxId, id, outputEnd)}>Count it as read, and let it go on</Button>
+            <Button onClick={() => void letGoOn(sandboxId, id, outputEnd)}>
+              Discard it and let the process continue
+            </Button>
           ) : null}
         </p>
       ) : null}

@@ -18,7 +18,7 @@ export function ProcessList({ sandboxId, processes, selected, onSelect }: Proces
   if (processes.length === 0) {
     return (
       <p class="card">
-        Nothing was started over HTTP. <Link to={sandboxPath(sandboxId)}>A terminal</Link> would be here, or{" "}
+        No processes were started over HTTP. Open <Link to={sandboxPath(sandboxId)}>a terminal</Link>, or run{" "}
         <code>{commandLine("exec", "-d", sandboxId, "--", "sleep", "60")}</code>.
       </p>
     );

@@ -41,12 +41,10 @@ export function ProcessOutput(properties: {
           {begin === undefined ? "reading …" : `bytes ${begin} to ${end}${over ? ", the end" : ""}`}
         </span>
       </div>
-      {begin !== undefined && begin > from ? (
-        <p class="hint">What was before byte {begin} is not kept any more.</p>
-      ) : null}
+      {begin !== undefined && begin > from ? <p class="hint">Output before byte {begin} was dropped.</p> : null}
       {error === undefined ? null : <ErrorBox error={error} />}
       {parts.length === 0 && begin !== undefined ? (
-        <p class="hint">{over ? "There is no output from there on." : "It has written nothing yet."}</p>
+        <p class="hint">{over ? "There is no output after this offset." : "No output yet."}</p>
       ) : (
         <OutputView
           label={`Output of process ${process.pid}`}

@@ -49,7 +49,7 @@ export function ProcessSignals({ sandboxId, process, onChanged, onRemoved }: Pro
       },
     );
   const remove = (): Promise<void> =>
-    attempt("It was not removed", () => removeProcess(sandboxId, process.id), onRemoved);
+    attempt("The process was not removed", () => removeProcess(sandboxId, process.id), onRemoved);
   return (
     <div class="row">
       {running ? (
@@ -72,7 +72,7 @@ export function ProcessSignals({ sandboxId, process, onChanged, onRemoved }: Pro
       <CopyAs what="Remove a process" spellings={() => processSpellings.remove(sandboxId, process.id)} />
       {asking ? (
         <Dialog title="Remove the process?" onClose={() => setAsking(false)}>
-          <p>It runs: it and what it has started are killed, and its output is dropped.</p>
+          <p>The process is running. This kills it and its children and deletes its output.</p>
           <p class="row">
             <Button kind="danger" onClick={() => void remove()}>
               Kill and remove

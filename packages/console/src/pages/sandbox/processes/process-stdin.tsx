@@ -16,9 +16,9 @@ export function ProcessStdin(properties: { readonly sandboxId: string; readonly 
     try {
       await writeStdin(sandboxId, processId, data, close);
       setText("");
-      if (close) tell("Its input has ended.");
+      if (close) tell("Input closed.");
     } catch (thrown) {
-      tellError("It was not sent", thrown);
+      tellError("The input was not sent", thrown);
     } finally {
       setBusy(false);
     }

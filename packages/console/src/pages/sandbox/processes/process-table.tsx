@@ -16,7 +16,7 @@ export function ProcessTable({ sandboxId }: { readonly sandboxId: string }): JSX
   const sandbox = useMemo(() => Sandbox.attach(sandboxId, { client, autoResume: false }), [sandboxId]);
   const { value, error } = usePolled(sandboxId, EVERY_MS, async (signal) => (await sandbox).processTable({ signal }));
   if (value === undefined) {
-    return error === undefined ? <p class="page-note">Asking for the processes …</p> : <ErrorBox error={error} />;
+    return error === undefined ? <p class="page-note">Loading …</p> : <ErrorBox error={error} />;
   }
   return (
     <>
@@ -26,9 +26,9 @@ export function ProcessTable({ sandboxId }: { readonly sandboxId: string }): JSX
           The first {SHOWN} of {value.length}.
         </p>
       ) : null}
-      <div class="process-scroll" tabIndex={0} role="region" aria-label="Everything that runs inside">
+      <div class="process-scroll" tabIndex={0} role="region" aria-label="All processes">
         <table class="process-table">
-          <caption class="visually-hidden">Everything that runs inside</caption>
+          <caption class="visually-hidden">All processes</caption>
           <thead>
             <tr>
               <th scope="col">PID</th>

@@ -18,12 +18,12 @@ export function ProcessesTab({ record }: SandboxTabProperties): JSX.Element {
   const inside = query.value.get("view") === "inside";
   return (
     <div class="processes">
-      <div class="row" role="group" aria-label="Which processes">
+      <div class="row" role="group" aria-label="Process list">
         <Button pressed={!inside} onClick={() => setQuery({ view: undefined })}>
           Started over HTTP
         </Button>
         <Button pressed={inside} onClick={() => setQuery({ view: "inside", process: undefined })}>
-          Everything inside
+          All processes
         </Button>
       </div>
       {inside ? <ProcessTable sandboxId={record.id} /> : <StartedProcesses sandboxId={record.id} />}
@@ -41,7 +41,7 @@ function StartedProcesses({ sandboxId }: { readonly sandboxId: string }): JSX.El
   return (
     <>
       {error === undefined ? null : <ErrorBox error={error} />}
-      {value === undefined ? <p class="page-note">Asking for the processes …</p> : null}
+      {value === undefined ? <p class="page-note">Loading …</p> : null}
       {value === undefined ? null : (
         <ProcessList
           sandboxId={sandboxId}
@@ -60,7 +60,7 @@ function StartedProcesses({ sandboxId }: { readonly sandboxId: string }): JSX.El
         />
       )}
       {value !== undefined && chosen !== null && selected === undefined ? (
-        <p class="hint">The process of this address is not there any more.</p>
+        <p class="hint">This process no longer exists.</p>
       ) : null}
     </>
   );

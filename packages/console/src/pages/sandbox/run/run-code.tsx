@@ -39,7 +39,7 @@ export function RunCode({ record }: SandboxTabProperties): JSX.Element {
     if (code === EXAMPLES[language]) setCode(EXAMPLES[chosen]);
     setLanguage(chosen);
   };
-  if (!may("use")) return <p class="card">Your key may only look: running code needs the scope “use”.</p>;
+  if (!may("use")) return <p class="card">Your key is read-only. Running code needs the scope “use”.</p>;
   return (
     <div class="run-code">
       <form
@@ -72,7 +72,9 @@ export function RunCode({ record }: SandboxTabProperties): JSX.Element {
           {running ? (
             <Button
               kind="danger"
-              onClick={() => void history.stop().catch((thrown: unknown) => tellError("It was not stopped", thrown))}
+              onClick={() =>
+                void history.stop().catch((thrown: unknown) => tellError("The program was not stopped", thrown))
+              }
             >
               Stop
             </Button>
@@ -82,7 +84,7 @@ export function RunCode({ record }: SandboxTabProperties): JSX.Element {
       </form>
       <section class="stack" aria-label="Runs">
         {history.runs.value.length === 0 ? (
-          <p class="hint">What you run appears here, newest first. It stays until the page is closed.</p>
+          <p class="hint">Results appear here, newest first, until you close the page.</p>
         ) : null}
         {history.runs.value.map((each) => (
           <RunResult

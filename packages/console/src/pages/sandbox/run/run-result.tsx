@@ -19,7 +19,7 @@ export function RunResult({ run, onEdit }: { readonly run: RunRecord; readonly o
         </span>
         {run.elapsedMs === undefined ? null : <span class="hint">{formatMilliseconds(run.elapsedMs)}</span>}
         <span class="run-tools">
-          <Button kind="quiet" onClick={onEdit} title="Put this code into the editor">
+          <Button kind="quiet" onClick={onEdit} title="Copy this code to the editor">
             Edit again
           </Button>
           <Button kind="quiet" onClick={() => void copyText(output.map(({ text }) => text).join(""), "the output")}>
@@ -32,7 +32,7 @@ export function RunResult({ run, onEdit }: { readonly run: RunRecord; readonly o
         <pre class="run-source">{code}</pre>
       </details>
       {error === undefined ? null : <ErrorBox error={error} />}
-      {output.length === 0 && run.state === "done" ? <p class="hint">It wrote nothing.</p> : null}
+      {output.length === 0 && run.state === "done" ? <p class="hint">No output.</p> : null}
       {output.length === 0 ? null : (
         <OutputView label={`Output of run ${number}`} parts={output} droppedBytes={run.droppedBytes} />
       )}
@@ -42,7 +42,7 @@ export function RunResult({ run, onEdit }: { readonly run: RunRecord; readonly o
 
 function outcome({ state, exit }: RunRecord): { readonly text: string; readonly chip: string } {
   if (state === "running") return { text: "running", chip: "saving" };
-  if (state === "failed" || exit === undefined) return { text: "not run to its end", chip: "failed" };
+  if (state === "failed" || exit === undefined) return { text: "interrupted", chip: "failed" };
   if (exit.signal !== null) return { text: `ended by ${exit.signal}`, chip: "failed" };
   return { text: `exit code ${exit.exitCode}`, chip: exit.exitCode === 0 ? "running" : "failed" };
 }

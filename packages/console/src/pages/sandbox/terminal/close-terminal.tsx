@@ -12,15 +12,15 @@ export function CloseTerminal({ name, onCancel, onClose }: CloseTerminalProperti
   return (
     <Dialog title={`Close ${name}?`} onClose={onCancel}>
       <p>
-        Left running, it can be shown again from here or with <code>sandboxer attach</code>. What it writes is kept;
-        with 1 MiB unread it waits for a reader. Ended, it and what runs in it are killed.
+        If you leave the terminal running, you can reopen it from this page or with <code>sandboxer attach</code>. Its
+        output is kept; the program waits when 1 MiB is unread. If you end it, it and its programs are killed.
       </p>
       <p class="row">
         <Button kind="primary" onClick={() => onClose("leave")}>
-          Leave it running
+          Leave running
         </Button>
         <Button kind="danger" onClick={() => onClose("end")}>
-          End it
+          End
         </Button>
         <Button onClick={onCancel}>Cancel</Button>
       </p>

@@ -31,9 +31,7 @@ export class PtySession {
   readonly #sandbox: Sandbox;
   readonly #state = signal<PtyState>({ is: "connecting" });
   readonly #end = new AbortController();
-  readonly #input = new PtyInput(() =>
-    tell("The connection broke while something was typed: it may not have arrived."),
-  );
+  readonly #input = new PtyInput(() => tell("The connection was lost while you typed. Some input may be missing."));
   #process: SandboxProcess | undefined;
   #size: PtySize | undefined;
   /** The size that the process has been told. */
@@ -150,7 +148,7 @@ export class PtySession {
     screen.clear();
     const all = await this.#sandbox.processes({ signal: this.#end.signal });
     const record = all.find(({ id }) => id === this.id);
-    if (record === undefined) throw new SandboxerError("process_not_found", "The terminal is not there any more.");
+    if (record === undefined) throw new SandboxerError("process_not_found", "The terminal no longer exists.");
     if (record.outputStart > 0) screen.skipped();
     return { from: record.outputStart, until: record.acknowledged };
   }

@@ -46,17 +46,17 @@ function say(state: PtyState, sandboxId: string): Said | undefined {
     case "moving":
     case "asleep":
       if (!connected.value) return LOST;
-      if (asleep) return { kind: "info", text: "The terminal goes on when the sandbox is woken." };
+      if (asleep) return { kind: "info", text: "The terminal continues when the sandbox is resumed." };
       return {
         kind: "info",
-        text: `${to === undefined ? "It is being saved or moved …" : movingText(to)} What you type is kept until it is back.`,
+        text: `${to === undefined ? "The sandbox is being saved or moved …" : movingText(to)} Your input is kept until it is back.`,
       };
     case "lost":
       return LOST;
     case "elsewhere":
-      return { kind: "warn", text: "This terminal was opened in another place.", retry: "Use it here" };
+      return { kind: "warn", text: "This terminal was opened in another window.", retry: "Use it here" };
     case "gone":
-      return { kind: "warn", text: "This terminal is not there any more." };
+      return { kind: "warn", text: "This terminal no longer exists." };
     case "failed":
       return { kind: "danger", text: `${state.error.message} ${state.error.hint}`, retry: "Try again" };
     case "ended": {

@@ -25,7 +25,7 @@ export function RenameTerminal({ id, onClose }: { readonly id: string; readonly 
             onInput={(event) => setName(event.currentTarget.value)}
           />
         </div>
-        <p class="hint">This browser remembers it; others do not see it.</p>
+        <p class="hint">The name is stored in this browser only.</p>
         <p class="row">
           <Button type="submit" kind="primary">
             Rename

@@ -34,7 +34,7 @@ export function TerminalTools({ sandboxId, session, screen, onRename, onClose }:
       <Button
         kind="quiet"
         pressed={screenReader.value}
-        title="Screen reader mode: what the terminal shows can be read line by line. Ctrl-Shift-↑ leaves the terminal."
+        title="Screen reader mode: read the terminal line by line. Ctrl-Shift-↑ leaves the terminal."
         onClick={() => void (screenReader.value = !screenReader.peek())}
       >
         Reader

@@ -24,8 +24,8 @@ export function Terminals({ record }: SandboxTabProperties): JSX.Element {
   if (may("use")) return <OwnTerminals record={record} />;
   return (
     <p class="card">
-      Your key may only look, and a terminal is for typing.{" "}
-      <Link to={sandboxPath(record.id, "processes")}>The processes and their output</Link> are there to be read.
+      Your key is read-only, so you cannot open a terminal. You can read{" "}
+      <Link to={sandboxPath(record.id, "processes")}>the processes and their output</Link>.
     </p>
   );
 }
@@ -99,7 +99,7 @@ function OwnTerminals({ record }: SandboxTabProperties): JSX.Element {
           <Button
             key={id}
             kind="quiet"
-            title="It runs, and is not shown"
+            title="Running, not shown"
             onClick={() => void attempt(async () => list.show(id).then(() => choose(id)))}
           >
             Show {terminalNames.value[id] ?? "another"}
@@ -149,7 +149,7 @@ function NoTerminal(properties: {
   readonly running: boolean;
   readonly onNew: () => Promise<void>;
 }): JSX.Element | null {
-  if (!properties.running) return <p class="hint">It does not run yet. The terminal opens when it does.</p>;
+  if (!properties.running) return <p class="hint">The sandbox is not running yet. The terminal opens when it does.</p>;
   if (properties.busy) return <p class="page-note">Opening a terminal …</p>;
   return (
     <p class="row">

@@ -78,7 +78,7 @@ export class XtermScreen implements PtyScreen {
 
   skipped(): void {
     this.#skipToLine = true;
-    this.#terminal.write("\u{1b}[2m… older output is not kept …\u{1b}[0m\r\n");
+    this.#terminal.write("\u{1b}[2m… older output was dropped …\u{1b}[0m\r\n");
   }
 
   /** As large as its place; the program inside is told. A place that is hidden has no size. */
@@ -121,7 +121,7 @@ export class XtermScreen implements PtyScreen {
       this.#terminal.paste(await navigator.clipboard.readText());
       this.focus();
     } catch (thrown) {
-      tellError("The browser did not let the page read the clipboard; Ctrl-Shift-V works without asking", thrown);
+      tellError("The browser denied access to the clipboard; use Ctrl-Shift-V", thrown);
     }
   }
 

@@ -74,7 +74,7 @@ export function Chart(properties: ChartProperties): JSX.Element {
       height={height}
       role="group"
       tabindex={-1}
-      aria-label="What happened, over time. Arrow keys go from mark to mark; plus and minus zoom."
+      aria-label="Events over time. Arrow keys move between marks; plus and minus zoom."
       onKeyDown={onKeyDown}
     >
       <Axis range={range} width={width} height={height} />

@@ -17,7 +17,7 @@ export function MarkDetails({
   readonly onClose: () => void;
 }): JSX.Element {
   const { startMs, endMs, processId, operation } = mark;
-  const lasted = endMs === undefined ? "goes on" : endMs > startMs ? formatMilliseconds(endMs - startMs) : undefined;
+  const lasted = endMs === undefined ? "running" : endMs > startMs ? formatMilliseconds(endMs - startMs) : undefined;
   return (
     <section class="card stack timeline-details" aria-label={`Details: ${mark.title}`}>
       <header class="row">
@@ -28,8 +28,8 @@ export function MarkDetails({
         </Button>
       </header>
       <dl class="timeline-fields">
-        <Field name="Began">{new Date(startMs).toLocaleString()}</Field>
-        {lasted === undefined ? null : <Field name="Lasted">{lasted}</Field>}
+        <Field name="Started">{new Date(startMs).toLocaleString()}</Field>
+        {lasted === undefined ? null : <Field name="Duration">{lasted}</Field>}
         {Object.entries(mark.data).map(([name, value]) => (
           <Field key={name} name={name}>
             {shown(name, value)}

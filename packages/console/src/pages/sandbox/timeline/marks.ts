@@ -45,7 +45,7 @@ export function marksOf(events: readonly EventRecord[], operations: readonly Ope
 function operationMark(operation: OperationRecord): Mark {
   const { id, kind, state, startedAt, elapsedMs, pausedMs, error } = operation;
   const startMs = Date.parse(startedAt);
-  const ended = pausedMs === null ? "done" : `stood still for ${formatMilliseconds(pausedMs)}`;
+  const ended = pausedMs === null ? "done" : `paused for ${formatMilliseconds(pausedMs)}`;
   return {
     id: `operation:${id}`,
     kind: "operation",
@@ -66,7 +66,7 @@ function noteExecution(event: EventRecord, running: Map<string, Mark>, marks: Ma
   const begun = running.get(processId);
   if (type !== "execution.ended") {
     if (begun !== undefined) marks.push(begun);
-    const title = type === "execution.continued" ? `goes on: ${shortId(processId)}` : text(data["command"]);
+    const title = type === "execution.continued" ? `continued: ${shortId(processId)}` : text(data["command"]);
     running.set(processId, { ...momentMark(event, "execution", title), processId });
     return;
   }
@@ -87,7 +87,7 @@ function noteExecution(event: EventRecord, running: Map<string, Mark>, marks: Ma
 
 function exitText(data: EventRecord["data"]): string {
   const how = data["signal"] == null ? `exit ${text(data["exit_code"])}` : text(data["signal"]);
-  return data["timed_out"] === true ? `${how}, out of time` : how;
+  return data["timed_out"] === true ? `${how}, timed out` : how;
 }
 
 function thawed(event: EventRecord, frozen: Mark | undefined): Mark {
@@ -111,16 +111,16 @@ function eventMark(event: EventRecord): Mark {
     case "checkpoint.created":
       return checkpointMark(event, size);
     case "durability.at_risk":
-      return { ...momentMark(event, "saved", "More could be lost"), outcome: text(data["reason"]), failed: true };
+      return { ...momentMark(event, "saved", "max_loss not met"), outcome: text(data["reason"]), failed: true };
     case "durability.restored":
-      return momentMark(event, "saved", "No more could be lost than promised");
+      return momentMark(event, "saved", "max_loss met again");
     case "snapshot.created":
       return { ...momentMark(event, "saved", `Snapshot ${name}`), outcome: size };
     case "snapshot.proven":
-      return { ...momentMark(event, "saved", `Snapshot ${name} proven`), outcome: text(data["engine"]) };
+      return { ...momentMark(event, "saved", `Test restore of ${name} succeeded`), outcome: text(data["engine"]) };
     case "snapshot.unproven":
       return {
-        ...momentMark(event, "saved", `Snapshot ${name} not proven`),
+        ...momentMark(event, "saved", `Test restore of ${name} failed`),
         outcome: text(data["reason"]),
         failed: true,
       };
@@ -133,7 +133,7 @@ function eventMark(event: EventRecord): Mark {
     case "snapshot.deleted":
       return momentMark(event, "saved", `Snapshot ${name} deleted`);
     case "sandbox.handed_over":
-      return momentMark(event, "place", `Handed over to ${text(data["to"])}`);
+      return momentMark(event, "place", `Handed off to ${text(data["to"])}`);
     case "sandbox.taken_over":
       return takenOver(event);
     case "sandbox.restored":
@@ -141,7 +141,7 @@ function eventMark(event: EventRecord): Mark {
     case "sandbox.rewound":
       return momentMark(event, "place", `Rewound to ${name}`);
     case "sandbox.resumed":
-      return momentMark(event, "place", "Woken");
+      return momentMark(event, "place", "Resumed");
     case "sandbox.moved":
       return momentMark(event, "place", "Moved from another backend");
     case "sandbox.failed":
@@ -154,16 +154,16 @@ function eventMark(event: EventRecord): Mark {
 function checkpointMark(event: EventRecord, size: string): Mark {
   const { left_running, paused_ms } = event.data;
   if (left_running !== true) return { ...momentMark(event, "saved", "Checkpoint"), outcome: size };
-  const paused = typeof paused_ms === "number" ? `, stood still for ${formatMilliseconds(paused_ms)}` : "";
-  return { ...momentMark(event, "saved", "Checkpoint, and went on"), outcome: size + paused };
+  const paused = typeof paused_ms === "number" ? `, paused for ${formatMilliseconds(paused_ms)}` : "";
+  return { ...momentMark(event, "saved", "Checkpoint while running"), outcome: size + paused };
 }
 
 /** The pause ended with the first run here. */
 function takenOver(event: EventRecord): Mark {
   const pausedMs = event.data["paused_ms"];
-  const mark = momentMark(event, "place", `Taken over from ${text(event.data["from"])}`);
+  const mark = momentMark(event, "place", `Resumed from ${text(event.data["from"])}`);
   if (typeof pausedMs !== "number") return mark;
-  return { ...mark, startMs: mark.startMs - pausedMs, outcome: `stood still for ${formatMilliseconds(pausedMs)}` };
+  return { ...mark, startMs: mark.startMs - pausedMs, outcome: `paused for ${formatMilliseconds(pausedMs)}` };
 }
 
 function momentMark(

@@ -46,10 +46,10 @@ export function TimelineTab({ record }: { readonly record: SandboxRecord }): JSX
       </ErrorBox>
     );
   }
-  if (!loaded) return <p class="page-note">Asking what the server remembers …</p>;
+  if (!loaded) return <p class="page-note">Loading …</p>;
   return (
     <div class="stack timeline">
-      <div class="row" role="group" aria-label="What part of the time is shown">
+      <div class="row" role="group" aria-label="Time range">
         {SPANS.map(({ name, lengthMs }) => (
           <Button
             key={name}
@@ -71,7 +71,7 @@ export function TimelineTab({ record }: { readonly record: SandboxRecord }): JSX
         <Button label="Zoom in" onClick={() => change((before) => zoom(before, 2, 0.5, whole))}>
           +
         </Button>
-        {"lengthMs" in looked ? <span class="chip chip-running">follows the time</span> : null}
+        {"lengthMs" in looked ? <span class="chip chip-running">following</span> : null}
       </div>
       <div class="card timeline-card">
         <Chart
@@ -86,8 +86,8 @@ export function TimelineTab({ record }: { readonly record: SandboxRecord }): JSX
         />
       </div>
       <p class="hint">
-        As this server remembers it since its start; what happened at other servers is told there. Drag to move, Ctrl
-        and the wheel to zoom.
+        Events that this server recorded since it started. Other servers keep their own. Drag to move; hold Ctrl and
+        scroll to zoom.
       </p>
       <div aria-live="polite" ref={details}>
         {selected === undefined ? null : (

@@ -42,7 +42,7 @@ export function TimelineTable({
       (filter === "all" || kind === filter) && `${title} ${outcome}`.toLowerCase().includes(wanted),
   );
   return (
-    <section class="stack" aria-label="Everything as a list">
+    <section class="stack" aria-label="List of events">
       <div class="row">
         <label for={`${id}-kind`}>Show</label>
         <select id={`${id}-kind`} value={filter} onChange={(event) => setFilter(event.currentTarget.value as Filter)}>
@@ -55,7 +55,7 @@ export function TimelineTable({
           ))}
         </select>
         <label class="visually-hidden" for={`${id}-search`}>
-          Search in what happened
+          Search events
         </label>
         <input
           id={`${id}-search`}
@@ -68,14 +68,14 @@ export function TimelineTable({
           {lines.length.toLocaleString()} found
         </span>
       </div>
-      <div class="timeline-table" tabIndex={0} role="region" aria-label="What happened">
+      <div class="timeline-table" tabIndex={0} role="region" aria-label="Events">
         <table>
           <thead>
             <tr>
               <th scope="col">Time</th>
-              <th scope="col">What</th>
+              <th scope="col">Event</th>
               <th scope="col">Outcome</th>
-              <th scope="col">Lasted</th>
+              <th scope="col">Duration</th>
             </tr>
           </thead>
           <tbody>
@@ -121,7 +121,7 @@ function Row({
       </td>
       <td>{outcome === "" ? "" : <span class={failed ? "chip chip-failed" : "chip"}>{outcome}</span>}</td>
       <td class="timeline-when">
-        {endMs === undefined ? "goes on" : endMs > startMs ? formatMilliseconds(endMs - startMs) : ""}
+        {endMs === undefined ? "running" : endMs > startMs ? formatMilliseconds(endMs - startMs) : ""}
       </td>
     </tr>
   );

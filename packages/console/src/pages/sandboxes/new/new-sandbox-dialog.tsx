@@ -37,15 +37,15 @@ export function NewSandboxDialog({ onClose }: { readonly onClose: () => void }):
   return (
     <ActionDialog
       title="New sandbox"
-      submit="Make it"
+      submit="Create"
       onClose={onClose}
       call={call}
       onSubmit={submit}
       spellings={() => creationSpellings(asked)}
-      done={() => "It was made."}
+      done={() => "The sandbox was created."}
     >
       {choices.error === undefined ? null : <ErrorBox error={choices.error} />}
-      <NameField label="Name" value={draft.name} onChange={(name) => change({ name })} hint="May be left empty." />
+      <NameField label="Name" value={draft.name} onChange={(name) => change({ name })} hint="Optional." />
       <SelectField
         label="Profile"
         value={draft.profile}
@@ -77,7 +77,7 @@ export function NewSandboxDialog({ onClose }: { readonly onClose: () => void }):
             label="Key"
             value={draft.key}
             onChange={(key) => change({ key })}
-            hint="A sandbox that has this key already is taken up instead."
+            hint="If a sandbox already has this key, it is used instead."
           />
           <div class="new-sandbox-numbers">
             <TextField label="CPUs" value={draft.cpus} onChange={(cpus) => change({ cpus })} inputMode="decimal" />
@@ -95,9 +95,9 @@ export function NewSandboxDialog({ onClose }: { readonly onClose: () => void }):
             />
           </div>
           <div class="new-sandbox-numbers">
-            <TextField label="Lives for" value={draft.ttl} onChange={(ttl) => change({ ttl })} placeholder="4h" />
+            <TextField label="Lifetime" value={draft.ttl} onChange={(ttl) => change({ ttl })} placeholder="4h" />
             <TextField
-              label="May be idle for"
+              label="Idle timeout"
               value={draft.idleTimeout}
               onChange={(idleTimeout) => change({ idleTimeout })}
               placeholder="15m"
@@ -107,9 +107,9 @@ export function NewSandboxDialog({ onClose }: { readonly onClose: () => void }):
             label="Network"
             value={draft.network}
             choices={[
-              { value: "", text: "As the profile says, else none" },
+              { value: "", text: "Profile's setting, or none" },
               { value: "none", text: "None" },
-              { value: "sandbox", text: "Its own, where the server allows it" },
+              { value: "sandbox", text: "Enabled, if the server allows it" },
             ]}
             onChange={(network) => change({ network: network as Draft["network"] })}
           />
@@ -128,7 +128,7 @@ function make(settings: SandboxSettings, onProgress: (operation: OperationRecord
 function backendChoices(backends: readonly BackendRecord[]): Choice[] {
   const usual = server.value?.defaultBackend ?? "";
   return [
-    { value: "", text: `As the profile says, else ${usual}` },
+    { value: "", text: `Profile's setting, or ${usual}` },
     ...backends.map(({ name, ok, summary }) => ({
       value: name,
       text: ok ? name : `${name}: ${summary}`,

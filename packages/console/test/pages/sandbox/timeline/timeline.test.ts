@@ -109,7 +109,7 @@ describe("marks", () => {
       event(8, "sandbox.thawed", { frozen_ms: 2000 }),
     ];
     expect(marksOf(events, []).map(({ title, startMs, endMs }) => [title, (endMs ?? 0) - startMs])).toEqual([
-      ["Taken over from there", 400],
+      ["Resumed from there", 400],
       ["Frozen", 2000],
     ]);
   });
@@ -125,7 +125,7 @@ describe("marks", () => {
       error: null,
     } as OperationRecord;
     const marks = marksOf([event(0, "operation.started", { id: "o" }), event(1, "operation.ended")], [operation]);
-    expect(marks).toMatchObject([{ title: "Checkpoint", outcome: "stood still for 50 ms" }]);
+    expect(marks).toMatchObject([{ title: "Checkpoint", outcome: "paused for 50 ms" }]);
   });
 
   test("a checkpoint that left it running says for how long it stood still, and a broken promise why", () => {
@@ -137,11 +137,11 @@ describe("marks", () => {
       event(5, "snapshot.unproven", { name: "one", reason: "no answer" }),
     ];
     expect(marksOf(events, [])).toMatchObject([
-      { title: "Checkpoint, and went on", outcome: expect.stringMatching(/^2.* KiB, stood still for 120/) as string },
+      { title: "Checkpoint while running", outcome: expect.stringMatching(/^2.* KiB, paused for 120/) as string },
       { title: "Checkpoint" },
-      { title: "More could be lost", outcome: "the disk is full", failed: true },
-      { title: "No more could be lost than promised", failed: false },
-      { title: "Snapshot one not proven", outcome: "no answer", failed: true },
+      { title: "max_loss not met", outcome: "the disk is full", failed: true },
+      { title: "max_loss met again", failed: false },
+      { title: "Test restore of one failed", outcome: "no answer", failed: true },
     ]);
   });
 

@@ -122,7 +122,7 @@ export class BridgeProcess implements ExtensionProcess {
     switch (event.kind) {
       case "missing":
         this.#finished = true;
-        this.#started.reject(new SandboxerError("file_not_found", `The ${missing(event.what)} is not there.`));
+        this.#started.reject(new SandboxerError("file_not_found", `The ${missing(event.what)} does not exist.`));
         break;
       case "started":
         this.#pid = event.pid;
@@ -194,7 +194,7 @@ export class BridgeProcess implements ExtensionProcess {
 
   #fail(thrown: unknown): void {
     const gone = vendorStatus(thrown) === 404;
-    const error = gone ? new SandboxerError("process_not_found", "The session of the process is gone.") : thrown;
+    const error = gone ? new SandboxerError("process_not_found", "The session of the process has ended.") : thrown;
     this.#started.reject(error);
     this.#ending.reject(error);
     this.#taken?.reject(error);
@@ -221,5 +221,5 @@ function missing(what: "folder" | "program"): string {
 }
 
 function lost(): SandboxerError {
-  return new SandboxerError("sandbox_failed", "Nobody follows the process any more.");
+  return new SandboxerError("sandbox_failed", "The connection to the process was closed.");
 }

@@ -47,7 +47,7 @@ export class ExecuteProcess implements ExtensionProcess {
 }
 
 function unavailable(what: string): SandboxerError {
-  return new SandboxerError("not_supported", `This image at Daytona lacks what ${what} of processes need.`, {
+  return new SandboxerError("not_supported", `This Daytona image lacks the tools that ${what} of processes need.`, {
     hint: `Use an image with sh, ${BRIDGE_TOOLS.slice(0, -1).join(", ")} and ${BRIDGE_TOOLS.at(-1)}, such as Debian's.`,
   });
 }

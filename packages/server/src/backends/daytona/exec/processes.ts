@@ -29,8 +29,8 @@ export class Processes {
     const known = this.#byKey.get(command.key);
     if (known !== undefined) return known;
     if (this.#byKey.size >= MAX_PROCESSES) {
-      throw new SandboxerError("limit_reached", `The sandbox keeps ${MAX_PROCESSES} processes already.`, {
-        hint: "Release processes that have ended.",
+      throw new SandboxerError("limit_reached", `The sandbox already keeps ${MAX_PROCESSES} processes.`, {
+        hint: "Delete the records of processes that have ended.",
       });
     }
     const starting = this.#start(command, interior, env);

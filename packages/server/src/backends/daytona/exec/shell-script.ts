@@ -39,7 +39,10 @@ export async function runScript(
   const match = /^([A-Za-z0-9+/=\s]*)\.\n([A-Za-z0-9+/=\s]*)\.\n(\d+)\s*$/.exec(result);
   if (match === null) {
     const said = result.trim().slice(0, 200);
-    throw new SandboxerError("sandbox_failed", `A script inside gave no result (exit ${exitCode ?? "none"}): ${said}`);
+    throw new SandboxerError(
+      "sandbox_failed",
+      `A script in the sandbox returned no result (exit ${exitCode ?? "none"}): ${said}`,
+    );
   }
   const [, stdout = "", stderr = "", code = ""] = match;
   return { code: Number(code), stdout: Buffer.from(stdout, "base64"), stderr: Buffer.from(stderr, "base64") };

@@ -88,7 +88,7 @@ export class TerminalProcess implements ExtensionProcess {
   }
 
   abandon(): void {
-    this.#started.reject(new SandboxerError("sandbox_failed", "Nobody follows the terminal any more."));
+    this.#started.reject(new SandboxerError("sandbox_failed", "The connection to the terminal was closed."));
     this.#socket.close();
     this.stdout.destroy();
   }

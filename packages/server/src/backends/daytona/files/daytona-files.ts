@@ -62,7 +62,7 @@ export class DaytonaFiles implements SandboxFiles {
     if (options.parents === true) return this.#toolbox.makeFolder(path);
     if (shell !== undefined) return shell.makeFolder(path);
     await this.#toolbox.requireFolder(posix.dirname(path));
-    if (await this.#exists(path)) throw new SandboxerError("bad_request", `${path} is there already.`);
+    if (await this.#exists(path)) throw new SandboxerError("bad_request", `${path} already exists.`);
     await this.#toolbox.makeFolder(path);
   }
 
@@ -137,7 +137,7 @@ function entryOf({ name, isDir, mode, permissions, size, modifiedAt, owner, grou
 }
 
 function lacking(what: string): SandboxerError {
-  return new SandboxerError("not_supported", `This image at Daytona lacks what ${what} need.`, {
+  return new SandboxerError("not_supported", `This Daytona image lacks the tools that ${what} need.`, {
     hint: "Use an image with sh, stat, readlink and the usual tools, such as Debian's.",
   });
 }

@@ -6,11 +6,11 @@ import { fileInfoSchema, type ToolboxFile } from "./schemas.ts";
 
 /** The daemon hands on what its operating system says, mostly as 400. */
 const REASONS: readonly (readonly [text: RegExp, code: ErrorCode, says: string])[] = [
-  [/no such file|not found/i, "file_not_found", "is not there"],
-  [/permission denied|not permitted|read-only/i, "permission_denied", "may not be accessed"],
+  [/no such file|not found/i, "file_not_found", "does not exist"],
+  [/permission denied|not permitted|read-only/i, "permission_denied", "cannot be accessed"],
   [/no space left|quota/i, "no_space", "does not fit: the volume is full"],
-  [/exists/i, "bad_request", "is there already"],
-  [/not a directory/i, "bad_request", "is no folder"],
+  [/exists/i, "bad_request", "already exists"],
+  [/not a directory/i, "bad_request", "is not a folder"],
   [/is a directory|must be a file|without recursive/i, "bad_request", "is a folder"],
 ];
 const BY_STATUS: Readonly<Record<number, ErrorCode>> = { 403: "permission_denied", 404: "file_not_found" };
@@ -31,7 +31,7 @@ export class ToolboxFiles {
 
   async requireFolder(path: string): Promise<void> {
     const { isDir } = await this.info(path);
-    if (!isDir) throw new SandboxerError("bad_request", `${path} is no folder.`);
+    if (!isDir) throw new SandboxerError("bad_request", `${path} is not a folder.`);
   }
 
   list(path: string): Promise<readonly ToolboxFile[]> {

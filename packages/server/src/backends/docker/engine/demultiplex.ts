@@ -43,7 +43,7 @@ export class Demultiplexer extends Writable {
         this.#left = this.#header.readUInt32BE(4);
         this.#header = Buffer.alloc(0);
         if (this.#stream !== STDOUT && this.#stream !== STDERR) {
-          return done(new SandboxerError("backend_unavailable", "Docker's attached stream has lost its shape."));
+          return done(new SandboxerError("backend_unavailable", "Docker's attached stream is malformed."));
         }
         continue;
       }

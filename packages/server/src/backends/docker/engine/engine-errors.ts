@@ -12,13 +12,13 @@ export function unreachable(address: EngineAddress, cause: unknown): SandboxerEr
   switch (code) {
     case "ENOENT":
     case "ECONNREFUSED":
-      return new SandboxerError("backend_unavailable", `${where} does not answer: nobody listens there.`, {
+      return new SandboxerError("backend_unavailable", `${where} does not answer: nothing listens there.`, {
         cause,
-        hint: "Start it (systemctl start docker), or name another one with --docker-host or DOCKER_HOST.",
+        hint: "Start it (systemctl start docker), or choose another one with --docker-host or DOCKER_HOST.",
       });
     case "EACCES":
     case "EPERM":
-      return new SandboxerError("backend_unavailable", `${where} may not be used by this user.`, {
+      return new SandboxerError("backend_unavailable", `${where} denies access to this user.`, {
         cause,
         hint: "Add the user to the group docker (usermod -aG docker USER) and log in again, or run the server as root.",
       });
@@ -50,7 +50,7 @@ export function refused(what: string, status: number, body: string): SandboxerEr
 
 /** An answer that is not what the engine's API promises. */
 export function unexpected(what: string, cause: unknown): SandboxerError {
-  return new SandboxerError("backend_unavailable", `Docker gave an answer that makes no sense when asked to ${what}.`, {
+  return new SandboxerError("backend_unavailable", `Docker sent an unexpected response when asked to ${what}.`, {
     cause,
     hint: "Check that --docker-host is the address of a Docker engine of version 20.10 or newer.",
   });

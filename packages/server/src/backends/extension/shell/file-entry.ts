@@ -29,7 +29,7 @@ export function parseEntries(output: Buffer): FileEntry[] {
 function parseEntry(name: string, fields: string, target: string): FileEntry {
   const match = /^([0-9a-f]+) (\d+) (\d+) (\d+) (-?\d+) (\d+) (\d+) (\d+)/.exec(fields);
   if (match === null)
-    throw new SandboxerError("sandbox_failed", `stat inside the sandbox said "${fields.slice(0, 80)}".`);
+    throw new SandboxerError("sandbox_failed", `stat in the sandbox printed "${fields.slice(0, 80)}".`);
   const raw = Number.parseInt(match[1] ?? "", 16);
   const kind = KINDS[raw >> 12] ?? "other";
   return {

@@ -20,7 +20,8 @@ exit 0
 /** Every process inside but the shell that looks. */
 export async function readProcessTable(start: StartShell): Promise<ProcessTableEntry[]> {
   const { code, stdout, stderr } = await runShell(start, SCRIPT, []);
-  if (code !== 0) throw new SandboxerError("sandbox_failed", `The processes inside cannot be listed: ${stderr.trim()}`);
+  if (code !== 0)
+    throw new SandboxerError("sandbox_failed", `The processes in the sandbox cannot be listed: ${stderr.trim()}`);
   const [own = "", ...rows] = stdout.toString("utf8").split(/\0{2,}(?=\d+ \()/);
   const shell = Number(own.replaceAll("\0", ""));
   return rows.flatMap(parseRow).filter(({ pid, parentPid }) => pid !== shell && parentPid !== shell);

@@ -52,7 +52,8 @@ export async function collect(stream: Readable, maxBytes: number): Promise<Buffe
   let bytes = 0;
   for await (const chunk of stream as AsyncIterable<Uint8Array>) {
     bytes += chunk.length;
-    if (bytes > maxBytes) throw new SandboxerError("too_large", `A program inside said more than ${maxBytes} bytes.`);
+    if (bytes > maxBytes)
+      throw new SandboxerError("too_large", `A program in the sandbox printed more than ${maxBytes} bytes.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

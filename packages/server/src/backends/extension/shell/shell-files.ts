@@ -50,7 +50,7 @@ export class ShellFiles implements SandboxFiles {
   async stat(path: string): Promise<FileEntry> {
     checkPath(path);
     const entry = parseEntries(await this.#run(path, STAT, [path, posix.basename(path)]))[0];
-    if (entry === undefined) throw new SandboxerError("sandbox_failed", `stat inside the sandbox said nothing.`);
+    if (entry === undefined) throw new SandboxerError("sandbox_failed", `stat in the sandbox printed nothing.`);
     return entry;
   }
 
@@ -125,7 +125,7 @@ export class ShellFiles implements SandboxFiles {
 
 export function checkPath(path: string): void {
   if (path.startsWith("/") && !path.includes("\0")) return;
-  throw new SandboxerError("bad_request", `${JSON.stringify(path)} is no absolute path.`);
+  throw new SandboxerError("bad_request", `${JSON.stringify(path)} is not an absolute path.`);
 }
 
 async function* only(content: Uint8Array): AsyncGenerator<Uint8Array> {
@@ -134,16 +134,16 @@ async function* only(content: Uint8Array): AsyncGenerator<Uint8Array> {
 
 /** What the tools say in the C locale, which is nearly the same in GNU's, busybox's, dash's and musl's. */
 const REASONS: readonly (readonly [text: string, code: ErrorCode, says: string])[] = [
-  ["No such file", "file_not_found", "is not there"],
-  ["nonexistent", "file_not_found", "is not there"],
-  ["Permission denied", "permission_denied", "may not be accessed"],
-  ["Operation not permitted", "permission_denied", "may not be changed"],
-  ["Read-only file system", "permission_denied", "is on a file system that cannot be written"],
+  ["No such file", "file_not_found", "does not exist"],
+  ["nonexistent", "file_not_found", "does not exist"],
+  ["Permission denied", "permission_denied", "cannot be accessed"],
+  ["Operation not permitted", "permission_denied", "cannot be changed"],
+  ["Read-only file system", "permission_denied", "is on a read-only file system"],
   ["No space left on device", "no_space", "does not fit: the volume is full"],
   ["Disk quota exceeded", "no_space", "does not fit: the quota is used up"],
-  ["File exists", "bad_request", "is there already"],
+  ["File exists", "bad_request", "already exists"],
   ["Directory not empty", "bad_request", "is a folder that is not empty"],
-  ["Not a directory", "bad_request", "is no folder"],
+  ["Not a directory", "bad_request", "is not a folder"],
   ["s a directory", "bad_request", "is a folder"],
 ];
 
@@ -152,7 +152,10 @@ function fileError(path: string, result: ShellResult): SandboxerError {
   const reason = REASONS.find(([text]) => said.includes(text.toLowerCase()));
   if (reason !== undefined) return new SandboxerError(reason[1], `${path} ${reason[2]}.`);
   if (result.code === 127) {
-    return new SandboxerError("not_supported", `Files need a tool that is not inside: ${result.stderr.trim()}`);
+    return new SandboxerError(
+      "not_supported",
+      `File operations need a tool that the sandbox does not have: ${result.stderr.trim()}`,
+    );
   }
   const last = result.stderr.trim().split("\n").at(-1) ?? "";
   return new SandboxerError("bad_request", `${path}: ${last === "" ? `exit code ${result.code ?? "none"}` : last}`);

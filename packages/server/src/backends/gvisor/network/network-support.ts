@@ -21,36 +21,39 @@ const OLDEST_ENGINE_DATE = "20250101";
 export const NETWORK_NOT_ALLOWED = {
   ok: false,
   reason: "this server was not started with --allow-network",
-  remedy: "Start it with --allow-network, or ask for network: none.",
+  remedy: "Start the server with --allow-network, or request network: none.",
 } as const satisfies NetworkSupport;
 
 export async function probeNetwork(engineVersion: string, searchPath: string): Promise<NetworkSupport> {
   const date = /(?:^|[^0-9])(20[0-9]{6})/.exec(engineVersion)?.[1];
   if (date === undefined || date < OLDEST_ENGINE_DATE) {
     const remedy = "Run `sandboxer setup --newest` and start with --runsc and the path that it prints.";
-    return { ok: false, reason: `runsc ${engineVersion} cannot, it takes one of 2025 or newer`, remedy };
+    return { ok: false, reason: `networking needs runsc 2025 or newer, and this server has ${engineVersion}`, remedy };
   }
   const [ip, nft] = ["ip", "nft"].map((name) => find(name, searchPath));
   if (ip === undefined) {
-    return { ok: false, reason: "there is no ip (iproute2)", remedy: "apt-get install iproute2" };
+    return { ok: false, reason: "ip (iproute2) is not installed", remedy: "apt-get install iproute2" };
   }
-  if (nft === undefined) return { ok: false, reason: "there is no nft (nftables)", remedy: "apt-get install nftables" };
+  if (nft === undefined)
+    return { ok: false, reason: "nft (nftables) is not installed", remedy: "apt-get install nftables" };
   const conflict = poolConflict();
   if (conflict !== undefined) {
-    const reason = `the host's interface ${conflict} has an address of ${POOL}, from which sandboxes get theirs`;
+    const reason = `the host's interface ${conflict} has an address in ${POOL}, which is reserved for sandboxes`;
     return { ok: false, reason, remedy: "Use a machine without that network." };
   }
   try {
     await runTool(nft, "--check", egressPolicy("sandboxer-probe", ["192.0.2.1"]));
   } catch (error) {
-    const reason = `the kernel does not take the firewall rules: ${(error as Error).message}`;
+    const reason = `the kernel rejects the firewall rules: ${(error as Error).message}`;
     return { ok: false, reason, remedy: "Run as root, with CAP_NET_ADMIN and the kernel's nf_tables." };
   }
   return { ok: true, tools: { ip, nft } };
 }
 
 export function notSupported({ reason, remedy }: { reason: string; remedy: string }): SandboxerError {
-  return new SandboxerError("not_supported", `A sandbox cannot have a network here: ${reason}.`, { hint: remedy });
+  return new SandboxerError("not_supported", `Sandboxes on this server cannot have network access: ${reason}.`, {
+    hint: remedy,
+  });
 }
 
 function find(name: string, searchPath: string): string | undefined {

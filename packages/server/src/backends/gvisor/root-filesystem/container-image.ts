@@ -85,5 +85,5 @@ async function tool(name: string, args: string[], image: string, timeout = LOCAL
 
 function refuseOption(image: string, name: string): void {
   if (name === "" || name.startsWith("-"))
-    throw new SandboxerError("bad_request", `The image ${image} has no valid name.`);
+    throw new SandboxerError("bad_request", `The image name ${image} is not valid.`);
 }

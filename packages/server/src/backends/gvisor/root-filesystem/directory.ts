@@ -10,7 +10,7 @@ export async function directoryRootFilesystem(image: string, path: string): Prom
   if (!isAbsolute(path)) throw new SandboxerError("bad_request", `The image ${image} needs an absolute path.`);
   const info = await stat(path).catch(() => undefined);
   if (info === undefined || !info.isDirectory()) {
-    throw new SandboxerError("bad_request", `The image ${image} names no folder on the server.`);
+    throw new SandboxerError("bad_request", `The image ${image} does not name a folder on the server.`);
   }
   return { image, path, mounts: [], identity: await treeIdentity("dir", path) };
 }

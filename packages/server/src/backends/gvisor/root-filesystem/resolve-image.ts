@@ -61,7 +61,7 @@ export class ImageResolver {
     if (resolver === undefined) {
       throw new SandboxerError(
         "bad_request",
-        `The image ${JSON.stringify(image)} is none of host, dir:PATH, tar:PATH, docker:NAME, oci:PATH:TAG.`,
+        `The image ${JSON.stringify(image)} must be host, dir:PATH, tar:PATH, docker:NAME or oci:PATH:TAG.`,
       );
     }
     if (PATH_SCHEMES.has(scheme)) {

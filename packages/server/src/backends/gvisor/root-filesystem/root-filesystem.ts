@@ -22,11 +22,14 @@ export interface RootFilesystemIdentity {
 export function identityDifferences(wanted: RootFilesystemIdentity, found: RootFilesystemIdentity): string[] {
   if (wanted.digest === found.digest) return [];
   if (wanted.kind !== found.kind)
-    return [`the image was made on a root filesystem of kind ${wanted.kind}, here it is ${found.kind}`];
+    return [`the image was saved with a root filesystem of kind ${wanted.kind}, this server has ${found.kind}`];
   const names = new Set([...Object.keys(wanted.parts), ...Object.keys(found.parts)]);
   const different = [...names].filter((name) => wanted.parts[name] !== found.parts[name]).toSorted();
   const lines = different
     .slice(0, 5)
-    .map((name) => `${name} was ${wanted.parts[name] ?? "not there"}, here it is ${found.parts[name] ?? "not there"}`);
-  return lines.length > 0 ? lines : [`its digest was ${wanted.digest}, here it is ${found.digest}`];
+    .map(
+      (name) =>
+        `${name} was ${wanted.parts[name] ?? "missing"}, on this server it is ${found.parts[name] ?? "missing"}`,
+    );
+  return lines.length > 0 ? lines : [`its digest was ${wanted.digest}, on this server it is ${found.digest}`];
 }

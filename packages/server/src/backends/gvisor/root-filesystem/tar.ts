@@ -15,7 +15,7 @@ export async function tarRootFilesystem(image: string, path: string, cacheDirect
   if (!isAbsolute(path)) throw new SandboxerError("bad_request", `The image ${image} needs an absolute path.`);
   const info = await stat(path).catch(() => undefined);
   if (info === undefined || !info.isFile()) {
-    throw new SandboxerError("bad_request", `The image ${image} names no file on the server.`);
+    throw new SandboxerError("bad_request", `The image ${image} does not name a file on the server.`);
   }
   const digest = await fileDigest(path);
   const unpacked = join(cacheDirectory, `tar-${digest.slice(0, 32)}`);

@@ -13,5 +13,5 @@ export function isSmall(sizeBytes: number): boolean {
 export function checkSize({ members }: SnapshotPayload): void {
   const sizeBytes = members.reduce((sum, member) => sum + member.sizeBytes, 0);
   if (isSmall(sizeBytes)) return;
-  throw new SandboxerError("limit_reached", `The state of ${sizeBytes} bytes is too large to be kept ready.`);
+  throw new SandboxerError("limit_reached", `The state of ${sizeBytes} bytes is too large for the warm pool.`);
 }

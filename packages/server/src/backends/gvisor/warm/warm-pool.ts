@@ -237,7 +237,7 @@ export class WarmPool<Sandbox extends WarmSandbox> {
       if (place < 0) return;
       group.ready.splice(place, 1);
       group.failed(this.#nowMs);
-      this.#problem(new Error("It has ended before anybody had it."));
+      this.#problem(new Error("A pooled sandbox ended before it was used."));
     });
   }
 
@@ -256,6 +256,6 @@ export class WarmPool<Sandbox extends WarmSandbox> {
 
   #problem(error: unknown): void {
     this.#counts.failed += 1;
-    this.#options.onProblem("a sandbox that was started ahead of the need is of no use", error);
+    this.#options.onProblem("a sandbox of the warm pool is unusable", error);
   }
 }

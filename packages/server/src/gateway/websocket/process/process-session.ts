@@ -97,7 +97,10 @@ export class ProcessSession {
 
   #acknowledge(offset: number): void {
     if (offset > this.#sent) {
-      throw new SandboxerError("bad_request", `Output was sent up to ${this.#sent}; ${offset} cannot have arrived.`);
+      throw new SandboxerError(
+        "bad_request",
+        `Only ${this.#sent} bytes of output were sent; offset ${offset} cannot have been received.`,
+      );
     }
     if (offset <= this.#acknowledged) return;
     this.#acknowledged = offset;

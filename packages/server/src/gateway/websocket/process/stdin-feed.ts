@@ -25,8 +25,8 @@ export class StdinFeed {
   push(data: Uint8Array): void {
     this.#pendingBytes += data.length;
     if (this.#pendingBytes > ATTACH_STDIN_BYTES) {
-      throw new SandboxerError("too_large", "More stdin is under way than the process has taken.", {
-        hint: "Wait for the stdin events: at most 1 MiB may be under way.",
+      throw new SandboxerError("too_large", "Too much stdin was sent before the process read it.", {
+        hint: "Wait for the stdin events: at most 1 MiB may be unconfirmed.",
       });
     }
     void this.#queue.run(async () => {

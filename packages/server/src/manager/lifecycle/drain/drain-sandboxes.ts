@@ -36,7 +36,7 @@ async function leave(context: ManagerContext, drain: Drain, sandbox: LiveSandbox
     await drain.unlessLate(dropSandbox(context, sandbox, "drain"));
     return undefined;
   } catch (error) {
-    context.options.observer.problem("a sandbox could not be put down", { sandboxId: sandbox.id, error });
+    context.options.observer.problem("a sandbox could not be paused", { sandboxId: sandbox.id, error });
     await endUnsaved(context, sandbox);
     const { message: reason } = asSandboxerError(error);
     return sandbox.durable ? { sandboxId: sandbox.id, reason, folder: undefined } : undefined;

@@ -104,7 +104,7 @@ export class Drain {
     const { nowMs, options } = this.#context;
     if (this.over.aborted || nowMs - (this.#toldMs ?? -Infinity) < TELL_EVERY_MS) return;
     this.#toldMs = nowMs;
-    options.observer.problem("sandboxes are held until the store takes them; the server ends then", {
+    options.observer.problem("sandboxes are kept until the store accepts them; the server stops then", {
       waiting: this.#waiting.size,
       givesUpInSeconds: Math.round((this.#endMs - nowMs) / 1000),
       error: asSandboxerError(error),

@@ -59,7 +59,7 @@ export async function saveBeforeTheEnd(
 export async function endUnsaved(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
   if (sandbox.state === "gone") return;
   sandbox.moveTo("gone");
-  await context.reported("end of a sandbox that could not be put down", abandonCopy(sandbox));
+  await context.reported("end of a sandbox that could not be paused", abandonCopy(sandbox));
 }
 
 class LastSave {
@@ -139,7 +139,7 @@ class LastSave {
       this.kept = await this.#keep(captured, track);
     } catch (error) {
       const { observer } = this.#context.options;
-      observer.problem("the state of a sandbox cannot be kept on this machine", {
+      observer.problem("the state of a sandbox could not be saved on this machine", {
         sandboxId: captured.sandbox.id,
         error,
       });
@@ -175,14 +175,14 @@ class LastSave {
   }
 
   async #keep({ sandbox, state, wallMs }: Captured, track: Track): Promise<Unpublished> {
-    if (this.#owner === undefined) throw new SandboxerError("lease_lost", "The sandbox is not this server's any more.");
+    if (this.#owner === undefined) throw new SandboxerError("lease_lost", "This server no longer owns the sandbox.");
     const options = { ...track.options, wallMs, parent: sandbox.parentCheckpoint, ...keyChoiceOf(sandbox) };
     return await this.#context.durable.unpublished.keep(sandbox.id, this.#owner, state, options);
   }
 
   async #publishKept(kept: Unpublished): Promise<void> {
     this.#isSetAside = (await publishUnpublished(this.#context, kept)) === "set aside";
-    if (this.#isSetAside) throw new SandboxerError("lease_lost", "Another server has taken the sandbox over.");
+    if (this.#isSetAside) throw new SandboxerError("lease_lost", "Another server owns the sandbox now.");
   }
 
   async #hearAnswer(kept: Unpublished, unanswered: Promise<void>): Promise<void> {
@@ -203,9 +203,9 @@ function ownerOf({ durable }: ManagerContext, { id }: LiveSandbox): UnpublishedO
 }
 
 function keptHere(error: SandboxerError): SandboxerError {
-  return new SandboxerError(error.code, `${error.message} The sandbox's state is kept on the server's machine.`, {
+  return new SandboxerError(error.code, `${error.message} The sandbox's state is saved on the server's machine.`, {
     cause: error,
-    hint: "The next server on that machine brings it to the store.",
+    hint: "The next server on that machine saves it to the store.",
     details: error.details,
   });
 }

@@ -72,7 +72,7 @@ export class EventLog {
     const [, life, place] = /^([0-9a-f]{8})-([0-9]{1,15})$/.exec(cursor) ?? [];
     if (life === undefined) {
       throw new SandboxerError("bad_request", `"${cursor.slice(0, 50)}" is not a cursor of the event log.`, {
-        hint: "Send the cursor of the last event that was seen, or none.",
+        hint: "Send the cursor of the last event that you received, or omit it.",
       });
     }
     return life === this.#life ? Number(place) : 0;

@@ -23,5 +23,5 @@ interface IntegrityContext {
 export function integrityOf({ durable }: IntegrityContext): IntegrityStore {
   if (durable.integrity !== undefined) return durable.integrity;
   if (!durable.saves) throw new SandboxerError("checkpoint_disabled", "Checkpointing is not enabled on the server.");
-  throw new SandboxerError("not_supported", "This server cannot look at its store.");
+  throw new SandboxerError("not_supported", "This server cannot check its store.");
 }

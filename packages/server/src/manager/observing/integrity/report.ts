@@ -73,7 +73,7 @@ export function lastOf(report: IntegrityReport): LastScrub {
 function whatNext(problems: readonly ImageProblemRecord[]): string {
   const live = problems.find(({ current, checkpoint, state }) => current && checkpoint !== null && state !== "locked");
   const saveAgain =
-    "Save the sandboxes that are running (`sandboxer checkpoint ID --leave-running`): what is damaged is written anew.";
-  if (live === undefined) return `${saveAgain} Snapshots that are damaged can be taken again, and deleted.`;
-  return `${saveAgain} Of one that is stored, \`sandboxer verify ${live.sandbox_id}\` says which older checkpoint is whole.`;
+    "Save the running sandboxes (`sandboxer checkpoint ID --leave-running`): this writes damaged blocks again.";
+  if (live === undefined) return `${saveAgain} Take damaged snapshots again, then delete the damaged ones.`;
+  return `${saveAgain} For a paused sandbox, \`sandboxer verify ${live.sandbox_id}\` shows which older checkpoint is intact.`;
 }

@@ -56,7 +56,7 @@ export class Scrubber {
     const { images } = integrityOf(this.#context);
     if (this.#context.draining) throw new SandboxerError("draining", "The server is shutting down.");
     if (this.#running !== undefined) {
-      throw new SandboxerError("wrong_state", "A scrub is under way.", {
+      throw new SandboxerError("wrong_state", "A scrub is already running.", {
         hint: "Follow it with `sandboxer scrub --status`, or stop it with `sandboxer scrub --stop`.",
       });
     }
@@ -89,7 +89,9 @@ export class Scrubber {
     const ends = this.#context.draining;
     const reason = ends
       ? new SandboxerError("draining", "The server is shutting down.")
-      : new SandboxerError("wrong_state", "The scrub was stopped.", { hint: "The next one goes on where it was." });
+      : new SandboxerError("wrong_state", "The scrub was stopped.", {
+          hint: "The next one continues where it stopped.",
+        });
     this.#running?.stop.abort(reason);
   }
 

@@ -27,7 +27,7 @@ export async function verifySnapshot(
   const { id, image_sha256: sha256, backend } = snapshot;
   if (sha256 === null) {
     throw new SandboxerError("not_supported", `The backend ${backend} keeps this snapshot itself.`, {
-      hint: `Restore it by way of trial: \`sandboxer prove ${id}\`.`,
+      hint: `Test-restore it with \`sandboxer prove ${id}\`.`,
     });
   }
   options.operation?.concerns({ snapshotId: id });
@@ -40,7 +40,7 @@ export async function verifySnapshot(
   return await look(context, scrubber, looks, options, (bad) =>
     bad.size === 0
       ? undefined
-      : "Take another one while its sandbox runs: what is damaged is written anew. This one can be deleted.",
+      : "Take another snapshot while its sandbox runs: this writes damaged blocks again. Then delete this one.",
   );
 }
 
@@ -58,7 +58,7 @@ export async function verifySandbox(
   const present = head.checkpoint?.name;
   const names = new Set([...(present === undefined ? [] : [present]), ...stored.map(({ name }) => name)]);
   if (checkpoint !== undefined && !names.has(checkpoint)) {
-    const hint = names.size === 0 ? "Nothing is stored of it." : `It has ${[...names].join(", ")}.`;
+    const hint = names.size === 0 ? "It has no stored checkpoints." : `It has ${[...names].join(", ")}.`;
     throw checkpointNotFound(checkpoint, hint);
   }
   const wanted = checkpoint === undefined ? [...names] : [checkpoint];
@@ -87,7 +87,7 @@ export async function verifySandbox(
       const isBad = (name: string): boolean => bad.has(checkpointKey(sandboxId, name));
       if (present === undefined || !isBad(present)) return undefined;
       if (context.sandboxes.has(sandboxId)) {
-        return `It runs here: save it again (\`sandboxer checkpoint ${sandboxId} --leave-running\`), and what is damaged is written anew.`;
+        return `The sandbox runs on this server. Save it again (\`sandboxer checkpoint ${sandboxId} --leave-running\`): this writes damaged blocks again.`;
       }
       // One may have gone meanwhile or be locked, and one that is newer than the head's was never published.
       const presentMs = checkpointMs(present) ?? Infinity;
@@ -108,7 +108,7 @@ async function unlessDamaged(check: Promise<void>): Promise<void> {
 }
 
 const NONE_WHOLE =
-  "None of its checkpoints that were looked at is whole: restore a snapshot of it, or the store from a backup.";
+  "None of the checked checkpoints is intact. Restore a snapshot of the sandbox, or restore the store from a backup.";
 
 function newestFirst(a: string, b: string): number {
   return (checkpointMs(b) ?? 0) - (checkpointMs(a) ?? 0);

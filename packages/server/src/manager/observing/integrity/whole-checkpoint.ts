@@ -5,7 +5,7 @@ import type { CallOptions } from "../../../support/call-options.ts";
 import type { ObservingContext } from "../../room-contexts.ts";
 
 export function wakeFrom(sandboxId: string, checkpoint: string): string {
-  return `Attach with ?checkpoint=${checkpoint}, which is whole (\`sandboxer attach ${sandboxId} --checkpoint ${checkpoint}\`). What came after it is lost.`;
+  return `Attach with ?checkpoint=${checkpoint}, which is intact (\`sandboxer attach ${sandboxId} --checkpoint ${checkpoint}\`). Later changes are lost.`;
 }
 
 /**
@@ -31,7 +31,8 @@ export async function namingWholeCheckpoint(
     isKnown &&= whole === false;
   }
   if (!isKnown) return error;
-  const hint = "No other checkpoint of it is whole: restore a snapshot of it, or the store from a backup.";
+  const hint =
+    "No other checkpoint of the sandbox is intact. Restore a snapshot of it, or restore the store from a backup.";
   return changed(error, hint, { whole_checkpoint: null });
 }
 

@@ -32,7 +32,7 @@ export class Operations {
   get(id: string): Operation {
     const operation = this.#operations.get(id);
     if (operation !== undefined) return operation;
-    throw new SandboxerError("operation_not_found", `There is no operation ${id} on this server.`);
+    throw new SandboxerError("operation_not_found", `This server has no operation ${id}.`);
   }
 
   /** Newest first. */

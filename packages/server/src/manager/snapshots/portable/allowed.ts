@@ -21,7 +21,7 @@ export function whyNotAllowed(context: PlanContext, traveller: Traveller, to: Sa
     if (forbidden !== null) return forbidden;
   }
   if (spec.network === "none" || to.capabilities.network) return null;
-  return `The captured sandbox has a network, and ${to.name} has none to give.`;
+  return `The captured sandbox has network access, but ${to.name} offers none.`;
 }
 
 /** A profile says at which providers its sandboxes may be, and its secrets with them. */
@@ -29,7 +29,7 @@ function whyNotByProfile({ options }: PlanContext, { profile: name, spec }: Trav
   const profile = name === null ? undefined : options.profiles.find(name);
   if (profile === undefined) {
     const secrets = Object.keys(spec.secretRefs ?? {}).length > 0;
-    return secrets ? `It has secrets of a profile that is gone, which says nothing of ${to} any more.` : null;
+    return secrets ? `It uses secrets of a profile that no longer exists, so it cannot be restored on ${to}.` : null;
   }
   try {
     requestedBackend(profile, to);

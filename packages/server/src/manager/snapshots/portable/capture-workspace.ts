@@ -80,7 +80,7 @@ async function captureNatively(
 ): Promise<SnapshotPayload> {
   const state = await handle.snapshot(into, { ...options, mode: "filesystem", leaveRunning: true });
   if (state.members.some(({ name }) => name === WORKSPACE_MEMBER)) return state;
-  throw new SandboxerError("not_supported", `The snapshots of ${backend} hold no ${WORKSPACE_MEMBER}.`, {
+  throw new SandboxerError("not_supported", `The snapshots of ${backend} contain no ${WORKSPACE_MEMBER}.`, {
     hint: "Other backends cannot load them; take a filesystem snapshot instead.",
   });
 }

@@ -74,7 +74,7 @@ function whyNotAt(
   { about: { profile }, spec }: SandboxPlan,
 ): string | null {
   if (snapshot.state === "damaged" || snapshot.state === "missing") {
-    return `The snapshot is ${snapshot.state}: ${snapshot.problem ?? "nobody has said why"}.`;
+    return `The snapshot is ${snapshot.state}: ${snapshot.problem ?? "the reason is unknown"}.`;
   }
   const label = labelOf(snapshot);
   if (loadWay(backend, label) === undefined) return whyNot(backend, label);
@@ -88,8 +88,8 @@ export function checkCarried(carried: Carried): void {
   throw new SandboxerError(canLoad ? "not_supported" : "image_incompatible", carried.why_not ?? "", {
     hint:
       carried.backends.length === 0
-        ? "No backend of this server can load it."
-        : `It can be loaded by ${carried.backends.join(", ")}.`,
+        ? "No backend of this server can restore it."
+        : `It can be restored on ${carried.backends.join(", ")}.`,
     details: { kind: carried.kind, backend: carried.backend, backends: carried.backends },
   });
 }
@@ -137,9 +137,8 @@ function unsaidExtras({ backend, requirements }: StoredSnapshot): string[] {
   const notes: string[] = [];
   // What a provider has packed by itself has the hard links that its tar found.
   if (portable.success && portable.data.hard_links == null)
-    notes.push(`Hard links are carried as files of their own: ${backend} did not say which there are.`);
-  if (portable.data?.xattrs == null)
-    notes.push(`Extended attributes are not carried: ${backend} did not say which there are.`);
+    notes.push(`Hard links become separate files: ${backend} does not report them.`);
+  if (portable.data?.xattrs == null) notes.push(`Extended attributes are lost: ${backend} does not report them.`);
   return notes;
 }
 
@@ -159,15 +158,16 @@ function notesOn(snapshot: StoredSnapshot, to: SandboxBackend, plan: SandboxPlan
   const portable = portableSchema.safeParse(requirements?.["portable"]);
   const notes: string[] = [];
   if (kind === WORKSPACE_KIND && loadWay(to, labelOf(snapshot)) === "unpacked") {
-    notes.push("What was changed outside of the workspace is not carried.", ...unsaidExtras(snapshot));
+    notes.push("Changes outside the workspace are lost.", ...unsaidExtras(snapshot));
     if (to.name !== from && plan.spec.image !== undefined)
-      notes.push(`Its image is asked of ${to.name}: ${plan.spec.image}.`);
+      notes.push(`${to.name} must provide its image: ${plan.spec.image}.`);
   }
   if (portable.success && portable.data.left_out > 0)
-    notes.push(`${portable.data.left_out} sockets, pipes or devices are not carried.`);
+    notes.push(`${portable.data.left_out} sockets, pipes or devices are lost.`);
   if (portable.success && (portable.data.xattrs_lost ?? 0) > 0)
     notes.push(`${portable.data.xattrs_lost} files had more extended attributes than could be captured.`);
-  if (portable.success && !portable.data.still) notes.push("Files that changed during the capture may be torn.");
+  if (portable.success && !portable.data.still)
+    notes.push("Files that changed during the capture may be inconsistent.");
   if (flags.enable_checkpoint && !plan.flags.enable_checkpoint)
     notes.push(`${to.name} cannot save a running sandbox: it has no checkpoints.`);
   return notes;

@@ -31,8 +31,8 @@ export function checkLoadable(context: BackendsContext, backend: SandboxBackend,
   throw new SandboxerError("image_incompatible", whyNot(backend, state), {
     hint:
       backends.length === 0
-        ? "No backend of this server can. Capture with the mode workspace what is to be loaded elsewhere."
-        : `Choose ${backends.join(" or ")}, or capture with the mode workspace, which every backend with files can load.`,
+        ? "No backend of this server can. To restore on another backend, take the snapshot with the mode workspace."
+        : `Choose ${backends.join(" or ")}, or take the snapshot with the mode workspace, which every backend with files can restore.`,
     details: { kind: state.kind, backend: backend.name, backends },
   });
 }
@@ -40,6 +40,7 @@ export function checkLoadable(context: BackendsContext, backend: SandboxBackend,
 export function whyNot({ name, capabilities }: SandboxBackend, { kind, requirements }: StateLabel): string {
   const { extension } = requirements;
   const by = typeof extension === "string" ? ` of ${extension}` : "";
-  if (kind === WORKSPACE_KIND && !capabilities.files) return `The backend ${name} has no files to unpack it into.`;
-  return `The backend ${name} cannot load a snapshot of the kind ${kind}${by}.`;
+  if (kind === WORKSPACE_KIND && !capabilities.files)
+    return `The backend ${name} does not support files, so it cannot restore the snapshot.`;
+  return `The backend ${name} cannot restore a snapshot of the kind ${kind}${by}.`;
 }

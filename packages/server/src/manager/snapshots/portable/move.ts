@@ -50,8 +50,8 @@ function checkCan(context: ManagerContext, sandbox: LiveSandbox, { backend: to, 
   const target = context.backend(to);
   const { backend } = sandbox.facts;
   if (target.name === backend) {
-    throw new SandboxerError("bad_request", `The sandbox is on ${backend} already.`, {
-      hint: "Name another backend; `sandboxer backends` lists them.",
+    throw new SandboxerError("bad_request", `The sandbox is already on ${backend}.`, {
+      hint: "Choose another backend; `sandboxer backends` lists them.",
     });
   }
   checkFree(sandbox);
@@ -84,7 +84,7 @@ async function move(
   } catch (thrown) {
     await context.reported("removal of the snapshot of a move", removeSnapshot(context, snapshot.id));
     const { code, message, hint, details } = asSandboxerError(thrown);
-    const said = `The sandbox was not moved and goes on: ${message}`;
+    const said = `The sandbox was not moved and keeps running: ${message}`;
     throw new SandboxerError(code, said, { cause: thrown, hint, details });
   }
 }
@@ -114,11 +114,11 @@ async function switchBackend(
       sandbox.rehouse(facts, epoch);
       old = switchCopy(context, sandbox, handle, processes);
     } catch (error) {
-      await context.reported("end of a copy that was not wanted", handle.destroy());
+      await context.reported("end of a discarded copy", handle.destroy());
       throw error;
     }
   } catch (error) {
-    await context.reported("removal of a copy that was not wanted", removeSpare(context, sandbox.id));
+    await context.reported("removal of a discarded copy", removeSpare(context, sandbox.id));
     throw error;
   }
   await context.reported("end of a sandbox that was moved", old.destroy());

@@ -47,7 +47,7 @@ export async function* packWorkspace(given: PackSource, tally: WorkspaceTally): 
   const { files, folder } = given;
   const source: Packing = { ...given, tally, linked: new LinkedFiles(), knowsAttributes: true, headBytes: 0 };
   const root = await files.stat(folder);
-  if (root.kind !== "folder") throw new SandboxerError("bad_request", `${folder} is no folder.`);
+  if (root.kind !== "folder") throw new SandboxerError("bad_request", `${folder} is not a folder.`);
   if (root.links !== undefined) tally.hardLinks = 0;
   yield header(source, "./", root, await attributesOf(source, folder));
   const levels: Level[] = [{ path: folder, name: "./", entries: await listed(files, folder) }];
@@ -79,13 +79,16 @@ export async function* packWorkspace(given: PackSource, tally: WorkspaceTally): 
 
 function pathOf({ path }: Level, { name }: FileEntry): string {
   if (NO_NAME.test(name)) {
-    const text = `The sandbox says that ${path} holds ${JSON.stringify(name.slice(0, 200))}, which is no name of a file.`;
-    throw new SandboxerError("sandbox_failed", text, { hint: "Do not trust what is inside.", details: { path } });
+    const text = `The sandbox reports that ${path} contains ${JSON.stringify(name.slice(0, 200))}, which is not a valid file name.`;
+    throw new SandboxerError("sandbox_failed", text, {
+      hint: "Do not trust the contents of this sandbox.",
+      details: { path },
+    });
   }
   const below = posix.join(path, name);
   if (below.length <= MAX_PATH_CHARACTERS) return below;
   throw new SandboxerError("too_large", `The path ${below.slice(0, 200)}… is too long to be read.`, {
-    hint: "Remove folders that are so deep, or move them up.",
+    hint: "Remove deeply nested folders, or move them up.",
   });
 }
 
@@ -100,7 +103,7 @@ async function* packFile(source: Packing, path: string, name: string, entry: Fil
   const { sizeBytes } = entry;
   if (tally.bytes + sizeBytes > source.maxBytes) {
     throw new SandboxerError("too_large", `The workspace is larger than ${source.maxBytes} bytes (${path}).`, {
-      hint: "Remove what is not needed; a sparse file counts with its whole size.",
+      hint: "Remove files that you do not need; a sparse file counts with its full size.",
     });
   }
   const content = source.files.read(path, { length: sizeBytes })[Symbol.asyncIterator]();
@@ -176,7 +179,7 @@ function counted(source: Packing, head: Buffer): Buffer {
   source.headBytes += head.length;
   if (source.headBytes <= Math.max(source.maxBytes, HEAD_BYTES)) return head;
   throw new SandboxerError("too_large", "The workspace has more files than can be captured.", {
-    hint: "Remove what is not needed.",
+    hint: "Remove files that you do not need.",
   });
 }
 
@@ -198,17 +201,21 @@ async function unlessGone<Result>(
 }
 
 function unreadable(path: string, cause: unknown): SandboxerError {
-  return new SandboxerError("permission_denied", `${path} cannot be read, so the workspace cannot be captured whole.`, {
-    cause,
-    hint: "Let the sandbox's user read it (chmod u+r), or remove it.",
-    details: { path },
-  });
+  return new SandboxerError(
+    "permission_denied",
+    `${path} cannot be read, so the workspace cannot be captured completely.`,
+    {
+      cause,
+      hint: "Let the sandbox's user read it (chmod u+r), or remove it.",
+      details: { path },
+    },
+  );
 }
 
 function unnameable(path: string, cause: unknown): SandboxerError {
-  return new SandboxerError("not_supported", `The name of ${JSON.stringify(path)} is no UTF-8.`, {
+  return new SandboxerError("not_supported", `The name of ${JSON.stringify(path)} is not UTF-8.`, {
     cause,
-    hint: "This backend cannot read such files. Rename it, or remove it.",
+    hint: "This backend cannot read such names. Rename or remove the file.",
     details: { path },
   });
 }

@@ -65,7 +65,7 @@ function promised(
 function checkImage(context: ManagerContext, snapshot: StoredSnapshot, backend: string): void {
   if (loadWay(context.backend(backend), labelOf(snapshot)) !== "native") return;
   throw new SandboxerError("bad_request", `A snapshot of the kind ${snapshot.kind} cannot be given another image.`, {
-    hint: "Leave out the image, or capture with the mode workspace.",
+    hint: "Omit the image, or take the snapshot with the mode workspace.",
   });
 }
 

@@ -59,35 +59,35 @@ test("what is there is replaced, never written through", async () => {
 describe("a hostile tar", () => {
   const hostile: [string, TarEntry[]][] = [
     ["is absolute", [{ name: "/etc/evil", content: "x" }]],
-    ["leads out of the folder", [{ name: "../evil", content: "x" }]],
-    ["leads out of the folder", [{ name: "a/../../evil", content: "x" }]],
+    ["leads outside the folder", [{ name: "../evil", content: "x" }]],
+    ["leads outside the folder", [{ name: "a/../../evil", content: "x" }]],
     [
-      "leads through out, which is no folder",
+      "leads through out, which is not a folder",
       [
         { name: "out", type: "symlink", linkname: "/workspace" },
         { name: "out/evil", content: "x" },
       ],
     ],
     [
-      "leads through out, which is no folder",
+      "leads through out, which is not a folder",
       [
         { name: "out", type: "symlink", linkname: ".." },
         { name: "out/evil/", type: "directory" },
       ],
     ],
-    ["leads out of the folder", [{ name: "hard", type: "link", linkname: "../secret" }]],
+    ["leads outside the folder", [{ name: "hard", type: "link", linkname: "../secret" }]],
     [
-      "is a hard link to no file of the tree",
+      "is a hard link to a path outside the archive",
       [
         { name: "out", type: "symlink", linkname: "/workspace" },
         { name: "hard", type: "link", linkname: "out/secret" },
       ],
     ],
-    ["is a hard link to no file of the tree", [{ name: "hard", type: "link", linkname: "absent" }]],
+    ["is a hard link to a path outside the archive", [{ name: "hard", type: "link", linkname: "absent" }]],
     ["is a character-device", [{ name: "null", type: "character-device" }]],
     ["is a fifo", [{ name: "pipe", type: "fifo" }]],
     [
-      "has the name of a folder that is there",
+      "has the name of an existing folder",
       [
         { name: "d/", type: "directory" },
         { name: "d", content: "x" },

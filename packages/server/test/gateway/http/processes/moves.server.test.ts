@@ -173,7 +173,7 @@ test("attaching during a save waits for it, and says where the sandbox is then",
   held.resolve();
   expect((await saving).status).toBe(200);
   expect(await socket.closed).toBe(4000);
-  expect(socket.events).toMatchObject([{ event: "error", code: "wrong_state", message: "The sandbox is stored." }]);
+  expect(socket.events).toMatchObject([{ event: "error", code: "wrong_state", message: "The sandbox is paused." }]);
 });
 
 test("after a save that failed, the process is there as before", async () => {

@@ -37,7 +37,7 @@ test("a client that takes none of its answer is cut off when others wait for the
   expect(body.destroyed).toBe(false);
   isWanted = true;
   const [error] = (await once(body, "error").catch((thrown: unknown) => [thrown])) as [unknown];
-  expect(error).toMatchObject({ code: "timeout", message: expect.stringContaining("too slow") as unknown });
+  expect(error).toMatchObject({ code: "timeout", message: expect.stringContaining("too slowly") as unknown });
   expect(budget.heldBytes).toBe(0);
 });
 

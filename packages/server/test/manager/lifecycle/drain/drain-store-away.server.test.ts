@@ -30,7 +30,9 @@ async function machine(options: TestServerOptions = {}) {
 }
 
 function isHeld(server: TestServer): Promise<void> {
-  return eventually("it is waited for the store", () => server.problems.some((each) => each.includes("are held")));
+  return eventually("it is waited for the store", () =>
+    server.problems.some((each) => each.includes("are kept until")),
+  );
 }
 
 async function filesBelow(folder: string): Promise<string[]> {
@@ -92,7 +94,7 @@ describe("a drain while the store is away", () => {
     expect(await client.untilClosed()).toEqual([
       "CHECKPOINTING",
       "CHECKPOINT_ERROR",
-      "error:the store is away The sandbox's state is kept on the server's machine.",
+      "error:the store is away The sandbox's state is saved on the server's machine.",
       4000,
     ]);
     expect(server.backend.runningCount).toBe(0);
@@ -218,9 +220,9 @@ describe("a server that has lost its lease while it waited", () => {
     const taken = await headOf(second, id);
     way.away = false;
     expect(await drained).toEqual([
-      { sandboxId: id, reason: "Another server has taken the sandbox over.", folder: expect.any(String) as string },
+      { sandboxId: id, reason: "Another server owns the sandbox now.", folder: expect.any(String) as string },
     ]);
-    expect(server.problems.join("\n")).toContain("is not published: The sandbox was taken up by the server");
+    expect(server.problems.join("\n")).toContain("is not published: The sandbox was claimed by the server");
     expect(await headOf(second, id)).toEqual(taken);
     // It stays for people to look at, and no server of the machine touches the sandbox because of it.
     await next();

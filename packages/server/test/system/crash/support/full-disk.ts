@@ -83,7 +83,7 @@ export async function expectFullDiskDrained(place: Place, backend: Backend, skip
   await write(client, "new");
   const emptied = fill(volume.folder, LEFT_FOR_SAVE_BYTES[backend]);
   const stopped = server.stop();
-  await expect.poll(() => server.log).toContain("sandboxes are held");
+  await expect.poll(() => server.log).toContain("sandboxes are kept");
   expect(client.closeCode).toBeUndefined();
   emptied();
   expect(await stopped).toBe(0);

@@ -28,10 +28,10 @@ export function AskReplace({ sandboxId, question, onClose }: AskReplacePropertie
     startUpload(sandboxId, target, chosen);
   };
   return (
-    <Dialog title={existing.size === 1 ? "It is there already" : "They are there already"} onClose={onClose}>
+    <Dialog title={existing.size === 1 ? "File already exists" : "Files already exist"} onClose={onClose}>
       <div class="stack">
         <p>
-          {existing.size} of {items.length} would replace what is there:
+          {existing.size} of {items.length} would replace existing files:
         </p>
         <ul class="upload-existing">
           {[...existing].slice(0, SHOWN).map(({ path }) => (

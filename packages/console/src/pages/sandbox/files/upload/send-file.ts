@@ -21,7 +21,9 @@ export function sendFile(sandboxId: string, path: string, file: File, options: S
     if (status >= 200 && status < 300) return sent.resolve();
     void errorOfResponse(new Response(responseText, { status })).then(sent.reject);
   });
-  request.addEventListener("error", () => sent.reject(unreachable(location.origin, new Error("it broke off"))));
+  request.addEventListener("error", () =>
+    sent.reject(unreachable(location.origin, new Error("the connection was lost"))),
+  );
   request.addEventListener("abort", () => sent.reject(signal.reason));
   const stop = (): void => request.abort();
   signal.addEventListener("abort", stop, { once: true });

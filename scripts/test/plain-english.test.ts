@@ -1,0 +1,79 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseAst } from "vitest/node";
+import { expect, test } from "vitest";
+
+const ROOT = join(import.meta.dirname, "../..");
+const SOURCES = ["packages/{protocol,client,server,cli,console}/src/**/*.{ts,tsx}"];
+
+/** Openers that make a reader solve a riddle: "Who has a key", "One that is damaged", "Of those, …". */
+const OPENER = /(?:^|[.!?]\s+)(?:What|Who|Whom|Whose|One that|One of which|Of|Those that|Those of)\s/;
+const OPENER_ANYWHERE = /\b(?:What|Who|Whom|Whose|One that|One of which|Of|Those that|Those of)\s/;
+/** Words that plain English has a common word for. */
+const WORDS =
+  /\b(?:anew|(?:is|are) gone|goes? on|going on|put down|taken? up|takes up|not told|hurts?|whom|whoever|told once|under way|sleeps|woken|unless told otherwise|(?:is|are|past) its time|for good)\b/;
+/** Texts that clients compare, so that they stay as they are (protocol.md). */
+const FIXED: readonly string[] = [];
+
+interface Node {
+  readonly type: string;
+  readonly start: number;
+  readonly value?: unknown;
+  readonly quasis?: readonly { readonly value: { readonly cooked: string | null } }[];
+}
+
+function isNode(value: unknown): value is Node {
+  return typeof value === "object" && value !== null && typeof (value as { type?: unknown }).type === "string";
+}
+
+/** The text that a person can read in a node: a string, a template with `…` for its values, or text between tags. */
+function textOf(node: Node): string | undefined {
+  if (node.type === "TemplateLiteral") return node.quasis?.map(({ value }) => value.cooked ?? "").join("…");
+  if (node.type !== "Literal" && node.type !== "JSXText") return undefined;
+  return typeof node.value === "string" ? node.value : undefined;
+}
+
+function textsIn(value: unknown, found: { at: number; text: string }[] = []): typeof found {
+  if (Array.isArray(value)) for (const each of value) textsIn(each, found);
+  if (!isNode(value)) return found;
+  const text = textOf(value)?.replaceAll(/\s+/g, " ").trim();
+  // A single word is a name, not a sentence.
+  if (text?.includes(" ")) found.push({ at: value.start, text });
+  for (const child of Object.values(value)) textsIn(child, found);
+  return found;
+}
+
+function oddTextsIn(file: string, source: string): string[] {
+  // Parsing is slow, and most files have none of the words outside of comments.
+  const code = source.replaceAll(/^\s*(?:\/\*[^]*?\*\/|\/\/.*$)/gm, "");
+  if (!OPENER_ANYWHERE.test(code) && !WORDS.test(code)) return [];
+  const texts = textsIn(parseAst(source, { lang: file.endsWith("x") ? "tsx" : "ts" }, file));
+  return texts
+    .filter(({ text }) => !FIXED.includes(text) && (OPENER.test(text) || WORDS.test(text)))
+    .map(({ at, text }) => `${file}:${source.slice(0, at).split("\n").length}: ${text}`);
+}
+
+test("texts that people read have no riddle openers and no odd words", () => {
+  const files = SOURCES.flatMap((pattern) => globSync(pattern, { cwd: ROOT }));
+  expect(files.length).toBeGreaterThan(50);
+  expect(files.flatMap((file) => oddTextsIn(file, readFileSync(join(ROOT, file), "utf8")))).toEqual([]);
+});
+
+test.each([
+  ['fail("Who has no key is refused.");', "a sentence that begins with a riddle"],
+  ['fail("Saved. What is damaged is named.");', "a later sentence that does"],
+  ["fail(`The process of ${id} goes on.`);", "an odd word in a template"],
+])("%s is found: %s", (source) => {
+  expect(oddTextsIn("a.ts", source)).toHaveLength(1);
+});
+
+test.each(['fail("The server keeps running.");', "// Who reads this is a programmer.\nrun();", 'emit("what");'])(
+  "%s is fine",
+  (source) => expect(oddTextsIn("a.ts", source)).toEqual([]),
+);
+
+test("text between tags is found", () => {
+  expect(oddTextsIn("a.tsx", "export const note = <p>\n  It is gone for\n  good.</p>;")).toEqual([
+    "a.tsx:1: It is gone for good.",
+  ]);
+});
