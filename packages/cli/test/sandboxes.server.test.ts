@@ -60,9 +60,7 @@ test("ls has the damaged ones with the file that cannot be read, and gc counts t
   expect(got).toMatchObject({ code: 7, err: expect.stringContaining(`The stored record ${file} is damaged`) });
   const collected = await cli(["gc", "--store", cli.server.store, "--data-directory", cli.folder]);
   expect(collected).toMatchObject({ code: 0, out: expect.stringContaining("  1  its head cannot be read\n") });
-  expect(collected.out).toContain(
-    `Damaged; restore from a backup (docs/guides/operations.md#damaged-records):\n  ${file}\n`,
-  );
+  expect(collected.out).toContain(`Damaged; restore from a backup (docs/guides/damaged-records.md):\n  ${file}\n`);
 });
 
 test("a target is a name, an id or the beginning of one; never another by guess", async () => {

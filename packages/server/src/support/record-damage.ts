@@ -17,13 +17,13 @@ export function unlessDamaged(error: unknown): "damaged" {
 /** For a record that may be somebody's who only has access to the store. */
 export function recordNotSealed(object: string): SandboxerError {
   return new SandboxerError("image_damaged", `The stored record ${object} has no valid seal.`, {
-    hint: "Somebody without the servers' encryption key wrote it (docs/explanation/security.md#sealed-records). If you trust what is in the store now, `sandboxer keys rotate-encryption` seals it.",
+    hint: "Somebody without the servers' encryption key wrote it (docs/guides/encryption.md#refuse-records-that-somebody-else-wrote). If you trust what is in the store now, `sandboxer keys rotate-encryption` seals it.",
     details: { object },
   });
 }
 
 export const RECORD_DAMAGED_HINT =
-  "Restore it from a backup (docs/guides/operations.md#damaged-records). It is left alone until then, and everything else goes on.";
+  "Restore it from a backup (docs/guides/damaged-records.md). It is left alone until then, and everything else goes on.";
 
 /** For a record that cannot be read; `object` is its key, or its file. */
 export function recordDamaged(object: string, why: string, cause?: unknown): SandboxerError {
