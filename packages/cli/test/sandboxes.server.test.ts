@@ -61,7 +61,7 @@ test("ls has the damaged ones with the file that cannot be read, and gc counts t
   const collected = await cli(["gc", "--store", cli.server.store, "--data-directory", cli.folder]);
   expect(collected).toMatchObject({ code: 0, out: expect.stringContaining("  1  its head cannot be read\n") });
   expect(collected.out).toContain(
-    `Damaged; restore these from a backup (docs/guides/operations.md#damaged-records):\n  ${file}\n`,
+    `Damaged; restore these from a backup (docs/guides/damaged-records.md):\n  ${file}\n`,
   );
 });
 

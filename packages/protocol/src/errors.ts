@@ -11,7 +11,7 @@ export const ERRORS = {
     403,
     false,
     3,
-    "Send the key with the fingerprint that the message names, as Sandboxer-Encryption-Key (docs/explanation/security.md).",
+    "Send the key with the fingerprint that the message names, as Sandboxer-Encryption-Key (docs/guides/encryption.md).",
   ),
   wrong_key: row(403, false, 3, "Use the key with the fingerprint that the message names first."),
   not_found: row(404, false, 4, "See /openapi.json for the paths; WebSockets are at /create and /attach/{sandbox_id}."),

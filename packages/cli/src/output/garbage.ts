@@ -61,7 +61,7 @@ function formatLeft(left: Findings["left"]): string {
 
 function formatDamaged(damaged: readonly string[]): string {
   if (damaged.length === 0) return "";
-  const title = "Damaged; restore these from a backup (docs/guides/operations.md#damaged-records):";
+  const title = "Damaged; restore these from a backup (docs/guides/damaged-records.md):";
   return `${title}\n${damaged.map((object) => `  ${visible(object)}\n`).join("")}`;
 }
 

@@ -3,7 +3,7 @@ import { parseObject } from "../client-message.ts";
 import { ptySchema, signalSchema } from "./process-record.ts";
 
 /**
- * The frames of the process WebSocket (docs/reference/http.md, "Attach"). Binary frames are bytes: output to the client, stdin to
+ * The frames of the process WebSocket (docs/reference/http-processes.md, "Attach"). Binary frames are bytes: output to the client, stdin to
  * the server. Text frames are JSON: events to the client, actions to the server.
  */
 

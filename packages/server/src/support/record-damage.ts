@@ -17,13 +17,13 @@ export function unlessDamaged(error: unknown): "damaged" {
 /** For a record that may be somebody's who only has access to the store. */
 export function recordNotSealed(object: string): SandboxerError {
   return new SandboxerError("image_damaged", `The stored record ${object} has no valid seal.`, {
-    hint: "It was written without the servers' encryption key (docs/explanation/security.md#sealed-records). If you trust the current contents of the store, seal them with `sandboxer keys rotate-encryption`.",
+    hint: "It was written without the servers' encryption key (docs/guides/encryption.md#refuse-records-that-somebody-else-wrote). If you trust the current contents of the store, seal them with `sandboxer keys rotate-encryption`.",
     details: { object },
   });
 }
 
 export const RECORD_DAMAGED_HINT =
-  "Restore it from a backup (docs/guides/operations.md#damaged-records). Everything else keeps working.";
+  "Restore it from a backup (docs/guides/damaged-records.md). Everything else keeps working.";
 
 /** For a record that cannot be read; `object` is its key, or its file. */
 export function recordDamaged(object: string, why: string, cause?: unknown): SandboxerError {

@@ -184,5 +184,5 @@ export const PROCESS_ROUTES = {
   }),
 } as const;
 
-/** A WebSocket, not in the table: `GET {this}?offset=N` with an upgrade; frames as in docs/reference/http.md. */
+/** A WebSocket, not in the table: `GET {this}?offset=N` with an upgrade; frames as in docs/reference/http-processes.md. */
 export const PROCESS_ATTACH_PATH = "/v1/sandboxes/{id}/processes/{process_id}/attach";

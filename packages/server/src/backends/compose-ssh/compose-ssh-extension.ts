@@ -34,7 +34,7 @@ export interface ComposeSshOptions {
   readonly temporaryDirectory: string;
 }
 
-/** A compose project on a host that is reached by ssh. See docs/reference/extensions.md. */
+/** A compose project on a host that is reached by ssh. See docs/reference/compose-ssh.md. */
 export class ComposeSshExtension implements SandboxExtension {
   readonly name = "compose-ssh";
   readonly selfHosted = true;
