@@ -124,7 +124,7 @@ export async function importSnapshots(file: SnapshotFile, library: SnapshotRepos
     if (record.state !== "ready" || record.image_sha256 !== null || known.has(record.id)) continue;
     const { kind, requirements, pinned, name, ...snapshot } = record;
     const state = { kind, members: [], requirements: requirements ?? {} };
-    await library.save({ ...snapshot, name: null }, async () => ({ state }) as never, { replaceName: false });
+    await library.save({ ...snapshot, name: null }, async () => ({ state }), { replaceName: false });
     const named = name === null ? {} : { name };
     await library.amend(record.id, { ...named, ...(pinned === undefined ? {} : { pinned }) });
   }
