@@ -109,7 +109,7 @@ test("a dialog begins with what it asks for; one that only warns begins with the
   const sandbox = await Sandbox.create({ client, name: "asked-about" });
   await open(`/sandboxes/${sandbox.id}/facts`);
   await page.getByRole("button", { name: "Fork …" }).click();
-  await page.getByRole("spinbutton", { name: "How many" }).waitFor();
+  await page.getByRole("spinbutton", { name: "Copies" }).waitFor();
   const focused = (): Promise<string> =>
     page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.tagName ?? "");
   await expect.poll(focused).toBe("INPUT");

@@ -6,7 +6,7 @@ test("facts tell what it is and who has it; name, times and reachability can be 
   const { page, client, open, screenshot } = await startConsole({ path: false });
   const sandbox = await Sandbox.create({ client, name: "known", labels: { team: "ml" }, ttl: "1h", maxLoss: "5m" });
   await open(`/sandboxes/${sandbox.id}/facts`);
-  const made = page.getByRole("region", { name: "What it is", exact: true });
+  const made = page.getByRole("region", { name: "Identity", exact: true });
   await made.getByText("team=ml").waitFor();
   const lease = page.getByRole("region", { name: "Lease" });
   await lease.getByText("this server").waitFor();

@@ -21,7 +21,7 @@ test("a text is edited and saved; one that changed meanwhile is not overwritten 
   await page.getByRole("button", { name: "Edit" }).click();
   await page.getByRole("textbox", { name: "Content" }).fill("mine");
   // What is written is there again after looking elsewhere.
-  await link(page, "Its folder").click();
+  await link(page, "Open folder").click();
   await link(page, "a.txt").click();
   expect(await page.getByRole("textbox", { name: "Content" }).inputValue()).toBe("mine");
   await sandbox.files.write("/workspace/a.txt", "of somebody else");
@@ -80,7 +80,7 @@ test("files and folders are made, renamed and removed; nothing that is there is 
   await dialog.getByLabel("New name").fill("/workspace/moved.txt");
   await dialog.getByRole("button", { name: "Rename", exact: true }).click();
   await page.getByRole("article", { name: "File moved.txt" }).waitFor();
-  await link(page, "Its folder").click();
+  await link(page, "Open folder").click();
 
   await chooseInMenu(page, "docs", "Delete …");
   await dialog.getByRole("button", { name: "Delete folder and contents" }).click();

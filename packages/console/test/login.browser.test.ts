@@ -87,7 +87,7 @@ test("a session that ends behind a dialog leaves nothing in front of the login, 
   await page.getByText("The session has expired.").waitFor();
   expect(await page.locator("dialog[open]").count()).toBe(0);
   await typeKey(page, keys?.texts.read ?? "");
-  await page.getByRole("heading", { name: "What it is", exact: true }).waitFor();
+  await page.getByRole("heading", { name: "Identity", exact: true }).waitFor();
   // This key may only look.
   expect(await page.getByRole("button", { name: "Fork …" }).count()).toBe(0);
 });

@@ -116,7 +116,7 @@ test("the palette finds sandboxes and does what can be done; shortcuts leave typ
   await page.keyboard.press("Enter");
   await page.waitForURL(`**/sandboxes/${target.id}`);
   await page.getByRole("button", { name: /Command palette/ }).click();
-  await page.getByRole("combobox", { name: "Search pages and actions" }).fill("checkpoint");
+  await page.getByRole("combobox", { name: "Search pages and actions" }).fill("pause");
   await page.keyboard.press("Enter");
   await expect.poll(async () => (await target.refresh()).state).toBe("stored");
 
@@ -144,7 +144,7 @@ test("what is opened in the moment in which something else closes stays open", a
     // The page has drawn it away; the browser has not told of its end yet.
     for (let turn = 0; turn < 10; turn++) await Promise.resolve();
     const isGone = document.querySelector("[role=combobox]") === null;
-    document.querySelector<HTMLElement>("button[aria-label^='Everything by its name']")?.click();
+    document.querySelector<HTMLElement>("button[aria-label^='Command palette']")?.click();
     await new Promise((resolve) => setTimeout(resolve, 500));
     return { isGone, open: document.querySelectorAll("dialog[open]").length };
   });

@@ -153,7 +153,7 @@ test("a snapshot is pinned, proven and verified in the lineage, and damage is ma
   for (const [path, bytes] of whole) await writeFile(path, bytes);
   await saved.getByRole("button", { name: "Verify …" }).click();
   await page.getByRole("button", { name: "Verify", exact: true }).click();
-  await page.getByRole("dialog").getByText("whole", { exact: true }).waitFor();
+  await page.getByRole("dialog").getByText("intact", { exact: true }).waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
   await page.getByText("Its saved data is damaged:").waitFor({ state: "detached" });
   expect((await client.snapshots.get(hurt.id)).state).toBe("damaged");

@@ -6,9 +6,9 @@ import { collectPacks } from "./collect-packs.ts";
 import type { CollectionContext, Findings } from "./garbage.ts";
 import { PackSurveyor } from "./pack-survey.ts";
 
-/** How long after a removal its packs go; what is removed meanwhile goes along. */
+/** The delay between a removal and the removal of its packs; later removals in between are included. */
 const SOON_MS = 5 * 60_000;
-/** Saves that make older ones go come again and again; a look for each of them would read the list of the store all the time. */
+/** Saves with retention happen all the time; a collection after each of them would list the store constantly. */
 const BETWEEN_LOOKS_MS = 3_600_000;
 
 export interface BackgroundOptions {
@@ -18,17 +18,17 @@ export interface BackgroundOptions {
   readonly onCollected: (findings: Findings) => void;
   readonly onError: (error: unknown) => void;
   readonly packsOfImage?: PacksOfImage;
-  /** From 0 to 1: servers that were started together do not collect together. */
+  /** Random from 0 to 1: servers that were started together do not collect together. */
   readonly chance?: () => number;
 }
 
 /**
- * Collects again and again until it is stopped. Of sandboxes without a rule of their own it removes no published
- * checkpoint and no snapshot: each server has its own rule for these, and keeps to it when it saves them.
+ * Collects repeatedly until it is stopped. For sandboxes without a retention rule it removes no published checkpoint
+ * and no snapshot: each server has its own default rule, and applies it when it saves them.
  */
 export class BackgroundCollection {
   readonly #options: BackgroundOptions;
-  /** What it has read of images is kept for the next time. */
+  /** Knowledge about images is kept for the next time. */
   readonly #packs: PackSurveyor;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
@@ -41,12 +41,12 @@ export class BackgroundCollection {
     this.#running = this.#run();
   }
 
-  /** Images were removed: their packs, which are most of their bytes, are looked for soon. */
+  /** Images were removed: their packs, which are most of their bytes, are collected soon. */
   imagesRemoved(): void {
     this.#removal.abort();
   }
 
-  /** A save may have made an older image go: the same, unless a look was begun within the last hour. */
+  /** A save may have removed an older image: the same, unless a collection began within the last hour. */
   imageReplaced(): void {
     if (this.#options.clock.monotonicMs() - this.#lookedMs >= BETWEEN_LOOKS_MS) this.imagesRemoved();
   }
@@ -74,13 +74,13 @@ export class BackgroundCollection {
     }
   }
 
-  /** True when all is due, false when only packs are. */
+  /** True when a full collection is due, false when only packs are. */
   async #untilDue(dueMs: number): Promise<boolean> {
     const { clock } = this.#options;
     const { signal } = this.#stop;
     const removal = this.#removal.signal;
     const leftMs = Math.max(0, dueMs - clock.monotonicMs());
-    // However many images go: they do not put off the rest.
+    // Removals of images never postpone the rest.
     if (leftMs === 0) return true;
     const isOver = await clock.sleep(leftMs, AbortSignal.any([signal, removal])).then(
       () => true,

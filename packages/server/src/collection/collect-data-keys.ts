@@ -24,25 +24,23 @@ import { isDamaged } from "../checkpoints/image-errors.ts";
 const READS_AT_ONCE = 16;
 
 /**
- * Removes data keys whose holders are all gone: from then on nothing that was encrypted with one can be read. Most go at
- * once, with their last holder; here go those whose server was cut short. A holder has its head or its record before it
- * holds anything, and ids are never used again: one that has none now is gone for good.
- *
- * One that is there and has no image under the key any more is marked, and goes with a later collection.
- *
- * What is `going`, which a dry run only foresees, counts as gone.
+ * Removes data keys without holders: from then on nothing that was encrypted with one can be read. Most are removed at
+ * once with their last holder; this removes those whose server was interrupted. A holder has its head or record before
+ * it holds anything, and ids are never reused: a holder without either is deleted. A holder that exists but has no
+ * image under the key any more is marked, and removed by a later collection. Holders in `going`, which a dry run only
+ * predicts, count as deleted.
  */
 export async function collectDataKeys(context: CollectionContext, going: ReadonlySet<string>): Promise<Findings> {
   const { store } = context;
   const ids = new Set<string>();
-  // A cell comes before what lies beside it, and goes after it: what has none was written by one who was too late, or
-  // its cell was lost.
+  // A cell is written before its files, and removed after them: files without a cell come from a writer that was too
+  // late, or their cell was lost.
   for await (const id of store.listFolders(DATA_KEYS_FOLDER)) if (isDataKeyId(id)) ids.add(id);
   for await (const key of store.listCells(DATA_KEYS_FOLDER)) {
     const id = dataKeyIdOf(key);
     if (id !== undefined) ids.add(id);
   }
-  // All cells before any image: what is said of the images of a holder is said of later than its marks.
+  // All cells before any image: the images of a holder are read later than its marks.
   const cells = new Map<string, StoredDataKey | undefined>();
   const parts: Findings[] = [];
   for (const id of ids) {
@@ -64,7 +62,7 @@ export async function collectDataKeys(context: CollectionContext, going: Readonl
   return together(parts);
 }
 
-/** The data keys that images are under: all of them are looked at, which only a lost cell is worth. */
+/** The data keys of all images: every image is read, which only a lost cell justifies. */
 async function keysOfImages(
   { store, signal }: CollectionContext,
   going: ReadonlySet<string>,
@@ -111,13 +109,13 @@ async function collectDataKey(
   if (isNeeded && gone.size === 0 && leaving.size === 0) return NOTHING;
   const sizeBytes = await sizeOf(context, id);
   if (apply && cell?.state !== "kept") await removeDataKey(store, id);
-  // Somebody may have come to hold it meanwhile.
+  // A new holder may have been added meanwhile.
   else if (apply && cell !== undefined && !(await removeHolders(store, cell, { gone, leaving, marked })))
     return NOTHING;
   return isNeeded ? NOTHING : { garbage: [{ kind: "data-key", key: dataKeyCell(id), sizeBytes }], left: [] };
 }
 
-/** True when the key went with them. */
+/** True if the key was removed with them. */
 async function removeHolders(
   store: ObjectStore,
   cell: StoredDataKey,
@@ -143,7 +141,7 @@ async function isGone({ store }: CollectionContext, holder: string, going: Reado
     if (!(error instanceof SandboxerError)) throw error;
     return false;
   }
-  // A folder that came without a head is a sandbox all the same.
+  // A folder that came without a head is a sandbox too.
   return (await Array.fromAsync(store.list(checkpointsFolder(id)))).length === 0;
 }
 

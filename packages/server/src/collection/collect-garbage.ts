@@ -15,9 +15,8 @@ import type { ObjectStore } from "../store/store.ts";
 const SANDBOXES_AT_ONCE = 8;
 
 /**
- * Removes from a store what nothing references and nobody can still publish, without a look at a clock other than its
- * own. It needs no quiet: servers may work on the store, and several collections may run at once. Whatever it cannot be
- * sure of stays.
+ * Removes unreferenced data that nobody can still publish, using only its own clock. Servers may use the store
+ * meanwhile, and several collections may run at once. Anything uncertain is kept.
  */
 export async function collectGarbage(context: CollectionContext): Promise<Findings> {
   const probes = await sightProbes(context);
@@ -43,9 +42,9 @@ export async function collectGarbage(context: CollectionContext): Promise<Findin
 const BELLS_FOLDER = "bells";
 
 /**
- * Records of dead servers that no head names, and the bells of those who are gone. The records were read before the heads:
- * a dead server begins nothing new, and a claim that it sent before and that arrives late names a server without a record,
- * which is dead to everybody.
+ * Records of dead servers that no head names, and the bells of servers that no longer exist. The records were read
+ * before the heads: a dead server begins nothing new, and a late claim of it names a server without a record, which
+ * everyone considers dead.
  */
 async function collectServers(
   context: CollectionContext,

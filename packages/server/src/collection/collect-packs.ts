@@ -8,10 +8,8 @@ import { type CollectionContext, type Findings, type Garbage, type LeftAlone, le
 import type { PackSurveyor } from "./pack-survey.ts";
 
 /**
- * Removes packs that no image names and no writer has pinned. The packs are listed first: one that comes later is not
- * judged.
- *
- * Images that are `going`, which a dry run only foresees, need nothing.
+ * Removes packs that no image references and no writer has pinned. The packs are listed first: later ones are not
+ * considered. Images in `going`, which a dry run only predicts, need nothing.
  */
 export async function collectPacks(
   context: CollectionContext,
@@ -19,7 +17,7 @@ export async function collectPacks(
   going: ReadonlySet<string>,
 ): Promise<Findings> {
   const { store, apply, signal } = context;
-  // Before the packs: one that was condemned was there then, and if it is not in the list it never will be again.
+  // Before the packs: a condemned pack existed then, and if it is not in the list it never will be again.
   const verdicts = await readCondemned(store);
   const { packs } = await listPacks(store);
   const look = async (): Promise<Need> => {
@@ -43,8 +41,8 @@ export async function collectPacks(
 }
 
 /**
- * A collection that was killed has left its verdict. While any of its packs is there it stays, for that one may not be
- * dead: the packs are only not used for new images.
+ * A killed collection leaves its verdict behind. It stays while any of its packs exists, because that collection may
+ * still be running: the packs are just not used for new images.
  */
 async function collectVerdicts(
   store: ObjectStore,

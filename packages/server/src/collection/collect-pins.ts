@@ -7,9 +7,9 @@ import { isGone, readServers } from "./servers.ts";
 import { type Survey, surveyHeads } from "./survey.ts";
 
 /**
- * Removes the pins of servers that are gone and can publish nothing any more. They were honoured in this collection.
- * Heads and records are looked at after the pins: a writer has a head or a record before it pins anything, so that one
- * that has none now can make nobody see its image.
+ * Removes the pins of servers that are dead and cannot publish any more. They were honoured in this collection. Heads
+ * and records are read after the pins: a writer has a head or a record before it pins anything, so a writer without one
+ * now can publish nothing.
  */
 export async function collectPins(context: CollectionContext, pins: readonly SightedPin[]): Promise<Findings> {
   const ofGone = await pinsOfGone(context, pins);
@@ -42,13 +42,13 @@ async function pinsOfGone({ store }: CollectionContext, pins: readonly SightedPi
   const gone: SightedPin[] = [];
   for (const sighted of pins) {
     const { publisher } = sighted.pin;
-    // Of one without a name nobody can tell.
+    // Without a name, nothing is known about it.
     if (publisher !== "" && (await isGone(store, servers, publisher))) gone.push(sighted);
   }
   return gone;
 }
 
-/** Takes from a dead server what heads say that it owns, so that it cannot publish. False when one of them has moved. */
+/** Takes a dead server's sandboxes away from it, so that it cannot publish. False if one of the heads has moved. */
 async function takeFrom(context: CollectionContext, publisher: string, { ownedBy }: Survey): Promise<boolean> {
   if (!context.apply) return true;
   for (const sandboxId of ownedBy.get(publisher) ?? []) {

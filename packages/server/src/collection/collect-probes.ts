@@ -4,11 +4,11 @@ import { type CollectionContext, type Findings, type Garbage, together } from ".
 
 const PROBE = /^probe-[0-9a-f-]{36}$/;
 
-/** A server that tries the store out changes something more often than this, on this process's own clock. */
+/** A server that tests the store changes something more often than this, on this process's own clock. */
 const STILL_MS = 30_000;
 
 interface Sighting extends Garbage {
-  /** What is in the folder, versions included. */
+  /** The contents of the folder, including versions. */
   readonly contents: string;
 }
 
@@ -26,7 +26,7 @@ export async function sightProbes({ store, clock }: CollectionContext): Promise<
   return { sinceMs, sightings };
 }
 
-/** Removes the folders that have not changed since they were first seen, long enough ago. */
+/** Removes folders that have not changed for long enough since they were first seen. */
 export async function collectProbes(
   { store, clock, apply, signal }: CollectionContext,
   { sinceMs, sightings }: ProbeSightings,

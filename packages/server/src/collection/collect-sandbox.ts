@@ -11,9 +11,9 @@ import { imageOf, type Survey } from "./survey.ts";
 const MARK_TEXT = "An image of this number was removed. Later ones have greater numbers.\n";
 
 /**
- * Collects what one sandbox does not reference, while nobody can publish for it. The head, which every publish must swap,
- * is what shows that; it is looked at before the images, and must be the same after everything else, right before the
- * removal. Whoever takes the sandbox up later finds the images or the mark, and gives its own image another name.
+ * Collects unreferenced data of one sandbox, while nobody can publish for it. The head, which every publication must
+ * swap, shows that; it is read before the images, and must be unchanged right before the removal. A server that claims
+ * the sandbox later finds the images or the mark, and gives its own image another name.
  */
 export async function collectSandbox(
   context: CollectionContext,
@@ -44,7 +44,7 @@ export async function collectSandbox(
   return { garbage, left: [] };
 }
 
-/** Nobody can bring the sandbox back, so its head need not say that it is destroyed. */
+/** The sandbox cannot be restored, so its head need not say that it is deleted. */
 async function collectLost(context: CollectionContext, sandboxId: string, present: PresentHead): Promise<Findings> {
   const { store, apply } = context;
   const { owner } = present.head;
@@ -87,7 +87,7 @@ async function filesOf({ store }: CollectionContext, sandboxId: string): Promise
   return files;
 }
 
-/** False when somebody has the sandbox by now; then nothing was removed. */
+/** False if a server has claimed the sandbox by now; then nothing was removed. */
 async function remove(
   context: CollectionContext,
   sandboxId: string,

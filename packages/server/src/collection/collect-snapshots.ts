@@ -32,7 +32,10 @@ export interface SightedSnapshot {
   readonly version: string | undefined;
 }
 
-/** To be done before the heads are looked at: who begins with a snapshot writes its head, and then looks at the record. */
+/**
+ * Runs before the heads are read: a sandbox that is created from a snapshot writes its head first, and then checks the
+ * record.
+ */
 export async function sightSnapshots({ store, signal }: CollectionContext): Promise<readonly SightedSnapshot[]> {
   const sizes = new Map<string, number>();
   for await (const { key, sizeBytes } of store.list(SNAPSHOTS_FOLDER)) {
@@ -58,9 +61,9 @@ export async function sightSnapshots({ store, signal }: CollectionContext): Prom
 }
 
 /**
- * Removes snapshots that were never finished, whose removal was cut short, that have lost their name, or that are old. The record says
- * so before anything goes: whoever is about to publish it, or begins with it, finds out. Then the heads are looked at once
- * more, for those who had begun before.
+ * Removes snapshots that were never finished, whose removal was interrupted, that lost their name, or that are beyond
+ * retention. The record is marked before anything is removed, so that a concurrent publication or creation notices.
+ * Then the heads are read once more, for creations that had begun before.
  */
 export async function collectSnapshots(
   context: CollectionContext,
@@ -100,7 +103,7 @@ export async function collectSnapshots(
   const { neededSnapshots } = marked.length === 0 ? survey : await surveyHeads(context.store);
   for (const snapshot of marked) {
     context.signal?.throwIfAborted();
-    // It stays condemned, which keeps others from beginning with it, until a later collection finds it unused.
+    // It stays condemned, which prevents new sandboxes from it, until a later collection finds it unused.
     if (neededSnapshots.has(snapshot.id)) parts.push(leftAlone(recordKey(snapshot.id), "in use"));
     else {
       await removeSnapshot(context.store, snapshot.id);
@@ -114,7 +117,7 @@ function asGarbage(id: string, sizeBytes: number, kind: GarbageKind): Findings {
   return sizeBytes === 0 ? NOTHING : { garbage: [{ kind, key: imageKey(id), sizeBytes }], left: [] };
 }
 
-/** False when the record has changed. What has no record was condemned before: an announcement comes before all else. */
+/** False if the record has changed. Data without a record was condemned before: the announcement comes first. */
 async function condemn(
   { store, clock, signal }: CollectionContext,
   { id, record, version }: SightedSnapshot,
@@ -133,7 +136,7 @@ async function condemn(
   return settled.outcome === "written";
 }
 
-/** Of the snapshots that are nothing but old, which a rule does not keep. Those with a name and pinned ones always stay. */
+/** Of the snapshots that are only old, those that a rule does not keep. Named and pinned ones are always kept. */
 async function oldSnapshots(
   records: readonly StoredSnapshot[],
   keep: Retention,
@@ -154,7 +157,7 @@ async function oldSnapshots(
   });
 }
 
-/** Why an old one stays all the same; undefined: it goes. */
+/** Why an old snapshot is kept anyway; undefined: it is removed. */
 function whyOldStays(record: StoredSnapshot, survey: Survey): LeftReason | undefined {
   if (survey.neededSnapshots.has(record.id)) return "in use";
   if (!survey.complete) return "a head that cannot be read may name it";
@@ -166,12 +169,12 @@ interface SnapshotRules {
   readonly survey: Pick<Survey, "neededSnapshots" | "complete">;
   /** Whether a server may still act. */
   readonly lives: (instanceId: string) => Promise<boolean>;
-  /** Whether it has a name, or had it. */
+  /** Whether it has a name, or had one. */
   readonly standing: (name: string, snapshotId: string) => Promise<"has" | "had" | "never">;
 }
 
 /**
- * What a snapshot is by its record. One without a record is garbage whoever lives: records come before images and go
+ * Classifies a snapshot by its record. Data without a record is garbage: records are written before images and removed
  * after them.
  */
 async function judgeSnapshot(
@@ -189,7 +192,7 @@ async function judgeSnapshot(
   return survey.complete ? "garbage" : "a head that cannot be read may name it";
 }
 
-/** Taken under a name, over WebSocket, that is another's now, or that it never got because its server died. */
+/** Taken with a name over WebSocket that another snapshot has now, or that it never got because its server died. */
 async function hasLostItsName(
   { id, reason, name, publisher, pinned }: StoredSnapshot,
   { lives, standing }: Pick<SnapshotRules, "lives" | "standing">,

@@ -8,22 +8,22 @@ export type GarbageKind =
   | "destroyed"
   /** The head of a sandbox that was never saved, and that died with its server. */
   | "lost-sandbox"
-  /** An image newer than its head's checkpoint, which no one can publish any more. */
+  /** An image newer than its head's checkpoint that nobody can publish any more. */
   | "unpublished"
   | "past-retention"
-  /** A mark of a removed image, older than its head's checkpoint, which does its duty now. */
+  /** A mark of a removed image, older than its head's checkpoint, which is no longer needed. */
   | "removal-mark"
-  /** A snapshot that was never finished, is half removed, or has lost its name to a later one. */
+  /** A snapshot that was never finished, is half removed, or lost its name to a later one. */
   | "snapshot"
-  /** A snapshot without a name that newer ones have made old. */
+  /** An unnamed snapshot beyond retention. */
   | "old-snapshot"
-  /** A pack that no image names and nobody is about to. */
+  /** A pack that no image references and nobody is about to use. */
   | "pack"
-  /** What a writer that is gone had pinned. */
+  /** A pin of a writer that no longer exists. */
   | "pin"
-  /** What a collection that was cut short had condemned, and is gone. */
+  /** A verdict of an interrupted collection whose packs are removed. */
   | "verdict"
-  /** A data key whose sandboxes and snapshots are all gone. */
+  /** A data key whose sandboxes and snapshots are all deleted. */
   | "data-key"
   /** The record of a dead server that no head names. */
   | "server-record"
@@ -37,7 +37,7 @@ export interface Garbage {
   readonly sizeBytes: number;
 }
 
-/** What may hold garbage and was not judged, and why. */
+/** Data that may be garbage and was not judged, with the reason. */
 export interface LeftAlone {
   readonly key: string;
   readonly reason: LeftReason;
@@ -70,7 +70,7 @@ const DAMAGE: ReadonlySet<LeftReason> = new Set([
   "its packs are unknown",
 ]);
 
-/** What was left alone because it is damaged, by the names of the objects or files. */
+/** Damaged data that was not touched, by the names of the objects or files. */
 export function damagedIn({ left }: Findings): readonly string[] {
   return left.filter(({ reason }) => DAMAGE.has(reason)).map(({ key }) => key);
 }
@@ -80,11 +80,11 @@ export const NOTHING: Findings = { garbage: [], left: [] };
 export interface CollectionContext {
   readonly store: ObjectStore;
   readonly clock: Clock;
-  /** False: say what would go. */
+  /** False: only report what would be removed. */
   readonly apply: boolean;
-  /** What stays of sandboxes that do not say; without a rule all of it. */
+  /** Retention of sandboxes without a rule; absent: everything is kept. */
   readonly keep: Retention;
-  /** What knows which packs images need; absent: one that has seen none yet. */
+  /** Knows which packs images need; absent: starts without knowledge. */
   readonly packs?: PackSurveyor;
   readonly signal?: AbortSignal;
 }

@@ -5,27 +5,27 @@ import { isDamaged } from "../checkpoints/image-errors.ts";
 
 const READS_AT_ONCE = 16;
 
-/** Wherever it is: whoever writes images of another sort some day does not lose their packs. */
+/** At any path, so that a future kind of image does not lose its packs. */
 const IMAGE = /\.img$/;
 
 interface SightedImages {
-  /** The packs that any of them names. */
+  /** The packs that any image references. */
   readonly named: ReadonlySet<string>;
-  /** The keys of those whose packs nobody can tell. */
+  /** The keys of images whose packs are unknown. */
   readonly unreadable: readonly string[];
 }
 
-/** Looks at who needs packs, again and again; an image, which never changes, is read once. */
+/** Finds the needed packs repeatedly; an image, which never changes, is read once. */
 export class PackSurveyor {
   readonly #packsOfImage: PacksOfImage;
-  /** Images that share packs share the strings of their ids. */
+  /** Interned strings of pack ids. */
   #known = new Map<string, readonly string[]>();
 
   constructor(packsOfImage: PacksOfImage) {
     this.#packsOfImage = packsOfImage;
   }
 
-  /** All images but those that are `going`. */
+  /** All images except those in `going`. */
   async images(store: ObjectStore, going: ReadonlySet<string>, signal?: AbortSignal): Promise<SightedImages> {
     const keys: string[] = [];
     for await (const { key } of store.list("")) if (IMAGE.test(key) && !going.has(key)) keys.push(key);
@@ -49,7 +49,7 @@ export class PackSurveyor {
   }
 }
 
-/** Gives the same string for the same id: a pack is named by many images. */
+/** Returns the same string for the same id: many images name a pack. */
 function sharing(known: Iterable<readonly string[]>): (id: string) => string {
   const ids = new Map<string, string>();
   const shared = (id: string): string => {

@@ -8,10 +8,8 @@ import type { Cell } from "../store/store.ts";
 import type { CollectionContext } from "./garbage.ts";
 
 /**
- * Takes a sandbox from a dead owner and gives it to nobody, in one swap. That the owner's record says dead does not keep
- * a publish out that it sent before, or sends before it looks: only a head of a later epoch does.
- *
- * The version of the new head, or undefined when the head has moved.
+ * Releases a sandbox of a dead owner in one swap. A dead record does not prevent a publication that the owner sent
+ * before: only a head of a later epoch does. Returns the version of the new head, or undefined if the head has moved.
  */
 export async function parkForDeadOwner(
   { store, clock, signal }: CollectionContext,

@@ -11,16 +11,15 @@ export interface CheckpointFile {
 
 export interface SandboxGarbage {
   readonly files: readonly (CheckpointFile & { readonly kind: GarbageKind })[];
-  /** The greatest number of an image that goes without a greater one staying for sure: to be marked before. */
+  /** The greatest number of a removed image above all kept ones: mark it before. */
   readonly markMs: number | undefined;
 }
 
 /**
- * What of a sandbox nothing references, given that nobody can publish for it while this head stands. No I/O.
- *
- * Published names only grow, so that an image newer than the head's was never published. Of those up to the head's the
- * rule says which stay, published or not: nobody can tell. Undefined when the image that the head names is missing: whatever else
- * is there may be what its user wants back.
+ * The unreferenced data of a sandbox, provided that nobody can publish for it while this head stands. No I/O. Published
+ * names only grow, so an image newer than the head's was never published. Of those up to the head's, the rule decides,
+ * published or not: that is unknown. Undefined if the head's image is missing: the other images may be what the user
+ * wants back.
  */
 export function garbageOfSandbox(
   head: Head,

@@ -2,7 +2,7 @@ import { decodeRecord, INSTANCES_FOLDER, instanceIdOf, instanceKey } from "../le
 import type { ObjectStore } from "../store/store.ts";
 import { unlessDamaged } from "../support/record-damage.ts";
 
-/** By their records: those that say dead, which is final, and all others. Who has no record is in neither. */
+/** Servers by their records: dead ones, which is final, and all others. A server without a record is in neither set. */
 export interface Servers {
   readonly dead: ReadonlySet<string>;
   readonly living: ReadonlySet<string>;
@@ -14,14 +14,14 @@ export async function readServers(store: ObjectStore): Promise<Servers> {
     const instanceId = instanceIdOf(key);
     const cell = await store.readCell(instanceKey(instanceId)).catch(unlessDamaged);
     if (cell === undefined) continue;
-    // One that cannot be read counts as alive.
+    // An unreadable record counts as alive.
     const isDead = cell !== "damaged" && decodeRecord(cell.body)?.dead === true;
     (isDead ? dead : living).add(instanceId);
   }
   return { dead, living };
 }
 
-/** Who has no record now and had none before may have come in between; then it has one now. */
+/** A server without a record before may have registered since; then it has one now. */
 export async function isGone(store: ObjectStore, { dead, living }: Servers, instanceId: string): Promise<boolean> {
   if (dead.has(instanceId)) return true;
   return !living.has(instanceId) && (await store.readCell(instanceKey(instanceId))) === undefined;

@@ -3,20 +3,20 @@ import { listStoredSandboxes } from "../lease/stored-sandboxes.ts";
 import { needsItsSnapshot } from "../lease/stored-head.ts";
 import type { ObjectStore } from "../store/store.ts";
 
-/** What the heads of a store say about things that are not their own. */
+/** References in the heads of a store to objects of others. */
 export interface Survey {
   readonly sandboxIds: readonly string[];
   /** Servers that own or want a sandbox. */
   readonly namedServers: ReadonlySet<string>;
   /** The sandboxes of each server. */
   readonly ownedBy: ReadonlyMap<string, readonly string[]>;
-  /** Images that another sandbox came from, by {@link imageOf}. */
+  /** Images that another sandbox was created from, by {@link imageOf}. */
   readonly referencedImages: ReadonlySet<string>;
-  /** Snapshots whose removal would take a sandbox its state, or that a live one began with. */
+  /** Snapshots that are the only state of a sandbox, or that a live one was created from. */
   readonly neededSnapshots: ReadonlySet<string>;
-  /** What sandboxes say of themselves, destroyed ones too. */
+  /** The facts of sandboxes, including deleted ones. */
   readonly retention: ReadonlyMap<string, Retention>;
-  /** Whether there are heads that may say more. */
+  /** Whether there are unreadable heads that may reference more. */
   readonly complete: boolean;
 }
 
@@ -43,7 +43,7 @@ export async function surveyHeads(store: ObjectStore): Promise<Survey> {
       if (owned === undefined) ownedBy.set(head.owner, [sandboxId]);
       else owned.push(sandboxId);
     }
-    // Without its record nobody would know that the one who asks is dead, and its question would stand in the way.
+    // Without its record nobody would know that the requester is dead, and its request would block others.
     if (head.want !== null) namedServers.add(head.want.instance_id);
     const { sandbox_id, checkpoint, snapshot } = head.lineage;
     if (snapshot != null && needsItsSnapshot(head)) neededSnapshots.add(snapshot);

@@ -8,8 +8,8 @@ import { nothingIfDamaged } from "../checkpoints/image-errors.ts";
 const READS_AT_ONCE = 16;
 
 /**
- * Which sandboxes that are there have a data key for nothing: retention has removed their last image under it, and newer
- * ones have another. Only those with several data keys are looked at: the only one of a sandbox is the one of its images.
+ * Sandboxes that hold a data key without need: retention has removed their last image under it, and newer ones use
+ * another. Only sandboxes with several data keys are checked: a single key belongs to the images.
  */
 export class UnusedDataKeys {
   readonly #context: CollectionContext;
@@ -27,7 +27,7 @@ export class UnusedDataKeys {
     }
   }
 
-  /** The images are looked at after the cell was read. */
+  /** The images are read after the cell. */
   async isUnused({ id }: StoredDataKey, holder: string): Promise<boolean> {
     const sandboxId = /^sandbox:([0-9a-f-]{36})$/.exec(holder)?.[1];
     if (sandboxId === undefined || (this.#keysOf.get(holder) ?? 0) < 2) return false;
@@ -37,7 +37,7 @@ export class UnusedDataKeys {
     return used !== undefined && !used.has(id);
   }
 
-  /** Undefined when one of the images does not say. */
+  /** Undefined if one of the images does not say. */
   async #keysOfImages(sandboxId: string): Promise<ReadonlySet<string> | undefined> {
     const { store, signal } = this.#context;
     const folder = checkpointsFolder(sandboxId);

@@ -14,24 +14,24 @@ import { cutSlowBodies } from "./http/slow-bodies.ts";
 import { refuseWith } from "./websocket/refusal.ts";
 
 export interface HttpServerOptions extends ApiOptions {
-  /** Why the server takes no work now, whatever its backend says. */
+  /** Why the server accepts no work now, whatever its backend reports. */
   readonly phase: () => "starting" | "draining" | undefined;
-  /** Whether it could make a sandbox. Asked every few seconds at most. */
+  /** Whether the server could create a sandbox. Checked every few seconds at most. */
   readonly probe: () => Promise<{ readonly ok: boolean; readonly summary: string }>;
-  /** What else `/readyz` tells those who may know. */
+  /** Further facts of `/readyz` for authorized callers. */
   readonly readyDetails: () => Readonly<Record<string, unknown>>;
   readonly metrics: () => Registry;
-  /** Another server of the store says that this one is asked for a sandbox. */
+  /** Another server of the store reports that it requests a sandbox of this one. */
   readonly onRing: (sandboxId: string) => void;
-  /** What this server says of itself to the others; undefined until it is ready. */
+  /** Facts about this server for the others; undefined until it is ready. */
   readonly condition: () => InstanceCondition | undefined;
-  /** Told of each failure that is answered with a 500, and of no more than its route. */
+  /** Called for each failure that is answered with a 500, with only its route. */
   readonly onFailure: (error: unknown, request: { readonly method: string; readonly route: string }) => void;
-  /** What the servers of the store share; undefined until it is known. */
+  /** The shared secret of the store's servers; undefined until it is known. */
   readonly peerSecret: () => PeerSecret | undefined;
-  /** How long a body may make the server wait. */
+  /** The time limits of request bodies. */
   readonly bodyTimeoutMs: number;
-  /** What the build of the console has made, or will make; undefined: no console is served. */
+  /** The folder of the built console; undefined: no console is served. */
   readonly consoleFolder: string | undefined;
 }
 
@@ -39,29 +39,29 @@ const MAX_JSON_BYTES = 8 * 1024 * 1024;
 
 const MAX_PARAMETER_LENGTH = 256;
 
-/** Whoever asks more often hears the same. */
+/** More frequent requests get the same result. */
 const KEEP_PROBE_MS = 3_000;
 
-/** The HTTP side: whether the server lives, whether it can work, its numbers, and the interface for programs. */
+/** The HTTP server: liveness, readiness, metrics, and the API. */
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const app = Fastify({
     logger: false,
     bodyLimit: MAX_JSON_BYTES,
     forceCloseConnections: true,
-    // Else a HEAD would do all that its GET does, and follow events or output that nobody reads.
+    // Otherwise a HEAD would do everything that its GET does, and follow events or output that nobody reads.
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
-    // A path that cannot be decoded, or one with too long a part.
+    // A path that cannot be decoded, or has a part that is too long.
     frameworkErrors: (error, _request, reply) => void sendError(error, reply.headers(NEVER_RENDERED)),
     clientErrorHandler: refuseBadHttp,
   });
   app.setErrorHandler((error, { method, routeOptions }, reply) => {
     const sent = sendError(error, reply);
-    // The address itself may have a token in it.
+    // The URL itself may contain a token.
     if (sent.statusCode === 500) options.onFailure(error, { method, route: routeOptions.url ?? "" });
     return sent;
   });
-  // Much of what it answers with comes out of sandboxes. The console, which is to be rendered, sets its own.
+  // Many responses contain data from sandboxes. The console, which is rendered, sets its own headers.
   app.addHook("onRequest", async (_request, reply) => void reply.headers(NEVER_RENDERED));
   cutSlowBodies(app, options.bodyTimeoutMs);
   const { gate } = options;
@@ -76,7 +76,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     const phase = options.phase();
     const { ok, summary } = phase === undefined ? await probe() : { ok: false, summary: phase };
     const details = { summary, ...options.readyDetails() };
-    // That the backend fails is for everybody; why it does may name paths and addresses.
+    // Everyone may know that the backend fails; the reason may contain paths and addresses.
     const told = isStranger ? (phase === undefined ? {} : { summary }) : details;
     return reply.code(ok ? 200 : 503).send({ status: ok ? "ready" : "not ready", ...told });
   });
@@ -91,7 +91,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       hint: "Update the other servers of the store: earlier releases do not authenticate themselves.",
     });
   };
-  // It only brings forward a look that is due anyway.
+  // It only triggers a check that is due anyway.
   app.post<{ Params: { id: string } }>("/internal/ring/:id", async (request, reply) => {
     requirePeer(request, ringOf(request.params.id));
     if (isSandboxId(request.params.id)) options.onRing(request.params.id);
@@ -116,7 +116,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   return app;
 }
 
-/** What is no HTTP, or comes too slowly; there is no request yet that could be answered. */
+/** Input that is not HTTP, or too slow; there is no request yet to answer. */
 function refuseBadHttp({ code }: NodeJS.ErrnoException, socket: Socket): void {
   if (code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   if (code === "HPE_HEADER_OVERFLOW") return refuseWith(socket, new SandboxerError("too_large", "Too many headers."));

@@ -3,13 +3,14 @@ import type { ObjectStore } from "../store/store.ts";
 import type { Clock } from "../support/clock.ts";
 import type { LeaseRunner } from "./lease-runner.ts";
 
-/** Between two looks at the own bell, and between two rings of one who still waits. */
+/** Interval between reads of the own bell, and between rings of a server that still waits. */
 const LISTEN_EVERY_TTLS = 1 / 15;
 const RING_EVERY_TTLS = 2 / 15;
 
 /**
- * One cell for each instance, `bells/{instance_id}.json`, that changes when somebody asks for one of its sandboxes. Looking
- * at it is cheaper than looking at every head that is held. It is an optimisation: nothing depends on a ring being heard.
+ * One cell for each server, `bells/{instance_id}.json`, that changes when another server requests one of its sandboxes.
+ * Reading it is cheaper than reading every held head. It is an optimisation: correctness does not depend on a ring
+ * being noticed.
  */
 export class Bell {
   readonly #store: ObjectStore;
@@ -22,7 +23,7 @@ export class Bell {
     this.#runner = runner;
   }
 
-  /** Looks at the own bell until the runner stops. */
+  /** Reads the own bell until the runner stops. */
   async listen(): Promise<void> {
     let heard = "";
     while (!this.#runner.stopped) {
@@ -45,14 +46,14 @@ export class Bell {
     })();
   }
 
-  /** A conflict means that somebody else rang at the same time: it is heard all the same. */
+  /** A conflict means that another server rang at the same time: the bell is noticed anyway. */
   async #change(instanceId: string): Promise<void> {
     try {
       const cell = await this.#store.readCell(bellKey(instanceId));
       const body = Buffer.from(`${JSON.stringify({ format: 1, nonce: randomUUID() })}\n`);
       await this.#store.swapCell(bellKey(instanceId), cell?.version, body);
     } catch {
-      // The next ring may be heard.
+      // The next ring may succeed.
     }
   }
 

@@ -5,9 +5,9 @@ const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 2_000;
 
 export type SettledSwap =
-  /** What is there now: what was written, or something later that came from it. */
+  /** The current content: what was written, or something later that came from it. */
   | { readonly outcome: "written"; readonly present: Cell }
-  /** What is there instead; undefined when the cell is absent. */
+  /** The current content instead; undefined if the cell is absent. */
   | { readonly outcome: "conflict"; readonly found: Cell | undefined };
 
 export interface SwapRequest {
@@ -20,11 +20,10 @@ export interface SwapRequest {
 }
 
 /**
- * A swap whose outcome is always known. A conflict may be with one's own write whose answer was lost, and an ambiguous
- * write may or may not be there; reading again tells, by the nonce. A write that was not applied is repeated with the
- * very same bytes: should the lost one still arrive, it and the repetition exclude each other by the version.
- *
- * It goes on until the store answers, or until the signal.
+ * A swap whose outcome is always known. A conflict may be with our own write whose answer was lost, and an ambiguous
+ * write may or may not be applied; reading again tells, by the nonce. A write that was not applied is repeated with the
+ * same bytes: if the lost one still arrives, it and the repetition exclude each other by the version. Retries until the
+ * store answers, or until the signal.
  */
 export async function settleSwap(store: ObjectStore, clock: Clock, request: SwapRequest): Promise<SettledSwap> {
   const { key, expected, body, signal } = request;
@@ -49,7 +48,7 @@ async function readUntilAnswered(
     try {
       return await store.readCell(key);
     } catch {
-      // The answer to the write is in the store and nowhere else.
+      // Only the store knows the outcome of the write.
       await clock.sleep(retryMs, signal);
     }
   }

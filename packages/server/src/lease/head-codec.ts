@@ -24,7 +24,7 @@ export function encodeHead(head: Head): Uint8Array {
   return Buffer.from(`${JSON.stringify(head, undefined, 2)}\n`);
 }
 
-/** A first head for a folder that came with a record of its own. */
+/** The first head for a folder that came with a record of its own. */
 export function withImported(head: Head, { createdAt, idle_timeout, ...others }: ImportedRecord): Head {
   return {
     ...others,
@@ -34,11 +34,14 @@ export function withImported(head: Head, { createdAt, idle_timeout, ...others }:
   };
 }
 
-/** Reads what is stored for a sandbox, in `object`. What this release cannot read is refused, never overwritten. */
+/**
+ * Reads the stored record of a sandbox in `object`. A format that this release cannot read is refused, never
+ * overwritten.
+ */
 export function decodeRecord(sandboxId: string, body: Uint8Array, object = `${sandboxId}/metadata.json`): StoredRecord {
   const value = parseJson(object, body);
   const format = (value as { format?: unknown } | null)?.format;
-  // Nearly all are heads, and a failed look at each costs as much as reading it.
+  // Nearly all are heads, and a failed check of each costs as much as reading it.
   const imported = format === undefined ? importedRecordSchema.safeParse(value) : undefined;
   if (imported?.success === true) return { imported: imported.data };
   if (typeof format === "number" && format !== HEAD_FORMAT) {

@@ -2,8 +2,8 @@ import { HEAD_FORMAT, HEAD_HISTORY_LENGTH } from "@sandboxer/protocol";
 import type { About, CheckpointReference, Head, HeadFlags, Lineage } from "@sandboxer/protocol";
 
 /**
- * The moves of a head, without I/O. Each takes the present head and gives the next one or says why not; whether the
- * next one came to be is decided by the store's compare-and-swap alone.
+ * The moves of a head, without I/O. Each takes the current head and returns the next one or the reason why not; only
+ * the store's compare-and-swap decides whether the next one is applied.
  */
 export type Move = (head: Head, stamp: Stamp) => MoveResult;
 
@@ -11,14 +11,14 @@ export type MoveResult = { readonly head: Head } | { readonly refusal: Refusal }
 
 export type Refusal = "not_owner" | "held" | "deleted";
 
-/** What is fresh in every version of a head. */
+/** Fresh values for every version of a head. */
 export interface Stamp {
   readonly nonce: string;
   /** ISO 8601. */
   readonly now: string;
 }
 
-/** What the creator of a sandbox decides; the rest of the head follows from its life. */
+/** The choices of a sandbox's creator; the rest of the head follows from its life. */
 export interface NewSandbox {
   readonly idleTimeoutSeconds: number;
   readonly backend: string;
@@ -66,8 +66,8 @@ export function newHead(owner: string, sandbox: NewSandbox, stamp: Stamp): Head 
 }
 
 /**
- * Takes a sandbox that has no owner, or whose owner is known to be dead, or whose owner is the claimant itself (it lost
- * the answer to an earlier claim). The epoch grows in each case, so that everything written for the old one is void.
+ * Claims a sandbox that has no owner, or whose owner is dead, or whose owner is the claimant itself (it lost the answer
+ * to an earlier claim). The epoch grows in each case, so that everything written for the old one is void.
  */
 export function claim(claimant: string, deadOwner?: string): Move {
   return (head, stamp) => {
@@ -85,7 +85,7 @@ export function claim(claimant: string, deadOwner?: string): Move {
   };
 }
 
-/** Makes a checkpoint the sandbox's state; the owner keeps it. */
+/** Makes a checkpoint the sandbox's state; the owner keeps the sandbox. */
 export function publishCheckpoint(owner: Owner, checkpoint: CheckpointReference, status?: string): Move {
   return asOwner(owner, (head, stamp) =>
     advance(head, stamp, { ...pointer(checkpoint), status: status ?? head.status }),
@@ -93,8 +93,8 @@ export function publishCheckpoint(owner: Owner, checkpoint: CheckpointReference,
 }
 
 /**
- * Gives the sandbox up, with a last checkpoint in the same step, or at the one it has. `stoppedAt`, of one that its
- * provider keeps: since when it is stopped there, null if it runs on; absent: as the head says.
+ * Releases the sandbox, with a last checkpoint in the same step, or at its current one. `stoppedAt`, for a sandbox that
+ * its provider keeps: since when it is stopped there, null if it keeps running; absent: unchanged.
  */
 export function release(owner: Owner, checkpoint?: CheckpointReference, stoppedAt?: string | null): Move {
   return asOwner(owner, (head, stamp) => {
@@ -110,7 +110,7 @@ export function release(owner: Owner, checkpoint?: CheckpointReference, stoppedA
   });
 }
 
-/** Ends the sandbox for good: the head stays as a tombstone, and nothing of its data is referenced any more. */
+/** Deletes the sandbox: the head stays as a tombstone, and its data is no longer referenced. */
 export function destroy(owner: Owner): Move {
   return asOwner(owner, (head, stamp) =>
     advance(head, stamp, {
@@ -125,7 +125,7 @@ export function destroy(owner: Owner): Move {
   );
 }
 
-/** Asks the owner to yield. The only thing that somebody else may do to a head that has a living owner. */
+/** Asks the owner to yield. The only change that another instance may make to a head with a live owner. */
 export function ask(asker: string, request: string): Move {
   return (head, stamp) => {
     if (head.state === "deleted") return { refusal: "deleted" };
@@ -133,7 +133,7 @@ export function ask(asker: string, request: string): Move {
   };
 }
 
-/** Takes an own request back. */
+/** Takes back our own request. */
 export function withdraw(request: string): Move {
   return (head, stamp) => {
     if (head.want?.request !== request) return { refusal: "not_owner" };
@@ -141,7 +141,7 @@ export function withdraw(request: string): Move {
   };
 }
 
-/** The owner keeps the sandbox, and says why. */
+/** The owner refuses, with a reason. */
 export function refuse(owner: Owner, reason: string): Move {
   return asOwner(owner, (head, stamp) => {
     const want = head.want === null ? null : { ...head.want, refused: reason };
@@ -149,7 +149,7 @@ export function refuse(owner: Owner, reason: string): Move {
   });
 }
 
-/** What an owner may change besides: none of it says who owns the sandbox or what its state is. */
+/** Other changes by the owner: none of them affects ownership or state. */
 export type HeadDetails = Pick<
   Partial<Head>,
   "status" | "idle_timeout" | "flags" | "spec" | "token_hash" | "about" | "lineage" | "copy" | "spare_copy"
@@ -159,14 +159,14 @@ export function updateDetails(owner: Owner, details: HeadDetails): Move {
   return asOwner(owner, (head, stamp) => advance(head, stamp, details));
 }
 
-/** Where a sandbox lives after a move to another backend. */
+/** The location of a sandbox after a move to another backend. */
 export type NewHome = Required<
   Pick<Head, "backend" | "spec" | "flags" | "about" | "lineage" | "residence" | "copy" | "spare_copy">
 >;
 
 /**
- * Moves the sandbox to another backend. The epoch grows, so that clients with an earlier one are refused. Its checkpoints
- * no longer are its state; until the next one, the snapshot in its lineage is.
+ * Moves the sandbox to another backend. The epoch grows, so that clients with an earlier one are refused. Its
+ * checkpoints are no longer its state; until the next one, the snapshot in its lineage is.
  */
 export function rehouse(owner: Owner, home: NewHome): Move {
   return asOwner(owner, (head, stamp) =>
@@ -174,7 +174,7 @@ export function rehouse(owner: Owner, home: NewHome): Move {
   );
 }
 
-/** An instance at one epoch. The same instance at an earlier epoch is somebody else. */
+/** An instance at one epoch. The same instance at an earlier epoch is a different owner. */
 export interface Owner {
   readonly instanceId: string;
   readonly epoch: number;
@@ -202,7 +202,7 @@ function advance(head: Head, stamp: Stamp, changes: Partial<Head>): MoveResult {
   return { head: { ...next, timestamps: { ...next.timestamps, updated_at: stamp.now } } };
 }
 
-/** Every move by its name. The lease's core takes them as a whole, so that a test can give it a wrong one. */
+/** Every move by its name. The lease's core takes them as a whole, so that a test can inject a wrong one. */
 export const headMoves = {
   newHead,
   claim,

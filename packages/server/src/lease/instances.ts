@@ -16,13 +16,13 @@ export interface InstancesOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly ttlMs: number;
-  /** Where other instances and clients reach this one. */
+  /** The URL at which other instances and clients reach this one. */
   readonly url: string | null;
-  /** Somebody declared this instance dead: nothing that it owned is its own any more. It goes on under a new id. */
+  /** Another instance declared this one dead: it no longer owns anything, and continues under a new id. */
   readonly onFenced: (reason: string) => void;
   /** A renewal or a look at the others failed; the next one comes anyway. */
   readonly onError: (error: unknown) => void;
-  /** Tells the instance at that address that one of its sandboxes is asked for. An optimisation: it may fail. */
+  /** Tells the instance at that address that one of its sandboxes is requested. An optimisation: it may fail. */
   readonly ring?: (url: string, sandboxId: string) => Promise<void>;
   readonly settings?: Partial<LeaseSettings>;
 }
@@ -32,22 +32,22 @@ export interface RegisteredServer {
   readonly instanceId: string;
   readonly url: string | undefined;
   readonly alive: boolean;
-  /** What it can read beyond what every release can. */
+  /** Formats that it can read beyond those that every release can. */
   readonly knows: readonly string[];
-  /** It is this one. */
+  /** Whether it is this server. */
   readonly here: boolean;
 }
 
-/** What is heard of the sandboxes that this instance owns. */
+/** Notifications about the sandboxes that this instance owns. */
 export interface OwnershipListener {
-  /** Another instance asks for a sandbox: it is released, or refused. */
+  /** Another instance requests a sandbox: release it, or refuse. */
   onWanted?(sandboxId: string, by: string): void;
-  /** Nothing of these may run, be changed or be heard of until they thaw. */
+  /** These sandboxes must not run, change or send output until they thaw. */
   onFreeze?(sandboxIds: readonly string[]): void;
   onThaw?(sandboxIds: readonly string[]): void;
-  /** Another instance owns it: the copy here is to be thrown away. */
+  /** Another instance owns it: end the copy here. */
   onLost?(sandboxId: string, head: Head | undefined): void;
-  /** This instance was fenced and goes on under this id. */
+  /** This instance was fenced and continues under this id. */
   onLaterId?(instanceId: string): void;
 }
 
@@ -56,19 +56,22 @@ export interface OrderOptions {
   readonly onWaiting?: ((owner: string, url: string | undefined) => void) | undefined;
 }
 
-/** Somebody who waits for a command. */
+/** The caller of a command. */
 interface Ticket extends Pick<OrderOptions, "onWaiting"> {
   readonly resolve: (head: Head) => void;
   readonly reject: (error: unknown) => void;
   readonly sandboxId: string;
 }
 
-/** How long an orderly end waits for a store that does not answer, in ttl. By then the others find out themselves. */
+/**
+ * How long an orderly shutdown waits for a store that does not answer, in ttls. By then the others detect the end
+ * themselves.
+ */
 const CLOSE_WITHIN_TTLS = 1.5;
 
 /**
- * This process among the others that use the store: one small record that it keeps changing, and an eye on the records
- * of the others. The id is fresh for each process start, and after each fencing.
+ * This process among the others that use the store: it renews one small record, and watches those of the others. The id
+ * is fresh for each process start, and after each fencing.
  */
 export class Instances {
   readonly store: ObjectStore;
@@ -108,7 +111,7 @@ export class Instances {
     return this.#runner.state.instanceId;
   }
 
-  /** Whether nothing that is held may run, be changed or be heard of now. Ask before each emission. */
+  /** Whether held sandboxes must not run, change or send output now. Check before each emission. */
   get frozen(): boolean {
     return this.#runner.frozen;
   }
@@ -122,7 +125,7 @@ export class Instances {
     return heldHead(this.#runner.state, sandboxId);
   }
 
-  /** Whether the record of an instance says that it is dead, or is missing. */
+  /** Whether the record of an instance says dead, or is missing. */
   async isDead(instanceId: string): Promise<boolean> {
     const cell = await this.store.readCell(instanceKey(instanceId));
     if (cell !== undefined) return decodeRecord(cell.body)?.dead === true;
@@ -130,7 +133,7 @@ export class Instances {
     return true;
   }
 
-  /** The address of a living instance, if it has one. */
+  /** The address of a live instance, if it has one. */
   async urlOf(instanceId: string): Promise<string | undefined> {
     const cell = await this.store.readCell(instanceKey(instanceId));
     const record = cell === undefined ? undefined : decodeRecord(cell.body);
@@ -151,12 +154,12 @@ export class Instances {
     return servers;
   }
 
-  /** Whether all living servers can read it. */
+  /** Whether all live servers can read it. */
   async allKnow(what: Known): Promise<boolean> {
     return (await this.servers()).every(({ alive, knows }) => !alive || knows.includes(what));
   }
 
-  /** Declares an instance dead that is known to be, whatever its record says: the lock of its run directory is free. */
+  /** Declares an instance dead whatever its record says, because the lock of its run directory is free. */
   async markDead(instanceId: string): Promise<void> {
     await this.#acknowledged((ticket) => this.#runner.tell({ kind: "bury", instanceId, ticket }));
   }
@@ -166,7 +169,7 @@ export class Instances {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Somebody has told this instance, by whatever way, that it is asked for a sandbox. */
+  /** Another server said, by any channel, that it requests a sandbox of this one. */
   rung(sandboxId?: string): void {
     this.#runner.tell({ kind: "rung", sandboxId });
   }
@@ -197,7 +200,7 @@ export class Instances {
     this.#runner.tell({ kind: "forget", sandboxId });
   }
 
-  /** Orderly end: the record says dead at once, so that nobody waits for what this instance may still own. */
+  /** Orderly shutdown: the record says dead at once, so that nobody waits for what this instance may still own. */
   async close(): Promise<void> {
     if (this.#runner.stopped) return;
     const { clock, ttlMs } = this.#options;
@@ -249,7 +252,7 @@ export class Instances {
         return this.#registered.resolve();
       case "fenced":
         this.#options.onFenced(notice.reason);
-        // What is told about the old life comes first.
+        // Notifications about the old life come first.
         return queueMicrotask(() => this.#runner.start());
       case "wanted":
         for (const listener of this.#listeners) listener.onWanted?.(notice.sandboxId, notice.by);
@@ -266,13 +269,13 @@ export class Instances {
     }
   }
 
-  /** Who waits for a sandbox need not wait for its next look. Nothing depends on being heard. */
+  /** A claim that waits for a sandbox need not wait for its next look. Nothing depends on it. */
   async #ringBack(instanceId: string, sandboxId: string): Promise<void> {
     try {
       const url = await this.urlOf(instanceId);
       if (url !== undefined) await this.#options.ring?.(url, sandboxId);
     } catch {
-      // It looks by itself.
+      // The owner looks by itself.
     }
   }
 
@@ -282,7 +285,7 @@ export class Instances {
   }
 }
 
-/** Undefined when there is none, or none that can be read. */
+/** Undefined if there is none, or none that can be read. */
 async function readRecord(store: ObjectStore, key: string): Promise<LivenessRecord | undefined> {
   try {
     const cell = await store.readCell(key);

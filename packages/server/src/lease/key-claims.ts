@@ -11,8 +11,8 @@ const claimSchema = z.looseObject({
 });
 
 /**
- * Which sandbox a key stands for, when several servers may be asked for the same key at once: one cell for each key,
- * changed by compare-and-swap, so that one of them wins and the others see it.
+ * Maps a key to its sandbox when several servers may get requests for the same key at once: one cell for each key,
+ * changed by compare-and-swap, so that one server wins and the others see it.
  */
 export class KeyClaims {
   readonly #store: ObjectStore;
@@ -21,13 +21,13 @@ export class KeyClaims {
     this.#store = store;
   }
 
-  /** The sandbox that the key stands for, if it was ever acquired. It may be gone by now. */
+  /** The sandbox of the key, if it was ever acquired. It may have been deleted. */
   async get(key: string): Promise<string | undefined> {
     const cell = await this.#store.readCell(cellKeyOf(key));
     return cell === undefined ? undefined : decode(cell.body);
   }
 
-  /** Whether the key now stands for this sandbox. One that it stood for before counts only if it is still there. */
+  /** Whether the key now belongs to this sandbox. An earlier sandbox of the key counts only if it still exists. */
   async take(key: string, sandboxId: string, isThere: (sandboxId: string) => Promise<boolean>): Promise<boolean> {
     const cellKey = cellKeyOf(key);
     for (;;) {
@@ -45,7 +45,7 @@ function cellKeyOf(key: string): string {
   return `acquire-keys/${createHash("sha256").update(key).digest("hex")}.json`;
 }
 
-/** What cannot be read stands for nothing. */
+/** An unreadable claim counts as none. */
 function decode(body: Uint8Array): string | undefined {
   return claimSchema.safeParse(jsonOf(body)).data?.sandbox_id;
 }

@@ -24,10 +24,10 @@ export interface LeaseRunnerOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** A request about a sandbox may take so long; those about liveness are asked again after a third of the ttl. */
+/** Time limit of a request about a sandbox; requests about liveness are repeated after a third of the ttl. */
 const SANDBOX_REQUEST_MS = 10_000;
 
-/** Runs the core on a real store and a real clock: hands events in, and carries out what comes back. */
+/** Runs the core on a real store and clock: passes events in, and carries out the effects. */
 export class LeaseRunner {
   readonly #options: LeaseRunnerOptions;
   readonly #stop = new AbortController();
@@ -51,7 +51,7 @@ export class LeaseRunner {
     return this.#stop.signal;
   }
 
-  /** By the clock at this moment, so that it is true also right after a stall of the process. */
+  /** By the clock at this moment, so that it is right even after a stall of the process. */
   get frozen(): boolean {
     return isFrozenAt(this.#state, this.#options.clock.monotonicMs());
   }
@@ -75,7 +75,7 @@ export class LeaseRunner {
     for (const effect of effects) this.#carryOut(effect);
   }
 
-  /** Nothing happens any more. What was asked of the store and is not answered may still be applied. */
+  /** Stops everything. Unanswered store requests may still be applied. */
   stop(): void {
     this.#stop.abort(new Error("The server is shutting down."));
   }
@@ -115,7 +115,7 @@ export class LeaseRunner {
   }
 }
 
-/** Why an instance may let nothing run now, for people; undefined: it may. */
+/** Why an instance is frozen, for people; undefined: it is not. */
 function frozenReasonOf(state: InstanceState, nowMs: number): string | undefined {
   if (!isFrozenAt(state, nowMs)) return undefined;
   const { self } = state;

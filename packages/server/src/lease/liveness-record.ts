@@ -3,13 +3,13 @@ import { storedCountSchema, storedTextSchema } from "@sandboxer/protocol";
 import { z } from "zod";
 import { jsonOf } from "../support/json.ts";
 
-/** What all servers of a store must be able to read before one of them writes it. */
+/** Formats that all servers of a store must be able to read before one of them writes them. */
 const KNOWN = ["owned-packs"] as const;
 export type Known = (typeof KNOWN)[number];
 
 /**
- * The liveness of one server process, stored as `instances/{instance_id}.json`. While it changes, the process lives; once
- * it says dead, that instance owns nothing any more, whatever heads say.
+ * The liveness of one server process, stored as `instances/{instance_id}.json`. While it changes, the process is alive;
+ * once it says dead, that instance owns nothing any more, whatever heads say.
  */
 const liveRecordSchema = z.looseObject({
   format: z.literal(1),
@@ -18,7 +18,7 @@ const liveRecordSchema = z.looseObject({
   /** Up to ten years, as durations of settings. */
   ttl_ms: z.number().positive().max(315_360_000_000),
   nonce: storedTextSchema,
-  /** What it can read beyond what every release can. */
+  /** Formats that it can read beyond those that every release can. */
   knows: z.array(storedTextSchema).max(1024).optional(),
   dead: z.literal(false).optional(),
 });
@@ -26,7 +26,7 @@ const liveRecordSchema = z.looseObject({
 const deadRecordSchema = z.looseObject({
   format: z.literal(1),
   dead: z.literal(true),
-  /** The instance that saw it. */
+  /** The instance that declared it dead. */
   by: storedTextSchema,
   nonce: storedTextSchema,
 });
@@ -62,7 +62,7 @@ export function encodeRecord(record: LivenessRecord): Uint8Array {
   return Buffer.from(`${JSON.stringify(record)}\n`);
 }
 
-/** Undefined when this release cannot read it: such an instance is left alone, and counts as alive. */
+/** Undefined if this release cannot read it: such an instance is not touched and counts as alive. */
 export function decodeRecord(body: Uint8Array): LivenessRecord | undefined {
   return livenessRecordSchema.safeParse(jsonOf(body)).data;
 }

@@ -1,7 +1,7 @@
 import { type Head, SandboxerError } from "@sandboxer/protocol";
 import type { Failure, Holder } from "./core/effects.ts";
 
-/** What a caller of a command gets to see. */
+/** Converts the failure of a command to an error for its caller. */
 export function failureAsError(sandboxId: string, failure: Failure): unknown {
   switch (failure.kind) {
     case "not-found":
@@ -32,7 +32,7 @@ function held(sandboxId: string, { head, url }: Holder, more: string, refused: s
   });
 }
 
-/** `head` is what is stored now; undefined where this instance did not own the sandbox to begin with. */
+/** `head` is the stored one; undefined if this instance did not own the sandbox to begin with. */
 function lost(sandboxId: string, head: Head | undefined): SandboxerError {
   const now =
     head === undefined

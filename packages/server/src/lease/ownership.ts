@@ -6,21 +6,21 @@ import { readHead } from "./stored-head.ts";
 import { listStoredSandboxes, readStoredSandbox, type StoredSandbox } from "./stored-sandboxes.ts";
 
 interface MoveOptions {
-  /** The caller stops waiting. What was begun is brought to its end, and given back if it was a claim. */
+  /** The caller stops waiting. An operation in progress is completed, and released if it was a claim. */
   readonly signal?: AbortSignal;
 }
 
 export interface OwnershipOptions {
-  /** Where this machine keeps what it knows of the store from one start to the next. */
+  /** Local storage for knowledge about the store between two starts. */
   readonly indexFile?: IndexFile;
-  /** Whether an instance was a process of this machine that has ended. Nobody need wait for the lease of such a one. */
+  /** Whether an instance was a process of this machine that has ended. Its lease need not be awaited. */
   readonly isGone?: (instanceId: string) => Promise<boolean>;
 }
 
 export interface ClaimOptions extends MoveOptions {
-  /** Who had the sandbox at the last look. */
+  /** The owner at the last look. */
   readonly owner?: string | null;
-  /** How long to wait for a living owner to yield; without it such an owner is not asked. */
+  /** How long to wait for a live owner to yield; without it such an owner is not asked. */
   readonly handoffTimeoutMs?: number;
   /** The owner was asked. */
   readonly onWaiting?: (owner: string, url: string | undefined) => void;
@@ -40,9 +40,9 @@ export interface Holding {
  * instance has taken the sandbox again since, at a later epoch. Moves of one sandbox are made one after the other.
  */
 export class Ownership {
-  /** Which sandboxes the store has, in the order of lists. */
+  /** The sandboxes of the store, in the order of lists. */
   readonly index: SandboxIndex;
-  /** The servers of the store, this one among them. */
+  /** The servers of the store, including this one. */
   readonly instances: Instances;
   readonly #isGone: OwnershipOptions["isGone"];
 
@@ -70,7 +70,7 @@ export class Ownership {
     return await readHead(this.instances.store, sandboxId);
   }
 
-  /** As {@link read}, for one of a list: what is wrong with it is told, not thrown, and the index hears of its end. */
+  /** As {@link read}, for an entry of a list: damage is returned, not thrown, and the index learns of a deletion. */
   async readStored(sandboxId: string): Promise<StoredSandbox> {
     const stored = await readStoredSandbox(this.instances.store, sandboxId);
     if (stored.head !== undefined) this.index.met(sandboxId, stored.head);
@@ -83,8 +83,8 @@ export class Ownership {
   }
 
   /**
-   * A new head at epoch 1, owned by this instance. A folder that came with a record but no head gets one too; what its
-   * record says stays. `isFresh`: nobody has ever had the id, so there can be neither.
+   * A new head at epoch 1, owned by this instance. A folder that came with a record but no head gets one too; its
+   * record stays. `isFresh`: the id was never used, so there can be neither.
    */
   async create(
     sandboxId: string,
@@ -96,8 +96,8 @@ export class Ownership {
   }
 
   /**
-   * Takes the sandbox if nobody that lives owns it. A living owner is asked to yield, if there is time for that;
-   * `lease_held` names it, and says in `details.refused` why it did not.
+   * Claims the sandbox if no live instance owns it. A live owner is asked to yield if there is time; `lease_held` names
+   * it, with the reason of a refusal in `details.refused`.
    */
   async claim(sandboxId: string, options: ClaimOptions = {}): Promise<Head> {
     const { handoffTimeoutMs, owner } = options;
@@ -115,7 +115,7 @@ export class Ownership {
     return await this.instances.order(id, { kind: "publish", epoch, checkpoint, status }, options);
   }
 
-  /** Makes a last checkpoint the state of the sandbox and gives it up, in one step. */
+  /** Makes a last checkpoint the state of the sandbox and releases it, in one step. */
   async publishAndRelease(
     { id, epoch }: Holding,
     checkpoint: CheckpointReference,
@@ -125,8 +125,8 @@ export class Ownership {
   }
 
   /**
-   * Gives the sandbox up at the checkpoint it has. `stoppedAt`, of one that its provider keeps: since when it is stopped
-   * there; null if it runs on; absent: as before.
+   * Releases the sandbox at its current checkpoint. `stoppedAt`, for a sandbox that its provider keeps: since when it
+   * is stopped there; null if it keeps running; absent: unchanged.
    */
   async release(
     { id, epoch }: Holding,
@@ -145,12 +145,12 @@ export class Ownership {
     return await this.instances.order(id, { kind: "rehouse", epoch, home }, options);
   }
 
-  /** Says to whoever asks for the sandbox that it stays here, and why. */
+  /** Refuses a request for the sandbox, with a reason. */
   async refuse(sandboxId: string, reason: string, options: MoveOptions = {}): Promise<Head> {
     return await this.instances.order(sandboxId, { kind: "refuse", reason }, options);
   }
 
-  /** Leaves a tombstone; a sandbox that is not held is claimed first. Destroying what is destroyed is fine. */
+  /** Leaves a tombstone; a sandbox that is not held is claimed first. Idempotent. */
   async destroy(sandboxId: string, options: ClaimOptions = {}): Promise<Head> {
     const { handoffTimeoutMs, owner } = options;
     await this.#buryIfGone(owner);
@@ -162,12 +162,12 @@ export class Ownership {
     if (await this.#isGone(owner)) await this.instances.markDead(owner);
   }
 
-  /** Removes the head of a destroyed sandbox of which nothing else was ever stored: nobody can bring it back. */
+  /** Removes the head of a deleted sandbox of which nothing else was ever stored, so it cannot be restored. */
   async erase(sandboxId: string): Promise<void> {
     await this.instances.store.deleteTree(sandboxId);
   }
 
-  /** Drops what this instance believes to own, without a word to the store: after it was lost. */
+  /** Forgets what this instance believes to own, without a store request: after it was lost. */
   forget(holding: Holding): void {
     if (this.holds(holding)) this.instances.forget(holding.id);
   }

@@ -4,7 +4,7 @@ import { SerialQueue } from "../support/serial-queue.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { readStoredSandbox, type StoredSandbox } from "./stored-sandboxes.ts";
 
-/** What no move of a sandbox changes: enough to find it and to sort it, never to say how it is. */
+/** Facts that never change for a sandbox: enough to find and sort it, never its state. */
 export interface IndexedSandbox {
   readonly sandboxId: string;
   readonly createdAt: string;
@@ -12,34 +12,33 @@ export interface IndexedSandbox {
   readonly backend: string;
 }
 
-/** Where an index is kept while no server runs. It is a cache: what is not in it is read from the store again. */
+/** Storage of an index while no server runs. It is a cache: missing entries are read from the store again. */
 export interface IndexFile {
   read(): Promise<readonly IndexedSandbox[]>;
   write(entries: Iterable<IndexedSandbox>): Promise<void>;
 }
 
 export interface IndexLook {
-  /** Newest first, then the lowest ids. Destroyed ones are among them. */
+  /** Newest first, then the lowest ids. Deleted ones are included. */
   readonly sorted: readonly IndexedSandbox[];
-  /** Those without a head, or whose head cannot be read. */
+  /** Sandboxes without a head, or with an unreadable one. */
   readonly others: readonly StoredSandbox[];
 }
 
 const READS_AHEAD = 16;
-/** Fewer are read again in a moment. */
+/** A smaller index is not worth storing. */
 const WORTH_KEEPING = 1000;
 
 /**
- * Which sandboxes a store has, in the order of lists, without a read of every head for each list: a look asks for the
- * names of all, and reads the heads of those that it has not met. What changes is not in here; who shows a sandbox reads
- * its head.
+ * The sandboxes of a store in the order of lists, without reading every head for each list: it lists the names, and
+ * reads the heads of new ones. It holds no changing facts; to show a sandbox, read its head.
  */
 export class SandboxIndex {
   readonly #store: ObjectStore;
   readonly #file: IndexFile | undefined;
   readonly #worthKeeping: number;
   readonly #entries = new Map<string, IndexedSandbox>();
-  /** Destroyed, which is for good. */
+  /** Deleted, which is final. */
   readonly #destroyed = new Set<string>();
   readonly #looks = new SerialQueue();
   #sorted: readonly IndexedSandbox[] = [];
@@ -54,7 +53,7 @@ export class SandboxIndex {
     this.#worthKeeping = worthKeeping;
   }
 
-  /** Sees everything that was in the store when it was called. Those who wait for the same moment share one look. */
+  /** Sees everything that was in the store when it was called. Concurrent callers share one listing. */
   look(): Promise<IndexLook> {
     this.#waiting ??= this.#looks.run(async () => {
       this.#waiting = undefined;
@@ -63,7 +62,7 @@ export class SandboxIndex {
     return this.#waiting;
   }
 
-  /** Ends looks that are under way: a server that ends waits for none. */
+  /** Ends listings in progress: a stopping server waits for none. */
   close(): void {
     this.#closed = true;
   }
@@ -72,7 +71,7 @@ export class SandboxIndex {
     return this.#destroyed.has(sandboxId);
   }
 
-  /** Tells what a head was just now. */
+  /** Tells the index of a head that was just read. */
   met(sandboxId: string, head: Head): void {
     if (head.state === "deleted") this.#destroyed.add(sandboxId);
   }
@@ -105,7 +104,7 @@ export class SandboxIndex {
     return true;
   }
 
-  /** What the store has and the index not, and the other way round. As cheap as it can be: this is done for each list. */
+  /** Compares the store with the index. Kept cheap: it runs for each list. */
   async #compare(): Promise<{ readonly unknown: readonly string[]; readonly gone: readonly string[] }> {
     const names: string[] = [];
     const unknown: string[] = [];
@@ -125,7 +124,7 @@ export class SandboxIndex {
     this.#sorted = [...this.#entries.values()].toSorted(newestFirst);
   }
 
-  /** Destroyed ones are not kept: who puts an older state of the store back finds them again. */
+  /** Deleted ones are not stored: they are found again if an older state of the store is restored. */
   async #keep(): Promise<void> {
     this.#unkept = 0;
     const living = this.#sorted.filter(({ sandboxId }) => !this.#destroyed.has(sandboxId));

@@ -18,14 +18,14 @@ export async function performRequest(store: ObjectStore, request: StoreRequest):
   }
 }
 
-/** The reply when the store did not answer in time: a write may still be applied. */
+/** The reply if the store did not answer in time: a write may still be applied. */
 export function replyOfSilence(request: StoreRequest): Reply {
   if (request.kind === "swap-head" || request.kind === "swap-record") return { outcome: "ambiguous" };
   const error = new SandboxerError("store_unavailable", "The store did not answer in time.");
   return { outcome: "failed", error, permanent: false };
 }
 
-/** A store that has vanished leaves it open what has become of a write at the same time. */
+/** If the store vanished, the outcome of a concurrent write is unknown. */
 async function confirmed(store: ObjectStore): Promise<void> {
   try {
     await store.verify?.();
@@ -52,7 +52,7 @@ async function perform(store: ObjectStore, request: StoreRequest): Promise<Reply
       return { outcome: "record", record: decodeRecord(cell.body), version: cell.version };
     }
     case "swap-record": {
-      // Who lives by this store makes sure with each renewal that it is still the one.
+      // Each renewal also checks that this is still the same store.
       const swap = store.swapCell(instanceKey(request.instanceId), request.expected, encodeRecord(request.next));
       return (await Promise.all([swap, confirmed(store)]))[0];
     }

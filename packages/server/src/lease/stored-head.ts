@@ -18,7 +18,7 @@ export async function readStoredRecord(
   const stored = decodeRecord(sandboxId, cell.body, cell.file);
   if ("head" in stored) {
     const { epoch } = stored.head;
-    // Epochs never shrink: this is an old version that somebody has put back, with its owner and its image.
+    // Epochs never shrink: someone restored an old version, with its owner and its image.
     if (epoch < seen) {
       const why = `its epoch is ${epoch}, but this server has seen ${seen}: an old version was restored`;
       throw recordDamaged(cell.file ?? headKey(sandboxId), why);
@@ -39,7 +39,7 @@ export function leavesNothing({ residence, checkpoint, flags }: Head): boolean {
   return residence !== "provider" && checkpoint === null && !flags.enable_checkpoint;
 }
 
-/** Whether a sandbox lives, or would have no state without the snapshot that it began with. */
+/** Whether a sandbox runs, or would have no state without the snapshot that it was created from. */
 export function needsItsSnapshot({ state, owner, checkpoint }: Head): boolean {
   return state !== "deleted" && (owner !== null || checkpoint === null);
 }

@@ -21,7 +21,7 @@ async function* storedSandboxIds(store: ObjectStore): AsyncIterable<string> {
   for await (const name of store.listFolders("")) if (isSandboxId(name)) yield name;
 }
 
-/** One damaged head does not hide the others; a store that fails does. */
+/** A damaged head does not hide the others; a failing store does. */
 export async function readStoredSandbox(store: ObjectStore, sandboxId: string): Promise<StoredSandbox> {
   try {
     return { sandboxId, head: await readHead(store, sandboxId), error: undefined };

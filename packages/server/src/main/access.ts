@@ -4,7 +4,7 @@ import { openAccess, type Access } from "../gateway/access/open-access.ts";
 import { systemClock } from "../support/clock.ts";
 import { isLoopback, type ServerConfig } from "./config.ts";
 
-/** Who may use the server; says in the log what is worth knowing about it. */
+/** Opens access control, and logs warnings about it. */
 export function openServerAccess(config: ServerConfig, log: Logger): Access {
   const { host, dataDirectory } = config;
   const loopbackOnly = isLoopback(host);

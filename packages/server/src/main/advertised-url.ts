@@ -2,8 +2,8 @@ import { isIPv4, isIPv6 } from "node:net";
 import type { ServerConfig } from "./config.ts";
 
 /**
- * Where the other servers of the store reach this one, if they can. An address that stands for all addresses of a machine
- * is none of another machine's: whoever called it would reach itself.
+ * The URL at which other servers of the store reach this one, if they can. A wildcard address is useless to another
+ * machine: a caller would reach itself.
  */
 export function advertisedUrl(
   config: Pick<ServerConfig, "host" | "advertiseUrl">,

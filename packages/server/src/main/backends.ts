@@ -11,7 +11,7 @@ import { resourceLimits, sandboxesMemory } from "./resource-limits.ts";
 
 const MIB = 1024 * 1024;
 
-/** What holds for a sandbox that asks for nothing else. */
+/** The defaults of a sandbox. */
 const DEFAULT_RESOURCES = {
   memoryBytes: 2048 * MIB,
   processes: 512,
@@ -22,14 +22,14 @@ const DEFAULT_RESOURCES = {
 /** The agents' dead man's switch: as long as the server itself may run without a renewal. */
 const HEARTBEAT_TTLS = 0.75;
 
-/** A backend, once what it needs was found; opened when the server knows which instance it is. */
+/** A backend whose requirements were found; opened when the server knows its instance id. */
 export interface PreparedBackend {
   readonly name: string;
   /** One line for people. */
   readonly engine: string;
   /** `sandboxes`: how many places of the server are taken. */
   open(instanceId: string, sandboxes?: () => number): Promise<OpenedBackend>;
-  /** Ends and removes what dead servers on this machine have left; gives their instance ids. */
+  /** Ends and removes leftovers of dead servers on this machine; returns their instance ids. */
   recover(fateOf: FateOf): Promise<readonly string[]>;
 }
 
@@ -38,7 +38,7 @@ export interface DockerDefaults {
   readonly heartbeatMs: number;
 }
 
-/** Something that nobody waits for has gone wrong. */
+/** Background work failed. */
 type OnProblem = (message: string, error: unknown) => void;
 
 export async function prepareBackend(
@@ -71,7 +71,7 @@ function heartbeatMs({ store, leaseTtlMs }: ServerConfig): number {
   return store === undefined ? 0 : Math.round(leaseTtlMs * HEARTBEAT_TTLS);
 }
 
-/** Never more than a sandbox may ask for. */
+/** Never more than a sandbox may request. */
 function defaultResources(config: ServerConfig): typeof DEFAULT_RESOURCES {
   const { memoryBytes, processes, diskBytes, fileBytes } = DEFAULT_RESOURCES;
   const { here } = resourceLimits(config);
@@ -83,7 +83,7 @@ function defaultResources(config: ServerConfig): typeof DEFAULT_RESOURCES {
   };
 }
 
-/** Without a disk limit, which few engines can hold. */
+/** Without a disk limit, which few engines support. */
 export function dockerDefaults(config: ServerConfig): DockerDefaults {
   const { diskBytes: _, ...resources } = defaultResources(config);
   return { resources, heartbeatMs: heartbeatMs(config) };
@@ -124,7 +124,7 @@ async function prepareGvisorBackend(
         defaultResources: defaultResources(config),
         allMemoryBytes: sandboxesMemory(config),
         network,
-        // A server that cannot act any more freezes nothing; the agents then do, before others may take over.
+        // A server that hangs cannot freeze anything; the agents then do, before others may take over.
         heartbeatMs: heartbeatMs(config),
         dozeAfterMs: config.dozeAfterMs,
         warm: {
@@ -148,7 +148,7 @@ async function prepareGvisorBackend(
   };
 }
 
-/** Says at the start what requests would otherwise be the first to find out. */
+/** Logs at the start what requests would otherwise find out first. */
 async function networkSupport(
   config: ServerConfig,
   engineVersion: string,
@@ -175,7 +175,7 @@ async function fakeBackend(config: ServerConfig): Promise<PreparedBackend> {
   };
 }
 
-/** A backend that has nothing on this machine but the folder of saves on their way to the store. */
+/** A backend that has nothing on this machine except the folder of saves on their way to the store. */
 export async function openIn(workDirectory: string, backend: SandboxBackend): Promise<OpenedBackend> {
   await mkdir(workDirectory, { recursive: true });
   const close = async (): Promise<void> => {

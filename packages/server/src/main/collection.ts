@@ -7,7 +7,10 @@ import type { ObjectStore } from "../store/store.ts";
 import { systemClock } from "../support/clock.ts";
 import type { ServerConfig } from "./config.ts";
 
-/** Undefined when it is off. What others have removed from the store goes from this machine too, at the start and each time. */
+/**
+ * Undefined if collection is off. Local copies of data that others removed from the store are removed too, at the start
+ * and each time.
+ */
 export function startCollection(
   { collectEveryMs }: ServerConfig,
   { store, images }: { readonly store: ObjectStore; readonly images: ImageStore | undefined },
@@ -33,7 +36,7 @@ export function startCollection(
       const damaged = damagedIn(findings);
       if (damaged.length > 0)
         log.warn({ count: damaged.length, damaged: damaged.slice(0, 10) }, "damaged records were not removed");
-      // Until somebody has looked at these, no pack goes.
+      // Until someone has checked these, no pack is removed.
       const blocking = left.filter(({ reason }) => reason === "its packs are unknown").map(({ key }) => key);
       if (blocking.length > 0)
         log.warn({ images: blocking.slice(0, 10) }, "no packs were removed because these images cannot be read");

@@ -52,12 +52,12 @@ export function defaultTexts(sources: ConfigSources): Partial<Record<SettingName
   };
 }
 
-/** Where the config file, the user's profiles and the client's contexts are. */
+/** The folder of the config file, the user's profiles and the client's contexts. */
 export function configDirectory({ env, homeDirectory }: Pick<ConfigSources, "env" | "homeDirectory">): string {
   return join(baseDirectory(env["XDG_CONFIG_HOME"], join(homeDirectory, ".config")), "sandboxer");
 }
 
-/** The XDG specification wants relative values to be ignored. */
+/** The XDG specification says that relative values are ignored. */
 function baseDirectory(fromEnvironment: string | undefined, fallback: string): string {
   return fromEnvironment !== undefined && isAbsolute(fromEnvironment) ? fromEnvironment : fallback;
 }

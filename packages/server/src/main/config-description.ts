@@ -2,21 +2,21 @@ import { describeSource } from "../secrets/secret-definition.ts";
 import { fileKey, flagName, SETTING_NAMES, SETTINGS, variablesOf } from "./config-settings.ts";
 import type { ConfigLayer, ServerConfig, Setting, SettingName } from "./config-settings.ts";
 
-/** A setting for people and programs to read. */
+/** A setting in a form for people and programs. */
 export interface DescribedSetting {
   readonly name: SettingName;
-  /** As in the config file; of what is not in it, the variable. */
+  /** The key in the config file; for settings that are not in it, the variable. */
   readonly key: string;
   readonly flag: string | undefined;
   readonly environment: readonly string[];
-  /** As text; undefined when there is none. Keys are counted, never shown. */
+  /** As text; undefined if there is none. API keys are counted, never shown. */
   readonly value: string | undefined;
   readonly origin: string;
-  /** What would hold without it, the strongest first. */
+  /** The overridden values, strongest first. */
   readonly overridden: readonly ConfigLayer[];
 }
 
-/** Every setting, its value as text, its origin and what that has overridden. Secrets are never part of it. */
+/** Every setting with its value as text, its origin and the overridden values. Secrets are never included. */
 export function describeConfig(config: ServerConfig): DescribedSetting[] {
   return SETTING_NAMES.map((name) => ({
     name,
@@ -29,7 +29,7 @@ export function describeConfig(config: ServerConfig): DescribedSetting[] {
   }));
 }
 
-/** The secrets of the config file: their names, and where each comes from. */
+/** The secrets of the config file: names and sources. */
 export function describeSecrets({ secrets }: ServerConfig): { name: string; source: string }[] {
   return Object.entries(secrets).map(([name, definition]) => ({ name, source: describeSource(definition) }));
 }
@@ -40,6 +40,6 @@ function valueOf(name: SettingName, config: ServerConfig): string | undefined {
   const value = config[name];
   if (value === undefined) return undefined;
   if (secret === true) return "set";
-  // A duration is shown as it was said, and a path as it is meant.
+  // A duration is shown as it was written, and a path resolved.
   return path === true ? String(value) : config.layers[name][0]?.text;
 }

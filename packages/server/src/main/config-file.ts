@@ -23,11 +23,11 @@ export interface FileValue {
 }
 
 const FILE_NAMES = ["config.yaml", "config.toml"];
-/** The client's own; it reads them itself. */
+/** The client's own settings; it reads them itself. */
 const CLIENT_KEYS = ["contexts", "current_context"];
 const KEYS = new Map(SETTING_NAMES.map((name) => [fileKey(name), name]));
 
-/** The file that is named, else the one in the config folder, if there is one. */
+/** The given file, or the one in the config folder, if there is one. */
 export function readConfigFile(sources: ConfigSources): ConfigFile | undefined {
   const path = findConfigFile(sources);
   if (path === undefined) return undefined;
@@ -110,7 +110,7 @@ function readSecrets(
   return { definitions: Object.fromEntries(definitions) as SecretDefinitions, problems };
 }
 
-/** What a shell does for flags is done here: a file does not move with the working folder. */
+/** Expands paths as a shell does for flags: a file does not move with the working folder. */
 function absolutePath(text: string, file: string, homeDirectory: string): string {
   if (text === "" || /^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return text;
   if (text === "~" || text.startsWith("~/")) return join(homeDirectory, text.slice(1));

@@ -13,7 +13,7 @@ import { backendNamed } from "../profiles/profile-backends.ts";
 import { Secret } from "../secrets/secret.ts";
 import { MAX_RESOURCES_HINT, parseMaxResources, parseTotalMemory, TOTAL_MEMORY_HINT } from "./resource-texts.ts";
 
-/** Turns the texts of flags and environment into values. Defaults are texts too, so that there is one way in. */
+/** Converts the texts of flags and environment to values. Defaults are texts too, so that there is one path. */
 export const configSchema = z.object({
   host: z.string().trim().min(1),
   port: integer(0, 65_535),
@@ -27,7 +27,7 @@ export const configSchema = z.object({
   runscPath: path().optional(),
   image: z.string().trim().min(1),
   allowNetwork: yesOrNo(),
-  // Docker itself knows more kinds of addresses; those that cannot be used are refused when they are.
+  // Docker itself supports more kinds of addresses; unsupported ones are refused when they are used.
   dockerHost: z.string().trim().min(1),
   dockerImage: z.string().trim().min(1),
   dockerRuntime: z.string().trim().min(1).optional(),
@@ -94,7 +94,7 @@ export const configSchema = z.object({
   searchPath: z.string(),
 });
 
-/** Under this name others may define it in the config file, which then counts. */
+/** A definition of this name in the config file takes precedence. */
 export const DAYTONA_API_KEY_SECRET = "daytona-api-key";
 
 export type ConfigValues = z.output<typeof configSchema>;
@@ -108,7 +108,7 @@ function integer(minimum: number, maximum: number) {
     .refine((value) => value >= minimum && value <= maximum, message);
 }
 
-/** Several, with commas between them. */
+/** Several values, separated by commas. */
 function list() {
   return z.string().transform((text) =>
     text
@@ -162,7 +162,7 @@ function maxLoss() {
   });
 }
 
-/** What `parse` gives; undefined: it is wrong, and `message` says how it should be. */
+/** The result of `parse`; undefined: it is invalid, and `message` describes the valid form. */
 function parsed<Value>(parse: (text: string) => Value | undefined, message: string) {
   return z.string().transform((text, context) => {
     const value = parse(text);
@@ -189,7 +189,7 @@ function noKeep(context: z.RefinementCtx, other: string) {
   return z.NEVER;
 }
 
-/** Undefined: off. A timer takes no longer one than 20 days. */
+/** Undefined: off. A timer cannot be longer than 20 days. */
 function durationOrOff<Word extends string = never>({ word, mostDays = 20 }: { word?: Word; mostDays?: number } = {}) {
   return z.string().transform((text, context): number | Word | undefined => {
     if (text.trim() === "off") return undefined;
@@ -202,7 +202,7 @@ function durationOrOff<Word extends string = never>({ word, mostDays = 20 }: { w
   });
 }
 
-/** Several, with colons between them, as in PATH. */
+/** Several values, separated by colons, as in PATH. */
 function paths() {
   return z.string().transform((text) =>
     text
@@ -219,7 +219,7 @@ function path() {
     .transform((text) => resolve(text));
 }
 
-/** Paths of the engine's machine, which need not be this one. */
+/** Paths on the engine's machine, which may be another one. */
 function mounts() {
   return list()
     .refine((entries) => entries.every((entry) => /^\/[^:]*(:r[ow])?$/.test(entry)), {

@@ -2,8 +2,8 @@ import type { SecretDefinitions } from "../secrets/secret-definition.ts";
 import type { ConfigValues } from "./config-schema.ts";
 
 /**
- * Every setting: the flag and the environment variable that set it, and what `--help` says. Flags win over the
- * environment, the environment over the config file, and that over the default. The key in the file is the flag's name.
+ * Every setting: its flag, its environment variable, and its text in `--help`. Flags override the environment, the
+ * environment overrides the config file, and that overrides the default. The key in the file is the flag's name.
  */
 export const SETTINGS = {
   host: setting("--host <H>", "SANDBOXER_HOST", "address to listen on (default 127.0.0.1)"),
@@ -294,17 +294,17 @@ export type SettingName = keyof typeof SETTINGS;
 export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
 
 export interface Setting {
-  /** As commander declares it. Secrets have none: a command line is visible to every process. */
+  /** As commander declares it. Secrets have no flag: a command line is visible to every process. */
   readonly flag: string | undefined;
-  /** Another name of the flag, which `--help` does not show. */
+  /** An alias of the flag that `--help` does not show. */
   readonly otherFlag?: string;
   readonly environment: string;
   readonly description: string;
-  /** Wins over `environment`, where that is a name of others'. */
+  /** Overrides `environment`, if that is a name that other programs use too. */
   readonly ownEnvironment?: string;
   /** In the config file: relative to the file, and `~/` is the home directory. */
   readonly path?: boolean;
-  /** Never shown, and not taken from the config file. */
+  /** Never shown, and not read from the config file. */
   readonly secret?: boolean;
 }
 
@@ -313,14 +313,16 @@ export function flagName(name: SettingName): string | undefined {
   return SETTINGS[name].flag?.split(" ")[0];
 }
 
-/** `lease_ttl` of `--lease-ttl <DURATION>`, `console` of `--no-console`; what has no flag is not in the file. */
+/**
+ * `lease_ttl` of `--lease-ttl <DURATION>`, `console` of `--no-console`; a setting without a flag is not in the file.
+ */
 export function fileKey(name: SettingName): string | undefined {
   return flagName(name)
     ?.replace(/^--(no-)?/, "")
     .replaceAll("-", "_");
 }
 
-/** The variables of a setting, the strongest first. */
+/** The variables of a setting, strongest first. */
 export function variablesOf(name: SettingName): readonly string[] {
   const { environment, ownEnvironment }: Setting = SETTINGS[name];
   return ownEnvironment === undefined ? [environment] : [ownEnvironment, environment];
@@ -343,7 +345,7 @@ export interface ConfigLayer {
 export type ConfigFlags = { readonly [name in SettingName]?: string | undefined } & {
   /** The config file; otherwise `SANDBOXER_CONFIG`, otherwise the one in the config folder. */
   readonly config?: string | undefined;
-  /** Without a store from elsewhere: the one in the data directory. */
+  /** If no store is set: use the one in the data directory. */
   readonly defaultStore?: boolean | undefined;
 };
 
@@ -351,17 +353,17 @@ export interface ConfigSources {
   readonly flags: ConfigFlags;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDirectory: string;
-  /** False for commands that start no server: where one would listen is then of no matter. */
+  /** False for commands that start no server: their listening address does not matter. */
   readonly serving?: boolean;
 }
 
-/** Everything that the server is told. Nothing below `main` reads the environment. */
+/** All settings of the server. Nothing below `main` reads the environment. */
 export interface ServerConfig extends ConfigValues {
-  /** Where each value comes from: `flag --port`, `environment PORT`, `file /…/config.yaml:3`, `default`. */
+  /** The origin of each value: `flag --port`, `environment PORT`, `file /…/config.yaml:3`, `default`. */
   readonly origins: Readonly<Record<SettingName, string>>;
-  /** Every place that says something about a setting, the strongest first. Of secrets the text is left out. */
+  /** Every origin that sets a value, strongest first. Texts of secrets are left out. */
   readonly layers: Readonly<Record<SettingName, readonly ConfigLayer[]>>;
   readonly configFile: string | undefined;
-  /** Where secrets come from, by name. */
+  /** The sources of secrets, by name. */
   readonly secrets: SecretDefinitions;
 }

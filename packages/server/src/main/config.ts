@@ -56,7 +56,7 @@ function layersOf(
   if (flag !== undefined) layers.push({ origin: `flag ${flagName(name) ?? name}`, text: flag });
   for (const variable of variablesOf(name)) {
     const text = env[variable];
-    // An empty variable is how shells and container files say "not set".
+    // Shells and container files use an empty variable for "not set".
     if (text) layers.push({ origin: `environment ${variable}`, text });
   }
   const inFile = file?.values.get(name);
@@ -76,7 +76,7 @@ export function isLoopback(host: string): boolean {
   return isIPv4(host) && host.startsWith("127.");
 }
 
-/** Also keys that are revoked or expired: where there were keys, nobody gets in without one. */
+/** Revoked and expired keys count too: once there were keys, nobody gets in without one. */
 function hasStoredKeys(dataDirectory: string): boolean {
   return readKeyFile(keyFilePath(dataDirectory)).keys.length > 0;
 }

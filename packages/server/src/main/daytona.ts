@@ -12,7 +12,7 @@ import type { ServerConfig } from "./config.ts";
 import { DAYTONA_API_KEY_SECRET } from "./config-schema.ts";
 import { installationId } from "./installation.ts";
 
-/** Daytona as the backend of sandboxes that do not say. What the dead have left there is looked for at the start. */
+/** Daytona as the default backend. Leftovers of dead servers are looked for at the start. */
 export function prepareDaytonaBackend(
   config: ServerConfig,
   secrets: SecretResolver,
@@ -26,7 +26,7 @@ export function prepareDaytonaBackend(
   };
 }
 
-/** Containers at Daytona. Its key is a secret, which is read when the first sandbox asks for it. */
+/** Containers at Daytona. Its key is a secret, which is read when the first sandbox needs it. */
 export function daytonaProvider(config: ServerConfig, secrets: SecretResolver, fateOf: FateOf): BackendProvider {
   return {
     ...DAYTONA,
@@ -43,7 +43,10 @@ async function open(config: ServerConfig, secrets: SecretResolver, instanceId: s
   return openDaytonaBackend(optionsOf(config, secrets), { ...(await placeOf(config)), instanceId });
 }
 
-/** A Daytona that does not answer keeps no server from starting: the first call says so, and the next start looks again. */
+/**
+ * An unreachable Daytona does not keep the server from starting: the first call reports it, and the next start looks
+ * again.
+ */
 async function recover(
   config: ServerConfig,
   secrets: SecretResolver,

@@ -8,7 +8,7 @@ import type { DockerDefaults, PreparedBackend } from "./backends.ts";
 import type { ServerConfig } from "./config.ts";
 import { installationId } from "./installation.ts";
 
-/** Docker as the backend of sandboxes that do not say. */
+/** Docker as the default backend. */
 export async function prepareDockerBackend(
   config: ServerConfig,
   defaults: DockerDefaults,
@@ -23,7 +23,7 @@ export async function prepareDockerBackend(
   };
 }
 
-/** Docker beside another backend: what it needs is found when the first sandbox asks for it. */
+/** Docker as an additional backend: its requirements are checked when the first sandbox needs it. */
 export function dockerProvider(config: ServerConfig, defaults: DockerDefaults, fateOf: FateOf): BackendProvider {
   return {
     ...DOCKER,

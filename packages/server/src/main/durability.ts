@@ -34,13 +34,13 @@ import { importRecords, importSnapshots } from "./import-records.ts";
 import { ringOver } from "./peers.ts";
 
 const MEET_AFTER_MS = 2_000;
-/** Servers seldom come and go, and each save asks what they can read. */
+/** Servers rarely come and go, and each save asks what they can read. */
 const KEEP_KNOWN_MS = 5 * 60_000;
 
 /**
- * Of servers without a configured store, whose registry only processes of this machine use: those see that another has
- * ended by its lock, at once, so nothing has to be renewed to show that one lives, and a server with nothing to do writes
- * nothing. Timers take less than 25 days.
+ * For servers without a configured store, whose registry is used only by processes of this machine: those detect the
+ * end of another by its lock, at once, so no renewals are needed, and an idle server writes nothing. Timers are limited
+ * to 25 days.
  */
 const REGISTRY_TTL_MS = 5 * 24 * 3_600_000;
 const REGISTRY_LEASE = { renewRetryMs: 1_000, waitPollMs: 250 };
@@ -49,13 +49,13 @@ export interface Durability {
   readonly durable: DurableStore;
   readonly instances: Instances;
   readonly peerSecret: PeerSecret;
-  /** Servers of this machine that have died; others know it by now. */
+  /** Dead servers of this machine; the store says so by now. */
   readonly dead: readonly string[];
 }
 
 /**
- * Opens the store, or where none is configured the registry in the data directory; proves that it keeps its promises, and
- * registers this process among its users.
+ * Opens the store, or the registry in the data directory if none is configured; tests its guarantees, and registers
+ * this process.
  */
 export async function openDurability(
   config: ServerConfig,
@@ -132,14 +132,14 @@ async function peerSecretOf(store: ObjectStore, log: Logger): Promise<Buffer> {
   });
 }
 
-/** For what is found at a provider. */
+/** For sandboxes that are found at a provider. */
 export async function fateOf({ durable, instances }: Durability, id: string): Promise<Fate> {
   const known = parseCopyId(id);
   const head = known === undefined ? undefined : await durable.ownership.read(known.sandboxId);
   if (head?.state === "deleted") return "destroyed";
   const isOthers = head?.owner != null && head.owner !== instances.instanceId;
   if (isOthers && !(await instances.isDead(head.owner ?? ""))) return "held";
-  // Another copy has taken its place, or it never took one's.
+  // Another copy replaced it, or it never became the sandbox.
   return head === undefined || (head.copy ?? 0) === known?.copy ? "free" : "destroyed";
 }
 
@@ -157,7 +157,7 @@ function openImages(
   return new ImageStore(store, { ...options, cache, unpacked });
 }
 
-/** The snapshots of a store; those of a directory are shown in a file beside the server's other records. */
+/** The snapshots of a store; those of a directory are mirrored in a file beside the server's other records. */
 async function openSnapshots(
   { dataDirectory }: ServerConfig,
   store: ObjectStore,
@@ -175,9 +175,9 @@ async function openSnapshots(
   return repository;
 }
 
-/** Meets the sandboxes that the store has, behind all else, so that the first list finds them known. */
+/** Reads the sandboxes of the store in the background, so that the first list is fast. */
 export async function meetStoredSandboxes({ ownership }: DurableStore, log: Logger): Promise<void> {
-  // Who waits for the server to start comes first.
+  // Starting the server comes first.
   await delay(MEET_AFTER_MS, undefined, { ref: false });
   try {
     const { sorted, others } = await ownership.index.look();
@@ -191,7 +191,7 @@ export async function meetStoredSandboxes({ ownership }: DurableStore, log: Logg
   }
 }
 
-/** What stays of sandboxes that do not say. */
+/** The retention of sandboxes that do not set it. */
 function retentionOf({ keepCheckpoints, keepSnapshots }: ServerConfig): DurableStore["retention"] {
   return { checkpoints: keepCheckpoints, ...(keepSnapshots === undefined ? {} : { snapshots: keepSnapshots }) };
 }

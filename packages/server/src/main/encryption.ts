@@ -10,7 +10,7 @@ import type { ServerConfig } from "./config.ts";
 
 type EncryptionConfig = Pick<ServerConfig, "encryptionKey" | "encryptionOldKeys">;
 
-/** The master keys of a server: secrets, which are read when they are needed, and kept nowhere. */
+/** The master keys of a server: secrets that are read when needed, and not stored. */
 export function masterKeysOf(
   { encryptionKey, encryptionOldKeys }: EncryptionConfig,
   secrets: SecretResolver,
@@ -46,7 +46,7 @@ export async function sealedStore(
   return { store: withSeals(store, { seals, required }), seals };
 }
 
-/** A server that is to encrypt and cannot must not start. */
+/** A server that must encrypt and cannot must not start. */
 export async function checkEncryption(
   { encryptionKey }: Pick<ServerConfig, "encryptionKey">,
   masters: MasterKeys,

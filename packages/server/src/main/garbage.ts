@@ -16,7 +16,7 @@ export interface GarbageOptions {
   readonly warn: (message: string) => void;
 }
 
-/** What was found, and what of it is damaged, by its name. */
+/** The findings, and the names of damaged objects. */
 export type GarbageReport = Findings & { readonly damaged: readonly string[] };
 
 export async function collectGarbageAt({ config, warn, ...options }: GarbageOptions): Promise<GarbageReport> {

@@ -14,7 +14,7 @@ import { isServerAlive } from "./peers.ts";
 import { isProcessAlive } from "../support/kill.ts";
 import { undefinedIf } from "../support/errno.ts";
 
-/** What releases before heads for every sandbox wrote of those that their providers kept. See COMPATIBILITY.md. */
+/** Records of provider-kept sandboxes from releases before every sandbox had a head. See COMPATIBILITY.md. */
 const recordSchema = headSchema
   .pick({
     backend: true,
@@ -44,8 +44,8 @@ export interface ImportTargets {
 }
 
 /**
- * Gives heads to the sandboxes that an earlier release wrote down in files of the data directory, or in cells of the
- * store, once. Those that a server of that release still runs are left to it, and to the next start.
+ * Creates heads, once, for sandboxes that an earlier release recorded in files of the data directory or in cells of the
+ * store. Sandboxes that a server of that release still runs are left to it until the next start.
  */
 export async function importRecords(dataDirectory: string, targets: ImportTargets, log: Logger): Promise<void> {
   const reported = (what: string, work: Promise<void>): Promise<void> =>
@@ -101,7 +101,10 @@ async function takeOver({ ownership }: ImportTargets, sandboxId: string, record:
   return true;
 }
 
-/** A process of this machine is asked for by its number, one of another by its address: those releases had no other way. */
+/**
+ * A process of this machine is checked by its number, one of another machine by its address: those releases had no
+ * other way.
+ */
 async function isHolderAlive({ url, host, pid }: NonNullable<OldRecord["holder"]>): Promise<boolean> {
   if (host === hostname() && !isProcessAlive(pid)) return false;
   return url !== null && (await isServerAlive(url));
@@ -117,7 +120,9 @@ async function setAside(path: string): Promise<void> {
   await rename(path, `${path}.imported`).catch(undefinedIf("ENOENT"));
 }
 
-/** Snapshots of a server that had no store: their states are at their providers, and their records were in this file only. */
+/**
+ * Snapshots of a server without a store: their states are at their providers, and their records were only in this file.
+ */
 export async function importSnapshots(file: SnapshotFile, library: SnapshotRepository): Promise<void> {
   const known = new Set((await library.list()).map(({ id }) => id));
   for (const record of await file.read()) {

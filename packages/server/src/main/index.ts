@@ -36,23 +36,23 @@ export interface RunningServer {
   readonly url: string;
   readonly store: string | undefined;
   readonly engine: string;
-  /** Whether it serves the console at its url. */
+  /** Whether it serves the console at its URL. */
   readonly console: boolean;
-  /** Whether there are no keys, so that everybody on this machine may use it. */
+  /** Whether there are no keys, so that everyone on this machine can use it. */
   readonly open: boolean;
   /** Settles when the server has ended. */
   readonly closed: Promise<void>;
   /**
-   * Refuses new work, puts every sandbox down, tells the clients, and ends. Rejects when it has ended, if the store has
-   * not taken every sandbox that can be saved. Idempotent.
+   * Refuses new work, drains all sandboxes, tells the clients, and ends. Rejects after the end if the store did not
+   * accept every sandbox that can be saved. Idempotent.
    */
   drain(): Promise<void>;
 }
 
-/** How long clients may take to hear of the end. */
+/** How long clients may take to receive their last messages. */
 const FAREWELL_MS = 2_000;
 
-/** Builds the server out of its parts and starts it. The only place where concrete parts meet. */
+/** Assembles the server from its parts and starts it. The only place where concrete parts meet. */
 export async function startServer(config: ServerConfig, hooks: { report: ReportStep }): Promise<RunningServer> {
   for (const folder of [config.dataDirectory, config.cacheDirectory]) await makePrivateFolder(folder);
   const log = openLog(config);
@@ -69,7 +69,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     open?: OpenedBackend;
     backends?: ReadonlyMap<string, SandboxBackend>;
     durability?: Durability;
-    /** Says to other servers of this machine that this one lives. */
+    /** Shows other servers of this machine that this one lives. */
     mark?: InstanceFolder;
     collection?: BackgroundCollection | undefined;
   } = {};
@@ -114,7 +114,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
       log.error(error.message);
       void parts.manager?.loseOwnership(error);
     };
-    // The registry of this machine is no other machine's: whatever the address, this server is reached there.
+    // The registry belongs to this machine: whatever the address, this server is reachable there.
     const reachedAt = config.store === undefined ? (advertised ?? url) : advertised;
     const durability = await openDurability(config, secrets, reachedAt, log, onFenced);
     parts.durability = durability;
@@ -128,7 +128,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     }
     const fate: FateOf = (sandboxId) => fateOf(durability, sandboxId);
     const dead = new Set([...durability.dead, ...(await prepared.recover(fate))]);
-    // Nobody has to wait for the lease of a server whose run directory was found without its process.
+    // The lease of a server whose run directory has no process need not be awaited.
     for (const instanceId of dead) await instances.markDead(instanceId);
     if (dead.size > 0) log.info({ dead: [...dead] }, "cleaned up after dead servers");
     parts.mark = await InstanceFolder.open(config.dataDirectory, instances.instanceId);
@@ -189,7 +189,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     await gateway.close(FAREWELL_MS);
     for (const backend of parts.backends?.values() ?? []) if (backend !== parts.open?.backend) await backend.close();
     await parts.open?.close();
-    // A store that does not answer must not hold the end up, and what is cut short here is found by the next one.
+    // A store that does not answer must not delay the shutdown; the next server finds what was left undone.
     await Promise.race([collected, delay(FAREWELL_MS, undefined, { ref: false })]);
     parts.durability?.durable.ownership.index.close();
     await parts.durability?.instances.close();
@@ -243,7 +243,7 @@ async function listen(app: ReturnType<typeof createHttpServer>, { host, port }: 
   return `http://${host.includes(":") ? `[${host.replace(/[[\]]/g, "")}]` : host}:${bound}`;
 }
 
-/** What a server says at its end of the sandboxes that the store has not taken, one in each line. */
+/** The report about sandboxes that are not in the store when the server ends, one per line. */
 function unsavedError(unsaved: readonly UnsavedSandbox[]): SandboxerError {
   const lines = unsaved.map(({ sandboxId, reason, folder }) =>
     folder === undefined

@@ -3,7 +3,10 @@ import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode, undefinedIf } from "../support/errno.ts";
 
-/** The id of a data directory, made once. Providers mark sandboxes with it, so that each cleans up its own alone. */
+/**
+ * The id of a data directory, created once. Providers mark sandboxes with it, so that each installation cleans up only
+ * its own.
+ */
 export async function installationId(dataDirectory: string): Promise<string> {
   const path = join(dataDirectory, "installation");
   await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
@@ -13,7 +16,7 @@ export async function installationId(dataDirectory: string): Promise<string> {
   const draft = `${path}.${id}`;
   await writeFile(draft, `${id}\n`, { flag: "wx" });
   try {
-    // Of several processes that begin at once, one is first.
+    // If several processes start at once, the first one wins.
     await link(draft, path);
     return id;
   } catch (error) {

@@ -5,17 +5,17 @@ import type { ServerConfig } from "./config.ts";
 import { masterKeysOf, sealedStore } from "./encryption.ts";
 import { openSecrets } from "./secrets.ts";
 
-/** The keys of a data directory, for the CLI: no server is needed. */
+/** Manages the keys of a data directory for the CLI, without a server. */
 export { KeyFile } from "../gateway/access/key-file.ts";
 export { keyStatus, type KeyRecord } from "../gateway/access/key-records.ts";
 export type { Sealing } from "../seals/seal-records.ts";
 
 export interface RotatedStore extends Rotation {
-  /** Null without a key of the server's. */
+  /** Null without a server key. */
   readonly records: Sealing | null;
 }
 
-/** Encrypts the data keys of a store with the present keys of this machine's config, and seals its records. */
+/** Re-encrypts the data keys of a store with the current keys of this machine's config, and seals its records. */
 export async function rotateEncryption(
   config: ServerConfig & { readonly store: string },
   { apply, warn }: { readonly apply: boolean; readonly warn: (message: string) => void },

@@ -4,8 +4,8 @@ import type { Observer } from "../manager/observing/observer.ts";
 import type { ServerConfig } from "./config.ts";
 
 /**
- * JSON lines on stderr. A terminal that was closed takes the log with it, and nothing else: what is still to be written
- * would be tried again for ever at the end of the process.
+ * JSON lines on stderr. If the terminal was closed, only the log is lost: otherwise unwritten lines would be retried
+ * forever at the end of the process.
  */
 export function openLog({ logLevel }: Pick<ServerConfig, "logLevel">): Logger {
   const lines = destination({ dest: 2, sync: false });
@@ -14,7 +14,7 @@ export function openLog({ logLevel }: Pick<ServerConfig, "logLevel">): Logger {
   return pino({ level: logLevel, base: null }, lines);
 }
 
-/** What the manager tells becomes log lines and metrics. */
+/** Turns the manager's reports into log lines and metrics. */
 export function createObserver(log: Logger, metrics: () => Metrics): Observer {
   return {
     operation: (record) => {

@@ -8,10 +8,10 @@ import type { Peers } from "../manager/ownership/peers.ts";
 /** Longer than any handoff: the other server gives up by itself. */
 const RESUME_MS = 10 * 60_000;
 
-/** One who looks at the list of servers waits for all of them. */
+/** A list of servers waits for all of them. */
 const CONDITION_MS = 1_000;
 
-/** An error or a condition is a few hundred bytes. */
+/** An error or a status has a few hundred bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 const conditionSchema = z.object({
@@ -20,7 +20,7 @@ const conditionSchema = z.object({
   frozen_reason: z.string().max(2000).nullable(),
 });
 
-/** Other servers of the same store, over HTTP, with the caller's own key. */
+/** Calls other servers of the same store over HTTP, with the caller's own key. */
 export function httpPeers(secret: PeerSecret): Peers {
   return {
     async resume(url, sandboxId, { authorization }) {
@@ -59,7 +59,7 @@ async function refusalOf(url: string, response: Response): Promise<SandboxerErro
   return new SandboxerError(known, `${url}: ${message}`, { hint, details });
 }
 
-/** Of a stranger, perhaps: who writes to the store says where servers are. */
+/** The server may be a stranger: its address comes from the store. */
 async function objectOf(response: Response): Promise<unknown> {
   if (response.body === null) return undefined;
   return parseObject(await readText(response.body, { maxBytes: MAX_ANSWER_BYTES }));
@@ -68,8 +68,8 @@ async function objectOf(response: Response): Promise<unknown> {
 const RING_MS = 2000;
 
 /**
- * Tells a server that it is asked for a sandbox, so that it need not look by itself. It looks anyway, a little later: a
- * ring that does not arrive costs time and nothing else.
+ * Tells a server that one of its sandboxes is requested. It would also notice by itself, a little later: a lost
+ * notification costs only time.
  */
 export function ringOver(
   secret: PeerSecret,

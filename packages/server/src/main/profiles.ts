@@ -9,13 +9,13 @@ export type { ProfileCatalog, ProfileEntry } from "../profiles/profile-catalog.t
 export { readProfile, withDuplicates, type ReadProfile } from "../profiles/read-profile.ts";
 export type { Problem } from "../support/source-file/source-document.ts";
 
-/** The bundled profiles and the user's. Throws with everything that is wrong in them. */
+/** The bundled profiles and the user's. Throws with all errors in them. */
 export async function openProfiles(config: ServerConfig): Promise<ProfileCatalog> {
   requireProfilesDirectory(config);
   return await loadProfiles({ directories: [config.profilesDirectory] });
 }
 
-/** The default folder need not be there; one that somebody named is there, or it is a mistake. */
+/** The default folder may be missing; a folder that was given must exist. */
 export function requireProfilesDirectory({ profilesDirectory, origins }: ServerConfig): void {
   if (origins.profilesDirectory === "default" || existsSync(profilesDirectory)) return;
   throw new SandboxerError(

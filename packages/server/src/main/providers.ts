@@ -23,7 +23,7 @@ const RECORDS_ONLY: Capabilities = {
   outlivesServer: true,
 };
 
-/** What comes with sandboxer beside the default backend. Each is loaded when it is first used. */
+/** The bundled backends besides the default one. Each is loaded when it is first used. */
 function builtIn(config: ServerConfig, secrets: SecretResolver, fateOf: FateOf): readonly BackendProvider[] {
   const handlesDirectory = join(config.dataDirectory, "handles");
   return [
@@ -61,7 +61,7 @@ function builtIn(config: ServerConfig, secrets: SecretResolver, fateOf: FateOf):
   ];
 }
 
-/** Every backend of a server by name: the default one, the others that come along, and those of the manifest. */
+/** Every backend of a server by name: the default one, the bundled ones, and those of the manifest. */
 export async function assembleBackends(
   config: ServerConfig,
   standard: SandboxBackend,
@@ -72,9 +72,9 @@ export async function assembleBackends(
   return new Map([[standard.name, standard], ...[...backends].filter(([name]) => name !== standard.name)]);
 }
 
-/** One of them as the backend of sandboxes that do not say. */
+/** One of them as the default backend. */
 export async function prepareOtherBackend(config: ServerConfig, secrets: SecretResolver): Promise<PreparedBackend> {
-  // None of those that recover anything can be the one that is looked for.
+  // A backend that recovers leftovers cannot be the one that is looked for.
   const backends = await otherBackends(config, secrets, async () => "held");
   const backend = backends.get(config.backend);
   if (backend === undefined) {
@@ -103,7 +103,7 @@ async function otherBackends(
   return backends;
 }
 
-/** Loaded at the start, so that a wrong manifest is found then. */
+/** Loaded at the start, so that an invalid manifest is reported then. */
 async function extensionBackends(config: ServerConfig, taken: ReadonlySet<string>): Promise<readonly SandboxBackend[]> {
   if (config.extensions === undefined) return [];
   const { loadExtensions } = await import("../backends/extension/load-extensions.ts");

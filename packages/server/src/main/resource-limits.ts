@@ -5,9 +5,9 @@ import type { MaxResources, ResourceLimits } from "../manager/resource-limits.ts
 import type { ServerConfig } from "./config.ts";
 import { machineMemory } from "./resource-texts.ts";
 
-/** As much as the sandboxes of gVisor on one machine can use of the host's threads without harm. */
+/** As many of the host's threads as the gVisor sandboxes of one machine can use without harm. */
 const MAX_PROCESSES = 4096;
-/** Of the machine's memory: the rest is for the server, gVisor's own processes and the host. */
+/** The share of the machine's memory for sandboxes; the rest is for the server, gVisor's own processes and the host. */
 const SANDBOXES_SHARE = 0.9;
 
 export function resourceLimits({ maxResources, maxTotalMemory, dataDirectory }: ServerConfig): ResourceLimits {
@@ -21,12 +21,12 @@ export function resourceLimits({ maxResources, maxTotalMemory, dataDirectory }: 
   return { everywhere: maxResources, here: { ...machine, ...maxResources }, totalMemoryBytes: maxTotalMemory };
 }
 
-/** What the sandboxes of gVisor are held to together. More may be promised, but never more used. */
+/** The common limit of all gVisor sandboxes. More may be reserved, but never used. */
 export function sandboxesMemory({ maxTotalMemory }: Pick<ServerConfig, "maxTotalMemory">): number {
   return Math.min(maxTotalMemory, Math.floor(machineMemory() * SANDBOXES_SHARE));
 }
 
-/** Of the volume that a folder is on, or will be on. */
+/** The free space of the volume that a folder is on, or will be on. */
 function volumeBytes(folder: string): number | undefined {
   try {
     const { blocks, bsize } = statfsSync(folder);

@@ -6,7 +6,7 @@ const UNITS: Readonly<Record<string, number>> = { m: 1024 ** 2, g: 1024 ** 3, t:
 export const MAX_RESOURCES_HINT = "must be like memory=8g,cpus=4,processes=4096,disk=20g; each part is optional";
 export const TOTAL_MEMORY_HINT = "must be a size such as 20g, or a share of this machine's memory such as 90%";
 
-/** Undefined: not a list of maxima. */
+/** Undefined if it is not a list of limits. */
 export function parseMaxResources(text: string): MaxResources | undefined {
   const maximum: { -readonly [name in keyof MaxResources]: MaxResources[name] } = {};
   for (const entry of text.split(",").filter((part) => part.trim() !== "")) {
@@ -22,7 +22,7 @@ export function parseMaxResources(text: string): MaxResources | undefined {
   return maximum;
 }
 
-/** In bytes; of this machine's memory where it is a share. */
+/** In bytes; a percentage refers to this machine's memory. */
 export function parseTotalMemory(text: string): number | undefined {
   const share = /^(\d{1,5})%$/.exec(text.trim())?.[1];
   return share === undefined
@@ -40,7 +40,7 @@ function parseAmount(text: string): number | undefined {
   return /^\d{1,9}(\.\d{1,3})?$/.test(text) ? Number(text) || undefined : undefined;
 }
 
-/** What this process, or the container that it is in, may use. */
+/** The memory that this process, or its container, may use. */
 export function machineMemory(): number {
   const constrained = process.constrainedMemory();
   return constrained > 0 ? Math.min(totalmem(), constrained) : totalmem();

@@ -4,8 +4,7 @@ import type { ServerConfig } from "./config.ts";
 const WEEK_MS = 7 * 24 * 3_600_000;
 
 /**
- * Disks lose bits without a word, so that a directory is read once a week. Buckets check what they keep themselves, and
- * bill what is read.
+ * Disks lose bits silently, so a directory is read once a week. Buckets check their data themselves, and bill reads.
  */
 export function scrubSettings({ store, scrubEvery, scrubRateMb }: ServerConfig): ScrubSettings {
   const isDirectory = store !== undefined && !/^(s3|gs):\/\//.test(store);

@@ -16,8 +16,8 @@ import { openExistingStore } from "./existing-store.ts";
 import { openSecrets } from "./secrets.ts";
 
 /**
- * Looks at everything in a store, without a server; servers may go on meanwhile. Packs of a distant one lie in the data
- * directory while they are read.
+ * Checks everything in a store, without a server; servers can keep running. Packs of a remote store are cached in the
+ * data directory while they are read.
  */
 export async function scrubStoreAt(
   config: ServerConfig & { readonly store: string },

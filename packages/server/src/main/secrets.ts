@@ -7,8 +7,8 @@ import type { ServerConfig } from "./config.ts";
 import { DAYTONA_API_KEY_SECRET } from "./config-schema.ts";
 
 /**
- * The secrets of the config file, and the keys of backends that came as settings; the file's definition of a name
- * counts. Nothing of the file is read before it is needed.
+ * The secrets of the config file, and the keys of backends that came as settings; the file's definition of a name takes
+ * precedence. Nothing is read before it is needed.
  */
 export function openSecrets(
   config: Pick<ServerConfig, "secrets" | "daytonaApiKey">,
@@ -29,7 +29,7 @@ export function openSecrets(
   };
 }
 
-/** What sandboxes may have of them: never a key that saved states are encrypted with. */
+/** The secrets that sandboxes may use: never an encryption key of saved states. */
 export function secretsForSandboxes(
   config: Pick<ServerConfig, "encryptionKey" | "encryptionOldKeys" | "dataDirectory">,
   secrets: SecretResolver,

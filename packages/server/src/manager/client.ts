@@ -1,6 +1,6 @@
 import type { SandboxerError } from "@sandboxer/protocol";
 
-/** Why something happens to a sandbox without its client having asked for it. */
+/** Why something happens to a sandbox although its client did not ask for it. */
 export type Cause = "idle" | "drain" | "disconnect" | "handoff" | "request" | "expired";
 
 export type Notice =
@@ -9,17 +9,17 @@ export type Notice =
   | { readonly type: "save_failed"; readonly cause: Cause; readonly error: SandboxerError }
   | { readonly type: "deleting"; readonly cause: Cause }
   | { readonly type: "deleted"; readonly cause: Cause }
-  /** Another state takes the place of the present one: what was going on is not heard of any more. */
+  /** Another state replaces the current one: the client hears nothing more of what was running. */
   | { readonly type: "rewinding" }
   | { readonly type: "rewound" }
-  /** The sandbox has ended by itself. */
+  /** The sandbox ended by itself. */
   | { readonly type: "failed"; readonly error: SandboxerError }
-  /** Another server owns it now; the copy here is thrown away. */
+  /** Another server owns the sandbox now; this server discards its copy. */
   | { readonly type: "lost"; readonly error: SandboxerError };
 
-/** The one client that is attached to a sandbox, as the manager sees it. */
+/** The client that is attached to a sandbox, as the manager sees it. There is at most one. */
 export interface SandboxClient {
   notify(notice: Notice): void;
-  /** A save is about to begin: sends no more output, and resolves when it is known what of it has arrived. */
+  /** A save is about to begin: sends no more output, and resolves when the client has confirmed what it received. */
   quiesce(): Promise<void>;
 }

@@ -21,7 +21,7 @@ import type { LiveSandbox, SandboxFacts } from "./live-sandbox.ts";
 import type { Observer } from "./observing/observer.ts";
 import { Operations } from "./observing/operations/operations.ts";
 
-/** How long whoever was admitted waits for a test restore that has to end first. */
+/** How long an admitted request waits for a test restore that must end first. */
 const LEAVING_MS = 10_000;
 
 const MAX_COLLECTED_BYTES = 256 * 1024 * 1024;
@@ -31,63 +31,63 @@ export interface ManagerOptions {
   readonly defaultBackend: string;
   readonly profiles: ProfileCatalog;
   readonly secrets: SecretResolver;
-  /** Tells the sandboxes of this installation from those of others at the same provider. */
+  /** Distinguishes the sandboxes of this installation from those of others at the same provider. */
   readonly installation: string;
-  /** How long a sandbox that was stopped, and has a key, is there to be taken up again. */
+  /** How long a stopped sandbox with a key is kept for its next use. */
   readonly resumeTtlMs: number;
   readonly durable: DurableStore;
-  /** Where this server can be reached. */
+  /** The URL at which this server can be reached. */
   readonly url?: string;
   /** The other servers of the store; absent: none can be called. */
   readonly peers?: Peers;
   readonly clock: Clock;
   readonly observer: Observer;
-  /** For saves on their way to the store; on the volume of the sandboxes' files. */
+  /** Folder for saves on their way to the store, on the volume of the sandboxes' files. */
   readonly workDirectory: string;
   readonly maxSandboxes: number;
-  /** What sandboxes may ask for; absent: whatever they like. */
+  /** Resource limits of sandboxes; absent: no limits. */
   readonly resourceLimits?: ResourceLimits;
-  /** The memory for output that is collected for answers; absent: 256 MiB. */
+  /** The memory for output that is collected for responses; absent: 256 MiB. */
   readonly maxCollectedBytes?: number;
   readonly defaultIdleTimeoutMs: number;
-  /** For sandboxes that can be saved and do not say; absent: nothing is promised. */
+  /** max_loss of sandboxes that can be saved and do not set it; absent: none. */
   readonly defaultMaxLoss?: MaxLoss | undefined;
-  /** Whether each snapshot that is taken here is restored once, by way of trial; absent: no. */
+  /** Whether each snapshot that is taken here is test-restored; absent: no. */
   readonly proveSnapshots?: boolean;
-  /** How often the server looks by itself whether all that is stored is whole, and how fast; absent: never. */
+  /** How often and how fast the server scrubs its store; absent: never. */
   readonly scrub?: ScrubSettings | undefined;
-  /** How long a newcomer waits for the server that has a sandbox to give it up. */
+  /** How long to wait for another server to hand off a sandbox. */
   readonly handoffTimeoutMs: number;
-  /** How long a drain waits for a store that does not take the sandboxes; absent: each is tried once. */
+  /** How long a drain waits for a store that does not accept the sandboxes; absent: each save is tried once. */
   readonly drainTimeoutMs?: number;
 }
 
-/** What the use cases share: the sandboxes of this server, and what they are made with. */
+/** Shared by the use cases: the sandboxes of this server and the services that they need. */
 export class ManagerContext {
   readonly options: ManagerOptions;
   readonly sandboxes = new Map<string, LiveSandbox>();
-  /** Sandboxes that are on their way from the store, from before they have a place among the others. */
+  /** Sandboxes that are being restored, from before they are in the table of live ones. */
   readonly restoring = new Set<string>();
   /** Test restores of snapshots. */
   readonly proofs = new Proofs();
-  /** The memory for output that is collected for answers. */
+  /** The memory for output that is collected for responses. */
   readonly collected: OutputBudget;
-  /** Sandboxes that other servers have asked for and were given. */
+  /** Sandboxes that were handed off to other servers a moment ago. */
   readonly recentHandoffs: RecentHandoffs;
-  /** Work that goes on behind the answers: what is told apart, but must end before the server does. */
+  /** Background work that is observed by itself, but must end before the server does. */
   readonly background = new Set<Promise<unknown>>();
   readonly events: EventLog;
-  /** What is told of programs that start and end. */
+  /** Reports programs that start and end. */
   readonly executions: ExecutionEvents;
   readonly operations: Operations;
   /**
-   * By sandbox id: taking a sandbox over that is not here, changing what is stored of it and destroying that exclude one
-   * another. Each of them claims the head, and a claim of what is held already is granted.
+   * By sandbox id: restoring a sandbox, changing its stored record and deleting it exclude one another. Each of them
+   * claims the head, and claiming a head that this server already holds succeeds.
    */
   readonly taking = new KeyedQueue();
-  /** Who asks for the same key waits for who asked before. */
+  /** Requests for the same key run one after the other. */
   readonly keys = new KeyedQueue();
-  /** By sandbox id: checkpoints that lie on this machine are brought to the store one after the other. */
+  /** By sandbox id: checkpoints that lie on this machine are published one after the other. */
   readonly publishing = new KeyedQueue();
   draining = false;
   /** Aborted when the drain begins. */
@@ -117,7 +117,7 @@ export class ManagerContext {
     return this.options.durable;
   }
 
-  /** The head of a sandbox that is there, or was; undefined also for what is no id. */
+  /** The head of a sandbox that exists or existed; undefined also if the text is not an id. */
   async storedHead(sandboxId: string): Promise<Head | undefined> {
     if (!isSandboxId(sandboxId)) return undefined;
     const head = await this.durable.ownership.read(sandboxId);
@@ -128,7 +128,7 @@ export class ManagerContext {
     return this.durable.snapshots;
   }
 
-  /** Takes a place among the sandboxes of this server, or says that there is none. */
+  /** Reserves a place among the sandboxes of this server, or throws if it is full. */
   admit(sandbox: LiveSandbox): void {
     if (this.draining) throw new SandboxerError("draining", "The server is shutting down.");
     this.checkResources(sandbox.facts);
@@ -143,7 +143,7 @@ export class ManagerContext {
     this.#tellState(sandbox.id, undefined, sandbox.state);
   }
 
-  /** Refuses more than one sandbox may have, and more memory than is free beside the sandboxes that are here. */
+  /** Refuses more than one sandbox may have, and more memory than the other sandboxes leave free. */
   checkResources({ backend, spec }: Pick<SandboxFacts, "backend" | "spec">): void {
     const limits = this.options.resourceLimits;
     if (limits === undefined) return;
@@ -156,7 +156,7 @@ export class ManagerContext {
     checkMemory(limits, asking, others);
   }
 
-  /** Waits, though not for ever, until a test restore that gave way to one that was admitted has ended. */
+  /** Waits, with a limit, until a test restore that was cancelled for an admitted request has ended. */
   async hasPlace(signal: AbortSignal | undefined): Promise<void> {
     const { gone } = this.proofs;
     if (gone === undefined) return;
@@ -165,7 +165,7 @@ export class ManagerContext {
     await unlessAborted(Promise.race([gone, late]), signal).finally(() => over.abort());
   }
 
-  /** For {@link LiveSandbox}: a sandbox that is gone leaves the table in the same step. */
+  /** For {@link LiveSandbox}: a sandbox that ends leaves the table in the same step. */
   onMove(sandboxId: string): (from: SandboxState, to: SandboxState) => void {
     return (from, to) => {
       if (to === "gone") this.sandboxes.delete(sandboxId);
@@ -178,19 +178,19 @@ export class ManagerContext {
     this.events.append({ type: "sandbox.state", sandboxId, data: { from: from ?? null, to } });
   }
 
-  /** Lets work go on that nobody waits for; its failure is a problem to be reported. */
+  /** Runs work in the background; a failure is reported as a problem. */
   inBackground(what: string, work: Promise<unknown>): void {
     this.untilEnded(this.reported(what, work));
   }
 
-  /** A server that ends waits for the end of this work, however that goes; who began it waits for it, too. */
+  /** A stopping server waits for the end of this work, whatever its result; the caller waits for it too. */
   untilEnded(work: Promise<unknown>): void {
     const ended = work.catch(() => {});
     this.background.add(ended);
     void ended.finally(() => this.background.delete(ended));
   }
 
-  /** Waits for work whose failure changes nothing for the caller, and is a problem to be reported. */
+  /** Waits for work whose failure does not matter to the caller; a failure is reported as a problem. */
   async reported(what: string, work: Promise<unknown>): Promise<void> {
     await work.catch((error: unknown) => this.options.observer.problem(what, { error }));
   }

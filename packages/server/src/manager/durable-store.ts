@@ -7,21 +7,21 @@ import type { KeyClaims } from "../lease/key-claims.ts";
 import type { Ownership } from "../lease/ownership.ts";
 import type { IntegrityStore } from "./observing/integrity/integrity-context.ts";
 
-/** What every server has: who owns what, and the saved states. */
+/** Every server has these: ownership and saved states. */
 export interface DurableStore {
-  /** Whether sandboxes can be saved to it. Without a configured store it is only where heads and records are. */
+  /** Whether sandboxes can be saved to it. Without a configured store it only holds heads and records. */
   readonly saves: boolean;
   readonly ownership: Ownership;
-  /** Which sandbox a key stands for. */
+  /** Maps a key to its sandbox. */
   readonly claims: KeyClaims;
   readonly checkpoints: CheckpointRepository;
   readonly snapshots: SnapshotRepository;
-  /** What servers of this machine could not bring to the store before they ended. */
+  /** Checkpoints that servers of this machine could not publish before they ended. */
   readonly unpublished: UnpublishedCheckpoints;
-  /** What they are encrypted with; absent: nothing is. */
+  /** The encryption keys of saved states; absent: no encryption. */
   readonly keys?: StoredDataKeys;
-  /** For looks at all of it; absent: none are possible. */
+  /** Scrubs all of the store; absent: not possible. */
   readonly integrity?: IntegrityStore | undefined;
-  /** What stays of sandboxes that do not say; without a rule for snapshots all of them do. */
+  /** Retention of sandboxes that do not set it. Without a rule for snapshots all of them are kept. */
   readonly retention: Retention & { readonly checkpoints: Keep };
 }

@@ -8,29 +8,31 @@ import { MasterKey } from "../checkpoints/keys/master-key.ts";
 import type { ManagerContext } from "./context.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 
-/** The keys that a request comes with. */
+/** The encryption keys that a request comes with. */
 export interface RequestKeys extends KeyOptions {
-  /** The server's key that what the caller makes is under. */
+  /** The server secret that encrypts data of sandboxes created by the caller. */
   readonly keyName?: string | undefined;
-  /** Sent by a server that relays the call instead of the client's key: a text about the call, and its MAC under the key. */
+  /**
+   * Sent by a server that relays the call instead of the client's key: a text about the call and its MAC under the key.
+   */
   readonly proof?: { readonly text: string; readonly mac: string } | undefined;
 }
 
-/** A saved state that a sandbox begins with: what it is under, null: as its server said; and where it came from. */
+/** A saved state that a sandbox starts from: its encryption key (null: the server's default) and its origin. */
 interface KeySource {
   readonly encryption: Encryption | null;
   readonly lineage: Lineage;
 }
 
-/** The key of a client from its text, hex or base64; undefined: that is none. */
+/** Parses a client's key from hex or base64; undefined if it is not a key. */
 export function parseKey(text: string): MasterKey | undefined {
   return MasterKey.parse(text);
 }
 
 /**
- * What a new sandbox is saved under; null: the server's own key, or none. Beginning with a state that has a key of its
- * own, it stays under that; else the key of the request counts, then that of the caller, then the server's. A key that
- * is missing shows here, and not at the first save.
+ * The key that encrypts a new sandbox; null: the server's own key, or none. A sandbox that starts from a state with a
+ * key of its own keeps that key. Otherwise the key of the request counts, then the caller's, then the server's. A
+ * missing key is reported here and not at the first save.
  */
 export async function encryptionFor(
   { options }: ManagerContext,
@@ -54,17 +56,20 @@ async function encryptionOfSource(keys: StoredDataKeys, source: KeySource | unde
   return await keys.recorded(source.encryption, imageKey(snapshot));
 }
 
-/** What a sandbox that is here is saved with. */
+/** The key that a live sandbox is saved with. */
 export function keyChoiceOf({ facts, clientKey }: LiveSandbox): KeyChoice {
   return { encryption: facts.about.encryption, presentedKey: clientKey };
 }
 
-/** The key to be kept while a sandbox is here; undefined for one that is not under its client's. */
+/** The client's key to keep while a sandbox is live; undefined if the sandbox does not use a client's key. */
 export function clientKeyFor(encryption: Encryption | null | undefined, keys?: RequestKeys): MasterKey | undefined {
   return encryption?.held_by === "client" ? keys?.presentedKey : undefined;
 }
 
-/** One that its provider kept while no server had its key: whoever shows that now lets this one keep it. */
+/**
+ * For a sandbox that its provider kept while no server had its key: the next client that sends the key lets this server
+ * keep it.
+ */
 export function takeShownKey(
   context: Pick<ManagerContext, "options">,
   sandbox: LiveSandbox,
@@ -76,8 +81,8 @@ export function takeShownKey(
 }
 
 /**
- * Refuses a client's key that the record does not name. Somebody may have changed the record: the next save would then be
- * written without the client's key.
+ * Refuses a client's key that the record does not name. An attacker may have changed the record: the next save would
+ * then be written without the client's key.
  */
 export function checkNoDowngrade(
   { options }: Pick<ManagerContext, "options">,
@@ -97,7 +102,10 @@ export function checkNoDowngrade(
   );
 }
 
-/** The keys of a call on a sandbox. If another server proves that it was shown the client's key, that key counts as shown here too. */
+/**
+ * The keys of a call on a sandbox. If another server proves that the client sent it the key, the key counts as sent to
+ * this server too.
+ */
 export function keysShown({ clientKey }: Pick<LiveSandbox, "clientKey">, keys: RequestKeys = {}): RequestKeys {
   const { presentedKey, proof } = keys;
   if (presentedKey !== undefined || proof === undefined || clientKey?.isProved(proof.text, proof.mac) !== true)
@@ -105,7 +113,9 @@ export function keysShown({ clientKey }: Pick<LiveSandbox, "clientKey">, keys: R
   return { ...keys, presentedKey: clientKey };
 }
 
-/** Who makes another sandbox of one that is under its client's key has to show that, though this server has it now. */
+/**
+ * A caller that creates another sandbox from one with a client's key must send that key, although this server has it.
+ */
 export function checkShown(encryption: Encryption | null | undefined, { presentedKey }: RequestKeys = {}): void {
   if (encryption?.held_by !== "client") return;
   const { key } = encryption;
@@ -113,19 +123,21 @@ export function checkShown(encryption: Encryption | null | undefined, { presente
   if (presentedKey.fingerprint !== key) throw wrongKey(key, presentedKey.fingerprint, "the one that was sent");
 }
 
-/** What a stored sandbox is saved under from now on. */
+/** The key that a stored sandbox is saved with from now on. */
 export async function encryptionOfHead(
   { options }: ManagerContext,
   sandboxId: string,
   { about, checkpoint }: Head,
 ): Promise<Encryption | null> {
   const keys = options.durable.keys;
-  // What it was made of may be under another key; its own checkpoints are not.
+  // The state that it was created from may have another key; its own checkpoints do not.
   if (keys === undefined || checkpoint === null) return about?.encryption ?? null;
   return await keys.recorded(about?.encryption, checkpointKey(sandboxId, checkpoint.name));
 }
 
-/** Whether a stored sandbox can be opened here; throws what is missing, before anything is taken from anyone. */
+/**
+ * Checks whether this server can decrypt a stored sandbox; throws if a key is missing, before anything changes hands.
+ */
 export async function checkKeysFor(
   context: ManagerContext,
   sandboxId: string,
@@ -133,19 +145,19 @@ export async function checkKeysFor(
   { checkpoint, presentedKey }: KeyOptions & { readonly checkpoint: string | undefined },
 ): Promise<void> {
   const { keys, checkpoints, snapshots } = context.durable;
-  // What its provider keeps is opened by nobody's key.
+  // A sandbox that its provider keeps is not encrypted.
   if (keys === undefined || head.residence === "provider") return;
   const encryption = await encryptionOfHead(context, sandboxId, head);
   checkNoDowngrade(context, encryption, { presentedKey });
   await keys.settle({ encryption, presentedKey });
-  // Of what nobody has, and what is most likely not encrypted, a failed load takes nothing away.
+  // No server has the sandbox, and it is most likely not encrypted: a failed load does no harm.
   if (keys.named(encryption) === null && head.owner === null) return;
   const name = checkpoint ?? head.checkpoint?.name;
   if (name !== undefined) await checkpoints.checkKey(sandboxId, name, { presentedKey });
   else if (head.lineage.snapshot != null) await snapshots.checkKey(head.lineage.snapshot, { presentedKey });
 }
 
-/** What is under a key of its client or of a tenant does not become part of a sandbox that is under another one. */
+/** Data under a client's or tenant's key never becomes part of a sandbox with another key. */
 export async function checkRewindTo(
   { options }: ManagerContext,
   { facts }: LiveSandbox,

@@ -10,7 +10,7 @@ import { LiveSaves } from "./saving/live-saves.ts";
 import { type AtRisk, UnsavedChanges } from "./saving/unsaved-changes.ts";
 import { SandboxProcesses } from "./processes/sandbox-processes.ts";
 
-/** What a sandbox is, here and on every server after this one. */
+/** The identity of a sandbox, on this server and on every server after it. */
 export interface SandboxFacts {
   readonly sandboxId: string;
   readonly backend: string;
@@ -19,9 +19,9 @@ export interface SandboxFacts {
   readonly flags: HeadFlags;
   readonly idleTimeoutMs: number;
   readonly tokenHash: string | undefined;
-  /** Who has it while no server runs it. */
+  /** Who keeps the sandbox while no server runs it. */
   readonly residence: "store" | "provider";
-  /** Which of the copies at its provider it is; see the head. */
+  /** The number of its copy at the provider; see the head. */
   readonly copy: number;
   readonly about: About;
   /** Where its first state came from. */
@@ -30,18 +30,18 @@ export interface SandboxFacts {
   readonly createdAt: string;
 }
 
-/** Of a sandbox that has never had another owner. */
+/** For a sandbox that never had another owner. */
 const FIRST_EPOCH = 1;
 
-/** A sandbox that this server runs, or is about to run or to end. */
+/** A sandbox that this server runs, or is about to run or end. */
 export class LiveSandbox implements Sandbox {
   /** Saves, snapshots and the end of a sandbox exclude one another. */
   readonly queue = new SerialQueue();
-  /** What its users have started inside. */
+  /** Processes that its users started. */
   readonly processes = new SandboxProcesses();
-  /** Saves that it goes on after. */
+  /** Checkpoints after which it keeps running. */
   readonly liveSaves = new LiveSaves();
-  /** What its newest checkpoint does not have. */
+  /** Changes that are not in its newest checkpoint. */
   readonly unsaved: UnsavedChanges;
   readonly #creation = new AbortController();
   readonly #begun = Promise.withResolvers<void>();
@@ -55,17 +55,17 @@ export class LiveSandbox implements Sandbox {
   #activeMs: number;
   /** The epoch at which this server holds it. */
   epoch = FIRST_EPOCH;
-  /** The checkpoint that the present state came from. */
+  /** The checkpoint that the current state came from. */
   parentCheckpoint: string | null = null;
-  /** The images that were made of its state here since the parent's, by their keys, the newest first; some may be gone. */
+  /** Images of its state that were made here since the parent, by key, newest first; some may have been removed. */
   newestImages: readonly string[] = [];
-  /** Its client's key, where its states are under that; kept for as long as it is here. */
+  /** The client's key, if its states are encrypted with one; kept while the sandbox is live. */
   clientKey: MasterKey | undefined;
-  /** Why more of it could be lost than was promised; undefined: no more could. */
+  /** Why max_loss is not met; undefined: it is met. */
   atRisk: AtRisk | undefined;
-  /** Since when it is held still until this server can prove again that it is alive, by the monotonic clock. */
+  /** Monotonic time since which it is frozen, because this server cannot renew its lease. */
   frozenMs: number | undefined;
-  /** When it was stopped for its save, by the monotonic clock of this server; undefined again when that has failed. */
+  /** Monotonic time at which it was stopped for its save; undefined again if the save failed. */
   stoppedMs: number | undefined;
 
   constructor(
@@ -85,12 +85,12 @@ export class LiveSandbox implements Sandbox {
     return this.#facts;
   }
 
-  /** What its user may change. To be stored first. */
+  /** Properties that its user may change. Store them first. */
   amend(changes: Pick<Partial<SandboxFacts>, "labels" | "idleTimeoutMs" | "about" | "lineage" | "copy">): void {
     this.#facts = { ...this.#facts, ...changes };
   }
 
-  /** Notes that it lives at another backend now, begun from a snapshot. To be stored first. */
+  /** Records that the sandbox now runs on another backend, started from a snapshot. Store it first. */
   rehouse(facts: SandboxFacts, epoch: number): void {
     this.#facts = facts;
     this.epoch = epoch;
@@ -126,14 +126,14 @@ export class LiveSandbox implements Sandbox {
     throw new SandboxerError("wrong_state", `The sandbox is ${this.#state}.`, { details });
   }
 
-  /** Aborted when nobody wants the sandbox any more that is still being made. */
+  /** Aborted when nobody wants a sandbox that is still being created. */
   get creation(): AbortSignal {
     return this.#creation.signal;
   }
 
   /**
-   * Calls off the creation of a sandbox, which fails for this reason. Resolves when the sandbox is gone, or runs all the
-   * same because it was too late.
+   * Cancels the creation of a sandbox with this error. Resolves when the sandbox has ended, or runs because it was too
+   * late.
    */
   abortCreation(reason: SandboxerError): Promise<void> {
     this.#creation.abort(reason);
@@ -155,7 +155,7 @@ export class LiveSandbox implements Sandbox {
     this.moveTo("running");
   }
 
-  /** Another copy takes the place of the present one, which is given back to be ended. */
+  /** Replaces the current copy, which is returned so that the caller can end it. */
   replaceHandle(fresh: SandboxHandle): SandboxHandle {
     const old = this.handle;
     this.#handle = fresh;
@@ -193,7 +193,7 @@ export class LiveSandbox implements Sandbox {
     return this.executing ? 0 : nowMs - this.#activeMs;
   }
 
-  /** A client's call that may take long: the sandbox is not idle until the function that this gives is called. */
+  /** A client's call that may take long: the sandbox is not idle until the returned function is called. */
   hold(nowMs: () => number): () => void {
     this.#holds += 1;
     this.touch(nowMs());
@@ -207,12 +207,12 @@ export class LiveSandbox implements Sandbox {
     };
   }
 
-  /** Whether a client's call is under way, such as a transfer of files. */
+  /** Whether a client's call is in progress, such as a file transfer. */
   get held(): boolean {
     return this.#holds > 0;
   }
 
-  /** Resolves when no call is under way any more, or the sandbox is gone, whose calls end when they will. */
+  /** Resolves when no call is in progress, or the sandbox has ended. */
   async unheld(): Promise<void> {
     if (!this.held || this.#state === "gone") return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -233,13 +233,13 @@ export class LiveSandbox implements Sandbox {
     return this.facts.flags.enable_checkpoint;
   }
 
-  /** Whether another server could have it after this one: it is saved to the store, or its provider keeps it. */
+  /** Whether another server could run it after this one: it is saved to the store, or its provider keeps it. */
   get outlivesServer(): boolean {
     return this.durable || this.facts.residence === "provider";
   }
 }
 
-/** What the manager knows of a sandbox that it has given out. */
+/** The live sandbox behind the handle that the manager returned. */
 export function live(sandbox: Sandbox): LiveSandbox {
   if (sandbox instanceof LiveSandbox) return sandbox;
   throw new TypeError("This sandbox was not created by this manager.");

@@ -1,6 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
 
-/** The id is what a client sent: it may be anything. */
+/** The id comes from a client and may be any text. */
 export function notFound(sandboxId: string): SandboxerError {
   return new SandboxerError("sandbox_not_found", `There is no sandbox ${JSON.stringify(sandboxId.slice(0, 100))}.`);
 }

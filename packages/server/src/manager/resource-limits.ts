@@ -3,13 +3,13 @@ import type { Resources, SandboxBackend, SandboxSpec } from "../backends/backend
 
 export type MaxResources = Omit<Resources, "fileBytes">;
 
-/** What sandboxes of this server may ask for. */
+/** The limits of sandboxes on this server. */
 export interface ResourceLimits {
-  /** The most for one sandbox, on every backend. */
+  /** The maximum for one sandbox, on every backend. */
   readonly everywhere: MaxResources;
-  /** The most for one sandbox on a backend of this machine. */
+  /** The maximum for one sandbox on a backend of this machine. */
   readonly here: MaxResources;
-  /** The most memory that the sandboxes on backends of this machine may ask for together. */
+  /** The total memory that sandboxes on backends of this machine may request. */
   readonly totalMemoryBytes: number;
 }
 
@@ -27,7 +27,7 @@ const KINDS: readonly { readonly name: keyof MaxResources; readonly say: (amount
   { name: "diskBytes", say: (bytes) => `${sayBytes(bytes)} of disk` },
 ];
 
-/** Refuses a sandbox that asks for more than one may have. */
+/** Refuses a sandbox that requests more than one sandbox may have. */
 export function checkMaximum(limits: ResourceLimits, { backend, spec }: Asking): void {
   const maximum = backend.capabilities.selfHosted ? limits.here : limits.everywhere;
   const exceeded = KINDS.filter(({ name }) => (spec.resources[name] ?? 0) > (maximum[name] ?? Infinity));
@@ -46,8 +46,8 @@ export function checkMaximum(limits: ResourceLimits, { backend, spec }: Asking):
 }
 
 /**
- * Refuses a sandbox whose memory is not free any more. Only what was asked for is a promise: sandboxes that ask for no
- * memory share what there is, under the limit that each of them has by default.
+ * Refuses a sandbox whose memory is no longer free. Only requested memory is reserved: sandboxes that request none
+ * share the rest, under the default limit of each.
  */
 export function checkMemory(limits: ResourceLimits, asking: Asking, others: Iterable<Asking>): void {
   const wanted = promisedBytes(asking);
@@ -73,7 +73,7 @@ function sayBytes(bytes: number): string {
   return bytes >= GIB ? `${round(bytes / GIB)} GiB` : `${round(bytes / MIB)} MiB`;
 }
 
-/** Down, so that what is said to be free can be had. */
+/** Rounded down, so that the free memory in the message is available. */
 function round(amount: number): number {
   return Math.floor(amount * 100) / 100;
 }

@@ -1,7 +1,7 @@
 import { live, type LiveSandbox } from "./live-sandbox.ts";
 import type { Sandbox } from "./sandbox.ts";
 
-/** A part of the manager as others see it: its verbs, which know their context already. */
+/** A part of the manager as others see it: its verbs, already bound to their context. */
 export abstract class Room<Context> {
   protected readonly context: Context;
 
@@ -15,7 +15,7 @@ export abstract class Room<Context> {
     return (...given) => verb(this.context, ...given);
   }
 
-  /** What is done with a sandbox that runs here. */
+  /** Operations on a sandbox that runs here. */
   protected verbOn<Given extends readonly unknown[], Result>(
     verb: (context: Context, sandbox: LiveSandbox, ...given: Given) => Result,
   ): (sandbox: Sandbox, ...given: Given) => Result {

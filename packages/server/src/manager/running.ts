@@ -5,9 +5,8 @@ import type { LiveSandbox } from "./live-sandbox.ts";
 import { notFound, wasDestroyed } from "./not-found.ts";
 
 /**
- * The sandbox to work with, which runs here; else the reason why it cannot be worked with here: another server has it,
- * it is stored, it is gone, it is held still. An epoch that the caller has read and that is no longer the present one is
- * refused.
+ * The sandbox to work with, which runs here; otherwise throws the reason: another server owns it, it is paused, deleted
+ * or frozen. Refuses an epoch that is not the current one.
  */
 export async function runningSandbox(
   context: RunningContext,
@@ -21,7 +20,7 @@ export async function runningSandbox(
   sandbox.checkRunning();
   if (!isFrozen(context, sandbox)) return sandbox;
   await untilThawed(context, sandbox, { limitMs: CALL_PATIENCE_MS, ...patience });
-  // It may have been lost in its sleep.
+  // The sandbox may have been lost while it was paused.
   return runningSandbox(context, sandboxId, epoch, patience);
 }
 

@@ -46,21 +46,21 @@ import { moveSandbox } from "./snapshots/portable/move.ts";
 import { SnapshotVerbs } from "./snapshots/snapshot-verbs.ts";
 import { Room } from "./room.ts";
 
-/** A verb that gives no more of a sandbox than others are to see. */
+/** A verb whose result exposes only the public part of a sandbox. */
 type Door<Verb extends (context: never, ...given: never[]) => unknown, Result> =
   Parameters<Verb> extends [unknown, ...infer Given] ? (...given: Given) => Promise<Result> : never;
 
-/** The only writer of sandbox state on a server. Each verb is a file of its own; this is the list of them. */
+/** The only writer of sandbox state on a server. Each verb is a file of its own; this class lists them. */
 export class SandboxManager extends Room<ManagerContext> {
-  /** What is started over HTTP. */
+  /** Processes started over HTTP. */
   readonly processes = new ProcessVerbs(this.context);
   readonly files = new FileVerbs(this.context);
-  /** What they use, sampled. */
+  /** Sampled resource usage. */
   readonly usage = new Usage(this.context);
-  /** Whether what is stored is whole. */
+  /** Integrity checks of stored data. */
   readonly integrity = new IntegrityVerbs(this.context);
   readonly snapshots = new SnapshotVerbs(this.context);
-  /** What is under way, and what was. */
+  /** Running and finished operations. */
   readonly operations = this.context.operations;
   readonly events = this.context.events;
   readonly profiles = this.context.options.profiles;
@@ -81,38 +81,41 @@ export class SandboxManager extends Room<ManagerContext> {
     return this.context.durable.saves;
   }
 
-  /** The epoch of this server's ownership of a sandbox; undefined for one that is not owned here. */
+  /** The epoch of this server's ownership of a sandbox; undefined if this server does not own it. */
   epochOf(sandboxId: string): number | undefined {
     return this.context.durable.ownership.held(sandboxId)?.epoch;
   }
 
   readonly states = this.verb(countStates);
 
-  /** Of the sandboxes that there may be: those that are being made and test restores included. */
+  /** Counts against the limit: sandboxes that are being created and test restores are included. */
   get placesTaken(): number {
     return this.context.sandboxes.size + this.context.proofs.size;
   }
 
-  /** How many sandboxes there are of which more could be lost than was promised. */
+  /** How many sandboxes do not meet their max_loss. */
   readonly atRisk = this.verb(countAtRisk);
 
-  /** The sandboxes that the default backend has started ahead of the need; undefined: it never does. */
+  /** The warm pool of the default backend; undefined if it has none. */
   readonly warmPool = this.verb(warmPoolRecord);
 
-  /** Those that run and take no processor. */
+  /** Running sandboxes that use no CPU. */
   readonly dozingCount = this.verb(countDozing);
   readonly summary = this.verb(summaryOf);
   readonly describe = this.verbOn(describeLive);
   readonly find = this.verb(findSandbox);
 
-  /** The server that has a sandbox which is not here, for those who may use the sandbox; undefined: none can be asked. */
+  /**
+   * The server that owns a sandbox which is not on this server, for callers who may use the sandbox; undefined: none
+   * can be asked.
+   */
   readonly ownerElsewhere = this.verb(ownerElsewhere);
   readonly otherServer = this.verb(otherServer);
   readonly list = this.verb(listSandboxPage);
   readonly previewRetention = this.verb(previewRetention);
   readonly backends = this.verb(listBackends);
 
-  /** What this server says of itself to other servers. */
+  /** Facts about this server for other servers. */
   readonly condition = this.verb(instanceCondition);
   readonly instances = this.verb(listInstances);
 
@@ -120,7 +123,7 @@ export class SandboxManager extends Room<ManagerContext> {
     return createFromRequest(this.context, body, "durable", {}, options);
   }
 
-  /** The sandbox with a key: the one that is there, one from its newest snapshot, or a fresh one. */
+  /** The sandbox with a key: the existing one, one restored from its newest snapshot, or a new one. */
   readonly acquire: Door<typeof acquireSandbox, GivenOut<AcquiredSandbox>> = this.verb(acquireSandbox);
 
   /** For the WebSocket protocol; the client is attached to the new sandbox. */
@@ -134,7 +137,10 @@ export class SandboxManager extends Room<ManagerContext> {
 
   readonly attach: Door<typeof attachSandbox, Sandbox> = this.verb(attachSandbox);
 
-  /** The sandbox to work with, which runs here; else why not. With an epoch, only if that is the present one. */
+  /**
+   * The sandbox to work with, which runs here; otherwise throws the reason. With an epoch, only if that is the current
+   * one.
+   */
   readonly running: Door<typeof runningSandbox, Sandbox> = this.verb(runningSandbox);
   readonly resume: Door<typeof resumeSandbox, Sandbox> = this.verb(resumeSandbox);
 
@@ -144,13 +150,13 @@ export class SandboxManager extends Room<ManagerContext> {
   readonly recreate = this.verbOn(recreateSandbox);
   readonly reachability = this.verb(reachabilityOf);
 
-  /** Saves everything, with what executes, and stops running it here. */
+  /** Pauses a sandbox: saves it with its executions and stops it here. */
   async pause(sandbox: Sandbox, options?: PauseOptions): Promise<SandboxRecord> {
     const head = await pauseSandbox(this.context, live(sandbox), "request", options);
     return describeStored(this.context, sandbox.id, head);
   }
 
-  /** Saves everything; the sandbox keeps running here, and begins with that if this server dies. */
+  /** Saves a sandbox that keeps running; it resumes from this checkpoint if this server dies. */
   async checkpoint(sandbox: Sandbox, options?: VerbOptions): Promise<SandboxRecord> {
     await checkpointSandbox(this.context, live(sandbox), { ...options, reason: "request" });
     return this.describe(sandbox);
@@ -173,12 +179,12 @@ export class SandboxManager extends Room<ManagerContext> {
   readonly rewind = this.verbOn(rewindSandbox);
   readonly destroy = this.verbOn(destroySandbox);
 
-  /** A client has said something: the sandbox is in use. */
+  /** A client sent something: the sandbox is in use. */
   touch(sandbox: Sandbox): void {
     live(sandbox).touch(this.context.nowMs);
   }
 
-  /** A call of a client begins that may take long; the function that this gives ends it. */
+  /** A client's call begins that may take long; the returned function ends it. */
   hold(sandbox: Sandbox): () => void {
     return live(sandbox).hold(() => this.context.nowMs);
   }
@@ -189,10 +195,10 @@ export class SandboxManager extends Room<ManagerContext> {
 
   readonly untilThawed = this.verbOn(untilThawed);
 
-  /** This server was declared dead by others: nothing that it held under a lease is its own any more. */
+  /** Other servers declared this server dead: it no longer owns anything that it held under a lease. */
   async loseOwnership(error: SandboxerError): Promise<void> {
     const context = this.context;
-    // Those that are saved or brought back find it out by themselves, before they publish or run.
+    // Sandboxes that are being saved or restored check their ownership before they publish or run.
     const running = [...context.sandboxes.values()].filter(({ state }) => state === "running");
     const lose = (sandbox: LiveSandbox): Promise<void> =>
       sandbox.outlivesServer
@@ -201,18 +207,18 @@ export class SandboxManager extends Room<ManagerContext> {
     await Promise.all(running.map(lose));
   }
 
-  /** To be called once, at the start, with the servers of this machine that have died: what they had and left. */
+  /** Call it once at the start with the dead servers of this machine: cleans up after them. */
   settleOrphans(dead: ReadonlySet<string>): void {
     if (dead.size > 0) this.context.inBackground("clean-up after dead servers", settleOrphans(this.context, dead));
   }
 
-  /** To be called once, at the start: brings to the store what servers of this machine could not. */
+  /** Call it once at the start: publishes checkpoints that servers of this machine could not publish. */
   publishLeftBehind(): void {
     if (this.hasStore)
       this.context.inBackground("clean-up after other servers on this machine", publishLeftBehind(this.context));
   }
 
-  /** Puts every sandbox down; gives those that the store has not taken. */
+  /** Drains all sandboxes; returns those that the store did not accept. */
   async drain(): Promise<readonly UnsavedSandbox[]> {
     this.#stopReaping();
     this.#stopKeeping();
@@ -225,7 +231,7 @@ export class SandboxManager extends Room<ManagerContext> {
     return unsaved;
   }
 
-  /** What other servers do to the sandboxes of this one. */
+  /** Reactions to requests of other servers. */
   #listen(): () => void {
     const context = this.context;
     return context.durable.ownership.instances.listen({

@@ -16,7 +16,7 @@ import type { SandboxFacts } from "./live-sandbox.ts";
 const words = storedWordsSchema;
 const amount = z.number().positive().exactOptional();
 
-/** Every field of a spec has a row here, so that none is lost on the way through the store. */
+/** Every field of a spec has a row here, so that none is lost in the store. */
 const storedSpecSchema = z.object({
   image: storedTextSchema.exactOptional(),
   env: words,
@@ -51,7 +51,9 @@ type StoredFacts = Pick<
   | "copy"
 >;
 
-/** What a head says of its sandbox. Others can write to the store: what is no spec reaches no backend. */
+/**
+ * Reads the facts of a sandbox from its head. Others can write to the store: an invalid spec never reaches a backend.
+ */
 export function storedFacts(sandboxId: string, head: StoredFacts): SandboxFacts {
   const { labels, spec } = parseStoredSpec(`${sandboxId}/metadata.json`, head.spec);
   return {
@@ -70,7 +72,7 @@ export function storedFacts(sandboxId: string, head: StoredFacts): SandboxFacts 
   };
 }
 
-/** The other way round: what is written of a sandbox, in its head. */
+/** Builds the stored part of a head from the facts of a sandbox. */
 export function inStore(facts: SandboxFacts): StoredFacts & { readonly about: About } {
   return {
     backend: facts.backend,

@@ -1,14 +1,14 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { SandboxerError } from "@sandboxer/protocol";
 
-/** What a client has shown: a key of the server makes every sandbox accessible, a token one. */
+/** A client's credentials: a server key gives access to every sandbox, a token to one. */
 export interface Credentials {
   readonly token: string | undefined;
-  /** A valid server key was given, or the server has none and listens to this machine only. */
+  /** A valid server key was given, or the server has none and only listens on this machine. */
   readonly trusted: boolean;
 }
 
-/** Decides on access before anything is restored, claimed or told to anyone. Takes the same time for every token. */
+/** Checks access before anything is restored, claimed or reported. Takes the same time for every token. */
 export function checkAccess(credentials: Credentials, tokenHash: string | null | undefined): void {
   if (credentials.token === undefined) {
     if (credentials.trusted) return;

@@ -3,29 +3,29 @@ import type { CreateRequestBody, Profile, Strategy } from "@sandboxer/protocol";
 import { backendsOf, requestedBackend } from "./profile-backends.ts";
 import { didYouMean } from "../support/nearest-name.ts";
 
-/** What a sandbox is to be made of, once a profile has filled in what its request left open. */
+/** The settings of a sandbox after a profile filled in missing ones. */
 export interface AppliedProfile {
   /** The request with the profile's values where it had none; `inputs` are complete. */
   readonly request: CreateRequestBody;
   /** The name of the profile. */
   readonly profile: string;
-  /** Where it may be made, in the profile's order; never empty. One that the request names is the only one. */
+  /** The allowed backends, in the profile's order; never empty. A requested one is the only one. */
   readonly backends: readonly string[];
   readonly strategy: Strategy;
   readonly isolation: Profile["isolation"];
   readonly placement: Readonly<Record<string, string>>;
   readonly setup: readonly string[];
-  /** Variables inside and the names of their secrets; the values come in when they are needed, and are never stored. */
+  /** Variables and the names of their secrets; the values are resolved when needed, and never stored. */
   readonly secretRefs: Readonly<Record<string, string>>;
-  /** Undefined: it has no end. */
+  /** Undefined: no expiry. */
   readonly ttlMs: number | undefined;
-  /** The limit that also holds when the time is extended. */
+  /** The limit that also applies when the lifetime is extended. */
   readonly maxTtlMs: number | undefined;
 }
 
 /**
- * Merges a request with its profile. What the request says wins; maps (env, labels, resources, inputs) are merged key by
- * key. Pure: nothing is looked up, and whether a backend exists is not asked.
+ * Merges a request with its profile. The request wins; maps (env, labels, resources, inputs) are merged key by key.
+ * Pure: nothing is looked up, and backends need not exist.
  */
 export function applyProfile(profile: Profile, request: CreateRequestBody): AppliedProfile {
   const { ttl, ttlMs, maxTtlMs } = timeToLive(profile, request.ttl);
@@ -63,13 +63,13 @@ export function applyProfile(profile: Profile, request: CreateRequestBody): Appl
 }
 
 interface TimeToLive {
-  /** As it was written; undefined: without an end. */
+  /** As written; undefined: no expiry. */
   readonly ttl: string | undefined;
   readonly ttlMs: number | undefined;
   readonly maxTtlMs: number | undefined;
 }
 
-/** With a limit and no default, the limit is the default: otherwise not to ask would be to have for ever. */
+/** With a limit and no default, the limit is the default: otherwise an omitted ttl would mean forever. */
 export function timeToLive(profile: Profile, wanted: string | undefined): TimeToLive {
   const ttl = wanted ?? profile.ttl?.default ?? profile.ttl?.max;
   const maxText = profile.ttl?.max;
@@ -83,7 +83,7 @@ export function timeToLive(profile: Profile, wanted: string | undefined): TimeTo
   return { ttl, ttlMs, maxTtlMs };
 }
 
-/** A request that wants no checkpoints does not want what the profile builds on them either. */
+/** A request without checkpoints also drops the profile's settings that need them. */
 function checkpointFlags(profile: Profile, request: CreateRequestBody): Partial<CreateRequestBody> {
   const refused = request.enable_checkpoint === false;
   const defaults: Partial<Profile> = refused ? {} : profile;
@@ -101,7 +101,7 @@ function withoutUndefined(request: CreateRequestBody): CreateRequestBody {
   return Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
 }
 
-/** The request's inputs with the profile's defaults. One that the profile does not declare is refused: it is a mistake. */
+/** The request's inputs with the profile's defaults. An undeclared input is refused as a mistake. */
 function mergeInputs(profile: Profile, given: Readonly<Record<string, string>>): Record<string, string> {
   const declared = new Map(Object.entries(profile.inputs ?? {}));
   const unknown = Object.keys(given).filter((name) => !declared.has(name));

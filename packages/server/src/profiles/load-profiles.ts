@@ -9,11 +9,11 @@ import { readProfile, withDuplicates, type ReadProfile } from "./read-profile.ts
 const BUNDLED_DIRECTORY = shippedFolder("profiles");
 
 export interface LoadOptions {
-  /** Folders of `*.yaml` files; a profile replaces one of the same name in a folder before it, and a bundled one. */
+  /** Folders of `*.yaml` files; a profile replaces one of the same name in an earlier folder, and a bundled one. */
   readonly directories: readonly string[];
 }
 
-/** Reads every profile. When one is wrong there is no catalog, but an error that says all that is wrong, with lines. */
+/** Reads every profile. If one is invalid, throws an error with all problems and their lines. */
 export async function loadProfiles({ directories }: LoadOptions): Promise<ProfileCatalog> {
   const entries = new Map<string, ProfileEntry>();
   const problems: Problem[] = [];
@@ -35,7 +35,7 @@ export async function loadProfiles({ directories }: LoadOptions): Promise<Profil
   return new ProfileCatalog(entries.values());
 }
 
-/** Every profile file of one folder, right or wrong. A folder that is not there has none. */
+/** Every profile file of one folder, valid or not. A missing folder has none. */
 export async function readProfiles(directory: string): Promise<readonly ReadProfile[]> {
   let names: string[];
   try {

@@ -1,17 +1,17 @@
 import { SandboxerError, type Profile } from "@sandboxer/protocol";
 import { didYouMean } from "../support/nearest-name.ts";
 
-/** A profile and where it comes from. */
+/** A profile and its file. */
 export interface ProfileEntry {
   readonly profile: Profile;
   readonly file: string;
-  /** It came with sandboxer. */
+  /** Bundled with sandboxer. */
   readonly bundled: boolean;
   /** The file whose profile of the same name this one replaces. */
   readonly overrides: string | undefined;
 }
 
-/** The profiles that sandboxes can be made with, by name. */
+/** The available profiles, by name. */
 export class ProfileCatalog {
   readonly #entries: ReadonlyMap<string, ProfileEntry>;
 
@@ -24,12 +24,12 @@ export class ProfileCatalog {
     return this.entries().map(({ profile }) => profile);
   }
 
-  /** `profile_not_found` names the one that was probably meant; it is never taken by guess. */
+  /** `profile_not_found` suggests the name that was probably meant, without using it. */
   get(name: string): Profile {
     return this.entry(name).profile;
   }
 
-  /** For profiles that records name: they may be gone by now. */
+  /** For profiles in records: they may no longer exist. */
   find(name: string): Profile | undefined {
     return this.#entries.get(name)?.profile;
   }

@@ -9,13 +9,13 @@ export interface ReadProfile {
   readonly problems: readonly Problem[];
 }
 
-/** Never throws: what is wrong with a file is the answer. */
+/** Never throws: problems of the file are part of the result. */
 export function readProfile(file: string): ReadProfile {
   const checked: Checked<Profile> = checkDocument(readSourceFile(file), profileSchema);
   return { file, profile: checked.value, problems: checked.problems };
 }
 
-/** For files that were read each on its own: two that give the same name. */
+/** Finds duplicate names in files that were read separately. */
 export function withDuplicates(profiles: readonly ReadProfile[]): ReadProfile[] {
   const firstFile = new Map<string, string>();
   return profiles.map((read) => {

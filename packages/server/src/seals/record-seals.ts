@@ -5,18 +5,18 @@ import type { MasterKey } from "../checkpoints/keys/master-key.ts";
 import type { MasterKeys } from "../checkpoints/keys/master-keys.ts";
 import { isSameSecret } from "../support/same-secret.ts";
 
-/** `seal` of a record: which master key the MAC's key was made from, and the MAC. */
+/** The `seal` of a record: the master key that the MAC key was derived from, and the MAC. */
 const sealSchema = z.object({ key: z.string(), mac: z.string() });
 
 /**
- * Seals records with a key derived from the server's present encryption key, and accepts seals of its older keys. Only the
- * derived keys are kept in memory: they cannot decrypt anything.
+ * Seals records with a key derived from the server's current encryption key, and accepts seals of its older keys. Only
+ * the derived keys are kept in memory: they cannot decrypt anything.
  */
 export class RecordSeals implements Seals {
   readonly #keys: ReadonlyMap<string, Uint8Array>;
   readonly #present: string;
 
-  /** The present key comes first. */
+  /** The current key comes first. */
   constructor(masters: readonly [MasterKey, ...MasterKey[]]) {
     this.#keys = new Map(masters.map((master) => [master.fingerprint, master.recordKey()]));
     this.#present = masters[0].fingerprint;
@@ -46,7 +46,7 @@ export class RecordSeals implements Seals {
     return isSameSecret(parsed.mac, this.#mac(parsed.key, key, rest));
   }
 
-  /** Whether it is sealed with the present key. */
+  /** Whether it is sealed with the current key. */
   isPresent(key: string, record: object): boolean {
     const { seal } = record as { seal?: { key?: unknown } };
     return seal?.key === this.#present && this.holds(key, record);
@@ -60,7 +60,7 @@ export class RecordSeals implements Seals {
   }
 }
 
-/** The same text for the same value, in whatever order its fields are. */
+/** Canonical text: the same for the same value, whatever the order of its fields. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) =>
     typeof each === "object" && each !== null && !Array.isArray(each)

@@ -6,18 +6,18 @@ import { isStoreFailure } from "../support/record-damage.ts";
 import type { RecordSeals } from "./record-seals.ts";
 
 export interface Sealing {
-  /** Sealed with the present key now, or to be. */
+  /** Sealed with the current key now, or to be. */
   readonly sealed: number;
-  /** Sealed with the present key before. */
+  /** Already sealed with the current key. */
   readonly current: number;
-  /** Records of living servers, which only these servers may change. A server with the key seals its own. */
+  /** Records of live servers, which only they may change. A server with the key seals its own. */
   readonly of_living_servers: number;
   readonly failed: readonly { readonly record: string; readonly error: string; readonly message: string }[];
 }
 
 /**
- * Seals every record of a store with the present key, as it is: whoever calls this trusts what is in the store. `store`
- * seals what is written to it. Servers may work on the store; a record that changes meanwhile was sealed by its writer.
+ * Seals every record of a store with the current key, unchanged: the caller trusts the contents of the store. `store`
+ * seals on write. Servers may use the store; a record that changes meanwhile was sealed by its writer.
  */
 export async function sealRecords(
   store: ObjectStore,
@@ -51,7 +51,7 @@ async function sealRecord(
   // It was removed meanwhile, or is not a record.
   if (cell === undefined || typeof record !== "object" || record === null) return "current";
   if (seals.isPresent(key, record)) return "current";
-  // A living server would take the change of its record for its end.
+  // A live server would take the change of its record for its end.
   if (key.startsWith("instances/") && (record as { dead?: unknown }).dead !== true) return "of_living_servers";
   if (apply) await store.swapCell(key, cell.version, cell.body);
   return "sealed";

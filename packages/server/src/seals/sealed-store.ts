@@ -3,22 +3,22 @@ import { jsonOf } from "../support/json.ts";
 import { recordNotSealed } from "../support/record-damage.ts";
 import type { ObjectStore } from "../store/store.ts";
 
-/** Signs records, so that a server can tell what its fellows wrote from what somebody else put into the store. */
+/** Signs records, so that a server can distinguish records of other servers from forged ones. */
 export interface Seals {
-  /** The record with a seal for this place in the store, instead of any that it has. */
+  /** The record with a seal for this place in the store, replacing any that it has. */
   sealed(key: string, record: object): object;
-  /** Whether it has a seal that was made for this place, with a key that this server has. */
+  /** Whether it has a seal for this place, made with a key that this server has. */
   holds(key: string, record: object): boolean;
 }
 
 export interface SealOptions {
-  /** Absent: this server has no key for it, and must not write what others have sealed. */
+  /** Absent: this server has no key, and must not overwrite sealed records. */
   readonly seals: Seals | undefined;
-  /** Whether what has no good seal is refused. */
+  /** Whether records without a valid seal are refused. */
   readonly required: boolean;
 }
 
-/** Heads, records and names of snapshots, servers, keys of sandboxes, data keys: what decides something. */
+/** Heads, snapshot records and names, server records, sandbox keys, data keys: everything that decides something. */
 const RECORD =
   /^([0-9a-f-]{36}\/metadata|snapshots\/[0-9a-f-]{36}\/record|(snapshot-names|instances|acquire-keys|data-keys)\/[^/]+)\.json$/;
 
@@ -26,14 +26,14 @@ export function isRecord(key: string): boolean {
   return RECORD.test(key);
 }
 
-/** A store whose records are sealed as they are written, and held against their seals as they are read. */
+/** A store whose records are sealed when written, and checked when read. */
 export function withSeals(store: ObjectStore, { seals, required }: SealOptions): ObjectStore {
   const overrides: Pick<ObjectStore, "readCell" | "swapCell"> = {
     readCell: async (key, options) => {
       const cell = await store.readCell(key, options);
       if (cell === undefined || !required || !isRecord(key)) return cell;
       const record = jsonOf(cell.body);
-      // What is no record is found out by whoever reads it as one.
+      // The reader detects content that is not a record.
       if (!isObject(record) || seals?.holds(key, record) === true) return cell;
       throw recordNotSealed(cell.file ?? key);
     },
@@ -53,7 +53,7 @@ export function withSeals(store: ObjectStore, { seals, required }: SealOptions):
   });
 }
 
-/** A writer keeps the fields that it does not know, a seal among them: without the key it would be a wrong one. */
+/** A writer keeps unknown fields, including a seal: without the key it would be wrong. */
 function mayBeSealed(body: Uint8Array, seals: Seals | undefined): boolean {
   return seals !== undefined || Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes('"seal"');
 }
@@ -62,7 +62,7 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Heads are laid out for people. */
+/** Heads are indented for people. */
 function encodeAs(body: Uint8Array, record: object): Uint8Array {
   const isLaidOut = body[1] === 0x0a;
   return Buffer.from(`${JSON.stringify(record, undefined, isLaidOut ? 2 : undefined)}\n`);

@@ -9,8 +9,8 @@ export interface SecretCommandOptions {
 }
 
 /**
- * What a program prints on stdout. There is no shell, no stdin, and its stderr is dropped: it might repeat the value.
- * The program and what it started are dead when this settles.
+ * The stdout of a program. There is no shell and no stdin, and stderr is dropped, because it might repeat the value.
+ * The program and its children are dead when this settles.
  */
 export async function runSecretCommand(argv: readonly string[], options: SecretCommandOptions): Promise<Buffer> {
   const [program = "", ...rest] = argv;

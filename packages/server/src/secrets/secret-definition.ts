@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { secretNameSchema } from "@sandboxer/protocol";
 
-/** Where a secret comes from, as the config file says it. The value itself is never in it. */
+/** The source of a secret in the config file. Never the value itself. */
 const secretDefinitionSchema = z
   .strictObject({
     file: z.string().min(1).optional(),
@@ -21,7 +21,7 @@ export const secretDefinitionsSchema = z.record(secretNameSchema, secretDefiniti
 export type SecretDefinition = z.infer<typeof secretDefinitionSchema>;
 export type SecretDefinitions = Readonly<Record<string, SecretDefinition>>;
 
-/** For people: `file /run/secrets/token`. Of a command its program only. */
+/** For people: `file /run/secrets/token`. For a command only its program. */
 export function describeSource({ file, environment, command }: SecretDefinition): string {
   if (file !== undefined) return `file ${file}`;
   return environment === undefined ? `command ${command?.[0] ?? ""}` : `environment ${environment}`;

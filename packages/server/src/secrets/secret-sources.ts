@@ -18,7 +18,7 @@ export interface SecretSourcesOptions {
 
 const COMMAND_TIMEOUT_MS = 10_000;
 
-/** The secrets of the config file. Nothing is read before it is asked for, and nothing is kept. */
+/** The secrets of the config file. Nothing is read before it is needed, and nothing is kept. */
 export class SecretSources implements SecretResolver {
   readonly #options: SecretSourcesOptions;
   readonly #warned = new Set<string>();
@@ -42,7 +42,7 @@ export class SecretSources implements SecretResolver {
       return new Secret(name, textOf(await this.#read(name, definition, options)));
     } catch (error) {
       if (!(error instanceof SecretProblem)) throw error;
-      // No cause: what another program said may hold the value.
+      // No cause: another program's message may contain the value.
       throw new SandboxerError(
         "secret_unavailable",
         `The secret ${name} (${describeSource(definition)}) ${error.message}`,
@@ -73,7 +73,7 @@ export class SecretSources implements SecretResolver {
   }
 }
 
-/** One newline at the end is the editor's and not the secret's. */
+/** One newline at the end comes from the editor and is not part of the secret. */
 function textOf(bytes: Buffer): string {
   if (bytes.length > MAX_SECRET_BYTES) throw new SecretProblem(`is larger than ${MAX_SECRET_BYTES} bytes.`);
   let text: string;
@@ -91,7 +91,7 @@ const OTHERS = 0o077;
 
 async function readSecretFile(path: string, warn: (problem: string) => void): Promise<Buffer> {
   try {
-    // A pipe that nobody writes must not hold a creation up.
+    // A pipe without a writer must not block a creation.
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       return await readOpened(file, (mode) =>

@@ -1,6 +1,6 @@
 import type { CallOptions } from "../support/call-options.ts";
 
-/** A value that nobody sees by accident: printed, logged or turned into JSON it is its name. */
+/** A value that is never shown by accident: printed, logged or converted to JSON it is its name. */
 export class Secret {
   readonly name: string;
   readonly #value: string;
@@ -10,7 +10,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The value. Call it where the value is handed over, and keep what it gives nowhere. */
+  /** The value. Call it only where the value is used, and do not keep it. */
   reveal(): string {
     return this.#value;
   }
@@ -28,19 +28,18 @@ export class Secret {
   }
 }
 
-/** Secrets by name. What is stored of a sandbox has names only; any server that starts it asks its own resolver. */
+/** Secrets by name. Stored sandboxes have names only; any server that starts one uses its own resolver. */
 export interface SecretResolver {
   /**
-   * Reads the secret from where it comes from, each time. `secret_unavailable` names the secret and its source, and
-   * never the value.
+   * Reads the secret from its source, each time. `secret_unavailable` names the secret and its source, never the value.
    */
   resolve(name: string, options?: CallOptions): Promise<Secret>;
 }
 
-/** Variables inside a sandbox, and the secrets that they hold. As JSON it is empty. */
+/** Variables inside a sandbox, and their secrets. As JSON it is empty. */
 export type SecretEnvironment = ReadonlyMap<string, Secret>;
 
-/** All the secrets of a sandbox (`secret_refs`: variable to name), or the first failure. Each is read once. */
+/** All secrets of a sandbox (`secret_refs`: variable to name), or the first failure. Each is read once. */
 export async function resolveSecretRefs(
   secretRefs: Readonly<Record<string, string>>,
   resolver: SecretResolver,

@@ -34,7 +34,7 @@ export async function prepareAgent(context: SetupContext): Promise<AgentBinary> 
   return agent as AgentBinary;
 }
 
-/** Looks, and makes nothing. */
+/** Looks for an agent without building one. */
 export async function findAgent(
   context: Pick<SetupContext, "agentDirectory" | "cacheDirectory">,
 ): Promise<AgentBinary | undefined> {

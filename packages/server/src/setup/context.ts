@@ -4,13 +4,13 @@ import type { ReportStep } from "./step.ts";
 
 export type Platform = "systrap" | "ptrace" | "kvm";
 
-/** What set-up is told; it reads no environment. */
+/** The inputs of set-up; it reads no environment. */
 export interface SetupContext {
-  /** Engines, agents, verdicts and the set-up lock live here; all of it can be made again. */
+  /** Folder for engines, agents, test results and the set-up lock; everything in it can be created again. */
   readonly cacheDirectory: string;
-  /** `PATH`: where programs are looked for. */
+  /** `PATH`: the search path of programs. */
   readonly searchPath: string;
-  /** Use this runsc and no other. */
+  /** Path of the runsc to use. */
   readonly runscPath?: string | undefined;
   readonly platform: "auto" | Platform;
   /** Where the agent's sources and Makefile are. */

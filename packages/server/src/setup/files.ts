@@ -28,7 +28,7 @@ export function findProgram(name: string, searchPath: string): string | undefine
     .find(isExecutable);
 }
 
-/** Readers see no file or the whole file, also after a crash. */
+/** Readers see no file or the complete file, even after a crash. */
 export async function installFile(source: string, target: string, mode: number): Promise<void> {
   await mkdir(dirname(target), { recursive: true });
   const temporary = `${target}.${randomUUID()}.new`;

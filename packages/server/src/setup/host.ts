@@ -12,7 +12,7 @@ export function thisHost(): Host {
 
 const TRY_WITHOUT = "To try the protocol without sandboxes, start with --backend fake.";
 
-/** Says exactly why gVisor cannot work here, before anything is fetched. */
+/** Explains why gVisor cannot work here, before anything is downloaded. */
 export function requireGvisorHost(host: Host): void {
   const why = whyNotGvisor(host);
   if (why !== undefined) throw new SandboxerError("backend_unavailable", why.reason, { hint: why.remedy });

@@ -22,7 +22,7 @@ export type SelfTest = (options: {
   timeoutMs: number;
 }) => Promise<Verdict>;
 
-/** What a verdict is about. */
+/** The subject of a test result. */
 interface Trial {
   readonly cacheDirectory: string;
   readonly engine: Engine;
@@ -35,8 +35,8 @@ const AUTOMATIC: readonly Platform[] = ["systrap", "ptrace"];
 const SELF_TEST_TIMEOUT_MS = 20_000;
 
 /**
- * Chooses the platform by what works: run, checkpoint, restore, ping. What passed or failed is remembered for the same
- * engine, agent and kernel.
+ * Chooses the platform by testing: run, checkpoint, restore, ping. Results are remembered for the same engine, agent
+ * and kernel.
  */
 export async function choosePlatform(
   context: SetupContext,
@@ -51,7 +51,7 @@ export async function choosePlatform(
     const trial = { cacheDirectory: context.cacheDirectory, engine, agent, platform };
     const verdict = await judge(context, trial, selfTest);
     if (verdict.ok) {
-      // A failure is only remembered beside a success: where nothing works, the next start looks again.
+      // A failure is remembered only beside a success: if nothing works, the next start tests again.
       for (const other of failed) await remember(other, { ok: false, reason: reasons.join(" ") });
       return platform;
     }
@@ -63,7 +63,7 @@ export async function choosePlatform(
   });
 }
 
-/** Undefined when this combination was never tested. */
+/** Undefined if this combination was never tested. */
 export async function readVerdict(trial: Trial): Promise<Verdict | undefined> {
   return jsonOf(await readFile(verdictPath(trial), "utf8").catch(() => "")) as Verdict | undefined;
 }
@@ -71,7 +71,7 @@ export async function readVerdict(trial: Trial): Promise<Verdict | undefined> {
 async function judge(context: SetupContext, trial: Trial, selfTest: SelfTest): Promise<Verdict> {
   const { platform } = trial;
   const known = await readVerdict(trial);
-  // A platform that was asked for by name is worth another look after a failure.
+  // A platform that was requested by name is tested again after a failure.
   if (known?.ok === true || (known !== undefined && context.platform === "auto")) return known;
   let verdict: Verdict = { ok: false, reason: "not tested" };
   await runStep(context.report, {
@@ -89,7 +89,7 @@ async function judge(context: SetupContext, trial: Trial, selfTest: SelfTest): P
   return verdict;
 }
 
-/** One checkpoint in a thousand fails for no lasting reason, and a platform cannot be changed later without losing images. */
+/** One checkpoint in a thousand fails without a lasting reason, and changing the platform later would lose images. */
 async function testTwice({ cacheDirectory, engine, agent, platform }: Trial, selfTest: SelfTest): Promise<Verdict> {
   const once = (): Promise<Verdict> =>
     inScratchDirectory(cacheDirectory, (directory) =>

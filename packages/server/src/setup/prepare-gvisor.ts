@@ -18,7 +18,7 @@ export interface GvisorSetup {
 /** A first start may be building an engine; nothing else takes nearly as long. */
 const OTHER_START_TIMEOUT_MS = 15 * 60_000;
 
-/** Finds or makes everything that the gvisor backend needs. What is there already costs no time and no network. */
+/** Finds or builds everything that the gvisor backend needs. Existing parts cost no time and no network. */
 export async function prepareGvisor(context: SetupContext): Promise<GvisorSetup> {
   requireGvisorHost(thisHost());
   return withSetupLock(context, async () => {

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { killGroupOf } from "../support/kill.ts";
 
 export interface CommandResult {
-  /** Undefined when a signal ended it, or when it could not be started. */
+  /** Undefined if a signal ended it, or it could not be started. */
   readonly code: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
@@ -10,7 +10,7 @@ export interface CommandResult {
 
 export interface CommandOptions {
   readonly signal: AbortSignal;
-  /** Added to what this process has. */
+  /** Added to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
   readonly workingDirectory?: string;
 }
@@ -18,9 +18,9 @@ export interface CommandOptions {
 const KEPT_CHARACTERS = 64 * 1024;
 
 /**
- * Runs a program to its end. A program that fails or is not there is a result, not an exception; only the signal
- * throws, after the whole process group is dead, since apt-get, make and go leave the work to children. It is a group of
- * its own, which Ctrl-C does not reach, so it also ends when this process exits.
+ * Runs a program to its end. A failing or missing program is a result, not an exception; only the signal throws, after
+ * the whole process group is dead, since apt-get, make and go leave the work to children. It has its own process group,
+ * which Ctrl-C does not reach, so it is also ended when this process exits.
  */
 export async function runCommand(
   argv: readonly [string, ...string[]],
@@ -52,7 +52,7 @@ export async function runCommand(
   }
 }
 
-/** The line of a failed program that says most: the first that calls itself an error, else the last. */
+/** The most informative line of a failed program: the first that contains "error", otherwise the last. */
 export function tellingLine(result: CommandResult): string {
   const lines = `${result.stdout}\n${result.stderr}`
     .split("\n")

@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 const PREFIX = "scratch-";
 
-/** A directory for downloads and builds, on the cache's own volume, gone afterwards. */
+/** A temporary directory for downloads and builds, on the cache's own volume. */
 export async function inScratchDirectory<T>(
   cacheDirectory: string,
   work: (directory: string) => Promise<T>,
@@ -17,7 +17,7 @@ export async function inScratchDirectory<T>(
   }
 }
 
-/** Removes what a set-up left that was killed. Only under the set-up lock, where every scratch directory is a dead one. */
+/** Removes leftovers of a killed set-up. Only under the set-up lock, where every scratch directory is abandoned. */
 export async function removeStaleScratch(cacheDirectory: string): Promise<void> {
   const names = await readdir(cacheDirectory).catch(() => []);
   for (const name of names.filter((entry) => entry.startsWith(PREFIX))) {

@@ -1,6 +1,6 @@
 import { asSandboxerError, SandboxerError } from "@sandboxer/protocol";
 
-/** What a set-up step tells whoever watches: once at its start, once at its end. */
+/** Progress of a set-up step: reported once at its start, once at its end. */
 export interface SetupStep {
   /** Stable, for programs: `engine: debian package`. */
   readonly name: string;
@@ -20,10 +20,10 @@ export interface StepPlan<T> {
   readonly work: (signal: AbortSignal) => Promise<StepResult<T>>;
 }
 
-/** A step that found nothing to do, or could not do it here, is skipped with the reason; the caller goes on. */
+/** A step with nothing to do, or that is not possible here, is skipped with the reason; the caller continues. */
 export type StepResult<T> = { readonly value: T; readonly message: string } | { readonly skipped: string };
 
-/** Runs one step under its time-out and reports it. Undefined when it was skipped. Failures are reported and thrown. */
+/** Runs one step with its time limit and reports it. Undefined if it was skipped. Failures are reported and thrown. */
 export async function runStep<T>(report: ReportStep, plan: StepPlan<T>): Promise<T | undefined> {
   const { name, message, timeoutMs, work } = plan;
   const startMs = performance.now();

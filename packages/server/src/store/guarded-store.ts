@@ -29,13 +29,13 @@ export class GuardedStore implements ObjectStore {
   readonly #inner: ObjectStore;
   readonly #id: string;
   readonly #isOwn: boolean;
-  /** Where it is a file of this machine. */
+  /** The path of the marker, if it is a file of this machine. */
   readonly #markerFile: string | undefined;
   #isMissed = false;
-  /** How often it was found to be missed. */
+  /** How often the marker was found missing. */
   #misses = 0;
 
-  /** `isOwn`: it is a folder on this machine that its server has for itself. */
+  /** `isOwn`: it is a folder on this machine that belongs to its server alone. */
   constructor(inner: ObjectStore, id: string, isOwn = false) {
     this.#inner = inner;
     this.#id = id;
@@ -92,7 +92,7 @@ export class GuardedStore implements ObjectStore {
       const isAbsent = error instanceof ObjectNotFoundError;
       await this.#look(isAbsent);
       if (!isAbsent || this.#markerFile === undefined) throw error;
-      // It is not read in part: what is absent has given nothing yet.
+      // It is not read partially: a missing blob has produced nothing yet.
       yield* this.#inner.read(key, options);
     }
   }
@@ -131,14 +131,14 @@ export class GuardedStore implements ObjectStore {
     await this.#inner.probe();
   }
 
-  /** At the marker: where that is cheap, or something depends on it. */
+  /** Checks the marker if that is cheap, or if something depends on it. */
   async #look(isDue = false): Promise<void> {
     if (isDue || this.#isMissed || this.#markerFile !== undefined) await this.verify();
   }
 
   /**
-   * What a read finds. A folder is mounted again in an instant, maybe between the read that found nothing and the look at
-   * the marker: what is absent from a folder is looked for once more, with the marker before and after it.
+   * The result of a read. A folder may be mounted again between a read that found nothing and the check of the marker:
+   * a missing object in a folder is looked up once more, with a check before and after it.
    */
   async #found<T>(read: () => Promise<T | undefined>, isDue = true): Promise<T | undefined> {
     const found = await this.#reading(read);
@@ -149,7 +149,7 @@ export class GuardedStore implements ObjectStore {
     return again;
   }
 
-  /** What fails because the store has vanished is told as that. */
+  /** A failure because the store disappeared is reported as such. */
   async #reading<T>(read: () => Promise<T>): Promise<T> {
     try {
       return await read();
@@ -160,8 +160,8 @@ export class GuardedStore implements ObjectStore {
   }
 
   /**
-   * Nothing of a list counts that begins or ends without a look at the marker, where that is due, or during which somebody
-   * missed it. The marker is not in it.
+   * A list is invalid if it begins or ends without a check of the marker where one is due, or if the marker was missing
+   * during it. The marker is not part of the list.
    */
   async *#listing<T>(listed: AsyncIterable<T>, isListed: (each: T) => boolean = () => true): AsyncIterable<T> {
     await this.#look();
@@ -181,7 +181,7 @@ export class GuardedStore implements ObjectStore {
     if (this.#misses !== misses) throw notThere(this.address, this.#id, undefined);
   }
 
-  /** A large blob takes its time: the last look before it gets its name comes after its last byte. */
+  /** A large blob takes time: the last check before it gets its name comes after its last byte. */
   async *#withLookAtEnd(chunks: Chunks): AsyncIterable<Uint8Array> {
     yield* chunks;
     await this.#look();

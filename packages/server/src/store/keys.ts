@@ -2,7 +2,7 @@ import { SandboxerError } from "@sandboxer/protocol/errors";
 
 const SEGMENT = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/;
 
-/** Refuses every key that could leave the root, or meet a name that a driver keeps for itself. */
+/** Refuses every key that could leave the root, or collide with a driver's own names. */
 export function checkKey(key: string): string {
   if (!isKey(key)) throw new SandboxerError("bad_request", `"${key}" is not a valid name in the store.`);
   return key;

@@ -14,8 +14,8 @@ const fileSchema = z.looseObject({
 type Content = z.infer<typeof fileSchema>;
 
 /**
- * The stores that the servers of a data directory have used, by their addresses: where a store was once, an empty folder
- * is a mount that is missing, not a place for a new store.
+ * The stores that the servers of a data directory have used, by address: an empty folder at a known address is a
+ * missing mount, not a place for a new store.
  */
 export class KnownStores {
   readonly #file: LockedJsonFile<Content>;
@@ -40,7 +40,10 @@ export class KnownStores {
   }
 }
 
-/** The id of the store that is there; undefined where there is none. Throws when another one, or one, is known to be there. */
+/**
+ * The id of the store at the address; undefined if there is none. Throws if a different store is known to be there, or
+ * the known one is missing.
+ */
 export async function findStoreId(store: ObjectStore, known: KnownStores | undefined): Promise<string | undefined> {
   const expected = await known?.idOf(store.address);
   const found = await readStoreId(store);

@@ -12,7 +12,7 @@ export const MARKER_KEY = "store.json";
 
 const markerSchema = z.looseObject({ format: z.literal(1), id: z.uuid() });
 
-/** The id of the store; undefined where there is no marker. */
+/** The id of the store; undefined without a marker. */
 export async function readStoreId(store: ObjectStore): Promise<string | undefined> {
   const cell = await store.readCell(MARKER_KEY).catch(unlessDamaged);
   if (cell === undefined) return undefined;
@@ -24,8 +24,8 @@ export async function readStoreId(store: ObjectStore): Promise<string | undefine
 }
 
 /**
- * Whether the file of a marker, where it is one of this machine, has this id; the cheapest look there is. On a disk of this
- * machine a read at once is cheaper still; a file on a network may be long in coming.
+ * Whether a marker file on this machine has this id; the cheapest check. On a local disk a synchronous read is
+ * cheapest; a network file may be slow.
  */
 export async function hasMarkerFile(path: string, id: string, atOnce: boolean): Promise<boolean> {
   try {
@@ -35,7 +35,7 @@ export async function hasMarkerFile(path: string, id: string, atOnce: boolean): 
   }
 }
 
-/** Gives the store an id, unless somebody else does so meanwhile; then that is its id. */
+/** Gives the store an id, unless another server does so meanwhile; then that is its id. */
 export async function writeStoreId(store: ObjectStore): Promise<string> {
   const id = randomUUID();
   const marker = { format: 1, id, created_at: new Date().toISOString() };
@@ -46,7 +46,7 @@ export async function writeStoreId(store: ObjectStore): Promise<string> {
   throw new SandboxerError("store_unavailable", `The store ${store.address} does not retain ${MARKER_KEY}.`);
 }
 
-/** Throws where no store is. Everything that a server writes besides the marker is in a folder. */
+/** Throws if there is no store. Everything that a server writes besides the marker is in a folder. */
 export async function refuseEmpty(store: ObjectStore): Promise<void> {
   const { done } = await store.listFolders("")[Symbol.asyncIterator]().next();
   if (done !== true) return;
@@ -55,7 +55,7 @@ export async function refuseEmpty(store: ObjectStore): Promise<void> {
   });
 }
 
-/** For a store that has vanished, or that another one is in place of. */
+/** For a store that disappeared or was replaced by another one. */
 export function notThere(address: string, id: string, found: string | undefined): SandboxerError {
   const what =
     found === undefined

@@ -5,7 +5,7 @@ import type { BucketStoreOptions } from "./bucket/bucket-api.ts";
 import { type DirectoryOptions, DirectoryStore } from "./directory/directory-store.ts";
 import type { ObjectStore } from "./store.ts";
 
-/** Opens what keeps the objects at a path, a `file:` URL, or the URL of a bucket, whichever store that is. */
+/** Opens the driver for a path, a `file:` URL, or the URL of a bucket, without checking which store it is. */
 export async function openDriver(
   address: string,
   options: BucketStoreOptions & DirectoryOptions = {},

@@ -7,15 +7,15 @@ import { openDriver } from "./open-driver.ts";
 import type { ObjectStore } from "./store.ts";
 
 export interface StoreOptions extends BucketStoreOptions, DirectoryOptions {
-  /** Refuses an empty place instead of starting a new store there. */
+  /** Refuse an empty location instead of initializing a store there. */
   readonly mustExist?: boolean;
-  /** What was at which address before; another store there, or none, is refused. */
+  /** The known stores by address; a different or missing store is refused. */
   readonly known?: KnownStores;
 }
 
 /**
- * Opens the store at a path, a `file:` URL, or the URL of a bucket. An empty one, and one of an earlier release, gets its
- * marker. From then on it is that store or none.
+ * Opens the store at a path, a `file:` URL, or the URL of a bucket. An empty store, and one of an earlier release, gets
+ * its marker. From then on it is that store or none.
  */
 export async function openStore(address: string, options: StoreOptions = {}): Promise<ObjectStore> {
   const { known, mustExist = false } = options;

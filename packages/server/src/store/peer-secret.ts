@@ -5,12 +5,12 @@ import { jsonOf } from "../support/json.ts";
 import { recordDamaged } from "../support/record-damage.ts";
 import { type ObjectStore, trySwap } from "./store.ts";
 
-/** The cell with what the servers of a store share. It is written once. */
+/** The cell with the shared secret of a store's servers. It is written once. */
 const KEY = "peers/secret.json";
 
 const cellSchema = z.looseObject({ format: z.literal(1), secret: z.string().regex(/^[0-9a-f]{64}$/) });
 
-/** 32 bytes that only the servers of a store know. The first server that opens the store makes them. */
+/** 32 bytes that only the servers of a store know. The first server that opens the store creates them. */
 export async function openPeerSecret(store: ObjectStore): Promise<Buffer> {
   const present = await readSecret(store);
   if (present !== undefined) return present;

@@ -7,8 +7,9 @@ const RACERS = 16;
 const ATTEMPTS = 6;
 
 /**
- * Tries out what ownership depends on: that a cell is created once, replaced only at its present version, and won by one
- * of many. Stores that ignore such conditions answer every write with success, so asking them is the only way to know.
+ * Tests the guarantees that ownership depends on: a cell is created once, replaced only at its current version, and won
+ * by one of many writers. Stores that ignore such conditions answer every write with success, so a test is the only way
+ * to know.
  */
 export async function probeStore(store: ObjectStore, hint: string): Promise<void> {
   const folder = `probe-${randomUUID()}`;
@@ -73,7 +74,7 @@ async function holds(store: ObjectStore, key: string, text: string): Promise<voi
   if (found !== `"${text}"`) throw new Error(`"${text}" was written but ${found} was read back`);
 }
 
-/** Unclear answers are tried again: some stores ask for patience when one object is written often. */
+/** Unclear answers are retried: some stores throttle frequent writes to one object. */
 async function swap(store: ObjectStore, key: string, expected: string | undefined, text: string): Promise<SwapOutcome> {
   for (let attempt = 1; ; attempt++) {
     try {

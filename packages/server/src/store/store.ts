@@ -17,42 +17,42 @@ export interface ObjectStore {
   /** For people and logs: the store's address, without secrets. */
   readonly address: string;
 
-  /** Undefined when there is no such cell. */
+  /** Undefined if there is no such cell. */
   readCell(key: string, options?: CellReadOptions): Promise<Cell | undefined>;
 
   /**
    * Replaces the cell if its version is still `expected`, or creates it if `expected` is undefined and it is absent.
    * `conflict` means that nothing was or will be written. {@link AmbiguousWriteError} means that it is unknown whether
-   * it was, or may still be, applied: read again and look for what was written.
+   * it was, or may still be, applied: read again and compare.
    */
   swapCell(key: string, expected: string | undefined, body: Uint8Array): Promise<SwapOutcome>;
 
   /**
    * Removes a cell in one step: a reader sees its last version or none, and a swap at any version of it is a conflict.
-   * For cells that nobody needs any more: whoever creates one under the key begins anew. One that is not there is fine.
+   * For cells that are no longer needed: a later creation under the key starts fresh. Removing a missing cell is fine.
    */
   deleteCell(key: string): Promise<void>;
 
   /** The keys of the cells directly in a folder. */
   listCells(folder: string): AsyncIterable<string>;
 
-  /** Undefined when there is no such blob. */
+  /** Undefined if there is no such blob. */
   stat(key: string): Promise<BlobStat | undefined>;
 
   /**
-   * The bytes from `start` up to but without `end`, in chunks of about 1 MiB that are the consumer's to keep, unless it
-   * allows `reuseMemory`. A range beyond the end gives what is there. Throws {@link ObjectNotFoundError}.
+   * The bytes from `start` to `end` (exclusive), in chunks of about 1 MiB that the consumer may keep, unless it allows
+   * `reuseMemory`. A range beyond the end returns what exists. Throws {@link ObjectNotFoundError}.
    */
   read(key: string, options?: ReadOptions): AsyncIterable<Uint8Array>;
 
   /**
-   * Writes a blob, durably and atomically: a reader sees nothing of it before the promise resolves. A chunk is used only
-   * until the next one is asked for, so that the producer may reuse its memory. With `ifAbsent` an existing blob stays
-   * and the outcome is `conflict`. After a failure nothing is left, unless the store itself cannot be reached any more.
+   * Writes a blob, durably and atomically: a reader sees nothing of it before the promise resolves. A chunk is used
+   * only until the next one is requested, so that the producer may reuse its memory. With `ifAbsent` an existing blob
+   * stays and the outcome is `conflict`. After a failure nothing is left, unless the store itself is unreachable.
    */
   write(key: string, chunks: Chunks, options?: WriteOptions): Promise<WriteOutcome>;
 
-  /** {@link write} for small text that replaces what is there. */
+  /** {@link write} for small text that replaces an existing blob. */
   writeText(key: string, text: string): Promise<void>;
 
   /** Blobs and cells below a folder, at any depth, in no particular order. */
@@ -62,29 +62,29 @@ export interface ObjectStore {
   listFolders(folder: string): AsyncIterable<string>;
 
   /**
-   * Where a blob lies, or would lie, as a plain file on this machine, for threads that read it themselves. Nothing is
-   * written to it. Absent where blobs are elsewhere.
+   * The path of a blob as a plain file on this machine, for threads that read it themselves. Nothing is written to it.
+   * Absent if blobs are remote.
    */
   localFile?(key: string): string;
 
-  /** Removes a blob. Removing what is not there is fine. */
+  /** Removes a blob. Removing a missing blob is fine. */
   delete(key: string): Promise<void>;
 
   /** Removes everything below a folder, cells included. Others must not write there meanwhile. */
   deleteTree(folder: string): Promise<void>;
 
-  /** Tries out that the store keeps this contract, races included; throws `store_unavailable` with what it found. */
+  /** Tests that the store keeps this contract, races included; throws `store_unavailable` with the finding. */
   probe(): Promise<void>;
 
   /**
-   * Makes sure that this is still the store that was opened; throws `store_unavailable` when it has vanished or another
-   * one is in its place. Absent where nobody can tell.
+   * Checks that this is still the store that was opened; throws `store_unavailable` if it disappeared or was replaced.
+   * Absent if that cannot be checked.
    */
   verify?(): Promise<void>;
 }
 
 export interface CellReadOptions {
-  /** Nothing depends on the answer: that there is no such cell is believed without a look at the store's marker. */
+  /** Nothing depends on the answer: a missing cell is believed without checking the store's marker. */
   readonly casual?: boolean;
 }
 
@@ -110,14 +110,14 @@ export interface BlobStat {
 
 export interface ListedObject {
   readonly key: string;
-  /** What it takes up. A cell may take up more than its body. */
+  /** The size in the store. A cell may use more than its body. */
   readonly sizeBytes: number;
 }
 
 export interface ReadOptions {
   readonly start?: number;
   readonly end?: number;
-  /** The consumer is done with a chunk when it asks for the next but one. Much cheaper for large blobs. */
+  /** The consumer is done with a chunk when it requests the next but one. Much cheaper for large blobs. */
   readonly reuseMemory?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -138,7 +138,7 @@ export class AmbiguousWriteError extends Error {
   }
 }
 
-/** A swap for who finds out by another look what has become of it. */
+/** A swap for callers that determine an ambiguous outcome by another read. */
 export async function trySwap(
   store: ObjectStore,
   key: string,
@@ -163,12 +163,12 @@ export class ObjectNotFoundError extends Error {
   }
 }
 
-/** What is taken into memory of a blob whose size nobody has said. */
+/** Memory limit for a blob of unknown size. */
 const LARGEST_SMALL_BLOB_BYTES = 64 * 1024 * 1024;
 
 /**
- * All bytes of a small blob, up to `end` where that is given; undefined when there is no such blob. `image_damaged` when
- * it is not small.
+ * All bytes of a small blob, up to `end` if given; undefined if there is no such blob. `image_damaged` if it is not
+ * small.
  */
 export async function readWhole(store: ObjectStore, key: string, options?: ReadOptions): Promise<Buffer | undefined> {
   const limitBytes = options?.end === undefined ? LARGEST_SMALL_BLOB_BYTES : Infinity;

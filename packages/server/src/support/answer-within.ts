@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.ts";
 
-/** What the work gives; undefined where it takes longer than that. It goes on all the same. */
+/** The result of the work; undefined if it takes longer than that. The work continues anyway. */
 export async function answerWithin<Result>(
   clock: Pick<Clock, "sleep">,
   ms: number,

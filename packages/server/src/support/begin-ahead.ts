@@ -1,4 +1,4 @@
-/** Begins the work of each item up to so many ahead of whoever takes the results, which come in the items' order. */
+/** Starts the work of a few items ahead of the consumer; the results come in the items' order. */
 export async function* beginAhead<Item, Result>(
   items: Iterable<Item> | AsyncIterable<Item>,
   limit: number,
@@ -7,7 +7,7 @@ export async function* beginAhead<Item, Result>(
   const underWay: Promise<Result>[] = [];
   for await (const item of items) {
     const result = begin(item);
-    // One that nobody comes to take any more fails unheard.
+    // The failure of an abandoned item is ignored.
     result.catch(() => {});
     underWay.push(result);
     const oldest = underWay.length < limit ? undefined : underWay.shift();

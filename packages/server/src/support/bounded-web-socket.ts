@@ -1,6 +1,6 @@
 import { type ClientOptions, WebSocket } from "ws";
 
-/** Frames without content that the other side may send at once, and in a second after that. */
+/** Empty frames that the other side may send at once, and then per second. */
 const BURST = 1_000;
 const PER_SECOND = 100;
 /** While more than this waits to be sent, a ping is not answered. */
@@ -8,19 +8,20 @@ const LITTLE_BYTES = 256 * 1024;
 const LOOK_MS = 250;
 
 /**
- * A WebSocket whose other side cannot make it grow: every socket of the server is one, whichever side has opened it. A
- * ping is answered while little waits to be sent; of several that come meanwhile the last one is answered later, as RFC
- * 6455 allows. Pings, pongs that nobody has asked for, and empty messages have a budget; who exceeds it is cut off.
+ * A WebSocket whose memory use the other side cannot inflate: every socket of the server is one, whichever side opened
+ * it. A ping is answered while little waits to be sent; of several pings that arrive meanwhile only the last is
+ * answered later, as RFC 6455 allows. Pings, unsolicited pongs and empty messages have a budget; a peer that exceeds it
+ * is cut off.
  */
 export class BoundedWebSocket extends WebSocket {
-  /** Of our pings that may still be answered. */
+  /** How many of our pings may still be answered. */
   #asked = 0;
   #budget = BURST;
   #countedMs = performance.now();
-  /** What the last ping said that is not answered yet. */
+  /** The content of the last unanswered ping. */
   #unanswered: Buffer | undefined;
 
-  /** `address` is null for one that a WebSocketServer makes. */
+  /** `address` is null for one that a WebSocketServer creates. */
   constructor(address: string | URL | null, protocols?: string | string[] | object, options?: ClientOptions) {
     super(address as string, protocols as string[], { ...options, autoPong: false });
     this.on("ping", (data) => this.#onPing(data));
@@ -41,7 +42,7 @@ export class BoundedWebSocket extends WebSocket {
   #onPing(data: Buffer): void {
     this.#spend();
     const isWaiting = this.#unanswered !== undefined;
-    // A copy: it is a view of all that came with it.
+    // A copy: it is a view of a larger buffer.
     this.#unanswered = Buffer.from(data);
     if (!isWaiting) this.#answer();
   }

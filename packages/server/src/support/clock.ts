@@ -1,13 +1,13 @@
-/** Time, injected, so that tests decide when it passes. */
+/** Injected time, so that tests control it. */
 export interface Clock {
-  /** Milliseconds since the epoch: for names and records, never for deciding who is late. */
+  /** Milliseconds since the epoch: for names and records, never to decide about timeouts. */
   wallMs(): number;
-  /** Milliseconds that never go back. */
+  /** Monotonic milliseconds. */
   monotonicMs(): number;
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** A timer for longer ends at once. */
+/** A longer timer would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {

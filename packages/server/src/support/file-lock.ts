@@ -17,21 +17,21 @@ export interface FileLock {
 }
 
 export interface FileLockOptions {
-  /** How long to wait for the present holder. Default 0: answer at once. */
+  /** How long to wait for the current holder. Default 0: answer at once. */
   readonly waitMs?: number;
   readonly signal?: AbortSignal;
   /** Called once, when there is a holder to wait for. */
   readonly onWait?: () => void;
 }
 
-/** Garbage collection closes a database that nothing refers to, and its lock would go with it. */
+/** Garbage collection closes an unreferenced database, and its lock would go with it. */
 const heldDatabases = new Set<object>();
 
 const RETRY_MS = 50;
-/** A look by {@link isFileLockFree} takes the lock for a moment, which must not pass for a holder. */
+/** {@link isFileLockFree} takes the lock for a moment, which must not count as a holder. */
 const ATTEMPTS_AT_LEAST = 3;
 
-/** Undefined when another process, or another caller in this one, holds the lock until the waiting time is over. */
+/** Undefined if another process, or another caller in this one, holds the lock until the time limit. */
 export async function acquireFileLock(path: string, options: FileLockOptions = {}): Promise<FileLock | undefined> {
   const { waitMs = 0, signal, onWait } = options;
   const deadlineMs = systemClock.monotonicMs() + waitMs;
@@ -46,7 +46,7 @@ export async function acquireFileLock(path: string, options: FileLockOptions = {
   }
 }
 
-/** Whether nobody holds the lock now. A file that is not there is free; nothing is created. */
+/** Whether nobody holds the lock now. A missing file is free; nothing is created. */
 export async function isFileLockFree(path: string): Promise<boolean> {
   if (inodeOf(path) === undefined) return true;
   const lock = tryLock(path);
@@ -66,7 +66,7 @@ function tryLock(path: string): FileLock | undefined {
     if (isBusy(thrown)) return undefined;
     throw thrown;
   }
-  // Whoever removed the file in between holds nothing that others can see, so this lock would exclude nobody.
+  // If the file was removed in between, other processes do not see this lock.
   if (inode === undefined || inodeOf(path) !== inode) {
     database.close();
     return undefined;
@@ -80,7 +80,7 @@ function tryLock(path: string): FileLock | undefined {
   };
 }
 
-/** `wx` never opens a file that exists, so that closing it here cannot drop a lock that this process holds. */
+/** `wx` never opens an existing file, so that closing it here cannot drop a lock that this process holds. */
 function createIfAbsent(path: string): void {
   try {
     closeSync(openSync(path, "wx", 0o600));

@@ -3,21 +3,21 @@ import { jsonOf } from "./json.ts";
 const MAX_BODY_BYTES = 64 << 10;
 const MAX_MESSAGE_LENGTH = 500;
 
-/** What became of a request that brought no usable answer. */
+/** The outcome of a request without a usable response. */
 export interface HttpFailureFacts {
   readonly method: string;
-  /** Without host and parameters: those may say more than an error should. */
+  /** Without host and parameters, which may contain secrets. */
   readonly path: string;
-  /** Undefined when no answer came at all. */
+  /** Undefined if there was no response at all. */
   readonly status?: number;
-  /** What the server said of it, shortened. */
+  /** The server's message, shortened. */
   readonly said?: string;
-  /** As the server wants it, from `Retry-After`. */
+  /** From `Retry-After`. */
   readonly retryAfterMs?: number;
   readonly timedOut?: boolean;
 }
 
-/** One failed call. It holds no header, no body and no parameter of the request. */
+/** One failed call. It contains no header, body or parameter of the request. */
 export class HttpFailure extends Error {
   readonly facts: HttpFailureFacts;
 
@@ -28,7 +28,7 @@ export class HttpFailure extends Error {
   }
 }
 
-/** Reads the answer, no more of it than an error needs. */
+/** Reads the response, but no more of it than an error needs. */
 export async function failureOf(method: string, path: string, answer: Response): Promise<HttpFailure> {
   const said = saidIn(await firstBytes(answer));
   const retryAfterMs = retryAfter(answer.headers.get("retry-after"), Date.now());

@@ -6,13 +6,13 @@ import { jsonOf } from "./json.ts";
 
 export interface HttpJsonOptions {
   readonly baseUrl: string;
-  /** Asked for each request, so that a key may change. */
+  /** Called for each request, so that a key may change. */
   readonly headers: () => Promise<Readonly<Record<string, string>>>;
-  /** Turns a failure into what callers get; the place for a vendor's own words. */
+  /** Converts a failure to the callers' error; the place for a vendor's own messages. */
   readonly explain: (failure: HttpFailure) => Error;
-  /** For one attempt, up to the last byte of a JSON answer. */
+  /** For one attempt, up to the last byte of a JSON response. */
   readonly timeoutMs?: number;
-  /** Of calls that may be repeated. */
+  /** Retries of calls that may be repeated. */
   readonly attempts?: number;
   readonly clock?: Clock;
   readonly fetch?: typeof fetch;
@@ -20,17 +20,17 @@ export interface HttpJsonOptions {
 
 export interface HttpRequest {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** Joined to the base URL; what is variable in it is encoded by the caller. */
+  /** Joined to the base URL; the caller encodes variable parts. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly json?: unknown;
-  /** Sent as it comes; such a call is never repeated. */
+  /** Streamed; such a call is never repeated. */
   readonly bytes?: Uint8Array | AsyncIterable<Uint8Array>;
   readonly signal?: AbortSignal | undefined;
   /** 0: none, for calls that last as long as something else does. */
   readonly timeoutMs?: number;
-  /** Doing it twice is the same as doing it once. GET and DELETE are, unless said otherwise. */
+  /** Whether repeating it is harmless. GET and DELETE are idempotent by default. */
   readonly idempotent?: boolean;
 }
 
@@ -38,13 +38,13 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_ATTEMPTS = 4;
 const FIRST_DELAY_MS = 250;
 const MAX_DELAY_MS = 10_000;
-/** A server that asks for a longer wait gets its caller an error instead. */
+/** If a server asks for a longer wait, the caller gets an error instead. */
 const MAX_RETRY_AFTER_MS = 30_000;
 const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 /**
- * All calls to vendors' APIs: URLs joined in one way, JSON checked with zod, time limits, repetition of what may be
- * repeated, and errors without keys. Redirects are refused, since they would carry the key elsewhere.
+ * All calls to vendors' APIs: joins URLs, checks JSON with zod, applies time limits, repeats idempotent calls, and
+ * keeps keys out of errors. Redirects are refused, since they would send the key elsewhere.
  */
 export class HttpJson {
   readonly #options: HttpJsonOptions;
@@ -55,7 +55,7 @@ export class HttpJson {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** The answer's JSON, as the schema has it. */
+  /** The response's JSON, parsed by the schema. */
   json<Schema extends z.ZodType>(schema: Schema, request: HttpRequest): Promise<z.output<Schema>> {
     return this.#repeat(request, async (answer) => {
       const value = jsonOf(await answer.text());
@@ -68,19 +68,19 @@ export class HttpJson {
     });
   }
 
-  /** For answers whose body says nothing. */
+  /** For responses whose body does not matter. */
   send(request: HttpRequest): Promise<void> {
     return this.#repeat(request, async (answer) => {
       await answer.arrayBuffer();
     });
   }
 
-  /** The answer with its body unread; the time limit covers the wait for its head only. */
+  /** The response with its body unread; the time limit covers only the wait for its head. */
   async open(request: HttpRequest): Promise<Response> {
     return this.#repeat(request, (answer) => Promise.resolve(answer));
   }
 
-  /** What each request sends to say who asks. */
+  /** The authentication headers of each request. */
   headers(): Promise<Readonly<Record<string, string>>> {
     return this.#options.headers();
   }
@@ -149,7 +149,7 @@ function typeOf({ json, bytes }: HttpRequest): Record<string, string> {
   return bytes === undefined ? {} : { "content-type": "application/octet-stream" };
 }
 
-/** A stream is sent while the answer may come already, which is what `duplex` says. */
+/** `duplex`: a stream is sent while the response may already arrive. */
 function bodyOf({ json, bytes }: HttpRequest): RequestInit & { readonly duplex?: "half" } {
   if (json !== undefined) return { body: JSON.stringify(json) };
   if (bytes === undefined) return {};
@@ -157,7 +157,7 @@ function bodyOf({ json, bytes }: HttpRequest): RequestInit & { readonly duplex?:
   return { body: ReadableStream.from(bytes) as ReadableStream, duplex: "half" };
 }
 
-/** How long to wait before the next attempt, with jitter; undefined: another attempt would do no good. */
+/** How long to wait before the next attempt, with jitter; undefined: no further attempt. */
 export function delayBefore({ facts }: HttpFailure, attempt: number): number | undefined {
   if (facts.status !== undefined && !PASSING_STATUSES.has(facts.status)) return undefined;
   if (facts.retryAfterMs !== undefined) {

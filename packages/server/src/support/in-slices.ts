@@ -1,10 +1,10 @@
 import { setImmediate } from "node:timers/promises";
 
 const SLICE_MS = 5;
-/** How often the time is looked at. */
+/** How often the clock is checked. */
 const STEPS = 64;
 
-/** Does the same for each number from 0 on, and lets others have their turn every few milliseconds. */
+/** Runs the same work for each number from 0, and yields to others every few milliseconds. */
 export async function inSlices(count: number, each: (index: number) => void): Promise<void> {
   let sinceMs = performance.now();
   for (let index = 0; index < count; index++) {

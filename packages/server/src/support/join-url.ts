@@ -1,13 +1,13 @@
 /**
- * Pieces of a URL with exactly one slash between them, whatever slashes they had. The first is a base such as
- * `https://host/api/`; the others are paths, already encoded.
+ * Joins pieces of a URL with exactly one slash between them. The first is a base such as `https://host/api/`; the
+ * others are paths, already encoded.
  */
 export function joinUrl(base: string, ...paths: readonly string[]): string {
   const trimmed = paths.map((path) => path.replace(/^\/+|\/+$/g, "")).filter((path) => path !== "");
   return [base.replace(/\/+$/, ""), ...trimmed].join("/");
 }
 
-/** Parameters that are undefined are left out. */
+/** Undefined parameters are left out. */
 export function withQuery(
   url: string,
   query: Readonly<Record<string, string | number | boolean | undefined>> = {},

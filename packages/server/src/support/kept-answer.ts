@@ -1,4 +1,4 @@
-/** Asks again only when the last answer is older than this. Callers that come meanwhile get the same answer; a failure is not kept. */
+/** Caches an answer for this long. Concurrent callers share one call; a failure is not cached. */
 export function keptAnswer<Answer>(forMs: number, ask: () => Promise<Answer>): () => Promise<Answer> {
   let kept: { readonly answer: Promise<Answer>; readonly askedMs: number } | undefined;
   let pending = false;

@@ -7,16 +7,16 @@ export function killQuietly(pid: number): void {
   }
 }
 
-/** Kills a process that leads a group, with all that it has started; whatever of it is gone already. */
+/** Kills a process group leader and its group, even if some have already ended. */
 export function killGroupOf({ pid }: { readonly pid?: number | undefined }): void {
   try {
     if (pid !== undefined) process.kill(-pid, "SIGKILL");
   } catch {
-    // The group is gone already.
+    // The group has already ended.
   }
 }
 
-/** Whether there is a process of this number, whosever it is. */
+/** Whether a process of this number exists, whoever owns it. */
 export function isProcessAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

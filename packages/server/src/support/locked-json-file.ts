@@ -9,7 +9,7 @@ import { undefinedIf } from "./errno.ts";
 
 const LOCK_WAIT_MS = 10_000;
 
-/** A small JSON file that several processes change: each change is whole, also if the power fails. */
+/** A small JSON file that several processes change: each change is atomic, even if the power fails. */
 export class LockedJsonFile<Content extends object> {
   readonly path: string;
   readonly #schema: z.ZodType<Content>;
@@ -22,7 +22,7 @@ export class LockedJsonFile<Content extends object> {
     this.#empty = empty;
   }
 
-  /** What this release cannot read is refused, never overwritten. */
+  /** A format that this release cannot read is refused, never overwritten. */
   async read(): Promise<Content> {
     const text = await readFile(this.path, "utf8").catch(undefinedIf("ENOENT"));
     if (text === undefined) return this.#empty;

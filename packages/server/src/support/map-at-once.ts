@@ -1,4 +1,4 @@
-/** Does the same for each item, a few at a time; the results are in the items' order. */
+/** Maps items with limited concurrency; the results are in the items' order. */
 export async function mapAtOnce<T, R>(
   items: readonly T[],
   limit: number,

@@ -1,6 +1,6 @@
 const LONGEST = 100;
 
-/** The name that was probably meant, if one is near enough to say so. */
+/** The name that was probably meant, if one is near enough. */
 export function nearestName(given: string, known: Iterable<string>): string | undefined {
   const wanted = normal(given);
   if (wanted === "" || wanted.length > LONGEST) return undefined;
@@ -9,20 +9,20 @@ export function nearestName(given: string, known: Iterable<string>): string | un
     const candidate = normal(name);
     const shortened = candidate.slice(candidate.indexOf(".") + 1);
     const distance = Math.min(editDistance(wanted, candidate), editDistance(wanted, shortened));
-    // Never as many as there are letters: then nothing would be left of the name.
+    // Fewer edits than letters: otherwise nothing would be left of the name.
     const allowed = Math.min(Math.max(1, Math.floor(Math.max(wanted.length, shortened.length) / 3)), wanted.length - 1);
     if (distance <= allowed && distance < (nearest?.distance ?? Number.POSITIVE_INFINITY)) nearest = { name, distance };
   }
   return nearest?.name;
 }
 
-/** A sentence to put behind a message, or nothing. */
+/** A sentence to append to a message, or nothing. */
 export function didYouMean(given: string, known: Iterable<string>): string {
   const name = nearestName(given, known);
   return name === undefined ? "" : ` Did you mean ${name}?`;
 }
 
-/** How words are joined is no difference. */
+/** Ignores how words are joined. */
 function normal(name: string): string {
   return name.toLowerCase().replaceAll(/[-_\s]+/g, "-");
 }

@@ -1,6 +1,6 @@
 import type { EventEmitter } from "node:events";
 
-/** Until the first of these events. Unlike a race of `once`, it leaves no listeners for those that did not come. */
+/** Waits for the first of these events. Unlike a race of `once`, it leaves no listeners behind. */
 export function nextEvent(emitter: EventEmitter, names: readonly string[]): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

@@ -1,5 +1,5 @@
 /**
- * Node's HTTP. With an import each of its exports is looked at, and three of them load all of Node's fetch and WebSocket
- * then, which no server needs to start: a tenth of the time of a start.
+ * Node's HTTP through `require`. An import evaluates each of its exports, and three of them load Node's fetch and
+ * WebSocket, which no server needs to start: a tenth of the start-up time.
  */
 export const { Agent, request, STATUS_CODES } = process.getBuiltinModule("node:http");

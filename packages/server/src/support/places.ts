@@ -1,7 +1,7 @@
-/** Gives a place back; whoever calls it again gives nothing back. */
+/** Releases a place; calling it again does nothing. */
 export type GiveBack = () => void;
 
-/** A number of places to work at. Who finds none free waits, behind those who came before. */
+/** A number of places to work at. Callers wait in order if none is free. */
 export class Places {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -10,7 +10,7 @@ export class Places {
     this.#free = count;
   }
 
-  /** Whether somebody waits for a place. */
+  /** Whether a caller waits for a place. */
   get crowded(): boolean {
     return this.#waiting.length > 0;
   }

@@ -4,15 +4,15 @@ import { hasCode } from "./errno.ts";
 const PRIVATE = 0o700;
 const STICKY = 0o1000;
 
-/** Makes a folder, or takes one that is there, to which nobody but its owner has access. */
+/** Creates a folder, or uses an existing one, that only its owner can access. */
 export async function makePrivateFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: PRIVATE });
   await closeFolder(folder);
 }
 
 /**
- * Takes the access of others from a folder, and so from everything in it. One that is everybody's, as `/tmp`, stays as it
- * is, and so does one of another user, which only that user can close.
+ * Removes the access of others from a folder, and so from everything in it. A shared folder such as `/tmp` is not
+ * changed, nor is one of another user, which only that user can close.
  */
 export async function closeFolder(folder: string): Promise<void> {
   try {

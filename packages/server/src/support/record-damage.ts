@@ -1,20 +1,20 @@
 import { SandboxerError } from "@sandboxer/protocol";
 
-/** What is wrong with one object, today and tomorrow. */
+/** Errors that are permanent for one object. */
 const OF_CONTENT: ReadonlySet<string> = new Set(["image_damaged", "not_supported", "bad_request"]);
 
-/** Whether an error says something about the store. Otherwise it is about one object, and all others can be read. */
+/** Whether an error is about the store. Otherwise it is about one object, and all others can be read. */
 export function isStoreFailure(error: unknown): boolean {
   return !(error instanceof SandboxerError) || !OF_CONTENT.has(error.code);
 }
 
-/** For the read of one of many, which may be damaged. */
+/** For reading one of many records, which may be damaged. */
 export function unlessDamaged(error: unknown): "damaged" {
   if (isStoreFailure(error)) throw error;
   return "damaged";
 }
 
-/** For a record that may be somebody's who only has access to the store. */
+/** For a record that may have been written by someone with access to the store only. */
 export function recordNotSealed(object: string): SandboxerError {
   return new SandboxerError("image_damaged", `The stored record ${object} has no valid seal.`, {
     hint: "It was written without the servers' encryption key (docs/guides/encryption.md#refuse-records-that-somebody-else-wrote). If you trust the current contents of the store, seal them with `sandboxer keys rotate-encryption`.",

@@ -2,7 +2,9 @@ import { randomUUID } from "node:crypto";
 import { open, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 
-/** Readers see the old file or the new one, whole, also after a power failure. Only its owner may read it. */
+/**
+ * Readers see the complete old file or the complete new one, even after a power failure. Only its owner may read it.
+ */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const draft = `${path}.${randomUUID()}.tmp`;
   try {
@@ -15,7 +17,7 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   await syncPath(dirname(path));
 }
 
-/** Makes a file durable, or the names in a folder: without that a power failure may undo a finished link or rename. */
+/** Syncs a file, or the names in a folder: without that a power failure may undo a finished link or rename. */
 export async function syncPath(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {

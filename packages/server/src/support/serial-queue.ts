@@ -9,11 +9,11 @@ export class SerialQueue {
   }
 }
 
-/** Work under the same key is done one after the other; under different keys, at the same time. */
+/** Work under the same key runs one after the other; under different keys, concurrently. */
 export class KeyedQueue {
   readonly #queues = new Map<string, { readonly queue: SerialQueue; waiting: number }>();
 
-  /** Whether something is under way, or waits, under the key. */
+  /** Whether work runs or waits under the key. */
   isBusy(key: string): boolean {
     return this.#queues.has(key);
   }

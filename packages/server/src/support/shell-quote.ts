@@ -2,7 +2,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 
 const PLAIN = /^[A-Za-z0-9_/:.,+@%-]+$/;
 
-/** One argument for a POSIX shell. Everything between single quotes is itself, but for the single quote. */
+/** Quotes one argument for a POSIX shell with single quotes. */
 export function quoteForShell(argument: string): string {
   if (argument.includes("\0")) {
     throw new SandboxerError(

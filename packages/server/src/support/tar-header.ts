@@ -1,18 +1,18 @@
 const BLOCK_BYTES = 512;
 const NAME_BYTES = 100;
 const LINK_BYTES = 100;
-/** The largest numbers that so many places hold in octal, with a NUL after them. */
+/** The largest numbers that fit in so many octal digits, followed by a NUL. */
 const MAX_OCTAL_12 = 0o77777777777;
 const MAX_OCTAL_8 = 0o7777777;
 const TYPES = { file: "0", hardlink: "1", symlink: "2", folder: "5" } as const;
 
 export interface TarEntry {
   readonly kind: keyof typeof TYPES;
-  /** Relative to the folder that is packed; a folder's ends with a slash. Bytes. */
+  /** Relative to the packed folder; a folder's name ends with a slash. Bytes. */
   readonly name: Buffer;
-  /** Of a hard link: the name of the file in the archive. */
+  /** For a hard link: the name of the file in the archive. */
   readonly linkTarget?: Buffer;
-  /** Records of a pax header: what else is said of it. */
+  /** Records of a pax header with further attributes. */
   readonly pax?: Buffer | undefined;
   readonly mode: number;
   readonly uid: number;
@@ -32,7 +32,7 @@ export function tarHeader(entry: TarEntry): Buffer {
   ]);
 }
 
-/** The zeros after content of so many bytes. */
+/** The zero padding after content of so many bytes. */
 export function tarPadding(sizeBytes: number): Buffer {
   return Buffer.alloc((BLOCK_BYTES - (sizeBytes % BLOCK_BYTES)) % BLOCK_BYTES);
 }
@@ -49,7 +49,7 @@ function paxHeader(records: Buffer): Buffer[] {
   return before("x", "././@PaxHeader", records);
 }
 
-/** What is said of the entry that follows. */
+/** Attributes of the entry that follows. */
 function before(type: "K" | "L" | "x", name: string, content: Buffer): Buffer[] {
   const header = { mode: 0, uid: 0, gid: 0, sizeBytes: content.length, modifiedMs: 0 };
   return [block(header, type, Buffer.from(name), Buffer.alloc(0)), content, tarPadding(content.length)];
@@ -77,7 +77,7 @@ function block(
   return header;
 }
 
-/** In octal, or, where that is too short, in binary with the first bit set. */
+/** In octal, or, if that is too short, in binary with the first bit set. */
 function putNumber(header: Buffer, offset: number, length: 8 | 12, value: number): void {
   if (value <= (length === 8 ? MAX_OCTAL_8 : MAX_OCTAL_12)) {
     header.write(`${value.toString(8).padStart(length - 1, "0")}\0`, offset, "latin1");

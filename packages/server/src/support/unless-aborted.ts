@@ -1,4 +1,4 @@
-/** What work gives, or the reason of an abort that comes first; the work is then left to itself. */
+/** The result of the work, or the reason of an earlier abort; the work is then abandoned. */
 export async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
   if (signal === undefined) return await work;
   const aborted = Promise.withResolvers<never>();

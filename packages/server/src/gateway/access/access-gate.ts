@@ -13,26 +13,26 @@ import { TrustedProxies } from "./trusted-proxies.ts";
 export interface AccessGateOptions {
   readonly authenticator: Authenticator;
   readonly audit: AuditLog;
-  /** Requests of one caller in a second; 0: no limit. */
+  /** Requests of one caller per second; 0: no limit. */
   readonly rateLimit: number;
   readonly rateBurst: number;
-  /** Addresses and networks of proxies that are believed. */
+  /** Addresses and networks of trusted proxies. */
   readonly trustedProxies: readonly string[];
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
-/** Ten wrong keys at once, then one in six seconds. */
+/** Ten wrong keys at once, then one every six seconds. */
 const FAILURES = { perSecond: 1 / 6, burst: 10 };
 
 /**
- * The one way in, for every request of HTTP and every opening of a WebSocket: where it comes from, who it is, and
- * whether it comes too often. What it may do is for `requireScope`.
+ * The only entry for every HTTP request and WebSocket upgrade: checks its origin, identifies the caller and limits the
+ * rate. `requireScope` checks permissions.
  */
 export class AccessGate {
   readonly authenticator: Authenticator;
   readonly #audit: AuditLog;
   readonly #proxies: TrustedProxies;
-  /** Those with a key, of which there are few, are not in the way of crowds without one. */
+  /** Callers with a key have limits of their own, so that crowds without a key do not block them. */
   readonly #byKey: RateLimiter | undefined;
   readonly #byAddress: RateLimiter | undefined;
   readonly #failures: RateLimiter;
@@ -51,14 +51,17 @@ export class AccessGate {
     return this.#proxies.requestOf(message);
   }
 
-  /** Throws `permission_denied` for pages of other origins and for what strangers' proxies bring, and `rate_limited`. Nobody known is no error yet. */
+  /**
+   * Throws `permission_denied` for pages of other origins and for requests through untrusted proxies, and
+   * `rate_limited`. An unknown caller is not an error yet.
+   */
   admit(request: AccessRequest): Principal {
     const refusal = wayRefusal(request, this.authenticator);
     if (refusal !== undefined) throw refusal;
     const network = remoteNetwork(request.remoteAddress);
     const shown = this.authenticator.shown(request);
-    // Guessing is cut off before the guess is looked at. A key that cannot be guessed is always looked at, so that
-    // others behind the same address do not keep its holder out.
+    // Guesses are limited before they are checked. A key that cannot be guessed is always checked, so that others
+    // behind the same address do not lock out its holder.
     if (shown !== undefined && isGuessable(shown)) refuseFor(this.#failures.waitMs(network), "wrong keys");
     const principal = this.authenticator.authenticate(request);
     if (principal.kind === "key") refuseFor(this.#byKey?.take(principal.id), "requests");
@@ -83,8 +86,8 @@ function refuseFor(waitMs: number | undefined, what: string): void {
 }
 
 /**
- * What counts as one address for limits: an IPv4 address, or the /64 of an IPv6 address, which is what one customer of
- * a provider has at least.
+ * The unit of address limits: an IPv4 address, or the /64 of an IPv6 address, which is the least that one customer of a
+ * provider has.
  */
 export function remoteNetwork(address: string | undefined): string {
   if (address === undefined) return "unknown";

@@ -4,7 +4,7 @@ import { requireScope, type Principal } from "./principal.ts";
 
 type Subject = Pick<AuditEntry, "sandboxId" | "epoch">;
 
-/** Somebody who was let in, and whose deeds leave a line in the audit log. */
+/** An admitted caller whose actions are recorded in the audit log. */
 export class Actor {
   readonly who: Principal;
   readonly #audit: AuditLog;
@@ -16,7 +16,7 @@ export class Actor {
     this.#address = address;
   }
 
-  /** Throws for one who may not, and records that. Who is nobody has shown no key, and leaves no line here. */
+  /** Throws if the caller lacks the scope, and records that. Anonymous calls are not audited. */
   require(scope: Scope, what: string, subject: Subject = {}): void {
     try {
       requireScope(this.who, scope);
@@ -28,7 +28,7 @@ export class Actor {
     }
   }
 
-  /** Does it, and records how it went. `subjectOf`: what is known of the subject only afterwards. */
+  /** Runs an action and records its result. `subjectOf`: for a subject that is known only afterwards. */
   async does<Result>(
     what: string,
     subject: Subject,

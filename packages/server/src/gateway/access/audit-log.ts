@@ -6,22 +6,22 @@ import type { Principal } from "./principal.ts";
 
 export interface AuditEntry {
   readonly who: Principal;
-  /** The verb: `create`, `execute`, `kill_sandbox`. Never what was executed or written. */
+  /** The verb: `create`, `execute`, `kill_sandbox`. Never the executed or written content. */
   readonly what: string;
   readonly sandboxId?: string | undefined;
   readonly snapshotId?: string | undefined;
-  /** Of the ownership under which it was done. */
+  /** The epoch of the ownership during the action. */
   readonly epoch?: number | undefined;
-  /** `refused`: who asked may not. */
+  /** `refused`: the caller lacks permission. */
   readonly outcome: "ok" | "failed" | "refused";
   readonly code?: ErrorCode | undefined;
-  /** Where from. */
+  /** The caller's address. */
   readonly address?: string | undefined;
 }
 
 export interface AuditLogOptions {
   readonly log: Logger;
-  /** Gets the same lines; undefined: none. */
+  /** A file that gets the same lines; undefined: none. */
   readonly file: string | undefined;
   readonly clock: Pick<Clock, "wallMs">;
 }
@@ -30,11 +30,11 @@ type AuditSubject = Omit<AuditEntry, "outcome" | "code">;
 
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(["unauthorized", "permission_denied", "rate_limited"]);
 
-/** One line for each thing that somebody changed, or tried to. */
+/** One line for each change, or attempt at one. */
 export class AuditLog {
   readonly #options: AuditLogOptions;
 
-  /** Throws when the file cannot be written: better no server than one whose trace is missing. */
+  /** Throws if the file cannot be written: the server must not run without its audit trail. */
   constructor(options: AuditLogOptions) {
     this.#options = options;
     if (options.file !== undefined) checkWritable(options.file);
@@ -46,14 +46,14 @@ export class AuditLog {
     log.info({ audit: true, ...line }, `${entry.what}: ${entry.outcome}`);
     if (file === undefined) return;
     try {
-      // Opened each time, so that the file may be moved away at any moment.
+      // Opened each time, so that the file can be moved away at any moment.
       append(file, `${JSON.stringify({ time: new Date(clock.wallMs()).toISOString(), ...line })}\n`);
     } catch (error) {
       log.error({ err: error }, "the audit file cannot be written");
     }
   }
 
-  /** Does it, and records how it went. `subjectOf`: what is known of the subject only afterwards. */
+  /** Runs an action and records its result. `subjectOf`: for a subject that is known only afterwards. */
   async around<Result>(
     subject: AuditSubject,
     action: () => Promise<Result>,
@@ -70,7 +70,7 @@ export class AuditLog {
   }
 }
 
-/** How something went that may have thrown. */
+/** The outcome of an action that may have thrown. */
 export function outcomeOf(error: unknown): Pick<AuditEntry, "outcome" | "code"> {
   if (error === undefined) return { outcome: "ok" };
   const { code } = asSandboxerError(error);

@@ -7,13 +7,13 @@ import { shownCredential, type AccessRequest, type ShownCredential } from "./sho
 export interface AuthenticatorOptions {
   readonly keys: KeyRing;
   readonly sessions: Sessions;
-  /** Whether the server listens to this machine only, so that without keys whoever reaches it is trusted. */
+  /** Whether the server only listens on this machine, so that without keys every caller is trusted. */
   readonly loopbackOnly: boolean;
-  /** The one header that keys are read from, in lower case; undefined: those that are usual. */
+  /** The only header that keys are read from, in lower case; undefined: the usual ones. */
   readonly keyHeader?: string | undefined;
 }
 
-/** Says who asks, for HTTP and WebSocket alike. What they may do is for {@link requireScope}. */
+/** Identifies the caller, for HTTP and WebSocket alike. {@link requireScope} checks permissions. */
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
 
@@ -21,7 +21,7 @@ export class Authenticator {
     this.#options = options;
   }
 
-  /** Whether anyone who reaches the server may do everything. */
+  /** Whether every caller may do everything. */
   get open(): boolean {
     return this.#options.loopbackOnly && !this.#options.keys.required;
   }
@@ -37,27 +37,27 @@ export class Authenticator {
     if (shown === undefined) return NOBODY;
     if (shown.kind === "key") return keys.find(shown.text) ?? NOBODY;
     const session = sessions.find(shown.text);
-    // A session is worth as much as the key that it was opened with.
+    // A session has the permissions of the key that it was opened with.
     return session !== undefined && keys.isCurrent(session.principal) ? session.principal : NOBODY;
   }
 
   /**
-   * The key of a request, however it came, for calls to other servers of the store on behalf of whoever sent it. A secret:
-   * for the header of such a call only.
+   * The key of a request, from whichever header, for calls to other servers of the store on the caller's behalf. A
+   * secret: only for the header of such a call.
    */
   keyOf(request: AccessRequest): string | undefined {
     const shown = this.shown(request);
     return shown?.kind === "session" ? this.#options.sessions.find(shown.text)?.key : shown?.text;
   }
 
-  /** Whether the key that somebody was let in with is still taken; what stays open for long asks again. */
+  /** Whether the caller's key is still valid; long-lived connections check again. */
   isCurrent(principal: Principal): boolean {
     return principal.kind !== "key" || this.#options.keys.isCurrent(principal);
   }
 
   /**
    * Exchanges the key of a request for a cookie, for browsers: `setCookie` is the header's value. A server without keys
-   * has nothing to log in to, and sets none.
+   * has no login and sets none.
    */
   login(request: AccessRequest): { readonly principal: Principal; readonly setCookie: string | undefined } {
     const principal = this.authenticate(request);
@@ -68,7 +68,7 @@ export class Authenticator {
     return { principal, setCookie: sessionCookie(text, SESSION_MS / 1000, isSecure(request)) };
   }
 
-  /** Ends the session of a request, if it has one; the value of `Set-Cookie` that makes the browser forget it. */
+  /** Ends the session of a request, if it has one; returns the `Set-Cookie` value that removes the cookie. */
   logout(request: AccessRequest): string {
     const shown = this.shown(request);
     if (shown?.kind === "session") this.#options.sessions.close(shown.text);
@@ -76,7 +76,7 @@ export class Authenticator {
   }
 }
 
-/** The server itself speaks plain HTTP; a page's origin says whether a proxy in front of it does not. */
+/** The server itself speaks plain HTTP; the page's origin shows whether a proxy in front of it uses HTTPS. */
 function isSecure({ headers }: AccessRequest): boolean {
   return headers.origin?.startsWith("https://") === true;
 }

@@ -5,11 +5,10 @@ import type { AccessRequest } from "./shown-credential.ts";
 const BROWSER_HINT = "Open the server at the address that it listens on, and use its own pages.";
 
 /**
- * Why a request is refused for the way that it came, if it is. A page from anywhere can make a browser talk to a loopback
- * server; it shows in the Origin and in Sec-Fetch-Site, and in the Host when a name was made to point here. A proxy can
- * bring anybody to a loopback server; it shows in the headers that proxies add.
- *
- * `visits`: whether a link on another site may lead here, as it may to a page.
+ * Why a request is refused because of its origin, if it is. Any page can make a browser talk to a loopback server; that
+ * shows in Origin and Sec-Fetch-Site, and in Host if a name was made to point here. A proxy can bring anyone to a
+ * loopback server; that shows in the headers that proxies add. `visits`: whether a link on another site may lead here,
+ * as it may to a page.
  */
 export function wayRefusal(
   request: AccessRequest,
@@ -41,12 +40,12 @@ function browserRefusal(
   return allowed ? undefined : "Pages from other origins cannot use this server.";
 }
 
-/** Whether somebody opens the address in a tab, so that the page that has led there sees nothing of it. */
+/** Whether the address is opened in a tab, so that the linking page sees nothing of it. */
 function isVisit({ method, headers }: AccessRequest): boolean {
   return isRead(method) && headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document";
 }
 
-/** Browsers send cookies by themselves, so whoever changes something with one must say where they come from. */
+/** Browsers send cookies automatically, so a change with a cookie must come with an Origin. */
 function cookieRefusal(request: AccessRequest, authenticator: Pick<Authenticator, "shown">): string | undefined {
   const changesNothing = isRead(request.method) && request.headers.upgrade === undefined;
   if (changesNothing || authenticator.shown(request)?.kind !== "session") return undefined;

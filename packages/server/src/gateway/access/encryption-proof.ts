@@ -1,8 +1,8 @@
 import type { RequestKeys } from "../../manager/encryption.ts";
 
 /**
- * A client's encryption key is never passed on from server to server. The server that has the sandbox has the key in
- * memory; the one that was asked proves, by this header, that it was shown the same key for this very call.
+ * Servers never pass on a client's encryption key. The server that runs the sandbox has the key in memory; the server
+ * that got the call proves with this header that the client sent it the same key for this call.
  */
 export const PROOF_HEADER = "sandboxer-encryption-proof";
 /** Clocks of servers differ, and a call may wait. */
@@ -10,7 +10,7 @@ const LONGEST_AGE_MS = 5 * 60_000;
 
 interface ProvedCall {
   readonly method: string | undefined;
-  /** Its path with the query. */
+  /** The path with the query. */
   readonly url: string | undefined;
 }
 
@@ -20,7 +20,7 @@ export function proofFor({ presentedKey }: RequestKeys, call: ProvedCall): Recor
   return { [PROOF_HEADER]: `${nowMs}.${presentedKey.prove(textOf(call, nowMs))}` };
 }
 
-/** What a call claims to have been shown; who has the key can tell. */
+/** The claim of a call to have seen a key; only a server with the key can check it. */
 export function proofIn(header: string | string[] | undefined, call: ProvedCall): RequestKeys["proof"] {
   const [, ms = "", mac = ""] = /^(\d{13})\.([\w-]{43})$/.exec(String(header ?? "")) ?? [];
   if (mac === "" || Math.abs(Date.now() - Number(ms)) > LONGEST_AGE_MS) return undefined;

@@ -11,11 +11,11 @@ export interface NewKey {
   readonly name: string;
   readonly scope: Scope;
   readonly expiresInMs?: number | undefined;
-  /** The name of the server's secret that what it makes is encrypted with. */
+  /** The name of the server secret that encrypts data of its sandboxes. */
   readonly encryptionKey?: string | undefined;
 }
 
-/** Nothing that would move a cursor or hide in a list. */
+/** No characters that would move a cursor or hide in a list. */
 const NAME = /^[^\p{C}\s](?:[^\p{C}]{0,62}[^\p{C}\s])?$/u;
 const LOCK_WAIT_MS = 10_000;
 const FAR_FUTURE_MS = Date.UTC(9999, 0);
@@ -24,7 +24,7 @@ export function keyFilePath(dataDirectory: string): string {
   return join(dataDirectory, "keys.json");
 }
 
-/** The keys of a data directory. Several processes may change it at once; servers notice by themselves. */
+/** The keys of a data directory. Several processes may change it at once; servers detect changes. */
 export class KeyFile {
   readonly path: string;
   readonly #clock: Pick<Clock, "wallMs">;
@@ -38,7 +38,7 @@ export class KeyFile {
     return readKeyFile(this.path).keys;
   }
 
-  /** `text` is the key itself: the only time that it can be seen. */
+  /** `text` is the key itself, which cannot be shown again. */
   async create({ name, scope, expiresInMs, encryptionKey }: NewKey): Promise<{ text: string; record: KeyRecord }> {
     if (!NAME.test(name)) {
       throw new SandboxerError("bad_request", "A key name must have 1 to 64 printable characters.");
@@ -59,7 +59,7 @@ export class KeyFile {
     return { text: keyText(parts), record };
   }
 
-  /** Of the one key whose id begins with the prefix. Revoking again changes nothing. */
+  /** Revokes the key whose id begins with the prefix. Revoking again changes nothing. */
   async revoke(idPrefix: string): Promise<KeyRecord> {
     const revokedAt = new Date(this.#clock.wallMs()).toISOString();
     let id = "";
@@ -91,7 +91,7 @@ export class KeyFile {
 function findKey(keys: readonly KeyRecord[], idPrefix: string): KeyRecord {
   const found = idPrefix === "" ? [] : keys.filter(({ id }) => id.startsWith(idPrefix));
   const [only] = found;
-  // What was given is not repeated: somebody may have pasted the key itself.
+  // The message must not repeat the input: it may be the key itself.
   if (only === undefined) throw new SandboxerError("key_not_found", "No key id begins with this.");
   if (found.length === 1) return only;
   const list = found.map(({ id, name }) => `${id} (${name})`).join(", ");

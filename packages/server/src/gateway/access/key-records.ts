@@ -4,17 +4,17 @@ import { z } from "zod";
 
 export const KEYS_FORMAT = 1;
 
-/** Loose: who rewrites the file keeps the fields that it does not know. */
+/** Loose: rewriting the file keeps unknown fields. */
 const keyRecordSchema = z.looseObject({
   id: z.string().regex(/^[0-9a-f]{12}$/),
   name: z.string(),
   scope: z.enum(SCOPES),
-  /** Of the secret, in hex. The secret itself is nowhere. */
+  /** The hash of the secret, in hex. The secret itself is not stored. */
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   created_at: z.iso.datetime(),
   expires_at: z.iso.datetime().nullable(),
   revoked_at: z.iso.datetime().nullable(),
-  /** The name of the secret that what it makes is encrypted with; absent: the server's own. */
+  /** The name of the secret that encrypts data of its sandboxes; absent: the server's own. */
   encryption_key: secretNameSchema.optional(),
 });
 
@@ -30,7 +30,7 @@ export function keyStatus(record: KeyRecord, nowMs: number): KeyStatus {
   return record.expires_at !== null && Date.parse(record.expires_at) <= nowMs ? "expired" : "active";
 }
 
-/** A file that is not there has no keys; one that cannot be understood is an error, never an empty list. */
+/** A missing file has no keys; an unreadable one is an error, never an empty list. */
 export function readKeyFile(path: string): KeyFileContent {
   let text: string;
   try {

@@ -7,26 +7,26 @@ import { digest, parseKey } from "./key-text.ts";
 import { scopesUpTo, type Principal } from "./principal.ts";
 
 export interface KeyRingOptions {
-  /** Keys of the environment; they may do everything. */
+  /** Keys from the environment, with all permissions. */
   readonly environmentKeys: readonly string[];
   /** The file of `sandboxer keys`; undefined: there is none. */
   readonly path: string | undefined;
   readonly clock: Pick<Clock, "wallMs" | "monotonicMs">;
-  /** The file cannot be read, so that none of its keys is taken until it can. */
+  /** Called if the file cannot be read; until then none of its keys is accepted. */
   readonly onProblem: (error: SandboxerError) => void;
 }
 
 interface RingKey {
   readonly principal: Principal;
-  /** Of the whole text for keys of the environment, of the secret for those of the file. */
+  /** The hash of the whole text for environment keys, of the secret for keys of the file. */
   readonly hash: Buffer;
   readonly record: KeyRecord | undefined;
 }
 
-/** Less than a second, so that whoever asks each second always has it looked at. */
+/** Less than a second, so that a caller that asks every second always gets a fresh result. */
 const LOOK_EVERY_MS = 900;
 
-/** The keys that a running server takes. Follows changes of the file within a second, without a restart. */
+/** The keys that a running server accepts. Follows changes of the file within a second, without a restart. */
 export class KeyRing {
   readonly #options: KeyRingOptions;
   readonly #fromEnvironment: readonly RingKey[];
@@ -44,25 +44,25 @@ export class KeyRing {
   }
 
   /**
-   * Whether there is or was a key. A server that has had keys never opens up again: not when the last one is revoked
-   * or expires, and not when the file goes or is damaged.
+   * Whether there is or was a key. A server that had keys never becomes open again: not when the last one is revoked or
+   * expires, and not when the file is removed or damaged.
    */
   get required(): boolean {
     this.#lookIfDue();
     return this.#required;
   }
 
-  /** How many keys would be taken now. */
+  /** How many keys are currently accepted. */
   get usableCount(): number {
     this.#lookIfDue();
     return this.#keys.filter((key) => this.#isUsable(key)).length;
   }
 
-  /** The time that it takes says nothing about secrets. It may say whether there is a key of that id, which is none. */
+  /** The time it takes reveals nothing about secrets. It may reveal whether a key id exists, which is not a secret. */
   find(text: string): Principal | undefined {
     this.#lookIfDue();
     const parts = parseKey(text);
-    // Who has just made a key need not wait for it.
+    // A new key works at once.
     if (parts !== undefined && !this.#keys.some(({ record }) => record?.id === parts.id)) this.#look();
     const whole = digest(text);
     const secret = digest(parts?.secret ?? "");
@@ -73,7 +73,7 @@ export class KeyRing {
     return found.find((key) => this.#isUsable(key))?.principal;
   }
 
-  /** Whether the key that a principal came with would still be taken. */
+  /** Whether a caller's key is still accepted. */
   isCurrent(principal: Principal): boolean {
     this.#lookIfDue();
     return this.#keys.some((key) => key.principal.id === principal.id && this.#isUsable(key));

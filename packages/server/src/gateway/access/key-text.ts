@@ -22,7 +22,7 @@ export function parseKey(text: string): KeyParts | undefined {
   return id === undefined || secret === undefined ? undefined : { id, secret };
 }
 
-/** A plain hash is right for what has full entropy: there is no list of likely secrets to try it on. */
+/** A plain hash is enough for a secret with full entropy: there is no list of likely secrets to try. */
 export function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }

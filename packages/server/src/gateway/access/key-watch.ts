@@ -7,12 +7,15 @@ const LOOK_EVERY_MS = 1_000;
 /** A client that came with a key. */
 export interface Watched {
   readonly actor: Pick<Actor, "who">;
-  /** Aborts when it has gone. */
+  /** Aborts when the client disconnects. */
   readonly gone: AbortSignal;
   sendAway(error: SandboxerError): void;
 }
 
-/** Sends clients away, of WebSockets and of HTTP streams, whose key was revoked or has expired since they came. Their sandboxes stay, as with any that leaves. */
+/**
+ * Disconnects clients of WebSockets and HTTP streams whose key was revoked or has expired. Their sandboxes stay, as
+ * with any client that disconnects.
+ */
 export class KeyWatch {
   readonly #connections = new Set<Watched>();
   readonly #timer: NodeJS.Timeout;

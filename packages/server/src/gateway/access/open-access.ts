@@ -27,7 +27,7 @@ export interface Access {
   readonly keys: KeyRing;
 }
 
-/** Puts the parts of access together. Throws when the file of keys cannot be read. */
+/** Assembles the parts of access control. Throws if the key file cannot be read. */
 export function openAccess(options: AccessOptions): Access {
   const { apiKeys, keyFile, loopbackOnly, keyHeader, rateLimit, rateBurst = 2 * rateLimit, clock, log } = options;
   const { trustedProxies = [] } = options;

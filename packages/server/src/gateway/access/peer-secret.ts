@@ -1,16 +1,19 @@
 import { createHmac } from "node:crypto";
 import { isSameSecret } from "../../support/same-secret.ts";
 
-/** By this header a request shows that it comes from a server of the same store. */
+/** The header with which a server of the same store authenticates a request. */
 export const PEER_HEADER = "sandboxer-peer";
 
-/** What a server may ask another one: how it is, and to look whether a sandbox of its own is asked for. */
+/** Requests between servers: a status, and a hint that one of its sandboxes is requested. */
 export const INSTANCE = "instance";
 export function ringOf(sandboxId: string): string {
   return `ring ${sandboxId}`;
 }
 
-/** What the servers of a store share. It is never sent: a request carries a proof, which is good for what it asks alone. */
+/**
+ * The shared secret of the servers of a store. It is never sent: a request carries a proof that is valid for that
+ * request only.
+ */
 export class PeerSecret {
   readonly #secret: Buffer;
 

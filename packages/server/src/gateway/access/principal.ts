@@ -1,17 +1,17 @@
 import { SandboxerError, SCOPES, type Scope } from "@sandboxer/protocol";
 
-/** Who asks. Holds nothing secret: logs and answers may show it. */
+/** The caller. Contains nothing secret: logs and responses may show it. */
 export interface Principal {
   /**
    * `anonymous`: anyone, on a server without keys that only this machine reaches. `token`: the holder of one sandbox's
-   * token, who has no scope. `none`: nobody that the server knows.
+   * token, without a scope. `none`: unknown to the server.
    */
   readonly kind: "key" | "anonymous" | "token" | "none";
   /** `key:3f2a91c04d7e`, `environment:1`, or the kind. */
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** The name of the server's key that what it makes is encrypted with; absent: the server's own. */
+  /** The name of the server key that encrypts data of its sandboxes; absent: the server's own. */
   readonly encryptionKey?: string | undefined;
 }
 
@@ -19,7 +19,7 @@ export const ANONYMOUS: Principal = { kind: "anonymous", id: "anonymous", name: 
 export const TOKEN_HOLDER: Principal = { kind: "token", id: "token", name: "sandbox token", scopes: [] };
 export const NOBODY: Principal = { kind: "none", id: "none", name: "nobody", scopes: [] };
 
-/** Each scope includes those before it. */
+/** Each scope includes the ones before it. */
 export function scopesUpTo(scope: Scope): readonly Scope[] {
   return SCOPES.slice(0, SCOPES.indexOf(scope) + 1);
 }
@@ -28,7 +28,7 @@ export function hasScope(principal: Principal, scope: Scope): boolean {
   return principal.scopes.includes(scope);
 }
 
-/** Throws `unauthorized` for nobody, and `permission_denied` for somebody who may do less than this. */
+/** Throws `unauthorized` for an unknown caller, and `permission_denied` for one without the scope. */
 export function requireScope(principal: Principal, scope: Scope): void {
   if (hasScope(principal, scope)) return;
   if (principal.kind === "none") {

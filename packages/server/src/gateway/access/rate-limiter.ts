@@ -2,30 +2,30 @@ import type { Clock } from "../../support/clock.ts";
 
 export interface RateLimiterOptions {
   readonly perSecond: number;
-  /** How many may come at once, after a pause. */
+  /** The size of a burst after a pause. */
   readonly burst: number;
-  /** How many callers are told apart. */
+  /** How many callers are tracked separately. */
   readonly maxCallers?: number;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
 const MAX_CALLERS = 10_000;
-/** What sums of fractions may be off by. */
+/** Tolerance for rounding errors of sums. */
 const ROUNDING_MS = 0.01;
-/** No caller has this name. */
+/** Not the name of any caller. */
 const ALL_OTHERS = "";
 
 /**
- * A bucket of tokens for each caller, kept as one number: the time at which the bucket is full again. A bucket that is
- * full is not kept. When more callers than `maxCallers` have used theirs, the newcomers share one bucket: memory is
- * bounded, and nobody gets a fresh bucket by coming from many addresses.
+ * A token bucket for each caller, stored as one number: the time at which the bucket is full again. A full bucket is
+ * not stored. When more than `maxCallers` callers have used theirs, newcomers share one bucket: memory is bounded, and
+ * nobody gets a fresh bucket by coming from many addresses.
  */
 export class RateLimiter {
   readonly #intervalMs: number;
   readonly #windowMs: number;
   readonly #maxCallers: number;
   readonly #clock: RateLimiterOptions["clock"];
-  /** In the order of the last use. */
+  /** In the order of last use. */
   readonly #fullAtMs = new Map<string, number>();
 
   constructor({ perSecond, burst, maxCallers = MAX_CALLERS, clock }: RateLimiterOptions) {
@@ -35,12 +35,12 @@ export class RateLimiter {
     this.#clock = clock;
   }
 
-  /** How many callers are kept in memory. */
+  /** How many callers are in memory. */
   get size(): number {
     return this.#fullAtMs.size;
   }
 
-  /** Takes a token. The result is 0, or for how many milliseconds there is none; then nothing is taken. */
+  /** Takes a token. Returns 0, or for how many milliseconds there is none; then nothing is taken. */
   take(caller: string): number {
     const waitMs = this.waitMs(caller);
     if (waitMs > 0) return waitMs;
@@ -62,7 +62,7 @@ export class RateLimiter {
 
   #bucketOf(caller: string, nowMs: number): string {
     if (this.#fullAtMs.has(caller) || this.#fullAtMs.size < this.#maxCallers) return caller;
-    // Those unused for longest come first; behind one that is not full yet, none has been full for long.
+    // The least recently used come first; after one that is not full yet, none has been full for long.
     for (const [each, fullAtMs] of this.#fullAtMs) {
       if (fullAtMs > nowMs) break;
       this.#fullAtMs.delete(each);

@@ -8,22 +8,25 @@ const MAX_SESSIONS = 1_000;
 
 interface Session {
   readonly principal: Principal;
-  /** What the session was opened with, to be shown to other servers of the store for its holder. Never told to anyone else. */
+  /**
+   * The key that the session was opened with, for calls to other servers of the store on the holder's behalf. Never
+   * shown to anyone else.
+   */
   readonly key: string;
   readonly endsAtMs: number;
 }
 
-/** Who has logged in with a browser. In memory: a restart of the server ends every session. */
+/** Browser sessions. In memory: a restart of the server ends every session. */
 export class Sessions {
   readonly #clock: Pick<Clock, "monotonicMs">;
-  /** By the hash of what the browser holds, so that a look-up says nothing about it by its time. Oldest first. */
+  /** By the hash of the cookie, so that the time of a look-up reveals nothing. Oldest first. */
   readonly #sessions = new Map<string, Session>();
 
   constructor(clock: Pick<Clock, "monotonicMs">) {
     this.#clock = clock;
   }
 
-  /** The text that the browser shows from now on. The oldest session makes room when there are too many. */
+  /** The cookie text of a new session. The oldest session is dropped if there are too many. */
   open(principal: Principal, key: string): string {
     const text = randomBytes(32).toString("base64url");
     const [oldest] = this.#sessions.keys();

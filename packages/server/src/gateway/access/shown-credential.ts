@@ -3,13 +3,13 @@ import { KEY_HEADER } from "@sandboxer/protocol";
 import { parseKey } from "./key-text.ts";
 import { readSessionCookie } from "./session-cookie.ts";
 
-/** What a request says of itself; a Node or fastify request has these fields. */
+/** The facts of a request; a Node or fastify request has these fields. */
 export interface AccessRequest {
   readonly method?: string | undefined;
   readonly headers: IncomingHttpHeaders;
-  /** Of the peer on the socket, or of whom a trusted proxy says that it asks for. Other proxies are not believed. */
+  /** The address of the socket's peer, or the one that a trusted proxy reports. Other proxies are not trusted. */
   readonly remoteAddress?: string | undefined;
-  /** A header by which it shows that the request came through a proxy that is not trusted. */
+  /** A header that shows that the request came through an untrusted proxy. */
   readonly proxyHeader?: string | undefined;
 }
 
@@ -18,15 +18,15 @@ export interface ShownCredential {
   readonly text: string;
 }
 
-/** The WebSocket subprotocol of sandboxer; the server answers with it. */
+/** The WebSocket subprotocol of sandboxer; the server responds with it. */
 export const SUBPROTOCOL = "sandboxer.v1";
-/** Followed by the key in base64url: browsers cannot set headers on a WebSocket, but subprotocols. */
+/** Followed by the key in base64url: browsers cannot set headers on a WebSocket, but they can set subprotocols. */
 const BEARER_SUBPROTOCOL = "sandboxer.bearer.";
 
 /** Followed by the encryption key of the client, in base64url. */
 const ENCRYPTION_SUBPROTOCOL = "sandboxer.encryption-key.";
 
-/** Whether an offered subprotocol is no name but carries a key. */
+/** Whether an offered subprotocol is not a name but carries a key. */
 export function carriesKey(offer: string): boolean {
   return offer.startsWith(BEARER_SUBPROTOCOL) || offer.startsWith(ENCRYPTION_SUBPROTOCOL);
 }
@@ -38,8 +38,8 @@ export function subprotocolEncryptionKey(header: string | undefined): string | u
 }
 
 /**
- * The first credential that a request carries. The others are not looked at, so that one answer says of one what it is.
- * Where a header is named for keys, `Authorization` and `X-Api-Key` are a proxy's, and say nothing here.
+ * The first credential of a request. The others are ignored, so that one response is about one credential. If a header
+ * for keys is configured, `Authorization` and `X-Api-Key` belong to a proxy and are ignored.
  */
 export function shownCredential({ headers }: AccessRequest, keyHeader?: string): ShownCredential | undefined {
   const key =
@@ -53,7 +53,7 @@ export function shownCredential({ headers }: AccessRequest, keyHeader?: string):
   return session === undefined ? undefined : { kind: "session", text: session };
 }
 
-/** Sessions and keys of `sandboxer keys` have 256 random bits; a key of the environment may be anything. */
+/** Sessions and keys of `sandboxer keys` have 256 random bits; an environment key may be anything. */
 export function isGuessable({ kind, text }: ShownCredential): boolean {
   return kind === "key" && parseKey(text) === undefined;
 }
@@ -62,7 +62,7 @@ function bearerOf(header: string | undefined): string | undefined {
   return /^Bearer\s+(.+)$/i.exec(header ?? "")?.[1]?.trim();
 }
 
-/** A header of our own may have the scheme, as `Authorization` must. */
+/** The configured header may use the scheme, as `Authorization` must. */
 function withoutScheme(header: string | undefined): string | undefined {
   return bearerOf(header) ?? header;
 }

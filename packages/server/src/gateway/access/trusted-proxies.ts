@@ -14,7 +14,7 @@ export function isNetwork(text: string): boolean {
 export class Networks {
   readonly #list = new BlockList();
 
-  /** Of texts that {@link isNetwork} takes. */
+  /** Takes texts that {@link isNetwork} accepts. */
   constructor(networks: readonly string[]) {
     for (const network of networks) {
       const [address = "", prefix] = network.split("/");
@@ -29,7 +29,7 @@ export class Networks {
   }
 }
 
-/** The proxies in front of this server that are believed when they say for whom they ask. */
+/** The proxies in front of this server whose reported addresses are trusted. */
 export class TrustedProxies {
   readonly #networks: Networks;
 
@@ -37,12 +37,12 @@ export class TrustedProxies {
     this.#networks = new Networks(networks);
   }
 
-  /** What a request says of itself, and which address it comes from. */
+  /** The facts of a request with the address that it comes from. */
   requestOf({ method, headers, socket }: IncomingMessage): AccessRequest {
     const peer = socket.remoteAddress;
     if (!this.#networks.has(peer)) return { method, headers, remoteAddress: peer, proxyHeader: proxyHeaderOf(headers) };
-    // Each proxy appends whom it was asked by. What stands before the last address that is no proxy of ours, anybody may
-    // have written.
+    // Each proxy appends the address that it was called from. Anyone may have written the entries before the last
+    // address that is not our proxy.
     const client = forwardedFor(headers).findLast((address) => !this.#networks.has(address));
     return { method, headers, remoteAddress: client !== undefined && isIP(client) !== 0 ? client : peer };
   }
@@ -53,7 +53,7 @@ function proxyHeaderOf(headers: IncomingHttpHeaders): string | undefined {
   return Object.keys(headers).find((name) => name === "forwarded" || name === "via" || name.startsWith("x-forwarded-"));
 }
 
-/** The addresses that proxies have noted, the last one by the proxy that is the peer. */
+/** The addresses that proxies recorded, the last one by the peer. */
 function forwardedFor(headers: IncomingHttpHeaders): string[] {
   const noted = [headers["x-forwarded-for"] ?? []].flat().join(",");
   if (noted !== "") return noted.split(",").map(withoutPort);

@@ -7,7 +7,7 @@ import type { Readable } from "node:stream";
 export interface ConsoleFile {
   readonly contentType: string;
   readonly sizeBytes: number;
-  /** Undefined: as it is. */
+  /** Undefined: no encoding. */
   readonly encoding: "br" | "gzip" | undefined;
   readonly etag: string;
   open(): Readable;
@@ -27,16 +27,16 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ".txt": "text/plain; charset=utf-8",
 };
 
-/** Only plain names: no part begins with a dot, so that none leads out of the folder or to something hidden. */
+/** Only plain names: no part begins with a dot, so that none leads outside the folder or to a hidden file. */
 const PLAIN_PATH = /^(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$/;
 
-/** The build may lay these beside a file. In the order of preference. */
+/** Compressed variants that the build may put beside a file, in order of preference. */
 const ENCODINGS = [
   { encoding: "br", suffix: ".br" },
   { encoding: "gzip", suffix: ".gz" },
 ] as const;
 
-/** Undefined when the folder has no such file. `path` as it is in the request, `acceptEncoding` too. */
+/** Undefined if the folder has no such file. `path` and `acceptEncoding` come unchanged from the request. */
 export async function findConsoleFile(
   folder: string,
   path: string,
@@ -64,7 +64,7 @@ async function describe(
   if (found === undefined) return undefined;
   const { size, mtimeMs } = found;
   const etag = `"${size.toString(16)}-${Math.floor(mtimeMs).toString(16)}${encoding === undefined ? "" : `-${encoding}`}"`;
-  // What is written to the file meanwhile would not fit the length that was told.
+  // Bytes appended to the file meanwhile would exceed the announced length.
   const open = (): Readable => createReadStream(path, { end: Math.max(0, size - 1) });
   return { contentType, sizeBytes: size, encoding, etag, open };
 }

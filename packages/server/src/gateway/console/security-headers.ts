@@ -1,4 +1,4 @@
-/** What a browser may do with an answer of the console. `nonce`: of the style elements that the terminal makes. */
+/** Restrictions for the console's pages. `nonce`: of the style elements that the terminal creates. */
 export function consoleHeaders(nonce?: string): Readonly<Record<string, string>> {
   const styles = nonce === undefined ? "'self'" : `'self' 'nonce-${nonce}'`;
   const policy = [
@@ -22,7 +22,7 @@ export function consoleHeaders(nonce?: string): Readonly<Record<string, string>>
   };
 }
 
-/** For answers to programs: bytes of a sandbox must never become a page, or part of one, under the server's own origin. */
+/** For responses to programs: bytes of a sandbox must never be rendered as a page under the server's own origin. */
 export const NEVER_RENDERED: Readonly<Record<string, string>> = {
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
   "x-content-type-options": "nosniff",

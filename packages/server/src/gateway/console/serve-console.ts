@@ -10,20 +10,20 @@ import { findConsoleFile, type ConsoleFile } from "./console-file.ts";
 import { consoleHeaders } from "./security-headers.ts";
 
 export interface ConsoleOptions {
-  /** What `npm run build:console` has made. It need not be there. */
+  /** The output of `npm run build:console`. It may be missing. */
   readonly folder: string;
   readonly gate: AccessGate;
 }
 
-/** What belongs to programs: a page there would hide that something is not found. */
+/** Paths of the API: a page there would hide a 404. */
 const FOR_PROGRAMS = /^\/(v1|internal|healthz|readyz|metrics|openapi\.json)(\/|$)/;
-/** Their names change with their content. */
+/** Files whose names change with their content. */
 const HASHED = /^\/assets\//;
 const NONCE_PLACEHOLDER = "__CSP_NONCE__";
 
 /**
- * The console: files for browsers, at every address that nothing else has. Nobody has to show a key for them, as they
- * hold no secret; what the page then asks of the server does need one. Undefined: the request is not for the console.
+ * Serves the console: files for browsers, at every address that nothing else uses. They contain no secrets and need no
+ * key; the page's requests do. Undefined: the request is not for the console.
  */
 export function consoleServer(
   options: ConsoleOptions,
@@ -48,7 +48,7 @@ async function answer(
   const isPage = path === "/" || path === "/index.html";
   const file = isPage ? undefined : await findConsoleFile(folder, path, request.headers["accept-encoding"]);
   if (file !== undefined) return sendFile(file, HASHED.test(path), request, reply);
-  // Addresses inside of the console are its own business: a reload there begins with the page.
+  // Addresses inside the console are handled by the page: a reload there starts with the page.
   const wantsPage = isPage || (!HASHED.test(path) && request.headers.accept?.includes("text/html") === true);
   if (wantsPage) return sendPage(folder, reply);
   return sendError(new SandboxerError("not_found", `There is nothing at ${path.slice(0, 200)}.`), reply);
@@ -68,7 +68,7 @@ function sendFile(file: ConsoleFile, hashed: boolean, request: FastifyRequest, r
   return request.method === "HEAD" ? reply.send() : reply.send(file.open());
 }
 
-/** The page has a nonce of its own in every answer, so that no answer may be kept: its nonce would not be the header's. */
+/** The page has a fresh nonce in every response, so it must not be cached: the nonce would not match the header. */
 async function sendPage(folder: string, reply: FastifyReply): Promise<FastifyReply> {
   void reply.header("cache-control", "no-store");
   let page: string;

@@ -16,16 +16,16 @@ export interface ApiOptions extends Pick<RegisterOptions, "service" | "authorize
   readonly onMutation: OnMutation;
 }
 
-/** Puts the HTTP interface on a server: the table of routes, and the document that describes it. */
+/** Registers the HTTP API: the table of routes, and its OpenAPI document. */
 export async function registerApi(app: FastifyInstance, options: ApiOptions): Promise<void> {
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   const parseJson = app.getDefaultJsonParser("error", "error");
-  // Many clients say that they send JSON where there is nothing to send.
+  // Many clients send a JSON content type without a body.
   app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, done) =>
     body === "" ? done(null) : void parseJson(request, body, done),
   );
-  // Bytes go through as they come: nothing of them is held here.
+  // Bytes are streamed, not buffered.
   for (const type of ["application/octet-stream", "application/x-tar"]) {
     app.addContentTypeParser(type, (_request, payload: Readable, done) => done(null, payload));
   }
@@ -62,7 +62,7 @@ export async function registerApi(app: FastifyInstance, options: ApiOptions): Pr
   });
 }
 
-/** For the server's own pages: exchanges the key of a request for a session's cookie, and ends the session. */
+/** For the server's own pages: exchanges the key of a request for a session cookie, and ends the session. */
 function registerLogin(app: FastifyInstance, gate: AccessGate): void {
   const { authenticator } = gate;
   app.post("/v1/login", { schema: { hide: true } }, async ({ raw }, reply) => {

@@ -5,12 +5,14 @@ import { routeSubject } from "./route-subject.ts";
 
 type Subject = Pick<AuditEntry, "sandboxId" | "snapshotId" | "epoch">;
 
-/** Leaves a line in the audit log for each call that may have changed something, and for each sandbox that it made or ended. */
+/**
+ * Writes an audit line for each call that may have changed something, and for each sandbox that it created or ended.
+ */
 export function mutationAudit(audit: AuditLog): OnMutation {
   return (name, call, { answer, error, epoch, operation }) => {
     const { principal: who, address } = call.caller;
     const subject = subjectOf(name, call.params, idOf(answer));
-    // Of the ownership under which it was done; what is new has it only afterwards.
+    // The epoch of the ownership during the call; a new sandbox has it only afterwards.
     const known = epoch ?? (error === undefined ? (call.epoch ?? epochOf(answer)) : undefined);
     audit.record({ who, what: name, ...subject, epoch: known, ...outcomeOf(error), address });
     for (const more of [...madeIn(answer, subject), ...expiredIn(answer), ...(operation?.destroyed ?? []).map(ended)]) {
@@ -19,7 +21,7 @@ export function mutationAudit(audit: AuditLog): OnMutation {
   };
 }
 
-/** What the path names, and what was made; a path without an id makes a sandbox. */
+/** The subject of the path, and new objects; a path without an id creates a sandbox. */
 function subjectOf(name: RouteName, params: unknown, made: string | undefined): Subject {
   const asked: Subject = routeSubject(ROUTES[name], params);
   if (name === "createSnapshot") return { ...asked, snapshotId: made };
@@ -27,7 +29,7 @@ function subjectOf(name: RouteName, params: unknown, made: string | undefined): 
   return asked;
 }
 
-/** The sandboxes that are new, besides the subject. */
+/** New sandboxes besides the subject. */
 function madeIn(answer: unknown, subject: Subject): Subject[] {
   const { snapshot_id, items, token } = (answer ?? {}) as { snapshot_id?: string; items?: unknown[]; token?: string };
   if (snapshot_id !== undefined && items !== undefined) {

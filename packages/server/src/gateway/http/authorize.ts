@@ -6,7 +6,7 @@ import type { AuditLog } from "../access/audit-log.ts";
 import { requireScope } from "../access/principal.ts";
 import type { Caller } from "./handler.ts";
 
-/** Decides who calls and whether they may, before anything of the request is looked at. */
+/** Identifies and authorizes the caller before anything of the request is processed. */
 export function authorizer(gate: AccessGate, audit: AuditLog): (request: IncomingMessage, name: RouteName) => Caller {
   return (message, name) => {
     const route: Route = ROUTES[name];

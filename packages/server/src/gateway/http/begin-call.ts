@@ -4,7 +4,7 @@ import type { Call, Handler, Service } from "./handler.ts";
 import { IdempotentCalls } from "./idempotency.ts";
 import { routeSubject } from "./route-subject.ts";
 
-/** A call that is under way. */
+/** A call in progress. */
 export interface Begun {
   /** Its record, for routes that have one; ends with the call. */
   readonly operation: Operation | undefined;
@@ -15,19 +15,19 @@ export interface Begun {
 export interface Outcome {
   readonly answer?: unknown;
   readonly error?: unknown;
-  /** Of the sandbox that the path names, before the call, if it was owned here. */
+  /** The epoch of the path's sandbox before the call, if this server owned it. */
   readonly epoch?: number | undefined;
   readonly operation?: Operation | undefined;
 }
 
-/** Told of the end of every call that may have changed something. */
+/** Called at the end of every call that may have changed something. */
 export type OnMutation = (name: RouteName, call: Call<Route>, outcome: Outcome) => void;
 
 export type BeginCall = (service: Service, name: RouteName, call: Call<Route>) => Begun;
 
 /**
- * Begins calls. One that changes something is begun once for each `Idempotency-Key` and told of at its end; a repeated one
- * has what the first one has, its operation too, and is not told of again.
+ * Starts calls. A call that changes something is started once per `Idempotency-Key` and reported at its end; a repeated
+ * one gets the result and operation of the first, and is not reported again.
  */
 export function callBeginner(onMutation: OnMutation): BeginCall {
   const calls = new IdempotentCalls<Begun>(() => performance.now());
@@ -58,7 +58,7 @@ export function callBeginner(onMutation: OnMutation): BeginCall {
   };
 }
 
-/** Opens the operation, if the route has one, and lets the handler work. */
+/** Opens the operation, if the route has one, and runs the handler. */
 function perform(service: Service, name: RouteName, call: Call<Route>): Begun {
   const route: Route = ROUTES[name];
   const handler = service.handlers[name] as Handler<Route>;
@@ -76,7 +76,7 @@ function perform(service: Service, name: RouteName, call: Call<Route>): Begun {
   return { operation, result: carryOut(begin, { ...call, options: { ...call.options, operation, tenant } }) };
 }
 
-/** A call that was under way when its sandbox was paused or handed off is told what one that comes now would be told. */
+/** A call that was in progress when its sandbox was paused or handed off gets the same error as a new call would. */
 async function nowSaidOf(service: Service, sandboxId: string | undefined, error: unknown): Promise<unknown> {
   const wasLeft = error instanceof SandboxerError && error.details["ended"] === "destroyed";
   return wasLeft && sandboxId !== undefined ? ((await service.whyNotHere(sandboxId)) ?? error) : error;

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { SandboxerError } from "@sandboxer/protocol";
 
-/** The bytes of a body as they come; none without a body. Another kind of content is refused. */
+/** The bytes of a body as a stream; empty without a body. Other content types are refused. */
 export async function* bodyBytes(stream: Readable | undefined | null): AsyncGenerator<Uint8Array> {
   if (stream === undefined || stream === null) return;
   if (!(stream instanceof Readable)) {
@@ -9,6 +9,6 @@ export async function* bodyBytes(stream: Readable | undefined | null): AsyncGene
       hint: "Send it with Content-Type: application/octet-stream (application/x-tar for a tree).",
     });
   }
-  // Whoever stops reading has an answer to give, for which the connection is needed.
+  // A handler that stops reading still has to respond on the connection.
   yield* stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
 }

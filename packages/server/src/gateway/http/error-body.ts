@@ -3,7 +3,7 @@ import type { FastifyReply } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { cutMessage } from "../../support/cut-message.ts";
 
-/** Whatever was thrown, as the status and body that clients know. */
+/** Converts anything thrown to the status and body that clients know. */
 export function errorAnswer(thrown: unknown): { status: number; body: ErrorBody } {
   const error = translate(thrown);
   const { code, hint, details, row } = error;
@@ -28,7 +28,7 @@ function translate(thrown: unknown): SandboxerError {
     return new SandboxerError("bad_request", `The ${where} is not valid: ${problems.join("; ")}`);
   }
   const { statusCode, message } = thrown as { statusCode?: number; message?: string };
-  // What the HTTP library itself refuses: a body that is no JSON, or too large.
+  // Errors of the HTTP library itself: invalid JSON, or a body that is too large.
   if (statusCode === 413) return new SandboxerError("too_large", message ?? "The body is too large.");
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return new SandboxerError("bad_request", message ?? "The request is not valid.");

@@ -10,12 +10,12 @@ export interface EventStreamOptions {
   readonly signal: AbortSignal;
 }
 
-/** A comment now and then shows both sides that the connection lives. */
+/** A regular comment shows both sides that the connection works. */
 const HEARTBEAT_MS = 15_000;
-/** A reader that is so far behind is sent away; it comes back with its cursor. */
+/** A reader that is this far behind is disconnected; it can reconnect with its cursor. */
 const MAX_WAITING = 5000;
 
-/** What happened after the cursor, then what happens, as server-sent events. Without a cursor: only what happens. */
+/** The events after the cursor and then new ones, as server-sent events. Without a cursor: only new ones. */
 export function eventStream(log: EventLog, { cursor, wanted, signal }: EventStreamOptions): Readable {
   const waiting: EventRecord[] = cursor === undefined ? [] : log.after(cursor).filter(wanted);
   let hasRoom = false;
@@ -55,7 +55,7 @@ function asLines(event: EventRecord): string {
   return `id: ${event.cursor}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
-/** Those who follow events. Each holds a connection and a queue, so there are only so many of them. */
+/** The followers of events. Each holds a connection and a queue, so their number is limited. */
 export class Followers {
   readonly #max: number;
   readonly #byCaller = new Map<string, number>();
@@ -65,7 +65,7 @@ export class Followers {
     this.#max = max;
   }
 
-  /** A stream has a place until it is closed. */
+  /** A stream keeps its place until it is closed. */
   admitted(callerId: string, open: () => Readable): Readable {
     const own = this.#byCaller.get(callerId) ?? 0;
     if (own >= MAX_PER_CALLER) throw full(`You already follow events ${own} times, which is the limit.`);

@@ -9,7 +9,7 @@ import type { StreamAnswer } from "./handler.ts";
 import { sendOutput } from "./output-answer.ts";
 import type { OutputEncoding } from "./process-lines.ts";
 
-/** A longer answer is sent piece by piece, so that it is never in memory as text. */
+/** A longer response is sent in pieces, so that it is never in memory as text. */
 const WHOLE_BYTES = 64 * 1024;
 
 /** The body of an exec in the manager's words. */
@@ -38,15 +38,15 @@ function whatOf({ command, shell, language, code }: ExecRequestBody): StartReque
 }
 
 export interface CollectedAnswerOptions {
-  /** Absent: text as text, and all else in base64. */
+  /** Absent: text as text, and everything else in base64. */
   readonly encoding: OutputEncoding | undefined;
   readonly signal: AbortSignal;
   readonly collect: () => Promise<CollectedOutput>;
-  /** Whether others wait for the memory that the answer takes. */
+  /** Whether others wait for the memory of the response. */
   readonly isWanted: () => boolean;
 }
 
-/** The whole of a process in one answer. */
+/** A whole process in one response. */
 export async function collectedAnswer(
   process: ManagedProcess,
   options: CollectedAnswerOptions,
@@ -56,7 +56,7 @@ export async function collectedAnswer(
   try {
     output = await options.collect();
     const { code, signal, outputEnd } = await process.exited;
-    // What a repeated request would need stays; without a key there is none.
+    // Keep what a repeated request would need; without an idempotency key there is none.
     if (process.traits.requestDigest === undefined) process.acknowledge(outputEnd);
     process.told = true;
     const { stdout, stderr, truncated } = output;

@@ -15,15 +15,15 @@ import type {
 } from "@sandboxer/protocol";
 import type { Principal } from "../access/principal.ts";
 
-/** Who calls. Made by the gateway's authentication. */
+/** The authenticated caller. */
 export interface Caller {
   readonly principal: Principal;
-  /** Where from, for the audit log. */
+  /** The caller's address, for the audit log. */
   readonly address: string | undefined;
-  /** Keeps the idempotency keys of different callers apart. */
+  /** Separates the idempotency keys of different callers. */
   readonly id: string;
   readonly scope: Scope;
-  /** The key that was shown, for calls to another server of the same store on the caller's behalf. */
+  /** The caller's key, for calls to another server of the same store on its behalf. */
   readonly authorization: string | undefined;
 }
 
@@ -34,21 +34,21 @@ export interface Call<R extends Route> {
   readonly body: BodyOf<R>;
   /** The bytes of the body, for routes that take a stream. */
   readonly stream: Readable;
-  /** Aborts when the client has gone away. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
   readonly caller: Caller;
   /** From `If-Sandbox-Epoch`. */
   readonly epoch: number | undefined;
   readonly idempotencyKey: string | undefined;
-  /** From `Last-Event-ID`: where a browser's EventSource was when it was cut. */
+  /** From `Last-Event-ID`: the position of a browser's EventSource when it lost its connection. */
   readonly lastEventId: string | undefined;
-  /** The record of the whole call, for routes that have one. To be handed on to the manager. */
+  /** The record of the whole call, for routes that have one. Passed on to the manager. */
   readonly options: VerbOptions;
   /** Whether the client's `Accept` names this type. */
   readonly accepts: (contentType: string) => boolean;
 }
 
-/** An answer that is not JSON: bytes as they come. */
+/** A response that is not JSON: a stream of bytes. */
 export class StreamAnswer {
   readonly contentType: string;
   readonly body: Readable;
@@ -61,22 +61,22 @@ export class StreamAnswer {
   }
 }
 
-/** A route without a body in its answer has nothing to give. */
+/** A route without a response body returns nothing. */
 type Answer<R extends Route> = undefined extends ResponseOf<R> ? void : ResponseOf<R>;
 
 export type Handler<R extends Route> = (call: Call<R>) => Promise<Answer<R> | StreamAnswer>;
 
-/** What stands behind the routes. */
+/** The services behind the routes. */
 export interface Service {
   readonly handlers: Handlers;
   openOperation(kind: OperationKind, subject: OperationSubject, callerId: string): Operation;
-  /** Of this server's ownership of a sandbox; undefined: it has none. */
+  /** The epoch of this server's ownership of a sandbox; undefined: it does not own it. */
   epochOf(sandboxId: string): number | undefined;
-  /** Why a sandbox cannot be worked with here now; undefined: it can. */
+  /** Why a sandbox cannot be used here now; undefined: it can. */
   whyNotHere(sandboxId: string): Promise<unknown>;
-  /** The server that has a sandbox which is not here; undefined: there is none that could be asked. */
+  /** The server that owns a sandbox which is not on this server; undefined: none can be asked. */
   ownerElsewhere(sandboxId: string): Promise<OtherServer | undefined>;
-  /** Another server that lives; undefined: it does not, or nobody knows where it is. */
+  /** Another live server; undefined: it is dead, or its address is unknown. */
   otherServer(instanceId: string): Promise<OtherServer | undefined>;
 }
 

@@ -5,19 +5,19 @@ interface Entry<Begun> {
   readonly requestDigest: string;
   readonly begun: Begun;
   readonly sinceMs: number;
-  /** Of the answer, once it is there. */
+  /** The size of the response, once it is known. */
   bytes: number;
 }
 
 const KEEP_MS = 24 * 3_600_000;
 const KEEP_ENTRIES = 10_000;
 const KEEP_BYTES = 64 * 1024 * 1024;
-/** A larger answer is not kept: a few of them would push out everybody else's. */
+/** A larger response is not kept: a few of them would push out everyone else's. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /**
- * What requests with an `Idempotency-Key` have begun: the same request again, also while the first is under way, gets what
- * the first one got. One that failed is forgotten, so that it can be tried again.
+ * Calls with an `Idempotency-Key`: a repeated request, even while the first is in progress, gets the result of the
+ * first. A failed one is forgotten, so that it can be retried.
  */
 export class IdempotentCalls<Begun extends { readonly result: Promise<unknown> }> {
   readonly #nowMs: () => number;
@@ -29,7 +29,7 @@ export class IdempotentCalls<Begun extends { readonly result: Promise<unknown> }
     this.#nowMs = nowMs;
   }
 
-  /** `identity` tells callers and routes apart; `request` is everything that must be the same. */
+  /** `identity` separates callers and routes; `request` is everything that must be equal. */
   once(identity: readonly string[], request: unknown, begin: () => Begun): Begun {
     const key = JSON.stringify(identity);
     const requestDigest = createHash("sha256").update(JSON.stringify(request)).digest("hex");

@@ -5,19 +5,21 @@ import { StreamAnswer } from "./handler.ts";
 
 const BUFFER_BYTES = 64 * 1024;
 
-/** How often a client is looked at that takes its answer while others wait for the memory, and what it must have taken. */
+/**
+ * How often to check a client that reads its response while others wait for the memory, and how much it must have read.
+ */
 const LOOK_MS = 30_000;
 const TAKEN_CHARACTERS = 1024 * 1024;
 
 export interface SendOptions {
-  /** Aborts when the client has gone away. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
-  /** Whether others wait for the memory that the answer takes. */
+  /** Whether others wait for the memory of the response. */
   readonly isWanted: () => boolean;
   readonly lookMs?: number;
 }
 
-/** The answer of an exec with much output. Its memory is given back as it is sent. */
+/** The response of an exec with much output. Its memory is released as it is sent. */
 export function sendOutput(
   result: Omit<ExecResult, "stdout" | "stderr">,
   output: CollectedOutput,

@@ -11,7 +11,7 @@ interface PageQuery {
   readonly cursor?: string | undefined;
 }
 
-/** A page of a list that knows what is behind a place by itself; what else is read with it is in the page too. */
+/** A page of a list that can start after a position; other data that is read with it is in the page too. */
 export async function pageBehind<Read extends { readonly items: Place[]; readonly more: boolean }>(
   { limit, cursor }: PageQuery,
   read: (page: { readonly limit: number; readonly after: Place | undefined }) => Promise<Read>,
@@ -21,12 +21,12 @@ export async function pageBehind<Read extends { readonly items: Place[]; readonl
   return { ...page, next_cursor: more && last !== undefined ? encode(last) : null };
 }
 
-/** One page of a list that is sorted, newest first. The cursor is the place of the last item of the page before. */
+/** One page of a sorted list, newest first. The cursor is the position of the last item of the previous page. */
 export function pageOfList<Item extends Place>(all: readonly Item[], query: PageQuery): Page<Item> {
   return pageOfPlaces(all, query, (item) => item);
 }
 
-/** The same for items whose time has another name. */
+/** The same for items whose time field has another name. */
 export function pageOfPlaces<Item>(
   all: readonly Item[],
   { limit, cursor }: PageQuery,

@@ -14,13 +14,13 @@ export type OutputEncoding = "utf8" | "base64";
 export interface LinesOptions {
   readonly from: number | undefined;
   readonly encoding: OutputEncoding;
-  /** Aborts when the client has gone away. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
-  /** Called once, when the answer is over; whether the client was there to its last line. */
+  /** Called once at the end, with whether the client received the last line. */
   readonly onClose: (complete: boolean) => void;
 }
 
-/** The output of a process from an offset to its end, as lines of JSON. */
+/** The output of a process from an offset to its end, as JSON lines. */
 export function followLines(process: ManagedProcess, options: LinesOptions): StreamAnswer {
   const body = Readable.from(lines(process, options), { objectMode: false, highWaterMark: BUFFER_BYTES });
   body.once("close", () => options.onClose(!options.signal.aborted));
@@ -29,7 +29,7 @@ export function followLines(process: ManagedProcess, options: LinesOptions): Str
   return new StreamAnswer("application/x-ndjson", body);
 }
 
-/** What is there now, as lines of JSON. */
+/** The buffered output, as JSON lines. */
 export async function presentLines(
   process: ManagedProcess,
   from: number | undefined,
@@ -51,7 +51,7 @@ async function* lines(process: ManagedProcess, { from, encoding, signal }: Lines
     for await (const chunk of process.follow({ from: position, signal })) {
       position = chunk.offset + chunk.data.length;
       yield written(outputLine(chunk, encoding));
-      // The next line is asked for when the socket has room, so that only buffers hold what was not taken.
+      // The next line is read when the socket has room, so that unsent output only fills buffers.
       process.acknowledge(position - BEHIND_BYTES);
     }
     if (signal.aborted) return;

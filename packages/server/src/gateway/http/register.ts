@@ -12,11 +12,11 @@ import { requestKeysOf } from "../access/encryption-key.ts";
 export interface RegisterOptions {
   /** Undefined until the server is ready. */
   readonly service: () => Service | undefined;
-  /** Who calls; throws for one who may not. */
+  /** Identifies the caller; throws if the call is not allowed. */
   readonly authorize: (request: IncomingMessage, name: RouteName) => Caller;
   readonly relay: HttpRelay;
   readonly begin: BeginCall;
-  /** Told of answers that may go on for long, which `sendAway` ends. */
+  /** Called for responses that may last long; `sendAway` ends them. */
   readonly onStream: (caller: Caller, body: Readable, sendAway: (error: SandboxerError) => void) => void;
 }
 
@@ -46,7 +46,7 @@ export function registerRoutes(app: FastifyInstance, options: RegisterOptions): 
   }
 }
 
-/** A reply that was sent ends the way of the call. */
+/** A reply that was sent ends the processing of the call. */
 async function passOn(
   options: RegisterOptions,
   name: RouteName,
@@ -75,7 +75,7 @@ async function answer(
   });
   const { operation, result: answered } = options.begin(service, name, readCall(request, gone.signal));
   if (operation !== undefined && wantsNoWait(request)) {
-    // How it ends is in the operation's record.
+    // The operation's record has the result.
     answered.catch(() => {});
     return reply.code(202).header("preference-applied", "respond-async").send(operation.recordFor(request.caller.id));
   }
@@ -83,7 +83,7 @@ async function answer(
   const { status } = ROUTES[name];
   if (result instanceof StreamAnswer) {
     options.onStream(request.caller, result.body, (error) => {
-      // With an error, so that the client sees a cut and no end.
+      // With an error, so that the client sees an aborted response and not a complete one.
       result.body.destroy(error);
       gone.abort(error);
     });
@@ -115,7 +115,7 @@ function routeSchema(name: RouteName, route: Route): FastifySchema {
   };
 }
 
-/** A request without a body has none to be wrong, when everything in it is optional. */
+/** A request without a body is valid if everything in it is optional. */
 function optionalBody(body: z.ZodType): z.ZodType {
   const empty = body.safeParse({}).success ? {} : undefined;
   return z.preprocess((value) => value ?? empty, body);
@@ -125,7 +125,7 @@ function isStream(body: z.ZodType | StreamOf): body is StreamOf {
   return "stream" in body;
 }
 
-/** What a request asks for: its checked parts, and its headers. Throws for a header that makes no sense. */
+/** The checked parts and headers of a request. Throws for an invalid header. */
 function readCall(request: FastifyRequest, signal: AbortSignal): Call<Route> {
   return {
     params: request.params as never,
@@ -137,13 +137,13 @@ function readCall(request: FastifyRequest, signal: AbortSignal): Call<Route> {
     epoch: epochOf(request),
     idempotencyKey: idempotencyKeyOf(request),
     lastEventId: lastEventIdOf(request),
-    // A client that goes away ends nothing that it has asked for: it may ask again, with the same key.
+    // A client that disconnects does not end its call: it may ask again with the same key.
     options: { encryption: requestKeysOf(request.raw, request.caller.principal) },
     accepts: (contentType) => (request.headers.accept ?? "").includes(contentType),
   };
 }
 
-/** Whether the client wants the operation's record at once, and not the answer. */
+/** Whether the client wants the operation's record at once instead of the response. */
 function wantsNoWait(request: FastifyRequest): boolean {
   const { prefer } = request.headers;
   return (Array.isArray(prefer) ? prefer.join(",") : (prefer ?? "")).includes("respond-async");

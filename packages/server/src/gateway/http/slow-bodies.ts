@@ -3,25 +3,25 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { FastifyInstance } from "fastify";
 import { refuseWith } from "../websocket/refusal.ts";
 
-/** Beyond the patience, a body has to come as fast as this on the whole. */
+/** After the patience, a body must arrive at least this fast on average. */
 const LEAST_BYTES_PER_SECOND = 500;
 const LOOKS_IN_PATIENCE = 30;
 const MOST_BETWEEN_LOOKS_MS = 1_000;
 
-/** A body that is not there yet. */
+/** A body that has not arrived completely. */
 interface OpenBody {
   readonly answer: ServerResponse;
   readonly startBytes: number;
   seenBytes: number;
-  /** For how long the server has waited for the client: in all, and since the last byte. */
+  /** How long the server has waited for the client: in total, and since the last byte. */
   waitedMs: number;
   idleMs: number;
 }
 
 /**
- * Cuts requests whose bodies come too slowly: nothing for `patienceMs`, or on the whole less than 500 bytes a second
- * beyond that time. Time in which the server itself does not read is not the client's fault, so that a long upload into a
- * busy sandbox goes on.
+ * Aborts requests whose bodies arrive too slowly: nothing for `patienceMs`, or on average less than 500 bytes per
+ * second beyond that time. Time in which the server itself does not read does not count, so that a long upload into a
+ * busy sandbox continues.
  */
 export function cutSlowBodies(app: FastifyInstance, patienceMs: number): void {
   const bodies = new Map<IncomingMessage, OpenBody>();

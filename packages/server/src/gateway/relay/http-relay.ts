@@ -18,17 +18,17 @@ const KEEP_OPERATIONS = 1000;
 export interface RelayedAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[]>>;
-  /** As it comes, unless it is short and was looked at. */
+  /** Streamed, unless it is short and was inspected. */
   readonly body: Readable | Buffer;
 }
 
-/** These work everywhere, or are about the server that is asked. */
+/** Routes that work everywhere, or are about the server that is called. */
 const NEVER_RELAYED: ReadonlySet<RouteName> = new Set<RouteName>(["getSandbox", "destroySandbox", "resumeSandbox"]);
 
 /**
- * Passes calls about a sandbox on to the server that has it, for clients that ask for that: a page can only talk to the
- * server that it came from. Only servers that are alive in the store are called, with the caller's own key, and what was
- * passed on is not passed on again.
+ * Relays calls about a sandbox to the server that owns it, for clients that ask for that: a page can only talk to the
+ * server that it came from. Only servers that are alive in the store are called, with the caller's own key, and a
+ * relayed call is not relayed again.
  */
 export class HttpRelay {
   readonly #audit: AuditLog;
@@ -40,7 +40,10 @@ export class HttpRelay {
     this.#watch = new ServerWatch(isAlive);
   }
 
-  /** The answer of the server that has what the call is about; undefined: this one answers. Before the body is read. */
+  /**
+   * The response of the server that owns the subject of the call; undefined: this server handles it. Runs before the
+   * body is read.
+   */
   async pass(
     service: Service,
     name: RouteName,
@@ -50,7 +53,7 @@ export class HttpRelay {
     if (!allowsRelay(request.raw)) return undefined;
     const server = await this.#target(service, name, request);
     if (server === undefined) return undefined;
-    // Nothing would end a request whose client has gone before it began.
+    // Nothing would end a request whose client disconnected before it began.
     if (reply.raw.destroyed) throw new SandboxerError("timeout", "The client disconnected.");
     try {
       const relayed = await this.#answer(await this.#passOn(name, request, reply, server), server);
@@ -90,7 +93,7 @@ export class HttpRelay {
     return { status, headers: { ...headers, "content-length": String(body.length) }, body };
   }
 
-  /** Sends the request on, and waits for the head of the answer. A client that goes away ends it. */
+  /** Sends the request, and waits for the head of the response. A client that disconnects ends it. */
   async #passOn(
     name: RouteName,
     { raw, params, caller }: FastifyRequest,
@@ -112,7 +115,7 @@ export class HttpRelay {
     return { answer: await answered.promise, failure };
   }
 
-  /** The server that has the sandbox writes down what was done; this one, who came through it and from where. */
+  /** The server that owns the sandbox audits the action; this one audits the caller and its address. */
   #record(name: RouteName, { method, caller, params }: FastifyRequest, status: number): void {
     if (method === "GET") return;
     const outcome = status < 400 ? "ok" : status === 401 || status === 403 || status === 429 ? "refused" : "failed";
@@ -122,19 +125,19 @@ export class HttpRelay {
 }
 
 interface Answered {
-  /** Its head is there; its body comes. */
+  /** The head of the response is here; the body follows. */
   readonly answer: IncomingMessage;
   readonly failure: OpenRequest["failure"];
 }
 
-/** Made of what the route has understood, so that nothing else is ever asked for. */
+/** Built from the parsed route, so that nothing else can be requested. */
 function pathOf(name: RouteName, params: Readonly<Record<string, string>>): string {
   return ROUTES[name].path.replaceAll(/\{(\w+)\}/g, (_, parameter: string) =>
     encodeURIComponent(params[parameter] ?? ""),
   );
 }
 
-/** To the caller, whose key this server takes, a 401 would say that it is not logged in. */
+/** A 401 would tell a caller whose key this server accepts that it is not logged in. */
 function keyNotTaken({ url, instanceId }: OtherServer): SandboxerError {
   return new SandboxerError(
     "permission_denied",
@@ -148,12 +151,12 @@ function keyNotTaken({ url, instanceId }: OtherServer): SandboxerError {
 
 const operationSchema = z.object({ id: z.string().min(1).max(128) });
 
-/** Which server has an operation that was begun through this one: whoever was told of it here asks for it here. */
+/** Maps operations that were started through this server to the server that runs them. */
 class RelayedOperations {
   /** Oldest first. */
   readonly #servers = new Map<string, string>();
 
-  /** `answer`: the record of the operation, as the other server has told it. */
+  /** `answer`: the record of the operation from the other server. */
   note(answer: string, instanceId: string): void {
     const id = operationSchema.safeParse(parseObject(answer)).data?.id;
     if (id === undefined) return;

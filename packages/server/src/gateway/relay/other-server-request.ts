@@ -14,17 +14,17 @@ export interface PassedRequest {
 
 export interface OpenRequest {
   readonly request: ClientRequest;
-  /** The error for whoever waits for the answer, once the request has failed. */
+  /** The error for the caller, once the request has failed. */
   readonly failure: (cause: unknown) => SandboxerError;
 }
 
 const CONNECT_MS = 5_000;
-/** A server that vanishes without a word is noticed, however long its answer takes. */
+/** Detects a server that disappears silently, however long its response takes. */
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * Begins a request to another server of the store. Each has a connection of its own: one that was kept may be closed by
- * the other side at the moment it is used again, and then nobody knows what became of the request.
+ * Starts a request to another server of the store. Each request has its own connection: a reused one may be closed by
+ * the other side just then, and the fate of the request would be unknown.
  */
 export function requestOtherServer(server: OtherServer, { method, path, headers }: PassedRequest): OpenRequest {
   const base = addressOf(server);
@@ -50,7 +50,7 @@ export function requestOtherServer(server: OtherServer, { method, path, headers 
   return { request, failure: (cause) => unreachable(server, reached, cause) };
 }
 
-/** It is what somebody has written into the store. */
+/** The URL comes from the store, where anyone with access may have written it. */
 function addressOf(server: OtherServer): URL {
   const base = URL.canParse(server.url) ? new URL(server.url) : undefined;
   if (base?.protocol === "http:" || base?.protocol === "https:") return base;

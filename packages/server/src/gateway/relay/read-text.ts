@@ -5,11 +5,11 @@ const LIMIT_MS = 10_000;
 
 export interface ReadTextOptions {
   readonly maxBytes?: number;
-  /** For all of it. */
+  /** Time limit for the whole text. */
   readonly limitMs?: number;
 }
 
-/** All of a short answer of another server, which may be a stranger: `too_large` or `timeout` when it is not short. */
+/** Reads a short response of another server, which may be a stranger: `too_large` or `timeout` if it is not short. */
 export async function readText(
   body: AsyncIterable<Uint8Array>,
   { maxBytes = MAX_BYTES, limitMs = LIMIT_MS }: ReadTextOptions = {},

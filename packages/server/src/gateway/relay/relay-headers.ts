@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import { KEY_HEADER } from "@sandboxer/protocol";
 
-/** By this a client allows that a server which does not have a sandbox passes its call on to the one that has it. */
+/** The header with which a client allows a server that does not own a sandbox to relay its call. */
 const RELAY_HEADER = "sandboxer-relay";
-/** The same in the address of something that is read: a link in a page, by which a browser saves a file, has no headers. */
+/** The same as a query parameter for reads: a download link in a page has no headers. */
 const RELAY_PARAMETER = "relay";
 
 export function allowsRelay({ method, headers, url = "" }: IncomingMessage): boolean {
@@ -11,7 +11,7 @@ export function allowsRelay({ method, headers, url = "" }: IncomingMessage): boo
   return method === "GET" && new URLSearchParams(queryOf(url)).get(RELAY_PARAMETER) === "allow";
 }
 
-/** The query of a call as it is passed on. That it may be passed on is not in it, so that it is no second time. */
+/** The query of a relayed call, without the permission to relay, so that it is not relayed twice. */
 export function passedQuery(url = ""): string {
   const query = queryOf(url);
   const parameters = new URLSearchParams(query);
@@ -26,8 +26,8 @@ function queryOf(url: string): string {
 }
 
 /**
- * The headers that say what a call asks for. Headers about the sender are not passed on: its page, its cookie, its proxies,
- * and its encryption key.
+ * The headers that describe a call. Headers about the sender are not relayed: its page, cookie, proxies and encryption
+ * key.
  */
 const OF_REQUEST = [
   "accept",
@@ -51,7 +51,7 @@ const OF_ANSWER = [
   "retry-after",
 ] as const;
 
-/** The headers of a call as it is passed on. That it may be passed on is not among them, so that it is no second time. */
+/** The headers of a relayed call, without the permission to relay, so that it is not relayed twice. */
 export function passedRequestHeaders(
   headers: IncomingHttpHeaders,
   authorization: string | undefined,
@@ -60,9 +60,9 @@ export function passedRequestHeaders(
   return {
     ...picked(headers, OF_REQUEST),
     ...withKey(authorization),
-    // So that a server which answers before it has read everything still takes the rest.
+    // So that a server that responds before it has read everything still reads the rest.
     connection: "keep-alive",
-    // Without either of the two Node would announce a body that does not come.
+    // Without either of the two, Node would announce a body that does not come.
     ...(chunked ? { "transfer-encoding": "chunked" } : { "content-length": headers["content-length"] ?? "0" }),
   };
 }
@@ -71,7 +71,7 @@ export function passedAnswerHeaders(headers: IncomingHttpHeaders): Record<string
   return picked(headers, OF_ANSWER);
 }
 
-/** The other server may be told to take keys from one header only, which has another name there. */
+/** The other server may read keys from a header with another name. */
 export function withKey(authorization: string | undefined): OutgoingHttpHeaders {
   return authorization === undefined ? {} : { authorization, [KEY_HEADER]: authorization };
 }

@@ -2,12 +2,12 @@ import { setTimeout as delay } from "node:timers/promises";
 
 const LOOK_EVERY_MS = 2_000;
 
-/** How to find out whether another server lives; rejects when that cannot be found out now. */
+/** Checks whether another server is alive; rejects if that is unknown now. */
 export type IsAlive = (instanceId: string) => Promise<boolean>;
 
 /**
- * Notices that a server which something is passed on to was declared dead. One that is stopped, or cut off, keeps its
- * connections open for long, and whoever waits for its answer would wait as long.
+ * Detects that the target of a relayed call was declared dead. A server that is stopped or cut off keeps its
+ * connections open for long, and the caller would wait as long.
  */
 export class ServerWatch {
   readonly #isAlive: IsAlive;
@@ -18,7 +18,7 @@ export class ServerWatch {
     this.#isAlive = isAlive;
   }
 
-  /** `onDeath` is called at most once, and not after the function that this gives was called. */
+  /** `onDeath` is called at most once, and not after the returned function was called. */
   add(instanceId: string, onDeath: () => void): () => void {
     const others = this.#waiting.get(instanceId) ?? new Set();
     this.#waiting.set(instanceId, others.add(onDeath));
@@ -41,7 +41,7 @@ export class ServerWatch {
   }
 
   async #lookAt(instanceId: string, waiting: ReadonlySet<() => void>): Promise<void> {
-    // A store that is away says nothing about it.
+    // An unavailable store says nothing about the server.
     if (await this.#isAlive(instanceId).catch(() => true)) return;
     this.#waiting.delete(instanceId);
     for (const onDeath of waiting) onDeath();

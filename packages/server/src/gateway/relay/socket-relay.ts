@@ -15,13 +15,13 @@ export interface RelayedUpgrade {
   readonly authorization: string | undefined;
   /** The client's side, which nobody has read from or written to. */
   readonly client: Duplex;
-  /** What came with the request. */
+  /** The bytes that came with the request. */
   readonly head: Buffer;
 }
 
-/** From the first byte to the other server until its answer. */
+/** From the first byte to the other server until its response. */
 const HANDSHAKE_MS = 10_000;
-/** How long one side has to take what the other has said at last. */
+/** How long one side may take to read the other's last bytes. */
 const FAREWELL_MS = 2_000;
 
 /**

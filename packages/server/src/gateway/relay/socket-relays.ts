@@ -9,11 +9,11 @@ import { refuseWith } from "../websocket/refusal.ts";
 import { ServerWatch, type IsAlive } from "./server-watch.ts";
 import { relaySocket } from "./socket-relay.ts";
 
-/** The opening of a process's WebSocket whose client allows that it is passed on. */
+/** A request for a process's WebSocket whose client allows relaying. */
 export interface RelayableAttach {
   readonly sandboxId: string;
   readonly credentials: Credentials;
-  /** As it is asked for at the other server: with its query, without the leave to pass it on. */
+  /** The request to the other server: with its query, without the permission to relay. */
   readonly path: string;
   readonly authorization: string | undefined;
 }
@@ -22,11 +22,11 @@ export interface Upgrade {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
   readonly head: Buffer;
-  /** The other server takes the client. */
+  /** The other server serves the client. */
   readonly onAgreed: () => void;
 }
 
-/** The WebSockets that this server passes on to the servers that have the sandboxes. */
+/** The WebSockets that this server relays to the servers that own the sandboxes. */
 export class SocketRelays {
   readonly #keyWatch: KeyWatch;
   readonly #serverWatch: ServerWatch;
@@ -37,14 +37,14 @@ export class SocketRelays {
     this.#serverWatch = new ServerWatch(isAlive);
   }
 
-  /** False: the sandbox is not at another server that could be asked, and nothing was done with the socket. */
+  /** False: the sandbox is not on another server that could be asked, and the socket was not touched. */
   async pass(manager: SandboxManager, actor: Actor, attach: RelayableAttach, upgrade: Upgrade): Promise<boolean> {
     const { sandboxId, credentials, path, authorization } = attach;
-    // Why it cannot be found out, or may not be, is told by who serves the client then.
+    // If the owner is unknown, this server serves the client and reports the reason.
     const server = await manager.ownerElsewhere(sandboxId, credentials).catch(() => undefined);
     if (server === undefined) return false;
     const { request, socket: client, head, onAgreed } = upgrade;
-    // Nobody would hear of its end any more.
+    // Nobody would notice its end any more.
     if (client.destroyed) return true;
     const gone = new AbortController();
     this.#clients.add(client);

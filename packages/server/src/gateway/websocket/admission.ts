@@ -2,12 +2,12 @@ import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import type { Place } from "./places.ts";
 
-/** How long a refused client may take for its last words. */
+/** How long a refused client may take to close the connection. */
 const FAREWELL_MS = 1_000;
-/** Refused clients whose sockets are kept that long at once; beyond it the oldest ones are cut. */
+/** How many refused clients keep their sockets at once; beyond it the oldest are cut. */
 const MAX_FAREWELLS = 1_000;
 
-/** The refused clients of a server that still have a connection. */
+/** The refused clients that still have a connection. */
 export class Farewells {
   /** Oldest first. */
   readonly #streams = new Set<Socket>();
@@ -24,7 +24,7 @@ export class Farewells {
   }
 }
 
-/** A WebSocket for which it is not decided yet whether its client may have what it asks for. It is not read until then. */
+/** A WebSocket whose client is not authorized yet. It is not read until then. */
 export class Admission {
   readonly #socket: WebSocket;
   readonly #stream: Socket;
@@ -40,7 +40,7 @@ export class Admission {
     socket.pause();
   }
 
-  /** From now on the client counts, and is read. Idempotent. */
+  /** From now on the client counts and is read. Idempotent. */
   letIn(): void {
     if (this.#isDecided) return;
     this.#isDecided = true;
@@ -49,14 +49,14 @@ export class Admission {
   }
 
   /**
-   * Refuses the client: `sayClose` is the last that it hears. It does not count any more, what it sends is thrown away
-   * unparsed, and the connection is cut in less than two seconds, whatever the client does.
+   * Refuses the client: `sayClose` is the last message. The client no longer counts, its input is discarded unparsed,
+   * and the connection is cut in less than two seconds, whatever the client does.
    */
   turnAway(sayClose: () => void): void {
     this.#isDecided = true;
     this.#place.leave();
-    // The only listener is the parser of `ws`. The bytes are read all the same: what is left unread at the end makes the
-    // kernel reset the connection, and the client might miss what it was told.
+    // The only listener is the parser of `ws`. The bytes are still read: unread bytes at the end make the kernel reset
+    // the connection, and the client might miss the error.
     this.#stream.removeAllListeners("data");
     sayClose();
     this.#stream.end();

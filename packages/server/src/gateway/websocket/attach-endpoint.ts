@@ -12,7 +12,7 @@ export interface AttachParameters {
   readonly extensions: boolean;
 }
 
-/** `/attach/{sandbox_id}`: a live sandbox, or one that is brought back from the store. */
+/** `/attach/{sandbox_id}`: a live sandbox, or one that is restored from the store. */
 export async function serveAttach(connection: Connection, parameters: AttachParameters): Promise<void> {
   const { outbox } = connection;
   outbox.extensions = parameters.extensions;
@@ -42,12 +42,12 @@ export async function serveAttach(connection: Connection, parameters: AttachPara
   await connection.serve(sandbox);
 }
 
-/** Clients hear of a handoff once the other server has yielded: a refusal is told without it. */
+/** Clients are told of a handoff once the other server has yielded: a refusal comes without it. */
 function ownershipStatuses(connection: Connection): AttachRequest["onOwnership"] {
   const { outbox } = connection;
   let waited = false;
   return (step, { flags }) => {
-    // There is such a sandbox, and the client may have it.
+    // The sandbox exists, and the client may use it.
     connection.letIn();
     const locks = flags.enable_sandbox_handoff;
     if (step === "acquiring" && locks) outbox.status("LOCK_ACQUIRING");

@@ -18,14 +18,14 @@ export interface ConnectionParts {
   readonly stream: Socket;
   readonly admission: Admission;
   readonly manager: SandboxManager;
-  /** Who has opened it. */
+  /** The client that opened it. */
   readonly actor: Actor;
-  /** The keys that its opening came with. */
+  /** The encryption keys of the request. */
   readonly encryption: RequestKeys;
   readonly log: Logger;
 }
 
-/** A client's socket, from its opening; a session once there is a sandbox. */
+/** A client's socket from its opening; a session once there is a sandbox. */
 export class Connection implements SandboxClient {
   readonly manager: SandboxManager;
   readonly actor: Actor;
@@ -44,10 +44,10 @@ export class Connection implements SandboxClient {
     this.log = parts.log;
     this.#admission = parts.admission;
     this.inbox = new Inbox(parts.socket);
-    // A client that was told of the end is not attached any more, whether it has heard it or not.
+    // A client that was told of the end is no longer attached, whether it received the message or not.
     this.outbox = new Outbox(parts.socket, parts.stream, () => this.inbox.end());
     parts.socket.on("close", () => this.#abort.abort(new Error("the client disconnected")));
-    // Too large a message, or a frame that breaks the protocol: ws closes the socket with the right code by itself.
+    // A message that is too large, or an invalid frame: ws closes the socket with the right code.
     parts.socket.on("error", (error) => this.log.debug({ error: error.message }, "client socket error"));
   }
 
@@ -60,17 +60,17 @@ export class Connection implements SandboxClient {
     else this.#session.notify(notice);
   }
 
-  /** The client may be here, and is heard from now on. */
+  /** The client is authorized, and its messages are read from now on. */
   letIn(): void {
     this.#admission.letIn();
   }
 
-  /** The client may not be here. */
+  /** The client is refused. */
   turnAway(code: CloseCode): void {
     this.#admission.turnAway(() => this.outbox.close(code));
   }
 
-  /** What it has a right to has ended. */
+  /** The client's key is no longer valid. */
   sendAway(error: SandboxerError): void {
     if (!this.outbox.open) return;
     this.outbox.error("PERMISSION_DENIAL_ERROR", error);
@@ -81,7 +81,7 @@ export class Connection implements SandboxClient {
     await this.#session?.quiesce();
   }
 
-  /** Serves the client with its sandbox until it is gone. */
+  /** Serves the client with its sandbox until it disconnects. */
   async serve(sandbox: Sandbox): Promise<void> {
     const session = new Session(this.manager, sandbox, this.outbox, this.actor);
     this.#session = session;

@@ -42,7 +42,7 @@ export async function serveCreate(connection: Connection, firstMessageMs: number
     return connection.turnAway(CloseCode.applicationError);
   }
   const { sandbox, token } = created;
-  // Nobody else knows its id: a sandbox whose creator has gone would only wait for its end.
+  // Nobody else knows its id: a sandbox whose creator disconnected would only wait for its end.
   if (connection.gone.aborted) {
     await connection.manager.destroy(sandbox);
     return;
@@ -55,7 +55,7 @@ export async function serveCreate(connection: Connection, firstMessageMs: number
 function readConfiguration(connection: Connection, text: string | undefined): CreationMessage {
   const value = text === undefined ? undefined : parseObject(text);
   if (value === undefined) throw new SandboxerError("bad_request", "The configuration is not a JSON object.");
-  // Also for what is said of a configuration that is not valid otherwise.
+  // Also for errors about a configuration that is invalid in other ways.
   connection.outbox.extensions = value["extensions"] === true;
   const unknown = Object.keys(value).filter((field) => !CREATION_FIELDS.includes(field));
   if (unknown.length > 0) connection.log.info({ fields: unknown.slice(0, 20) }, "unknown fields in the configuration");

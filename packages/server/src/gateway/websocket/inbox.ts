@@ -1,10 +1,10 @@
 import type { WebSocket } from "ws";
 
-/** More unhandled messages than this, or more bytes, and the client's socket is not read until they are fewer. */
+/** With more unhandled messages or bytes than this, the client's socket is not read until there are fewer. */
 const PAUSE_AT = 64;
 const PAUSE_AT_BYTES = 1024 * 1024;
 
-/** Messages of one client, in order, kept until somebody is ready for them. A binary message is `undefined`. */
+/** The messages of one client, in order, kept until they are handled. A binary message is `undefined`. */
 export class Inbox {
   readonly #socket: WebSocket;
   readonly #messages: (string | undefined)[] = [];
@@ -25,16 +25,16 @@ export class Inbox {
     socket.on("close", () => this.end());
   }
 
-  /** Nothing that comes, or that has come, counts any more. */
+  /** All messages, received or not, are ignored from now on. */
   end(): void {
     this.#closed = true;
     this.#messages.length = 0;
-    // The client's own last word is read as well.
+    // The client's close frame is read as well.
     if (this.#socket.isPaused) this.#socket.resume();
     this.#wake();
   }
 
-  /** The next message; `closed` when there will be none, `late` after the waiting time. */
+  /** The next message; `closed` if there will be none, `late` after the time limit. */
   async next(waitMs?: number): Promise<{ text: string | undefined } | "closed" | "late"> {
     const deadline = waitMs === undefined ? undefined : performance.now() + waitMs;
     for (;;) {

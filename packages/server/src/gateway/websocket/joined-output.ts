@@ -1,12 +1,12 @@
 import type { OutputFrame } from "@sandboxer/protocol";
 
-/** How long the rest of a line is waited for. */
+/** How long to wait for the rest of a line. */
 const HOLD_MS = 1;
 /** Longer pieces are sent at once. */
 const MAX_HELD_BYTES = 4 * 1024;
 const LINE_FEED = 0x0a;
 
-/** Joins pieces of a line that come within a millisecond: what one `print` writes in two pieces goes out as one. */
+/** Joins pieces of a line that arrive within a millisecond: a `print` that writes two pieces is sent as one. */
 export class JoinedOutput {
   readonly #send: (chunk: OutputFrame) => void;
   #held: OutputFrame | undefined;
@@ -23,7 +23,7 @@ export class JoinedOutput {
     this.#held = goesOn ? { ...held, data: Buffer.concat([held.data, chunk.data]) } : chunk;
     const { data } = this.#held;
     if (data.at(-1) === LINE_FEED || data.length >= MAX_HELD_BYTES) return this.flush();
-    // A busy process handles timers before sockets: the detour lets it read output that has already arrived.
+    // A busy process handles timers before sockets: this detour lets it read output that has already arrived.
     this.#timer ??= setTimeout(() => setImmediate(() => this.flush()), HOLD_MS);
   }
 

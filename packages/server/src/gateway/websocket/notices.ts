@@ -2,10 +2,10 @@ import { CloseCode } from "@sandboxer/protocol";
 import type { Cause, Notice } from "../../manager/client.ts";
 import type { Outbox } from "./outbox.ts";
 
-/** Clients in use take DELETED as "do not reconnect", so that two of them do not pull a sandbox to and fro. */
+/** Existing clients take DELETED as "do not reconnect", so that two of them do not fight over a sandbox. */
 const HANDED_OVER = ["DELETING", "LOCK_RELEASING", "LOCK_RELEASED", "DELETED"] as const;
 
-/** Tells a client what happens to its sandbox without it having asked, in the protocol's words. */
+/** Tells a client in the protocol's words what happens to its sandbox without its request. */
 export function sendNotice(outbox: Outbox, notice: Notice): void {
   switch (notice.type) {
     case "saving":

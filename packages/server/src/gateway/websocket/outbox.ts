@@ -4,9 +4,9 @@ import type { CloseCode, SandboxerError, ServerEvent, Status, StatusName } from 
 import type { WebSocket } from "ws";
 import { cutMessage } from "../../support/cut-message.ts";
 
-/** What a client has not taken yet; above this the source is told to wait. */
+/** Limit of unsent bytes; above it the source is told to wait. */
 const HIGH_WATER_BYTES = 256 * 1024;
-/** The same for answers, which have no source that could wait; then the client's next message does. */
+/** The same for responses, which have no source that could wait; then the client's next message waits. */
 const ANSWERS_HIGH_WATER_BYTES = 4 * 1024 * 1024;
 const KEEP_ALIVE_MS = 30_000;
 
@@ -18,8 +18,8 @@ interface Unconfirmed {
 }
 
 /**
- * The way to one client. What was sent counts as delivered when the client has answered a ping that was sent after it:
- * a socket that took bytes says nothing of their arrival.
+ * The connection to one client. Data counts as delivered when the client has answered a ping that was sent after it: a
+ * socket that accepted bytes says nothing about their arrival.
  */
 export class Outbox {
   /** Whether the client asked for fields that the original protocol does not have. */
@@ -36,15 +36,15 @@ export class Outbox {
   #onSettled: () => void = () => {};
   readonly #onClose: () => void;
 
-  /** `onClose` is called when this side has said its last word. */
+  /** `onClose` is called when this side has sent its close frame. */
   constructor(socket: WebSocket, stream: Socket, onClose: () => void) {
     this.#socket = socket;
     this.#stream = stream;
     this.#onClose = onClose;
     socket.on("pong", (data: Buffer) => this.#onPong(data));
-    // A client that vanished without a word is noticed, and its sandbox set free for the next one.
+    // Detects a client that disappeared silently, and frees its sandbox for the next one.
     this.#keepAlive = setInterval(() => {
-      // Whose socket is not read here cannot be heard.
+      // A client whose socket is not read cannot be checked.
       if (!this.#heard && !socket.isPaused) return socket.terminate();
       this.#heard = false;
       socket.ping();
@@ -65,9 +65,8 @@ export class Outbox {
   }
 
   /**
-   * Sends events and learns of their arrival. The ping that asks goes out in the same packet, so that a client which
-   * has seen the events has nearly always answered, even if it vanishes right after. What is sent in one turn has one
-   * ping.
+   * Sends events and learns of their arrival. The ping goes out in the same packet, so that a client that has seen the
+   * events has nearly always answered, even if it disconnects right after. Events of one turn share one ping.
    */
   sendConfirmed(events: readonly ServerEvent[], onConfirmed: () => void): void {
     if (!this.open) return;
@@ -98,7 +97,7 @@ export class Outbox {
     this.#onClose();
   }
 
-  /** Resolves when the client has confirmed everything that it is asked to, is gone, or has had its time. */
+  /** Resolves when the client has confirmed everything, disconnected, or used up its time. */
   settled(waitMs: number): Promise<void> {
     if (this.#unconfirmed.length === 0 || !this.open) return Promise.resolve();
     return new Promise((resolve) => {
@@ -110,12 +109,12 @@ export class Outbox {
     });
   }
 
-  /** Resolves when there is room for answers. */
+  /** Resolves when there is room for responses. */
   async roomForAnswers(): Promise<void> {
     await this.drained(ANSWERS_HIGH_WATER_BYTES);
   }
 
-  /** Resolves when the client has taken enough of what was sent, or is gone. */
+  /** Resolves when the client has read enough, or disconnected. */
   async drained(highWaterBytes = HIGH_WATER_BYTES): Promise<void> {
     while (this.open && this.#socket.bufferedAmount > highWaterBytes) {
       await new Promise<void>((resolve) => {

@@ -5,7 +5,7 @@ import { Networks } from "../access/trusted-proxies.ts";
 
 export interface PlaceLimits {
   readonly maxClients: number;
-  /** Of one address, for clients without a key; 0: no limit. Default: half of `maxClients`. */
+  /** Limit per address for clients without a key; 0: no limit. Default: half of `maxClients`. */
   readonly maxClientsPerAddress?: number | undefined;
   /** 0: no limit. Default: four fifths of `maxClients`. */
   readonly maxClientsPerKey?: number | undefined;
@@ -13,7 +13,7 @@ export interface PlaceLimits {
 
 /** One WebSocket, from the request that opens it until it is closed or refused. */
 export interface Place {
-  /** The client has shown that it may be here. */
+  /** The client is authorized. */
   readonly admit: () => void;
   /** Idempotent. */
   readonly leave: () => void;
@@ -22,11 +22,11 @@ export interface Place {
 export interface Newcomer {
   readonly who: Principal;
   readonly address: string | undefined;
-  /** The client has shown a sandbox's token, which nobody has looked at yet. It takes no place from those with a key. */
+  /** The client sent a sandbox token that is not checked yet. It takes no place from clients with a key. */
   readonly onTrial: boolean;
 }
 
-/** Counts the WebSockets of a server, so that none of its callers keeps the others out. */
+/** Counts the WebSockets of a server, so that no caller can lock out the others. */
 export class Places {
   readonly #limits: Required<{ [Name in keyof PlaceLimits]: number }>;
   readonly #ofCaller = new Map<string, number>();
@@ -46,7 +46,7 @@ export class Places {
     return this.#taken;
   }
 
-  /** Throws `limit_reached`, which says which limit. */
+  /** Throws `limit_reached` with the name of the limit. */
   take(newcomer: Newcomer): Place {
     let { onTrial } = newcomer;
     const { maxClients } = this.#limits;

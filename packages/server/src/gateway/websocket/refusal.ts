@@ -3,10 +3,10 @@ import type { SandboxerError } from "@sandboxer/protocol";
 import { NEVER_RENDERED } from "../console/security-headers.ts";
 import { STATUS_CODES } from "../../support/node-http.ts";
 
-/** How long a client may take for the answer, and for closing its side. */
+/** How long a client may take to read the response and close its side. */
 const FAREWELL_MS = 1_000;
 
-/** Answers a request for a WebSocket that does not become one, with the same body as that of an HTTP answer. */
+/** Answers a refused WebSocket request with the same body as an HTTP error. */
 export function refuseWith(
   socket: Duplex,
   { code, message, hint, details, row }: SandboxerError,

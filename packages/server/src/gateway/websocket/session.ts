@@ -9,18 +9,20 @@ import { JoinedOutput } from "./joined-output.ts";
 import { sendNotice } from "./notices.ts";
 import { statusOf, type Outbox } from "./outbox.ts";
 
-/** Stdin that a process has not taken yet; a client that sends more is told so instead of filling the memory. */
+/**
+ * Limit of stdin that a process has not read yet; a client that sends more gets an error instead of filling the memory.
+ */
 const MAX_PENDING_STDIN_BYTES = 4 * 1024 * 1024;
-/** How long a save waits for the client to confirm what it was sent; what is unconfirmed then is sent again later. */
+/** How long a save waits for the client to confirm its output; unconfirmed output is sent again later. */
 const CONFIRMATION_MS = 1_000;
 
-/** An execution whose output is sent. */
+/** An execution whose output is being sent. */
 interface Stream {
   readonly execution: ManagedProcess;
   readonly stop: AbortController;
-  /** The offset up to which that was done; undefined before the first. */
+  /** The offset up to which output was sent; undefined before the first. */
   sentTo: number | undefined;
-  /** The client hears of the kill once the last output is out. */
+  /** The client is told of the kill after the last output. */
   killed: boolean;
 }
 
@@ -57,13 +59,13 @@ export class Session implements SandboxClient {
     sendNotice(this.#outbox, notice);
   }
 
-  /** Sends no more output and waits until the client has what was sent, so that a save knows what was not seen. */
+  /** Stops sending output and waits until the client has what was sent, so that a save knows the unseen part. */
   async quiesce(): Promise<void> {
     this.end();
     await this.#outbox.settled(CONFIRMATION_MS);
   }
 
-  /** Stops sending. The execution itself goes on. */
+  /** Stops sending. The execution itself keeps running. */
   end(): void {
     this.#stream?.stop.abort();
   }
@@ -109,7 +111,7 @@ export class Session implements SandboxClient {
     if (!this.#sandbox.processes.executing) this.#outbox.status("EXECUTION_DONE");
   }
 
-  /** Not waited for: a process that reads nothing must not keep a kill from being heard. */
+  /** Not awaited: a process that reads nothing must not delay a kill. */
   #stdin(data: string): void {
     const { execution } = this.#sandbox.processes;
     if (execution === undefined || !execution.running) {
@@ -170,7 +172,7 @@ export class Session implements SandboxClient {
       if (stream !== undefined) stream.killed = true;
       await this.#recorded("kill_process", () => execution.kill());
       if (stream !== undefined) return;
-      // A client that has not asked for the output hears of the end alone.
+      // A client that has not asked for the output is told of the end alone.
       this.#outbox.status("EXECUTION_FORCE_KILLED");
       const { code, outputEnd } = await execution.exited;
       execution.acknowledge(outputEnd);
@@ -209,30 +211,31 @@ export class Session implements SandboxClient {
       const code = execution?.exit?.code;
       return this.#outbox.status("EXECUTION_DONE", code === undefined ? {} : { exit_code: code });
     }
-    // What was sent on this socket arrives before anything that is sent now, confirmed or not.
+    // Data already sent on this socket arrives before anything that is sent now, confirmed or not.
     const sent = this.#stream?.execution === execution ? this.#stream.sentTo : undefined;
     this.end();
     this.#follow(execution, from ?? sent);
   }
 
-  /** Does it, and leaves a line in the audit log. */
+  /** Runs an action and writes an audit line. */
   #recorded<Result>(what: string, action: () => Promise<Result>): Promise<Result> {
     const { id } = this.#sandbox;
     return this.#actor.does(what, { sandboxId: id, epoch: this.#manager.epochOf(id) }, action);
   }
 
-  /** Sends an execution from an offset until its end. */
+  /** Sends an execution's output from an offset until its end. */
   #follow(execution: ManagedProcess, from = execution.acknowledged): void {
     this.#outbox.status("EXECUTION_RUNNING", { execution_id: execution.id });
     this.#stream = { execution, stop: new AbortController(), sentTo: undefined, killed: false };
     void this.#send(this.#stream, from).catch(() => {
-      // The sandbox is saved or has ended, and its client hears of that from the manager.
+      // The sandbox is being saved or has ended; the manager tells the client.
     });
   }
 
   async #send(sending: Stream, from: number): Promise<void> {
     const { execution, stop } = sending;
-    // A string of its own: the id may be a slice of another one, and V8 serializes objects with slices at a third of the speed.
+    // A flat copy: the id may be a slice of another string, and V8 serializes objects with slices at a third of the
+    // speed.
     const execution_id = Buffer.from(execution.id).toString();
     const sendChunk = ({ stream, offset, data }: OutputFrame): void => {
       if (stop.signal.aborted) return;
@@ -260,7 +263,7 @@ function status(name: StatusName): { readonly event: "status_update"; readonly s
   return { event: "status_update", status: statusOf(name) };
 }
 
-/** Chunks hold whole characters, unless the bytes are none: then each of those is replaced. */
+/** Chunks contain whole characters; invalid bytes are replaced. */
 function text(data: Uint8Array): string {
   return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("utf8");
 }

@@ -30,7 +30,7 @@ export interface UpgradeOptions extends PlaceLimits {
   /** Undefined until the server is ready. */
   readonly manager: () => SandboxManager | undefined;
   readonly maxMessageBytes: number;
-  /** How long a client of `/create` may wait with its configuration. */
+  /** How long a client of `/create` may take to send its configuration. */
   readonly firstMessageMs?: number;
   readonly log: Logger;
 }
@@ -43,11 +43,14 @@ interface Endpoint {
   readonly actor: Actor;
   readonly encryption: RequestKeys;
   readonly serve: (parts: ConnectionParts) => Promise<void>;
-  /** Where the client allows that it is served by the server that has the sandbox. */
+  /** For clients that allow the owner of the sandbox to serve them. */
   readonly relayable?: RelayableAttach | undefined;
 }
 
-/** Turns requests for `/create`, `/attach/{id}` and a process's `attach` into WebSockets, after everything that can be refused was looked at. */
+/**
+ * Turns requests for `/create`, `/attach/{id}` and a process's `attach` into WebSockets, after all checks that can
+ * refuse them.
+ */
 export class WebSocketGateway {
   readonly #options: UpgradeOptions;
   readonly #server: WebSocketServer;
@@ -79,13 +82,13 @@ export class WebSocketGateway {
     return this.#places.taken;
   }
 
-  /** Sends away who is left, waits for the clients to hear what they were told, then ends what remains. */
+  /** Disconnects the remaining clients, waits until they received their messages, then closes everything. */
   async close(graceMs: number): Promise<void> {
     this.#keyWatch.stop();
     this.#relays.close();
     this.#server.clients.forEach((client) => client.close(CloseCode.restarting));
     const timer = setTimeout(() => this.#server.clients.forEach((client) => client.terminate()), graceMs);
-    // What a session still waits for may never come.
+    // A session may wait for something that never comes.
     await Promise.race([Promise.all(this.#sessions), delay(2 * graceMs, undefined, { ref: false })]);
     clearTimeout(timer);
     this.#server.clients.forEach((client) => client.terminate());
@@ -111,7 +114,7 @@ export class WebSocketGateway {
       place = this.#places.take(newcomer);
     } catch (thrown) {
       const error = asSandboxerError(thrown);
-      // Of a server that is full: another one may have room.
+      // This server is full: another one may have room.
       return refuseWith(socket, error, error.details["limit"] === "max_clients" ? 503 : undefined);
     }
     socket.once("close", place.leave);
@@ -126,7 +129,7 @@ export class WebSocketGateway {
     void this.#relays.pass(manager, actor, relayable, upgrade).then((passed) => passed || open());
   }
 
-  /** What a request opens; throws for one who may not. Undefined: there is no such endpoint. */
+  /** The endpoint of a request; throws if the caller may not use it. Undefined: there is no such endpoint. */
   #endpoint(request: IncomingMessage, url: URL | null): Endpoint | undefined {
     const [, encodedId] =
       /^\/attach\/([^/]+)$/.exec(url?.pathname ?? "") ?? PROCESS_PATH.exec(url?.pathname ?? "") ?? [];
@@ -145,7 +148,7 @@ export class WebSocketGateway {
     const sandboxId = decode(encodedId);
     const token = url.searchParams.get("sandbox_token") ?? undefined;
     const trusted = hasScope(who, "use");
-    // A token may be shown by anyone, and is looked at later. Without one it takes a key that is good for this.
+    // Anyone may send a token, which is checked later. Without one, a key with the right scope is needed.
     if (token === undefined) actor.require("use", "attach", { sandboxId });
     const checkpoint = url.searchParams.get("checkpoint") ?? undefined;
     const extensions = ["1", "true"].includes(url.searchParams.get("extensions") ?? "");
@@ -158,7 +161,7 @@ export class WebSocketGateway {
     }
     const offset = url.searchParams.get("offset") ?? undefined;
     const process = { sandboxId, processId: decode(encodedProcess), credentials: { token, trusted }, offset };
-    // A wrong key beside a right token is nobody else's business.
+    // A wrong key next to a right token is ignored.
     const key = who.kind === "none" ? undefined : gate.authenticator.keyOf(shown);
     const relayable = relayableAttach(url, process, key);
     const serve: Endpoint["serve"] = (parts) => serveProcess(parts, process, this.#keyWatch);
@@ -211,7 +214,7 @@ function decode(text: string): string {
   }
 }
 
-/** Ours if it is offered, else the client's first. An offer that carries a key is never repeated. */
+/** Our subprotocol if it is offered, otherwise the client's first. One that carries a key is never repeated. */
 function chooseSubprotocol(offers: ReadonlySet<string>): string | false {
   if (offers.has(SUBPROTOCOL)) return SUBPROTOCOL;
   return [...offers].find((offer) => !carriesKey(offer)) ?? false;

@@ -24,12 +24,12 @@ export type Failure =
   | { readonly kind: "not-found" }
   | { readonly kind: "destroyed" }
   | { readonly kind: "already-there" }
-  /** A living instance owns it, and was not asked. */
+  /** A live instance owns it, and was not asked. */
   | { readonly kind: "held"; readonly holder: Holder }
-  /** The owner, or somebody who waits already, said no. */
+  /** The owner refused, or another instance is already waiting. */
   | { readonly kind: "refused"; readonly holder: Holder; readonly reason: string }
   | { readonly kind: "timed-out"; readonly holder: Holder }
-  /** This instance does not own it, or not any more; `head` is what is stored now, where that is known. */
+  /** This instance does not own it, or not any more; `head` is the stored one, if known. */
   | { readonly kind: "lost"; readonly head: Head | undefined }
   | { readonly kind: "error"; readonly error: unknown };
 
@@ -38,7 +38,7 @@ export interface Holder {
   readonly url: string | undefined;
 }
 
-/** What the manager, or whoever runs the core, is told. */
+/** Notifications for the manager, or for whoever runs the core. */
 export type Notice =
   | { readonly kind: "answered"; readonly ticket: number; readonly head: Head }
   | { readonly kind: "failed"; readonly ticket: number; readonly failure: Failure }
@@ -50,14 +50,14 @@ export type Notice =
       readonly owner: string;
       readonly url: string | undefined;
     }
-  /** Somebody asks for a sandbox that is held here. Answered by a release, or by a refusal. */
+  /** Another instance requests a sandbox that is held here. Answered by a release or a refusal. */
   | { readonly kind: "wanted"; readonly sandboxId: string; readonly by: string }
-  /** A sandbox that was held belongs to somebody else: its copy must go, and nothing of it may be published. */
+  /** A held sandbox belongs to another instance: its copy must be ended, and nothing of it may be published. */
   | { readonly kind: "lost"; readonly sandboxId: string; readonly head: Head | undefined }
   | { readonly kind: "frozen"; readonly sandboxIds: readonly string[] }
   | { readonly kind: "thawed"; readonly sandboxIds: readonly string[] }
   | { readonly kind: "registered"; readonly instanceId: string }
-  /** This instance was declared dead. Everything it held is lost; it goes on with a `start` under a new id. */
+  /** This instance was declared dead. It lost everything it held; it continues with a `start` under a new id. */
   | {
       readonly kind: "fenced";
       readonly instanceId: string;

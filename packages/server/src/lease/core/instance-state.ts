@@ -4,10 +4,10 @@ import type { SandboxState } from "./sandbox-state.ts";
 import { isFrozen, type SelfState } from "./self.ts";
 import type { LeaseSettings } from "./settings.ts";
 
-/** Everything that one instance knows of the leases: its own life, the others', and the sandboxes it deals with. */
+/** Everything that one instance knows about leases: its own life, the other instances, and its sandboxes. */
 export interface InstanceState {
   readonly settings: LeaseSettings;
-  /** Its present id, or the last one between two lives; "" before the first. */
+  /** The current id, or the last one between two lives; "" before the first. */
   readonly instanceId: string;
   /** Undefined between two lives. */
   readonly self: SelfState | undefined;
@@ -38,7 +38,7 @@ export function heldIds(state: InstanceState): readonly string[] {
   return [...state.sandboxes.values()].filter(({ held }) => held !== undefined).map(({ sandboxId }) => sandboxId);
 }
 
-/** Whether nothing that is held may run, be changed or be heard of now. */
+/** Whether held sandboxes must not run, change or send output now. */
 export function isFrozenAt(state: InstanceState, nowMs: number): boolean {
   return state.self === undefined || isFrozen(state.self, state.settings.freezeMs, nowMs);
 }

@@ -6,7 +6,7 @@ import { buryCertainly, lookAround, observe, onOthersReply, onOthersTimer } from
 import { goOn, onAbandon, onCommand, onDeath, onRung, onSandboxReply, onSandboxTimer } from "./sandbox.ts";
 import { emptySandbox, type SandboxState } from "./sandbox-state.ts";
 import { closeSelf, noticeFreeze, onSelfReply, onSelfTimer, startSelf } from "./self.ts";
-import { Turn } from "./turn.ts";
+import { StepContext } from "./step-context.ts";
 
 export interface Step {
   readonly state: InstanceState;
@@ -15,126 +15,138 @@ export interface Step {
 }
 
 /**
- * The protocol: what an instance does about one event. It reads no clock and no store; what is to be done comes back as
- * effects, and their outcomes come in as further events. See docs/explanation/ownership.md.
+ * The protocol: the reaction of an instance to one event. It reads no clock and no store; it returns effects, and their
+ * outcomes come in as further events. See docs/explanation/ownership.md.
  */
 export function step(before: InstanceState, event: LeaseEvent): Step {
-  const turn = new Turn(viewOf(before, event), before.sequence);
+  const context = new StepContext(viewOf(before, event), before.sequence);
   let state = before;
-  if (state.self !== undefined) state = { ...state, self: noticeFreeze(state.self, () => heldIds(before), turn) };
-  state = route(state, event, turn);
-  for (const instanceId of turn.missing.splice(0)) {
-    state = { ...state, others: buryCertainly(state.others, instanceId, undefined, turn) };
+  if (state.self !== undefined) state = { ...state, self: noticeFreeze(state.self, () => heldIds(before), context) };
+  state = route(state, event, context);
+  for (const instanceId of context.missing.splice(0)) {
+    state = { ...state, others: buryCertainly(state.others, instanceId, undefined, context) };
   }
   if (state.others.dead.size > before.others.dead.size) {
-    turn.view = viewOf(state, event);
-    state = forEach(state, (sandbox) => onDeath(sandbox, turn));
+    context.view = viewOf(state, event);
+    state = forEach(state, (sandbox) => onDeath(sandbox, context));
   }
-  return { state: { ...state, sequence: turn.sequence }, effects: turn.effects };
+  return { state: { ...state, sequence: context.sequence }, effects: context.effects };
 }
 
-function viewOf(state: InstanceState, { nowMs, wallMs }: LeaseEvent): Turn["view"] {
+function viewOf(state: InstanceState, { nowMs, wallMs }: LeaseEvent): StepContext["view"] {
   const { settings, self, others, instanceId: me } = state;
   const registered = self?.condition === "alive" || self?.condition === "closing";
   return { settings, me, registered, nowMs, wallMs, isDead: (instanceId) => others.dead.has(instanceId) };
 }
 
-function route(state: InstanceState, event: LeaseEvent, turn: Turn): InstanceState {
+function route(state: InstanceState, event: LeaseEvent, context: StepContext): InstanceState {
   switch (event.kind) {
     case "start":
-      return start(state, event, turn);
+      return start(state, event, context);
     case "reply":
-      return onReply(state, event, turn);
+      return onReply(state, event, context);
     case "timer":
-      return onTimer(state, event.to, turn);
+      return onTimer(state, event.to, context);
     case "command":
-      return update(state, event.sandboxId, (sandbox) => onCommand(sandbox, event.ticket, event.command, turn));
+      return update(state, event.sandboxId, (sandbox) => onCommand(sandbox, event.ticket, event.command, context));
     case "abandon":
-      return update(state, event.sandboxId, (sandbox) => onAbandon(sandbox, event.ticket, turn));
+      return update(state, event.sandboxId, (sandbox) => onAbandon(sandbox, event.ticket, context));
     case "forget":
       return update(state, event.sandboxId, forgotten);
     case "rung":
-      if (event.sandboxId === undefined) return forEach(state, (sandbox) => look(sandbox, turn));
-      return update(state, event.sandboxId, (sandbox) => onRung(sandbox, turn));
+      if (event.sandboxId === undefined) return forEach(state, (sandbox) => look(sandbox, context));
+      return update(state, event.sandboxId, (sandbox) => onRung(sandbox, context));
     case "bury":
-      return { ...state, others: buryCertainly(state.others, event.instanceId, event.ticket, turn) };
+      return { ...state, others: buryCertainly(state.others, event.instanceId, event.ticket, context) };
     case "close":
-      if (state.self !== undefined) return { ...state, self: closeSelf(state.self, event.ticket, turn) };
-      turn.tell({ kind: "closed", ticket: event.ticket });
+      if (state.self !== undefined) return { ...state, self: closeSelf(state.self, event.ticket, context) };
+      context.tell({ kind: "closed", ticket: event.ticket });
       return state;
   }
 }
 
-function start(state: InstanceState, event: LeaseEvent & { readonly kind: "start" }, turn: Turn): InstanceState {
+function start(
+  state: InstanceState,
+  event: LeaseEvent & { readonly kind: "start" },
+  context: StepContext,
+): InstanceState {
   if (state.self !== undefined) return state;
   const born: InstanceState = { ...state, instanceId: event.instanceId };
-  turn.view = viewOf(born, event);
-  return { ...born, self: startSelf(turn) };
+  context.view = viewOf(born, event);
+  return { ...born, self: startSelf(context) };
 }
 
-function onReply(state: InstanceState, event: LeaseEvent & { readonly kind: "reply" }, turn: Turn): InstanceState {
+function onReply(
+  state: InstanceState,
+  event: LeaseEvent & { readonly kind: "reply" },
+  context: StepContext,
+): InstanceState {
   const { to, reply } = event;
-  if (to.part === "self") return onOwnReply(state, event, turn);
-  if (to.part === "others") return { ...state, others: onOthersReply(state.others, to.name, to.id, reply, turn) };
-  const seen = observeOwner(state, to, reply, turn);
-  turn.view = viewOf(seen, event);
-  return update(seen, to.name, (sandbox) => onSandboxReply(sandbox, to.id, reply, turn));
+  if (to.part === "self") return onOwnReply(state, event, context);
+  if (to.part === "others") return { ...state, others: onOthersReply(state.others, to.name, to.id, reply, context) };
+  const seen = observeOwner(state, to, reply, context);
+  context.view = viewOf(seen, event);
+  return update(seen, to.name, (sandbox) => onSandboxReply(sandbox, to.id, reply, context));
 }
 
-/** Whoever waits for an owner looks at its record more often than the rounds do. */
-function observeOwner(state: InstanceState, to: Address, reply: Reply, turn: Turn): InstanceState {
+/** An instance that waits for an owner reads its record more often than the rounds do. */
+function observeOwner(state: InstanceState, to: Address, reply: Reply, context: StepContext): InstanceState {
   const phase = state.sandboxes.get(to.name)?.operation?.phase;
   if (phase?.at !== "liveness" || phase.id !== to.id || phase.base.head.owner === null) return state;
-  return { ...state, others: observe(state.others, phase.base.head.owner, reply, turn) };
+  return { ...state, others: observe(state.others, phase.base.head.owner, reply, context) };
 }
 
-function onOwnReply(state: InstanceState, event: LeaseEvent & { readonly kind: "reply" }, turn: Turn): InstanceState {
+function onOwnReply(
+  state: InstanceState,
+  event: LeaseEvent & { readonly kind: "reply" },
+  context: StepContext,
+): InstanceState {
   if (state.self === undefined) return state;
-  const result = onSelfReply(state.self, event.to.id, event.reply, () => heldIds(state), turn);
-  if ("fencedBecause" in result) return fenced(state, result.fencedBecause, turn);
+  const result = onSelfReply(state.self, event.to.id, event.reply, () => heldIds(state), context);
+  if ("fencedBecause" in result) return fenced(state, result.fencedBecause, context);
   const next: InstanceState = { ...state, self: result.self };
   if (state.self.condition !== "registering" || result.self.condition !== "alive") return next;
-  turn.view = viewOf(next, event);
+  context.view = viewOf(next, event);
   const { sweepTimer, others } = next;
   const watching: InstanceState = {
     ...next,
-    others: others.lookTimer === undefined ? lookAround(others, turn) : others,
-    sweepTimer: sweepTimer ?? turn.timer("sweep", "", state.settings.sweepMs),
+    others: others.lookTimer === undefined ? lookAround(others, context) : others,
+    sweepTimer: sweepTimer ?? context.timer("sweep", "", state.settings.sweepMs),
   };
-  return forEach(watching, (sandbox) => goOn(sandbox, turn));
+  return forEach(watching, (sandbox) => goOn(sandbox, context));
 }
 
-/** Nothing that was held or under way is true any more. What is known about others stays. */
-function fenced(state: InstanceState, why: string, turn: Turn): InstanceState {
+/** Everything that was held or in progress is void. Knowledge about other instances stays. */
+function fenced(state: InstanceState, why: string, context: StepContext): InstanceState {
   const reason = `The instance ${state.instanceId} ${why}.`;
-  turn.tell({ kind: "fenced", instanceId: state.instanceId, reason, sandboxIds: heldIds(state) });
+  context.tell({ kind: "fenced", instanceId: state.instanceId, reason, sandboxIds: heldIds(state) });
   for (const { operation, queue } of state.sandboxes.values()) {
     for (const { ticket } of operation === undefined ? queue : [operation, ...queue]) {
-      if (ticket !== undefined) turn.tell({ kind: "failed", ticket, failure: { kind: "lost", head: undefined } });
+      if (ticket !== undefined) context.tell({ kind: "failed", ticket, failure: { kind: "lost", head: undefined } });
     }
   }
   return { ...state, self: undefined, sandboxes: new Map() };
 }
 
-function onTimer(state: InstanceState, { part, name, id }: Address, turn: Turn): InstanceState {
+function onTimer(state: InstanceState, { part, name, id }: Address, context: StepContext): InstanceState {
   const alive = state.self?.condition === "alive";
   switch (part) {
     case "self":
-      return state.self === undefined ? state : { ...state, self: onSelfTimer(state.self, id, turn) };
+      return state.self === undefined ? state : { ...state, self: onSelfTimer(state.self, id, context) };
     case "others":
-      // The rounds begin again with the next life.
+      // The rounds start again with the next life.
       if (state.others.lookTimer === id && !alive) {
         return { ...state, others: { ...state.others, lookTimer: undefined } };
       }
-      return { ...state, others: onOthersTimer(state.others, name, id, turn) };
+      return { ...state, others: onOthersTimer(state.others, name, id, context) };
     case "sweep":
       if (!alive) return { ...state, sweepTimer: undefined };
       return {
-        ...forEach(state, (sandbox) => (sandbox.look === undefined ? look(sandbox, turn) : sandbox)),
-        sweepTimer: turn.timer("sweep", "", state.settings.sweepMs),
+        ...forEach(state, (sandbox) => (sandbox.look === undefined ? look(sandbox, context) : sandbox)),
+        sweepTimer: context.timer("sweep", "", state.settings.sweepMs),
       };
     case "sandbox":
-      return update(state, name, (sandbox) => onSandboxTimer(sandbox, id, turn));
+      return update(state, name, (sandbox) => onSandboxTimer(sandbox, id, context));
   }
 }
 
@@ -156,7 +168,7 @@ function forEach(state: InstanceState, change: Change): InstanceState {
   return { ...state, sandboxes };
 }
 
-/** A sandbox that is neither held nor dealt with is not remembered. */
+/** A sandbox that is neither held nor in progress is forgotten. */
 function put(sandboxes: Map<string, SandboxState>, sandbox: SandboxState): Map<string, SandboxState> {
   const idle = sandbox.held === undefined && sandbox.operation === undefined && sandbox.queue.length === 0;
   if (idle) sandboxes.delete(sandbox.sandboxId);

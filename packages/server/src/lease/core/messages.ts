@@ -3,33 +3,33 @@ import type { HeadDetails, NewSandbox, NewHome } from "../head.ts";
 import type { StoredRecord } from "../head-codec.ts";
 import type { LivenessRecord } from "../liveness-record.ts";
 
-/** Which part of the core asked for something, and its number: an answer to a question that nobody has any more is ignored. */
+/** The part of the core that made a request, and its number: an answer to an abandoned request is ignored. */
 export interface Address {
   readonly part: "self" | "others" | "sandbox" | "sweep";
-  /** The sandbox or the other instance that it is about; "" otherwise. */
+  /** The sandbox or instance that it is about; "" otherwise. */
   readonly name: string;
   readonly id: number;
 }
 
-/** A head as it is in the store, with the version under which it can be replaced. */
+/** A head as stored, with the version that is needed to replace it. */
 export interface VersionedHead {
   readonly head: Head;
   readonly version: string;
 }
 
 /**
- * The epoch at which the caller holds the sandbox. This instance may have lost the sandbox and taken it again since; then
- * what the caller knows of it is not its state any more.
+ * The epoch at which the caller holds the sandbox. This instance may have lost and reclaimed the sandbox since; then
+ * the caller's knowledge is outdated.
  */
 interface AtEpoch {
   readonly epoch: number;
 }
 
-/** What the manager asks for. */
+/** Commands of the manager. */
 export type Command =
-  /** Of one whose id nobody has ever had it is not looked first whether there is anything. */
+  /** For a new id, the store is not read first. */
   | { readonly kind: "create"; readonly sandbox: NewSandbox; readonly isFresh?: boolean | undefined }
-  /** Without a handoff time, a sandbox that a living instance owns is not asked for. */
+  /** Without a handoff time, a live owner is not asked. */
   | { readonly kind: "claim"; readonly handoffTimeoutMs: number | undefined }
   | (AtEpoch & {
       readonly kind: "publish";
@@ -39,7 +39,7 @@ export type Command =
   | (AtEpoch & {
       readonly kind: "release";
       readonly checkpoint: CheckpointReference | undefined;
-      /** Of one that its provider keeps; see `release` in `head.ts`. */
+      /** For a sandbox that its provider keeps; see `release` in `head.ts`. */
       readonly stoppedAt?: string | null | undefined;
     })
   | (AtEpoch & { readonly kind: "update"; readonly details: HeadDetails })
@@ -48,23 +48,23 @@ export type Command =
   /** A sandbox that is not held is claimed first. */
   | { readonly kind: "destroy"; readonly handoffTimeoutMs: number | undefined };
 
-/** The one answer that every request to the store gets, within a bounded time. */
+/** The single reply to each store request, within a bounded time. */
 export type Reply =
   | { readonly outcome: "absent" }
   | { readonly outcome: "head"; readonly stored: StoredRecord; readonly version: string }
-  /** Without a record: it is there, and this release cannot read it. */
+  /** Without a record: it exists, but this release cannot read it. */
   | { readonly outcome: "record"; readonly record: LivenessRecord | undefined; readonly version: string }
   | { readonly outcome: "list"; readonly instanceIds: readonly string[] }
   | { readonly outcome: "written"; readonly version: string }
   | { readonly outcome: "conflict" }
   /** It is unknown whether the swap was, or may still be, applied. */
   | { readonly outcome: "ambiguous" }
-  /** Nothing was read, or nothing was or will be written. `permanent`: asking again would not help. */
+  /** Nothing was read, or nothing was or will be written. `permanent`: retrying would not help. */
   | { readonly outcome: "failed"; readonly error: unknown; readonly permanent: boolean };
 
-/** What happens to an instance. Time is told with each event, and is asked for nowhere. */
+/** The events of an instance. Each event carries the time; the core never reads a clock. */
 export type LeaseEvent = {
-  /** The instance's own clock, which never goes back. */
+  /** The instance's own monotonic clock. */
   readonly nowMs: number;
   /** For the times in heads, which decide nothing. */
   readonly wallMs: number;
@@ -75,9 +75,9 @@ export type LeaseEvent = {
   | { readonly kind: "command"; readonly sandboxId: string; readonly ticket: number; readonly command: Command }
   /** Nobody waits for the answer any more. */
   | { readonly kind: "abandon"; readonly sandboxId: string; readonly ticket: number }
-  /** The manager has thrown its copy away. */
+  /** The manager has ended its copy. */
   | { readonly kind: "forget"; readonly sandboxId: string }
-  /** Somebody says that it asks for a sandbox. */
+  /** Another instance says that it requests a sandbox. */
   | { readonly kind: "rung"; readonly sandboxId: string | undefined }
   /** An instance is known to be dead, whatever its record says. */
   | { readonly kind: "bury"; readonly instanceId: string; readonly ticket: number }

@@ -1,7 +1,7 @@
 import { deadRecord, type LivenessRecord } from "../liveness-record.ts";
 import type { Reply } from "./messages.ts";
 import { DEAD_AFTER_TTLS } from "./settings.ts";
-import type { Turn } from "./turn.ts";
+import type { StepContext } from "./step-context.ts";
 
 interface Sighting {
   readonly version: string;
@@ -11,8 +11,9 @@ interface Sighting {
 }
 
 /**
- * A record stands still only for somebody who looks. After a longer time without a look, because the store did not answer
- * or this process was stopped, the others get their full time again: they may not have been able to renew either.
+ * A record counts as unchanged only while it is watched. After a longer time without a look, because the store did not
+ * answer or this process was stopped, the others get their full time again: they may not have been able to renew
+ * either.
  */
 const LONGEST_GAP_TTLS = 1;
 
@@ -20,7 +21,7 @@ const LONGEST_GAP_TTLS = 1;
 interface Burial {
   readonly at: "reading" | "swapping" | "pausing";
   readonly id: number;
-  /** The instance is known to be dead, so a conflict is no reason to let it be. */
+  /** The instance is known to be dead, so a conflict does not stop the swap. */
   readonly certain: boolean;
   readonly tickets: readonly number[];
 }
@@ -28,7 +29,7 @@ interface Burial {
 /** What this instance knows about the liveness of the others. */
 export interface OthersState {
   readonly sightings: ReadonlyMap<string, Sighting>;
-  /** Dead is for ever. */
+  /** Death is final. */
   readonly dead: ReadonlySet<string>;
   readonly burials: ReadonlyMap<string, Burial>;
   readonly lookTimer: number | undefined;
@@ -41,39 +42,49 @@ export const NO_OTHERS: OthersState = {
   lookTimer: undefined,
 };
 
-/** All records are looked at all the time, so that a dead owner is known before somebody wants what it had. */
-export function lookAround(others: OthersState, turn: Turn): OthersState {
-  turn.request("others", "", { kind: "list-records" });
-  return { ...others, lookTimer: turn.timer("others", "", turn.view.settings.renewMs) };
+/** All records are watched all the time, so that a dead owner is known before its sandboxes are needed. */
+export function lookAround(others: OthersState, context: StepContext): OthersState {
+  context.request("others", "", { kind: "list-records" });
+  return { ...others, lookTimer: context.timer("others", "", context.view.settings.renewMs) };
 }
 
-export function onOthersTimer(others: OthersState, name: string, id: number, turn: Turn): OthersState {
-  if (others.lookTimer === id) return lookAround(others, turn);
+export function onOthersTimer(others: OthersState, name: string, id: number, context: StepContext): OthersState {
+  if (others.lookTimer === id) return lookAround(others, context);
   const burial = others.burials.get(name);
-  return burial?.at === "pausing" && burial.id === id ? readForBurial(others, name, burial, turn) : others;
+  return burial?.at === "pausing" && burial.id === id ? readForBurial(others, name, burial, context) : others;
 }
 
-export function onOthersReply(others: OthersState, name: string, id: number, reply: Reply, turn: Turn): OthersState {
-  if (reply.outcome === "list") return onList(others, reply.instanceIds, turn);
+export function onOthersReply(
+  others: OthersState,
+  name: string,
+  id: number,
+  reply: Reply,
+  context: StepContext,
+): OthersState {
+  if (reply.outcome === "list") return onList(others, reply.instanceIds, context);
   const burial = others.burials.get(name);
-  if (burial === undefined || burial.id !== id) return observe(others, name, reply, turn);
-  if (reply.outcome === "written") return buried(others, name, turn);
+  if (burial === undefined || burial.id !== id) return observe(others, name, reply, context);
+  if (reply.outcome === "written") return buried(others, name, context);
   if (burial.at === "reading") {
-    if (isDeadRecord(reply)) return buried(others, name, turn);
-    if (reply.outcome === "absent") return swapToDead(others, name, burial, undefined, turn);
-    if (reply.outcome === "record") return swapToDead(others, name, burial, reply.version, turn);
-    return pause(others, name, burial, turn);
+    if (isDeadRecord(reply)) return buried(others, name, context);
+    if (reply.outcome === "absent") return swapToDead(others, name, burial, undefined, context);
+    if (reply.outcome === "record") return swapToDead(others, name, burial, reply.version, context);
+    return pause(others, name, burial, context);
   }
-  // A conflict shows that it lives; what is unknown shows at the next look.
+  // A conflict shows that it lives; an unknown outcome shows at the next look.
   if (!burial.certain) return { ...others, burials: without(others.burials, name) };
-  return reply.outcome === "conflict" ? readForBurial(others, name, burial, turn) : pause(others, name, burial, turn);
+  return reply.outcome === "conflict"
+    ? readForBurial(others, name, burial, context)
+    : pause(others, name, burial, context);
 }
 
-/** Takes one look at a record, whoever asked for it: one that stood still for too long is swapped to dead. */
-export function observe(others: OthersState, name: string, reply: Reply, turn: Turn): OthersState {
-  if (reply.outcome !== "record" || reply.record === undefined || name === turn.view.me) return others;
+/**
+ * Evaluates one look at a record, whoever asked for it: a record that was unchanged for too long is swapped to dead.
+ */
+export function observe(others: OthersState, name: string, reply: Reply, context: StepContext): OthersState {
+  if (reply.outcome !== "record" || reply.record === undefined || name === context.view.me) return others;
   if (isDeadRecord(reply)) return knownDead(others, name);
-  const { nowMs } = turn.view;
+  const { nowMs } = context.view;
   const ttlMs = ttlOf(reply.record);
   const known = others.sightings.get(name);
   const goesOn = known?.version === reply.version && nowMs - known.lastMs <= LONGEST_GAP_TTLS * ttlMs;
@@ -81,14 +92,19 @@ export function observe(others: OthersState, name: string, reply: Reply, turn: T
   const sightings = new Map(others.sightings).set(name, { version: reply.version, sinceMs, lastMs: nowMs });
   const seen: OthersState = { ...others, sightings };
   if (nowMs - sinceMs < DEAD_AFTER_TTLS * ttlMs || others.burials.has(name)) return seen;
-  return swapToDead(seen, name, { at: "swapping", id: 0, certain: false, tickets: [] }, reply.version, turn);
+  return swapToDead(seen, name, { at: "swapping", id: 0, certain: false, tickets: [] }, reply.version, context);
 }
 
 /** For an instance that is known to be dead: the lock of its run directory is free, or its record is missing. */
-export function buryCertainly(others: OthersState, name: string, ticket: number | undefined, turn: Turn): OthersState {
+export function buryCertainly(
+  others: OthersState,
+  name: string,
+  ticket: number | undefined,
+  context: StepContext,
+): OthersState {
   const tickets = ticket === undefined ? [] : [ticket];
   if (others.dead.has(name)) {
-    for (const each of tickets) turn.tell({ kind: "buried", ticket: each });
+    for (const each of tickets) context.tell({ kind: "buried", ticket: each });
     return others;
   }
   const present = others.burials.get(name);
@@ -96,22 +112,22 @@ export function buryCertainly(others: OthersState, name: string, ticket: number 
     const burial: Burial = { ...present, certain: true, tickets: [...present.tickets, ...tickets] };
     return { ...others, burials: new Map(others.burials).set(name, burial) };
   }
-  return readForBurial(others, name, { at: "reading", id: 0, certain: true, tickets }, turn);
+  return readForBurial(others, name, { at: "reading", id: 0, certain: true, tickets }, context);
 }
 
-function onList(others: OthersState, instanceIds: readonly string[], turn: Turn): OthersState {
+function onList(others: OthersState, instanceIds: readonly string[], context: StepContext): OthersState {
   const listed = new Set(instanceIds);
   for (const name of listed) {
-    if (name !== turn.view.me && !others.dead.has(name)) {
-      turn.request("others", name, { kind: "read-record", instanceId: name });
+    if (name !== context.view.me && !others.dead.has(name)) {
+      context.request("others", name, { kind: "read-record", instanceId: name });
     }
   }
   const sightings = new Map([...others.sightings].filter(([name]) => listed.has(name)));
   return { ...others, sightings };
 }
 
-function readForBurial(others: OthersState, name: string, burial: Burial, turn: Turn): OthersState {
-  const id = turn.request("others", name, { kind: "read-record", instanceId: name });
+function readForBurial(others: OthersState, name: string, burial: Burial, context: StepContext): OthersState {
+  const id = context.request("others", name, { kind: "read-record", instanceId: name });
   return { ...others, burials: new Map(others.burials).set(name, { ...burial, at: "reading", id }) };
 }
 
@@ -120,20 +136,20 @@ function swapToDead(
   name: string,
   burial: Burial,
   expected: string | undefined,
-  turn: Turn,
+  context: StepContext,
 ): OthersState {
-  const next = deadRecord(turn.view.me, turn.nonce());
-  const id = turn.request("others", name, { kind: "swap-record", instanceId: name, expected, next });
+  const next = deadRecord(context.view.me, context.nonce());
+  const id = context.request("others", name, { kind: "swap-record", instanceId: name, expected, next });
   return { ...others, burials: new Map(others.burials).set(name, { ...burial, at: "swapping", id }) };
 }
 
-function pause(others: OthersState, name: string, burial: Burial, turn: Turn): OthersState {
-  const id = turn.timer("others", name, turn.view.settings.renewRetryMs);
+function pause(others: OthersState, name: string, burial: Burial, context: StepContext): OthersState {
+  const id = context.timer("others", name, context.view.settings.renewRetryMs);
   return { ...others, burials: new Map(others.burials).set(name, { ...burial, at: "pausing", id }) };
 }
 
-function buried(others: OthersState, name: string, turn: Turn): OthersState {
-  for (const ticket of others.burials.get(name)?.tickets ?? []) turn.tell({ kind: "buried", ticket });
+function buried(others: OthersState, name: string, context: StepContext): OthersState {
+  for (const ticket of others.burials.get(name)?.tickets ?? []) context.tell({ kind: "buried", ticket });
   return knownDead({ ...others, burials: without(others.burials, name) }, name);
 }
 

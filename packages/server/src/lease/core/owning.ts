@@ -3,21 +3,21 @@ import type { HeadMoves, Move, Owner } from "../head.ts";
 import type { Command, VersionedHead } from "./messages.ts";
 import { done, fail, isOurs, lose, type Operation, type PendingSwap, type SandboxState } from "./sandbox-state.ts";
 import { sendSwap } from "./swapping.ts";
-import type { Turn } from "./turn.ts";
+import type { StepContext } from "./step-context.ts";
 
-/** A move of the owner. It goes on top of the head as this instance knows it. */
-export function moveHeld(sandbox: SandboxState, operation: Operation, turn: Turn): SandboxState {
+/** A move of the owner, applied to the head as this instance knows it. */
+export function moveHeld(sandbox: SandboxState, operation: Operation, context: StepContext): SandboxState {
   const { held } = sandbox;
   const { command } = operation;
   if (held === undefined || ("epoch" in command && command.epoch !== held.head.epoch)) {
-    return fail(sandbox, operation, { kind: "lost", head: held?.head }, turn);
+    return fail(sandbox, operation, { kind: "lost", head: held?.head }, context);
   }
-  if (command.kind === "refuse" && !isOpen(held.head.want)) return done(sandbox, operation, held.head, turn);
-  const owner: Owner = { instanceId: turn.view.me, epoch: held.head.epoch };
-  const result = moveOf(command, owner, turn.view.settings.moves)(held.head, turn.stamp());
-  if ("refusal" in result) return lost(sandbox, operation, held.head, turn);
+  if (command.kind === "refuse" && !isOpen(held.head.want)) return done(sandbox, operation, held.head, context);
+  const owner: Owner = { instanceId: context.view.me, epoch: held.head.epoch };
+  const result = moveOf(command, owner, context.view.settings.moves)(held.head, context.stamp());
+  if ("refusal" in result) return lost(sandbox, operation, held.head, context);
   const swap = { intent: "own", expected: held.version, from: held.head, next: result.head } as const;
-  return sendSwap(sandbox, operation, swap, turn);
+  return sendSwap(sandbox, operation, swap, context);
 }
 
 function moveOf(command: Command, owner: Owner, moves: HeadMoves): Move {
@@ -34,47 +34,47 @@ function moveOf(command: Command, owner: Owner, moves: HeadMoves): Move {
       return moves.destroy(owner);
     case "release":
       return moves.release(owner, command.checkpoint, command.stoppedAt);
-    // A claim or a creation that nobody waits for any more is given back.
+    // A claim or creation that nobody waits for any more is released.
     case "create":
     case "claim":
       return moves.release(owner);
   }
 }
 
-/** The move is in the store. Whether the sandbox is still held depends on what was meant and on what came after it. */
+/** The move is in the store. Whether the sandbox is still held depends on the move and on what came after it. */
 export function onMoved(
   sandbox: SandboxState,
   operation: Operation,
   swap: PendingSwap,
   present: VersionedHead,
-  turn: Turn,
+  context: StepContext,
 ): SandboxState {
   if (swap.next.owner === null) {
-    return done({ ...sandbox, held: undefined, announced: undefined }, operation, swap.next, turn);
+    return done({ ...sandbox, held: undefined, announced: undefined }, operation, swap.next, context);
   }
-  if (isOurs(present, turn.view.me, swap.next.epoch)) {
-    return done({ ...sandbox, held: present }, operation, present.head, turn);
+  if (isOurs(present, context.view.me, swap.next.epoch)) {
+    return done({ ...sandbox, held: present }, operation, present.head, context);
   }
-  // It came to be, and everything after it rests on it; only the sandbox is somebody else's by now.
-  return lose(done(sandbox, operation, swap.next, turn), present.head, turn);
+  // The move was applied, and later state builds on it; only the sandbox belongs to another instance by now.
+  return lose(done(sandbox, operation, swap.next, context), present.head, context);
 }
 
-/** Others may ask for the sandbox and change nothing else; then the same move goes on top of that. */
+/** Others may only add a request to the head; then the same move is applied on top of that. */
 export function onMoveConflict(
   sandbox: SandboxState,
   operation: Operation,
   found: VersionedHead | undefined,
-  turn: Turn,
+  context: StepContext,
 ): SandboxState {
   const { held } = sandbox;
   if (found === undefined || held === undefined || !differsInRequestOnly(found.head, held.head)) {
-    return lost(sandbox, operation, found?.head, turn);
+    return lost(sandbox, operation, found?.head, context);
   }
-  return moveHeld({ ...sandbox, held: found }, operation, turn);
+  return moveHeld({ ...sandbox, held: found }, operation, context);
 }
 
-function lost(sandbox: SandboxState, operation: Operation, head: Head | undefined, turn: Turn): SandboxState {
-  return lose(fail(sandbox, operation, { kind: "lost", head }, turn), head, turn);
+function lost(sandbox: SandboxState, operation: Operation, head: Head | undefined, context: StepContext): SandboxState {
+  return lose(fail(sandbox, operation, { kind: "lost", head }, context), head, context);
 }
 
 export function isOpen(want: Head["want"]): want is NonNullable<Head["want"]> {

@@ -1,14 +1,14 @@
 import type { Head } from "@sandboxer/protocol";
 import type { Failure, Holder } from "./effects.ts";
 import type { Command, VersionedHead } from "./messages.ts";
-import type { Turn } from "./turn.ts";
+import type { StepContext } from "./step-context.ts";
 
-/** What this instance knows of one sandbox, and what it is doing about it. */
+/** What this instance knows of one sandbox, and its operation in progress. */
 export interface SandboxState {
   readonly sandboxId: string;
   /** The head as of the last look or change, while this instance is the owner. */
   readonly held: VersionedHead | undefined;
-  /** The request that the manager was told of last. */
+  /** The request that the manager was last told of. */
   readonly announced: string | undefined;
   /** A look at the head for requests. Void as soon as an operation begins. */
   readonly look: number | undefined;
@@ -21,16 +21,16 @@ export interface Order {
   readonly command: Command;
 }
 
-/** One command at a time for each sandbox; it ends when its outcome is known, whether or not somebody still waits. */
+/** One command at a time for each sandbox; it ends when its outcome is known, even if nobody waits any more. */
 export interface Operation extends Order {
   readonly phase: Phase;
   /** When a claim stops waiting. */
   readonly deadlineMs: number | undefined;
-  /** Who has the sandbox that a claim asks for. */
+  /** The owner of the sandbox that a claim requests. */
   readonly holder: Holder | undefined;
   /** The owner that the caller was told of. */
   readonly toldOf: string | undefined;
-  /** Marks the `want` of this claim. */
+  /** Identifies the `want` of this claim. */
   readonly request: string | undefined;
 }
 
@@ -47,14 +47,14 @@ export interface SwapPhase {
   readonly swap: PendingSwap;
 }
 
-/** A swap whose outcome is not known yet. */
+/** A swap whose outcome is unknown. */
 export interface PendingSwap {
   readonly intent: "create" | "claim" | "ask" | "withdraw" | "own";
   readonly expected: string | undefined;
-  /** What it replaces. */
+  /** The head that it replaces. */
   readonly from: Head | undefined;
   readonly next: Head;
-  /** An attempt was ambiguous, so that it may still be applied. */
+  /** An attempt was ambiguous, so it may still be applied. */
   readonly uncertain: boolean;
   readonly retryMs: number;
 }
@@ -86,20 +86,25 @@ export function inPhase(sandbox: SandboxState, operation: Operation, phase: Phas
   return { ...sandbox, operation: { ...operation, phase } };
 }
 
-export function done(sandbox: SandboxState, operation: Operation, head: Head, turn: Turn): SandboxState {
-  if (operation.ticket !== undefined) turn.tell({ kind: "answered", ticket: operation.ticket, head });
+export function done(sandbox: SandboxState, operation: Operation, head: Head, context: StepContext): SandboxState {
+  if (operation.ticket !== undefined) context.tell({ kind: "answered", ticket: operation.ticket, head });
   return { ...sandbox, operation: undefined };
 }
 
-export function fail(sandbox: SandboxState, operation: Operation, failure: Failure, turn: Turn): SandboxState {
-  if (operation.ticket !== undefined) turn.tell({ kind: "failed", ticket: operation.ticket, failure });
+export function fail(
+  sandbox: SandboxState,
+  operation: Operation,
+  failure: Failure,
+  context: StepContext,
+): SandboxState {
+  if (operation.ticket !== undefined) context.tell({ kind: "failed", ticket: operation.ticket, failure });
   return { ...sandbox, operation: undefined };
 }
 
-/** The sandbox is somebody else's: the copy here must go. */
-export function lose(sandbox: SandboxState, head: Head | undefined, turn: Turn): SandboxState {
+/** Another instance owns the sandbox: the copy here must be ended. */
+export function lose(sandbox: SandboxState, head: Head | undefined, context: StepContext): SandboxState {
   if (sandbox.held === undefined) return sandbox;
-  turn.tell({ kind: "lost", sandboxId: sandbox.sandboxId, head });
+  context.tell({ kind: "lost", sandboxId: sandbox.sandboxId, head });
   return { ...sandbox, held: undefined, announced: undefined };
 }
 

@@ -14,57 +14,57 @@ import {
   type SandboxState,
 } from "./sandbox-state.ts";
 import { onSwapReply, onSwapTimer, sendSwap, type SwapResult } from "./swapping.ts";
-import type { Turn } from "./turn.ts";
+import type { StepContext } from "./step-context.ts";
 
-export function onCommand(sandbox: SandboxState, ticket: number, command: Command, turn: Turn): SandboxState {
-  return goOn({ ...sandbox, queue: [...sandbox.queue, { ticket, command }] }, turn);
+export function onCommand(sandbox: SandboxState, ticket: number, command: Command, context: StepContext): SandboxState {
+  return goOn({ ...sandbox, queue: [...sandbox.queue, { ticket, command }] }, context);
 }
 
-/** An order that has not begun goes; an operation that has is brought to its end, without an answer. */
-export function onAbandon(sandbox: SandboxState, ticket: number, turn: Turn): SandboxState {
+/** A command that has not begun is dropped; an operation in progress is completed without an answer. */
+export function onAbandon(sandbox: SandboxState, ticket: number, context: StepContext): SandboxState {
   const queue = sandbox.queue.filter((order) => order.ticket !== ticket);
   const { operation } = sandbox;
-  if (operation?.ticket !== ticket) return goOn({ ...sandbox, queue }, turn);
+  if (operation?.ticket !== ticket) return goOn({ ...sandbox, queue }, context);
   const abandoned: Operation = { ...operation, ticket: undefined };
   const next: SandboxState = { ...sandbox, queue, operation: abandoned };
-  return goOn(operation.phase.at === "waiting" ? readForClaim(next, abandoned, turn) : next, turn);
+  return goOn(operation.phase.at === "waiting" ? readForClaim(next, abandoned, context) : next, context);
 }
 
-export function onSandboxTimer(sandbox: SandboxState, id: number, turn: Turn): SandboxState {
+export function onSandboxTimer(sandbox: SandboxState, id: number, context: StepContext): SandboxState {
   const { operation } = sandbox;
   if (operation === undefined) return sandbox;
   const { phase } = operation;
-  if (phase.at === "waiting" && phase.id === id) return goOn(onWaited(sandbox, operation, turn), turn);
-  if (phase.at === "resting" && phase.id === id) return onSwapTimer(sandbox, operation, phase, turn);
+  if (phase.at === "waiting" && phase.id === id) return goOn(onWaited(sandbox, operation, context), context);
+  if (phase.at === "resting" && phase.id === id) return onSwapTimer(sandbox, operation, phase, context);
   return sandbox;
 }
 
-/** An instance died: whoever waits for it need not wait for the next look. */
-export function onDeath(sandbox: SandboxState, turn: Turn): SandboxState {
+/** An instance died: a claim that waits for it need not wait for the next look. */
+export function onDeath(sandbox: SandboxState, context: StepContext): SandboxState {
   const { operation } = sandbox;
-  return operation?.phase.at === "waiting" ? readForClaim(sandbox, operation, turn) : sandbox;
+  return operation?.phase.at === "waiting" ? readForClaim(sandbox, operation, context) : sandbox;
 }
 
-/** Somebody rings for a sandbox: the owner is asked for it, or who waits for it is told that it is free. */
-export function onRung(sandbox: SandboxState, turn: Turn): SandboxState {
+/** Another instance rings for a sandbox: the owner checks for a request, or a waiting claim learns that it is free. */
+export function onRung(sandbox: SandboxState, context: StepContext): SandboxState {
   const { operation } = sandbox;
-  return operation?.phase.at === "waiting" ? readForClaim(sandbox, operation, turn) : look(sandbox, turn);
+  return operation?.phase.at === "waiting" ? readForClaim(sandbox, operation, context) : look(sandbox, context);
 }
 
-export function onSandboxReply(sandbox: SandboxState, id: number, reply: Reply, turn: Turn): SandboxState {
+export function onSandboxReply(sandbox: SandboxState, id: number, reply: Reply, context: StepContext): SandboxState {
   const { operation } = sandbox;
-  if (operation === undefined) return sandbox.look === id ? goOn(onLooked(sandbox, reply, turn), turn) : sandbox;
+  if (operation === undefined) return sandbox.look === id ? goOn(onLooked(sandbox, reply, context), context) : sandbox;
   const { phase } = operation;
   if (phase.at === "beginning" || phase.id !== id) return sandbox;
   switch (phase.at) {
     case "reading":
-      return goOn(onRead(sandbox, operation, reply, turn), turn);
+      return goOn(onRead(sandbox, operation, reply, context), context);
     case "liveness":
-      return goOn(onOwnerRecord(sandbox, operation, phase.base, reply, turn), turn);
+      return goOn(onOwnerRecord(sandbox, operation, phase.base, reply, context), context);
     case "swapping":
     case "settling": {
-      const result = onSwapReply(sandbox, operation, phase, reply, turn);
-      return goOn(onSwapResult(sandbox, operation, phase.swap, result, turn), turn);
+      const result = onSwapReply(sandbox, operation, phase, reply, context);
+      return goOn(onSwapResult(sandbox, operation, phase.swap, result, context), context);
     }
     case "waiting":
     case "resting":
@@ -72,57 +72,57 @@ export function onSandboxReply(sandbox: SandboxState, id: number, reply: Reply, 
   }
 }
 
-/** Begins what is next, when nothing is under way. */
-export function goOn(sandbox: SandboxState, turn: Turn): SandboxState {
+/** Begins the next command if nothing is in progress. */
+export function goOn(sandbox: SandboxState, context: StepContext): SandboxState {
   let state = sandbox;
   while (state.operation === undefined) {
-    state = announce(state, turn);
+    state = announce(state, context);
     const [order, ...queue] = state.queue;
-    if (order === undefined || !turn.view.registered) return state;
-    state = begin({ ...state, queue, look: undefined }, newOperation(order), turn);
+    if (order === undefined || !context.view.registered) return state;
+    state = begin({ ...state, queue, look: undefined }, newOperation(order), context);
   }
   return state;
 }
 
-function begin(sandbox: SandboxState, operation: Operation, turn: Turn): SandboxState {
+function begin(sandbox: SandboxState, operation: Operation, context: StepContext): SandboxState {
   const { held } = sandbox;
   const { kind } = operation.command;
-  if (kind === "claim" && held !== undefined) return done(sandbox, operation, held.head, turn);
+  if (kind === "claim" && held !== undefined) return done(sandbox, operation, held.head, context);
   if (kind === "create" && operation.command.isFresh === true) {
-    return create(sandbox, operation, operation.command.sandbox, undefined, turn);
+    return create(sandbox, operation, operation.command.sandbox, undefined, context);
   }
   if (kind === "create" || kind === "claim" || (kind === "destroy" && held === undefined)) {
-    return readForClaim(sandbox, operation, turn);
+    return readForClaim(sandbox, operation, context);
   }
-  return moveHeld(sandbox, operation, turn);
+  return moveHeld(sandbox, operation, context);
 }
 
-function onRead(sandbox: SandboxState, operation: Operation, reply: Reply, turn: Turn): SandboxState {
+function onRead(sandbox: SandboxState, operation: Operation, reply: Reply, context: StepContext): SandboxState {
   const { command } = operation;
-  if (command.kind !== "create") return onClaimRead(sandbox, operation, reply, turn);
-  if (reply.outcome === "failed") return fail(sandbox, operation, { kind: "error", error: reply.error }, turn);
+  if (command.kind !== "create") return onClaimRead(sandbox, operation, reply, context);
+  if (reply.outcome === "failed") return fail(sandbox, operation, { kind: "error", error: reply.error }, context);
   const imported =
     reply.outcome === "head" && "imported" in reply.stored
       ? { record: reply.stored.imported, version: reply.version }
       : undefined;
   if (reply.outcome !== "absent" && imported === undefined) {
-    return fail(sandbox, operation, { kind: "already-there" }, turn);
+    return fail(sandbox, operation, { kind: "already-there" }, context);
   }
-  return create(sandbox, operation, command.sandbox, imported, turn);
+  return create(sandbox, operation, command.sandbox, imported, context);
 }
 
-/** The first head of a sandbox, on top of the record that its folder came with, if it did. */
+/** The first head of a sandbox, on top of the record that its folder came with, if any. */
 function create(
   sandbox: SandboxState,
   operation: Operation,
   newcomer: NewSandbox,
   imported: { readonly record: ImportedRecord; readonly version: string } | undefined,
-  turn: Turn,
+  context: StepContext,
 ): SandboxState {
-  const fresh = turn.view.settings.moves.newHead(turn.view.me, newcomer, turn.stamp());
+  const fresh = context.view.settings.moves.newHead(context.view.me, newcomer, context.stamp());
   const next = imported === undefined ? fresh : withImported(fresh, imported.record);
   const expected = imported?.version;
-  return sendSwap(sandbox, operation, { intent: "create", expected, from: undefined, next }, turn);
+  return sendSwap(sandbox, operation, { intent: "create", expected, from: undefined, next }, context);
 }
 
 function onSwapResult(
@@ -130,20 +130,20 @@ function onSwapResult(
   operation: Operation,
   swap: PendingSwap,
   result: SwapResult,
-  turn: Turn,
+  context: StepContext,
 ): SandboxState {
   switch (result.kind) {
     case "pending":
       return result.sandbox;
     case "failed":
-      return fail(sandbox, operation, { kind: "error", error: result.error }, turn);
+      return fail(sandbox, operation, { kind: "error", error: result.error }, context);
     case "applied":
-      return onApplied(sandbox, operation, swap, result.present, turn);
+      return onApplied(sandbox, operation, swap, result.present, context);
     case "conflict":
-      if (swap.intent === "own") return onMoveConflict(sandbox, operation, result.found, turn);
-      if (swap.intent === "create") return fail(sandbox, operation, { kind: "already-there" }, turn);
-      if (result.found === undefined) return fail(sandbox, operation, { kind: "not-found" }, turn);
-      return decideClaim(sandbox, operation, result.found, turn);
+      if (swap.intent === "own") return onMoveConflict(sandbox, operation, result.found, context);
+      if (swap.intent === "create") return fail(sandbox, operation, { kind: "already-there" }, context);
+      if (result.found === undefined) return fail(sandbox, operation, { kind: "not-found" }, context);
+      return decideClaim(sandbox, operation, result.found, context);
   }
 }
 
@@ -152,18 +152,18 @@ function onApplied(
   operation: Operation,
   swap: PendingSwap,
   present: VersionedHead,
-  turn: Turn,
+  context: StepContext,
 ): SandboxState {
   switch (swap.intent) {
     case "own":
-      return onMoved(sandbox, operation, swap, present, turn);
+      return onMoved(sandbox, operation, swap, present, context);
     case "ask":
-      return onAsked(sandbox, operation, turn);
+      return onAsked(sandbox, operation, context);
     case "withdraw":
-      return done(sandbox, operation, present.head, turn);
+      return done(sandbox, operation, present.head, context);
     case "create":
     case "claim":
-      return onTaken(sandbox, operation, swap, present, turn);
+      return onTaken(sandbox, operation, swap, present, context);
   }
 }
 
@@ -172,15 +172,15 @@ function onTaken(
   operation: Operation,
   swap: PendingSwap,
   present: VersionedHead,
-  turn: Turn,
+  context: StepContext,
 ): SandboxState {
-  if (!isOurs(present, turn.view.me, swap.next.epoch)) {
-    return fail(sandbox, operation, { kind: "lost", head: present.head }, turn);
+  if (!isOurs(present, context.view.me, swap.next.epoch)) {
+    return fail(sandbox, operation, { kind: "lost", head: present.head }, context);
   }
   const held: SandboxState = { ...sandbox, held: present, announced: undefined };
   const { ticket, command } = operation;
   if (command.kind === "destroy" || ticket === undefined) {
-    return moveHeld(held, operation, turn);
+    return moveHeld(held, operation, context);
   }
-  return done(held, operation, present.head, turn);
+  return done(held, operation, present.head, context);
 }

@@ -1,11 +1,11 @@
 import { deadRecord, type LivenessRecord, liveRecord } from "../liveness-record.ts";
 import type { Reply } from "./messages.ts";
-import type { Turn } from "./turn.ts";
+import type { StepContext } from "./step-context.ts";
 
-/** A write of the own record that has no answer yet. It is repeated as it is until it has one. */
+/** A write of the own record without an answer. It is repeated unchanged until it has one. */
 interface RecordAttempt {
   readonly record: LivenessRecord;
-  /** Before it was sent for the first time: it may have been applied at any moment since then. */
+  /** Before it was first sent: it may have been applied at any moment since then. */
   readonly sentMs: number;
   readonly at: "swapping" | "settling" | "pausing";
   readonly id: number;
@@ -16,7 +16,7 @@ export interface SelfState {
   readonly condition: "registering" | "alive" | "closing" | "ended";
   readonly version: string | undefined;
   readonly beat: number;
-  /** Just before the last good renewal was sent. */
+  /** Just before the last confirmed renewal was sent. */
   readonly goodSinceMs: number | undefined;
   /** As the manager was told. */
   readonly frozen: boolean;
@@ -38,37 +38,37 @@ const NOTHING: SelfState = {
   closeTicket: undefined,
 };
 
-export function startSelf(turn: Turn): SelfState {
-  return renew(NOTHING, turn);
+export function startSelf(context: StepContext): SelfState {
+  return renew(NOTHING, context);
 }
 
-/** Whether nothing may run now. Asked at every emission, because a stalled process does not notice its timers. */
+/** Whether nothing may run now. Checked at every emission, because a stalled process does not notice its timers. */
 export function isFrozen(self: SelfState, freezeMs: number, nowMs: number): boolean {
   return self.goodSinceMs === undefined || nowMs - self.goodSinceMs >= freezeMs;
 }
 
-export function onSelfTimer(self: SelfState, id: number, turn: Turn): SelfState {
-  if (self.attempt?.at === "pausing" && self.attempt.id === id) return send(self, self.attempt, turn);
-  if (self.renewalTimer === id && self.condition === "alive" && self.attempt === undefined) return renew(self, turn);
+export function onSelfTimer(self: SelfState, id: number, context: StepContext): SelfState {
+  if (self.attempt?.at === "pausing" && self.attempt.id === id) return send(self, self.attempt, context);
+  if (self.renewalTimer === id && self.condition === "alive" && self.attempt === undefined) return renew(self, context);
   return self;
 }
 
-/** Says once that the time is up. Timers of earlier renewals come to nothing. */
-export function noticeFreeze(self: SelfState, heldIds: () => readonly string[], turn: Turn): SelfState {
+/** Reports once that the time is up. Timers of earlier renewals have no effect. */
+export function noticeFreeze(self: SelfState, heldIds: () => readonly string[], context: StepContext): SelfState {
   if (self.frozen || self.condition !== "alive") return self;
-  if (!isFrozen(self, turn.view.settings.freezeMs, turn.view.nowMs)) return self;
-  turn.tell({ kind: "frozen", sandboxIds: heldIds() });
+  if (!isFrozen(self, context.view.settings.freezeMs, context.view.nowMs)) return self;
+  context.tell({ kind: "frozen", sandboxIds: heldIds() });
   return { ...self, frozen: true };
 }
 
-export function closeSelf(self: SelfState, ticket: number, turn: Turn): SelfState {
+export function closeSelf(self: SelfState, ticket: number, context: StepContext): SelfState {
   if (self.condition === "ended") {
-    turn.tell({ kind: "closed", ticket });
+    context.tell({ kind: "closed", ticket });
     return self;
   }
   const closing: SelfState = { ...self, condition: "closing", closeTicket: ticket };
-  // A renewal under way is awaited: its version is the one to replace.
-  return closing.attempt === undefined ? bury(closing, turn) : closing;
+  // A renewal in progress is awaited: its version is the one to replace.
+  return closing.attempt === undefined ? bury(closing, context) : closing;
 }
 
 export function onSelfReply(
@@ -76,25 +76,25 @@ export function onSelfReply(
   id: number,
   reply: Reply,
   heldIds: () => readonly string[],
-  turn: Turn,
+  context: StepContext,
 ): SelfStep {
   const { attempt } = self;
   if (attempt === undefined || attempt.id !== id) return { self };
   if (attempt.at === "swapping") {
-    if (reply.outcome === "written") return { self: confirmed(self, attempt, reply.version, heldIds, turn) };
-    // Also a conflict may be one with this very write.
-    return { self: settle(self, attempt, turn) };
+    if (reply.outcome === "written") return { self: confirmed(self, attempt, reply.version, heldIds, context) };
+    // A conflict may also be with this very write.
+    return { self: settle(self, attempt, context) };
   }
-  if (reply.outcome === "absent" && self.version === undefined) return { self: pause(self, attempt, turn) };
+  if (reply.outcome === "absent" && self.version === undefined) return { self: pause(self, attempt, context) };
   if (reply.outcome === "record" && reply.record?.nonce === attempt.record.nonce) {
-    return { self: confirmed(self, attempt, reply.version, heldIds, turn) };
+    return { self: confirmed(self, attempt, reply.version, heldIds, context) };
   }
-  if (reply.outcome === "record" && reply.version === self.version) return { self: pause(self, attempt, turn) };
+  if (reply.outcome === "record" && reply.version === self.version) return { self: pause(self, attempt, context) };
   if (reply.outcome === "record" || reply.outcome === "absent") {
-    if (self.condition === "closing") return { self: ended(self, turn) };
+    if (self.condition === "closing") return { self: ended(self, context) };
     return { fencedBecause: reasonOf(reply) };
   }
-  return { self: pause(self, attempt, turn) };
+  return { self: pause(self, attempt, context) };
 }
 
 function reasonOf(reply: Reply): string {
@@ -102,38 +102,38 @@ function reasonOf(reply: Reply): string {
   return "was replaced in the store";
 }
 
-function renew(self: SelfState, turn: Turn): SelfState {
-  const { url, ttlMs } = turn.view.settings;
+function renew(self: SelfState, context: StepContext): SelfState {
+  const { url, ttlMs } = context.view.settings;
   const beat = self.beat + 1;
-  return begin({ ...self, beat }, liveRecord(url, beat, ttlMs, turn.nonce()), turn);
+  return begin({ ...self, beat }, liveRecord(url, beat, ttlMs, context.nonce()), context);
 }
 
-function bury(self: SelfState, turn: Turn): SelfState {
-  return begin(self, deadRecord(turn.view.me, turn.nonce()), turn);
+function bury(self: SelfState, context: StepContext): SelfState {
+  return begin(self, deadRecord(context.view.me, context.nonce()), context);
 }
 
-function begin(self: SelfState, record: LivenessRecord, turn: Turn): SelfState {
-  return send(self, { record, sentMs: turn.view.nowMs, at: "swapping", id: 0 }, turn);
+function begin(self: SelfState, record: LivenessRecord, context: StepContext): SelfState {
+  return send(self, { record, sentMs: context.view.nowMs, at: "swapping", id: 0 }, context);
 }
 
-/** The same bytes again exclude, by the version, an earlier copy that may still arrive. */
-function send(self: SelfState, attempt: RecordAttempt, turn: Turn): SelfState {
-  const id = turn.request("self", "", {
+/** By the version, repeating the same bytes excludes an earlier copy that may still arrive. */
+function send(self: SelfState, attempt: RecordAttempt, context: StepContext): SelfState {
+  const id = context.request("self", "", {
     kind: "swap-record",
-    instanceId: turn.view.me,
+    instanceId: context.view.me,
     expected: self.version,
     next: attempt.record,
   });
   return { ...self, attempt: { ...attempt, at: "swapping", id } };
 }
 
-function settle(self: SelfState, attempt: RecordAttempt, turn: Turn): SelfState {
-  const id = turn.request("self", "", { kind: "read-record", instanceId: turn.view.me });
+function settle(self: SelfState, attempt: RecordAttempt, context: StepContext): SelfState {
+  const id = context.request("self", "", { kind: "read-record", instanceId: context.view.me });
   return { ...self, attempt: { ...attempt, at: "settling", id } };
 }
 
-function pause(self: SelfState, attempt: RecordAttempt, turn: Turn): SelfState {
-  const id = turn.timer("self", "", turn.view.settings.renewRetryMs);
+function pause(self: SelfState, attempt: RecordAttempt, context: StepContext): SelfState {
+  const id = context.timer("self", "", context.view.settings.renewRetryMs);
   return { ...self, attempt: { ...attempt, at: "pausing", id } };
 }
 
@@ -142,23 +142,23 @@ function confirmed(
   attempt: RecordAttempt,
   version: string,
   heldIds: () => readonly string[],
-  turn: Turn,
+  context: StepContext,
 ): SelfState {
   const known: SelfState = { ...self, version, attempt: undefined };
-  if (attempt.record.dead === true) return ended(known, turn);
-  if (self.condition === "closing") return bury(known, turn);
-  const { renewMs, freezeMs } = turn.view.settings;
-  const { nowMs } = turn.view;
+  if (attempt.record.dead === true) return ended(known, context);
+  if (self.condition === "closing") return bury(known, context);
+  const { renewMs, freezeMs } = context.view.settings;
+  const { nowMs } = context.view;
   const { sentMs } = attempt;
-  if (self.condition === "registering") turn.tell({ kind: "registered", instanceId: turn.view.me });
+  if (self.condition === "registering") context.tell({ kind: "registered", instanceId: context.view.me });
   const still = nowMs - sentMs >= freezeMs;
-  if (self.frozen && !still) turn.tell({ kind: "thawed", sandboxIds: heldIds() });
-  turn.timer("self", "", sentMs + freezeMs - nowMs);
-  const renewalTimer = turn.timer("self", "", sentMs + renewMs - nowMs);
+  if (self.frozen && !still) context.tell({ kind: "thawed", sandboxIds: heldIds() });
+  context.timer("self", "", sentMs + freezeMs - nowMs);
+  const renewalTimer = context.timer("self", "", sentMs + renewMs - nowMs);
   return { ...known, condition: "alive", goodSinceMs: sentMs, frozen: self.frozen && still, renewalTimer };
 }
 
-function ended(self: SelfState, turn: Turn): SelfState {
-  if (self.closeTicket !== undefined) turn.tell({ kind: "closed", ticket: self.closeTicket });
+function ended(self: SelfState, context: StepContext): SelfState {
+  if (self.closeTicket !== undefined) context.tell({ kind: "closed", ticket: self.closeTicket });
   return { ...self, condition: "ended", attempt: undefined };
 }

@@ -1,22 +1,22 @@
 import { type HeadMoves, headMoves } from "../head.ts";
 
-/** What the protocol is run with. All times are lengths on the instance's own monotonic clock. */
+/** The settings of the protocol. All times are durations on the instance's own monotonic clock. */
 export interface LeaseSettings {
   readonly ttlMs: number;
-  /** Where other instances and clients reach this one. */
+  /** The URL at which other instances and clients reach this one. */
   readonly url: string | null;
-  /** Between two renewals of the own record, and between two looks at those of the others. */
+  /** Interval between renewals of the own record, and between looks at those of the others. */
   readonly renewMs: number;
-  /** Without a confirmed renewal for so long, nothing may run any more. */
+  /** Without a confirmed renewal for this long, nothing may run. */
   readonly freezeMs: number;
-  /** Between two attempts at the own record. Some stores take one write per second to one name. */
+  /** Interval between attempts at the own record. Some stores allow one write per second to one name. */
   readonly renewRetryMs: number;
   /**
-   * Between two looks at all heads that this instance holds. Somebody who asks for a sandbox rings the bell, so that this
-   * only makes up for bells that stay silent; on some stores each look costs money.
+   * Interval between looks at all heads that this instance holds. A server that requests a sandbox rings the bell, so
+   * this only compensates for missed bells; on some stores each look costs money.
    */
   readonly sweepMs: number;
-  /** Between two looks of somebody who waits for a sandbox. */
+  /** Interval between looks of a claim that waits for a sandbox. */
   readonly waitPollMs: number;
   /** The first pause after a head could not be read or swapped; each further one is twice as long. */
   readonly firstRetryMs: number;
@@ -24,12 +24,12 @@ export interface LeaseSettings {
   readonly moves: HeadMoves;
 }
 
-/** After this many of its ttl without a change an instance is dead, by the watcher's own clock. */
+/** After this many ttls without a change an instance is dead, by the watcher's own clock. */
 export const DEAD_AFTER_TTLS = 1.5;
 
 /**
- * The freeze comes after half the time that makes others believe in a death, so that clocks may run at rates of 2:1: an
- * owner has stopped before anybody can take what it owned.
+ * The freeze comes after half the time that makes others declare a death, so that clocks may run at rates of 2:1: an
+ * owner has stopped before another instance can claim its sandboxes.
  */
 const FREEZE_AFTER_TTLS = DEAD_AFTER_TTLS / 2;
 

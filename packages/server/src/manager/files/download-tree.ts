@@ -9,19 +9,19 @@ const BUFFER_BYTES = 256 * 1024;
 const ZEROS = Buffer.alloc(64 * 1024);
 
 export interface DownloadOptions {
-  /** Leave out what may not be read, instead of breaking off. */
+  /** Skip unreadable files instead of failing. */
   readonly skipUnreadable: boolean;
 }
 
 /**
- * A folder and all below it as a tar, made as it is read: names are relative to the folder. A file, or a link that leads
- * to no folder, is the only entry. The stream breaks off with an error when something cannot be read.
+ * Streams a folder and its contents as a tar archive; names are relative to the folder. A file, or a link that does not
+ * lead to a folder, is the only entry. The stream ends with an error when something cannot be read.
  */
 export async function downloadTree(files: SandboxFiles, path: string, options: DownloadOptions): Promise<Readable> {
   const root = await files.stat(path);
   const folder = root.kind === "folder" || (root.kind === "symlink" && (await leadsToFolder(files, path)));
   if (!folder && root.kind === "other") throw new SandboxerError("bad_request", `${path} is not a file or folder.`);
-  // What may not be read is known before the answer begins, if it is the first thing.
+  // If the first entry cannot be read, the error is known before the response begins.
   const entries = folder ? await files.list(path) : [];
   const writer = new TreeWriter(files, options);
   void writer.run(async () => {
@@ -43,7 +43,7 @@ class TreeWriter {
   readonly #files: SandboxFiles;
   readonly #options: DownloadOptions;
   readonly #archive: Pack = pack();
-  /** Rejects when the client has gone. */
+  /** Rejects when the client disconnects. */
   readonly #sending: Promise<void>;
 
   constructor(files: SandboxFiles, options: DownloadOptions) {
@@ -85,12 +85,14 @@ class TreeWriter {
 
   #entry(header: Parameters<Pack["entry"]>[0]): ReturnType<Pack["entry"]> {
     const sink = this.#archive.entry(header);
-    // The end of the archive, which is noticed there, ends what is being written too.
+    // Ending the archive also ends the entry that is being written.
     sink.on("error", () => {});
     return sink;
   }
 
-  /** The size is said before the content, so a file that has changed meanwhile is cut, or filled up with zeros. */
+  /**
+   * The header gives the size before the content, so a file that changed meanwhile is truncated or padded with zeros.
+   */
   async #addFile(path: string, header: { name: string; mode: number; mtime: Date }, sizeBytes: number): Promise<void> {
     const content = this.#files.read(path, { length: sizeBytes })[Symbol.asyncIterator]();
     const first =
@@ -111,14 +113,14 @@ class TreeWriter {
         await write(data);
       }
     } finally {
-      // Also when the client has gone: some backends have a process for each file that is read.
+      // Also when the client disconnects: some backends have a process for each file that is read.
       await content.return?.();
     }
     for (; left > 0; left -= Math.min(left, ZEROS.length)) await write(ZEROS.subarray(0, Math.min(left, ZEROS.length)));
     sink.end(undefined);
   }
 
-  /** Undefined for what is not there any more, and for what may not be read if that is to be left out. */
+  /** Undefined for an entry that no longer exists, and for an unreadable one if those are skipped. */
   async #unlessUnreadable<Result>(read: () => Promise<Result>): Promise<Result | undefined> {
     try {
       return await read();
@@ -130,7 +132,7 @@ class TreeWriter {
     }
   }
 
-  /** Entries without content would pile up: nothing else makes them wait for the client. */
+  /** Entries without content would pile up, because nothing else makes them wait for the client. */
   async #room(): Promise<void> {
     while (this.bytes.writableNeedDrain) {
       const drained = new Promise<void>((resolve) => this.bytes.once("drain", resolve));

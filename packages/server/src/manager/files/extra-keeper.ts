@@ -3,7 +3,7 @@ import type { Header } from "tar-stream";
 import type { RawFiles } from "../../backends/backend.ts";
 import { readAttributes } from "./tar-attributes.ts";
 
-/** What a file system says to what it does not have, or has no room for; anything else is a failure. */
+/** Errors of a file system that lacks a feature or has no room for it; any other error is a failure. */
 const REFUSALS: readonly ErrorCode[] = [
   "not_supported",
   "bad_request",
@@ -13,13 +13,13 @@ const REFUSALS: readonly ErrorCode[] = [
 ];
 
 export interface LostExtras {
-  /** Hard links that are files of their own now. */
+  /** Hard links that became separate files. */
   readonly copiedLinks: number;
   /** Extended attributes that could not be set. */
   readonly lostAttributes: number;
 }
 
-/** Keeps hard links and extended attributes of a tree that is unpacked, and counts those that cannot be kept. */
+/** Restores hard links and extended attributes while a tree is unpacked, and counts the ones that are lost. */
 export class ExtraKeeper implements LostExtras {
   copiedLinks = 0;
   lostAttributes = 0;
@@ -31,7 +31,7 @@ export class ExtraKeeper implements LostExtras {
     this.#wanted = wanted;
   }
 
-  /** Whether it was made; else the name is free, for a copy. */
+  /** Whether the link was created; if not, the name is free for a copy. */
   async makeHardLink(existing: string, path: string): Promise<boolean> {
     const made = this.#wanted && (await taken(this.#files.makeHardLink?.(existing, path)));
     if (!made) this.copiedLinks += 1;

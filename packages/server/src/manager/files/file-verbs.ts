@@ -8,22 +8,22 @@ import { runningSandbox } from "../running.ts";
 import { downloadTree, type DownloadOptions } from "./download-tree.ts";
 import { uploadTree, type Uploaded } from "./upload-tree.ts";
 
-/** Whose files a call is about. */
+/** The sandbox whose files a call is about. */
 export interface FilesOf {
   readonly sandboxId: string;
   readonly epoch: number | undefined;
-  /** Aborts when the caller has gone away. */
+  /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal;
 }
 
-/** The files of sandboxes that run here. Each is in use until the call, or the stream that it gives, is over. */
+/** File operations on sandboxes that run here. A sandbox counts as in use until the call or its stream ends. */
 export class FileVerbs extends Room<FilesContext> {
-  /** Fails before the first byte when there is nothing to be read. */
+  /** Fails before the first byte if the file cannot be read. */
   read(of: FilesOf, path: string, range: FileRange): Promise<Readable> {
     return this.#stream(of, (files) => begun(files.read(path, range)));
   }
 
-  /** The mode counts for a file that was there before, too. */
+  /** The mode also applies to a file that existed before. */
   write(
     of: FilesOf,
     path: string,
@@ -99,7 +99,7 @@ export class FileVerbs extends Room<FilesContext> {
   }
 }
 
-/** Read up to the first bytes: what cannot be read is an error of the call, not a broken answer. */
+/** Reads up to the first bytes, so that an unreadable file is an error of the call and not a broken response. */
 async function begun(content: AsyncIterable<Uint8Array>): Promise<Readable> {
   const iterator = content[Symbol.asyncIterator]();
   const first = await iterator.next();
@@ -122,7 +122,7 @@ function entryRecord({ name, kind, mode, uid, gid, ...entry }: FileEntry): FileE
   };
 }
 
-/** A time inside the sandbox may be any number: what is no date is the first one. */
+/** A time inside the sandbox may be any number: an invalid date becomes the epoch. */
 function modifiedAt(ms: number): string {
   return new Date(Math.abs(ms) <= 8.64e15 ? ms : 0).toISOString();
 }

@@ -6,7 +6,7 @@ import { refusedEntry } from "./confined-name.ts";
 export interface FolderAttributes {
   readonly mode: number;
   readonly modifiedNs: bigint;
-  /** Only for files that can be given away. */
+  /** Only for file systems that support owners. */
   readonly owner?: { readonly uid: number; readonly gid: number };
 }
 
@@ -17,8 +17,9 @@ interface Step {
 }
 
 /**
- * The way from the root of a tree to where its unpacking is. Every step is a folder that was looked at, never a link, so
- * that nothing is written elsewhere. A folder gets its mode and time when it is left: then nothing below changes them.
+ * The path from the root of a tree to the folder that is being unpacked. Every step was checked to be a folder and not
+ * a link, so that nothing is written elsewhere. A folder gets its mode and time when it is left, because unpacking into
+ * it changes them.
  */
 export class FolderTrail {
   readonly #files: RawFiles;
@@ -30,7 +31,7 @@ export class FolderTrail {
     this.#root = root;
   }
 
-  /** Goes to a folder, which is made where it is missing; gives its path. */
+  /** Enters a folder, which is created if missing, and returns its path. */
   async enter(parts: readonly string[], entryName: string, attributes?: FolderAttributes): Promise<string> {
     let common = 0;
     while (common < parts.length && this.#steps[common]?.name === parts[common]) common += 1;
@@ -47,7 +48,7 @@ export class FolderTrail {
     return this.#here;
   }
 
-  /** Leaves folders until so many steps are left. */
+  /** Leaves folders until the given number of steps remains. */
   async leave(depth = 0): Promise<void> {
     while (this.#steps.length > depth) {
       const step = this.#steps.pop();

@@ -1,11 +1,14 @@
-/** Binary values, as GNU tar and star have them, and in base64, as libarchive has them: readers of tars read text. */
+/**
+ * Binary values as GNU tar and star write them, and in base64 as libarchive does, because tar readers decode them as
+ * text.
+ */
 const BINARY = "SCHILY.xattr.";
 const ENCODED = "LIBARCHIVE.xattr.";
 const PREFIX = "user.";
 
 export type Attributes = ReadonlyMap<string, Uint8Array>;
 
-/** Records of a pax header for the extended attributes of an entry. Each character of a name is one byte. */
+/** Pax header records for the extended attributes of an entry. Each character of a name is one byte. */
 export function encodeAttributes(attributes: Attributes): Buffer {
   const records: Buffer[] = [];
   for (const [name, value] of attributes) {
@@ -20,16 +23,16 @@ export function encodeAttributes(attributes: Attributes): Buffer {
 
 export interface ReadAttributes {
   readonly attributes: Attributes;
-  /** Those whose values did not survive being read as text. */
+  /** Attributes whose values did not survive being decoded as text. */
   readonly unreadable: number;
 }
 
-/** What the pax records of an entry say, which were read as UTF-8. Only the attributes of the user count. */
+/** Parses the pax records of an entry, which were decoded as UTF-8. Only user attributes count. */
 export function readAttributes(pax: Readonly<Record<string, string>>): ReadAttributes {
   const attributes = new Map<string, Uint8Array>();
   let unreadable = 0;
   const records = Object.entries(pax);
-  // Who writes these writes all of them.
+  // A writer that uses this form uses it for all attributes.
   const encoded = records.filter(([key]) => key.startsWith(ENCODED));
   for (const [key, value] of encoded) {
     attributes.set(percentDecoded(key.slice(ENCODED.length)), Buffer.from(value, "base64"));

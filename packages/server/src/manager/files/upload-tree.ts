@@ -21,9 +21,9 @@ export interface Uploaded {
 export interface Unpacked extends Uploaded, LostExtras {}
 
 /**
- * Unpacks a tar into a folder, which is made if it is missing. Nothing is written outside of it, whatever the tar says:
- * names are relative, no link is followed, and what is neither file nor folder nor link is refused. What came before an
- * entry that is refused stays.
+ * Unpacks a tar archive into a folder, which is created if missing. Nothing is written outside the folder: names must
+ * be relative, links are not followed, and entries other than files, folders and links are refused. Entries before a
+ * refused one stay.
  */
 export async function uploadTree(files: SandboxFiles, folder: string, source: Readable): Promise<Uploaded> {
   await files.makeFolder(folder, { parents: true });
@@ -38,18 +38,18 @@ export interface Owner {
 
 export interface UnpackOptions {
   /**
-   * How the names of these files stand for the bytes in the archive, all of which count: those that cannot be said are
-   * refused. The folder itself then gets what the archive says of it, too, and hard links and extended attributes are
-   * kept where they can be. Absent: what is no UTF-8 is replaced, and a hard link becomes a file of its own.
+   * How file names map to bytes in the archive; names that cannot be mapped are refused. With it, the folder itself
+   * also gets the archive's attributes, and hard links and extended attributes are kept where possible. Absent: invalid
+   * UTF-8 is replaced, and a hard link becomes a separate file.
    */
   readonly names?: "utf8" | "latin1";
-  /** To whom an entry is given, for files that can be given away. */
+  /** The owner of an entry, for file systems that support owners. */
   readonly owner?: (header: Header) => Owner;
   /** The mode that an entry gets. */
   readonly mode?: (header: Header, mode: number) => number;
 }
 
-/** Unpacks a tar into a folder that is there, as {@link uploadTree} does. */
+/** Unpacks a tar archive into an existing folder, as {@link uploadTree} does. */
 export async function unpackTree(
   files: RawFiles,
   folder: string,
@@ -107,7 +107,7 @@ class TreeUnpacker {
     const parts = confinedParts(header.name);
     const last = parts.at(-1);
     const attributes = this.#attributesOf(header);
-    // The folder itself, which is there.
+    // The folder itself, which exists.
     if (last === undefined) {
       if (this.#options.names !== undefined) this.#rootAttributes = attributes;
       return await this.extras.setAttributes(this.#root, header);
@@ -141,7 +141,7 @@ class TreeUnpacker {
     if (this.#rootAttributes === undefined) return;
     const { mode, modifiedNs } = this.#rootAttributes;
     await this.#files.set(this.#root, { mode, modifiedNs }).catch((thrown: unknown) => {
-      // It was there before, and may be somebody else's, who lets the user write in it.
+      // The file existed before and may belong to another user who lets this one write to it.
       if (!(thrown instanceof SandboxerError) || thrown.code !== "permission_denied") throw thrown;
     });
   }
@@ -150,7 +150,7 @@ class TreeUnpacker {
     await this.#clear(path, header.name);
     const attributes = this.#attributesOf(header);
     const { mode, modifiedNs } = attributes;
-    // It is written piece by piece, so it has to be writable until its end.
+    // The file is written piece by piece, so it must be writable until the end.
     const holes = this.#options.names !== undefined;
     await naming(header, this.#files.write(path, this.#counted(content), { mode: 0o600, holes }));
     await this.#give(path, attributes);
@@ -164,13 +164,13 @@ class TreeUnpacker {
     if (!(await this.extras.makeHardLink(existing, path))) {
       return await this.#write(path, header, this.#files.read(existing));
     }
-    // In runsc of 2024 a file belongs to whoever has linked it last.
+    // In runsc of 2024 a file belongs to the user who linked it last.
     const attributes = this.#attributesOf(header);
     await this.#give(path, attributes);
     await this.#files.set(path, { mode: attributes.mode, modifiedNs: attributes.modifiedNs });
   }
 
-  /** Before the mode: with another owner a file loses the right to act as the one before. */
+  /** Set before the mode: changing the owner clears the setuid bits. */
   async #give(path: string, { owner }: FolderAttributes): Promise<void> {
     if (owner !== undefined) await this.#files.set(path, { owner });
   }
@@ -192,14 +192,14 @@ class TreeUnpacker {
     }
   }
 
-  /** Whatever has the name goes: a link would be written through. A folder stays. */
+  /** Removes whatever has the name, because a link would be written through. A folder stays. */
   async #clear(path: string, entryName: string): Promise<void> {
     const found = await statOrNothing(this.#files, path);
     if (found?.kind === "folder") throw refusedEntry(entryName, "has the name of an existing folder");
     if (found !== undefined) await this.#files.remove(path);
   }
 
-  /** The file of the tree that a hard link stands for, reached without following a link. */
+  /** The file in the tree that a hard link points to, reached without following a link. */
   async #linked({ name, linkname }: Header): Promise<string> {
     let path = this.#root;
     const parts = confinedParts(linkname ?? "");
@@ -215,7 +215,7 @@ class TreeUnpacker {
   }
 }
 
-/** What there is no room for is named: nothing else says which file it was. */
+/** Adds the file to an out-of-space error, which does not name it. */
 async function naming({ name }: Header, writing: Promise<void>): Promise<void> {
   await writing.catch((thrown: unknown) => {
     if (!(thrown instanceof SandboxerError) || !["limit_reached", "no_space"].includes(thrown.code)) throw thrown;
@@ -224,7 +224,7 @@ async function naming({ name }: Header, writing: Promise<void>): Promise<void> {
   });
 }
 
-/** Headers that were read byte by byte; what came in a pax record was UTF-8 in any case. */
+/** Headers were read byte by byte; pax records were UTF-8 in any case. */
 function withNames(header: Header, names: "utf8" | "latin1"): Header {
   const pax = header.pax as Readonly<Record<string, string>> | null | undefined;
   const toBytes = (text: string, isPax: boolean): Buffer => Buffer.from(text, isPax ? "utf8" : "latin1");

@@ -7,8 +7,8 @@ import type { PlanContext } from "../room-contexts.ts";
 import type { SandboxFacts } from "../live-sandbox.ts";
 
 /**
- * What a backend is asked for. The values of secrets come in here, each time that a sandbox is started, on whichever
- * server: what is kept and stored of it has their names only.
+ * Builds the request to a backend. Secret values are resolved here each time a sandbox starts, on whichever server;
+ * records only have their names.
  */
 export async function acquireRequest(
   context: PlanContext,
@@ -31,8 +31,8 @@ export async function acquireRequest(
 }
 
 /**
- * Which secret each variable holds, by this server's own profile. The record says only which variables there are: whoever
- * can write the store must not choose which secrets of this server a sandbox gets to see.
+ * Maps variables to secrets by this server's own profile. The record only says which variables there are: an attacker
+ * who can write the store must not choose which secrets of this server a sandbox sees.
  */
 function ownSecretRefs(
   { options }: PlanContext,
@@ -57,7 +57,7 @@ function ownSecretRefs(
   return Object.fromEntries(pairs);
 }
 
-/** Undefined for a sandbox without a key: nobody will ask for it by one. */
+/** Undefined for a sandbox without a key. */
 export function identityOf({ options }: PlanContext, { key, spec_hash }: About): SandboxIdentity | undefined {
   if (key === null || spec_hash === null) return undefined;
   return { key, specHash: spec_hash, owner: options.installation, idleTtlMs: options.resumeTtlMs };

@@ -17,7 +17,7 @@ import type { StoredSnapshot } from "../../checkpoints/snapshot-record.ts";
 export interface AcquiredSandbox {
   readonly sandbox: LiveSandbox;
   readonly tier: AcquireTier;
-  /** Of a new sandbox. */
+  /** The token of a new sandbox. */
   readonly token: string | null;
 }
 
@@ -56,7 +56,7 @@ async function acquire(context: ManagerContext, body: KeyedRequest, options: Ver
     };
   const isThere = async (id: string): Promise<boolean> => (await recordOf(context, id, body.key)) !== undefined;
   if (await context.durable.claims.take(body.key, made.sandbox.id, isThere)) return made;
-  // Another server was faster: what it has made is what the key stands for.
+  // Another server was faster: the key belongs to its sandbox.
   await destroySandbox(context, made.sandbox);
   options.operation?.destroyed.push(made.sandbox.id);
   return acquire(context, body, options);
@@ -74,7 +74,7 @@ async function restoreNewest(
     const { about, labels } = plan;
     return { ...(await restoreFrom(context, snapshot, { labels }, options, { about })), tier: "restored" };
   } catch (error) {
-    // It is there, for who has the key.
+    // The sandbox exists, for the caller with the key.
     if (isKeyProblem(error)) throw error;
     context.options.observer.problem("the snapshot of a key could not be restored", { key, error });
     return undefined;
@@ -110,14 +110,14 @@ async function startFromSnapshot(
   return undefined;
 }
 
-/** A promise that was asked for holds from now on; one that could not be noted would not be kept. */
+/** A requested max_loss holds from now on; if it cannot be recorded, the request fails. */
 async function renewPromise(context: ManagerContext, { id, facts }: LiveSandbox, body: KeyedRequest): Promise<void> {
   const { max_loss } = body;
   if (max_loss !== undefined && max_loss !== facts.about.max_loss)
     await amendSandbox(context, id, undefined, { max_loss });
 }
 
-/** The newest snapshot of a sandbox that was asked for by this key and made of the same. */
+/** The newest snapshot of a sandbox with this key and spec that was taken on request. */
 async function newestSnapshotOf(
   { options }: ManagerContext,
   key: string,

@@ -10,8 +10,8 @@ import { leaseLost, watchForEnd } from "./end-of-sandbox.ts";
 import type { SandboxPlan } from "./plan.ts";
 
 /**
- * A sandbox that its provider finds by its key, and of which the store knows nothing: it was made by a server with
- * another store, or the store was lost. It gets a head here.
+ * Adopts a sandbox that its provider finds by its key but the store does not know: a server with another store created
+ * it, or the store was lost. It gets a head here.
  */
 export async function adoptByKey(
   context: ManagerContext,
@@ -34,7 +34,7 @@ export async function adoptByKey(
   } catch (error) {
     sandbox.moveTo("gone");
     const head = await context.durable.ownership.read(facts.sandboxId);
-    // What is left of one that was destroyed goes too; what another server has is that one's.
+    // Leftovers of a deleted sandbox are removed too; a sandbox that another server owns is left to it.
     await (head?.state === "deleted" ? handle.destroy() : abandonCopy({ handle, facts }));
     if (head === undefined) throw error;
     return undefined;

@@ -12,17 +12,17 @@ export interface Amendments {
   readonly name?: string | null | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly idleTimeoutMs?: number | undefined;
-  /** A time to live that begins now. */
+  /** A lifetime that begins now. */
   readonly ttl?: string | undefined;
-  /** The end itself, or null for none; not together with `ttl`. */
+  /** The expiry time itself, or null for none; not together with `ttl`. */
   readonly expires_at?: string | null | undefined;
-  /** Null: nothing is promised any more. */
+  /** Null: removes max_loss. */
   readonly max_loss?: MaxLoss | null | undefined;
-  /** Null: as the server says. */
+  /** Null: the server's default. */
   readonly retention?: Retention | null | undefined;
 }
 
-/** Changes what people know a sandbox by, and how long it may live; one that nobody runs is left where it is. */
+/** Changes the name, labels and lifetime of a sandbox; a paused sandbox stays paused. */
 export function amendSandbox(
   context: ManagerContext,
   sandboxId: string,
@@ -59,7 +59,7 @@ async function amendStored(
   return describeStored(context, sandboxId, (await ownership.read(sandboxId)) ?? head);
 }
 
-/** In the head first: what is not stored would be forgotten by the next server. */
+/** In the head first: the next server would not know a change that is not stored. */
 async function amendLive(context: ManagerContext, sandbox: LiveSandbox, amendments: Amendments): Promise<void> {
   sandbox.checkRunning();
   const next = amended(context, sandbox.facts, amendments);
@@ -83,7 +83,7 @@ function amended(context: ManagerContext, facts: SandboxFacts, amendments: Amend
   return { ...facts, about, labels: labels ?? facts.labels, idleTimeoutMs: idleTimeoutMs ?? facts.idleTimeoutMs };
 }
 
-/** What an amendment may change of what is stored. */
+/** The stored properties that an amendment may change. */
 function changedBy(facts: SandboxFacts): Pick<ReturnType<typeof inStore>, "about" | "idle_timeout" | "spec"> {
   const { about, idle_timeout, spec } = inStore(facts);
   return { about, idle_timeout, spec };

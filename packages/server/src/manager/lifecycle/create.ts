@@ -21,27 +21,27 @@ import { withWorkFolder } from "../saving/work-folder.ts";
 
 const TOKEN_BYTES = 32;
 
-/** Of a sandbox that began with nothing. */
+/** The origin of a sandbox that was created from scratch. */
 export const NO_LINEAGE: Lineage = { sandbox_id: null, checkpoint: null, filesystem_snapshot: null, snapshot: null };
 
 export interface CreateRequest {
   readonly plan: SandboxPlan;
-  /** Attached at once; absent: nobody is. */
+  /** Attached to the new sandbox; absent: no client. */
   readonly client?: SandboxClient;
   readonly source?: SandboxSource;
-  /** Called around taking ownership, which only sandboxes that are stored have. */
+  /** Called around taking ownership, which only stored sandboxes have. */
   readonly onOwnership?: (step: "acquiring" | "acquired") => void;
 }
 
 export interface CreatedSandbox {
   readonly sandbox: LiveSandbox;
-  /** Told once, to the creator; only its digest is kept. */
+  /** Returned once, to the creator; only its digest is kept. */
   readonly token: string;
   /** What the sandbox lost of the workspace that was unpacked into it; undefined: there was none. */
   readonly lost: LostExtras | undefined;
 }
 
-/** Makes a sandbox and attaches its creator. On failure nothing is left of it. */
+/** Creates a sandbox and attaches its creator. On failure nothing is left of it. */
 export async function createSandbox(
   context: ManagerContext,
   request: CreateRequest,
@@ -74,9 +74,9 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
       let lost: LostExtras | undefined;
       let processes: readonly SandboxProcess[] = [];
       const kept = facts.residence === "provider";
-      // Before it is there: what its provider keeps would stay there, and others would find it by its key and take it.
+      // Before the sandbox exists: its provider would keep it, and others would find it by its key and take it.
       if (kept) await takeOwnership(context, facts, request.onOwnership);
-      // Of one of which nothing is left without this server, the head may come at any time.
+      // If nothing is left of the sandbox without this server, the head may be written at any time.
       const owning = kept || sandbox.durable ? undefined : takeOwnership(context, facts, undefined);
       owning?.catch(() => {});
       await context.hasPlace(signal);
@@ -89,7 +89,7 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
         if (sandbox.durable) await takeOwnership(context, facts, request.onOwnership);
         await owning;
         await confirm(facts, source, signal);
-        // While it was made, this server may have been declared dead.
+        // This server may have been declared dead meanwhile.
         if (!context.durable.ownership.holds(sandbox)) throw leaseLost();
       });
       track.lap("ownership");
@@ -105,7 +105,7 @@ async function create(context: ManagerContext, request: CreateRequest, options: 
   }
 }
 
-/** Also one that is still on its way: moves of one sandbox are made one after the other. */
+/** Also one that is still being restored: moves of one sandbox run one after the other. */
 async function withdrawHead(context: ManagerContext, sandboxId: string): Promise<void> {
   try {
     await eraseHead(context, sandboxId);
@@ -114,7 +114,7 @@ async function withdrawHead(context: ManagerContext, sandboxId: string): Promise
   }
 }
 
-/** Of a sandbox that is made as planned; `own`: what no plan says. */
+/** The facts of a sandbox that is created as planned; `own`: facts that no plan has. */
 export function factsOf(
   { options }: ManagerContext,
   plan: SandboxPlan,
@@ -159,7 +159,7 @@ async function takePrepared(
   return state === undefined ? undefined : backend.takePrepared?.(request, state, options);
 }
 
-/** What fails after the sandbox was made leaves nothing of it. */
+/** A failure after the sandbox was created leaves nothing of it. */
 async function orDestroy(handle: SandboxHandle, work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -170,8 +170,8 @@ async function orDestroy(handle: SandboxHandle, work: () => Promise<void>): Prom
 }
 
 /**
- * Last, because a head without a sandbox would stay in the store for ever; first only where the sandbox would stay at its
- * provider. Clients hear of it where it means something to them.
+ * Written last, because a head without a sandbox would stay in the store forever; written first only if the sandbox
+ * would stay at its provider. Clients are told where it matters to them.
  */
 async function takeOwnership(
   context: ManagerContext,
@@ -184,7 +184,7 @@ async function takeOwnership(
   tell?.("acquired");
 }
 
-/** `isFresh`: nobody has ever had its id. */
+/** `isFresh`: the id was never used before. */
 export async function createHead(
   context: ManagerContext,
   facts: SandboxFacts,
@@ -195,16 +195,16 @@ export async function createHead(
 }
 
 /**
- * Until it is saved itself, the sandbox can be brought back only from what it began with. Whoever removes that looks at
- * the heads last; so, now that there is one, it is there for good or the sandbox is not. Nor is it when it was called
- * off meanwhile.
+ * Until its first save, the sandbox can be restored only from its origin. A removal of the origin reads the heads last;
+ * so, now that there is a head, the origin either stays or is already missing, and then the creation fails. It also
+ * fails if it was cancelled meanwhile.
  */
 async function confirm(facts: SandboxFacts, source: SandboxSource | undefined, signal: AbortSignal): Promise<void> {
   if (facts.flags.enable_checkpoint) await source?.confirm();
   signal.throwIfAborted();
 }
 
-/** Makes what a request asks for. */
+/** Creates the sandbox that a request describes. */
 export async function createFromRequest(
   context: ManagerContext,
   body: CreateRequestBody,

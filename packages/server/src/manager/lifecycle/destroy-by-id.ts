@@ -10,8 +10,8 @@ import { checkEpoch } from "../running.ts";
 import { tracked, type VerbOptions } from "../observing/operations/tracked.ts";
 
 /**
- * Destroys a sandbox wherever it is, with everything that is stored of it. One that lives at another server is asked for
- * first, and stays if that server refuses.
+ * Deletes a sandbox wherever it is, with its checkpoints. If it runs on another server, that server is asked for it
+ * first; if that server refuses, the sandbox stays.
  */
 export async function destroyById(
   context: ManagerContext,
@@ -25,14 +25,14 @@ export async function destroyById(
     if (removed !== undefined) return removed;
   }
   return await context.taking.run(sandboxId, async () => {
-    // One that was taken up meanwhile is destroyed where it runs.
+    // A sandbox that another server claimed meanwhile is deleted there.
     const taken = context.sandboxes.get(sandboxId);
     const removed = taken === undefined ? undefined : await destroyLive(context, taken, epoch, options);
     return removed ?? (await destroyStored(context, sandboxId, epoch, options));
   });
 }
 
-/** Undefined when it was not there to be destroyed: a save that was under way may have put it down. */
+/** Undefined if there was nothing to delete: a save in progress may have paused the sandbox. */
 async function destroyLive(
   context: ManagerContext,
   live: LiveSandbox,
@@ -77,7 +77,7 @@ async function destroyStored(
   });
 }
 
-/** Its provider has to be told, so it is taken up first. Undefined: the provider does not have it any more. */
+/** The provider must be told, so the sandbox is claimed first. Undefined: the provider no longer has it. */
 async function destroyAtProvider(
   context: ManagerContext,
   sandboxId: string,

@@ -3,7 +3,9 @@ import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { tracked, type VerbOptions } from "../observing/operations/tracked.ts";
 
-/** Destroys a sandbox and everything that is stored of it. The tombstone comes first: after it nobody can bring it back. */
+/**
+ * Deletes a sandbox and its checkpoints. The tombstone is written first: after it, no server can restore the sandbox.
+ */
 export async function destroySandbox(
   context: ManagerContext,
   sandbox: LiveSandbox,
@@ -12,7 +14,7 @@ export async function destroySandbox(
   const work = { operation: "destroy", sandboxId: sandbox.id, backend: sandbox.facts.backend } as const;
   return await sandbox.queue.run(() =>
     tracked(context, work, options, async () => {
-      // What was saved or handed over meanwhile is not this server's to destroy.
+      // A sandbox that was paused or handed off meanwhile is not this server's to delete.
       if (sandbox.state === "gone") throw new SandboxerError("wrong_state", "The sandbox was deleted.");
       await sandbox.liveSaves.callOff();
       await context.durable.ownership.destroy(sandbox.id);
@@ -25,8 +27,8 @@ export async function destroySandbox(
 export const NOTHING_STORED: RemovedData = { removed_bytes: 0, shared_bytes: 0 };
 
 /**
- * Removes the stored data of a destroyed sandbox in the background, and returns how much there is. The tombstone of a
- * sandbox that other servers could have taken over stays.
+ * Removes the stored data of a deleted sandbox in the background, and returns its size. The tombstone stays if other
+ * servers could have claimed the sandbox.
  */
 export async function forgetData(
   context: ManagerContext,
@@ -39,13 +41,13 @@ export async function forgetData(
     context.inBackground(what, ownership.erase(sandboxId));
     return NOTHING_STORED;
   }
-  // A store that fails now has the tombstone: the sandbox is gone, and its data goes later.
+  // If the store fails now, the tombstone is already written: the sandbox is deleted, and its data is removed later.
   const weighed = await checkpoints.weighAll(sandboxId).catch(() => undefined);
   context.inBackground(what, checkpoints.removeAll(sandboxId));
   return { removed_bytes: weighed?.removedBytes ?? null, shared_bytes: weighed?.sharedBytes ?? null };
 }
 
-/** A sandbox may have ended by itself meanwhile; one whose end has failed before is ended again. */
+/** A sandbox may have ended by itself meanwhile; if an earlier attempt to end it failed, it is tried again. */
 async function end(sandbox: LiveSandbox): Promise<void> {
   if (sandbox.state === "gone") return;
   if (sandbox.state !== "destroying") sandbox.moveTo("destroying");

@@ -3,7 +3,10 @@ import type { SandboxClient } from "../client.ts";
 import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 
-/** The client has gone away. What executes goes on; a sandbox that is to be saved then is saved once nothing does. */
+/**
+ * Handles a client that disconnected. Executions keep running; a sandbox that is saved on disconnect is saved once
+ * nothing executes.
+ */
 export function detachClient(context: ManagerContext, sandbox: LiveSandbox, client: SandboxClient): void {
   if (!sandbox.detach(client)) return;
   sandbox.touch(context.nowMs);
@@ -12,7 +15,7 @@ export function detachClient(context: ManagerContext, sandbox: LiveSandbox, clie
 }
 
 async function pauseWhenQuiet(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
-  // Somebody may have come back meanwhile, started something, or ended the sandbox.
+  // Meanwhile a client may have attached, started something, or ended the sandbox.
   const lastCheck = (): void => {
     const busy = sandbox.client !== undefined || isUsed(sandbox);
     if (busy || sandbox.state !== "running") throw new CalledOff();
@@ -21,11 +24,11 @@ async function pauseWhenQuiet(context: ManagerContext, sandbox: LiveSandbox): Pr
     await sandbox.processes.quiet();
     await sandbox.unheld();
     await unlessCalledOff(pauseSandbox(context, sandbox, "disconnect", { lastCheck }));
-    // What was started meanwhile over HTTP has no client that would go away again.
+    // Executions that were started over HTTP meanwhile have no client that would disconnect again.
   } while (sandbox.client === undefined && sandbox.state === "running" && isUsed(sandbox));
 }
 
-/** By what it runs, or by what goes in or out. */
+/** Whether the sandbox is used by executions or transfers. */
 function isUsed({ processes, held }: LiveSandbox): boolean {
   return processes.running || held;
 }

@@ -8,14 +8,14 @@ import { abandonCopy, releaseLeft } from "../ownership/residence.ts";
 import { adoptProcesses } from "../processes/hooks.ts";
 
 /**
- * For a sandbox that has just come to run. One that ends by itself is taken off the table, its client is told, and what
- * is stored of it is set free; what its provider keeps of it stays there. `processes` are those that it has brought along.
+ * Watches a sandbox that just started. If it ends by itself, it is removed from the table, its client is told, and its
+ * stored state is released; a provider keeps its part. `processes` are the ones that the sandbox restored.
  */
 export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox, processes: readonly SandboxProcess[]): void {
   adoptProcesses(context, sandbox, processes);
   const { handle } = sandbox;
   void handle.ended.then(async (end) => {
-    // A copy that was replaced is of no interest any more.
+    // A replaced copy does not matter any more.
     if (handle !== sandbox.handle) return;
     if (end.reason === "destroyed" || sandbox.state === "gone" || sandbox.state === "destroying") return;
     context.options.observer.problem("sandbox ended unexpectedly", {
@@ -33,8 +33,8 @@ export function watchForEnd(context: ManagerContext, sandbox: LiveSandbox, proce
 }
 
 /**
- * To be asked after work on a sandbox has failed, before its copy continues to run. Returns the error to end it with if
- * this server no longer holds the sandbox, whatever the work failed with.
+ * Call it after work on a sandbox failed, before its copy continues to run. If this server no longer holds the sandbox,
+ * returns the error to end it with, whatever the work failed with.
  */
 export function lossOf(
   { durable }: Pick<ManagerContext, "durable">,
@@ -55,7 +55,7 @@ export async function discardLostSandbox(
   sandbox: LiveSandbox,
   error: SandboxerError,
 ): Promise<void> {
-  // One that is being brought back finds it out by itself before it runs.
+  // A sandbox that is being restored checks its ownership before it runs.
   if (sandbox.state === "gone" || sandbox.state === "restoring") return;
   tellEnd(context, sandbox, error.code, error.message);
   sandbox.moveTo("gone");
@@ -65,8 +65,8 @@ export async function discardLostSandbox(
 }
 
 /**
- * For a sandbox that nobody else could run, of a server that was declared dead and goes on under another id: it is taken
- * up under that. Only who has removed its head meanwhile has ended it.
+ * For a sandbox that only this server can run, after the server was declared dead and registered under another id:
+ * claims it again under the new id. The sandbox ends only if its head was removed meanwhile.
  */
 export async function reclaim(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
   try {
@@ -78,7 +78,7 @@ export async function reclaim(context: ManagerContext, sandbox: LiveSandbox): Pr
   }
 }
 
-/** It has gone without having been asked to. */
+/** It ended without having been asked to. */
 function tellEnd(context: EndContext, { id: sandboxId }: LiveSandbox, reason: string, message: string): void {
   context.events.append({ type: "sandbox.failed", sandboxId, data: { reason, message: cutMessage(message) } });
 }

@@ -10,7 +10,7 @@ export interface Expiry {
   readonly failed: readonly { readonly id: string; readonly message: string }[];
 }
 
-/** The sandboxes past their time to live, wherever they are; with `apply` they are destroyed. */
+/** The expired sandboxes, wherever they are; with `apply` they are deleted. */
 export async function expireSandboxes(context: ManagerContext, apply: boolean): Promise<Expiry> {
   const expired = (await listSandboxes(context, {})).filter(({ expires_at }) => hasExpired(context, expires_at));
   if (!apply) return { expired, failed: [] };
@@ -26,7 +26,7 @@ export async function expireSandboxes(context: ManagerContext, apply: boolean): 
   return { expired: destroyed, failed };
 }
 
-/** Whoever has extended its time meanwhile has changed nothing but its record: look again. */
+/** Extending the lifetime only changes the record, so read it again. */
 async function destroyIfStillExpired(context: ManagerContext, { id, epoch }: SandboxRecord): Promise<boolean> {
   if (!hasExpired(context, (await findSandbox(context, id)).expires_at)) return false;
   await destroyById(context, id, epoch ?? undefined);

@@ -5,17 +5,19 @@ import { CalledOff, unlessCalledOff, dropSandbox, pauseSandbox } from "./pause.t
 
 const LOOK_MS = 200;
 
-/** After a failure that long, and twice as long after each one more: a save may hold a sandbox up and fill a disk. */
+/**
+ * Wait this long after a failure, and twice as long after each further one: a save may block a sandbox and fill a disk.
+ */
 const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 60_000;
 
-/** Of a sandbox that could not be paused or ended. */
+/** A sandbox that could not be paused or ended. */
 interface Rest {
   readonly untilMs: number;
   readonly ms: number;
 }
 
-/** Pauses or ends sandboxes that nobody uses, or whose time is over. Gives a function that stops it. */
+/** Pauses or ends sandboxes that are idle or expired. Returns a function that stops it. */
 export function reapIdleSandboxes(context: ManagerContext): () => void {
   const busy = new Set<LiveSandbox>();
   const rests = new WeakMap<LiveSandbox, Rest>();
@@ -50,7 +52,7 @@ function dueFor(context: ManagerContext, sandbox: LiveSandbox): "expired" | "idl
   return sandbox.isIdle(context.nowMs) ? "idle" : undefined;
 }
 
-/** Of a sandbox whose time is over, with what executes, all is saved that can be: only `expire` destroys it. */
+/** An expired sandbox is saved with its executions as far as possible: only `expire` deletes it. */
 async function reap(context: ManagerContext, sandbox: LiveSandbox, cause: "expired" | "idle"): Promise<void> {
   const lastCheck = (): void => {
     if (dueFor(context, sandbox) !== cause) throw new CalledOff();

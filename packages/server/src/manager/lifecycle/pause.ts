@@ -11,16 +11,19 @@ import { type Captured, checkDurable, followHead, storeCapture, withCapture } fr
 import { discardLostSandbox, lossOf } from "./end-of-sandbox.ts";
 
 export interface PauseOptions extends VerbOptions {
-  /** Its client asks for it, and tells itself how it went. Refused while something executes, which it would lose sight of. */
+  /**
+   * The client itself asked for the pause and reports the result. Refused while something executes, because the client
+   * would lose sight of it.
+   */
   readonly byClient?: boolean;
-  /** Called right before the pause begins, when nothing else is under way any more; throws to call it off. */
+  /** Called right before the pause begins, when nothing else is in progress; throws to cancel it. */
   readonly lastCheck?: () => void;
 }
 
 /**
- * Pauses a sandbox: saves everything of it, with what executes, publishes that and gives the sandbox up in one step, and
- * ends the copy here. An attached client is told. When any of it fails the sandbox keeps running as if nothing had
- * happened, unless another server has taken it meanwhile.
+ * Pauses a sandbox: saves it with its executions, publishes the image and releases the sandbox in one step, and ends
+ * the local copy. An attached client is told. If anything fails, the sandbox keeps running as if nothing had happened,
+ * unless another server owns it now.
  */
 export async function pauseSandbox(
   context: ManagerContext,
@@ -39,8 +42,8 @@ export async function pauseSandbox(
 }
 
 /**
- * Saves a sandbox that is about to end, in its turn and when nothing else is under way. When that fails the sandbox keeps
- * running, or whatever else `onFailure` does.
+ * Saves a sandbox that is about to end, in its turn and when nothing else is in progress. On failure the sandbox keeps
+ * running, or `onFailure` decides.
  */
 export async function whilePausing<Result>(
   context: ManagerContext,
@@ -61,7 +64,7 @@ export async function whilePausing<Result>(
     const told = byClient ? undefined : client;
     sandbox.moveTo("saving");
     told?.notify({ type: "saving", cause });
-    // Before anything of the sandbox rests: what these readers have not acknowledged is in the image.
+    // Before the sandbox is stopped: output that these readers have not acknowledged is part of the image.
     processes.quiesce();
     const { id: sandboxId, facts } = sandbox;
     const work = { operation: "checkpoint", sandboxId, backend: facts.backend, reason: cause } as const;
@@ -81,20 +84,20 @@ export async function whilePausing<Result>(
   });
 }
 
-/** The sandbox stays silent after it. */
+/** The sandbox sends nothing after this. */
 export async function withLastCapture<Result>(
   context: ManagerContext,
   sandbox: LiveSandbox,
   track: Track,
   work: (captured: Captured) => Promise<Result>,
 ): Promise<Result> {
-  // An execution whose end its client knows of has no business in the next life.
+  // An execution whose end its client knows is not needed after the next restore.
   if (sandbox.processes.execution?.told === true) await dropExecution(sandbox);
   sandbox.stoppedMs = context.nowMs;
   return await withCapture(context, sandbox, track, { ...track.options, leaveRunning: false }, work);
 }
 
-/** Makes a stored capture the state of the sandbox and gives the sandbox up. */
+/** Publishes a stored capture as the state of the sandbox and releases the sandbox. */
 export async function publishAndGiveUp(
   context: ManagerContext,
   sandbox: LiveSandbox,
@@ -102,9 +105,9 @@ export async function publishAndGiveUp(
   reason: Cause,
   track: Track,
 ): Promise<Head> {
-  // When this fails the image stays: the head may name it all the same. If not, collection finds it.
+  // If this fails the image stays: the head may name it all the same. If not, garbage collection removes it.
   const head = await context.durable.ownership.publishAndRelease(sandbox, checkpoint);
-  // The head has moved: from here on there is no way back, and the views only follow.
+  // The head has moved: there is no way back from here, and everything else follows it.
   await followHead(context, sandbox, checkpoint.name);
   track.lap("publish");
   track.paused(context.nowMs - (sandbox.stoppedMs ?? context.nowMs));
@@ -115,17 +118,17 @@ export async function publishAndGiveUp(
   return head;
 }
 
-/** Ends the copy of a sandbox that is saved. Its end while it was published changes nothing. */
+/** Ends the copy of a saved sandbox. It does not matter if the copy ended during the publication. */
 export function endCopy(context: ManagerContext, sandbox: LiveSandbox): void {
   if (sandbox.state !== "gone") sandbox.moveTo("gone");
   context.inBackground("end of a saved sandbox", sandbox.handle.destroy());
 }
 
-/** After a pause that failed. */
+/** Cleans up after a failed pause. */
 async function keepRunning(context: ManagerContext, sandbox: LiveSandbox, error: SandboxerError): Promise<void> {
   const lost = lossOf(context, sandbox, error);
   if (lost !== undefined) return discardLostSandbox(context, sandbox, lost);
-  // A sandbox that ended during its save has been taken care of by its end.
+  // A sandbox that ended during its save was handled by its end.
   if (sandbox.state !== "saving") return;
   sandbox.stoppedMs = undefined;
   try {
@@ -141,13 +144,13 @@ async function keepRunning(context: ManagerContext, sandbox: LiveSandbox, error:
     const { id: sandboxId } = sandbox;
     context.options.observer.problem("a sandbox could not continue after a failed save", { sandboxId, error: failure });
     await context.reported("end of a sandbox that could not continue", sandbox.handle.destroy());
-    // Also when its end has failed: a copy that nobody can use must not keep the stored one from others.
+    // Also when ending it failed: an unusable copy must not keep other servers from the stored state.
     if ((sandbox.state as string) !== "gone") sandbox.moveTo("gone");
     context.inBackground("release of a sandbox that could not continue", context.durable.ownership.release(sandbox));
   }
 }
 
-/** Ends the copy here without saving it. What is stored stays, at its last checkpoint, and is free for others. */
+/** Ends the local copy without saving it. The last checkpoint stays and is free for other servers. */
 export async function dropSandbox(
   context: ManagerContext,
   sandbox: LiveSandbox,
@@ -167,7 +170,7 @@ export async function dropSandbox(
   });
 }
 
-/** Thrown when the reason for a pause has gone before it began. */
+/** Thrown when the reason for a pause disappeared before it began. */
 export class CalledOff extends Error {}
 
 export async function unlessCalledOff(work: Promise<unknown>): Promise<void> {

@@ -9,7 +9,7 @@ import { checkMaximum } from "../resource-limits.ts";
 import type { PlanContext } from "../room-contexts.ts";
 import { expiresAt } from "./time-to-live.ts";
 
-/** What is going to be made: every default decided, nothing done yet. */
+/** A sandbox to be created, with every default decided and nothing done yet. */
 export interface SandboxPlan extends Pick<
   SandboxFacts,
   "backend" | "spec" | "labels" | "flags" | "idleTimeoutMs" | "about"
@@ -18,19 +18,19 @@ export interface SandboxPlan extends Pick<
 }
 
 /**
- * What a sandbox has that neither its request nor its profile says. Clients of the WebSocket protocol get nothing that
- * they did not ask for; over HTTP a sandbox can be saved, moved and woken again wherever that is possible.
+ * The defaults that neither request nor profile set. Clients of the WebSocket protocol get nothing that they did not
+ * request; over HTTP a sandbox can be saved, moved and resumed wherever possible.
  */
 export type Manner = "as asked" | "durable";
 
-/** Fills in what a request leaves open: from its profile, then from the server. */
+/** Fills in missing settings: from the profile, then from the server. */
 export async function planSandbox(context: PlanContext, body: CreateRequestBody, manner: Manner): Promise<SandboxPlan> {
   const { defaultIdleTimeoutMs, profiles, resourceLimits } = context.options;
   const applied = body.profile === undefined ? undefined : applyProfile(profiles.get(body.profile), body);
   const request = applied?.request ?? body;
   const spec = specOf(request, applied);
   const placement = await placeSandbox(context, applied, request, spec);
-  // Before anything is done: who asks by a key would lose what is there to a sandbox that is refused.
+  // Before anything is done: a request by key must not lose the existing sandbox to one that is refused.
   if (resourceLimits !== undefined) checkMaximum(resourceLimits, { backend: context.backend(placement.backend), spec });
   const flags = flagsOf(context, request, placement.backend, manner);
   return {
@@ -53,7 +53,7 @@ export async function planSandbox(context: PlanContext, body: CreateRequestBody,
   };
 }
 
-/** The server's own promise is for sandboxes that can be saved; one that was asked for, and cannot be kept, is refused. */
+/** The server's own max_loss applies to sandboxes that can be saved; a requested one that cannot be kept is refused. */
 export function maxLossOf(
   { options }: PlanContext,
   asked: MaxLoss | null | undefined,
@@ -84,7 +84,7 @@ function specOf(request: CreateRequestBody, applied: AppliedProfile | undefined)
 
 function flagsOf(context: PlanContext, request: CreateRequestBody, backend: string, manner: Manner): HeadFlags {
   const { snapshot, outlivesServer } = context.backend(backend).capabilities;
-  // What its provider keeps is not lost with this server: it is saved when somebody asks for it.
+  // A sandbox that its provider keeps is not lost with this server: it is saved on request only.
   const savable = context.durable.saves && snapshot === "full" && !outlivesServer;
   const enable_checkpoint = request.enable_checkpoint ?? (manner === "durable" && savable);
   const ifUnsaid = manner === "durable" && enable_checkpoint;
@@ -96,7 +96,7 @@ function flagsOf(context: PlanContext, request: CreateRequestBody, backend: stri
   };
 }
 
-/** The flags that need another thing, and what is missing, in words that clients know. */
+/** Flags that require another feature, and the message if it is missing, in the words that clients know. */
 export function checkNeeds(context: PlanContext, { flags, about, backend, filesystemSnapshot }: SandboxPlan): void {
   const stored = context.durable.saves;
   const refuse = (text: string): never => {
@@ -125,7 +125,7 @@ export function idleTimeoutMs(given: number | string | undefined): number | unde
   return typeof given === "number" ? given * 1000 : parseDurationMs(given);
 }
 
-/** Which backend makes a sandbox, and why that one. Without a profile there is nothing to choose. */
+/** Chooses the backend of a sandbox and gives the reason. Without a profile there is no choice. */
 async function placeSandbox(
   context: PlanContext,
   applied: AppliedProfile | undefined,
@@ -149,7 +149,7 @@ async function placeSandbox(
 async function candidateOf(context: PlanContext, name: string, spec: SandboxSpec): Promise<PlacementCandidate> {
   const backend = context.backend(name);
   const health = await backend.probe();
-  // What it would cost is asked for before there is a sandbox, so its id is nobody's.
+  // The price is asked for before the sandbox exists, so the id is a placeholder.
   const cost = health.ok ? await backend.estimateCost?.({ sandboxId: "", spec }) : undefined;
   const { selfHosted } = backend.capabilities;
   return { name, selfHosted, health, ...(cost === undefined ? {} : { cost }) };

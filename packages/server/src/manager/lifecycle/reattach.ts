@@ -14,13 +14,13 @@ import { resumeSandbox } from "./resume.ts";
 export interface Reattached {
   /** The newest sandbox with the key and the same spec that answers. */
   readonly found: LiveSandbox | undefined;
-  /** Where none was found: the id of the sandbox with the key whose copy the provider has lost. */
+  /** If none was found: the id of the sandbox with the key whose copy the provider lost. */
   readonly lostByProvider: string | undefined;
 }
 
 /**
- * Looks for the sandbox with a key and makes it run here. Sandboxes with the key that have another spec, were stopped for
- * too long, or are older than the one that is found, are destroyed.
+ * Finds the sandbox with a key and makes it run here. Sandboxes with the key that have another spec, were stopped for
+ * too long, or are older than the one found, are deleted.
  */
 export async function reattach(
   context: ManagerContext,
@@ -32,7 +32,7 @@ export async function reattach(
   let found: LiveSandbox | undefined;
   let lostByProvider: string | undefined;
   const lost: { readonly id: string; readonly error: SandboxerError }[] = [];
-  // The key says which one it is, unless it was made another way, or is gone: then all are looked through.
+  // The key record names the sandbox, unless it was created another way or deleted; then search all of them.
   for (const record of claimed ?? (await listSandboxes(context, { key }))) {
     const { id, spec_hash } = record;
     if (found === undefined && spec_hash === plan.about.spec_hash && !(await restedTooLong(context, id))) {
@@ -47,7 +47,7 @@ export async function reattach(
       }
     }
     const ending = endOf(context, id, options);
-    // Its provider would find and remove what another server runs.
+    // The provider would find and remove a sandbox that another server runs.
     if (found === undefined) await ending.catch(throwIfInUse);
     await context.reported("end of a sandbox that no longer matches its key", ending);
   }
@@ -59,14 +59,16 @@ export async function reattach(
   return { found, lostByProvider: undefined };
 }
 
-/** Whether its provider was to keep it and no copy runs here, so that a new copy can take its place. */
+/** Whether the provider was to keep the sandbox and no copy runs here, so that a new copy can replace it. */
 async function isLostByProvider(context: ManagerContext, id: string): Promise<boolean> {
   if (context.sandboxes.has(id)) return false;
   const head = await context.storedHead(id);
   return head?.residence === "provider" && head.state !== "deleted";
 }
 
-/** One of which nothing is whole is passed over for an older one that can be had; for none it does not go. */
+/**
+ * If the newest sandbox has no intact checkpoint, use an older one. If there is none, keep it and report the damage.
+ */
 function unlessLost(thrown: unknown): SandboxerError {
   const error = asSandboxerError(thrown);
   const nothingWhole = error.code === "image_damaged" && error.details["whole_checkpoint"] === null;
@@ -94,20 +96,20 @@ async function claimedSandbox(
   return record?.spec_hash === about.spec_hash ? [record] : undefined;
 }
 
-/** A sandbox with this key that is still there. */
+/** A sandbox with this key that still exists. */
 export async function recordOf(context: ManagerContext, id: string, key: string): Promise<SandboxRecord | undefined> {
   try {
     const record = await findSandbox(context, id);
     return record.key === key && record.state !== "destroyed" ? record : undefined;
   } catch (thrown) {
     const error = asSandboxerError(thrown);
-    // One whose record cannot be read is not there; a store that is away says nothing about it.
+    // A sandbox whose record cannot be read is skipped; if the store is unavailable, nothing is known.
     if (error.row.retryable) throw error;
     return undefined;
   }
 }
 
-/** Who asks for a sandbox says how long it is to live from now on; one whose time was over is wanted again. */
+/** The request sets the lifetime from now on; an expired sandbox is wanted again. */
 async function renewTime(context: ManagerContext, { id, expires_at }: SandboxRecord, plan: SandboxPlan): Promise<void> {
   const wanted = plan.about.expires_at;
   if (expires_at === wanted) return;
@@ -116,8 +118,8 @@ async function renewTime(context: ManagerContext, { id, expires_at }: SandboxRec
 }
 
 /**
- * One that cannot be had now, because another server uses it, or because its newest state is damaged, is not replaced:
- * what it has, and what is whole of it, would be lost.
+ * A sandbox that is unavailable now, because another server uses it or its newest state is damaged, is not replaced:
+ * its state and its intact checkpoints would be lost.
  */
 async function healthy(context: ManagerContext, id: string, options: VerbOptions): Promise<LiveSandbox | undefined> {
   try {
@@ -133,7 +135,7 @@ async function healthy(context: ManagerContext, id: string, options: VerbOptions
   }
 }
 
-/** Whether to go on with an older state, or without any, is not for this server to choose. */
+/** Whether to use an older state, or none, is not this server's decision. */
 function keptThoughDamaged(error: SandboxerError, id: string): SandboxerError {
   return new SandboxerError(error.code, error.message, {
     cause: error,
@@ -142,7 +144,7 @@ function keptThoughDamaged(error: SandboxerError, id: string): SandboxerError {
   });
 }
 
-/** Others who ask for the same key may be moving it just now: then it is there a moment later. */
+/** Other requests for the same key may be moving the sandbox right now, so try again a moment later. */
 async function resumeAmongOthers(context: ManagerContext, id: string, options: VerbOptions): Promise<LiveSandbox> {
   const { clock, handoffTimeoutMs } = context.options;
   const endMs = context.nowMs + handoffTimeoutMs;
@@ -176,10 +178,7 @@ const MAY_COME_BACK: ReadonlySet<string> = new Set<ErrorCode>([
   "key_unavailable",
 ]);
 
-/**
- * Whether a sandbox was stopped for longer than sandboxes with a key are kept: then its key stands for nothing. One that
- * somebody runs was not stopped.
- */
+/** Whether a sandbox was stopped for longer than sandboxes with a key are kept. A running sandbox was not stopped. */
 async function restedTooLong(context: ManagerContext, sandboxId: string): Promise<boolean> {
   if (context.sandboxes.has(sandboxId)) return false;
   const { clock, resumeTtlMs } = context.options;

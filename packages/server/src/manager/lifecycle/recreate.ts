@@ -9,8 +9,8 @@ import { runSetup } from "./setup-commands.ts";
 import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
 
 /**
- * Makes a sandbox anew from what it was made of, under the same id and token. The new copy is made before the old one is
- * ended: when that fails nothing has changed. Its older checkpoints stay, for whoever wants to go back.
+ * Creates a sandbox again with the same settings, id and token. The new copy is created before the old one is ended: if
+ * that fails, nothing has changed. Its older checkpoints are kept.
  */
 export async function recreateSandbox(
   context: ManagerContext,
@@ -38,14 +38,14 @@ export async function recreateSandbox(
   );
 }
 
-/** A copy that is not the sandbox's yet. */
+/** A copy that is not yet the sandbox. */
 async function makeCopy(context: ManagerContext, sandbox: LiveSandbox, track: Track): Promise<SandboxHandle> {
   const { backend, spec } = sandbox.facts;
   const request = await acquireRequest(context, sandbox.facts, track.options);
   const fresh = await context.backend(backend).acquire(request, track.options);
   try {
     await runSetup(fresh, spec.setup ?? [], track.options);
-    // Its end, its loss to another server and a client that comes are found out by others meanwhile.
+    // The old copy may end, be lost to another server, or get a client meanwhile; others detect that.
     checkFree(sandbox);
     if (!context.durable.ownership.holds(sandbox)) throw leaseLost();
     return fresh;

@@ -13,7 +13,7 @@ export function checkFree(sandbox: LiveSandbox): void {
 
 /**
  * Switches to another copy of the sandbox in one step: every later call reaches the new copy. Returns the handle of the
- * old one, which the caller destroys. Facts that change with the copy are amended before.
+ * old one, which the caller ends. Facts that change with the copy are amended before.
  */
 export function switchCopy(
   context: ManagerContext,

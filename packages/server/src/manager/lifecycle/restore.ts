@@ -26,19 +26,19 @@ import { withWorkFolder } from "../saving/work-folder.ts";
 
 export interface RestoreRequest {
   readonly sandboxId: string;
-  /** Absent: the sandbox is only made to run. */
+  /** Absent: no client is attached. */
   readonly client?: SandboxClient;
-  /** An older checkpoint to go back to, instead of the newest. */
+  /** An older checkpoint to resume from, instead of the newest. */
   readonly checkpoint: string | undefined;
-  /** Start from this snapshot, because the provider has lost the sandbox. */
+  /** Start from this snapshot because the provider lost the sandbox. */
   readonly snapshot?: StoredSnapshot;
-  /** Around taking ownership; `waiting` when another server was asked to give the sandbox up. */
+  /** Called around the claim; `waiting` when another server was asked to hand the sandbox off. */
   readonly onOwnership: (step: "acquiring" | "waiting" | "acquired", head: Head) => void;
 }
 
 /**
- * Takes a sandbox over that no server runs, or whose server gives it up, and brings it back to life: from the store, or at
- * the provider that keeps it; with what was executing and what nobody has read.
+ * Claims a sandbox that no server runs, or that its server hands off, and restores it from the store or at its
+ * provider, with its executions and unread output.
  */
 export async function restoreSandbox(
   context: ManagerContext,
@@ -94,7 +94,10 @@ export async function restoreSandbox(
   }
 }
 
-/** The sandbox with what it was doing. On failure it is nobody's again; where nothing is left of it, not even that. */
+/**
+ * The restored sandbox with its executions. On failure the sandbox is released again, or removed if nothing is left of
+ * it.
+ */
 async function bringBack(
   context: ManagerContext,
   head: Head,
@@ -123,7 +126,7 @@ async function bringBack(
   }
 }
 
-/** Bringing a sandbox back takes long enough for another server to take it over. */
+/** A restore takes long enough for another server to claim the sandbox. */
 function checkStillOwned({ durable }: ManagerContext, sandboxId: string, claimed: Head): void {
   if (!durable.ownership.holds({ id: sandboxId, epoch: claimed.epoch })) throw leaseLost();
 }
@@ -140,7 +143,7 @@ async function load(
   if (head.residence === "provider") return findAtProvider(context, sandboxId, head, track);
   const newest = head.checkpoint;
   const name = request.checkpoint ?? newest?.name;
-  // One that was never saved itself is what it began with.
+  // A sandbox that was never saved starts from its origin.
   const snapshotId = name === undefined ? head.lineage.snapshot : undefined;
   if (name === undefined && snapshotId == null) throw notFound(sandboxId);
   const sha256 = name === newest?.name ? newest?.sha256 : undefined;
@@ -170,7 +173,7 @@ async function load(
   );
 }
 
-/** Starts a new copy from a snapshot, for a sandbox whose copy the provider has lost. */
+/** Starts a new copy from a snapshot for a sandbox whose copy the provider lost. */
 async function loadSnapshot(
   context: ManagerContext,
   sandboxId: string,
@@ -197,7 +200,7 @@ function changedByLoad(head: Head, snapshot: StoredSnapshot): Pick<SandboxFacts,
   return { copy: (head.copy ?? 0) + 1, lineage: { ...head.lineage, snapshot: snapshot.id } };
 }
 
-/** By its id, not by its key: the machine that has made it may have been another installation's. */
+/** By its id, not by its key: another installation may have created it. */
 async function findAtProvider(
   context: ManagerContext,
   sandboxId: string,
@@ -218,7 +221,10 @@ function hasNoCheckpoints(backend: string): SandboxerError {
   return new SandboxerError("checkpoint_disabled", `The backend ${backend} keeps the sandbox; it has no checkpoints.`);
 }
 
-/** The newest one is there or lost; any other may have been removed, or never was. What is no name is refused later. */
+/**
+ * The newest checkpoint exists or is damaged; any other may have been removed, or never existed. Invalid names are
+ * refused later.
+ */
 async function hasCheckpoint(
   { durable }: ManagerContext,
   sandboxId: string,

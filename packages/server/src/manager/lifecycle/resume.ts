@@ -9,12 +9,15 @@ import type { VerbOptions } from "../observing/operations/tracked.ts";
 
 export interface ResumeRequest {
   readonly sandboxId: string;
-  /** An older checkpoint to go back to, instead of the newest. */
+  /** An older checkpoint to resume from, instead of the newest. */
   readonly checkpoint?: string | undefined;
   readonly epoch?: number | undefined;
 }
 
-/** Makes a sandbox run here, without a client: from the store, or from the server that has it. One that runs stays. */
+/**
+ * Makes a sandbox run here without a client: from the store, or from the server that runs it. A running sandbox stays
+ * as it is.
+ */
 export async function resumeSandbox(
   context: ManagerContext,
   { sandboxId, checkpoint, epoch }: ResumeRequest,
@@ -26,7 +29,7 @@ export async function resumeSandbox(
   if (live?.state === "running" && checkpoint === undefined) {
     if (isFrozen(context, live)) {
       await untilThawed(context, live, { limitMs: CALL_PATIENCE_MS });
-      // It may have been lost in its sleep.
+      // The sandbox may have been lost while it was paused.
       return resumeSandbox(context, { sandboxId, checkpoint, epoch }, options);
     }
     takeShownKey(context, live, options.encryption);
@@ -49,7 +52,7 @@ export async function resumeSandbox(
     );
   } catch (error) {
     if (!(error instanceof SandboxerError) || error.code !== "sandbox_in_use" || checkpoint !== undefined) throw error;
-    // Somebody wakes it already: both are served by that. What a client is attached to runs, too.
+    // Another request is resuming it already: both use the result. A sandbox with an attached client runs too.
     await context.taking.run(sandboxId, async () => {});
     const woken = context.sandboxes.get(sandboxId);
     if (woken?.state !== "running") throw error;

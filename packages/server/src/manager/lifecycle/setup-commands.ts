@@ -4,23 +4,23 @@ import type { ProcessExit, SandboxHandle } from "../../backends/backend.ts";
 import type { CallOptions } from "../../support/call-options.ts";
 import { unlessAborted } from "../../support/unless-aborted.ts";
 
-/** What is shown of the output of a command that fails. */
+/** How much output of a failed command is shown. */
 const SHOWN_BYTES = 2000;
 
-/** For each command: one that waits for something that never comes would be there for ever, and its sandbox with it. */
+/** Limit for each command: a command that waits forever would keep its sandbox forever. */
 const COMMAND_LIMIT_MS = 10 * 60_000;
 
 export interface SetupOptions extends CallOptions {
   readonly limitMs?: number;
 }
 
-/** A command, and the end of what it has written until now. */
+/** A command and the end of its output so far. */
 interface Running {
   readonly command: string;
   tail: Buffer;
 }
 
-/** Runs a profile's commands one after the other in a new sandbox. The first that fails fails the creation. */
+/** Runs a profile's setup commands in order in a new sandbox. The first failure fails the creation. */
 export async function runSetup(
   handle: SandboxHandle,
   commands: readonly string[],
@@ -49,7 +49,7 @@ async function run(handle: SandboxHandle, running: Running, signal: AbortSignal)
   return exit;
 }
 
-/** A command that is not waited for any more ends with its sandbox. */
+/** A command that is no longer awaited ends with its sandbox. */
 async function withinLimit<Result>(
   running: Running,
   { signal, limitMs = COMMAND_LIMIT_MS }: SetupOptions,

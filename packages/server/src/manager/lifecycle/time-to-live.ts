@@ -2,12 +2,12 @@ import { parseDurationMs } from "@sandboxer/protocol";
 import { timeToLive } from "../../profiles/apply-profile.ts";
 import type { PlanContext } from "../room-contexts.ts";
 
-/** The end of a time to live that begins now. */
+/** The expiry time of a lifetime that begins now. */
 export function expiresAt({ options }: PlanContext, ttl: string | undefined): string | null {
   return ttl === undefined ? null : new Date(options.clock.wallMs() + parseDurationMs(ttl)).toISOString();
 }
 
-/** What a profile makes of a time to live: its default, and its limit. A profile that is gone by now says nothing. */
+/** Applies a profile's default and limit to a lifetime. A profile that no longer exists sets none. */
 export function ttlWithin(
   { options }: PlanContext,
   profile: string | null,

@@ -2,10 +2,10 @@ import type { ResponseOf, Routes } from "@sandboxer/protocol";
 import type { ManagerContext } from "../context.ts";
 import type { BackendsContext } from "../room-contexts.ts";
 
-/** As clients are told. */
+/** The pool's numbers in the form of the API. */
 export type WarmPoolRecord = NonNullable<ResponseOf<Routes["serverInfo"]>["warm_pool"]>;
 
-/** Of the default backend; undefined: it never starts a sandbox ahead of the need. */
+/** The pool of the default backend; undefined if it has none. */
 export function warmPoolRecord({ options }: BackendsContext): WarmPoolRecord | undefined {
   const figures = options.backends.get(options.defaultBackend)?.warm;
   if (figures === undefined) return undefined;
@@ -13,7 +13,7 @@ export function warmPoolRecord({ options }: BackendsContext): WarmPoolRecord | u
   return { ...others, handed_out: handedOut };
 }
 
-/** The server shuts down: what nobody has is ended, and nothing more is started for nobody. */
+/** The server shuts down: unused sandboxes are ended, and no more are started. */
 export async function stopPreparing(context: ManagerContext): Promise<void> {
   const backends = [...context.options.backends.values()];
   const stops = backends.map(async (backend) => backend.stopPreparing?.());

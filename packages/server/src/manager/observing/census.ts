@@ -23,12 +23,12 @@ export function countStates({ sandboxes }: ObservingContext): Readonly<Partial<R
   return counts;
 }
 
-/** Those of which more could be lost than was promised. */
+/** Sandboxes whose max_loss is not met. */
 export function countAtRisk({ sandboxes }: ObservingContext): number {
   return [...sandboxes.values()].filter(({ atRisk }) => atRisk !== undefined).length;
 }
 
-/** Those that run and take no processor. */
+/** Running sandboxes that use no CPU. */
 export function countDozing({ sandboxes }: ObservingContext): number {
   return [...sandboxes.values()].filter((sandbox) => sandbox.state === "running" && sandbox.handle.dozing === true)
     .length;
@@ -36,7 +36,7 @@ export function countDozing({ sandboxes }: ObservingContext): number {
 
 type BackendRecord = ResponseOf<Routes["listBackends"]>["items"][number];
 
-/** What can make sandboxes here, what each can do, and whether it works now. */
+/** The backends, their capabilities and whether they work. */
 export async function listBackends({ options }: ObservingContext): Promise<BackendRecord[]> {
   return Promise.all(
     [...options.backends.values()].map(async (backend) => {

@@ -26,13 +26,13 @@ export function describeLive(context: ObservingContext, sandbox: LiveSandbox): S
   };
 }
 
-/** The record of a sandbox as the store knows it. */
+/** The record of a sandbox from its stored head. */
 export async function describeStored(context: ObservingContext, sandboxId: string, head: Head): Promise<SandboxRecord> {
   const url = head.owner === null ? undefined : await context.durable.ownership.instances.urlOf(head.owner);
   return describeHead(context, sandboxId, head, url);
 }
 
-/** As {@link describeStored}, where the address of the owner is known. */
+/** As {@link describeStored}, if the owner's address is known. */
 export function describeHead(
   context: ObservingContext,
   sandboxId: string,
@@ -53,7 +53,7 @@ export function describeHead(
     checkpoint: checkpointOf(head),
     durability: durabilityOf(facts, head),
   };
-  // Others can write to the store: what cannot be told of one sandbox must not keep the others from being told of.
+  // Others can write to the store: one unreadable record must not hide the other sandboxes.
   const { error } = sandboxRecordSchema.safeParse(record);
   if (error !== undefined) throw recordDamaged(`${sandboxId}/metadata.json`, z.prettifyError(error));
   return record;
@@ -108,7 +108,7 @@ function checkpointOf(head: Head | undefined): SandboxRecord["checkpoint"] {
   return { name, size_bytes, created_at };
 }
 
-/** One sandbox, wherever it is: here, at another server, stored, or destroyed. */
+/** A sandbox wherever it is: here, on another server, stored, or deleted. */
 export async function findSandbox(context: ObservingContext, sandboxId: string): Promise<SandboxRecord> {
   const live = context.sandboxes.get(sandboxId);
   if (live !== undefined) return describeLive(context, live);

@@ -7,10 +7,10 @@ import type { InstanceCondition } from "../ownership/peers.ts";
 
 export type InstanceRecord = ResponseOf<Routes["listInstances"]>["items"][number];
 
-/** How long a store that has let this server freeze is waited for. */
+/** How long to wait for a store that let this server freeze. */
 const STORE_MS = 2_000;
 
-/** Others can write to the store: one call to this server is not to become thousands to others. */
+/** Others can write to the store: one call to this server must not become thousands of calls to others. */
 const MOST_ASKED = 256;
 const ASKED_AT_ONCE = 64;
 
@@ -22,8 +22,8 @@ export function instanceCondition({ options }: ObservingContext): InstanceCondit
 }
 
 /**
- * Every server on the store, and what each owns. Those that are dead and own nothing are left out. A server that has lost
- * its store knows of itself only.
+ * Every server of the store and the sandboxes it owns. Dead servers that own nothing are left out. A server that lost
+ * its store knows only itself.
  */
 export async function listInstances(context: ObservingContext): Promise<InstanceRecord[]> {
   if (!context.durable.ownership.instances.frozen) return storedInstances(context);
@@ -59,7 +59,7 @@ async function possessionsByOwner({ durable }: ObservingContext): Promise<Readon
   return owners;
 }
 
-/** What other servers say of themselves; one that answers at another's address in its stead says nothing about it. */
+/** The other servers' own answers; a different server that answers at the address is ignored. */
 async function conditionsOf(
   { options }: ObservingContext,
   servers: readonly RegisteredServer[],

@@ -8,7 +8,7 @@ import { describeHead, describeLive } from "./describe.ts";
 
 type SandboxFilter = Omit<QueryOf<Routes["listSandboxes"]>, "limit" | "cursor">;
 
-/** Where something is in a list, whether it is still there or not: the newest come first, then the lowest ids. */
+/** The position of an entry in a list, whether it still exists or not: newest first, then lowest id. */
 export interface ListPlace {
   readonly created_at: string;
   readonly id: string;
@@ -16,19 +16,19 @@ export interface ListPlace {
 
 export interface SandboxPage {
   readonly items: SandboxRecord[];
-  /** Those that stand among the items. With a filter none: nobody can tell whether they fit. */
+  /** The damaged ones among the items. None with a filter: it is unknown whether they match. */
   readonly damaged: DamagedSandbox[];
   readonly more: boolean;
 }
 
 const READS_AHEAD = 16;
 
-/** The sandboxes of this server and of its store, newest first. What is destroyed is listed only if asked for. */
+/** The sandboxes of this server and its store, newest first. Deleted ones are listed only on request. */
 export async function listSandboxes(context: ObservingContext, filter: SandboxFilter): Promise<SandboxRecord[]> {
   return (await listSandboxPage(context, filter, { limit: Infinity, after: undefined })).items;
 }
 
-/** So many of them, behind that place. */
+/** At most this many, after that position. */
 export async function listSandboxPage(
   context: ObservingContext,
   filter: SandboxFilter,
@@ -36,7 +36,7 @@ export async function listSandboxPage(
 ): Promise<SandboxPage> {
   const items: SandboxRecord[] = [];
   const damaged: DamagedSandbox[] = [];
-  // Behind the last item: they are on the next page, if there is one.
+  // Those after the last item are on the next page, if there is one.
   const late: DamagedSandbox[] = [];
   for await (const found of sandboxesAfter(context, filter, after)) {
     if (isDamaged(found)) (items.length === limit ? late : damaged).push(found);
@@ -47,8 +47,8 @@ export async function listSandboxPage(
 }
 
 /**
- * What is here is told from memory. Of the store, the index says which sandboxes may fit and where they stand in the
- * list, and the head of each is read when it is its turn: nobody is shown an owner of yesterday.
+ * Live sandboxes come from memory. For the store, the index says which sandboxes may match and their position; each
+ * head is read only when its turn comes, so that nobody sees an outdated owner.
  */
 async function* sandboxesAfter(
   context: ObservingContext,
@@ -79,7 +79,7 @@ async function* storedRecords(
   for (const { sandboxId, error } of others) {
     if (error === undefined || here.has(sandboxId)) continue;
     const damaged = damagedSandbox(context, sandboxId, error);
-    // The index has never met them, so that nobody knows where they stand: they are on the first page.
+    // The index has never seen them, so their position is unknown: they are on the first page.
     if (!isFiltered && after === undefined) yield damaged;
   }
   const servers = await ownership.instances.servers();

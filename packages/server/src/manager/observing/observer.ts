@@ -29,11 +29,11 @@ export interface OperationRecord {
   readonly reason?: string;
 }
 
-/** Told of everything that happens; logs and metrics are made of it. Must not throw. */
+/** Is told of everything that happens; logs and metrics are built from it. Must not throw. */
 export interface Observer {
   operation(record: OperationRecord): void;
   state(sandboxId: string, from: SandboxState | undefined, to: SandboxState): void;
   output(bytes: number): void;
-  /** Something that nobody waits for has gone wrong. */
+  /** Background work failed. */
   problem(message: string, context: Readonly<Record<string, unknown>>): void;
 }

@@ -4,7 +4,7 @@ import { findSandbox } from "./describe.ts";
 
 const PING_MS = 5000;
 
-/** Whether the sandbox itself answers, asked here and now. */
+/** Asks the sandbox itself whether it answers. */
 export async function reachabilityOf(
   context: ObservingContext,
   sandboxId: string,

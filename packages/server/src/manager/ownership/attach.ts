@@ -11,11 +11,11 @@ import { checkAccess, type Credentials } from "../token.ts";
 
 export interface AttachRequest extends RestoreRequest {
   readonly credentials: Credentials;
-  /** The sandbox is not here, so the store is asked. */
+  /** The sandbox is not on this server, so the store is asked. */
   readonly onRestoring: () => void;
 }
 
-/** Attaches a client to a sandbox that runs here, or brings it back from the store. */
+/** Attaches a client to a sandbox that runs here, or restores it from the store. */
 export async function attachSandbox(
   context: ManagerContext,
   request: AttachRequest,
@@ -26,7 +26,7 @@ export async function attachSandbox(
   if (live !== undefined) {
     checkAccess(credentials, live.facts.tokenHash);
     if (live.state === "destroying") {
-      // Its end has failed half-way: nobody gets it any more.
+      // Ending it failed half-way: it cannot be used any more.
       if (context.durable.saves) request.onRestoring();
       throw notFound(sandboxId);
     }
@@ -46,7 +46,7 @@ export async function attachSandbox(
   }
   const { durable } = context;
   const head = await context.storedHead(sandboxId);
-  // Without a configured store there is nothing else that could be restored.
+  // Without a configured store there is nothing else to restore.
   if ((head === undefined || head.state === "deleted") && !durable.saves) throw notFound(sandboxId);
   if (!isSandboxId(sandboxId)) {
     request.onRestoring();
@@ -54,7 +54,7 @@ export async function attachSandbox(
   }
   if (head !== undefined) checkAccess(credentials, head.token_hash);
   else if (!credentials.trusted && (await isImport(durable, sandboxId))) checkAccess(credentials, undefined);
-  // Others may have come as far as this; the first one takes the sandbox, without a wait in between.
+  // Several calls may get here; the first one takes the sandbox, without an await in between.
   if (context.sandboxes.has(sandboxId)) return attachSandbox(context, request, options);
   if (context.restoring.has(sandboxId)) throw inUse();
   context.restoring.add(sandboxId);
@@ -75,19 +75,19 @@ function takeOver(
   const { sandboxId } = request;
   const others = context.taking.isBusy(sandboxId);
   return context.taking.run(sandboxId, async () => {
-    // Whoever had it before may have changed or destroyed it.
+    // The previous owner may have changed or deleted it.
     const head = others ? await context.durable.ownership.read(sandboxId) : seen;
     if (head?.state === "parked") refuseExpired(context, sandboxId, head.about?.expires_at);
     return restoreSandbox(context, { ...request, head }, options);
   });
 }
 
-/** A folder without a head has no token yet: only a key of the server opens it. */
+/** A folder without a head has no token yet: only a server key opens it. */
 async function isImport({ checkpoints }: DurableStore, sandboxId: string): Promise<boolean> {
   return (await checkpoints.latestName(sandboxId)) !== undefined;
 }
 
-/** A sandbox whose time is over would be put down again at once. */
+/** An expired sandbox would be paused again at once. */
 function refuseExpired(context: ManagerContext, sandboxId: string, expires_at: string | null | undefined): void {
   if (!hasExpired(context, expires_at)) return;
   throw new SandboxerError("wrong_state", `The sandbox expired at ${expires_at}.`, {
@@ -100,26 +100,26 @@ function inUse(): SandboxerError {
   return new SandboxerError("sandbox_in_use", "Another client is attached to the sandbox.");
 }
 
-/** The live sandbox, once a save or an end that is under way, and that no client waits for, is over. */
+/** The live sandbox, after any save or end in progress that no client waits for. */
 async function settledSandbox(context: ManagerContext, sandboxId: string): Promise<LiveSandbox | undefined> {
   const live = context.sandboxes.get(sandboxId);
   if (live === undefined) return live;
-  // What is over by the time that the store has answered is not here any more.
+  // It may have ended by the time the store answered.
   if (live.client !== undefined && !(await isGivenUp(context, live))) return context.sandboxes.get(sandboxId);
   if (live.state === "saving" || live.state === "destroying") await live.queue.run(async () => {});
   return context.sandboxes.get(sandboxId);
 }
 
 /**
- * What has been given up is nobody's here, though its client may not have heard of it yet. The store knows it first: who
- * takes the sandbox sees the head that frees it before the write of that head has returned here.
+ * A released sandbox is no longer live here, even if its client has not heard of it yet. The store knows first: another
+ * server sees the released head before its write has returned here.
  */
 async function isGivenUp({ options }: ManagerContext, { id, state }: LiveSandbox): Promise<boolean> {
   const { ownership } = options.durable;
   if (state !== "saving") return false;
   const held = ownership.held(id);
   if (held === undefined) return true;
-  // A store that does not answer frees nothing.
+  // A store that does not answer releases nothing.
   const head = await ownership.read(id).catch(() => held);
   return head?.owner !== ownership.instanceId || head.epoch !== held.epoch;
 }

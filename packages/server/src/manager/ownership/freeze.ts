@@ -2,21 +2,21 @@ import { SandboxerError } from "@sandboxer/protocol";
 import type { FreezeContext } from "../room-contexts.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 
-/** How often one who waits for the thaw looks at the clock: a stall of this process may have hidden it. */
+/** How often a call that waits for the thaw checks the clock: a stall of this process may have hidden it. */
 const LOOK_MS = 50;
 
-/** How long a call waits for the thaw of a sandbox that is held still; most are over in less. */
+/** How long a call waits for a frozen sandbox to thaw; most freezes are shorter. */
 export const CALL_PATIENCE_MS = 5_000;
 
 /**
- * Holds sandboxes still while this server cannot prove that it is alive: others may believe that it is dead, and nobody
- * but one may let a sandbox run. Of what its provider keeps there is one copy, which need not stand still: this server
- * neither asks it for anything nor tells what it hears of it.
+ * Freezes sandboxes while this server cannot renew its lease: other servers may consider it dead, and only one server
+ * may run a sandbox. A sandbox that its provider keeps has a single copy and need not freeze: this server just sends it
+ * nothing and reports nothing from it.
  */
 export function freezeSandboxes(context: FreezeContext, sandboxIds: readonly string[]): void {
   for (const sandboxId of sandboxIds) {
     const sandbox = context.sandboxes.get(sandboxId);
-    // One that is saved or brought back is silent already; it is looked at again when it is about to go on.
+    // A sandbox that is being saved or restored is silent already; it is checked again before it continues.
     if (sandbox?.state !== "running" || !sandbox.outlivesServer) continue;
     if (sandbox.frozenMs === undefined) {
       sandbox.frozenMs = context.nowMs;
@@ -27,7 +27,7 @@ export function freezeSandboxes(context: FreezeContext, sandboxIds: readonly str
   }
 }
 
-/** A copy that cannot be held still must not be there at all: somebody else may run the sandbox soon. */
+/** A copy that cannot be frozen must be ended: another server may run the sandbox soon. */
 async function freeze(sandbox: LiveSandbox): Promise<void> {
   try {
     await sandbox.handle.freeze().catch(() => sandbox.handle.freeze());
@@ -55,24 +55,24 @@ export function thawSandboxes(context: FreezeContext, sandboxIds: readonly strin
   }
 }
 
-/** For a sandbox that has just come to run, which nobody has told of the freeze. */
+/** For a sandbox that just started and was not told of the freeze. */
 export function freezeIfDue(context: FreezeContext, sandbox: LiveSandbox): void {
   if (isFrozen(context, sandbox)) freezeSandboxes(context, [sandbox.id]);
 }
 
-/** Whether nothing of a sandbox may be heard or changed now. By the clock, so that it is true right after a stall. */
+/** Whether a sandbox must be neither read nor changed now. Uses the clock, so that it is right after a stall. */
 export function isFrozen(context: FreezeContext, sandbox: LiveSandbox): boolean {
   return sandbox.outlivesServer && sandbox.state === "running" && context.durable.ownership.instances.frozen;
 }
 
 export interface Patience {
-  /** The caller has gone. */
+  /** The caller disconnected. */
   readonly signal?: AbortSignal | undefined;
-  /** Absent: as long as it takes. */
+  /** Absent: no limit. */
   readonly limitMs?: number | undefined;
 }
 
-/** Waits until a sandbox may be heard and changed again, or for as long as the caller's patience lasts. */
+/** Waits until a sandbox may be used again, or until the caller's time limit. */
 export async function untilThawed(
   context: FreezeContext,
   sandbox: LiveSandbox,

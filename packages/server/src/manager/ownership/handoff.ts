@@ -7,10 +7,10 @@ import type { PeerCaller } from "./peers.ts";
 
 export interface HandoffRequest {
   readonly sandboxId: string;
-  /** The URL or the id of a server that lives on the same store. */
+  /** The URL or id of a live server of the same store. */
   readonly to: string;
   readonly epoch: number | undefined;
-  /** What the other server is shown: the same as this one was. */
+  /** The credentials that the other server gets: the same as this one got. */
   readonly caller: PeerCaller;
   readonly operation?: Operation | undefined;
 }
@@ -18,8 +18,8 @@ export interface HandoffRequest {
 type HandedOff = ResponseOf<Routes["handoffSandbox"]>;
 
 /**
- * Moves a sandbox from here to another server: that one is told to take it up, asks for it through the store, and gets it
- * as any newcomer does. Only servers that the store knows are called: an address in a request reaches nobody else.
+ * Moves a sandbox to another server: that server is told to resume it, requests it through the store, and gets it as
+ * usual. Only servers that the store knows are called, so that an address in a request reaches nobody else.
  */
 export async function handOffSandbox(context: ManagerContext, request: HandoffRequest): Promise<HandedOff> {
   const { peers, url, durable } = context.options;
@@ -37,10 +37,10 @@ export async function handOffSandbox(context: ManagerContext, request: HandoffRe
   await peers.resume(target, request.sandboxId, request.caller);
   const runsMs = context.nowMs;
   const elapsed_ms = Math.round((runsMs - startMs) * 10) / 10;
-  // The other server may run it before this one is done with having saved it.
+  // The other server may run it before this one has finished saving it.
   await sandbox.queue.run(async () => {});
   const record = await findSandbox(context, request.sandboxId);
-  // An address may lead elsewhere than its server meant, back to this one too, where the sandbox runs already.
+  // An address may lead to a different server than intended, even to this one, where the sandbox already runs.
   if (record.owner?.here === true || (record.epoch ?? 0) <= epochBefore) throw notTaken(target, record);
   const { stoppedMs } = sandbox;
   const paused_ms = stoppedMs === undefined ? null : Math.round((runsMs - stoppedMs) * 10) / 10;
@@ -60,7 +60,9 @@ async function targetOf(context: ManagerContext, to: string): Promise<string> {
   });
 }
 
-/** The other server opens what is saved, and a client's key goes from the client to the server that needs it only. */
+/**
+ * The other server decrypts the saved state, and a client's key goes only from the client to the server that needs it.
+ */
 function keyStaysHere(sandboxId: string, target: string): SandboxerError {
   return new SandboxerError(
     "key_required",

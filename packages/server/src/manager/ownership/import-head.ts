@@ -9,7 +9,7 @@ const BACKEND_OF_KIND: ReadonlyMap<string, string> = new Map([
   ["fake-state", "fake"],
 ]);
 
-/** A folder in the seeds' layout has no head: it gets one that nobody owns, with the state that its `latest` names. */
+/** A folder in the seeds' layout has no head: it gets an unowned one with the state that its `latest` names. */
 export async function importHead(durable: DurableStore, sandboxId: string, options: KeyOptions): Promise<Head> {
   const name = await durable.checkpoints.latestName(sandboxId);
   if (name === undefined) throw notFound(sandboxId);
@@ -49,7 +49,7 @@ export async function importHead(durable: DurableStore, sandboxId: string, optio
   return durable.ownership.release({ id: sandboxId, epoch });
 }
 
-/** What its blocks take up that are not in the image itself, with what else is in the same packs. */
+/** The size of the packs with its blocks that are not in the image itself. */
 function packedBytes(image: OpenImage): number {
   return image.format === 1 ? 0 : image.envelope.packs.reduce((sum, { size_bytes: sizeBytes }) => sum + sizeBytes, 0);
 }

@@ -1,7 +1,7 @@
 import type { ObservingContext } from "../room-contexts.ts";
 import { checkAccess, type Credentials } from "../token.ts";
 
-/** A living server of the same store, other than this one, with the address that it has written there. */
+/** Another live server of the same store, with the address that it wrote there. */
 export interface OtherServer {
   readonly instanceId: string;
   readonly url: string;
@@ -10,8 +10,9 @@ export interface OtherServer {
 const TRUSTED: Credentials = { token: undefined, trusted: true };
 
 /**
- * The server that has a sandbox which is not here; one that was asked for it has it until it gives it up. Undefined: nobody has it, or whoever has it
- * cannot be asked. Throws `permission_denied` for one who may not use the sandbox.
+ * The server that owns a sandbox which is not on this server; until it hands the sandbox off, it still owns it.
+ * Undefined: no server owns it, or its owner cannot be reached. Throws `permission_denied` for a caller who may not use
+ * the sandbox.
  */
 export async function ownerElsewhere(
   context: ObservingContext,

@@ -1,20 +1,20 @@
-/** What a server says of itself to anybody who asks. */
+/** Public facts about a server. */
 export interface InstanceCondition {
-  /** Null without a store, and before it has one. */
+  /** Null without a store, and before the server registered. */
   readonly instance_id: string | null;
   readonly frozen: boolean | null;
   readonly frozen_reason: string | null;
 }
 
-/** On whose behalf another server is asked: it is shown the same as this one was. */
+/** The caller for whom another server is asked: it gets the same credentials as this one got. */
 export interface PeerCaller {
   readonly authorization: string | undefined;
 }
 
-/** What this server asks of others of the same store. */
+/** Requests of this server to others of the same store. */
 export interface Peers {
-  /** To take a sandbox up, on behalf of a caller. */
+  /** Tells it to resume a sandbox on behalf of a caller. */
   resume(url: string, sandboxId: string, caller: PeerCaller): Promise<void>;
-  /** How it is; undefined: it has not said in time. */
+  /** Its state; undefined: it did not answer in time. */
   condition(url: string): Promise<InstanceCondition | undefined>;
 }

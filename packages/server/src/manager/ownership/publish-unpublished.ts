@@ -4,17 +4,17 @@ import type { UnpublishedRecord } from "../../checkpoints/unpublished/unpublishe
 import type { ManagerContext } from "../context.ts";
 import { bringLatestToHead } from "../saving/save.ts";
 
-/** How long one that will not be published stays. */
+/** How long an unpublishable checkpoint is kept. */
 const SET_ASIDE_MS = 7 * 86_400_000;
-/** Between two rounds over those that the store has not taken yet. */
+/** Interval between attempts to publish checkpoints that the store has not accepted yet. */
 const ROUND_MS = 15_000;
 
 export type Publication = "published" | "set aside";
 
 /**
- * Brings a checkpoint to the store that a server of this machine could not bring there, and gives the sandbox up. It may
- * only take the place of the state that it was made from: when anybody has taken the sandbox up since, that one's state
- * is newer, and this one is set aside for people to look at. Throws when the store is away; then it can be tried again.
+ * Publishes a checkpoint that a server of this machine could not publish, and releases the sandbox. It may only replace
+ * the state that it was made from: if another server claimed the sandbox since, that state is newer, and this one is
+ * set aside for a person to look at. Throws when the store is unavailable; then it can be tried again.
  */
 export async function publishUnpublished(context: ManagerContext, unpublished: Unpublished): Promise<Publication> {
   const { sandbox_id: sandboxId, set_aside: setAside } = unpublished.record;
@@ -36,19 +36,19 @@ async function publish(context: ManagerContext, unpublished: Unpublished): Promi
   return await claimAndPublish(context, unpublished, head?.owner ?? null, head?.epoch ?? owner.epoch);
 }
 
-/** Undefined: nobody has taken the sandbox up since the state was captured. */
+/** Undefined: no server claimed the sandbox since the state was captured. */
 export function whyNot(head: Head | undefined, record: UnpublishedRecord): string | undefined {
   if (head === undefined) return "The store has no such sandbox.";
   const { owner, claiming, replaces } = record;
   const isOld = head.epoch === owner.epoch && (head.owner === null || head.owner === owner.instance_id);
-  // A server that died right after it had claimed the sandbox in order to publish this.
+  // A server that died right after it claimed the sandbox in order to publish this checkpoint.
   const isClaimed = claiming !== null && head.owner === claiming && head.epoch === owner.epoch + 1;
   if ((isOld || isClaimed) && (head.checkpoint?.name ?? null) === replaces) return undefined;
   const by = head.owner === null ? "another server" : `the server ${head.owner}`;
   return `The sandbox was claimed by ${by} since then (epoch ${head.epoch}; this state was captured at epoch ${owner.epoch}).`;
 }
 
-/** Whether the head names this very capture: an attempt of the server that made it has arrived after all. */
+/** Whether the head names this capture: an attempt of the server that made it arrived after all. */
 function isSameState({ checkpoint }: Head, record: UnpublishedRecord): boolean {
   const { created_at, parent } = record.checkpoint;
   return checkpoint !== null && checkpoint.created_at === created_at && checkpoint.parent === parent;
@@ -62,7 +62,7 @@ async function claimAndPublish(
 ): Promise<Publication> {
   const { ownership, unpublished: local } = context.durable;
   const { sandbox_id: sandboxId, replaces } = unpublished.record;
-  // It had the lock of the folder, which this server has now: nobody has to wait for its lease.
+  // It held the lock of the folder, which this server holds now: no need to wait for its lease.
   if (presentOwner !== null && presentOwner !== ownership.instanceId) await ownership.instances.markDead(presentOwner);
   const claiming = await local.change(unpublished, {
     owner: { instance_id: presentOwner ?? unpublished.record.owner.instance_id, epoch: presentEpoch },
@@ -78,7 +78,7 @@ async function claimAndPublish(
     const owner = { instance_id: ownership.instanceId, epoch: claimed.epoch };
     return await bringToStore(context, await local.change(claiming, { owner, claiming: null }));
   } catch (error) {
-    // Nobody runs it here, and others may want it.
+    // It does not run here, and other servers may want it.
     if (ownership.holds(holding))
       context.inBackground("release of a sandbox that was not published", ownership.release(holding));
     throw error;
@@ -102,7 +102,7 @@ async function bringToStore(context: ManagerContext, unpublished: Unpublished): 
 }
 
 async function done({ durable, options }: ManagerContext, unpublished: Unpublished): Promise<"published"> {
-  // What stays is looked at again by the next server, which finds it published.
+  // The next server looks at the leftover again, and finds it published.
   await durable.unpublished.remove(unpublished).catch((error: unknown) => {
     options.observer.problem("a published checkpoint could not be removed from this machine", { error });
   });
@@ -127,7 +127,7 @@ export async function publishBeforeClaim(context: ManagerContext, sandboxId: str
   }
 }
 
-/** At the start, and until all are in the store: what servers of this machine left that have ended. */
+/** At the start, and until all are in the store: publishes what ended servers of this machine left. */
 export async function publishLeftBehind(context: ManagerContext): Promise<void> {
   const { unpublished } = context.durable;
   const { observer, clock } = context.options;

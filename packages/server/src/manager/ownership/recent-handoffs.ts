@@ -1,15 +1,15 @@
 import type { Clock } from "../../support/clock.ts";
 
-/** By then whoever has asked for a sandbox has taken it, or does not take it any more. */
+/** By then the other server has claimed the sandbox, or will not claim it any more. */
 const ON_THE_WAY_MS = 5_000;
 
 /**
- * The sandboxes that this server has just given to another one. Between the two the store says that nobody has them, and
- * a client that would wake one then would take it back from the server that it was moved to.
+ * The sandboxes that this server just handed off. Until the other server claims one, the store says that it is unowned,
+ * and a client that resumed it here would take it back.
  */
 export class RecentHandoffs {
   readonly #clock: Pick<Clock, "monotonicMs">;
-  /** When, by sandbox id. Oldest first. */
+  /** Time of the handoff by sandbox id, oldest first. */
   readonly #left = new Map<string, number>();
 
   constructor(clock: Pick<Clock, "monotonicMs">) {
@@ -22,7 +22,7 @@ export class RecentHandoffs {
     this.#left.set(sandboxId, this.#clock.monotonicMs());
   }
 
-  /** Whether it has left a moment ago. */
+  /** Whether it was handed off a moment ago. */
   isOnTheWay(sandboxId: string): boolean {
     this.#forgetOld();
     return this.#left.has(sandboxId);

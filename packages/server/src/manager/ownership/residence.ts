@@ -1,7 +1,10 @@
 import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox, SandboxFacts } from "../live-sandbox.ts";
 
-/** Who has a new sandbox while no server runs it. What is saved to the store is found there, whatever its provider keeps. */
+/**
+ * Who keeps a new sandbox while no server runs it. A sandbox that is saved to the store is found there, even if its
+ * provider keeps it too.
+ */
 export function residenceOf(
   context: ManagerContext,
   { backend, flags }: Pick<SandboxFacts, "backend" | "flags">,
@@ -11,8 +14,8 @@ export function residenceOf(
 }
 
 /**
- * Ends the copy here and gives the sandbox up. One that its provider keeps is stopped there, and one that can be saved is
- * found at its last checkpoint; of any other nothing is left.
+ * Ends the local copy and releases the sandbox. A provider-kept sandbox is stopped there, and a checkpointed one stays
+ * at its last checkpoint; of any other nothing is left.
  */
 export async function leaveSandbox(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
   const { handle, facts } = sandbox;
@@ -23,7 +26,7 @@ export async function leaveSandbox(context: ManagerContext, sandbox: LiveSandbox
   await context.reported("release of a sandbox that was left", releaseLeft(context, sandbox, ended));
 }
 
-/** For a sandbox whose copy here has ended. `stopped`: whether its provider has it stopped. */
+/** For a sandbox whose local copy has ended. `stopped`: whether its provider has stopped it. */
 export async function releaseLeft(context: ManagerContext, sandbox: LiveSandbox, stopped: boolean): Promise<void> {
   const { ownership } = context.durable;
   if (sandbox.durable) await ownership.release(sandbox);
@@ -32,14 +35,14 @@ export async function releaseLeft(context: ManagerContext, sandbox: LiveSandbox,
   } else await eraseHead(context, sandbox.id);
 }
 
-/** Destroys a sandbox of which nothing is stored but its head, which goes too: nobody can bring it back. */
+/** Deletes a sandbox of which only the head is stored; the head is removed too, so it cannot be restored. */
 export async function eraseHead(context: ManagerContext, sandboxId: string): Promise<void> {
   const { ownership } = context.durable;
   await ownership.destroy(sandboxId);
   context.inBackground("removal of the head of a sandbox", ownership.erase(sandboxId));
 }
 
-/** What another server has now: it is let go where its provider keeps it, and the copy is ended where it is one of several. */
+/** Releases a sandbox that another server owns now: at a provider it is let go, and a local copy is ended. */
 export async function abandonCopy({ handle, facts }: Pick<LiveSandbox, "handle" | "facts">): Promise<void> {
   if (facts.residence === "provider" && handle.letGo !== undefined) return handle.letGo();
   await handle.destroy();

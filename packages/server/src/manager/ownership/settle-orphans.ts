@@ -4,9 +4,9 @@ import { eraseHead } from "./residence.ts";
 import { leavesNothing } from "../../lease/stored-head.ts";
 
 /**
- * For the start of a server on a machine where others have died. The sandboxes that they had at providers are nobody's
- * from now on, and their backends are opened, which puts in order what was left there. Those of which nothing is left are
- * destroyed. What is saved to the store waits there for whoever wants it.
+ * Runs when a server starts on a machine where others have died. Their sandboxes at providers are released, and their
+ * backends are opened, which cleans up. Sandboxes of which nothing is left are deleted. Saved sandboxes stay in the
+ * store until they are resumed.
  */
 export async function settleOrphans(context: ManagerContext, dead: ReadonlySet<string>): Promise<void> {
   const opened = new Set<string>();
@@ -20,7 +20,7 @@ export async function settleOrphans(context: ManagerContext, dead: ReadonlySet<s
   }
 }
 
-/** Whoever takes the sandbox up meanwhile is first. */
+/** A server that claims the sandbox meanwhile wins. */
 async function settle(context: ManagerContext, sandboxId: string, head: Head): Promise<void> {
   const { ownership } = context.durable;
   await context.taking.run(sandboxId, async () => {

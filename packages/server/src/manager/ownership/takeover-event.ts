@@ -2,7 +2,7 @@ import type { Head } from "@sandboxer/protocol";
 import type { ObservingContext } from "../room-contexts.ts";
 import type { Track } from "../observing/operations/tracked.ts";
 
-/** Tells of a sandbox that came here from a living server which was asked for it, and for how long nobody ran it. */
+/** Reports a sandbox that came here from a live server, and for how long it did not run. */
 export class TakeoverEvent {
   readonly #context: ObservingContext;
   readonly #sandboxId: string;
@@ -24,12 +24,12 @@ export class TakeoverEvent {
     this.#claimedMs = this.#context.nowMs;
   }
 
-  /** One that nobody ran before has felt no pause of anybody's making. */
+  /** A sandbox that was not running before had no pause. */
   runs(head: Head, track: Track): void {
     if (this.#from === undefined) return;
     const { nowMs, events } = this.#context;
     const paused_ms = this.#pauseSince(head.checkpoint?.created_at);
-    // Else this server knows of its own part alone.
+    // Otherwise this server knows only its own part.
     track.paused(paused_ms ?? nowMs - this.#claimedMs);
     const { epoch, owner: to } = head;
     const data = { from: this.#from, to, epoch, paused_ms, restored_ms: Math.round(nowMs - this.#claimedMs) };
@@ -37,8 +37,8 @@ export class TakeoverEvent {
   }
 
   /**
-   * The owner's clock says when it had saved the sandbox, and this server's when it runs again. The save came after it was
-   * asked for: when the two clocks say otherwise, they do not agree, and nothing is said.
+   * The owner's clock says when it saved the sandbox, and this server's clock when it runs again. The save came after
+   * the request: if the clocks contradict that, they disagree, and nothing is reported.
    */
   #pauseSince(savedAt: string | undefined): number | null {
     const { nowMs, options } = this.#context;

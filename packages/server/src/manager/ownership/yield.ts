@@ -6,21 +6,24 @@ import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { abandonCopy } from "./residence.ts";
 
-/** The word by which an owner says that somebody uses the sandbox; the newcomer tells its client so. */
+/** The reason of an owner whose sandbox is in use; the newcomer reports it to its client. */
 export const IN_USE = "in use";
-/** Of a sandbox that can neither be saved nor found again at its provider. */
+/** The reason for a sandbox that can neither be saved nor found again at its provider. */
 const CANNOT_LEAVE = "it cannot be saved";
 const REFUSE_AGAIN_MS = 500;
 
-/** Another server asks for a sandbox that lives here: it is saved with what executes and given up, or refused. */
+/**
+ * Another server requests a sandbox that runs here: it is saved with its executions and released, or the request is
+ * refused.
+ */
 export async function yieldSandbox(context: ManagerContext, sandboxId: string): Promise<void> {
   const { ownership } = context.durable;
   const sandbox = context.sandboxes.get(sandboxId);
-  // A save or an end that is under way answers by itself, unless it fails.
+  // A save or an end in progress answers by itself, unless it fails.
   if (sandbox?.state === "saving" || sandbox?.state === "destroying") await sandbox.queue.run(async () => {});
   if (sandbox === undefined) return await releaseAbsent(context, sandboxId);
   if (context.sandboxes.get(sandboxId) !== sandbox) return;
-  // Also one that is being taken up here stays: it has a client that waits for it.
+  // A sandbox that is being restored here stays too: a client waits for it.
   if (!mayGo(sandbox)) return await refuse(context, sandboxId, sandbox.outlivesServer ? IN_USE : CANNOT_LEAVE);
   const to = ownership.held(sandboxId)?.want?.instance_id ?? null;
   try {
@@ -38,7 +41,7 @@ export async function yieldSandbox(context: ManagerContext, sandboxId: string): 
   }
 }
 
-/** Whoever asks waits for the answer, also when the store that carries it is away for a while. */
+/** The requester waits for the answer, even while the store that carries it is unavailable. */
 async function refuse(context: ManagerContext, sandboxId: string, reason: string): Promise<void> {
   const { ownership } = context.durable;
   for (;;) {
@@ -52,7 +55,7 @@ async function refuse(context: ManagerContext, sandboxId: string, reason: string
   }
 }
 
-/** One that its provider keeps runs on there, with what executes: the newcomer finds it by its id. */
+/** A provider-kept sandbox keeps running there with its executions: the newcomer finds it by its id. */
 async function handOffKept(
   context: ManagerContext,
   sandbox: LiveSandbox,
@@ -83,7 +86,10 @@ async function handOffKept(
   });
 }
 
-/** A release that failed because the store was away leaves a sandbox owned by this server that does not have it. */
+/**
+ * A release that failed because the store was unavailable leaves this server as the owner of a sandbox that it does not
+ * have.
+ */
 async function releaseAbsent(context: ManagerContext, sandboxId: string): Promise<void> {
   const { ownership } = context.durable;
   await context.taking.run(sandboxId, async () => {
@@ -95,7 +101,7 @@ async function releaseAbsent(context: ManagerContext, sandboxId: string): Promis
   if (context.sandboxes.has(sandboxId)) await yieldSandbox(context, sandboxId);
 }
 
-/** A sandbox goes when its creator allowed it, or when nobody would notice. */
+/** A sandbox is handed off if its creator allowed it, or if it is not in use. */
 function mayGo(sandbox: LiveSandbox): boolean {
   if (sandbox.state !== "running" || !sandbox.outlivesServer) return false;
   if (sandbox.facts.flags.enable_sandbox_handoff) return true;

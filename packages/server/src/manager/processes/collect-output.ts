@@ -3,17 +3,17 @@ import type { ManagedProcess } from "./managed-process.ts";
 import type { OutputBudget } from "./output-budget.ts";
 
 /**
- * How far a reader whose client does not say what has arrived stays behind with acknowledging: more than what buffers
- * between here and the client hold, and half of what the sandbox keeps.
+ * How far a reader whose client does not confirm output stays behind with acknowledging: more than the buffers between
+ * here and the client hold, and half of what the sandbox keeps.
  */
 export const BEHIND_BYTES = 512 * 1024;
 
 export interface CollectedOutput {
   readonly stdout: CollectedStream;
   readonly stderr: CollectedStream;
-  /** Output is missing: at the end, or its beginning was gone. */
+  /** Output is missing at the end, or its beginning was dropped. */
   readonly truncated: boolean;
-  /** Gives the memory back. To be called when the answer was sent, or will not be. */
+  /** Releases the memory. Call it when the response was sent, or will not be. */
   release(): void;
 }
 
@@ -23,8 +23,8 @@ export interface CollectOptions {
 }
 
 /**
- * Reads a process to its end and gives its output, up to a limit; the rest is read and dropped. When the budget is used
- * up it stops reading, which makes the program wait.
+ * Reads a process to its end and returns its output up to a limit; the rest is read and dropped. When the memory budget
+ * is used up it stops reading, which makes the program wait.
  */
 export async function collectOutput(
   process: ManagedProcess,
@@ -39,7 +39,7 @@ export async function collectOutput(
   const stop = new AbortController();
   const stopped = AbortSignal.any([signal, stop.signal]);
   const onStop = (): void => stop.abort();
-  // A sandbox that ends gives no more output; whoever reads on learns why.
+  // A sandbox that ends gives no more output; reading on gives the reason.
   process.exited.catch(onStop);
   try {
     for await (const { stream, offset, data } of process.follow({ from, signal, onStop })) {

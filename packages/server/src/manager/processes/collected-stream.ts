@@ -1,17 +1,17 @@
 import { StringDecoder } from "node:string_decoder";
 import type { OutputShare } from "./output-budget.ts";
 
-/** Output is copied into blocks of this size, so that it costs what it is long: a chunk may be one byte. */
+/** Output is copied into blocks of this size, so that its memory cost matches its length: a chunk may be one byte. */
 const BLOCK_BYTES = 64 * 1024;
 
-/** Below this, JSON writes a character as six, except for those that have a short form: \b, \t, \n, \f and \r. */
+/** JSON writes characters below this as six, except for those with a short form: \b, \t, \n, \f and \r. */
 const FIRST_PRINTABLE = 0x20;
 const SHORT_IN_JSON: ReadonlySet<number> = new Set([0x08, 0x09, 0x0a, 0x0c, 0x0d]);
 const LONG_IN_JSON_ADDS = 5;
-/** As text, output may be three times as long in JSON as it is, and a little more where it is short. */
+/** As text, output may be three times as long in JSON, and a little more if it is short. */
 const TEXT_MAY_ADD = { factor: 2, bytes: 1024 };
 
-/** One stream of a process, in memory that a share of the budget pays for. */
+/** One stream of a process, in memory from a share of the budget. */
 export class CollectedStream {
   readonly #share: OutputShare;
   readonly #looksLikeText: TextTest;
@@ -47,12 +47,15 @@ export class CollectedStream {
     return true;
   }
 
-  /** Whether it is UTF-8 that JSON does not blow up. `cut`: bytes are missing at the end, so that half a character may be there. */
+  /**
+   * Whether it is UTF-8 that JSON does not inflate. `cut`: bytes are missing at the end, so that half a character may
+   * be there.
+   */
   isText(cut: boolean): boolean {
     return this.#looksLikeText.passed(cut);
   }
 
-  /** All of it, piece by piece; the memory of each is given back with it, so that it can be read once. */
+  /** All of it in pieces; the memory of each piece is released with it, so it can be read once. */
   *take(encoding: "utf8" | "base64"): Generator<string, void, undefined> {
     const decoder = new StringDecoder(encoding);
     for (let block = this.#blocks.shift(); block !== undefined; block = this.#blocks.shift()) {
@@ -63,7 +66,7 @@ export class CollectedStream {
   }
 }
 
-/** Looks at output as it comes, so that nobody waits for a look at all of it. */
+/** Checks output as it arrives, so that nothing waits for a check of all of it. */
 class TextTest {
   readonly #decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   #isText = true;

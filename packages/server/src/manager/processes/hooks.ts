@@ -8,7 +8,7 @@ import { Stopwatch } from "../observing/operations/stopwatch.ts";
 import type { ProcessHooks } from "./managed-process.ts";
 import type { ProcessTraits } from "./process-key.ts";
 
-/** What a process of a sandbox needs of its surroundings. */
+/** What a process needs from its sandbox. */
 export function hooksFor(context: ProcessContext, sandbox: LiveSandbox): (traits: ProcessTraits) => ProcessHooks {
   const { clock, observer } = context.options;
   const { handle } = sandbox;
@@ -30,7 +30,7 @@ export function hooksFor(context: ProcessContext, sandbox: LiveSandbox): (traits
   };
 }
 
-/** The processes that a copy of a sandbox has brought along are known here from its first moment on. */
+/** The processes that a restored sandbox brings along are known from its first moment. */
 export function adoptProcesses(
   context: ProcessContext,
   sandbox: LiveSandbox,

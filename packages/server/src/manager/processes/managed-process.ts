@@ -3,13 +3,13 @@ import type { ProcessTraits } from "./process-key.ts";
 import { type FollowOptions, Moving, ReaderSlot } from "./reader-slot.ts";
 import { SIGKILL, SIGTERM } from "./signals.ts";
 
-/** Between the request to end and the end. */
+/** Time between the request to end and the kill. */
 const GRACE_MS = 2_000;
 
 export interface ProcessHooks {
   /** Whether the sandbox was stopped here in order to continue on another server or later, with this process. */
   readonly isLeaving: () => boolean;
-  /** Resolves when output may be heard. */
+  /** Resolves when output may be read. */
   readonly hold: () => Promise<void>;
   /** Rejects when aborted. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
@@ -17,18 +17,18 @@ export interface ProcessHooks {
 }
 
 /**
- * A process of a user's, from its start until it is dropped. It is the same one after a restore: the process, its log and
- * its traits are part of the sandbox.
+ * A user's process from its start until it is dropped. It stays the same after a restore: the process, its log and its
+ * traits are part of the sandbox.
  */
 export class ManagedProcess {
   #traits: ProcessTraits;
-  /** Null for one whose start this server did not see. */
+  /** Null if this server did not see its start. */
   command: readonly string[] | null = null;
-  /** Whether this server killed it for its time. */
+  /** Whether this server killed it because of its time limit. */
   timedOut = false;
-  /** Whether a client was told of its end, with all output before that. */
+  /** Whether a client was told of its end, after all its output. */
   told = false;
-  /** Answers that are being made of it: it is not dropped meanwhile. */
+  /** Responses that are being built from it: it is not dropped meanwhile. */
   waiting = 0;
   readonly #process: SandboxProcess;
   readonly #slot: ReaderSlot;
@@ -78,19 +78,19 @@ export class ManagedProcess {
     return this.#process.acknowledged;
   }
 
-  /** Whether a client is there that has still to hear of its end. */
+  /** Whether a client has still to be told of its end. */
   get followed(): boolean {
     return this.#slot.followed;
   }
 
-  /** Whether nobody would miss it: it has ended, and no reader is there or has to come. */
+  /** Whether it can be dropped: it has ended, and no reader is left or expected. */
   get droppable(): boolean {
     const { exit, acknowledged } = this.#process;
     if (exit === undefined || this.waiting > 0 || this.#slot.taken) return false;
     return this.told || !this.traits.kept || acknowledged >= exit.outputEnd;
   }
 
-  /** What its log costs the sandbox at most. */
+  /** The maximum size of its log in the sandbox. */
   get keptBytes(): number {
     const { exit, acknowledged } = this.#process;
     return (exit?.outputEnd ?? acknowledged) - acknowledged + Math.min(acknowledged, 256 * 1024);
@@ -100,7 +100,7 @@ export class ManagedProcess {
     return this.#process.bounds();
   }
 
-  /** Where output that is asked for from an offset will begin: older bytes may be gone, newer ones not there yet. */
+  /** Where output from a requested offset will begin: older bytes may have been dropped, newer ones not written yet. */
   async startOf(from: number | undefined): Promise<number> {
     const { start, end } = await this.bounds().catch((error: unknown) => {
       throw this.#reasonOf(error);
@@ -131,7 +131,7 @@ export class ManagedProcess {
     this.#keepUp();
   }
 
-  /** Before a save: whoever reads is told, while nothing has changed yet. */
+  /** Before a save: readers are told while nothing has changed yet. */
   quiesce(): void {
     this.#slot.stop(new Moving());
   }
@@ -153,7 +153,7 @@ export class ManagedProcess {
     if (this.running) await this.signal(SIGKILL, "group");
   }
 
-  /** Kills it if it runs, and drops it. A process whose log is full ends only when somebody reads. */
+  /** Kills it if it runs, and drops it. A process whose log is full ends only if its output is read. */
   async release(): Promise<void> {
     if (this.running) {
       await this.kill();
@@ -163,15 +163,15 @@ export class ManagedProcess {
     await this.#process.release();
   }
 
-  /** A reader that arrives while its sandbox is being saved gets an error from the sandbox; the true reason is the move. */
+  /** A reader that arrives during a save gets an error from the sandbox; the true reason is the move. */
   #reasonOf(error: unknown): unknown {
     return this.#hooks.isLeaving() ? new Moving() : error;
   }
 
-  /** A detached process that nobody reads is read here, so that it never blocks. */
+  /** Reads a detached process without a reader, so that it never blocks. */
   #keepUp(): void {
     if (!this.traits.detached) return;
-    // When it ends early, another reader has come, or the sandbox has gone.
+    // If it ends early, another reader came, or the sandbox ended.
     void this.#readAlong().catch(() => {});
   }
 
@@ -193,10 +193,10 @@ export class ManagedProcess {
       this.timedOut = true;
       await this.signal(SIGTERM, "group");
       await sleep(GRACE_MS);
-      // Also when its leader has ended: others of its group may not have.
+      // Also if its leader has ended: others of its group may still run.
       await this.signal(SIGKILL, "group");
     } catch {
-      // It has ended in time, or was dropped, or its sandbox is gone.
+      // It ended in time, was dropped, or its sandbox ended.
     }
   }
 }

@@ -1,4 +1,6 @@
-/** What every collection may hold, however full the budget is: answers of usual size never wait for large ones. */
+/**
+ * Every collection may hold this much even if the budget is full, so that small responses never wait for large ones.
+ */
 const FREE_BYTES = 128 * 1024;
 
 interface Waiting {
@@ -8,9 +10,9 @@ interface Waiting {
 }
 
 /**
- * The memory of one server for output that is being collected or sent as one answer. A collection that finds the budget
- * used up waits, and its program with it. They are served in order, and the first that waits may exceed the budget until
- * its answer is sent: collections that each hold a part never wait for one another for ever.
+ * The memory of one server for output that is collected or sent as one response. A collection that finds the budget
+ * used up waits, and its program with it. They are served in order, and the first that waits may exceed the budget
+ * until its response is sent: collections that each hold a part never deadlock.
  */
 export class OutputBudget {
   readonly limitBytes: number;
@@ -33,7 +35,7 @@ export class OutputBudget {
     return this.#waiting.size;
   }
 
-  /** The part of one answer. It must be released when the answer was sent, or will not be. */
+  /** The share of one response. Release it when the response was sent, or will not be. */
   open(): OutputShare {
     const share: OutputShare = new OutputShare({
       take: (bytes, signal) => this.#take(share, bytes, signal),
@@ -87,7 +89,7 @@ interface ShareHooks {
   readonly close: () => void;
 }
 
-/** What one answer holds of the budget. */
+/** The memory that one response holds. */
 export class OutputShare {
   readonly #hooks: ShareHooks;
   #heldBytes = 0;
@@ -112,7 +114,7 @@ export class OutputShare {
     this.#hooks.give(bytes);
   }
 
-  /** Gives back all that it holds. Idempotent. */
+  /** Releases everything that it holds. Idempotent. */
   release(): void {
     this.give(this.#heldBytes);
     this.#hooks.close();

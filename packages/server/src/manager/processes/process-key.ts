@@ -1,22 +1,22 @@
 import { createHash, randomUUID } from "node:crypto";
 
 /**
- * What is known of a process wherever its sandbox goes: it is written into the key that the backend keeps with the
+ * The facts about a process that travel with its sandbox: they are encoded in the key that the backend keeps with the
  * process. `process:{letters}[t{timeout ms}]:{id}:{digest of the request}`, or `execution:{id}`.
  */
 export interface ProcessTraits {
   readonly id: string;
-  /** Code that a client of the WebSocket protocol runs: one at a time, and nobody else reads it. */
+  /** Code that a client of the WebSocket protocol runs: one at a time, with no other reader. */
   readonly execution: boolean;
-  /** The server reads along, so that it never blocks. */
+  /** The server reads the output, so that the process never blocks. */
   readonly detached: boolean;
-  /** Its output waits for a reader: nobody drops it unread. */
+  /** Its output is kept until it is read. */
   readonly kept: boolean;
   readonly pty: boolean;
-  /** Its code lies in a file, to be removed at its end. */
+  /** Its code is in a file, to be removed at its end. */
   readonly codeFile: boolean;
   readonly timeoutMs: number | undefined;
-  /** Tells a repeated request from another one with the same key; undefined without an idempotency key. */
+  /** Distinguishes a repeated request from another one with the same key; undefined without an idempotency key. */
   readonly requestDigest: string | undefined;
 }
 
@@ -32,7 +32,7 @@ export function processKey(traits: ProcessTraits): string {
   return `process:${flags}:${traits.id}:${traits.requestDigest ?? ""}`;
 }
 
-/** Undefined for the key of something else. */
+/** Undefined if the key is not a process key. */
 export function parseProcessKey(key: string): ProcessTraits | undefined {
   if (key.startsWith(EXECUTION)) return executionTraits(key.slice(EXECUTION.length), false);
   const match = KEY.exec(key);
@@ -50,13 +50,13 @@ export function parseProcessKey(key: string): ProcessTraits | undefined {
   };
 }
 
-/** The key of an execution does not say whether its code lies in a file: another server leaves that where it is. */
+/** The key of an execution does not say whether its code is in a file: another server leaves such a file. */
 export function executionTraits(id: string, codeFile: boolean): ProcessTraits {
   const unset = { timeoutMs: undefined, requestDigest: undefined };
   return { id, execution: true, detached: false, kept: true, pty: false, codeFile, ...unset };
 }
 
-/** A fresh id, or the one that an idempotency key of a caller always gives. */
+/** A fresh id, or the id that an idempotency key of a caller always maps to. */
 export function processId(idempotency: { readonly caller: string; readonly key: string } | undefined): string {
   if (idempotency === undefined) return randomUUID();
   const hash = digest([idempotency.caller, idempotency.key]);

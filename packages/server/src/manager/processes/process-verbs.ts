@@ -12,10 +12,10 @@ import type { ManagedProcess } from "./managed-process.ts";
 import type { OutputBudget } from "./output-budget.ts";
 import { startProcess } from "./start-process.ts";
 
-/** What can be done with the processes of a sandbox over HTTP. */
+/** Operations on the processes of a sandbox over HTTP. */
 export class ProcessVerbs extends Room<ProcessContext> {
   readonly start = this.verbOn(startProcess);
-  /** The memory for output that is collected for answers. */
+  /** The memory for output that is collected for responses. */
   readonly collected: Pick<OutputBudget, "heldBytes" | "limitBytes" | "waiting"> = this.context.collected;
 
   collect(process: ManagedProcess, options: CollectOptions): Promise<CollectedOutput> {
@@ -47,7 +47,7 @@ export class ProcessVerbs extends Room<ProcessContext> {
     live(sandbox).processes.forget(process);
   }
 
-  /** The process for a client that has shown a key or the sandbox's token. Waits for the end of a save. */
+  /** The process for a client with a key or the sandbox's token. Waits for a save to end. */
   async attach(
     sandboxId: string,
     processId: string,

@@ -1,14 +1,14 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import type { OutputChunk, ProcessExit, SandboxProcess } from "../../backends/backend.ts";
 
-/** Thrown to a reader when its sandbox is about to be saved or moved: what it has not acknowledged is kept. */
+/** Thrown to a reader when its sandbox is about to be saved or moved: unacknowledged output is kept. */
 export class Moving extends Error {}
 
 interface Reader {
   readonly stop: AbortController;
-  /** By the slot, or by itself. */
+  /** Stopped by the slot, or by itself. */
   readonly stopped: AbortSignal;
-  /** Reads only so that the process does not block: it gives way, and goes on through a save. */
+  /** Reads only so that the process does not block: it yields to others, and continues through a save. */
   readonly background: boolean;
 }
 
@@ -16,19 +16,19 @@ export interface FollowOptions {
   readonly from: number;
   readonly signal?: AbortSignal;
   readonly background?: boolean;
-  /** Called at once when the reader is stopped; whoever asks for the next chunk then learns why. */
+  /** Called at once when the reader is stopped; the next chunk then gives the reason. */
   readonly onStop?: () => void;
   /** Called after the last chunk, while the reader still has the slot. */
   readonly onEnd?: (exit: ProcessExit) => void;
 }
 
 /**
- * The one reader that a process has at a time. A newcomer takes over, and the old one is told; a look at what is there
- * only interrupts it.
+ * The single reader of a process. A new reader takes over, and the old one is told; reading the buffered output only
+ * interrupts it.
  */
 export class ReaderSlot {
   readonly #process: SandboxProcess;
-  /** Resolves when output may be heard. */
+  /** Resolves when output may be read. */
   readonly #hold: () => Promise<void>;
   readonly #onFree: () => void;
   #reader: Reader | undefined;
@@ -45,7 +45,7 @@ export class ReaderSlot {
     return this.#reader !== undefined;
   }
 
-  /** Whether somebody is there who has still to hear of the end. */
+  /** Whether a reader has still to be told of the end. */
   get followed(): boolean {
     return this.#reader?.background === false && !this.#reader.stopped.aborted;
   }
@@ -69,7 +69,7 @@ export class ReaderSlot {
           if (stopped.aborted) break;
           return options.onEnd?.(exit);
         }
-        // Only a look ends the output early; anything else would go round for ever.
+        // Only a read of the buffer ends the output early; any other reason would loop forever.
         if (looks === this.#looks)
           throw new SandboxerError("sandbox_failed", "The output stream closed before its last byte.");
         looks = this.#looks;
@@ -90,7 +90,7 @@ export class ReaderSlot {
     }
   }
 
-  /** What is in the log from an offset on, now. As much as a log holds, which is little enough to have in memory. */
+  /** The buffered output from an offset on. A log is small enough to hold in memory. */
   look(from: number | undefined): Promise<{ start: number; end: number; chunks: readonly OutputChunk[] }> {
     const look = this.#looking.then(async () => {
       await this.#hold();
@@ -111,7 +111,7 @@ export class ReaderSlot {
     return look;
   }
 
-  /** Tells a reader why it ends; one in the background goes on. */
+  /** Tells a reader why it ends; a background reader continues. */
   stop(reason: Error): void {
     if (this.#reader?.background === false) this.#reader.stop.abort(reason);
   }

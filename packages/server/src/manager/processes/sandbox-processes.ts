@@ -3,13 +3,13 @@ import type { SandboxHandle, SandboxProcess } from "../../backends/backend.ts";
 import { ManagedProcess, type ProcessHooks } from "./managed-process.ts";
 import { parseProcessKey, type ProcessTraits } from "./process-key.ts";
 
-/** Of the processes that have ended and that nobody waits for, so many are remembered, with so much output. */
+/** This many ended processes without a reader are remembered, with this much output. */
 const MAX_ENDED = 64;
 const MAX_ENDED_BYTES = 16 * 1024 * 1024;
 
 type HooksOf = (traits: ProcessTraits) => ProcessHooks;
 
-/** The processes of one sandbox that its users have started, as far as this server has heard of them. */
+/** The processes of one sandbox that its users started, as far as this server knows. */
 export class SandboxProcesses {
   /** Oldest first. */
   readonly #known = new Map<SandboxProcess, ManagedProcess>();
@@ -18,17 +18,17 @@ export class SandboxProcesses {
     return [...this.#known.values()];
   }
 
-  /** Those that were started over HTTP. */
+  /** Processes that were started over HTTP. */
   get overHttp(): readonly ManagedProcess[] {
     return this.all.filter(({ traits }) => !traits.execution);
   }
 
-  /** The present execution, or the last one. */
+  /** The current execution, or the last one. */
   get execution(): ManagedProcess | undefined {
     return this.all.findLast(({ traits }) => traits.execution);
   }
 
-  /** Whether an execution runs, or its client has still to hear of its end. */
+  /** Whether an execution runs, or its client has still to be told of its end. */
   get executing(): boolean {
     const { execution } = this;
     return execution !== undefined && (execution.running || execution.followed);
@@ -42,7 +42,7 @@ export class SandboxProcesses {
     return this.all.some((process) => process.running);
   }
 
-  /** Whether one runs whose user would notice that the sandbox is gone. */
+  /** Whether a process runs whose user would notice the end of the sandbox. */
   get attended(): boolean {
     return this.all.some((process) => process.running && !process.traits.detached);
   }
@@ -52,21 +52,21 @@ export class SandboxProcesses {
     while (this.running) {
       const running = this.all.filter((process) => process.running);
       await Promise.allSettled(running.map(({ exited }) => exited));
-      // The exit of one whose sandbox has ended never comes.
+      // The exit of a process whose sandbox has ended never comes.
       if (running.every((process) => process.running)) return;
     }
   }
 
-  /** Learns what the sandbox has: those that are new here are taken on, those that are gone are forgotten. */
+  /** Synchronizes with the sandbox: adds new processes and forgets missing ones. */
   async sync(handle: Pick<SandboxHandle, "processes">, hooksOf: HooksOf): Promise<void> {
-    // One that is started meanwhile may be missing in the answer.
+    // A process that is started meanwhile may be missing in the response.
     const before = [...this.#known.keys()];
     const present = new Set(await handle.processes());
     for (const process of before) if (!present.has(process)) this.#known.delete(process);
     this.#takeAll(present, hooksOf);
   }
 
-  /** Another copy of the sandbox runs from now on, with these. */
+  /** Another copy of the sandbox runs from now on, with these processes. */
   replace(present: Iterable<SandboxProcess>, hooksOf: HooksOf): void {
     this.#known.clear();
     this.#takeAll(present, hooksOf);
@@ -77,14 +77,14 @@ export class SandboxProcesses {
       const traits = parseProcessKey(process.key);
       if (traits === undefined) continue;
       const managed = this.take(process, traits, hooksOf);
-      // The end of one that has ended was told by whoever saw it, or by the server before.
+      // The end of an ended process was already reported, here or by the previous server.
       if (managed.running) managed.watch();
     }
   }
 
   take(process: SandboxProcess, traits: ProcessTraits, hooksOf: HooksOf): ManagedProcess {
     const managed = this.#known.get(process) ?? new ManagedProcess(process, traits, hooksOf(traits));
-    // As in the sandbox's own list, the newest last.
+    // As in the sandbox's own list, newest last.
     this.#known.delete(process);
     this.#known.set(process, managed);
     return managed;
@@ -99,7 +99,7 @@ export class SandboxProcesses {
     for (const process of this.all) process.quiesce();
   }
 
-  /** Those that have to go so that what is remembered stays within its bounds, oldest first. */
+  /** The oldest processes that must be forgotten to stay within the limits. */
   surplus(): ManagedProcess[] {
     const droppable = this.overHttp.filter((process) => process.droppable);
     let bytes = droppable.reduce((sum, { keptBytes }) => sum + keptBytes, 0);

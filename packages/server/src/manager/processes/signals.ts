@@ -1,6 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol";
 
-/** Linux, as inside the sandbox, whatever this server runs on. The place is the number. */
+/** Linux signals, as inside the sandbox, whatever this server runs on. The index is the number. */
 const NAMES =
   "- HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS".split(
     " ",

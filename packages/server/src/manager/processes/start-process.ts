@@ -9,9 +9,9 @@ import { hooksFor } from "./hooks.ts";
 import type { ManagedProcess } from "./managed-process.ts";
 import { executionTraits, processId, processKey, type ProcessTraits } from "./process-key.ts";
 
-/** The agent keeps 256, executions included. */
+/** The agent keeps 256 processes, executions included. */
 const MAX_PROCESSES = 200;
-/** What a fresh pipe takes at once. */
+/** The capacity of a fresh pipe. */
 const PIPE_BYTES = 64 * 1024;
 const TERMINAL = { TERM: "xterm-256color" };
 
@@ -31,15 +31,15 @@ export interface StartRequest {
 }
 
 /**
- * Starts a process, or finds the one that the same request has started before, wherever that was. One that is neither
- * detached nor kept has its caller waiting for it, who says when that is over (`waiting`).
+ * Starts a process, or finds the one that the same request started before, on any server. If the process is neither
+ * detached nor kept, its caller waits for it and says when that is over (`waiting`).
  */
 export function startProcess(
   context: ProcessContext,
   sandbox: LiveSandbox,
   request: StartRequest,
 ): Promise<ManagedProcess> {
-  // A save must see it started, or not at all.
+  // A save must see the process either started or not at all.
   return sandbox.queue.run(async () => {
     sandbox.checkRunning();
     if (request.pty !== undefined && !context.backend(sandbox.facts.backend).capabilities.pty) {
@@ -57,7 +57,7 @@ export function startProcess(
   });
 }
 
-/** Starts code for the WebSocket protocol. One at a time; what the last one left unread is dropped. */
+/** Starts code for the WebSocket protocol. One at a time; unread output of the last one is dropped. */
 export function startExecution(
   context: ProcessContext,
   sandbox: LiveSandbox,
@@ -67,7 +67,7 @@ export function startExecution(
   return sandbox.queue.run(async () => {
     sandbox.checkRunning();
     const { execution } = sandbox.processes;
-    // One that another server has started, and whose output nobody has asked for here, is nobody's present one.
+    // An execution that another server started, and whose output no client requested here, is not the current one.
     if (execution?.running === true && execution.command === null && !execution.followed) execution.detach();
     sandbox.processes.checkNotExecuting("An execution is already in progress.");
     await dropExecution(sandbox);
@@ -165,7 +165,7 @@ async function startWhat(
   return spawn(argv).catch(async (error: unknown) => {
     const missing = error instanceof SandboxerError && error.code === "file_not_found";
     if (!missing) throw error;
-    // It may be the working folder that is missing: then this fails as well, and says so.
+    // The working folder may be missing: then this fails as well, and says so.
     return spawn([...PLAIN_SHELL.command(argv.at(-1) ?? "")]);
   });
 }
@@ -179,15 +179,15 @@ function startedFacts(
   return { processId, kind: execution ? "execution" : "process", command, language, pty, detached };
 }
 
-/** Of code that was long, a list shows what runs it. */
+/** For long code, a list shows the command that runs it. */
 function shortened(argv: readonly string[], what: StartRequest["what"]): readonly string[] {
   const code = "shell" in what ? what.shell : "code" in what ? what.code : "";
   return code.length <= 1000 ? argv : [...argv.slice(0, -1), `${code.slice(0, 1000)}…`];
 }
 
 /**
- * What fits into the pipe is in it before a save can come; more is written while the process reads. A process that has
- * ended, or that closes its stdin, needs no more of it.
+ * Input that fits into the pipe is in it before a save can come; more is written while the process reads. A process
+ * that has ended or closes its stdin needs no more.
  */
 async function giveStdin(process: ManagedProcess, stdin: Uint8Array): Promise<void> {
   const given = (stdin.length === 0 ? Promise.resolve() : process.writeStdin(stdin)).then(() => process.closeStdin());

@@ -11,13 +11,13 @@ import type { CaptureMark } from "./unsaved-changes.ts";
 export interface CheckpointOptions extends VerbOptions {
   /** For the log and the event. */
   readonly reason: string;
-  /** Called right before the capture; throws to call it off. */
+  /** Called right before the capture; throws to cancel it. */
   readonly lastCheck?: () => void;
 }
 
 /**
- * Saves everything of a sandbox, which keeps running here, and makes that the state that the next owner begins with should
- * this server die. It stands still for the capture only; nobody is told of it before it is published.
+ * Saves a sandbox that keeps running, and publishes the checkpoint as the state that the next owner resumes from if
+ * this server dies. The sandbox is stopped only during the capture; nothing is reported before the publication.
  */
 export async function checkpointSandbox(
   context: SavingContext,
@@ -71,7 +71,8 @@ async function save(
   const signal = asked === undefined ? calledOff : AbortSignal.any([asked, calledOff]);
   const options = { ...track.options, signal, leaveRunning: true, onStill, onCaptured };
   const checkpoint = await saveState(context, sandbox, track, options);
-  // In one step with the order to publish: whoever gives the sandbox up has called this off, or comes after it.
+  // In one step with the request to publish: a release of the sandbox has either cancelled this before, or comes after
+  // it.
   signal.throwIfAborted();
   sandbox.checkRunning();
   await context.durable.ownership.publish(sandbox, checkpoint);
@@ -85,16 +86,18 @@ async function save(
   context.events.append({ type: "checkpoint.created", sandboxId: sandbox.id, data });
 }
 
-/** A sandbox that does not say what lives inside in this time counts as one in which something does. */
+/** A sandbox that does not report its processes within this time counts as one with running processes. */
 const ANSWER_MS = 5_000;
 
-/** What is known of a sandbox that is about to be captured. */
+/** Facts about a sandbox that is about to be captured. */
 async function markBeforeCapture(context: SavingContext, sandbox: LiveSandbox): Promise<CaptureMark> {
   const mark = sandbox.unsaved.mark(context.nowMs);
   return { ...mark, quiet: await isQuiet(context, sandbox) };
 }
 
-/** Whether nothing lives inside: then it stays as it is until somebody uses it. Only worth a question with a promise. */
+/**
+ * Whether no process runs inside: then the sandbox stays unchanged until it is used. Only asked if there is a max_loss.
+ */
 async function isQuiet({ options }: SavingContext, sandbox: LiveSandbox): Promise<boolean> {
   if (sandbox.facts.about.max_loss === null) return false;
   if (sandbox.held || sandbox.processes.running) return false;

@@ -1,7 +1,7 @@
 import type { SavingContext } from "../room-contexts.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 
-/** Holds the sandbox's queue until the work says so: what a capture writes behind that holds nobody up. */
+/** Holds the sandbox's queue until the work releases it: writing a captured state delays nobody. */
 export async function inTurnUntil<Result>(
   context: SavingContext,
   sandbox: LiveSandbox,

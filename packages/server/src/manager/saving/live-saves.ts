@@ -3,28 +3,28 @@ import { SerialQueue } from "../../support/serial-queue.ts";
 
 const CALLED_OFF = "called_off";
 
-/** Whether a save has ended because of {@link LiveSaves.callOff}. */
+/** Whether a save ended because of {@link LiveSaves.callOff}. */
 export function wasCalledOff({ details }: SandboxerError): boolean {
   return details[CALLED_OFF] === true;
 }
 
-/** What is being written of a captured state. */
+/** The write of a captured state in progress. */
 interface Writing {
   readonly controller: AbortController;
   readonly ended: Promise<void>;
 }
 
 /**
- * The saves of one sandbox that goes on meanwhile: one after the other. Their capture has its turn in the sandbox's queue,
- * what is written and published afterwards has not; so whoever ends, gives up or replaces the copy calls that off first,
- * or an old state would be published over a newer one.
+ * The checkpoints of one sandbox that keeps running, one after the other. The capture runs in the sandbox's queue;
+ * writing and publishing do not. So ending, releasing or replacing the copy cancels them first, or an old state would
+ * be published over a newer one.
  */
 export class LiveSaves {
   readonly #queue = new SerialQueue();
   #waiting = 0;
   #writing: Writing | undefined;
 
-  /** Whether there is one, or will be. */
+  /** Whether a save is running or waiting. */
   get underWay(): boolean {
     return this.#waiting > 0;
   }
@@ -38,7 +38,7 @@ export class LiveSaves {
     }
   }
 
-  /** To be called in the sandbox's turn: from here on it can be called off, until `end`. */
+  /** Call it in the sandbox's turn: from here on the save can be cancelled, until `end`. */
   begin(): { readonly signal: AbortSignal; readonly end: () => void } {
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     const writing = { controller: new AbortController(), ended };
@@ -52,7 +52,9 @@ export class LiveSaves {
     };
   }
 
-  /** To be called in the sandbox's turn. Resolves when nothing is written any more; what was published already counts. */
+  /**
+   * Call it in the sandbox's turn. Resolves when nothing is written any more; a state that is already published counts.
+   */
   async callOff(): Promise<void> {
     const writing = this.#writing;
     writing?.controller.abort(

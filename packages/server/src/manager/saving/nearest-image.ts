@@ -3,7 +3,7 @@ import { imageKey } from "../../checkpoints/snapshot-record.ts";
 import type { ManagerContext } from "../context.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 
-/** Further back there is little left that is the same. */
+/** Images further back have little in common with the current state. */
 const MOST_IMAGES = 8;
 
 /** An image was made of the sandbox's state. */
@@ -12,9 +12,9 @@ export function noteImage(sandbox: Pick<LiveSandbox, "newestImages">, key: strin
 }
 
 /**
- * The image that the sandbox's present state resembles most, so that a save writes what has changed since: the newest of
- * those that were made of it here and are still there, or else the one that it came from. That one is not looked for: it
- * stays for as long as the sandbox needs it.
+ * The image that resembles the sandbox's current state most, so that a save writes only the changes: the newest image
+ * that was made of it here and still exists, or the one that it was restored from. That one need not be looked up: it
+ * is kept as long as the sandbox needs it.
  */
 export async function nearestImage(
   { options: { durable } }: { readonly options: Pick<ManagerContext["options"], "durable"> },

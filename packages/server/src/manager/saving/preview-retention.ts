@@ -8,7 +8,7 @@ import { readDescendants } from "../snapshots/lineage.ts";
 import { notFound } from "../not-found.ts";
 import { oldSnapshots } from "./retention.ts";
 
-/** What rules would do to the saved states of a sandbox, with the bytes; nothing is removed. */
+/** Shows which saved states of a sandbox the rules would remove, and their size; removes nothing. */
 export async function previewRetention(
   context: ProofContext,
   sandboxId: string,
@@ -18,7 +18,7 @@ export async function previewRetention(
   const { durable } = context;
   const head = await context.storedHead(sandboxId);
   if (head === undefined || head.state === "deleted") throw notFound(sandboxId);
-  // Of one that runs here the record is the newest.
+  // A live sandbox has the newest record.
   const own = (context.sandboxes.get(sandboxId)?.facts.about ?? head.about)?.retention;
   const checkpoints = ruled(rules.keep_checkpoints, own?.checkpoints) ?? durable.retention.checkpoints;
   const snapshots = ruled(rules.keep_snapshots, own?.snapshots) ?? durable.retention.snapshots;

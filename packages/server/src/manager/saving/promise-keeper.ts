@@ -9,7 +9,9 @@ import { endRisk, raiseRisk } from "./risk.ts";
 
 const LOOK_MS = 200;
 
-/** How many sandboxes are saved at once for their promises: more would only share the same disk, and the users' CPU. */
+/**
+ * How many sandboxes are checkpointed at once for max_loss: more would compete for the same disk and the users' CPU.
+ */
 const AT_ONCE = 2;
 
 interface Watch extends Pace {
@@ -17,7 +19,10 @@ interface Watch extends Pace {
   readonly notBeforeMs: number;
 }
 
-/** Saves sandboxes as often as was promised for them, and tells when that cannot be kept. Gives a function that stops it. */
+/**
+ * Checkpoints sandboxes as often as their max_loss needs, and reports when it is not met. Returns a function that stops
+ * it.
+ */
 export function keepPromises(context: SavingContext): () => void {
   const keeper = new PromiseKeeper(context);
   const timer = setInterval(() => keeper.look(), LOOK_MS);
@@ -39,7 +44,7 @@ class PromiseKeeper {
     if (draining) return;
     const promised = [...sandboxes.values()].flatMap((sandbox) => {
       if (sandbox.state !== "running" && sandbox.state !== "saving") return [];
-      // Of every one, from its start: what is promised later is promised of all that was done since.
+      // For every sandbox from its start: a max_loss that is set later covers everything since.
       const watch = this.#watchOf(sandbox);
       const limit = this.#limitOf(sandbox);
       return limit === undefined ? [] : [{ sandbox, limit, watch, urgency: urgency(limit, sandbox.unsaved, nowMs) }];
@@ -50,11 +55,11 @@ class PromiseKeeper {
     for (const { sandbox, limit } of due.toSorted((left, right) => right.urgency - left.urgency)) {
       if (this.#saving < AT_ONCE) void this.#save(sandbox, limit);
     }
-    // Last, when it is known why one is late.
+    // Last, when the reason for a delay is known.
     for (const { sandbox, limit } of promised) this.#judge(sandbox, limit);
   }
 
-  /** Undefined: nothing is promised. */
+  /** Undefined: no max_loss. */
   #limitOf(sandbox: LiveSandbox): LossLimit | undefined {
     const { max_loss } = sandbox.facts.about;
     if (max_loss === null || !sandbox.durable) {
@@ -79,7 +84,7 @@ class PromiseKeeper {
     return !this.#isWanted(sandbox) && this.#watchOf(sandbox).notBeforeMs <= this.#context.nowMs;
   }
 
-  /** Whether another server has asked for it, and gets it: that saves it. */
+  /** Whether another server requested the sandbox and gets it: the handoff saves it. */
   #isWanted({ id }: LiveSandbox): boolean {
     const want = this.#context.durable.ownership.held(id)?.want;
     return want != null && want.refused === undefined;
@@ -109,7 +114,7 @@ class PromiseKeeper {
       this.#watches.set(sandbox, { failures: 0, notBeforeMs: 0, jitter: Math.random(), elapsedMs });
       this.#judge(sandbox, limit);
     } catch (thrown) {
-      // Put down, replaced or ended meanwhile: that says by itself how it went.
+      // Paused, replaced or ended meanwhile: that reports its own result.
       if (thrown instanceof CalledOff || sandbox.state !== "running") return;
       const error = asSandboxerError(thrown);
       if (wasCalledOff(error)) return;

@@ -1,12 +1,12 @@
 import { SandboxerError } from "@sandboxer/protocol";
 import { SerialQueue } from "../../support/serial-queue.ts";
 
-/** More would only wait; those that are left out can still be proven on request. */
+/** More would only wait; the ones left out can still be test-restored on request. */
 const MOST_WAITING = 100;
 
 /**
- * The test restores of a server: one after the other. The sandbox of one takes a place on this machine as long as nobody
- * else wants it: it gives way to sandboxes of users, and to the end of the server.
+ * The test restores of a server, one after the other. The sandbox of a test restore uses a place on this machine only
+ * while nobody else needs it: it yields to users' sandboxes and to the shutdown of the server.
  */
 export class Proofs {
   readonly #queue = new SerialQueue();
@@ -15,7 +15,7 @@ export class Proofs {
   #leaving: Promise<void> | undefined;
   #over: SandboxerError | undefined;
 
-  /** How many sandboxes there are for proofs now. */
+  /** How many sandboxes of test restores exist now. */
   get size(): number {
     return this.#running === undefined ? 0 : 1;
   }
@@ -49,7 +49,7 @@ export class Proofs {
     }
   }
 
-  /** Somebody needs its place, which is free once {@link gone} resolves. */
+  /** Its place is needed; the place is free once {@link gone} resolves. */
   giveWay(): void {
     if (this.#running === undefined) return;
     this.#leaving = this.#running.ended.promise;
@@ -64,12 +64,12 @@ export class Proofs {
     );
   }
 
-  /** When the one that gave way has ended; undefined: none has to. */
+  /** When the cancelled test restore has ended; undefined: none has to. */
   get gone(): Promise<void> | undefined {
     return this.#leaving;
   }
 
-  /** For good: the server ends. */
+  /** Stops everything: the server ends. */
   stop(): void {
     this.#over = new SandboxerError("draining", "The server is shutting down.");
     this.#running?.stop.abort(this.#over);

@@ -10,8 +10,8 @@ import { checkTrial, notRestored, tryRestore } from "./trial-restore.ts";
 const HINT = "Save the sandbox again while it runs, or test an older checkpoint. See the server's log for details.";
 
 /**
- * Restores a checkpoint of a sandbox by way of trial, its newest unless another one is named. The sandbox is neither woken
- * nor held up, wherever it is. How it went is in the answer and in the events: checkpoints have no record to note it in.
+ * Test-restores a checkpoint of a sandbox, by default its newest. The sandbox is neither resumed nor delayed, wherever
+ * it is. The result is in the response and in the events: checkpoints have no record to hold it.
  */
 export async function proveCheckpoint(
   context: ProofContext,
@@ -44,7 +44,7 @@ export async function proveCheckpoint(
       tell("checkpoint.proven", proven);
     },
     unproven: async (failure: object, error: SandboxerError) => {
-      // Older ones go as new ones come, which says nothing of them.
+      // Older checkpoints are removed as new ones are saved, which is not a failure.
       if (!(await isThere()) && !(await isNewest())) return checkpointNotFound(name);
       tell("checkpoint.unproven", failure);
       return notRestored(`checkpoint ${name}`, error, HINT);

@@ -12,7 +12,7 @@ import { checkTrial, notRestored, type Trial, tryRestore } from "./trial-restore
 
 const HINT = "Take another snapshot while its sandbox exists. See the server's log for details.";
 
-/** Restores a snapshot by way of trial. The record says how that went. */
+/** Test-restores a snapshot. Its record gets the result. */
 export async function proveSnapshot(
   context: ProofContext,
   idOrName: string,
@@ -26,7 +26,10 @@ export async function proveSnapshot(
   return await getSnapshot(context, snapshot.id);
 }
 
-/** Where the server proves snapshots by itself: this one, when its turn comes. Those that are restored anyway are left out. */
+/**
+ * If the server test-restores snapshots automatically: this one, when its turn comes. Snapshots that are restored
+ * anyway are skipped.
+ */
 export function proveInBackground(context: ProofContext, snapshot: StoredSnapshot, presentedKey?: MasterKey): void {
   const { proveSnapshots = false, observer } = context.options;
   const wanted = snapshot.reason === "request" || snapshot.reason === "named";
@@ -34,11 +37,11 @@ export function proveInBackground(context: ProofContext, snapshot: StoredSnapsho
   if (context.proofs.full) {
     return observer.problem("a snapshot was not test-restored: too many are waiting", { snapshotId: snapshot.id });
   }
-  // How it went is in its record, in the events and in the log.
+  // The result is in its record, in the events and in the log.
   void proveSnapshot(context, snapshot.id, { encryption: { presentedKey } }).catch(() => {});
 }
 
-/** Whether a snapshot can be restored by way of trial at all. */
+/** Whether a snapshot can be test-restored at all. */
 function isProvable(context: ProofContext, snapshot: StoredSnapshot): boolean {
   try {
     checkProvable(context, snapshot, context.backend(snapshot.backend));

@@ -5,7 +5,9 @@ import type { SavingContext } from "../room-contexts.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 import { removeSnapshot } from "../snapshots/remove-snapshot.ts";
 
-/** Removes the checkpoints that the newest one, which the head names, has made old. Images that came later are others'. */
+/**
+ * Removes checkpoints that are beyond retention now that the head names the newest one. Later images belong to others.
+ */
 export async function pruneCheckpoints(
   { durable }: SavingContext,
   { id, facts }: Pick<LiveSandbox, "id" | "facts">,
@@ -16,8 +18,7 @@ export async function pruneCheckpoints(
 }
 
 /**
- * Removes the snapshots of a sandbox that newer ones have made old, where somebody said that there is such a thing: never
- * those with a name, those that are pinned, and those that a sandbox needs.
+ * Removes the snapshots of a sandbox that are beyond retention, if a rule is set: never named, pinned or needed ones.
  */
 export async function pruneSnapshots(
   context: SavingContext,
@@ -29,7 +30,7 @@ export async function pruneSnapshots(
   for (const { id } of oldSnapshots(ofOne, keep)) await removeOld(context, id);
 }
 
-/** Which of a sandbox's snapshots a rule makes old. Whether a sandbox needs one of them is another matter. */
+/** The snapshots of a sandbox that a rule does not keep. Whether a sandbox needs one of them is checked elsewhere. */
 export function oldSnapshots(ofOne: readonly StoredSnapshot[], keep: Keep): readonly StoredSnapshot[] {
   const dated = ofOne.filter(isExpendable).map((snapshot) => ({ snapshot, ms: Date.parse(snapshot.created_at) }));
   const kept = keptBy(keep, dated);

@@ -2,7 +2,7 @@ import { cutMessage } from "../../support/cut-message.ts";
 import type { SavingContext } from "../room-contexts.ts";
 import type { LiveSandbox } from "../live-sandbox.ts";
 
-/** Told once, until the promise is kept again; and once more when what was late turns out to fail. */
+/** Reported once until max_loss is met again, and once more if a delayed save fails. */
 export function raiseRisk(
   context: SavingContext,
   sandbox: LiveSandbox,
@@ -23,7 +23,7 @@ export function raiseRisk(
   });
 }
 
-/** Nothing is told of a sandbox that was not at risk. */
+/** Reports nothing for a sandbox that was not at risk. */
 export function endRisk(context: SavingContext, sandbox: LiveSandbox): void {
   const risk = sandbox.atRisk;
   if (risk === undefined) return;

@@ -17,11 +17,11 @@ export function checkDurable(sandbox: LiveSandbox): void {
 }
 
 export interface SaveOptions extends Omit<SnapshotOptions, "mode"> {
-  /** What is written from now on is not changed by what the sandbox does. */
+  /** The captured state does not change any more, whatever the sandbox does. */
   readonly onCaptured?: () => void;
 }
 
-/** Saves everything of a sandbox as an image in the store, which nothing names yet. */
+/** Saves a sandbox as an image in the store that no head names yet. */
 export async function saveState(
   context: SavingContext,
   sandbox: LiveSandbox,
@@ -31,14 +31,14 @@ export async function saveState(
   return await withCapture(context, sandbox, track, options, (captured) => storeCapture(context, captured, track));
 }
 
-/** A state of a sandbox. Its files are there until the work with it ends. */
+/** A captured state of a sandbox. Its files exist until the work with it ends. */
 export interface Captured {
   readonly sandbox: LiveSandbox;
   readonly state: SnapshotPayload;
   readonly wallMs: number;
 }
 
-/** Captures everything of a sandbox and does something with it. */
+/** Captures a sandbox and runs work with the captured state. */
 export async function withCapture<Result>(
   context: SavingContext,
   sandbox: LiveSandbox,
@@ -47,7 +47,7 @@ export async function withCapture<Result>(
   work: (captured: Captured) => Promise<Result>,
 ): Promise<Result> {
   const { clock, workDirectory } = context.options;
-  // The state is that of this moment; the next owner can tell from it for how long nobody ran the sandbox.
+  // The state is that of this moment; from it the next owner knows how long the sandbox did not run.
   const wallMs = clock.wallMs();
   return await withWorkFolder(workDirectory, async (folder) => {
     const state = await sandbox.handle.snapshot(folder, { ...options, mode: "full" });
@@ -57,7 +57,7 @@ export async function withCapture<Result>(
   });
 }
 
-/** Brings a captured state to the store. Nothing names it yet. */
+/** Writes a captured state to the store. No head names it yet. */
 export async function storeCapture(
   context: SavingContext,
   { sandbox, state, wallMs }: Captured,
@@ -71,7 +71,7 @@ export async function storeCapture(
   return checkpoint;
 }
 
-/** What comes after the head has moved to a checkpoint and before anyone is told: views, and what it has made old. */
+/** Runs after the head moved to a checkpoint and before anyone is told: updates `latest` and applies retention. */
 export async function followHead(
   context: SavingContext,
   sandbox: Pick<LiveSandbox, "id" | "facts">,
@@ -85,8 +85,8 @@ export async function followHead(
 }
 
 /**
- * While this server is sure to own the sandbox nobody else has published anything. Otherwise somebody may have: then
- * `latest` must not go back, and the head says to what.
+ * While this server surely owns the sandbox, nobody else has published anything. Otherwise another server may have:
+ * then `latest` must not go back, and the head says what it must be.
  */
 export async function bringLatestToHead(durable: DurableStore, sandboxId: string, name: string): Promise<void> {
   const { checkpoints, ownership } = durable;

@@ -12,7 +12,7 @@ import { withWorkFolder } from "./work-folder.ts";
 
 const PING_MS = 30_000;
 
-/** What says nothing of what is saved: another server, or this one at another time, may find out. */
+/** Failures that say nothing about the saved state: another server, or this one later, may succeed. */
 const NO_VERDICT: ReadonlySet<string> = new Set([
   "snapshot_not_found",
   "not_supported",
@@ -22,30 +22,30 @@ const NO_VERDICT: ReadonlySet<string> = new Set([
   "no_space",
   "store_unavailable",
   "backend_unavailable",
-  // A machine that has too much to do, or too little room.
+  // A machine that is overloaded or short of memory or disk.
   "timeout",
   "internal",
-  // An encrypted one whose key is not here.
+  // An encrypted state whose key this server does not have.
   "key_required",
   "wrong_key",
   "key_unavailable",
 ]);
 
-/** A saved state that is to be restored by way of trial. */
+/** A saved state to be test-restored. */
 export interface Trial {
-  /** The sandbox that it was made of. */
+  /** The sandbox that it was saved from. */
   readonly sandboxId: string;
   readonly backend: SandboxBackend;
   readonly spec: SandboxSpec;
   load(folder: string, options: CallOptions & KeyOptions & { readonly fromStore: boolean }): Promise<MaybeVerified>;
-  /** Writes down how it went. */
+  /** Records the result. */
   proven(proof: { readonly at: string; readonly engine: string }): Promise<void>;
   unproven(failure: { readonly at: string; readonly reason: string }, error: SandboxerError): Promise<SandboxerError>;
 }
 
 /**
- * Restores what is saved into a sandbox that nobody can reach, hears whether it answers, and ends it. That has no network
- * and no secrets, is in no list, and ends with this server.
+ * Restores a saved state into a temporary sandbox, checks that it answers, and ends it. The sandbox has no network and
+ * no secrets, is in no list, and ends with this server.
  */
 export async function tryRestore(context: ProofContext, trial: Trial, options: VerbOptions): Promise<void> {
   const { sandboxId, backend } = trial;
@@ -70,14 +70,14 @@ export async function tryRestore(context: ProofContext, trial: Trial, options: V
   await proof;
 }
 
-/** For `unproven`: the same, and what it is about. */
+/** For `unproven`: the same error, with its subject. */
 export function notRestored(what: string, cause: SandboxerError, hint: string): SandboxerError {
   const { code, message, details } = cause;
   const text = `The test restore of the ${what} failed: ${message}`;
   return new SandboxerError(code, text, { cause, hint, details });
 }
 
-/** Refuses what cannot be restored by way of trial at all. `isFull`: with what ran. */
+/** Refuses states that cannot be test-restored at all. `isFull`: with memory and processes. */
 export function checkTrial(backend: SandboxBackend, spec: SandboxSpec, isFull: boolean): void {
   const hint = "Restore it, check the new sandbox, then delete that.";
   if (backend.capabilities.outlivesServer) {
@@ -99,7 +99,7 @@ function checkRoom({ sandboxes, options }: ProofContext): void {
 
 async function restoreAndAsk(context: ProofContext, trial: Trial, track: Track): Promise<void> {
   const { signal } = track.options;
-  // As it was, under an id that nobody knows; without a network, secrets, and commands that would need them.
+  // As it was, under a new id, without network, secrets, and setup commands that would need them.
   const { secretRefs: _secrets, setup: _setup, ...rest } = trial.spec;
   const request = { sandboxId: randomUUID(), spec: { ...rest, network: "none" as const }, skipWarmPool: true };
   await withWorkFolder(context.options.workDirectory, async (folder) => {

@@ -1,29 +1,29 @@
 import type { MaxLoss } from "@sandboxer/protocol";
 
-/** Why more of a sandbox could be lost than was promised. */
+/** Why max_loss is not met. */
 export interface AtRisk {
   /** ISO 8601. */
   readonly since: string;
   readonly reason: string;
-  /** Whether a save has failed; else it is only late. */
+  /** Whether a save failed; otherwise it is only late. */
   readonly hasFailed: boolean;
   readonly sinceMs: number;
-  /** What was promised then. */
+  /** The max_loss at that time. */
   readonly maxLoss: MaxLoss | null;
 }
 
-/** What was known of a sandbox right before it was captured. */
+/** The facts known right before a capture. */
 export interface CaptureMark {
   readonly atMs: number;
   readonly activity: number;
   readonly turns: number;
-  /** Nothing lives inside that could change it by itself. */
+  /** No process runs inside that could change it. */
   readonly quiet: boolean;
 }
 
 /**
- * Since when a sandbox may differ from its newest published checkpoint, and how many executions have ended since. It may
- * as soon as somebody uses it, and always while something lives inside; what is not known counts as a change.
+ * Since when a sandbox may differ from its newest published checkpoint, and how many executions have ended since. It
+ * may differ as soon as it is used, and always while processes run inside; anything unknown counts as a change.
  */
 export class UnsavedChanges {
   #activity = 0;
@@ -51,12 +51,12 @@ export class UnsavedChanges {
     return this.#turns - this.#savedTurns;
   }
 
-  /** It runs, for the first time here: what was done to make it is not lost with it. */
+  /** It runs here for the first time: the work of creating it is not lost with it. */
   noteStart(nowMs: number): void {
     if (this.#publishedMs === -Infinity) this.#sinceMs = nowMs;
   }
 
-  /** Somebody uses it. */
+  /** It is in use. */
   noteUse(nowMs: number): void {
     this.#activity += 1;
     this.#sinceMs ??= nowMs;
@@ -68,7 +68,7 @@ export class UnsavedChanges {
     this.noteUse(nowMs);
   }
 
-  /** To be taken before it is looked whether the sandbox is quiet, and that before the capture. */
+  /** Take the mark before checking whether the sandbox is quiet, and that before the capture. */
   mark(nowMs: number): Omit<CaptureMark, "quiet"> {
     return { atMs: nowMs, activity: this.#activity, turns: this.#turns };
   }

@@ -1,8 +1,8 @@
 import { isOfLocalCopy } from "../../checkpoints/image-errors.ts";
 
 /**
- * Loads a state, and once more when what lay on this machine of it was not what was saved: it is forgotten by then, and
- * comes from the store.
+ * Loads a state, and tries once more if the local copy differed from what was saved: the bad copy is dropped by then,
+ * and the state comes from the store.
  */
 export async function withGoodCopy<Result>(load: () => Promise<Result>): Promise<Result> {
   try {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-/** An empty folder for the time of some work. */
+/** An empty folder for the duration of some work. */
 export async function withWorkFolder<Result>(
   parent: string,
   work: (folder: string) => Promise<Result>,

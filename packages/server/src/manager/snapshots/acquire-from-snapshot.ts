@@ -8,7 +8,7 @@ import { withGoodCopy } from "../saving/with-good-copy.ts";
 import { withWorkFolder } from "../saving/work-folder.ts";
 import { acquireWithState } from "./portable/acquire-with-state.ts";
 
-/** Starts a copy of a sandbox, described by these facts, with the state of a stored snapshot. */
+/** Starts a copy of a sandbox, described by these facts, from a stored snapshot. */
 export async function acquireFromSnapshot(
   context: ManagerContext,
   facts: SandboxFacts,

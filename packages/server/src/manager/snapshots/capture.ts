@@ -22,15 +22,15 @@ export interface CaptureRequest {
   readonly reason: NewSnapshot["reason"];
   readonly name?: string | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** Absent: the most that the backend can. */
+  /** Absent: the most that the backend supports. */
   readonly mode?: "full" | "filesystem" | "workspace" | undefined;
-  /** Whether a name that another snapshot has goes over to this one. */
+  /** Whether the snapshot takes its name from another snapshot that has it. */
   readonly replaceName?: boolean;
 }
 
 /**
- * Captures a running sandbox, which goes on with what it does. Captures of one sandbox are made one after the other. The
- * list of its files is made right before: what is written in that moment may be in the capture and not in the list.
+ * Takes a snapshot of a running sandbox, which keeps running. Captures of one sandbox run one after the other. The file
+ * list is made right before: files written in that moment may be in the capture and not in the list.
  */
 export async function captureSnapshot(
   context: ManagerContext,
@@ -75,7 +75,7 @@ export async function captureSnapshot(
   return await inTurnUntil(context, sandbox, save);
 }
 
-/** The mode of a capture. Refuses what cannot be made or kept here, before anything is held up for it. */
+/** The mode of a capture. Refuses modes that cannot be captured or kept here, before anything is delayed for it. */
 export function checkCapture(
   context: ManagerContext,
   backend: string,
@@ -144,7 +144,7 @@ async function capture(
   const hasFiles = backend.capabilities.files;
   const list = hasFiles ? await listFiles(handle.files, context.options.clock) : undefined;
   if (hasFiles) track.lap("files");
-  // Backends that keep no more than a record know no other mode.
+  // Backends that only keep a record have no other mode.
   const asked = mode === "full" ? "full" : "filesystem";
   const { diskBytes } = facts.spec.resources;
   const options = { ...track.options, snapshotId, onStill: track.paused };

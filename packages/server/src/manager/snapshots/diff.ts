@@ -9,7 +9,7 @@ import { listFiles } from "./walk-files.ts";
 const LIVE = "sandbox:";
 const SECOND_MS = 1000;
 
-/** What changed from a snapshot to another one, or to a sandbox as it is now. */
+/** The changes from a snapshot to another one, or to a sandbox as it is now. */
 export async function diffSnapshots(
   context: ManagerContext,
   from: string,
@@ -59,7 +59,7 @@ function changeOf(
   return { path, change, kind, size_before: was?.sizeBytes ?? null, size_after: is?.sizeBytes ?? null };
 }
 
-/** A folder changes by what is in it, which has lines of its own. */
+/** A folder changes with its contents, which have lines of their own. */
 function isSame(was: ListedFile, is: ListedFile): boolean {
   if (was.kind !== is.kind || was.mode !== is.mode) return false;
   if (is.kind === "folder") return true;

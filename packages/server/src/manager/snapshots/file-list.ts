@@ -4,7 +4,7 @@ import { SandboxerError } from "@sandboxer/protocol";
 import { z } from "zod";
 import type { FileEntry } from "../../backends/backend.ts";
 
-/** One file as it was. Two that are equal in all of this are taken for the same. */
+/** One file as it was. Two files that are equal in all of this count as the same. */
 export interface ListedFile {
   readonly kind: FileEntry["kind"];
   readonly sizeBytes: number;
@@ -16,7 +16,7 @@ export interface ListedFile {
 /** The files of a sandbox below the folders that its user may write to, at one moment. */
 export interface FileList {
   readonly files: ReadonlyMap<string, ListedFile>;
-  /** There were more than are listed. */
+  /** The list is truncated. */
   readonly truncated: boolean;
 }
 

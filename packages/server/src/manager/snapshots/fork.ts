@@ -11,7 +11,7 @@ import { removeSnapshot } from "./remove-snapshot.ts";
 import { restoreFrom, withinProfile } from "./restore-snapshot.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
 
-/** More at once would only wait for one another's disk. */
+/** More at once would only compete for the disk. */
 const RESTORES_AT_ONCE = 4;
 
 export interface Forked {
@@ -19,7 +19,9 @@ export interface Forked {
   readonly created: readonly CreatedSandbox[];
 }
 
-/** Captures a sandbox once and makes new ones of that; it goes on. All of them, or none and nothing is left. */
+/**
+ * Captures a sandbox once and creates new ones from it; the sandbox keeps running. If one copy fails, all are undone.
+ */
 export async function forkSandbox(
   context: ManagerContext,
   sandbox: LiveSandbox,
@@ -53,7 +55,7 @@ export async function forkSandbox(
   return { snapshotId: snapshot.id, created };
 }
 
-/** Several that were given one name are told apart by a number. */
+/** Several copies with one name get numbers. */
 function named(body: RestoreRequestBody, number: number, count: number): RestoreRequestBody {
   return body.name === undefined || count === 1 ? body : { ...body, name: `${body.name}-${number}` };
 }

@@ -1,16 +1,16 @@
 import { needsItsSnapshot } from "../../lease/stored-head.ts";
 import type { RemovalContext } from "../room-contexts.ts";
 
-/** A sandbox that began with a snapshot, or was rewound to it. */
+/** A sandbox that was created from a snapshot, or rewound to it. */
 export interface Descendant {
   readonly sandboxId: string;
   readonly name: string | null;
   readonly snapshotId: string;
-  /** Why the snapshot has to stay for it; undefined: it need not. */
+  /** Why the snapshot must be kept for it; undefined: it need not be. */
   readonly needs: string | undefined;
 }
 
-/** Every sandbox here or in the store that comes from a snapshot, by the snapshot's id. */
+/** Every sandbox here or in the store that comes from a snapshot, by snapshot id. */
 export async function readDescendants(context: RemovalContext): Promise<ReadonlyMap<string, readonly Descendant[]>> {
   const found: Descendant[] = [];
   for (const { facts, state } of context.sandboxes.values()) {

@@ -9,13 +9,13 @@ import { parseStoredSpec } from "../stored-facts.ts";
 const FORGET_TIMEOUT_MS = 60_000;
 
 export interface RemoveOptions {
-  /** Whether one that has got a name meanwhile stays. */
+  /** Whether a snapshot that got a name meanwhile is kept. */
   readonly unlessNamed?: boolean;
 }
 
 /**
- * Removes a snapshot and its data; refused while a sandbox that lives, or has no other state, began with it, and while it
- * is pinned.
+ * Deletes a snapshot and its data; refused while it is pinned, and while a sandbox that runs or has no other state was
+ * created from it.
  */
 export async function removeSnapshot(
   context: RemovalContext,
@@ -40,8 +40,8 @@ export async function removeSnapshot(
 }
 
 /**
- * Removes what the snapshot's backend keeps for it. After the record: what belongs to a record that is there must not be
- * gone. A provider that is away does not hold a deletion up; what stays there is told, and null when nothing does.
+ * Removes what the snapshot's backend keeps for it. After the record: the data of an existing record must never be
+ * missing. An unavailable provider does not block a deletion; returns what is left there, or null.
  */
 async function forget(context: RemovalContext, snapshot: StoredSnapshot): Promise<string | null> {
   const { backend, kind, requirements, id } = snapshot;

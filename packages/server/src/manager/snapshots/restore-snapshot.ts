@@ -12,7 +12,7 @@ export interface RestoredSandbox extends CreatedSandbox {
   readonly carried: Carried;
 }
 
-/** A new sandbox with the state of a snapshot: a new id, a new token, and what the request has of its own. */
+/** Creates a new sandbox from a snapshot: with a new id, a new token, and the request's own settings. */
 export async function restoreSnapshot(
   context: ManagerContext,
   idOrName: string,
@@ -21,7 +21,7 @@ export async function restoreSnapshot(
 ): Promise<RestoredSandbox> {
   const snapshot = await findSnapshot(context, idOrName);
   const carried = await carriedBy(context, snapshot, body);
-  // Whether one that was found damaged still is, is found out by loading it.
+  // Loading it shows whether a snapshot that was found damaged still is.
   if (snapshot.state === "ready") checkCarried(carried);
   const restored = await restoreFrom(context, snapshot, body, options, { source: popularSource(context, snapshot) });
   return { ...restored, carried: withLost(carried, restored.lost) };
@@ -43,7 +43,7 @@ export async function restoreFrom(
   return created;
 }
 
-/** How long a profile lets its sandboxes live holds for these too. */
+/** A profile's lifetime limit applies here too. */
 export function withinProfile(
   context: ManagerContext,
   profile: string | null,

@@ -16,18 +16,18 @@ import { findSnapshot, labelOf } from "./source.ts";
 import { tracked, type Track, type VerbOptions } from "../observing/operations/tracked.ts";
 import { withWorkFolder } from "../saving/work-folder.ts";
 
-/** A copy that runs and is not the sandbox's yet. */
+/** A running copy that is not yet the sandbox. */
 interface NewCopy {
   readonly handle: SandboxHandle;
   readonly processes: readonly SandboxProcess[];
   readonly checkpoint: CheckpointReference | undefined;
-  /** Its number, where its provider tells copies apart by that. */
+  /** Its number, if its provider distinguishes copies by number. */
   readonly copy: number;
 }
 
 /**
- * Puts a sandbox back to a snapshot, under the same id, token and epoch. The new copy runs, and the head names it or its
- * state, before the present one is ended: when any of that fails, the sandbox goes on as it was.
+ * Rewinds a sandbox to a snapshot, with the same id, token and epoch. The new copy runs, and the head names it or its
+ * state, before the current one is ended: if anything fails, the sandbox continues as it was.
  */
 export async function rewindSandbox(
   context: ManagerContext,
@@ -71,7 +71,7 @@ function isKept(context: ManagerContext, { facts }: LiveSandbox): boolean {
   return context.backend(facts.backend).capabilities.outlivesServer;
 }
 
-/** A backend whose snapshots are records without content has nothing to load. */
+/** A backend whose snapshots are only records has nothing to load. */
 function checkCan(context: ManagerContext, { facts }: LiveSandbox): void {
   if (context.backend(facts.backend).capabilities.snapshot !== "metadata") return;
   throw new SandboxerError("not_supported", `The backend ${facts.backend} cannot rewind a sandbox in place.`, {
@@ -97,7 +97,7 @@ async function makeCopy(
     track.lap("backend");
     try {
       const processes = await handle.processes();
-      // Its end, or its loss to another server, is found out by others meanwhile.
+      // Others detect meanwhile if it ends or is lost to another server.
       sandbox.checkRunning();
       const checkpoint = sandbox.durable ? await publish(context, sandbox, { snapshotId, state }, track) : undefined;
       sandbox.checkRunning();
@@ -118,7 +118,7 @@ async function makeCopy(
   }
 }
 
-/** From here on a server that takes the sandbox over gets the state of the snapshot, not what was before. */
+/** From here on, a server that claims the sandbox gets the state of the snapshot, not the earlier one. */
 async function publish(
   context: ManagerContext,
   sandbox: LiveSandbox,
@@ -141,7 +141,7 @@ async function publish(
   return checkpoint;
 }
 
-/** The attached client hears of it, and keeps its socket. */
+/** The attached client is told, and keeps its socket. */
 function switchTo(
   context: ManagerContext,
   sandbox: LiveSandbox,

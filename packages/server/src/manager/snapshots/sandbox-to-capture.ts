@@ -6,8 +6,8 @@ import { checkCapture, type CaptureRequest } from "./capture.ts";
 import type { VerbOptions } from "../observing/operations/tracked.ts";
 
 /**
- * The sandbox to capture, which runs here. One that waits in the store or at its provider, or whose server has died, is
- * made to run here first; one that a living server has, or that is not ready for another reason, is refused.
+ * The sandbox to capture, which runs here. A paused sandbox, or one whose server died, is resumed here first; one that
+ * a live server owns, or that is not ready for another reason, is refused.
  */
 export async function sandboxToCapture(
   context: ManagerContext,
@@ -18,7 +18,7 @@ export async function sandboxToCapture(
 ): Promise<LiveSandbox> {
   const backend = await backendOfSleeper(context, sandboxId, epoch);
   if (backend === undefined) return runningSandbox(context, sandboxId, epoch);
-  // What cannot be captured is not woken for it.
+  // A sandbox that cannot be captured is not resumed for it.
   checkCapture(context, backend, request);
   const { operation, ...rest } = options;
   operation?.concerns({ sandboxId });
@@ -29,7 +29,7 @@ export async function sandboxToCapture(
   return sandbox;
 }
 
-/** Of a sandbox that can be woken here, or is just being woken. */
+/** For a sandbox that can be resumed here, or is being resumed. */
 async function backendOfSleeper(
   context: ManagerContext,
   sandboxId: string,

@@ -11,9 +11,9 @@ import { findSnapshot } from "./source.ts";
 type SnapshotFilter = Omit<QueryOf<Routes["listSnapshots"]>, "limit" | "cursor">;
 
 export interface ListedSnapshots {
-  /** Newest first, each with what comes from it. */
+  /** Newest first, each with its descendants. */
   readonly items: SnapshotInfo[];
-  /** Those whose record cannot be read. With a filter none: nobody can tell whether they fit. */
+  /** Snapshots whose record cannot be read. None with a filter: it is unknown whether they match. */
   readonly damaged: DamagedSnapshot[];
 }
 
@@ -30,7 +30,7 @@ export async function listSnapshots(context: ObservingContext, filter: SnapshotF
   return { items, damaged: isFiltered ? [] : damaged.toSorted((a, b) => (a.id < b.id ? -1 : 1)) };
 }
 
-/** One, by id or name. With `verify` every byte of it is looked at, and the record says what was found. */
+/** A snapshot by id or name. With `verify` every byte is checked, and the record gets the result. */
 export async function getSnapshot(
   context: ObservingContext,
   idOrName: string,
@@ -52,7 +52,7 @@ export async function amendSnapshot(
   return await getSnapshot(context, id);
 }
 
-/** One that was taken just now: nothing comes from it yet. */
+/** A snapshot that was just taken has no descendants yet. */
 export function describeNew(snapshot: StoredSnapshot): SnapshotInfo {
   return describeSnapshot(snapshot, { children: new Map(), descendants: new Map() });
 }

@@ -16,7 +16,7 @@ import { amendSnapshot, describeNew, getSnapshot, listSnapshots } from "./snapsh
 import type { VerbOptions } from "../observing/operations/tracked.ts";
 import { checkSnapshotName } from "../../checkpoints/snapshot-record.ts";
 
-/** States of sandboxes that are kept for themselves. */
+/** Operations on snapshots. */
 export class SnapshotVerbs extends Room<ManagerContext> {
   /** For the WebSocket protocol: the files of a sandbox, under a name. */
   readonly captureFilesystem = this.verbOn(snapshotFilesystem);
@@ -24,15 +24,15 @@ export class SnapshotVerbs extends Room<ManagerContext> {
   readonly get = this.verb(getSnapshot);
   readonly amend = this.verb(amendSnapshot);
   readonly remove = this.verb(removeSnapshot);
-  /** Restores a snapshot where nobody can reach it, and says whether it answers. */
+  /** Test-restores a snapshot in isolation. */
   readonly prove = this.verb(proveSnapshot);
-  /** The same for a checkpoint of a sandbox; absent: its newest. */
+  /** Test-restores a checkpoint of a sandbox; absent: its newest. */
   readonly proveCheckpoint = this.verb(proveCheckpoint);
-  /** What a restore would carry; nothing is done. */
+  /** Previews what a restore would bring back. */
   readonly explainRestore = this.verb(explainRestore);
   readonly diff = this.verb(diffSnapshots);
 
-  /** Captures a sandbox, which goes on. One that nobody runs is made to run here first. */
+  /** Takes a snapshot of a sandbox, which keeps running. A paused sandbox is resumed here first. */
   async capture(
     sandboxId: string,
     epoch: number | undefined,
@@ -44,15 +44,15 @@ export class SnapshotVerbs extends Room<ManagerContext> {
     return describeNew(snapshot);
   }
 
-  /** A new sandbox with the state of a snapshot. */
+  /** Creates a new sandbox from a snapshot. */
   restore(idOrName: string, body: RestoreRequestBody, options?: VerbOptions): Promise<GivenOut<RestoredSandbox>> {
     return restoreSnapshot(this.context, idOrName, body, options);
   }
 }
 
 /**
- * Saves the files of a sandbox under a name, for new sandboxes to start from. The sandbox goes on. The name goes over in
- * one step, and what had it before goes, unless it is pinned, or a sandbox that is there began with it.
+ * Saves the files of a sandbox under a name, for new sandboxes to start from. The sandbox keeps running. The name moves
+ * in one step, and the snapshot that had it is removed, unless it is pinned or an existing sandbox was created from it.
  */
 async function snapshotFilesystem(
   context: ManagerContext,

@@ -8,28 +8,28 @@ import type { LibraryContext } from "../room-contexts.ts";
 import { checkLoadable, loadWay } from "./portable/loadable.ts";
 import type { StateLabel } from "./portable/workspace-archive.ts";
 
-/** A saved state that a new sandbox begins with. */
+/** A saved state that a new sandbox starts from. */
 export interface SandboxSource {
   readonly lineage: Lineage;
-  /** What the state is under; null: as its server said. */
+  /** The encryption key of the state; null: the server's default. */
   readonly encryption: Encryption | null;
-  /** Throws when the backend cannot load the state, before anything was done. */
+  /** Throws if the backend cannot load the state, before anything is done. */
   check(backend: SandboxBackend): void;
-  /** What a backend may load of it ahead of the need; undefined: nothing, such as where nobody will ask for it again. */
+  /** The part that a backend may preload; undefined: nothing, for example if it will not be requested again. */
   ahead?(backend: SandboxBackend): PreparedState | undefined;
   /** Puts the state into an empty folder. */
   load(folder: string, options: UnpackOptions): Promise<LoadedState>;
-  /** Throws when the state is no longer there to begin with. */
+  /** Throws if the state no longer exists. */
   confirm(): Promise<void>;
 }
 
-/** The state of a snapshot that others may ask for too. */
+/** The state of a snapshot that others may restore too. */
 export function popularSource(context: ManagerContext, snapshot: StoredSnapshot, name?: string): SandboxSource {
   const source = sourceOf(context, snapshot, name);
   const { id, size_bytes: sizeBytes } = snapshot;
   const state: PreparedState = { id, sizeBytes, load: (folder, options) => source.load(folder, options) };
   const isNative = (backend: SandboxBackend): boolean => loadWay(backend, labelOf(snapshot)) === "native";
-  // What only its client can open is loaded for nobody who has not shown the key.
+  // A state that only its client can decrypt is not preloaded.
   const isForAll = source.encryption?.held_by !== "client";
   return { ...source, ahead: (backend) => (isForAll && isNative(backend) ? state : undefined) };
 }
@@ -46,12 +46,12 @@ export function sourceOf(context: ManagerContext, snapshot: StoredSnapshot, name
   };
 }
 
-/** What the record of a snapshot says of its state. */
+/** The facts of a snapshot's record about its state. */
 export function labelOf({ kind, requirements, backend: from }: StoredSnapshot): StateLabel {
   return { kind, requirements: requirements ?? {}, from };
 }
 
-/** Begins with what has the name now; once more when that was replaced on the way. */
+/** Uses the snapshot that has the name now; tries once more if it was replaced meanwhile. */
 export async function withNamedSource<Result>(
   context: ManagerContext,
   idOrName: string,

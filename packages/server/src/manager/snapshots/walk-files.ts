@@ -4,18 +4,18 @@ import type { FileEntry, SandboxFiles } from "../../backends/backend.ts";
 import type { Clock } from "../../support/clock.ts";
 import type { FileList, ListedFile } from "./file-list.ts";
 
-/** Where users write. The rest is the root filesystem, which nobody inside changes. */
+/** Folders where users write. The rest is the root filesystem, which nobody inside changes. */
 const ROOTS = ["/workspace", "/home", "/tmp", "/var/tmp"];
-/** Where they write only if the image lets them: these may be as large as the machine they are of. */
+/** Folders where they write only if the image allows it: these may be as large as the machine. */
 const ROOTS_IF_WRITABLE = ["/root", "/srv", "/opt", "/usr/local"];
 const USER = 1000;
 const WRITABLE_BY_ALL = 0o002;
 const MAX_FILES = 200_000;
-/** Whoever fills a sandbox with folders does not hold up its captures for longer. */
+/** A sandbox full of folders delays its captures by at most this. */
 const MAX_MS = 5_000;
 const FOLDERS_AT_ONCE = 16;
 
-/** Lists the files of a sandbox, with the rights of its user: what that one cannot see is not listed. */
+/** Lists the files of a sandbox with the rights of its user: files that the user cannot see are not listed. */
 export async function listFiles(files: SandboxFiles, clock: Clock): Promise<FileList> {
   const found = new Map<string, ListedFile>();
   const deadlineMs = clock.monotonicMs() + MAX_MS;
@@ -41,7 +41,7 @@ export async function listFiles(files: SandboxFiles, clock: Clock): Promise<File
   return { files: found, truncated };
 }
 
-/** A folder that is not there, is not readable, or has gone meanwhile, has no files. */
+/** A folder that is missing or unreadable has no files. */
 async function listFolder(files: SandboxFiles, folder: string): Promise<readonly FileEntry[] | "too many"> {
   try {
     return await files.list(folder);

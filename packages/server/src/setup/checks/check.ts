@@ -1,25 +1,25 @@
 import type { SetupContext } from "../context.ts";
 
-/** One thing that the product needs or can use, and whether it is here. */
+/** One requirement or optional feature of the product, and whether it is available. */
 export interface CheckResult {
   readonly name: string;
-  /** `unknown`: it cannot be told without making something, which `doctor` never does. */
+  /** `unknown`: it cannot be checked without creating something, which `doctor` never does. */
   readonly state: "found" | "missing" | "unknown";
   readonly needed: boolean;
   readonly version?: string | undefined;
   /** One line for people. */
   readonly message: string;
-  /** What to paste or do; only where something is missing or unknown. */
+  /** The command or action; only if something is missing or unknown. */
   readonly remedy?: string | undefined;
 }
 
 export interface CheckContext extends Omit<SetupContext, "report"> {
   readonly dataDirectory: string;
   readonly store: string | undefined;
-  /** Why a folder cannot be the store, where that is known before anything is tried. */
+  /** Why a folder cannot be the store, if that is known without a test. */
   readonly storeProblem?: { readonly message: string; readonly hint: string } | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Never throws and installs nothing. May answer with several results. */
+/** Never throws and installs nothing. May return several results. */
 export type Check = (context: CheckContext) => Promise<CheckResult | CheckResult[]>;

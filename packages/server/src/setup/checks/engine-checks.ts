@@ -12,7 +12,7 @@ import type { Check, CheckContext, CheckResult } from "./check.ts";
 const SET_UP = "sandboxer setup";
 const SELF_TEST_TIMEOUT_MS = 20_000;
 
-/** Agent, platform and network depend on the engine, so one check answers for all of them. */
+/** Agent, platform and network depend on the engine, so one check covers all of them. */
 export const checkEngine: Check = async (context) => {
   const engine = await findEngine(context);
   const agent = await findAgent(context).catch(() => undefined);

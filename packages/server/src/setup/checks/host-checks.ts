@@ -59,7 +59,7 @@ export const checkCgroups: Check = async () => {
       };
 };
 
-/** What the `host` root filesystem offers to sandboxes: the interpreters of the three languages, at their usual places. */
+/** The interpreters that the `host` root filesystem offers to sandboxes, at their usual paths. */
 export const checkInterpreters: Check = async () =>
   ["python3", "bash", "node"].map((name): CheckResult => {
     const path = [`/usr/bin/${name}`, `/usr/local/bin/${name}`, `/bin/${name}`].find((place) => existsSync(place));

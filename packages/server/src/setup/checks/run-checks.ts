@@ -27,7 +27,7 @@ const CHECKS: readonly Check[] = [
 ];
 const CHECK_TIMEOUT_MS = 60_000;
 
-/** Everything that `doctor` looks at, in order. A check that breaks is a result, too. */
+/** All checks of `doctor`, in order. A check that throws becomes a result too. */
 export async function runChecks(context: Omit<CheckContext, "signal">, checks = CHECKS): Promise<CheckResult[]> {
   const results = await Promise.all(
     checks.map(async (check) => {

@@ -20,7 +20,7 @@ export const checkDiskSpace: Check = async ({ dataDirectory }) => {
   };
 };
 
-/** A directory store publishes by hard link: an object is there whole or not at all, and nothing is overwritten. */
+/** A directory store publishes by hard link: an object is complete or absent, and nothing is overwritten. */
 export const checkStore: Check = async ({ store, storeProblem }) => {
   const base = { name: "store", needed: true };
   if (store === undefined) {
@@ -34,7 +34,7 @@ export const checkStore: Check = async ({ store, storeProblem }) => {
   }
   if (/^[a-z0-9]+:\/\//.test(store))
     return { ...base, state: "unknown", message: `${store} is tested when the server starts` };
-  // A folder in which a store was and is not now is a mount that is missing, however writable it is.
+  // A folder whose store is missing is a missing mount, however writable it is.
   if (storeProblem !== undefined)
     return { ...base, state: "missing", message: storeProblem.message, remedy: storeProblem.hint };
   const directory = nearestExisting(store);

@@ -9,7 +9,7 @@ export const checkTools: Check = async (context) => [
   describe("mkfifo", findProgram("mkfifo", context.searchPath), "apt-get install coreutils"),
 ];
 
-/** BusyBox has a `setpriv` that cannot do the one thing it is needed for. */
+/** BusyBox has a `setpriv` without the one option that is needed. */
 async function checkSetpriv({ searchPath, signal }: CheckContext): Promise<CheckResult> {
   const remedy = "apt-get install util-linux";
   const path = findProgram("setpriv", searchPath);

@@ -1,10 +1,10 @@
-/** A place of this machine's apt that has Debian's main archive. */
+/** An apt source of this machine with Debian's main archive. */
 export interface DebianMirror {
   readonly uri: string;
   readonly keyring: string | undefined;
 }
 
-/** Debian's own suites; a third party's repository has other names, Ubuntu's too, and -security has no backports. */
+/** Debian's own suites; third-party repositories and Ubuntu have other names, and -security has no backports. */
 const DEBIAN_SUITE = /^(bullseye|bookworm|trixie|forky|sid|stable|oldstable|testing|unstable)(-updates|-backports)?$/;
 
 /** Finds the mirror in the text of one sources file: deb822 (`*.sources`) or one-line (`*.list`) style. */
@@ -54,7 +54,7 @@ function findInOneLine(text: string): DebianMirror | undefined {
   return undefined;
 }
 
-/** Signed-By may hold a key itself, or fingerprints; only a path serves here. */
+/** Signed-By may contain a key or fingerprints; only a path is usable here. */
 function asPath(signedBy: string | undefined): string | undefined {
   return signedBy?.startsWith("/") === true ? words(signedBy.replaceAll(",", " "))[0] : undefined;
 }

@@ -11,7 +11,7 @@ export function cachedEnginePath(cacheDirectory: string, version: string): strin
   return join(cacheDirectory, "engines", version, "runsc");
 }
 
-/** Undefined when it is not there, or not what was installed. */
+/** Undefined if it is missing, or differs from what was installed. */
 export async function readCachedEngine(
   cacheDirectory: string,
   version: string,
@@ -26,7 +26,7 @@ export async function readCachedEngine(
   return inspection.ok ? { path, version: inspection.version.name, sha256, source: "cache" } : undefined;
 }
 
-/** Checks a runsc that was just obtained and puts it into the cache under the version that it says it has. */
+/** Checks a newly obtained runsc and puts it into the cache under its own version. */
 export async function installEngine(
   cacheDirectory: string,
   candidate: string,

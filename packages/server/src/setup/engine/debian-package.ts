@@ -15,7 +15,7 @@ export const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 export const debianPackage = debianPackageFrom("/etc/apt", DEBIAN_RUNSC[process.arch]);
 
-/** Takes the package apart in a private place: the system's packages and apt's lists stay as they are. */
+/** Unpacks the package in a private folder: the system's packages and apt's lists are not changed. */
 export function debianPackageFrom(aptDirectory: string, sha256: string | undefined): EngineSource {
   return {
     name: "Debian package",

@@ -8,14 +8,14 @@ import { newestBuild } from "./newest.ts";
 import { officialRelease } from "./official-release.ts";
 import type { Engine, EngineSource } from "./source.ts";
 
-/** What is there already. */
+/** Sources that need no download. */
 export const LOCAL_SOURCES: readonly EngineSource[] = [onPath, cachedCopy];
 const ALL_SOURCES: readonly EngineSource[] = [...LOCAL_SOURCES, officialRelease, debianPackage];
 
 /** The version that every release of ours is tested with, whatever is on PATH. */
 export const PINNED_SOURCES: readonly EngineSource[] = [cachedCopy, officialRelease, debianPackage];
 
-/** The runsc to use: the one that was asked for, else from the first source that has one. */
+/** The runsc to use: the requested one, otherwise from the first source that has one. */
 export async function locateEngine(context: SetupContext, sources = ALL_SOURCES): Promise<Engine> {
   if (context.runscPath !== undefined) return useGivenEngine(context, context.runscPath);
   const reasons: string[] = [];
@@ -28,7 +28,7 @@ export async function locateEngine(context: SetupContext, sources = ALL_SOURCES)
   });
 }
 
-/** Builds the newest tested runsc, or takes the cached build. It is used where `--runsc PATH` names it. */
+/** Builds the newest tested runsc, or uses the cached build. A server uses it with `--runsc PATH`. */
 export async function buildNewestEngine(context: SetupContext): Promise<Engine> {
   const reasons: string[] = [];
   const engine = await trySource(context, newestBuild, reasons);
@@ -38,7 +38,7 @@ export async function buildNewestEngine(context: SetupContext): Promise<Engine> 
   });
 }
 
-/** A source that fails is a source that has none: the next one is tried, and the reason is kept. */
+/** A failing source counts as having none: the next one is tried, and the reason is kept. */
 async function trySource(context: SetupContext, source: EngineSource, reasons: string[]): Promise<Engine | undefined> {
   try {
     return await runStep(context.report, {

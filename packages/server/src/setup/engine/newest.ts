@@ -9,7 +9,7 @@ import { NEWEST_RUNSC_MODULES, requireChecksum } from "./checksums.ts";
 import type { EngineSource } from "./source.ts";
 import { NEWEST_ENGINE_VERSION } from "./version.ts";
 
-/** Where Go's installation guide puts it; a login shell's PATH has it, a service's often not. */
+/** The path of Go's installation guide; a login shell's PATH has it, a service's often does not. */
 const USUAL_GO = "/usr/local/go/bin";
 const HINT = "Check GOPROXY, GOFLAGS and GOSUMDB (go env), or build runsc yourself and start with --runsc PATH.";
 
@@ -19,7 +19,7 @@ export function findGo(searchPath: string): string | undefined {
 
 export const newestBuild = newestBuildOf(NEWEST_RUNSC_MODULES);
 
-/** Only asked for by name (`setup --newest`): building takes minutes. */
+/** Only on request (`setup --newest`): the build takes minutes. */
 export function newestBuildOf(modulesSha256: string): EngineSource {
   return {
     name: "go build",
@@ -34,7 +34,7 @@ export function newestBuildOf(modulesSha256: string): EngineSource {
       return inScratchDirectory(cacheDirectory, async (directory) => {
         const binDirectory = join(directory, "bin");
         await mkdir(binDirectory);
-        // Without the version string a build has none, and restoring compares versions.
+        // Without this flag a build has no version, and restoring compares versions.
         const flags = `-s -w -X gvisor.dev/gvisor/runsc/version.version=${NEWEST_ENGINE_VERSION}`;
         const result = await runCommand(
           [go, "install", "-trimpath", "-ldflags", flags, `gvisor.dev/gvisor/runsc@v${NEWEST_ENGINE_VERSION}`],

@@ -13,7 +13,7 @@ import { PINNED_ENGINE_VERSION } from "./version.ts";
 /** The release bucket of gVisor's installation guide. */
 const RELEASES = "https://storage.googleapis.com/gvisor/releases/release";
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "x86_64", arm64: "aarch64" };
-/** The checksum is small: who cannot fetch it in this time has no way to the bucket. */
+/** The checksum is small: if it does not arrive in this time, the bucket is unreachable. */
 const REACH_TIMEOUT_MS = 5_000;
 
 export const officialRelease = officialReleaseFrom(RELEASES);

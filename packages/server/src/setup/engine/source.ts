@@ -10,12 +10,12 @@ export interface Engine {
   readonly source: string;
 }
 
-/** One way to come by a runsc. The sources are tried in order; the first that has one wins. */
+/** One way to get a runsc. The sources are tried in order; the first that has one wins. */
 export interface EngineSource {
   readonly name: string;
-  /** What is about to happen, for people. */
+  /** The next action, for people. */
   readonly message: string;
   readonly timeoutMs: number;
-  /** Skipped, with the reason, where this way does not lead to a runsc that is new enough. */
+  /** Skipped, with the reason, if this source has no runsc that is new enough. */
   find(context: SetupContext, signal: AbortSignal): Promise<StepResult<Engine>>;
 }

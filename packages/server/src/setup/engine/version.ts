@@ -1,4 +1,4 @@
-/** Older ones lose state: no safe save of a running sandbox, no established TCP connections, other image format. */
+/** Older versions lose state: no safe save of a running sandbox, no established TCP connections, other image format. */
 export const OLDEST_ENGINE_DATE = "20240101";
 
 /** Tested: Debian's package and the official release of the same day. */
@@ -10,11 +10,11 @@ export const NEWEST_ENGINE_VERSION = "0.0.0-20260701204157-69c2d17aea96";
 export interface EngineVersion {
   /** As a name of one build: `20240729.0`, `0.0.0-20260701204157-69c2d17aea96`. */
   readonly name: string;
-  /** YYYYMMDD, by which versions are ordered. Undefined for a build that was not told its version. */
+  /** YYYYMMDD, by which versions are ordered. Undefined for a build without a version. */
   readonly date: string | undefined;
 }
 
-/** Reads what `runsc --version` prints. Undefined when that is not runsc's output. */
+/** Parses the output of `runsc --version`. Undefined if it is not runsc's. */
 export function parseEngineVersion(output: string): EngineVersion | undefined {
   const text = /^runsc version\s+(\S.*)$/m.exec(output)?.[1]?.trim();
   if (text === undefined) return undefined;

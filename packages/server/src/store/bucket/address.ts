@@ -1,9 +1,9 @@
 import { SandboxerError } from "@sandboxer/protocol/errors";
 import { checkFolder } from "../keys.ts";
 
-/** `s3://bucket/prefix?endpoint=https://host&region=name`, taken apart. */
+/** The parsed form of `s3://bucket/prefix?endpoint=https://host&region=name`. */
 export interface BucketAddress {
-  /** As it may be shown. */
+  /** Without secrets, for display. */
   readonly text: string;
   readonly bucket: string;
   /** Empty, or ends with `/`. */
@@ -11,7 +11,7 @@ export interface BucketAddress {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** Takes an address apart; `known` are the parameters that its kind of store understands. */
+/** Parses an address; `known` are the parameters of its kind of store. */
 export function parseBucketAddress(address: string, known: readonly string[]): BucketAddress {
   const [, scheme, bucket = "", path = "", query = ""] = /^(\w+):\/\/([^/?#]*)([^?#]*)\??([^#]*)$/.exec(address) ?? [];
   if (scheme === undefined) throw wrong("The store's address is not valid.");

@@ -2,8 +2,8 @@ import type { Clock } from "../../support/clock.ts";
 import type { Remedies } from "./bucket-error.ts";
 
 /**
- * What a kind of bucket must do for BucketStore: single requests, each tried once and each with a time limit of
- * its own. Names are full names in the bucket. Every failure is a BucketError, or the reason of the signal.
+ * The requests that a kind of bucket must offer to BucketStore, each tried once and with its own time limit. Names are
+ * full names in the bucket. Every failure is a BucketError, or the reason of the signal.
  */
 export interface BucketApi {
   /** For people and logs, without secrets. */
@@ -11,29 +11,29 @@ export interface BucketApi {
 
   readonly remedies: Remedies;
 
-  /** Undefined when there is none. */
+  /** Undefined if there is none. */
   getCell(name: string): Promise<StoredCell | undefined>;
 
-  /** Creates it if `expected` is undefined. Gives the new version; `precondition` when another one is there. */
+  /** Creates it if `expected` is undefined. Returns the new version; `precondition` if another version exists. */
   putCell(name: string, expected: string | undefined, body: Uint8Array): Promise<string>;
 
-  /** Undefined when there is none. */
+  /** Undefined if there is none. */
   head(name: string): Promise<StoredHead | undefined>;
 
-  /** Undefined when there is none. A range that begins beyond the end gives nothing. */
+  /** Undefined if there is none. A range that begins beyond the end is empty. */
   open(name: string, range: ByteRange, options: RequestOptions): Promise<OpenedBlob | undefined>;
 
   put(name: string, body: Uint8Array, options: PutOptions): Promise<void>;
 
-  /** Begins a blob of many parts that appears when the upload is finished, and not before. */
+  /** Begins a blob of many parts that becomes visible when the upload is finished, and not before. */
   beginUpload(name: string, options: UploadOptions): Promise<LargeUpload>;
 
   listPage(request: ListRequest): Promise<ListPage>;
 
-  /** Removing what is not there is fine. */
+  /** Removing a missing object is fine. */
   delete(name: string): Promise<void>;
 
-  /** Learns peculiarities of this server that the requests above must take into account. */
+  /** Detects peculiarities of this server that the requests above must take into account. */
   learn?(probeName: string): Promise<void>;
 }
 
@@ -53,7 +53,7 @@ export interface ByteRange {
   readonly start: number;
   /** Exclusive. */
   readonly end: number | undefined;
-  /** Of an earlier opening: another version is a `precondition`, or is not there. */
+  /** The version of an earlier open: another version is a `precondition` error. */
   readonly version?: string;
 }
 
@@ -79,18 +79,21 @@ export interface UploadOptions extends PutOptions {
 
 export type Retry = <T>(action: () => Promise<T>) => Promise<T>;
 
-/** All parts but the last have one size. The upload does its own retrying. */
+/** All parts except the last have the same size. The upload retries by itself. */
 export interface LargeUpload {
-  /** The bytes belong to the upload from now on. Resolves when there is room for another part. */
+  /** The upload owns the bytes from now on. Resolves when there is room for another part. */
   add(part: Uint8Array, last: boolean): Promise<void>;
   finish(): Promise<void>;
-  /** Leaves nothing of the parts. */
+  /** Removes all parts. */
   abort(): Promise<void>;
 }
 
 export interface BucketStoreOptions {
   readonly clock?: Clock;
-  /** Of what is too large for one request; a multiple of 256 KiB, as GCS demands; S3 takes none below 5 MiB. */
+  /**
+   * The part size of blobs that are too large for one request; a multiple of 256 KiB, as GCS demands; S3 requires at
+   * least 5 MiB.
+   */
   readonly partBytes?: number;
 }
 
@@ -99,7 +102,7 @@ export const PART_BYTES = 16 * 1024 * 1024;
 
 export interface ListRequest {
   readonly prefix: string;
-  /** Whether names with a further `/` after the prefix are given as folders. */
+  /** Whether names with a further `/` after the prefix are returned as folders. */
   readonly byFolder: boolean;
   readonly pageToken: string | undefined;
 }

@@ -6,7 +6,7 @@ import { BucketError, hasFailed } from "./bucket-error.ts";
 import { parts } from "./parts.ts";
 import { BLOB_REQUESTS, delayMs, retryUnclear } from "./retry.ts";
 
-/** Blobs in a bucket: small ones by one request, large ones in parts; both appear whole. */
+/** Blobs in a bucket: small ones in one request, large ones in parts; both become visible as a whole. */
 export class BucketBlobs {
   readonly #api: BucketApi;
   readonly #clock: Clock;
@@ -18,7 +18,7 @@ export class BucketBlobs {
     this.#partBytes = partBytes;
   }
 
-  /** Goes on where a broken connection ended, and only with the same version of the blob. */
+  /** Resumes where a lost connection ended, and only with the same version of the blob. */
   async *read(name: string, options: ReadOptions): AsyncGenerator<Uint8Array, void, undefined> {
     const { start = 0, end, signal, reuseMemory = false } = options;
     if (end !== undefined && end <= start) {
@@ -63,7 +63,7 @@ export class BucketBlobs {
   async write(name: string, chunks: Chunks, { ifAbsent = false, signal }: WriteOptions): Promise<WriteOutcome> {
     const retry = this.#retrying(signal);
     const put: PutOptions = { writer: randomUUID(), ifAbsent, signal };
-    // Not every store minds the condition of a large upload; those that do catch what comes between.
+    // Some stores ignore the condition of a large upload; the others catch a concurrent write.
     if (ifAbsent && (await retry(() => this.#api.head(name))) !== undefined) return { outcome: "conflict" };
     const sent = { bytes: 0 };
     const written = await this.#unlessTaken(name, put, () => this.#upload(name, chunks, put, retry, sent));
@@ -86,7 +86,7 @@ export class BucketBlobs {
     }
   }
 
-  /** An object that is in the way may be one's own: the answer to an earlier attempt was lost. */
+  /** An existing object may be our own: the answer to an earlier attempt was lost. */
   async #unlessTaken(name: string, put: PutOptions, upload: () => Promise<void>): Promise<boolean> {
     try {
       await upload();
@@ -110,8 +110,8 @@ function replaced(): BucketError {
 const CHUNK_BYTES = 1024 * 1024;
 
 /**
- * The same bytes in chunks of 1 MiB, which is what readers of the store expect, from the small ones that a network gives.
- * With `reuseMemory` a chunk's memory is used again for the next but one.
+ * Regroups the small chunks of a network into chunks of 1 MiB, which readers of the store expect. With `reuseMemory` a
+ * chunk's memory is reused for the next but one.
  */
 async function* evenChunks(
   source: AsyncIterable<Uint8Array>,

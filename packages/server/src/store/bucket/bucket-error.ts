@@ -1,12 +1,12 @@
 import { SandboxerError } from "@sandboxer/protocol/errors";
 
-/** Why a store will not do what it was asked, however often it is asked. */
+/** Why a store refuses a request permanently. */
 export type RefusalReason = "credentials" | "rights" | "bucket" | "region" | "request" | "space";
 
-/** What the operator can do about each reason to refuse. */
+/** Remedies for the operator, by reason. */
 export type Remedies = Readonly<Record<RefusalReason, string>>;
 
-/** Those that are the same for every kind of bucket. */
+/** Remedies that are the same for every kind of bucket. */
 export const COMMON_REMEDIES = {
   bucket: "Create the bucket, or correct its name in the store's address.",
   request: "See docs/reference/stores.md for stores that are known to work.",
@@ -18,9 +18,9 @@ export type BucketFailure =
   | { readonly kind: "absent" }
   /** The condition did not hold: nothing was written. */
   | { readonly kind: "precondition" }
-  /** Nothing was done, and asking again will not help. */
+  /** Nothing was done, and retrying will not help. */
   | { readonly kind: "refused"; readonly reason: RefusalReason }
-  /** It may or may not have been done: no answer, or one that says to ask again. */
+  /** It may or may not have been done: no answer, or one that asks for a retry. */
   | { readonly kind: "unclear"; readonly reached: boolean };
 
 /** The failure of one request to a bucket. It does not leave the store. */
@@ -38,13 +38,13 @@ export function hasFailed(thrown: unknown, ...kinds: readonly BucketFailure["kin
   return thrown instanceof BucketError && kinds.includes(thrown.failure.kind);
 }
 
-/** For requests that need no object: only the bucket itself can be absent. */
+/** For requests without an object: only the bucket itself can be missing. */
 export function asMissingBucket(thrown: unknown): unknown {
   if (!hasFailed(thrown, "absent")) return thrown;
   return new BucketError({ kind: "refused", reason: "bucket" }, thrown.message, thrown);
 }
 
-/** Undefined for what is not there. */
+/** Undefined for a missing object. */
 export async function unlessAbsent<T>(request: () => Promise<T>): Promise<T | undefined> {
   try {
     return await request();
@@ -68,7 +68,7 @@ interface FailingBucket {
   readonly remedies: Remedies;
 }
 
-/** A bucket's failure in the terms of the store's contract. Errors that are not its own pass unchanged. */
+/** Converts a bucket's failure to the errors of the store's contract. Other errors pass unchanged. */
 export function asStoreError(thrown: unknown, bucket: FailingBucket, what: string): unknown {
   if (!(thrown instanceof BucketError)) return thrown;
   const { failure, message } = thrown;

@@ -26,7 +26,7 @@ const DELETES_AT_ONCE = 8;
 
 const UNFIT_HINT = "Use a store with working conditional writes; docs/reference/stores.md lists some.";
 
-/** A store below a prefix of a bucket. What differs between kinds of buckets is in its {@link BucketApi}. */
+/** A store below a prefix of a bucket. The {@link BucketApi} has the differences between kinds of buckets. */
 export class BucketStore implements ObjectStore {
   readonly #api: BucketApi;
   readonly #prefix: string;
@@ -53,7 +53,9 @@ export class BucketStore implements ObjectStore {
     return { body: cell.body, version: cell.version };
   }
 
-  /** Tried once: after an attempt without an answer a second one might meet the first, and take it for somebody else's. */
+  /**
+   * Tried once: after an attempt without an answer, a second one might meet the first and take it for a foreign write.
+   */
   async swapCell(key: string, expected: string | undefined, body: Uint8Array): Promise<SwapOutcome> {
     const name = this.#nameOf(key);
     try {
@@ -118,7 +120,10 @@ export class BucketStore implements ObjectStore {
     await this.#inTermsOfStore(folder, () => this.#deleteBelow(`${name}/`));
   }
 
-  /** Begins with what tells an unreachable store, wrong credentials and a missing bucket from missing conditions. */
+  /**
+   * Begins with requests that distinguish an unreachable store, wrong credentials and a missing bucket from missing
+   * conditional writes.
+   */
   async probe(): Promise<void> {
     const folder = `probe-${randomUUID()}`;
     await this.#inTermsOfStore("listing", async () => {
@@ -126,7 +131,7 @@ export class BucketStore implements ObjectStore {
     });
     await this.#inTermsOfStore("a probe", async () => await this.#api.learn?.(`${this.#prefix}${folder}/learn.json`));
     await probeStore(this, UNFIT_HINT);
-    // The probe above forgives a failure to clean up.
+    // The probe above ignores failures to clean up.
     await this.deleteTree(folder);
     await this.writeText(`${folder}/blob`, "probe");
     await this.delete(`${folder}/blob`);
@@ -138,7 +143,7 @@ export class BucketStore implements ObjectStore {
       for await (const page of this.#pages(below, byFolder)) {
         for (const { name, sizeBytes } of page.objects) {
           const key = name.slice(this.#prefix.length);
-          // Others may keep objects here under names that are none of ours.
+          // Others may keep objects here under names that are not valid keys.
           if (isKey(key)) yield { key, sizeBytes };
         }
         for (const name of page.folders) {
@@ -156,7 +161,7 @@ export class BucketStore implements ObjectStore {
     do {
       const request = { prefix, byFolder, pageToken };
       const page: ListPage = await this.#retrying(() => this.#api.listPage(request)).catch((error: unknown) => {
-        // A list of nothing is empty.
+        // A list of a missing folder is empty.
         throw asMissingBucket(error);
       });
       yield page;
@@ -164,7 +169,7 @@ export class BucketStore implements ObjectStore {
     } while (pageToken !== undefined);
   }
 
-  /** Whatever the names are: what others left there goes too. */
+  /** Whatever the names are: foreign objects are removed too. */
   async #deleteBelow(prefix: string): Promise<void> {
     for await (const { objects } of this.#pages(prefix, false)) {
       const names = objects.map(({ name }) => name).values();

@@ -1,6 +1,6 @@
 import { SandboxerError } from "@sandboxer/protocol/errors";
 
-/** The client library of a kind of bucket, which only those have who use such buckets. */
+/** The client library of a kind of bucket, which is optional to install. */
 export async function loadLibrary<Library>(
   scheme: string,
   name: string,

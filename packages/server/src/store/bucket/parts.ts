@@ -9,7 +9,7 @@ const FIRST_BYTES = 64 * 1024;
 
 /**
  * Copies chunks into parts of one size, so that the producer may reuse its memory. There is always a last part; it is
- * empty only when there were no bytes at all.
+ * empty only if there were no bytes.
  */
 export async function* parts(
   chunks: Chunks,

@@ -4,8 +4,8 @@ import { BucketError } from "./bucket-error.ts";
 const IDLE_LIMIT_MS = 30_000;
 
 /**
- * The bytes of an answer. Fails as unclear when the connection breaks or ends early, and when no bytes come for a while: a
- * connection may die without a word. The consumer may take its time. `close` is called in the end.
+ * The bytes of a response. Fails as unclear if the connection breaks or ends early, or if no bytes arrive for a while:
+ * a connection may die silently. The consumer may be slow. `close` is called at the end.
  */
 export async function* receive(
   body: AsyncIterable<Uint8Array>,

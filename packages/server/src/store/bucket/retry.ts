@@ -9,7 +9,7 @@ export interface RetryPolicy {
   readonly deadlineMs: number;
 }
 
-/** For small requests, which somebody with a lease may be waiting for. */
+/** For small requests that a lease may depend on. */
 export const SMALL_REQUESTS: RetryPolicy = {
   attempts: 5,
   firstDelayMs: 100,
@@ -17,7 +17,7 @@ export const SMALL_REQUESTS: RetryPolicy = {
   deadlineMs: 10_000,
 };
 
-/** For the data of blobs: a checkpoint of minutes must not fail by a hiccup of the store. */
+/** For blob data: a checkpoint of minutes must not fail because of a short outage. */
 export const BLOB_REQUESTS: RetryPolicy = {
   attempts: 8,
   firstDelayMs: 200,
@@ -26,8 +26,8 @@ export const BLOB_REQUESTS: RetryPolicy = {
 };
 
 /**
- * Repeats an idempotent request while its failures are unclear. The delay is drawn from zero up to a bound that doubles,
- * so that many who failed together do not come back together.
+ * Repeats an idempotent request while its failures are unclear. The delay is random, up to a bound that doubles, so
+ * that many failed clients do not come back together.
  */
 export async function retryUnclear<T>(
   clock: Clock,

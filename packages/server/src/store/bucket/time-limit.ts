@@ -1,6 +1,6 @@
 import { BucketError } from "./bucket-error.ts";
 
-/** A request that leads or follows the renewal of a lease: a slow answer is worth no more than none. */
+/** A request before or after the renewal of a lease: a slow answer is as useless as none. */
 export const CELL_LIMIT_MS = 5_000;
 
 export const SMALL_LIMIT_MS = 20_000;
@@ -9,8 +9,8 @@ export const SMALL_LIMIT_MS = 20_000;
 export const PART_LIMIT_MS = 120_000;
 
 /**
- * Runs a request with a signal that comes when the time is over, or when the caller's does. It ends then, whether or not
- * the request minds the signal.
+ * Runs a request with a signal that fires after the time limit, or with the caller's. It ends then, even if the request
+ * ignores the signal.
  */
 export async function withinTime<T>(
   limitMs: number,

@@ -9,7 +9,7 @@ import type { TemporaryFiles } from "./temporary-files.ts";
 
 const READ_BYTES = 1024 * 1024;
 
-/** Written back while more is coming, so that the sync at the end has little left to wait for. */
+/** Written back while more arrives, so that the sync at the end has little left to do. */
 const WRITE_BACK_EVERY_BYTES = 32 * 1024 * 1024;
 
 /** Blobs on a directory: written under a temporary name, synced, then linked or renamed into place. */
@@ -67,7 +67,7 @@ export class DirectoryBlobs {
     try {
       await move().catch(async (error: unknown) => {
         if (!hasCode(error, "ENOENT")) throw error;
-        // No folder is made for a file that has vanished together with its store.
+        // Does not create a folder for a file that disappeared together with its store.
         await stat(temporary);
         await makeFolder(dirname(target));
         await move();
@@ -106,7 +106,7 @@ async function writeSynced(path: string, chunks: Chunks, signal: AbortSignal | u
       await writeBack;
       dirtyBytes = 0;
       writeBack = handle.datasync();
-      // A failure is met at the next `await writeBack`.
+      // A failure surfaces at the next `await writeBack`.
       writeBack.catch(() => undefined);
     }
     signal?.throwIfAborted();

@@ -10,8 +10,8 @@ import { type CellVersion, NO_VERSION, readCellFile, VersionFiles } from "./vers
 const CELL_SUFFIX = ".json";
 
 /**
- * A sandbox's head has its versions in `.head`, beside its view `metadata.json`; every other cell `NAME.json` has them in
- * `.NAME`.
+ * A sandbox's head has its versions in `.head`, beside its view `metadata.json`; every other cell `NAME.json` has them
+ * in `.NAME`.
  */
 const HEAD_NAME = "metadata";
 
@@ -19,8 +19,8 @@ const HEAD_NAME = "metadata";
 const PLAIN = "plain";
 
 /**
- * Cells on a directory: the versions decide, and the file under the cell's own name is a view of the newest for people.
- * A plain file without versions is the cell, until it is swapped for the first time.
+ * Cells in a directory: the versions decide, and the file under the cell's own name is a view of the newest for people.
+ * A plain file without versions is the cell until its first swap.
  */
 export class DirectoryCells {
   readonly #root: string;
@@ -40,7 +40,7 @@ export class DirectoryCells {
       if (newest !== undefined) return { body: newest.body, version: format(newest), file: newest.path };
       const plain = await this.#readPlain(key);
       if (plain === undefined) return undefined;
-      // A view without versions, unless they came meanwhile: with a first swap, or with a store that was away.
+      // A view without versions, unless they appeared meanwhile: by a first swap, or because the store came back.
       if ((await this.#versions(key).newestNumber()) > 0) continue;
       return { body: plain, version: PLAIN, file: join(this.#root, key) };
     }
@@ -64,14 +64,14 @@ export class DirectoryCells {
     }
     const written = await versions.append(base, body);
     if (written === undefined) return { outcome: "conflict" };
-    // Of the heads in a folder that a server has for itself, no view is needed.
+    // Heads in a folder that belongs to one server need no view.
     if (!isOwn) await this.#refreshView(key, versions, written, body);
     return { outcome: "written", version: format(written) };
   }
 
   /**
-   * The versions leave as one: removed one by one, an old version would be the newest for a moment, and could be swapped.
-   * The view goes first, because without versions it would be the cell.
+   * The versions are removed in one step: removed one by one, an old version would be the newest for a moment, and
+   * could be swapped. The view is removed first, because without versions it would be the cell.
    */
   async delete(key: string): Promise<void> {
     await rm(join(this.#root, key), { force: true });
@@ -84,13 +84,13 @@ export class DirectoryCells {
       } catch (error) {
         this.#temporary.noteFailure(error);
         if (!hasCode(error, "ENOENT")) throw error;
-        // Either there is no such cell, or no place to move it to.
+        // Either the cell does not exist, or there is no place to move it to.
         if ((await versions.newestNumber()) === 0) return;
       }
     }
   }
 
-  /** File systems take their time to make folders: those of the next head are made before it comes. */
+  /** Creating folders is slow: those of the next head are created in advance. */
   async #prepareNext(name: string): Promise<void> {
     const draft = await this.#temporary.path();
     await mkdir(join(draft, name), { recursive: true, mode: FOLDER_MODE });
@@ -113,8 +113,8 @@ export class DirectoryCells {
   }
 
   /**
-   * Two writers may come here in either order, so each looks again after writing and goes on until the view is of the
-   * newest. The head has moved already: a view that cannot be written is left to the next writer.
+   * Two writers may get here in either order, so each reads again after writing and continues until the view shows the
+   * newest version. The head has already moved: if the view cannot be written, the next writer does it.
    */
   async #refreshView(key: string, versions: VersionFiles, written: CellVersion, body: Uint8Array): Promise<void> {
     const view = { number: written.number, body };
@@ -132,7 +132,7 @@ export class DirectoryCells {
     }
   }
 
-  /** Not synced: the versions are what must survive a power failure. */
+  /** Not synced: only the versions must survive a power failure. */
   async #replacePlain(key: string, body: Uint8Array): Promise<void> {
     const temporary = await this.#temporary.path();
     try {
@@ -163,7 +163,7 @@ function format(version: CellVersion): string {
   return `${version.number}:${version.nonce}`;
 }
 
-/** Undefined for a text that no version of a cell has. */
+/** Undefined for a text that is not a version. */
 function parse(version: string | undefined): CellVersion | undefined {
   if (version === undefined || version === PLAIN) return NO_VERSION;
   const [, number, nonce] = /^([1-9]\d*):(.+)$/.exec(version) ?? [];

@@ -26,11 +26,11 @@ const UNFIT_HINT =
   "Use a folder that this user can write to, on a file system with hard links (ext4, xfs, btrfs, NFS).";
 
 export interface DirectoryOptions {
-  /** Of cells; absent: before the answer. */
+  /** For cells; absent: before the answer. */
   readonly syncs?: Syncs;
 }
 
-/** A store in a folder of a file system with hard links. Names that begin with a dot are this driver's own. */
+/** A store in a folder of a file system with hard links. Names that begin with a dot belong to this driver. */
 export class DirectoryStore implements ObjectStore {
   readonly address: string;
   readonly #cells: DirectoryCells;
@@ -42,7 +42,10 @@ export class DirectoryStore implements ObjectStore {
     this.#blobs = new DirectoryBlobs(root, temporary);
   }
 
-  /** Closes the folder to others, and removes what dead processes of this machine left half-written. The folder is made by the first write. */
+  /**
+   * Makes the folder private, and removes half-written files of dead processes of this machine. The first write creates
+   * the folder.
+   */
   static async open(root: string, { syncs }: DirectoryOptions = {}): Promise<DirectoryStore> {
     return await inTermsOfStore(root, async () => {
       await closeFolder(root);
@@ -123,7 +126,7 @@ export class DirectoryStore implements ObjectStore {
     await probeStore(this, UNFIT_HINT);
   }
 
-  /** Names that a key cannot have were put there by somebody else, or are this driver's own. */
+  /** Names that are not valid keys are foreign, or belong to this driver. */
   async #entries(folder: string) {
     try {
       const entries = await readdir(join(this.address, folder), { withFileTypes: true });
@@ -153,7 +156,7 @@ async function* iterateInTermsOfStore<T>(what: string, source: AsyncIterable<T>)
 
 const NO_SPACE = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
-/** What the file system said, in the terms of the store's contract. Errors that are not its own pass unchanged. */
+/** Converts a file system error to the errors of the store's contract. Other errors pass unchanged. */
 function asStoreError(thrown: unknown, what: string): unknown {
   if (thrown instanceof SandboxerError || !isErrno(thrown)) return thrown;
   if (thrown.code !== undefined && NO_SPACE.has(thrown.code)) {
@@ -163,10 +166,10 @@ function asStoreError(thrown: unknown, what: string): unknown {
   return new SandboxerError("store_unavailable", `The store failed at ${what}: ${thrown.message}.`, { cause: thrown });
 }
 
-/** What is wrong with one file where the others can be read: a bad sector, another's rights, a folder in its place. */
+/** Errors of one file while others can be read: a bad sector, missing permissions, a folder in its place. */
 const OF_ONE_FILE = new Set(["EIO", "EACCES", "EPERM", "EISDIR", "ENOTDIR", "ELOOP", "EBADMSG", "EUCLEAN"]);
 
-/** For a record that is there and cannot be read. Whether the store is there is for others to say. */
+/** For a record that exists but cannot be read. Whether the store exists is checked elsewhere. */
 function asUnreadable(thrown: unknown, path: string): unknown {
   if (!isErrno(thrown) || !OF_ONE_FILE.has(thrown.code)) return thrown;
   return recordDamaged(thrown.path ?? path, `${thrown.message}.`, thrown);

@@ -8,8 +8,8 @@ import { hasCode } from "../../support/errno.ts";
 import { isProcessAlive } from "../../support/kill.ts";
 
 /**
- * The names of files that are being written. Each says which process writes it, so that the next process on the same
- * machine can tell those that nobody will finish. Removing one by mistake fails that write and loses nothing else.
+ * The names of files that are being written. Each names its process, so that the next process on the same machine can
+ * find abandoned ones. Removing one by mistake fails that write and loses nothing else.
  */
 export class TemporaryFiles {
   readonly #folder: string;
@@ -21,7 +21,7 @@ export class TemporaryFiles {
     this.#writer = thisProcess();
   }
 
-  /** The folder is made once: where it is missing later, the store has most likely vanished. */
+  /** The folder is created once: if it is missing later, the store has most likely disappeared. */
   async path(): Promise<string> {
     if (!this.#isMade) await makeFolder(this.#folder);
     this.#isMade = true;
@@ -29,12 +29,12 @@ export class TemporaryFiles {
     return join(this.#folder, [host, boot, namespace, pid, randomUUID()].join("+"));
   }
 
-  /** What failed because the folder is missing fails once: somebody may have tidied up. */
+  /** A failure because of the missing folder is retried once: someone may have cleaned up. */
   noteFailure(error: unknown): void {
     if (hasCode(error, "ENOENT")) this.#isMade = false;
   }
 
-  /** Removes what processes of this machine left behind. Files of other machines, and of processes that live, stay. */
+  /** Removes files that dead processes of this machine left. Files of other machines and of live processes stay. */
   async removeAbandoned(): Promise<void> {
     for (const name of await readdir(this.#folder).catch(() => [])) {
       if (isAbandoned(name, this.#writer)) await rm(join(this.#folder, name), { force: true, recursive: true });
@@ -45,7 +45,7 @@ export class TemporaryFiles {
 interface Writer {
   readonly host: string;
   readonly boot: string;
-  /** Process ids mean something only inside one namespace: two containers may share the store. */
+  /** Process ids are valid only inside one namespace: two containers may share the store. */
   readonly namespace: string;
   readonly pid: string;
 }
@@ -66,7 +66,7 @@ function thisProcess(): Writer {
   };
 }
 
-/** Machines without /proc have one boot and one namespace as far as this can tell. */
+/** Machines without /proc count as one boot and one namespace. */
 function attempt(read: () => string): string {
   try {
     return read();

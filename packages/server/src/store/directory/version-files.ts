@@ -21,19 +21,19 @@ export interface VersionFile extends CellVersion {
   readonly body: Buffer;
 }
 
-/** Stands before the first version. */
+/** The version before the first one. */
 export const NO_VERSION: CellVersion = { number: 0, nonce: "" };
 
-/** More than a writer can fall behind without being told that its answer is ambiguous. */
+/** More than a writer can fall behind without an ambiguous answer. */
 const KEPT_VERSIONS = 16;
 
 const VERSION_NAME = /^v(\d{16})$/;
 const DRAFT_NAME = /^\.draft-(\d{16})-/;
 
 /**
- * Compare-and-swap on a folder: version N+1 is a file that `link(2)` puts in place if there is none, so that of several
- * writers one succeeds. Each file names the nonce of the version that it replaced. A writer that was stopped between
- * looking and linking, while others went on and removed old numbers, may bring a removed number to life again; the
+ * Compare-and-swap in a folder: version N+1 is a file that `link(2)` creates if it does not exist, so that one of
+ * several writers succeeds. Each file names the nonce of the version that it replaced. A writer that was stopped
+ * between reading and linking, while others continued and removed old numbers, may create a removed number again; the
  * parent's nonce in the following number shows that, and such a file is never the newest.
  */
 export class VersionFiles {
@@ -46,8 +46,8 @@ export class VersionFiles {
   }
 
   /**
-   * The first version, with the folder that the cell is alone in, by the rename of a folder that was prepared at `draft`.
-   * Undefined: that folder is there already. At once and not through the thread pool, which takes ten times as long.
+   * The first version, with the folder that belongs to the cell alone, by renaming a folder that was prepared at
+   * `draft`. Undefined: that folder already exists. Synchronous, because the thread pool takes ten times as long.
    */
   createAtOnce(draft: string, body: Uint8Array): CellVersion | undefined {
     const first: CellVersion = { number: 1, nonce: randomUUID() };
@@ -73,7 +73,7 @@ export class VersionFiles {
       const number = newestOf(await this.#names());
       if (number === 0) return undefined;
       const found = await this.#read(number);
-      // Gone means that at least KEPT_VERSIONS newer ones came meanwhile.
+      // Missing means that at least KEPT_VERSIONS newer ones were written meanwhile.
       if (found !== undefined) return found;
     }
   }
@@ -98,7 +98,7 @@ export class VersionFiles {
       void removeDraft();
       return await this.#settle(next);
     } catch (error) {
-      // The folder is gone: the cell was removed meanwhile.
+      // The folder is missing: the cell was removed meanwhile.
       if (hasCode(error, "ENOENT")) return undefined;
       throw error;
     } finally {
@@ -117,13 +117,13 @@ export class VersionFiles {
       await link(draft, target);
       return true;
     } catch (error) {
-      // The draft is removed by others only when its number is long past.
+      // Others remove the draft only when its number is long past.
       if (hasCode(error, "ENOENT")) return false;
       if (hasCode(error, "ENOSPC", "EDQUOT", "EPERM", "ENOTSUP", "EOPNOTSUPP", "EMLINK", "EROFS")) throw error;
       if (!hasCode(error, "EEXIST")) throw new AmbiguousWriteError(target, error);
       const present = await this.#read(next.number);
       if (present === undefined) throw new AmbiguousWriteError(target, error);
-      // One's own nonce: the link was made and its answer was lost, as network file systems do.
+      // Our own nonce: the link was created but its answer was lost, as network file systems do.
       return present.nonce === next.nonce;
     }
   }
@@ -169,7 +169,7 @@ export class VersionFiles {
   }
 }
 
-/** Undefined when it is not there. */
+/** Undefined if it does not exist. */
 export async function readCellFile(path: string): Promise<Buffer | undefined> {
   const found = await stat(path).catch(undefinedIf("ENOENT"));
   if (found === undefined) return undefined;

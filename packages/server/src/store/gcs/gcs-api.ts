@@ -110,7 +110,7 @@ export class GcsApi implements BucketApi {
     );
   }
 
-  /** One request with two parts, since the mark of the writer has to be there together with the bytes. */
+  /** One request with two parts, because the writer's mark must be stored together with the bytes. */
   async put(name: string, body: Uint8Array, { writer, ifAbsent, signal }: PutOptions): Promise<void> {
     const boundary = randomUUID();
     const head = JSON.stringify({ name, metadata: { writer } });
@@ -176,7 +176,7 @@ interface GcsPage {
   readonly nextPageToken?: string;
 }
 
-/** Without one the write may be there, and cannot be named. */
+/** Without a generation the write may exist, but cannot be named. */
 function generation(found: string | null | undefined): string {
   if (found !== null && found !== undefined && /^[1-9]\d*$/.test(found)) return found;
   throw new BucketError({ kind: "unclear", reached: true }, "the store gave no generation.");

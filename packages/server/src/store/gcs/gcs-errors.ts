@@ -3,10 +3,10 @@ import { jsonOf } from "../../support/json.ts";
 
 const UNCLEAR_STATUS = new Set([408, 409, 425, 429]);
 
-/** Codes of connections that could not be made or broke, and of names that could not be looked up. */
+/** Error codes of failed or lost connections, and of names that could not be resolved. */
 const NETWORK_CODE = /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EPIPE|EHOST|ENET|UND_ERR_)/;
 
-/** What an answer other than success says. Reads its body. */
+/** Converts an unsuccessful response to an error. Reads its body. */
 export async function failureOf(answer: Response): Promise<BucketError> {
   const text = await answer.text().catch(() => "");
   const { message, reason } = parse(text);
@@ -36,13 +36,13 @@ function parse(text: string): { readonly message: string | undefined; readonly r
   return { message: said?.error?.message, reason: said?.error?.errors?.[0]?.reason ?? "" };
 }
 
-/** Why there was no answer at all. */
+/** Why there was no response at all. */
 export function asBucketError(thrown: unknown): unknown {
   if (thrown instanceof BucketError || !(thrown instanceof Error)) return thrown;
   return new BucketError({ kind: "unclear", reached: false }, reasonsOf(thrown), thrown);
 }
 
-/** Why there is no token: the network, or what the operator has set up. */
+/** Why there is no token: the network, or the operator's configuration. */
 export function asCredentialsError(thrown: unknown): BucketError {
   const { code, status } = thrown as { code?: unknown; status?: unknown };
   const network =
@@ -51,7 +51,7 @@ export function asCredentialsError(thrown: unknown): BucketError {
   return new BucketError(failure, thrown instanceof Error ? reasonsOf(thrown) : String(thrown), thrown);
 }
 
-/** `fetch failed` says nothing; its cause does. */
+/** `fetch failed` is meaningless; its cause is not. */
 function reasonsOf(error: Error): string {
   const { cause } = error;
   if (cause instanceof AggregateError) return reasonsOf(cause.errors[0] as Error);

@@ -2,7 +2,7 @@ import { BucketError } from "../bucket/bucket-error.ts";
 import { withinTime } from "../bucket/time-limit.ts";
 import { asBucketError, asCredentialsError, failureOf } from "./gcs-errors.ts";
 
-/** Gives the headers that prove who asks. */
+/** Returns the authentication headers. */
 export type Authorize = (url: string) => Promise<Headers>;
 
 export interface GcsRequest {
@@ -12,13 +12,13 @@ export interface GcsRequest {
   readonly body?: Uint8Array;
   readonly limitMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** Answers other than 2xx that are no failures. */
+  /** Statuses other than 2xx that are not failures. */
   readonly accept?: readonly number[];
-  /** Ends the reading of an answer that outlives the time limit. */
+  /** Ends the reading of a response that exceeds the time limit. */
   readonly stop?: AbortController;
 }
 
-/** Single requests to Google's JSON API: no retries, no redirects, a time limit up to what `read` makes of the answer. */
+/** Single requests to Google's JSON API: no retries, no redirects, a time limit that includes `read`. */
 export class GcsHttp {
   readonly #authorize: Authorize;
 
@@ -33,7 +33,7 @@ export class GcsHttp {
         const answer = await fetch(request.url, {
           method: request.method,
           headers,
-          // The upload's status is called a redirect, and is none.
+          // The upload's status looks like a redirect but is not one.
           redirect: "manual",
           signal: request.stop === undefined ? signal : AbortSignal.any([signal, request.stop.signal]),
           ...(request.body === undefined ? {} : { body: request.body as Uint8Array<ArrayBuffer> }),

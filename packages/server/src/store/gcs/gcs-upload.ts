@@ -3,7 +3,7 @@ import { BucketError, hasFailed } from "../bucket/bucket-error.ts";
 import { PART_LIMIT_MS, SMALL_LIMIT_MS } from "../bucket/time-limit.ts";
 import { type GcsHttp, type GcsRequest, ignoreBody } from "./gcs-http.ts";
 
-/** What Google answers while an upload is not complete, and when it was cancelled. */
+/** Google's statuses of an incomplete and of a cancelled upload. */
 const INCOMPLETE = 308;
 const CANCELLED = 499;
 
@@ -12,7 +12,7 @@ interface Progress {
   readonly storedBytes: number;
 }
 
-/** A resumable upload: one part after the other, the last of which makes the object appear. */
+/** A resumable upload: one part after the other; the last one makes the object visible. */
 export class GcsUpload implements LargeUpload {
   readonly #http: GcsHttp;
   readonly #session: string;
@@ -27,11 +27,11 @@ export class GcsUpload implements LargeUpload {
     this.#options = options;
   }
 
-  /** The next part is gathered while this one is on its way. */
+  /** The next part is collected while this one is being sent. */
   async add(part: Uint8Array, last: boolean): Promise<void> {
     await this.#sending;
     this.#sending = this.#send(part, last);
-    // It is met at the next `await`.
+    // A failure surfaces at the next `await`.
     this.#sending.catch(() => undefined);
   }
 
@@ -52,7 +52,7 @@ export class GcsUpload implements LargeUpload {
     let unsure = false;
     while (this.#acceptedBytes < end && !this.#complete) {
       await this.#options.retry(async () => {
-        // After an attempt without an answer the store knows how far it came.
+        // After an attempt without an answer, the store knows how much it received.
         if (unsure) this.#advance(await this.#ask(total), end);
         if (this.#acceptedBytes >= end || this.#complete) return;
         unsure = true;
@@ -64,7 +64,7 @@ export class GcsUpload implements LargeUpload {
     }
   }
 
-  /** An object that is complete and shorter than what was sent is not ours: emulators make such ones. */
+  /** A complete object that is shorter than what was sent is not ours: emulators create such objects. */
   #advance({ complete, storedBytes }: Progress, end: number): void {
     if (storedBytes > end || storedBytes < (complete ? end : this.#acceptedBytes)) {
       throw lost(`it has ${storedBytes} bytes; ${this.#acceptedBytes} to ${end} were expected`);

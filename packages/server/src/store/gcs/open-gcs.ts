@@ -9,8 +9,8 @@ const GOOGLE = "https://storage.googleapis.com";
 const SCOPES = ["https://www.googleapis.com/auth/devstorage.read_write"];
 
 /**
- * A store at `gs://bucket/prefix`. Credentials come from where every Google client takes them. An endpoint without TLS is
- * an emulator, and is sent none.
+ * A store at `gs://bucket/prefix`. Credentials come from the usual places of Google clients. An endpoint without TLS is
+ * an emulator, and gets none.
  */
 export async function openGcsStore(address: string, options: BucketStoreOptions = {}): Promise<BucketStore> {
   const { text, bucket, prefix, parameters } = parseBucketAddress(address, ["endpoint"]);

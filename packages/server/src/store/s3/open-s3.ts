@@ -6,12 +6,12 @@ import { S3Api } from "./s3-api.ts";
 
 const CONNECT_LIMIT_MS = 5_000;
 
-/** For servers that do not care which region it is. */
+/** For servers that ignore the region. */
 const ANY_REGION = "us-east-1";
 
 /**
- * A store at `s3://bucket/prefix`, with `?endpoint=`, `&region=` and `&path-style=true|false`. Credentials, and the region
- * of AWS, come from where every AWS client takes them.
+ * A store at `s3://bucket/prefix`, with `?endpoint=`, `&region=` and `&path-style=true|false`. Credentials, and the
+ * region of AWS, come from the usual places of AWS clients.
  */
 export async function openS3Store(address: string, options: BucketStoreOptions = {}): Promise<BucketStore> {
   const { text, bucket, prefix, parameters } = parseBucketAddress(address, ["endpoint", "region", "path-style"]);
@@ -24,9 +24,9 @@ export async function openS3Store(address: string, options: BucketStoreOptions =
     ...(region === undefined ? {} : { region }),
     forcePathStyle: pathStyle === "true",
     followRegionRedirects: endpoint === undefined,
-    // There is one loop that retries, and it is the store's.
+    // Only the store itself retries.
     maxAttempts: 1,
-    // The signature covers the bytes already, and not every server knows the newer checksums.
+    // The signature already covers the bytes, and not every server supports the newer checksums.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
     expectContinueHeader: false,

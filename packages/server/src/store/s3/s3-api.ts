@@ -39,14 +39,14 @@ export interface S3ApiOptions {
   readonly bucket: string;
 }
 
-/** The requests to S3 and to what speaks like it. */
+/** The requests to S3 and compatible servers. */
 export class S3Api implements BucketApi {
   readonly address: string;
   readonly remedies = REMEDIES;
   readonly #sdk: S3Sdk;
   readonly #client: S3Client;
   readonly #bucket: string;
-  /** Ceph before version 20 never finds a quoted tag equal. */
+  /** Ceph before version 20 never matches a quoted tag. */
   #quotesTags = true;
 
   constructor({ address, sdk, client, bucket }: S3ApiOptions) {
@@ -72,7 +72,7 @@ export class S3Api implements BucketApi {
   }
 
   async putCell(name: string, expected: string | undefined, body: Uint8Array): Promise<string> {
-    // An empty header would be left out, and `*` matches everything.
+    // An empty header would be omitted, and `*` matches everything.
     if (expected !== undefined && !/^[^\s"*,]+$/.test(expected)) {
       throw new BucketError({ kind: "precondition" }, `"${expected}" is not a version.`);
     }
@@ -161,7 +161,7 @@ export class S3Api implements BucketApi {
     await unlessAbsent(() => request(SMALL_LIMIT_MS, undefined, (sending) => this.#client.send(command, sending)));
   }
 
-  /** Finds out how this server wants tags to be written. */
+  /** Detects how this server wants tags to be written. */
   async learn(probeName: string): Promise<void> {
     const version = await this.putCell(probeName, undefined, Buffer.from("1"));
     this.#quotesTags = await this.#isAccepted(probeName, version);
@@ -173,7 +173,7 @@ export class S3Api implements BucketApi {
       await this.putCell(probeName, version, Buffer.from("2"));
       return true;
     } catch (error) {
-      // Whatever else is wrong will be found by the probe of the store.
+      // The probe of the store finds any other problem.
       return !hasFailed(error, "precondition");
     }
   }
@@ -183,7 +183,7 @@ export class S3Api implements BucketApi {
   }
 }
 
-/** The tag without its quotation marks. Without a tag the write may be there, and cannot be named. */
+/** The tag without quotation marks. Without a tag the write may exist, but cannot be named. */
 function bareTag(tag: string | undefined): string {
   const bare = tag?.replace(/^"(.*)"$/, "$1");
   if (bare === undefined || bare === "") {
@@ -197,9 +197,9 @@ const TRAILER = /\n[ \t]{64}$/;
 const TRAILER_CHARACTERS = 65;
 
 /**
- * The version of an object in S3 is most often the checksum of its bytes, so that a cell which returns to an earlier body
- * returns to its earlier version. Each write therefore ends in a line of 64 spaces and tabs, drawn anew: to whoever reads
- * JSON it is nothing.
+ * The version of an S3 object is usually the checksum of its bytes, so a cell that returns to an earlier body would
+ * return to its earlier version. Each write therefore ends in a random line of 64 spaces and tabs, which JSON readers
+ * ignore.
  */
 function withTrailer(body: Uint8Array): Buffer {
   let trailer = "\n";
@@ -209,7 +209,7 @@ function withTrailer(body: Uint8Array): Buffer {
   return Buffer.concat([body, Buffer.from(trailer)]);
 }
 
-/** The cell's own body. An object without the line was put there by somebody else, and is taken as it is. */
+/** The cell's own body. An object without the line was written by someone else, and is used unchanged. */
 function withoutTrailer(stored: Uint8Array): Uint8Array {
   const bodyBytes = stored.byteLength - TRAILER_CHARACTERS;
   if (bodyBytes < 0) return stored;

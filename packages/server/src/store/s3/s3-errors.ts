@@ -1,6 +1,6 @@
 import { BucketError, type RefusalReason } from "../bucket/bucket-error.ts";
 
-/** What the servers in the field call it. A code that stands nowhere here is judged by its status. */
+/** Error codes of the servers in the field. Any other code is judged by its status. */
 const REASONS: Readonly<Record<string, RefusalReason>> = {
   InvalidAccessKeyId: "credentials",
   SignatureDoesNotMatch: "credentials",
@@ -20,7 +20,7 @@ const REASONS: Readonly<Record<string, RefusalReason>> = {
   XMinioAdminBucketQuotaExceeded: "space",
 };
 
-/** Refusals by their status that are worth another try, or that say nothing about whether it was done. */
+/** Statuses that are worth a retry, or that do not tell whether it was done. */
 const UNCLEAR_CODES = new Set([
   "RequestTimeout",
   "RequestTimeTooSkewed",
@@ -52,7 +52,7 @@ export function asBucketError(thrown: unknown): unknown {
 
 function isUnclear(status: number, code: string): boolean {
   if (UNCLEAR_CODES.has(code)) return true;
-  // 501 is the one among these that says what it means. A success that throws could not be understood.
+  // 501 is the only one of these with a clear meaning. A success that throws could not be parsed.
   return (status >= 500 && status !== 501) || status < 300 || [408, 409, 425, 429].includes(status);
 }
 

@@ -7,7 +7,7 @@ export interface SendOptions {
   readonly abortSignal: AbortSignal;
 }
 
-/** One request with a time limit, whose failure is told in the terms of buckets. */
+/** One request with a time limit, whose failure is converted to a bucket error. */
 export async function request<T>(
   limitMs: number,
   signal: AbortSignal | undefined,

@@ -11,11 +11,11 @@ export interface MultipartUpload {
   readonly client: S3Client;
   readonly target: { readonly Bucket: string; readonly Key: string; readonly UploadId: string };
   readonly options: UploadOptions;
-  /** Whether the object that is there now was written by this upload. */
+  /** Whether the existing object was written by this upload. */
   readonly isDone: () => Promise<boolean>;
 }
 
-/** A multipart upload with a few parts on their way at once. */
+/** A multipart upload with several parts in flight. */
 export class S3Upload implements LargeUpload {
   readonly #upload: MultipartUpload;
   readonly #stop = new AbortController();
@@ -46,7 +46,7 @@ export class S3Upload implements LargeUpload {
       try {
         await this.#complete(this.#upload.options.ifAbsent);
       } catch (error) {
-        // An upload that is gone was finished by an attempt whose answer was lost.
+        // A missing upload was finished by an attempt whose answer was lost.
         if (!hasFailed(error, "absent") || !(await this.#upload.isDone())) throw asUnexpected(error);
       }
     });
@@ -90,7 +90,7 @@ export class S3Upload implements LargeUpload {
     try {
       await request(PART_LIMIT_MS, options.signal, (sending) => client.send(command, sending));
     } catch (error) {
-      // Some stores know this condition for small objects only. The caller has looked before.
+      // Some stores support this condition for small objects only. The caller has checked before.
       if (!ifAbsent || !(error instanceof BucketError) || !isNotImplemented(error)) throw error;
       await this.#complete(false);
     }
@@ -105,7 +105,7 @@ function isNotImplemented({ failure, cause }: BucketError): boolean {
   return failure.kind === "refused" && (cause as Error | undefined)?.name === "NotImplemented";
 }
 
-/** There is no object that could be absent: it is the upload that the store has lost. */
+/** No object can be missing here: the store has lost the upload. */
 function asUnexpected(error: unknown): unknown {
   if (!hasFailed(error, "absent")) return error;
   return new BucketError(

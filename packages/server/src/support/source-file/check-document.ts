@@ -6,7 +6,7 @@ export type Checked<Value> =
   | { readonly value: Value; readonly problems: readonly [] }
   | { readonly value: undefined; readonly problems: readonly Problem[] };
 
-/** Says everything that is wrong with a document, each with its place. */
+/** Lists all errors of a document with their positions. */
 export function checkDocument<Schema extends z.ZodType>(
   document: SourceDocument,
   schema: Schema,
@@ -17,7 +17,7 @@ export function checkDocument<Schema extends z.ZodType>(
   }
   const texted = structuredClone(document.value);
   let parsed = schema.safeParse(texted);
-  // `port: 22` where a text belongs is the text 22.
+  // `port: 22` in place of a text is the text 22.
   const bare = (parsed.error?.issues ?? []).filter(isTextExpected);
   const written = bare.filter(({ path }) => putText(texted, path, document.textOf(path)));
   if (written.length > 0) parsed = schema.safeParse(texted);

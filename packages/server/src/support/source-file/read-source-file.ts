@@ -5,7 +5,7 @@ import { readYamlDocument } from "./yaml-document.ts";
 
 const MAX_BYTES = 1024 * 1024;
 
-/** Reads a file by its ending: `.toml`, else YAML. A file that cannot be read is a document with that problem. */
+/** Reads a file by its extension: `.toml`, otherwise YAML. An unreadable file is a document with that problem. */
 export function readSourceFile(file: string): SourceDocument {
   let text: string;
   try {
@@ -19,7 +19,7 @@ export function readSourceFile(file: string): SourceDocument {
 const NOWHERE = { positionOf: () => undefined, textOf: () => undefined };
 
 function readText(file: string): string {
-  // A pipe that nobody writes must not hold everything up.
+  // A pipe without a writer must not block everything.
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const status = fstatSync(descriptor);

@@ -1,13 +1,13 @@
-/** A file that people write (YAML or TOML), read so that each of its values knows where it stands. */
+/** A file that people write (YAML or TOML), parsed with the position of each value. */
 export interface SourceDocument {
   readonly file: string;
-  /** Undefined when the syntax is wrong. */
+  /** Undefined if the syntax is invalid. */
   readonly value: unknown;
-  /** What is wrong with the syntax. */
+  /** Syntax errors. */
   readonly problems: readonly Problem[];
-  /** Where the value (or its key) stands; of something that is not there, its nearest parent. */
+  /** The position of the value (or its key); for a missing value, that of its nearest parent. */
   positionOf(path: readonly PropertyKey[], part: "key" | "value"): Position | undefined;
-  /** A number or a truth value as it was written: `1.10` and not 1.1. */
+  /** A number or boolean as it was written: `1.10` and not 1.1. */
   textOf(path: readonly PropertyKey[]): string | undefined;
 }
 
@@ -17,7 +17,7 @@ export interface Position {
   readonly column: number;
 }
 
-/** Values are never part of it: a secret in the wrong place must not reach a log. */
+/** Never contains values: a secret in the wrong place must not reach a log. */
 export interface Problem {
   readonly file: string;
   readonly line?: number;

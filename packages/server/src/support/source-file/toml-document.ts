@@ -47,8 +47,8 @@ const TABLE = new RegExp(String.raw`^(\s*\[\[?\s*)(${DOTTED})\s*\]`);
 const ASSIGNMENT = new RegExp(String.raw`^(\s*)(${DOTTED})(\s*=\s*)`);
 
 /**
- * The parser tells no positions. This finds the lines `[table]` and `key =`, which is where keys stand in files that
- * people write; what stands inside an inline table has the position of the table.
+ * The parser reports no positions. This finds the lines `[table]` and `key =`, where keys are in hand-written files; a
+ * value inside an inline table has the position of the table.
  */
 function keyPositions(text: string): Map<string, KeyPosition> {
   const positions = new Map<string, KeyPosition>();

@@ -5,7 +5,7 @@ import type { Position, Problem, SourceDocument } from "./source-document.ts";
 /** Loaded at the first file: commands that read none start without it. */
 const load = (): typeof import("yaml") => createRequire(import.meta.url)("yaml") as typeof import("yaml");
 
-/** YAML 1.2. Keys that come twice, tags that are unknown and several documents in one file are problems. */
+/** YAML 1.2. Duplicate keys, unknown tags and several documents in one file are problems. */
 export function readYamlDocument(file: string, text: string): SourceDocument {
   const yaml = load();
   const lineCounter = new yaml.LineCounter();
@@ -32,7 +32,7 @@ export function readYamlDocument(file: string, text: string): SourceDocument {
     try {
       value = document.toJS();
     } catch (thrown) {
-      // Aliases that multiply beyond reason.
+      // Aliases that expand excessively.
       problems.push({ file, line: 1, column: 1, message: (thrown as Error).message });
     }
   }
@@ -64,7 +64,7 @@ export function readYamlDocument(file: string, text: string): SourceDocument {
   };
 }
 
-/** Without what the parser quotes of the file. */
+/** Without the parser's quotes from the file. */
 function plain(code: string, message: string): string {
   if (code === "TAG_RESOLVE_FAILED") return "There is no such tag. A text that begins with ! needs quotes.";
   return `${message.replace(/[:\n][^]*$/, "")}.`;

@@ -56,7 +56,7 @@ describeServices("compose-ssh, when something is wrong", (services) => {
     const error = await refusal(await lab.repository(), await place({ known_hosts_file: empty }));
     expect(error).toMatchObject({
       code: "backend_unavailable",
-      message: expect.stringContaining("host key that is not known"),
+      message: expect.stringContaining("has a host key that this machine does not know"),
     });
     expect(error.hint).toContain(`ssh-keyscan -p ${server.port} 127.0.0.1 >> ${empty}`);
   });
@@ -70,7 +70,7 @@ describeServices("compose-ssh, when something is wrong", (services) => {
       .split(" ");
     await writeFile(wrong, `[127.0.0.1]:${server.port} ${type} ${text}\n`);
     const error = await refusal(await lab.repository(), await place({ known_hosts_file: wrong }));
-    expect(error).toMatchObject({ code: "backend_unavailable", message: expect.stringContaining("another host key") });
+    expect(error).toMatchObject({ code: "backend_unavailable", message: expect.stringContaining("a host key that differs from the known one") });
   });
 
   test("a key that is not accepted", async () => {

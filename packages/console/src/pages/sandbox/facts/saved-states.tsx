@@ -24,7 +24,7 @@ export function SavedStates({ record }: { readonly record: SandboxRecord }): JSX
           ["Possible loss", flags.enableCheckpoint ? lossWords(durability.maxLoss) : "everything"],
           ["At risk", durability.atRisk === null ? "no" : <AtRisk atRisk={durability.atRisk} />],
           ["Damaged", damage === undefined ? "none known" : damage],
-          ["Encrypted with", encryption === null ? "server default" : encryptionWords(encryption)],
+          ["Encrypted with", encryption === null ? "the server's default" : encryptionWords(encryption)],
           ["Checkpoint retention", keepWords(retention?.checkpoints)],
           ["Snapshot retention", keepWords(retention?.snapshots)],
           ["Snapshots", <Link to={`/lineage?focus=${encodeURIComponent(record.id)}`}>in the lineage</Link>],

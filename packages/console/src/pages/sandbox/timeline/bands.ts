@@ -9,7 +9,7 @@ export interface Band {
   readonly now: boolean;
 }
 
-interface Turn {
+interface StateStart {
   readonly state: string;
   readonly startMs: number;
 }
@@ -23,55 +23,55 @@ export function bandsOf(
   record: Pick<SandboxRecord, "state" | "frozen" | "owner" | "createdAt">,
   nowMs: number,
 ): readonly Band[] {
-  const turns: Turn[] = [];
+  const starts: StateStart[] = [];
   let saved = false;
   let handedTo: string | undefined;
   for (const { type, time, data } of events) {
     const startMs = Date.parse(time);
     if (type === "checkpoint.created") saved = true;
     else if (type === "sandbox.handed_over") handedTo = String(data["to"]);
-    else if (type === "sandbox.frozen") turns.push({ state: "frozen", startMs });
-    else if (type === "sandbox.thawed") turns.push({ state: "running", startMs });
+    else if (type === "sandbox.frozen") starts.push({ state: "frozen", startMs });
+    else if (type === "sandbox.thawed") starts.push({ state: "running", startMs });
     // Told right after it is gone: it did not rest in the store.
-    if (type === "sandbox.handed_over" && turns.at(-1)?.state === "stored") {
-      turns[turns.length - 1] = { state: elsewhere(handedTo), startMs: turns.at(-1)?.startMs ?? startMs };
+    if (type === "sandbox.handed_over" && starts.at(-1)?.state === "stored") {
+      starts[starts.length - 1] = { state: elsewhere(handedTo), startMs: starts.at(-1)?.startMs ?? startMs };
     }
     if (type !== "sandbox.state") continue;
     const [from, to] = [data["from"], String(data["to"])];
-    if (turns.length === 0 && typeof from === "string" && from !== "gone") {
-      turns.push({ state: from, startMs: Math.min(startMs, Date.parse(record.createdAt)) });
+    if (starts.length === 0 && typeof from === "string" && from !== "gone") {
+      starts.push({ state: from, startMs: Math.min(startMs, Date.parse(record.createdAt)) });
     }
     const gone = handedTo === undefined ? (saved ? "stored" : "ended") : elsewhere(handedTo);
-    turns.push({ state: to === "gone" ? gone : to, startMs });
+    starts.push({ state: to === "gone" ? gone : to, startMs });
     if (to === "running") [saved, handedTo] = [false, undefined];
   }
-  if (turns.length === 0) turns.push({ state: "unknown", startMs: Date.parse(record.createdAt) });
-  return close(withPresent(turns, record, nowMs), nowMs);
+  if (starts.length === 0) starts.push({ state: "unknown", startMs: Date.parse(record.createdAt) });
+  return close(withPresent(starts, record, nowMs), nowMs);
 }
 
 /** What the record says counts for now: other servers tell this one nothing. */
 function withPresent(
-  turns: readonly Turn[],
+  starts: readonly StateStart[],
   { state, frozen, owner }: Pick<SandboxRecord, "state" | "frozen" | "owner">,
   nowMs: number,
-): readonly Turn[] {
+): readonly StateStart[] {
   const present = owner?.here === false ? elsewhere(owner.instanceId) : frozen ? "frozen" : state;
-  const last = turns.at(-1);
-  if (last === undefined || last.state === present) return turns;
+  const last = starts.at(-1);
+  if (last === undefined || last.state === present) return starts;
   if (last.state === "unknown") return [{ ...last, state: present }];
   // Away and back at a place that it was not seen to go to, or an event that is still to come.
   const left = ["stored", "ended"].includes(last.state) || last.state.startsWith("at ");
-  return left ? [...turns.slice(0, -1), { ...last, state: present }] : [...turns, { state: present, startMs: nowMs }];
+  return left ? [...starts.slice(0, -1), { ...last, state: present }] : [...starts, { state: present, startMs: nowMs }];
 }
 
 function elsewhere(instanceId: string | undefined): string {
   return `at ${instanceId ?? "another server"}`;
 }
 
-function close(turns: readonly Turn[], nowMs: number): readonly Band[] {
+function close(starts: readonly StateStart[], nowMs: number): readonly Band[] {
   const bands: Band[] = [];
-  for (const [index, { state, startMs }] of turns.entries()) {
-    const next = turns[index + 1];
+  for (const [index, { state, startMs }] of starts.entries()) {
+    const next = starts[index + 1];
     const endMs = Math.max(startMs, next?.startMs ?? nowMs);
     const before = bands.at(-1);
     if (before?.state === state) bands[bands.length - 1] = { ...before, endMs, now: next === undefined };

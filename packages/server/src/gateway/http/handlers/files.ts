@@ -11,7 +11,7 @@ interface FileCall {
   readonly signal: AbortSignal;
 }
 
-/** Files and trees of a sandbox. Content goes through as it comes. */
+/** Files and folders of a sandbox. Content is streamed. */
 export function filesHandlers({ files }: SandboxManager) {
   return {
     readFile: async (call) => {
@@ -38,7 +38,10 @@ function of({ params, epoch, signal }: FileCall): FilesOf {
   return { sandboxId: params.id, epoch, signal };
 }
 
-/** A browser saves it, and never shows it. The name is the sandbox's, so that only letters and digits stay as they are. */
+/**
+ * Browsers save it and never show it. The name comes from the sandbox, so everything except letters and digits is
+ * encoded.
+ */
 function streamed({ signal }: FileCall, body: Readable, type: string, path: string, suffix = ""): StreamAnswer {
   signal.addEventListener("abort", () => body.destroy(), { once: true });
   if (signal.aborted) body.destroy();

@@ -6,7 +6,7 @@ import { sandboxesHandlers } from "./sandboxes.ts";
 import { snapshotsHandlers } from "./snapshots.ts";
 import { systemHandlers, type ServerFacts } from "./system.ts";
 
-/** What each route does: calls of the manager, translated. */
+/** The handler of each route: calls of the manager, translated. */
 export function createService(manager: SandboxManager, facts: ServerFacts): Service {
   const handlers = {
     ...sandboxesHandlers(manager),

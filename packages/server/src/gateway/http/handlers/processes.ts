@@ -11,7 +11,7 @@ import { followLines, presentLines } from "../process-lines.ts";
 
 const NDJSON = "application/x-ndjson";
 
-/** Programs in a sandbox: start, list, read, feed, signal, drop. */
+/** Processes of a sandbox: start, list, read, write, signal, drop. */
 export function processesHandlers(manager: SandboxManager) {
   const find = async (call: {
     readonly params: { readonly id: string; readonly process_id: string };
@@ -78,7 +78,7 @@ export function processesHandlers(manager: SandboxManager) {
 
     processOutput: async (call) => {
       const { offset, follow, acknowledge, encoding } = call.query;
-      // Both change what others can read.
+      // Both change the output that others can read.
       if (follow === true || acknowledge === true) requireScope(call.caller.principal, "use");
       const { sandbox, process } = await find(call);
       if (follow === true) {

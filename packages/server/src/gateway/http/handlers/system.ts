@@ -8,7 +8,7 @@ import { pageOfPlaces, wholeList } from "../page.ts";
 export interface ServerFacts {
   readonly version: string;
   readonly store: string | undefined;
-  /** Also of those who follow events. */
+  /** Also for those who follow events. */
   readonly maxClients: number;
 }
 
@@ -41,7 +41,7 @@ export function systemHandlers(manager: SandboxManager, facts: ServerFacts) {
       return operation.recordFor(caller.id);
     },
     events: async ({ query, signal, accepts, caller, lastEventId }) => {
-      // Who comes back does so with the address of the first time.
+      // A client that reconnects uses its first URL.
       const cursor = lastEventId ?? query.cursor;
       const wanted = ({ sandbox_id, type }: EventRecord): boolean =>
         (query.sandbox_id === undefined || sandbox_id === query.sandbox_id) &&
@@ -62,7 +62,7 @@ export function systemHandlers(manager: SandboxManager, facts: ServerFacts) {
   } satisfies Partial<Handlers>;
 }
 
-/** Nothing is left of it when the operation has ended, the time is over, or the client has gone. */
+/** Cleans up when the operation ends, the time is up, or the client disconnects. */
 async function endedWithin({ running, ended }: Operation, ms: number, signal: AbortSignal): Promise<void> {
   if (!running || ms === 0 || signal.aborted) return;
   const enough = Promise.withResolvers<void>();

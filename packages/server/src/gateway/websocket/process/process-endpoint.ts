@@ -9,7 +9,7 @@ export interface ProcessParameters {
   readonly sandboxId: string;
   readonly processId: string;
   readonly credentials: Credentials;
-  /** As it stands in the query. */
+  /** As in the query. */
   readonly offset: string | undefined;
 }
 
@@ -38,7 +38,7 @@ export async function serveProcess(
       manager.touch(sandbox);
       session.handle(data, isBinary);
     });
-    // What the client says at once waits until there is somebody to hear it.
+    // Early messages wait until the session is ready.
     await session.run(offset, () => admission.letIn());
   } catch (error) {
     admission.turnAway(() => wire.error(asSandboxerError(error)));

@@ -15,7 +15,7 @@ import { StdinFeed } from "./stdin-feed.ts";
 
 const PIECE_BYTES = 64 * 1024;
 
-/** One client with one process. What it acknowledges may go; nothing else does. */
+/** One client with one process. Only acknowledged output is dropped. */
 export class ProcessSession {
   readonly #process: ManagedProcess;
   readonly #wire: ProcessWire;
@@ -23,7 +23,7 @@ export class ProcessSession {
   readonly #onOutput: (bytes: number) => void;
   #sent = 0;
   #acknowledged = 0;
-  /** Nothing that comes from the client counts any more. */
+  /** Messages of the client are ignored from now on. */
   #stopped = false;
   #wake: () => void = () => {};
 
@@ -62,7 +62,7 @@ export class ProcessSession {
     }
   }
 
-  /** A frame of the client's. */
+  /** A frame from the client. */
   handle(data: Buffer, isBinary: boolean): void {
     // The acknowledgement of the end may come after it.
     if (this.#stopped && !this.#process.told) return;
@@ -113,7 +113,7 @@ export class ProcessSession {
       const piece = data.subarray(start, start + PIECE_BYTES);
       const end = offset + start + piece.length;
       if (this.#process.traits.detached && end - this.#acknowledged > ATTACH_WINDOW_BYTES) {
-        // It must not block: the client misses this, and its offsets say so.
+        // The process must not block: the client misses this part, and its offsets show it.
         this.#process.acknowledge(end);
         continue;
       }

@@ -4,11 +4,11 @@ import type { WebSocket } from "ws";
 import { cutMessage } from "../../../support/cut-message.ts";
 
 const KEEP_ALIVE_MS = 30_000;
-/** Above this, whoever makes the client's events waits. */
+/** Above this, producers of the client's events wait. */
 const HIGH_WATER_BYTES = 256 * 1024;
 const LOOK_MS = 20;
 
-/** The way to the client of one process. */
+/** The connection to the client of one process. */
 export class ProcessWire {
   readonly #socket: WebSocket;
   readonly #gone = new AbortController();
@@ -17,14 +17,14 @@ export class ProcessWire {
 
   constructor(socket: WebSocket) {
     this.#socket = socket;
-    // A client that vanished without a word is noticed.
+    // Detects a client that disappeared silently.
     const keepAlive = setInterval(() => {
       if (!this.#heard && !socket.isPaused) return socket.terminate();
       this.#heard = false;
       socket.ping();
     }, KEEP_ALIVE_MS).unref();
     socket.on("pong", () => (this.#heard = true));
-    // Too large a message, or a frame that breaks the protocol: ws closes the socket with the right code by itself.
+    // A message that is too large, or an invalid frame: ws closes the socket with the right code.
     socket.on("error", () => {});
     socket.on("close", () => {
       clearInterval(keepAlive);
@@ -32,7 +32,7 @@ export class ProcessWire {
     });
   }
 
-  /** Aborts when the client has gone, or was sent away. */
+  /** Aborts when the client disconnects or is sent away. */
   get gone(): AbortSignal {
     return this.#gone.signal;
   }
@@ -50,7 +50,7 @@ export class ProcessWire {
     this.close(CloseCode.applicationError);
   }
 
-  /** The last word. What the client still says is read, so that it can say its own. */
+  /** The close frame. Later messages of the client are still read, so that it can close too. */
   close(code: CloseCode): void {
     if (this.#closing) return;
     this.#closing = true;
@@ -59,7 +59,7 @@ export class ProcessWire {
     this.#gone.abort();
   }
 
-  /** Resolves when the client has taken enough of what was sent, or is gone. */
+  /** Resolves when the client has read enough, or disconnected. */
   async drained(): Promise<void> {
     while (!this.gone.aborted && this.#socket.bufferedAmount > HIGH_WATER_BYTES) {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));

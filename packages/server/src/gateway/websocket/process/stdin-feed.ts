@@ -3,16 +3,16 @@ import type { ManagedProcess } from "../../../manager/processes/managed-process.
 import { SerialQueue } from "../../../support/serial-queue.ts";
 import type { ProcessWire } from "./process-wire.ts";
 
-/** What the agent takes in one request. */
+/** The most that the agent accepts in one request. */
 const PIECE_BYTES = 64 * 1024;
 
-/** Brings a client's stdin to a process, no faster than it reads, and counts what was taken. */
+/** Feeds a client's stdin to a process, no faster than it reads, and counts the accepted bytes. */
 export class StdinFeed {
   readonly #process: ManagedProcess;
   readonly #wire: ProcessWire;
   readonly #queue = new SerialQueue();
   #takenBytes = 0;
-  /** Handed to the sandbox, which finishes it even when it is saved meanwhile. */
+  /** Passed to the sandbox, which finishes it even if it is saved meanwhile. */
   #underWayBytes = 0;
   #pendingBytes = 0;
   #stopped = false;
@@ -45,13 +45,13 @@ export class StdinFeed {
     });
   }
 
-  /** Gives no more; how much was taken on the whole. */
+  /** Stops; returns how much was accepted in total. */
   stop(): number {
     this.#stopped = true;
     return this.#takenBytes + this.#underWayBytes;
   }
 
-  /** What a process does not want to read is as good as taken: its output is still of interest. */
+  /** Input that a process does not want to read counts as accepted: its output is still of interest. */
   async #give(piece: Uint8Array): Promise<void> {
     this.#underWayBytes = piece.length;
     await this.#process.writeStdin(piece).catch(() => {});

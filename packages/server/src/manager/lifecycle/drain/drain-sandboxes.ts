@@ -5,12 +5,12 @@ import { dropSandbox } from "../pause.ts";
 import { Drain, type UnsavedSandbox } from "./drain.ts";
 import { endUnsaved, saveBeforeTheEnd } from "./save-before-the-end.ts";
 
-/** How long those that are being made have to come to run; then they are called off. */
+/** How long sandboxes that are being created may take to start; then they are cancelled. */
 const CREATION_MS = 5_000;
 
 /**
- * Puts every sandbox down: saves what is durable, with what executes, and ends the rest. New ones are refused. Gives the
- * sandboxes that the store has not taken in time.
+ * Drains all sandboxes: saves the durable ones with their executions and ends the others. New ones are refused. Returns
+ * the sandboxes that the store did not accept in time.
  */
 export async function drainSandboxes(context: ManagerContext): Promise<readonly UnsavedSandbox[]> {
   context.draining = true;
@@ -24,12 +24,12 @@ export async function drainSandboxes(context: ManagerContext): Promise<readonly 
   return unsaved.filter((each) => each !== undefined);
 }
 
-/** What becomes of one sandbox. Each way ends with no copy of it here. */
+/** Drains one sandbox. Every path ends without a copy of it on this server. */
 async function leave(context: ManagerContext, drain: Drain, sandbox: LiveSandbox): Promise<UnsavedSandbox | undefined> {
   const places = await drain.placesFor(sandbox);
   const giveBack = await places.take();
   try {
-    // A save that is under way comes first; after it there may be nothing left to do.
+    // A save in progress comes first; after it there may be nothing left to do.
     await drain.unlessLate(sandbox.queue.run(async () => {}));
     if (sandbox.state !== "running") return undefined;
     if (sandbox.durable) return await saveBeforeTheEnd(context, drain, sandbox, giveBack);

@@ -7,37 +7,37 @@ import { answerWithin } from "../../../support/answer-within.ts";
 import { unlessAborted } from "../../../support/unless-aborted.ts";
 import type { LiveSandbox } from "../../live-sandbox.ts";
 
-/** How many sandboxes are saved at once, to begin with, and how many large ones at most: these share a disk. */
+/** How many sandboxes are saved at once at first, and how many large ones at most, because they share a disk. */
 const AT_ONCE = 4;
-/** As long as processors idle, the store is waited for, and may take more at once. */
+/** While CPUs are idle the store is the bottleneck, and may be given more at once. */
 const MOST_AT_ONCE = 32;
 const IDLE_SHARE = 0.15;
 const LOOK_MS = 200;
 const LARGE_BYTES = 128 * 1024 * 1024;
 const ANSWER_MS = 2_000;
-/** Between two lines in the log that say what is waited for. */
+/** Interval of the log lines that say what the server waits for. */
 const TELL_EVERY_MS = 60_000;
 
-/** A sandbox whose state the store does not have. */
+/** A sandbox whose state is not in the store. */
 export interface UnsavedSandbox {
   readonly sandboxId: string;
   readonly reason: string;
-  /** Where its state is kept on this machine; undefined: it is lost, but for what was saved before. */
+  /** Where its state is saved on this machine; undefined: the changes since its last checkpoint are lost. */
   readonly folder: string | undefined;
 }
 
-/** What the sandboxes of a server that ends share: time, places to work at, and what people are told. */
+/** Shared by the sandboxes of a draining server: time limits, slots for saves, and messages to people. */
 export class Drain {
   readonly places = new Places(AT_ONCE);
   readonly #placesOfLarge = new Places(AT_ONCE);
-  /** Of those that are only ended: a store that does not answer to that must not keep others from being saved. */
+  /** Slots for sandboxes that are only ended: a store that does not answer must not keep others from being saved. */
   readonly #placesOfOthers = new Places(MOST_AT_ONCE);
   readonly #context: ManagerContext;
   readonly #over = new AbortController();
   readonly #late = new AbortController();
   readonly #closed = new AbortController();
   readonly #endMs: number;
-  /** What those wait for that are held, by sandbox id. */
+  /** What the sandboxes that are kept wait for, by sandbox id. */
   readonly #waiting = new Map<string, unknown>();
   #toldMs: number | undefined;
 
@@ -55,7 +55,7 @@ export class Drain {
     return this.#over.signal;
   }
 
-  /** Aborted when nothing is waited for any more, also not what was begun. */
+  /** Aborted when the server waits for nothing any more, not even for work in progress. */
   get late(): AbortSignal {
     return this.#late.signal;
   }
@@ -67,7 +67,7 @@ export class Drain {
     });
   }
 
-  /** All sandboxes have left. */
+  /** All sandboxes have been saved or ended. */
   close(): void {
     this.#closed.abort();
     this.#over.abort();
@@ -85,12 +85,12 @@ export class Drain {
 
   async #passTime(ms: number, clock: Clock): Promise<void> {
     await clock.sleep(ms, this.over).catch(() => {});
-    // What has ended in time is late for nothing.
+    // Work that ended in time is not late.
     if (!this.over.aborted) this.#late.abort(new SandboxerError("store_unavailable", "The store does not answer."));
     this.#over.abort();
   }
 
-  /** Where a sandbox is saved. One that does not say in time how large it is counts as large. */
+  /** The slot for saving a sandbox. A sandbox that does not report its size in time counts as large. */
   async placesFor(sandbox: LiveSandbox): Promise<Places> {
     if (!sandbox.durable || sandbox.state !== "running") return this.#placesOfOthers;
     const { clock } = this.#context.options;
@@ -98,7 +98,7 @@ export class Drain {
     return used !== undefined && used.memoryBytes + used.diskBytes < LARGE_BYTES ? this.places : this.#placesOfLarge;
   }
 
-  /** Says what is waited for: at once, and then rarely. */
+  /** Logs what the server waits for: once immediately, then rarely. */
   waitsFor(sandboxId: string, error: unknown): void {
     this.#waiting.set(sandboxId, error);
     const { nowMs, options } = this.#context;
@@ -116,7 +116,7 @@ export class Drain {
   }
 }
 
-/** How much of this machine's processors nobody has used since the last look, from 0 to 1. */
+/** The share of this machine's CPU time that was idle since the last call, from 0 to 1. */
 class IdleProcessors {
   #last = timesOf();
 

@@ -14,15 +14,15 @@ import type { Drain, UnsavedSandbox } from "./drain.ts";
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 5_000;
-/** An engine that has failed to capture a sandbox so often will fail the next time too. */
+/** After this many failures to capture a sandbox, the engine is expected to fail again. */
 const MOST_CAPTURES = 3;
 const LOOK_MS = 100;
 const NO_ANSWER = Symbol("no answer");
 
 /**
- * Saves a sandbox, with what executes, and ends the copy here. While the store does not take it, the copy is held, still,
- * and a whole image of it lies on this machine, so that nothing of it is lost whatever becomes of this process. Gives
- * what is to be told of a sandbox that the store has not taken when the drain is over.
+ * Saves a sandbox with its executions, and ends the local copy. While the store does not accept it, the copy stays
+ * frozen and a complete image of it lies on this machine, so that nothing is lost whatever happens to this process.
+ * Returns a report about a sandbox that is not in the store when the drain is over.
  */
 export async function saveBeforeTheEnd(
   context: ManagerContext,
@@ -55,7 +55,10 @@ export async function saveBeforeTheEnd(
   }
 }
 
-/** Ends a copy that was not saved: nobody must wait for it. Its ownership ends with this server's. What its provider keeps stays there. */
+/**
+ * Ends a copy that was not saved, so that nobody waits for it. Its ownership ends with this server's lease. A provider
+ * keeps its sandbox.
+ */
 export async function endUnsaved(context: ManagerContext, sandbox: LiveSandbox): Promise<void> {
   if (sandbox.state === "gone") return;
   sandbox.moveTo("gone");
@@ -63,13 +66,13 @@ export async function endUnsaved(context: ManagerContext, sandbox: LiveSandbox):
 }
 
 class LastSave {
-  /** What lies on this machine; undefined: nothing does. */
+  /** The image on this machine; undefined: there is none. */
   kept: Unpublished | undefined;
   readonly #context: ManagerContext;
   readonly #drain: Drain;
   readonly #sandbox: LiveSandbox;
   #owner: UnpublishedOwner | undefined;
-  /** An attempt that the store has not answered. What it brings there is kept here too. */
+  /** An attempt that the store has not answered. Its image is also kept on this machine. */
   #unanswered: Promise<void> | undefined;
   #failedCaptures = 0;
   #isSetAside = false;
@@ -80,10 +83,10 @@ class LastSave {
     this.#sandbox = sandbox;
   }
 
-  /** Resolves when the sandbox is in the store and its copy here is ended; throws when the drain is over before. */
+  /** Resolves when the sandbox is in the store and its local copy has ended; throws if the drain is over before. */
   async run(track: Track, giveBack: GiveBack): Promise<void> {
     const { over, late, places } = this.#drain;
-    // As long as it is known: who is declared dead by others forgets what was its own.
+    // Read it while it is known: a server that was declared dead forgets what it owned.
     this.#owner = ownerOf(this.#context, this.#sandbox);
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       try {
@@ -95,7 +98,7 @@ class LastSave {
           );
         return endCopy(this.#context, this.#sandbox);
       } catch (error) {
-        // Others may have the place while this one waits.
+        // Other sandboxes may use the slot while this one waits.
         giveBack();
         if (over.aborted || this.#isHopeless) throw error;
         this.#drain.waitsFor(this.#sandbox.id, error);
@@ -130,7 +133,7 @@ class LastSave {
     }
   }
 
-  /** Throws when the store has not taken it, or has not answered while this server can say nothing of its lease. */
+  /** Throws if the store did not accept the image, or did not answer while this server cannot renew its lease. */
   async #storeOrKeep(captured: Captured, track: Track): Promise<void> {
     const stored = this.#store(captured, track);
     const failure = await this.#failureOf(stored);
@@ -157,7 +160,7 @@ class LastSave {
     await publishAndGiveUp(this.#context, captured.sandbox, checkpoint, "drain", track);
   }
 
-  /** Undefined: it is done. */
+  /** Undefined: the publication is done. */
   async #failureOf(stored: Promise<void>): Promise<unknown> {
     const { clock } = this.#context.options;
     const { ownership } = this.#context.durable;

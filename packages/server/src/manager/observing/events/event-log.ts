@@ -9,18 +9,18 @@ export interface NewEvent {
 }
 
 interface Kept {
-  /** Since the start. */
+  /** Number since the server started. */
   readonly place: number;
   readonly record: EventRecord;
 }
 
-/** Of those that come as fast as programs start, and of all others: neither pushes the other out. */
+/** Separate limits for frequent program events and all others, so that neither pushes out the other. */
 const KEEP_EVENTS = 10_000;
 const FREQUENT = "execution.";
 
 /**
- * What has happened on this server since its start, as far as it is kept. A cursor says where a reader is; one of an
- * earlier life of the server, or one whose events are gone, goes on with the oldest event that is there.
+ * The events of this server since it started, up to a limit. A cursor is a reader's position; a cursor from an earlier
+ * run of the server, or one whose events were dropped, continues with the oldest event.
  */
 export class EventLog {
   readonly #clock: Clock;
@@ -42,21 +42,21 @@ export class EventLog {
     for (const listener of this.#listeners) listener(record);
   }
 
-  /** Only to who listens now: it is not kept, and its cursor is that of the last one that is. */
+  /** Only for current listeners: the event is not kept, and its cursor is that of the last kept one. */
   tell(event: NewEvent): void {
     if (this.#listeners.size === 0) return;
     const record = this.#record(event);
     for (const listener of this.#listeners) listener(record);
   }
 
-  /** Events after the cursor, oldest first; without one from the oldest that is there. */
+  /** Events after the cursor, oldest first; without a cursor from the oldest. */
   after(cursor: string | undefined): readonly EventRecord[] {
     const place = this.#placeOf(cursor);
     const kept = [...this.#events.all(), ...this.#frequent.all()].filter((event) => event.place > place);
     return kept.toSorted((left, right) => left.place - right.place).map(({ record }) => record);
   }
 
-  /** Where a reader is that wants nothing of the past. */
+  /** The cursor of a reader that wants only future events. */
   get end(): string {
     return this.#cursor(this.#appended);
   }
@@ -66,7 +66,7 @@ export class EventLog {
     return () => this.#listeners.delete(listener);
   }
 
-  /** 0: before all. */
+  /** 0: before all events. */
   #placeOf(cursor: string | undefined): number {
     if (cursor === undefined) return 0;
     const [, life, place] = /^([0-9a-f]{8})-([0-9]{1,15})$/.exec(cursor) ?? [];
@@ -92,7 +92,7 @@ export class EventLog {
 class Ring<Entry> {
   readonly #limit: number;
   readonly #entries: Entry[] = [];
-  /** Where the oldest one is, once it is full. */
+  /** The index of the oldest entry once the buffer is full. */
   #oldest = 0;
 
   constructor(limit: number) {

@@ -5,19 +5,19 @@ import type { EventLog } from "./event-log.ts";
 
 export interface StartedExecution {
   readonly processId: string;
-  /** One of the WebSocket protocol, or a process that HTTP started. */
+  /** An execution of the WebSocket protocol, or a process started over HTTP. */
   readonly kind: "execution" | "process";
-  /** Its argv, or code; only the beginning is told. */
+  /** Its argv or code; only the beginning is reported. */
   readonly command: string | readonly string[];
   readonly language?: string | undefined;
   readonly pty?: boolean;
   readonly detached?: boolean;
 }
 
-/** Told at the end. Without an exit: the sandbox has left this server, or has ended, before that. */
+/** Reported at the end. Without an exit, the sandbox left this server or ended first. */
 export type TellEnd = (exit: ProcessExit | undefined, timedOut?: boolean) => void;
 
-/** Tells of the end when it comes. */
+/** Reports the end when it comes. */
 export function tellEndOf(
   process: { readonly exited: Promise<ProcessExit>; readonly timedOut?: boolean },
   tell: TellEnd,
@@ -28,7 +28,7 @@ export function tellEndOf(
   );
 }
 
-/** So many executions of one sandbox are told at once, and then in a second; the others are counted. */
+/** This many executions of one sandbox are reported at once, and then per second; the others are counted. */
 const BURST = 100;
 const PER_SECOND = 20;
 const SHOWN_CHARACTERS = 200;
@@ -39,11 +39,11 @@ interface Budget {
   omitted: number;
 }
 
-/** Tells of programs that start and end in sandboxes: of each, unless there are more than anybody could look at. */
+/** Reports programs that start and end in sandboxes: each one, up to a rate limit. */
 export class ExecutionEvents {
   readonly #clock: Clock;
   readonly #events: EventLog;
-  /** By the sandbox. */
+  /** By sandbox. */
   readonly #budgets = new WeakMap<object, Budget>();
 
   constructor(clock: Clock, events: EventLog) {
@@ -64,7 +64,7 @@ export class ExecutionEvents {
     return this.#endOf(sandbox, processId, this.#clock.monotonicMs());
   }
 
-  /** One that the sandbox has brought along, and that runs. There are no more of those than the sandbox may have. */
+  /** A running execution that the sandbox restored. The sandbox's own limits bound their number. */
   continued(sandbox: { readonly id: string }, processId: string): TellEnd {
     this.#tell("execution.continued", sandbox, { process_id: processId });
     return this.#endOf(sandbox, processId, undefined);
@@ -99,7 +99,7 @@ export class ExecutionEvents {
   }
 }
 
-/** Anything may be in it: it is data for whoever shows it. */
+/** The text may contain anything; clients must treat it as data. */
 function shortened(command: string | readonly string[]): string {
   let text = "";
   for (const part of typeof command === "string" ? [command] : command) {

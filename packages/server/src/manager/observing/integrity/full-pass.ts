@@ -5,13 +5,13 @@ import type { CallOptions } from "../../../support/call-options.ts";
 import { markSnapshots } from "./note-damage.ts";
 import { readStoredImages, type StoredImages } from "./stored-images.ts";
 
-/** What names the images of a store. */
+/** The records that reference the images of a store. */
 export interface ImageNames {
   readonly heads: () => AsyncIterable<StoredSandbox>;
   readonly snapshots: Pick<SnapshotRepository, "list" | "note">;
 }
 
-/** Looks at everything that is stored; the records of snapshots say what was found. */
+/** Checks everything that is stored; the snapshot records get the result. */
 export async function fullPass(
   { heads, snapshots }: ImageNames,
   scrub: StoreScrub,

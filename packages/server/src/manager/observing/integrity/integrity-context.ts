@@ -3,19 +3,19 @@ import type { ImageStore } from "../../../checkpoints/image-store.ts";
 import type { ScrubRecords } from "../../../checkpoints/scrub/scrub-records.ts";
 
 export interface ScrubSettings {
-  /** Undefined: the server does not do it by itself. */
+  /** Undefined: the server does not scrub automatically. */
   readonly everyMs?: number | undefined;
   /** Undefined: no limit. */
   readonly rateMb?: number | undefined;
 }
 
-/** What a look at all that is stored needs besides what saves and restores do. */
+/** Services that a scrub needs besides those of saves and restores. */
 export interface IntegrityStore {
   readonly images: ImageStore;
   readonly records: ScrubRecords;
 }
 
-/** What has a store that can be looked at, where the server is set so. */
+/** The context of a server whose store can be checked. */
 interface IntegrityContext {
   readonly durable: { readonly saves: boolean; readonly integrity?: IntegrityStore | undefined };
 }

@@ -4,10 +4,10 @@ import type { VerbOptions } from "../operations/tracked.ts";
 import { Scrubber } from "./scrubber.ts";
 import { verifySandbox, verifySnapshot } from "./verify.ts";
 
-/** How often a server looks at the one small record that says when the store was scrubbed. */
+/** How often a server reads the small record that says when the store was last scrubbed. */
 const LOOK_MS = 10 * 60_000;
 
-/** Whether what is stored is still what was saved. */
+/** Checks whether the stored data is what was saved. */
 export class IntegrityVerbs extends Scrubber {
   readonly #context: ObservingContext;
   readonly #stopLooking: () => void;
@@ -26,7 +26,7 @@ export class IntegrityVerbs extends Scrubber {
     return verifySandbox(this.#context, this, sandboxId, checkpoint, options);
   }
 
-  /** For good: the server ends. */
+  /** Stops everything: the server ends. */
   close(): void {
     this.#stopLooking();
     this.#context.draining = true;
@@ -34,7 +34,7 @@ export class IntegrityVerbs extends Scrubber {
   }
 }
 
-/** Scrubs the store by itself, if the server is set so. Gives a function that stops it. */
+/** Scrubs the store automatically if configured. Returns a function that stops it. */
 function scrubWhenDue(context: ObservingContext, scrubber: Scrubber): () => void {
   const { durable, scrub } = context.options;
   if (durable.integrity === undefined || scrub?.everyMs === undefined) return () => {};

@@ -4,7 +4,7 @@ import type { SnapshotRepository } from "../../../checkpoints/snapshot-repositor
 import type { EventLog } from "../events/event-log.ts";
 import type { StoredImages } from "./stored-images.ts";
 
-/** Brings the records of snapshots up to what was found: damage is marked, and so is that it has gone. */
+/** Updates the snapshot records with the result: marks new damage and clears marks of repaired snapshots. */
 export async function markSnapshots(
   library: Pick<SnapshotRepository, "note">,
   { looked, problems }: ScrubResult,

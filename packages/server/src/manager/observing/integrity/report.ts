@@ -3,18 +3,18 @@ import type { LastScrub } from "../../../checkpoints/scrub/scrub-records.ts";
 import type { ScrubResult } from "../../../checkpoints/scrub/store-scrub.ts";
 import { ownerOf, type StoredImages } from "./stored-images.ts";
 
-/** More than anybody reads; how many there are is said all the same. */
+/** The lists in a report are cut at this length; the totals are exact. */
 const LISTED = 1000;
 
 export interface ReportOptions {
   readonly startedMs: number;
   readonly endedMs: number;
-  /** Whether everything that is stored was looked at. */
+  /** Whether everything that is stored was checked. */
   readonly full: boolean;
   readonly nextStep?: string | undefined;
 }
 
-/** What a look found, as clients are told it. */
+/** The result of a check in the form of the API. */
 export function reportOf(
   result: ScrubResult,
   stored: StoredImages,

@@ -8,9 +8,12 @@ import { tellDamage } from "./note-damage.ts";
 import { lastOf, problemsOf, reportOf } from "./report.ts";
 
 const MEGABYTE = 1_000_000;
-/** What was found whole so long ago is looked at again. */
+/** Data that was found intact this long ago is checked again. */
 const STALE_MS = 24 * 3_600_000;
-/** So long none begins by itself after one that was stopped; less than a day, so that it goes on where that one was. */
+/**
+ * After a scrub was stopped, none starts automatically for this long; less than a day, so that the next one continues
+ * where it stopped.
+ */
 const HOLD_MS = 12 * 3_600_000;
 
 export interface IntegrityFigures {
@@ -21,14 +24,14 @@ export interface IntegrityFigures {
   readonly lastFullPassMs: number | undefined;
 }
 
-/** The looks at the whole store: one at a time. One that was stopped goes on where it was as long as the server lives. */
+/** Scrubs of the whole store, one at a time. A stopped scrub can be continued while the server lives. */
 export class Scrubber {
   readonly #context: ObservingContext;
   readonly #settings: ScrubSettings;
   #running: { readonly stop: AbortController; readonly scrub: StoreScrub } | undefined;
   #paused: { readonly scrub: StoreScrub; readonly startedMs: number; readonly pausedMs: number } | undefined;
   #last: IntegrityReport | undefined;
-  /** Whether it is this server's turn is being asked, or it is. */
+  /** Whether this server is checking if it is its turn, or scrubs. */
   #isLooking = false;
   #figures: IntegrityFigures = { damagedBlocks: 0, scrubbedBytes: 0, damagedImages: 0, lastFullPassMs: undefined };
 
@@ -41,7 +44,7 @@ export class Scrubber {
     return this.#figures;
   }
 
-  /** Counts what a look has found. */
+  /** Counts the findings of a check. */
   found({ damagedBlocks, bytes }: ScrubResult): void {
     const { damagedBlocks: before, scrubbedBytes } = this.#figures;
     this.#figures = {
@@ -51,7 +54,7 @@ export class Scrubber {
     };
   }
 
-  /** Looks at everything. `rateMb` null or 0: no limit; undefined: as the server is set. */
+  /** Checks everything. `rateMb` null or 0: no limit; undefined: the server's setting. */
   async run(rateMb: number | null | undefined, options: VerbOptions = {}): Promise<IntegrityReport> {
     const { images } = integrityOf(this.#context);
     if (this.#context.draining) throw new SandboxerError("draining", "The server is shutting down.");
@@ -69,7 +72,7 @@ export class Scrubber {
     const stop = new AbortController();
     this.#running = { stop, scrub };
     const work = this.#work(scrub, startedMs, stop.signal, options);
-    // A server that ends need not wait long for it: see `stop`.
+    // A stopping server does not wait long for it: see `stop`.
     this.#context.untilEnded(work);
     try {
       const report = await work;
@@ -84,7 +87,10 @@ export class Scrubber {
     }
   }
 
-  /** The next one goes on where it was, and none begins by itself for some time. Nothing happens when none is under way. */
+  /**
+   * The next scrub continues where this one stopped, and none starts automatically for some time. Does nothing if none
+   * is running.
+   */
   stop(): void {
     const ends = this.#context.draining;
     const reason = ends
@@ -109,7 +115,10 @@ export class Scrubber {
     };
   }
 
-  /** By itself, when none of the store's servers that live has begun one for so long, and nobody has stopped one lately. */
+  /**
+   * Starts a scrub automatically if no live server of the store has begun one for long enough and nobody stopped one
+   * lately.
+   */
   async runIfDue(): Promise<void> {
     const { everyMs } = this.#settings;
     if (everyMs === undefined || this.#context.draining || this.#running !== undefined || this.#isLooking) return;
@@ -177,7 +186,7 @@ export class Scrubber {
     await this.#context.reported("record of a scrub", integrityOf(this.#context).records.ended(last));
   }
 
-  /** Somebody has stopped it, who does not want it to begin again at the next look. */
+  /** Someone stopped the scrub, so it must not start again at the next check. */
   async #hold(): Promise<void> {
     const untilMs = this.#context.options.clock.wallMs() + Math.min(this.#settings.everyMs ?? Infinity, HOLD_MS);
     const held = integrityOf(this.#context).records.hold(untilMs);

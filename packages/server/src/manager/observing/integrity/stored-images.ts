@@ -3,11 +3,11 @@ import { checkpointKey, checkpointMs } from "../../../checkpoints/checkpoint-nam
 import { imageKey, type StoredSnapshot } from "../../../checkpoints/snapshot-record.ts";
 import type { StoredSandbox } from "../../../lease/stored-sandboxes.ts";
 
-/** What heads and records say of images. */
+/** References to images in heads and records. */
 export interface StoredImages {
-  /** By the image's key; undefined where its digest is not said. */
+  /** By image key; undefined if the digest is not recorded. */
   readonly digests: ReadonlyMap<string, string | undefined>;
-  /** Images that sandboxes begin with when they are woken. */
+  /** Images that sandboxes resume from. */
   readonly current: ReadonlySet<string>;
   readonly snapshots: ReadonlyMap<string, StoredSnapshot>;
 }
@@ -41,7 +41,7 @@ export async function readStoredImages(
   return { digests, current, snapshots };
 }
 
-/** Whose an image is, by its key. */
+/** The owner of an image, by its key. */
 export function ownerOf(key: string, { snapshots }: Pick<StoredImages, "snapshots">): ImageOwner {
   const [first = "", second = "", third = ""] = key.split("/");
   if (second === "checkpoints" && checkpointMs(third) !== undefined) {

@@ -16,7 +16,7 @@ import { readStoredImages, type StoredImages } from "./stored-images.ts";
 
 const VERIFY_THREADS = 2;
 
-/** Reads every block of a snapshot. Its record, and those of others that are hurt by the same, say what was found. */
+/** Reads every block of a snapshot. Its record, and those of other snapshots with the same damage, get the result. */
 export async function verifySnapshot(
   context: ObservingContext,
   scrubber: Scrubber,
@@ -44,7 +44,7 @@ export async function verifySnapshot(
   );
 }
 
-/** Reads every block of the checkpoints of a sandbox that are stored, or of one of them. */
+/** Reads every block of the stored checkpoints of a sandbox, or of one of them. */
 export async function verifySandbox(
   context: ObservingContext,
   scrubber: Scrubber,
@@ -69,10 +69,10 @@ export async function verifySandbox(
   const targets = wanted.map((name): ImageTarget => {
     return { key: checkpointKey(sandboxId, name), sha256: name === present ? head.checkpoint?.sha256 : undefined };
   });
-  // One that was never saved itself is what it began with.
+  // A sandbox that was never saved starts from its origin.
   const snapshot = present === undefined && checkpoint === undefined ? head.lineage.snapshot : undefined;
   if (snapshot != null) targets.push({ key: imageKey(snapshot) });
-  // Others go as new ones come.
+  // Older ones are removed as new ones are saved.
   const isNamed = async (key: string): Promise<boolean> => {
     const now = await context.storedHead(sandboxId);
     const name = now?.checkpoint?.name;
@@ -89,7 +89,7 @@ export async function verifySandbox(
       if (context.sandboxes.has(sandboxId)) {
         return `The sandbox runs on this server. Save it again (\`sandboxer checkpoint ${sandboxId} --leave-running\`): this writes damaged blocks again.`;
       }
-      // One may have gone meanwhile or be locked, and one that is newer than the head's was never published.
+      // A checkpoint may have been removed meanwhile or be encrypted; one newer than the head's was never published.
       const presentMs = checkpointMs(present) ?? Infinity;
       const isWhole = (key: string): boolean => looked.has(key) && !problems.has(key);
       const whole = wanted
@@ -100,7 +100,7 @@ export async function verifySandbox(
   );
 }
 
-/** A key that is missing is said at once; what is damaged is for the report. */
+/** A missing key is an error at once; damage goes into the report. */
 async function unlessDamaged(check: Promise<void>): Promise<void> {
   await check.catch((error: unknown) => {
     if (!(error instanceof SandboxerError) || error.code !== "image_damaged") throw error;
@@ -116,9 +116,9 @@ function newestFirst(a: string, b: string): number {
 
 interface Looks {
   readonly targets: readonly ImageTarget[];
-  /** Whether an image that is not there should be. */
+  /** Whether a missing image should exist. */
   readonly isNamed: (key: string) => Promise<boolean>;
-  /** The records of the snapshots that are looked at, by their images. */
+  /** The records of the checked snapshots, by image. */
   readonly snapshots: StoredImages["snapshots"];
 }
 
@@ -145,7 +145,7 @@ async function look(
     ...(onProgress === undefined ? {} : { onProgress }),
   });
   const nothingElse: StoredImages = { digests: new Map(), current: new Set(), snapshots };
-  // All that is stored is read only where others may be hurt.
+  // Everything is read only if other images may be affected.
   const stored =
     result.problems.size === 0
       ? nothingElse

@@ -9,8 +9,8 @@ export function wakeFrom(sandboxId: string, checkpoint: string): string {
 }
 
 /**
- * For a checkpoint that is damaged: the same error, with the newest other one that holds in every byte. To look takes
- * about as long as the restore would have.
+ * For a damaged checkpoint: the same error, with the newest other checkpoint that is intact in every byte. The check
+ * takes about as long as the restore would have.
  */
 export async function namingWholeCheckpoint(
   { durable }: Pick<ObservingContext, "durable">,
@@ -36,7 +36,7 @@ export async function namingWholeCheckpoint(
   return changed(error, hint, { whole_checkpoint: null });
 }
 
-/** Undefined: nobody can tell now. */
+/** Undefined: unknown. */
 async function isWhole(
   { checkpoints }: ObservingContext["durable"],
   sandboxId: string,
@@ -47,7 +47,7 @@ async function isWhole(
     await checkpoints.verify(sandboxId, name, options);
     return true;
   } catch (error) {
-    // What cannot be looked at, such as for want of a key, takes nothing away from what is known of the other one.
+    // An image that cannot be checked, for example because of a missing key, does not change the original error.
     return error instanceof SandboxerError && error.code === "image_damaged" ? false : undefined;
   }
 }

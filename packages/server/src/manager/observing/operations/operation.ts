@@ -12,15 +12,15 @@ export interface OperationSubject {
 
 export type OperationChange = "started" | "progress" | "ended";
 
-/** One piece of work that takes a while: what happens now, how far it is, how it ended. */
+/** An operation that takes a while: its current phase, progress and result. */
 export class Operation {
   readonly id = randomUUID();
   readonly kind: OperationKind;
-  /** Who asked for it; undefined: the server itself. */
+  /** The caller; undefined: the server itself. */
   readonly callerId: string | undefined;
-  /** Settles when it has ended. Never rejects. */
+  /** Settles when the operation ends. Never rejects. */
   readonly ended: Promise<void>;
-  /** The sandboxes that came to their end for it, besides what it is about. */
+  /** Sandboxes that ended because of the operation, besides its subject. */
   readonly destroyed: string[] = [];
   readonly #clock: Clock;
   readonly #stopwatch: Stopwatch;
@@ -58,7 +58,7 @@ export class Operation {
     return this.#endedAtMs === undefined;
   }
 
-  /** What it is about becomes known only on the way: a new sandbox's id, a new snapshot's. */
+  /** The subject may become known only later: the id of a new sandbox or snapshot. */
   concerns(subject: OperationSubject): void {
     this.#subject = { ...this.#subject, ...subject };
   }
@@ -71,7 +71,7 @@ export class Operation {
     this.#onChange(this, "progress");
   }
 
-  /** What runs inside has stood still for that long, or for that long once more. */
+  /** The processes inside were stopped for this long, in addition to earlier stops. */
   paused(ms: number): void {
     this.#pausedMs = Math.round(((this.#pausedMs ?? 0) + ms) * 10) / 10;
   }
@@ -96,12 +96,12 @@ export class Operation {
     this.#end.resolve();
   }
 
-  /** With what it answered, which may hold a token: for whoever asked for it. */
+  /** With its response, which may contain a token: only for the caller. */
   recordFor(callerId: string): OperationRecordBody {
     return { ...this.record(), result: callerId === this.callerId ? this.#result : null };
   }
 
-  /** For everyone: what it answered is not in it. */
+  /** For everyone: without its response. */
   record(): OperationRecordBody {
     return {
       id: this.id,

@@ -4,10 +4,10 @@ import type { EventLog } from "../events/event-log.ts";
 import { Operation, type OperationChange, type OperationSubject } from "./operation.ts";
 
 const KEEP_ENDED = 1000;
-/** Progress is told to whoever listens, not more often than this. */
+/** Progress is reported to listeners at most this often. */
 const TELL_MS = 200;
 
-/** The operations of this server: those that run, and the last of those that have ended. */
+/** The operations of this server: the running ones, and the last finished ones. */
 export class Operations {
   readonly #clock: Clock;
   readonly #events: EventLog;
@@ -20,7 +20,7 @@ export class Operations {
     this.#events = events;
   }
 
-  /** `callerId`: who alone may see what it answers. */
+  /** `callerId`: the only caller who may see the response. */
   open(kind: OperationKind, subject: OperationSubject, callerId?: string): Operation {
     const onChange = (changed: Operation, change: OperationChange): void => this.#tell(changed, change);
     const operation = new Operation(kind, subject, callerId, this.#clock, onChange);

@@ -13,7 +13,7 @@ export class Stopwatch {
     this.#lapMs = this.#startMs;
   }
 
-  /** Ends the present phase and names it. */
+  /** Ends the current phase and records it under this name. */
   lap(phase: string): void {
     const nowMs = this.#clock.monotonicMs();
     this.#phases[phase] = round(nowMs - this.#lapMs);

@@ -7,15 +7,15 @@ import type { OperationName } from "../observer.ts";
 import type { Operation } from "./operation.ts";
 import { Stopwatch } from "./stopwatch.ts";
 
-/** What a verb is called with. The operation, if the caller has opened one, is a record of the whole call. */
+/** The options of a verb. The operation, if the caller opened one, records the whole call. */
 export interface VerbOptions extends CallOptions {
   readonly operation?: Operation;
-  /** Who asks; see `AcquireRequest`. */
+  /** The caller; see `AcquireRequest`. */
   readonly tenant?: string;
   readonly encryption?: RequestKeys;
 }
 
-/** What is known of the work, for logs, metrics and the operation's record. */
+/** Facts about the work for logs, metrics and the operation's record. */
 interface Work {
   readonly operation: OperationName;
   readonly sandboxId: string;
@@ -24,11 +24,11 @@ interface Work {
 }
 
 export interface Track {
-  /** To hand on: what they tell of progress ends up in the record. */
+  /** To pass on: progress is recorded in the operation. */
   readonly options: CallOptions & KeyOptions;
-  /** Ends the present phase and names it. */
+  /** Ends the current phase and records it under this name. */
   lap(phase: string): void;
-  /** What runs inside has stood still for that long. */
+  /** The processes inside were stopped for this long. */
   readonly paused: (ms: number) => void;
   sizeBytes?: number;
 }
@@ -47,7 +47,7 @@ const KINDS: Readonly<Partial<Record<OperationName, OperationKind>>> = {
   recreate: "recreate",
 };
 
-/** Does a piece of work and reports it, however it ends. */
+/** Runs a piece of work and reports it, however it ends. */
 export async function tracked<Result>(
   context: TrackedContext,
   work: Work,

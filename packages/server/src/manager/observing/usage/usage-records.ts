@@ -9,7 +9,7 @@ import { cpusBetween, type UsagePoint } from "./usage-series.ts";
 
 type UsageFilter = QueryOf<Routes["listUsage"]>;
 
-/** What the sandboxes of this server use and have used. */
+/** The current and recent resource usage of this server's sandboxes. */
 export class Usage {
   readonly #context: ObservingContext;
   readonly #sampler: UsageSampler;
@@ -27,12 +27,12 @@ export class Usage {
     this.#sampler.stop();
   }
 
-  /** Of every sandbox that is here and has been asked since. */
+  /** Every sandbox that is here and was sampled since. */
   list({ points, since }: UsageFilter): { sandbox_id: string; used: UsageColumns }[] {
     const listed: { sandbox_id: string; used: UsageColumns }[] = [];
     for (const [sandbox_id, { series }] of this.#sampler.all()) {
       if (!this.#context.sandboxes.has(sandbox_id)) continue;
-      // One more, for the rate of the first.
+      // One more point, for the rate of the first.
       const used = columnsOf(series.last(points + 1), { points, since });
       if (used.time.length > 0) listed.push({ sandbox_id, used });
     }
@@ -45,7 +45,7 @@ export class Usage {
     return { memory_bytes: memoryBytes, disk_bytes: diskBytes, cpu_ms: cpuMs };
   }
 
-  /** Also of one that is saved or held still just now. */
+  /** Also for a sandbox that is being saved or is frozen. */
   async of(sandboxId: string, since: number | undefined): Promise<SandboxUsage> {
     const sandbox = this.#context.sandboxes.get(sandboxId) ?? (await runningSandbox(this.#context, sandboxId));
     const { points } = this.#sampler.of(sandboxId);
@@ -62,7 +62,7 @@ function sourcesOf(context: ObservingContext): UsageSource[] {
   const sources: UsageSource[] = [];
   for (const sandbox of context.sandboxes.values()) {
     if (sandbox.state !== "running" || isFrozen(context, sandbox)) continue;
-    // What ends with this server is a child of it; the others are behind somebody's interface.
+    // A sandbox that ends with this server is its child process; others are behind a network interface.
     const near = !context.backend(sandbox.facts.backend).capabilities.outlivesServer;
     sources.push({ sandboxId: sandbox.id, near, stats: () => sandbox.handle.stats() });
   }

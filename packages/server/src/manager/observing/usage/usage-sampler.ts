@@ -4,31 +4,31 @@ import type { Clock } from "../../../support/clock.ts";
 import { mapAtOnce } from "../../../support/map-at-once.ts";
 import { UsageSeries } from "./usage-series.ts";
 
-/** A sandbox that may be asked now. */
+/** A sandbox that may be sampled now. */
 export interface UsageSource {
   readonly sandboxId: string;
-  /** To ask costs next to nothing; else it goes over a network, to an engine or a provider. */
+  /** Whether sampling is cheap; otherwise it goes over a network, to an engine or a provider. */
   readonly near: boolean;
   stats(): Promise<SandboxStats>;
 }
 
 export interface SamplerOptions {
   readonly clock: Clock;
-  /** Those that run and are not held still. */
+  /** Sandboxes that run and are not frozen. */
   readonly sources: () => readonly UsageSource[];
-  /** Those that are here at all: of others nothing is remembered. */
+  /** Sandboxes that are on this server at all; samples of others are dropped. */
   readonly isHere: (sandboxId: string) => boolean;
 }
 
-/** While somebody looks, and for so long after they did. */
+/** While someone looks, and for this long after. */
 const INTEREST_MS = 60_000;
 const WATCHED_MS = 2_000;
-/** In a list that somebody looks at, for what is far. */
+/** For remote sandboxes in a list that someone looks at. */
 const FAR_MS = 10_000;
-/** While nobody looks, for what is near; what is far is left alone. */
+/** For local sandboxes while nobody looks; remote ones are not sampled then. */
 const UNWATCHED_MS = 30_000;
 const AT_ONCE = 8;
-/** An answer that takes longer holds nobody else up. It is not asked for again before it has come. */
+/** A slower answer does not delay other samples. The sandbox is not sampled again before it has answered. */
 const PATIENCE_MS = 1_000;
 
 interface Sampled {
@@ -38,7 +38,7 @@ interface Sampled {
   waiting: boolean;
 }
 
-/** Asks the sandboxes of this server what they use, as often as somebody wants to know. */
+/** Samples the resource usage of this server's sandboxes, as often as someone wants to know. */
 export class UsageSampler {
   readonly #options: SamplerOptions;
   readonly #sampled = new Map<string, Sampled>();
@@ -56,7 +56,7 @@ export class UsageSampler {
     this.#nap.abort();
   }
 
-  /** Somebody looks at all of them. */
+  /** Someone looks at all sandboxes. */
   all(): ReadonlyMap<string, { readonly series: UsageSeries }> {
     const wasQuiet = this.#isQuiet();
     this.#listedMs = this.#options.clock.monotonicMs();
@@ -64,7 +64,7 @@ export class UsageSampler {
     return this.#sampled;
   }
 
-  /** Somebody looks at this one. */
+  /** Someone looks at this sandbox. */
   of(sandboxId: string): UsageSeries {
     const wasQuiet = this.#isQuiet();
     const sampled = this.#entry(sandboxId);
@@ -94,7 +94,7 @@ export class UsageSampler {
       await this.#round();
       this.#nap = new AbortController();
       if (this.#stop.signal.aborted) return;
-      // Whoever looks after a quiet time wakes it.
+      // The first look after a quiet time starts it again.
       await clock.sleep(this.#isQuiet() ? UNWATCHED_MS : WATCHED_MS, this.#nap.signal).catch(() => {});
     }
   }
@@ -117,7 +117,7 @@ export class UsageSampler {
     return nowMs - askedMs >= everyMs * 0.9;
   }
 
-  /** Resolves when it has answered, or has had its time. */
+  /** Resolves when the sandbox answered, or its time limit passed. */
   async #sample(source: UsageSource): Promise<void> {
     const { clock } = this.#options;
     const sampled = this.#entry(source.sandboxId);
@@ -127,7 +127,7 @@ export class UsageSampler {
       .stats()
       .then(
         (used) => sampled.series.add({ ...used, wallMs: clock.wallMs(), monotonicMs: clock.monotonicMs() }),
-        // It ends, or its provider is away: a point is missing.
+        // The sandbox ends, or its provider is unavailable: the point is missing.
         () => {},
       )
       .finally(() => (sampled.waiting = false));

@@ -1,12 +1,15 @@
 import type { SandboxStats } from "../../../backends/backend.ts";
 
-/** What a sandbox used at a moment. CPU is a count, so that a rate is right however many points between two were dropped. */
+/**
+ * The usage of a sandbox at one moment. CPU is a counter, so that a rate is right even if points in between were
+ * dropped.
+ */
 export interface UsagePoint extends SandboxStats {
   readonly wallMs: number;
   readonly monotonicMs: number;
 }
 
-/** All points are kept for that long, then one in so many milliseconds, then none. */
+/** All points are kept for this long, then one per interval, then none. */
 const FINE_MS = 5 * 60_000;
 const COARSE_STEP_MS = 15_000;
 const KEEP_MS = 30 * 60_000;
@@ -32,14 +35,14 @@ export class UsageSeries {
     return [...this.#coarse, ...this.#fine];
   }
 
-  /** The newest ones alone, without a copy of the others. */
+  /** Only the newest points, without copying the others. */
   last(count: number): readonly UsagePoint[] {
     const missing = count - this.#fine.length;
     return missing <= 0 ? this.#fine.slice(-count) : [...this.#coarse.slice(-missing), ...this.#fine];
   }
 }
 
-/** Processors in use between two points. Undefined when it cannot be said: the count began anew in another life. */
+/** CPUs in use between two points. Undefined if unknown: the counter restarts after a restore. */
 export function cpusBetween(before: UsagePoint | undefined, { cpuMs, monotonicMs }: UsagePoint): number | undefined {
   if (before === undefined || monotonicMs <= before.monotonicMs || cpuMs < before.cpuMs) return undefined;
   return (cpuMs - before.cpuMs) / (monotonicMs - before.monotonicMs);

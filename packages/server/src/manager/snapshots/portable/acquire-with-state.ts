@@ -6,12 +6,12 @@ import type { LostExtras } from "../../files/extra-keeper.ts";
 import { loadWay } from "./loadable.ts";
 import { archivePath, unpackWorkspace } from "./unpack-workspace.ts";
 
-/** A state that may still be held against what it was loaded from. */
+/** A state that may still be compared with its image while it is loaded. */
 export type MaybeVerified = SnapshotPayload & { readonly verified?: Promise<void> };
 
 /**
- * A sandbox with a saved state, whichever way its backend gets at that. On failure nothing is left behind. Of a state that
- * is unpacked, it is said what was lost.
+ * Starts a sandbox from a saved state, which the backend loads or the manager unpacks. On failure nothing is left
+ * behind. For an unpacked state, returns what was lost.
  */
 export async function acquireWithState(
   backend: SandboxBackend,
@@ -20,13 +20,13 @@ export async function acquireWithState(
   options: CallOptions,
   onUnpacked?: (lost: LostExtras) => void,
 ): Promise<SandboxHandle> {
-  // What it cannot load at all, a backend refuses by itself.
+  // A backend refuses states that it cannot load at all.
   if (loadWay(backend, state) !== "unpacked") return await acquireWhileVerified(backend, request, state, options);
   await state.verified;
   const path = archivePath(state);
   const handle = await backend.acquire(request, options);
   try {
-    // Outside of the workspace it is as its setup makes it; in the workspace, what was captured has the last word.
+    // Outside the workspace, setup commands decide; inside it, the captured files win.
     await runSetup(handle, request.spec.setup ?? [], options);
     const unpacked = await unpackWorkspace(backend, handle, path, options);
     onUnpacked?.(unpacked);
@@ -38,8 +38,8 @@ export async function acquireWithState(
 }
 
 /**
- * A state that is still being held against its image is loaded meanwhile, and nobody gets the sandbox before that is
- * done. One that could reach others on a network waits.
+ * A state that is still being verified is loaded meanwhile, and nobody gets the sandbox before that is done. A sandbox
+ * that could reach others over a network waits.
  */
 async function acquireWhileVerified(
   backend: SandboxBackend,

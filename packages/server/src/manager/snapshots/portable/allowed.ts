@@ -4,16 +4,16 @@ import { requestedBackend } from "../../../profiles/profile-backends.ts";
 import type { PlanContext } from "../../room-contexts.ts";
 
 export interface Traveller {
-  /** The backend that it was captured on, or is on. */
+  /** The backend that it was captured on, or runs on. */
   readonly from: string;
-  /** By which it was made, and by which it is to be made. */
+  /** The profile that created it, and the profile for the new sandbox. */
   readonly madeBy: string | null;
   readonly profile: string | null;
-  /** What it was made of. */
+  /** The spec of the captured sandbox. */
   readonly spec: SandboxSpec;
 }
 
-/** Why a backend may not or cannot make such a sandbox, whatever state it begins with; null when it can. */
+/** Why a backend cannot run such a sandbox, whatever state it starts from; null if it can. */
 export function whyNotAllowed(context: PlanContext, traveller: Traveller, to: SandboxBackend): string | null {
   const { from, madeBy, profile, spec } = traveller;
   if (to.name !== from || profile !== madeBy) {
@@ -24,7 +24,7 @@ export function whyNotAllowed(context: PlanContext, traveller: Traveller, to: Sa
   return `The captured sandbox has network access, but ${to.name} offers none.`;
 }
 
-/** A profile says at which providers its sandboxes may be, and its secrets with them. */
+/** A profile lists the providers that its sandboxes and their secrets may go to. */
 function whyNotByProfile({ options }: PlanContext, { profile: name, spec }: Traveller, to: string): string | null {
   const profile = name === null ? undefined : options.profiles.find(name);
   if (profile === undefined) {

@@ -10,20 +10,20 @@ import type { CallOptions } from "../../../support/call-options.ts";
 import { packWorkspace } from "./pack-workspace.ts";
 import { DEFAULT_WORKSPACE, emptyTally, WORKSPACE_KIND, WORKSPACE_MEMBER } from "./workspace-archive.ts";
 
-/** For sandboxes whose disk has no limit of its own. */
+/** For sandboxes without a disk limit. */
 const MAX_BYTES = 64 * 1024 ** 3;
 
 export interface WorkspaceCapture {
   readonly backend: SandboxBackend;
   readonly handle: SandboxHandle;
   readonly diskBytes: number | undefined;
-  /** As of a snapshot. */
+  /** As in a snapshot. */
   readonly onStill?: SnapshotOptions["onStill"];
 }
 
 /**
- * Captures the working folder of a sandbox, which goes on, for any backend with files to load. Its processes stand still
- * meanwhile where the backend can hold them.
+ * Captures the working folder of a sandbox, which keeps running, so that any backend with files can load it. Its
+ * processes are stopped meanwhile if the backend can do that.
  */
 export async function captureWorkspace(
   { backend, handle, diskBytes, onStill }: WorkspaceCapture,

@@ -25,7 +25,7 @@ const portableSchema = z.object({
   still: z.boolean(),
 });
 
-/** Says what a restore would carry, without doing anything. */
+/** Previews what a restore would bring back, without doing anything. */
 export async function explainRestore(
   context: ManagerContext,
   idOrName: string,
@@ -34,7 +34,7 @@ export async function explainRestore(
   return await carriedBy(context, await findSnapshot(context, idOrName), body);
 }
 
-/** What a sandbox that is restored as asked has of the captured one. */
+/** Compares a sandbox that is restored as requested with the captured one. */
 export async function carriedBy(
   context: ManagerContext,
   snapshot: StoredSnapshot,
@@ -81,7 +81,7 @@ function whyNotAt(
   return whyNotAllowed(context, { from: snapshot.backend, madeBy: snapshot.profile, profile, spec }, backend);
 }
 
-/** Refuses, before anything is done, what would not come up there. */
+/** Refuses, before anything is done, a restore that would not start. */
 export function checkCarried(carried: Carried): void {
   if (carried.loadable) return;
   const canLoad = carried.backends.includes(carried.backend);
@@ -94,7 +94,7 @@ export function checkCarried(carried: Carried): void {
   });
 }
 
-/** A portable capture was counted when it was packed; of others, what the list of files says. */
+/** A portable capture was counted when it was packed; for others, the file list has the counts. */
 async function filesOf(context: ManagerContext, snapshot: StoredSnapshot): Promise<Carried["files"]> {
   const { mode, kind, requirements, id } = snapshot;
   if (mode === "metadata") return { scope: "none", count: null, bytes: null, truncated: false };
@@ -111,7 +111,7 @@ async function filesOf(context: ManagerContext, snapshot: StoredSnapshot): Promi
   return { scope, count: counted.length, bytes: counted.reduce((sum, file) => sum + file.sizeBytes, 0), truncated };
 }
 
-/** What a portable capture has counted, and what of it the backend can keep. */
+/** The counts of a portable capture, and what the backend can keep of them. */
 function extrasOf({ requirements }: StoredSnapshot, { keeps }: SandboxBackend): Pick<Carried, "hard_links" | "xattrs"> {
   const portable = portableSchema.safeParse(requirements?.["portable"]);
   const { hard_links: links, xattrs } = portable.data ?? {};
@@ -120,7 +120,7 @@ function extrasOf({ requirements }: StoredSnapshot, { keeps }: SandboxBackend): 
   return { hard_links: counted(links, keeps?.hardLinks), xattrs: counted(xattrs, keeps?.extendedAttributes) };
 }
 
-/** What was in fact kept, which only the file system there could say. */
+/** What was really kept, which only the target file system could say. */
 export function withLost(carried: Carried, lost: LostExtras | undefined): Carried {
   const counted = (count: Carried["xattrs"], missing: number): Carried["xattrs"] =>
     count === null ? null : { kept: Math.max(0, count.kept + count.lost - missing), lost: missing };
@@ -135,20 +135,20 @@ export function withLost(carried: Carried, lost: LostExtras | undefined): Carrie
 function unsaidExtras({ backend, requirements }: StoredSnapshot): string[] {
   const portable = portableSchema.safeParse(requirements?.["portable"]);
   const notes: string[] = [];
-  // What a provider has packed by itself has the hard links that its tar found.
+  // An archive that a provider packed has the hard links that its tar found.
   if (portable.success && portable.data.hard_links == null)
     notes.push(`Hard links become separate files: ${backend} does not report them.`);
   if (portable.data?.xattrs == null) notes.push(`Extended attributes are lost: ${backend} does not report them.`);
   return notes;
 }
 
-/** A list that is damaged is not counted; it must not stand in the way of a restore. */
+/** A damaged list is not counted; it must not prevent a restore. */
 async function readableList({ snapshots }: ManagerContext, id: string): Promise<FileList | undefined> {
   const encoded = await snapshots.readFiles(id).catch(unlessKeyMissing);
   return encoded && (await decodeFileList(encoded).catch(() => undefined));
 }
 
-/** Nor is one that is encrypted, for who explains and does not restore. */
+/** Neither is an encrypted one, for a caller who only asks for the preview. */
 function unlessKeyMissing(error: unknown): undefined {
   if (!isKeyProblem(error)) throw error;
 }

@@ -3,7 +3,7 @@ import type { SandboxBackend } from "../../../backends/backend.ts";
 import type { BackendsContext } from "../../room-contexts.ts";
 import { type StateLabel, WORKSPACE_KIND } from "./workspace-archive.ts";
 
-/** How a backend gets at a saved state: by itself, or from the manager, which unpacks it into a fresh sandbox. */
+/** How a backend loads a saved state: by itself, or through the manager, which unpacks it into a new sandbox. */
 export type LoadWay = "native" | "unpacked";
 
 export function loadWay(backend: SandboxBackend, { kind, requirements, from }: StateLabel): LoadWay | undefined {
@@ -23,7 +23,7 @@ export function loadersOf({ options }: BackendsContext, state: StateLabel): stri
   return all.filter((backend) => loadWay(backend, state) !== undefined).map(({ name }) => name);
 }
 
-/** Refuses, before anything is done, what a backend cannot load. */
+/** Refuses, before anything is done, a state that the backend cannot load. */
 export function checkLoadable(context: BackendsContext, backend: SandboxBackend, state: StateLabel): LoadWay {
   const way = loadWay(backend, state);
   if (way !== undefined) return way;

@@ -24,8 +24,8 @@ import { WORKSPACE_KIND } from "./workspace-archive.ts";
 export type MoveRequest = Pick<RestoreRequestBody, "image" | "profile" | "inputs"> & { readonly backend: string };
 
 /**
- * Moves a sandbox to another backend with the files of its workspace. It keeps its id, name, labels, key, token and end of
- * life; its epoch grows. The copy here serves until the new one is up, and keeps running if the move fails.
+ * Moves a sandbox to another backend with the files of its workspace. It keeps its id, name, labels, key, token and
+ * expiry; its epoch grows. The current copy serves until the new one runs, and keeps running if the move fails.
  */
 export async function moveSandbox(
   context: ManagerContext,
@@ -37,7 +37,7 @@ export async function moveSandbox(
   checkCan(context, sandbox, request);
   checkShown(sandbox.facts.about.encryption, options.encryption);
   const { key } = sandbox.facts.about;
-  // An acquire of the same key must not run meanwhile: it could find a sandbox that no longer matches, and destroy it.
+  // An acquire of the same key must not run meanwhile: it could find a sandbox that no longer matches, and delete it.
   const carried = await (key === null
     ? move(context, sandbox, request, options)
     : context.keys.run(key, () => move(context, sandbox, request, options)));
@@ -89,7 +89,7 @@ async function move(
   }
 }
 
-/** Runs in the sandbox's turn: starts the copy on the other backend, switches to it, and destroys the copy here. */
+/** Runs in the sandbox's turn: starts the copy on the other backend, switches to it, and ends the current copy. */
 async function switchBackend(
   context: ManagerContext,
   sandbox: LiveSandbox,
@@ -126,7 +126,7 @@ async function switchBackend(
   return lost;
 }
 
-/** The facts after the move: backend, spec and flags change; name, labels, key, token and end of life stay. */
+/** The facts after the move: backend, spec and flags change; name, labels, key, token and expiry stay. */
 function factsThere(
   context: ManagerContext,
   before: SandboxFacts,

@@ -6,42 +6,42 @@ import { type Attributes, encodeAttributes } from "../../files/tar-attributes.ts
 import type { WorkspaceTally } from "./workspace-archive.ts";
 
 const ZEROS = Buffer.alloc(64 * 1024);
-/** Of the system inside: nothing below a longer path can be asked for. */
+/** The path limit of the system inside: nothing below a longer path can be requested. */
 const MAX_PATH_CHARACTERS = 4096;
-/** For names and all else that is said of files, beside their content: half a million files, and more where more fits. */
+/** Limit for names and other metadata, besides content: half a million files, and more if they are small. */
 const HEAD_BYTES = 256 * 1024 ** 2;
-/** What is listed comes from inside, where somebody may have replaced the programs that list it. */
+/** The list comes from inside, where someone may have replaced the programs that produce it. */
 const NO_NAME = /^\.{0,2}$|[/\0]/;
 
 export interface PackSource {
   readonly files: RawFiles;
-  /** How the names of these files stand for bytes. */
+  /** How file names map to bytes. */
   readonly names: "utf8" | "latin1";
   readonly folder: string;
-  /** A sparse file is larger than what it takes inside. */
+  /** A sparse file is larger than the space it uses inside. */
   readonly maxBytes: number;
 }
 
-/** What is known of a packing while it goes on. */
+/** The state of a packing in progress. */
 interface Packing extends PackSource {
   readonly tally: WorkspaceTally;
   readonly linked: LinkedFiles;
-  /** Whether anybody can say which extended attributes there are. */
+  /** Whether the backend can list extended attributes. */
   knowsAttributes: boolean;
-  /** All but content. */
+  /** Everything except content. */
   headBytes: number;
 }
 
 interface Level {
   readonly path: string;
-  /** In the archive. */
+  /** The name in the archive. */
   readonly name: string;
   readonly entries: FileEntry[];
 }
 
 /**
- * The workspace as a tar, made as it is read. What cannot be read ends it with an error: whoever moves a sandbox would
- * lose what was left out. What is gone when its turn comes is left out.
+ * Streams the workspace as a tar archive. An unreadable file ends it with an error, because a move would lose the file.
+ * Files that disappear before their turn are left out.
  */
 export async function* packWorkspace(given: PackSource, tally: WorkspaceTally): AsyncGenerator<Uint8Array> {
   const { files, folder } = given;
@@ -92,12 +92,12 @@ function pathOf({ path }: Level, { name }: FileEntry): string {
   });
 }
 
-/** The last one first, because they are taken from the end. */
+/** In reverse order, because they are taken from the end. */
 async function listed(files: RawFiles, path: string): Promise<FileEntry[]> {
   return (await files.list(path)).toSorted((a, b) => (a.name < b.name ? 1 : -1));
 }
 
-/** The size is said before the content, so a file that has changed meanwhile is cut, or filled up with zeros. */
+/** The header gives the size before the content, so a file that changed meanwhile is truncated or padded with zeros. */
 async function* packFile(source: Packing, path: string, name: string, entry: FileEntry): AsyncGenerator<Uint8Array> {
   const { tally } = source;
   const { sizeBytes } = entry;
@@ -121,14 +121,14 @@ async function* packFile(source: Packing, path: string, name: string, entry: Fil
       yield data;
     }
   } finally {
-    // Also when whoever packs it has given up: some backends have a process for each file that is read.
+    // Also if the packing was cancelled: some backends have a process for each file that is read.
     await content.return?.();
   }
   for (; left > 0; left -= Math.min(left, ZEROS.length)) yield ZEROS.subarray(0, Math.min(left, ZEROS.length));
   yield tarPadding(sizeBytes);
 }
 
-/** A further name of a file that is in the archive, whose content and attributes are said there. */
+/** Another name of a file that is already in the archive with its content and attributes. */
 function hardLink(source: Packing, name: string, entry: FileEntry, first: string): Buffer {
   source.tally.files += 1;
   source.tally.hardLinks = (source.tally.hardLinks ?? 0) + 1;
@@ -151,7 +151,7 @@ async function attributesOf(source: Packing, path: string): Promise<Attributes |
   } catch (error) {
     const code = error instanceof SandboxerError ? error.code : undefined;
     if (code === "too_large") tally.attributesLost += 1;
-    // The agent of a sandbox that was saved long ago does not know how.
+    // The agent of a sandbox that was saved long ago cannot do this.
     else if (code === "not_supported") source.knowsAttributes = false;
     else if (code !== "file_not_found") throw error;
     return undefined;
@@ -194,7 +194,7 @@ async function unlessGone<Result>(
     const code = error instanceof SandboxerError ? error.code : undefined;
     if (code === "permission_denied") throw unreadable(path, error);
     if (code !== "file_not_found") throw error;
-    // It may be there under the bytes that this character stands for.
+    // It may exist under the bytes that this character stands for.
     if (names === "utf8" && path.includes("\uFFFD")) throw unnameable(path, error);
     return undefined;
   }
@@ -221,14 +221,14 @@ function unnameable(path: string, cause: unknown): SandboxerError {
 }
 
 interface Packed {
-  /** In the archive. */
+  /** The name in the archive. */
   readonly name: string;
   readonly facts: string;
-  /** Names that are still to come. */
+  /** The number of names still to come. */
   left: number;
 }
 
-/** The files with several names of which one was packed, so that the others can refer to it. */
+/** Files with several names of which one was packed, so that the others can refer to it. */
 class LinkedFiles {
   readonly #packed = new Map<string, Packed>();
 
@@ -237,7 +237,7 @@ class LinkedFiles {
     if (key !== undefined) this.#packed.set(key, { name, facts: factsOf(entry), left: (entry.links ?? 1) - 1 });
   }
 
-  /** The name in the archive of the file that an entry is another name of. One that has changed since is a new file. */
+  /** The archive name of the file that an entry is another name of. A file that changed since is a new file. */
   find(entry: FileEntry): string | undefined {
     const key = keyOf(entry);
     const packed = key === undefined ? undefined : this.#packed.get(key);

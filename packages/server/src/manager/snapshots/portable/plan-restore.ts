@@ -17,7 +17,7 @@ const NEVER_SAVED: HeadFlags = {
   on_disconnect: "keep",
 };
 
-/** As the captured sandbox was made; its key and its end of life are its own. */
+/** As the captured sandbox was created, except for its key and expiry. */
 export function planOfSnapshot(
   context: ManagerContext,
   snapshot: StoredSnapshot,
@@ -50,7 +50,7 @@ export function planOfSnapshot(
   };
 }
 
-/** As the captured one was promised, or as the profile that is named now says; nothing where it cannot be saved. */
+/** The captured sandbox's max_loss, or that of the profile that is given now; none if it cannot be saved. */
 function promised(
   context: ManagerContext,
   snapshot: StoredSnapshot,
@@ -61,7 +61,7 @@ function promised(
   return maxLossOf(context, profile?.max_loss ?? snapshot.max_loss, flags);
 }
 
-/** A state that a backend loads by itself brings its root filesystem along. */
+/** A state that a backend loads by itself includes its root filesystem. */
 function checkImage(context: ManagerContext, snapshot: StoredSnapshot, backend: string): void {
   if (loadWay(context.backend(backend), labelOf(snapshot)) !== "native") return;
   throw new SandboxerError("bad_request", `A snapshot of the kind ${snapshot.kind} cannot be given another image.`, {
@@ -69,13 +69,13 @@ function checkImage(context: ManagerContext, snapshot: StoredSnapshot, backend: 
   });
 }
 
-/** The one that it was captured on, if the profile has it, else the profile's first. */
+/** The backend that it was captured on, if the profile lists it, otherwise the profile's first. */
 function backendFor(captured: string, profile: Profile | undefined): string {
   const offered = profile === undefined ? [captured] : backendsOf(profile);
   return offered.includes(captured) ? captured : (offered[0] ?? captured);
 }
 
-/** On another backend, limits that it does not know are not asked for, and the image may be another. */
+/** On another backend, unsupported limits are dropped, and the image may differ. */
 function specFor(
   context: ManagerContext,
   from: string,
@@ -94,8 +94,8 @@ function specFor(
 }
 
 /**
- * A sandbox keeps its flags where they can hold. One that comes from a backend that could not save it can be saved from
- * now on, as one that is made there: what its old backend kept when the server ended, nothing else would.
+ * A sandbox keeps its flags where they are possible. A sandbox from a backend that could not save it can be saved from
+ * now on, like one that is created there: its old backend kept it when the server ended, and nothing else would.
  */
 function flagsFor(context: ManagerContext, { backend: from, flags }: StoredSnapshot, to: string): HeadFlags {
   if (to === from) return flags;

@@ -8,10 +8,10 @@ import { unpackTree, type Owner, type Unpacked } from "../../files/upload-tree.t
 import { DEFAULT_WORKSPACE, WORKSPACE_MEMBER } from "./workspace-archive.ts";
 
 const SET_ID_BITS = 0o6000;
-/** Some backends have a request for each piece of a file. */
+/** Some backends make a request for each piece of a file. */
 const CHUNK_BYTES = 256 * 1024;
 
-/** Where the archive of a portable capture lies; refused before anything is made when there is none. */
+/** The archive of a portable capture; refused before anything is created if it is missing. */
 export function archivePath({ members }: Pick<SnapshotPayload, "members">): string {
   const path = members.find(({ name }) => name === WORKSPACE_MEMBER)?.path;
   if (path !== undefined) return path;
@@ -21,9 +21,9 @@ export function archivePath({ members }: Pick<SnapshotPayload, "members">): stri
 }
 
 /**
- * Unpacks a captured workspace into a sandbox that nobody uses yet. What belonged to the user of the captured sandbox
- * belongs to the user of this one. Where the backend can give files away, the others keep their owners, but not the
- * right to act as them: inside, nobody becomes root by a file. Says what was lost.
+ * Unpacks a captured workspace into a sandbox that is not in use yet. Files of the captured sandbox's user belong to
+ * the user of this one. If the backend supports owners, other files keep theirs, without setuid bits: nobody becomes
+ * root through a file. Returns what was lost.
  */
 export async function unpackWorkspace(
   backend: SandboxBackend,
@@ -47,7 +47,7 @@ export async function unpackWorkspace(
     return await unpackTree(rawFiles, folder, bytes, { names: "latin1", ...ownersFor({ uid, gid }) });
   };
   try {
-    // What its setup has left running must not lead root astray.
+    // Processes that setup left running must not mislead root.
     return await (handle.whileFrozen?.(unpack) ?? unpack());
   } catch (thrown) {
     options.signal?.throwIfAborted();
@@ -71,7 +71,7 @@ function ownersFor(user: Owner): { owner: (header: Header) => Owner; mode: (head
   return { owner, mode };
 }
 
-/** The archive comes from a store: what is wrong with it is not the caller's fault. */
+/** The archive comes from a store: its errors are not the caller's fault. */
 function damaged(thrown: unknown): SandboxerError {
   const error = asSandboxerError(thrown);
   if (error.code !== "bad_request") return error;

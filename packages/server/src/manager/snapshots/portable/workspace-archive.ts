@@ -5,26 +5,26 @@ export const WORKSPACE_MEMBER = "workspace.tar.gz";
 export const DEFAULT_WORKSPACE = "/workspace";
 export const WORKSPACE_KIND = "workspace-tar";
 
-/** What is known of a saved state before its bytes are looked at. */
+/** Facts about a saved state before its bytes are read. */
 export interface StateLabel extends Pick<SnapshotPayload, "requirements"> {
   readonly kind: string;
   /** The backend that it was captured on. */
   readonly from?: string;
 }
 
-/** What was packed. */
+/** The counts of what was packed. */
 export interface WorkspaceTally {
   files: number;
   folders: number;
   links: number;
   bytes: number;
-  /** Sockets, pipes and devices, which mean nothing elsewhere. */
+  /** Sockets, pipes and devices, which are useless elsewhere. */
   leftOut: number;
-  /** Files that are further names of one that was packed before; undefined: the backend cannot say. */
+  /** Files that are further names of one that was packed before; undefined: the backend cannot tell. */
   hardLinks: number | undefined;
-  /** Extended attributes; undefined: the backend cannot say. */
+  /** Extended attributes; undefined: the backend cannot tell. */
   attributes: number | undefined;
-  /** Files and folders with more extended attributes than can be told. */
+  /** Files and folders with more extended attributes than can be read. */
   attributesLost: number;
 }
 

@@ -3,32 +3,32 @@ import type { Effect, Notice, StoreRequest } from "./effects.ts";
 import type { Address } from "./messages.ts";
 import type { LeaseSettings } from "./settings.ts";
 
-/** What the parts of the core see of each other during one step, and where they leave what is to be done. */
-export interface TurnView {
+/** What the parts of the core see of each other during one step. */
+export interface StepView {
   readonly settings: LeaseSettings;
   readonly me: string;
-  /** Whether this instance has a record that says it lives: before that it owns nothing and asks for nothing. */
+  /** Whether this instance has a live record: before that it owns nothing and requests nothing. */
   readonly registered: boolean;
   readonly nowMs: number;
   readonly wallMs: number;
   isDead(instanceId: string): boolean;
 }
 
-/** One step: it collects effects and hands out numbers. It lives as long as the step and is not part of the state. */
-export class Turn {
-  /** As of now: a step may change it under way. */
-  view: TurnView;
+/** One step: collects effects and assigns numbers. It lives as long as the step and is not part of the state. */
+export class StepContext {
+  /** The current view: a step may change it. */
+  view: StepView;
   readonly effects: Effect[] = [];
-  /** Instances whose record is missing: they get a dead one, so that nobody comes to life under that id. */
+  /** Instances whose record is missing: they get a dead one, so that no process can use that id. */
   readonly missing: string[] = [];
   sequence: number;
 
-  constructor(view: TurnView, sequence: number) {
+  constructor(view: StepView, sequence: number) {
     this.view = view;
     this.sequence = sequence;
   }
 
-  /** Unique among everything that this instance wrote under its present id. */
+  /** Unique among everything that this instance wrote under its current id. */
   nonce(): string {
     return `${this.view.me}.${++this.sequence}`;
   }
