@@ -21,8 +21,6 @@ export default defineConfig({
   srcExclude: ["README.md", "{agent,bench,packages,scripts,test,build}/**", ".github/**"],
   rewrites: siteName,
   cacheDir: "../node_modules/.cache/vitepress",
-  // The site data as a file: in the page it would be an inline script.
-  metaChunk: true,
   // scripts/test/links.server.test.ts checks links, to files of the repository too.
   ignoreDeadLinks: true,
   markdown: {

@@ -8,7 +8,10 @@ export function addSettingFlags(command: Command, names: readonly SettingName[])
     if (flag !== undefined) command.addOption(new Option(flag, `${description} [$${environment}]`));
     if (otherFlag !== undefined) command.addOption(new Option(otherFlag).hideHelp());
   }
-  return command.option("--config <PATH>", "settings file, YAML or TOML (docs/reference/configuration.md) [$SANDBOXER_CONFIG]");
+  return command.option(
+    "--config <PATH>",
+    "settings file, YAML or TOML (docs/reference/configuration.md) [$SANDBOXER_CONFIG]",
+  );
 }
 
 export function readSettingFlags(options: Readonly<Record<string, unknown>>): ConfigFlags {

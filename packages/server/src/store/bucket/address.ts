@@ -15,7 +15,8 @@ export interface BucketAddress {
 export function parseBucketAddress(address: string, known: readonly string[]): BucketAddress {
   const [, scheme, bucket = "", path = "", query = ""] = /^(\w+):\/\/([^/?#]*)([^?#]*)\??([^#]*)$/.exec(address) ?? [];
   if (scheme === undefined) throw wrong("The store's address is not valid.");
-  if (bucket.includes("@")) throw wrong("The store's address must not contain credentials.", "See docs/reference/stores.md.");
+  if (bucket.includes("@"))
+    throw wrong("The store's address must not contain credentials.", "See docs/reference/stores.md.");
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{1,221}$/.test(bucket)) throw wrong(`"${bucket}" is not a valid bucket name.`);
   const parameters = new Map(new URLSearchParams(query));
   for (const name of parameters.keys()) {
