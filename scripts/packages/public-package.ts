@@ -13,7 +13,7 @@ export interface PublicPackage {
   readonly standalone: readonly string[];
   /** Libraries that are installed beside the package. All others are bundled into it. */
   readonly libraries: readonly string[];
-  /** Files and folders of the clone that the package needs at run time, by their place in the package. */
+  /** Files and folders of the clone that the package needs at run time, by their place in the package. `docs` may be missing. */
   readonly shipped: Readonly<Record<string, string>>;
 }
 
@@ -36,6 +36,7 @@ export const PUBLIC_PACKAGES: readonly PublicPackage[] = [
     shipped: {
       profiles: "packages/server/profiles",
       console: "packages/console/dist",
+      docs: "docs/.vitepress/dist",
       "agent/src": "agent/src",
       "agent/Makefile": "agent/Makefile",
     },

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 
 const ROOT = join(import.meta.dirname, "../../..");
 
-/** Commands that cannot run here, and why. Whoever writes another command either sees it run, or says so here. */
+/** Commands of README.md and the examples that cannot run here, and why. The pages of docs say it above the block. */
 const NOT_HERE: readonly (readonly [RegExp, string])[] = [
   [/^git clone/, "there is no address to clone from"],
   [/^npm (test|run )/, "they run the tests and the benchmarks"],
@@ -16,13 +16,14 @@ const NOT_HERE: readonly (readonly [RegExp, string])[] = [
   [/gcloud|gs:\/\/\$BUCKET|^docker build|^(PROJECT|SERVICE_ACCOUNT|IMAGE)=/, "it needs a project at Google"],
 ];
 
-/** Commands that go on until they are stopped, by what they say when they are ready. */
+/** Commands that keep running until they are stopped, by what they print when they are ready. */
 const GO_ON: readonly (readonly [RegExp, RegExp])[] = [
   [/^npm start/, /^Try /m],
-  [/^npx @sandboxer\/cli serve/, /http:\/\/127\.0\.0\.1:\d+/],
+  [/^(npx @sandboxer\/cli|sandboxer) serve/, /http:\/\/127\.0\.0\.1:\d+/],
   [/^node .*local\.mjs/, /^Balancer/m],
   [/^node .*count\.mjs/, /^2$/m],
 ];
+const STARTS_A_SERVER = /^(npm start|sandboxer serve|npx @sandboxer\/cli serve)/;
 
 /** Commands that need a terminal. They get one, with a user who types a line and leaves. */
 const IN_A_TERMINAL = /^npx @sandboxer\/cli shell/;
@@ -33,15 +34,25 @@ interface Command {
   readonly shown: readonly string[];
 }
 
+/** A code block, with the line above it that says why the tests do not run it, if there is one. */
+const BLOCK = /^(?:(\*Not run by our tests.*\*)\n\n)?```(console|sh|text|)\n([\s\S]*?)^```$/gm;
+
 function commandsOf(page: string): readonly Command[] {
   const commands: { line: string; shown: string[] }[] = [];
-  for (const [, language = "", block = ""] of page.matchAll(/^```(console|sh|)\n([\s\S]*?)^```$/gm)) {
-    const lines = block.replaceAll("\\\n", " ").split("\n").filter(Boolean);
+  // Blocks in a list are indented.
+  for (const [, reason, language = "", block = ""] of page.replaceAll(/^ {3}/gm, "").matchAll(BLOCK)) {
+    if (reason !== undefined) continue;
+    const lines = block
+      .replaceAll("\\\n", " ")
+      .replaceAll(/<<'END'\n[\s\S]*?^END$/gm, (document) => document.replaceAll("\n", "\0"))
+      .split("\n")
+      .filter(Boolean);
+    if (language === "text") commands.at(-1)?.shown.push(...lines);
     // A block without a prompt shows what was printed, or a picture.
     if (language !== "sh" && !/^[$#] /.test(lines[0] ?? "")) continue;
     for (const line of lines) {
-      const [, typed] = (language === "sh" ? /^(.*)$/ : /^[$#] (.*?)(?: {2,}\(.*\))?$/).exec(line) ?? [];
-      if (typed !== undefined) commands.push({ line: typed, shown: [] });
+      const [, typed] = (language === "sh" ? /^([^]*)$/ : /^[$#] (.*?)(?: {2,}\(.*\))?$/).exec(line) ?? [];
+      if (typed !== undefined) commands.push({ line: typed.replaceAll("\0", "\n"), shown: [] });
       else commands.at(-1)?.shown.push(line);
     }
   }
@@ -111,7 +122,8 @@ class Machine {
   #environment(): NodeJS.ProcessEnv {
     const { PATH, XDG_CACHE_HOME = join(homedir(), ".cache") } = process.env;
     // Engines and agents come from where the set-up of the tests has put them.
-    return { PATH, HOME: this.#home, XDG_CACHE_HOME, TERM: "xterm" };
+    const path = `${join(ROOT, "node_modules/.bin")}:${PATH ?? ""}`;
+    return { PATH: path, HOME: this.#home, XDG_CACHE_HOME, TERM: "xterm" };
   }
 
   async #end(): Promise<void> {
@@ -125,31 +137,56 @@ class Machine {
   }
 }
 
-/** Numbers differ from run to run, and so do what comes behind a name, and what a page leaves out. */
+/** Numbers and ids differ from run to run, and so do columns behind a name, and what a page leaves out. */
 function fits(shown: string): RegExp {
-  const [start = ""] = shown.split(/ {2,}(?=\S)/).filter(Boolean);
+  const [start = ""] = shown
+    .trim()
+    .split(/ {2,}(?=\S)/)
+    .filter(Boolean);
   return new RegExp(
     start
+      .replaceAll(/\b[0-9a-f]{8}\b(-[0-9a-f]{4}){0,3}(-[0-9a-f]{12})?/g, "…")
       .split(/\d+|…/)
       .map((part) => RegExp.escape(part))
       .join("\\S*"),
   );
 }
 
-const pages = [
-  "README.md",
-  ...(await readdir(join(ROOT, "examples"), { recursive: true }))
-    .filter((name) => name.endsWith(".md"))
-    .map((name) => `examples/${name}`),
-];
+async function pagesIn(folder: string): Promise<string[]> {
+  const names = await readdir(join(ROOT, folder), { recursive: true });
+  return names.filter((name) => name.endsWith(".md")).map((name) => `${folder}/${name}`);
+}
+
+const pages = ["README.md", ...(await pagesIn("examples")), ...(await pagesIn("docs/start"))];
+const guides = await Promise.all(
+  (await pagesIn("docs/guides")).map(async (name) => ({
+    name,
+    commands: commandsOf(await readFile(join(ROOT, name), "utf8")),
+  })),
+);
 
 test.each(pages)("the commands of %s do what it says", async (name) => {
   const commands = commandsOf(await readFile(join(ROOT, name), "utf8"));
   expect(commands).not.toEqual([]);
-  const here = commands.filter(({ line }) => !NOT_HERE.some(([pattern]) => pattern.test(line)));
-  const machine = await Machine.start();
-  for (const command of here) {
+  await runAll(
+    await Machine.start(),
+    commands.filter(({ line }) => !NOT_HERE.some(([pattern]) => pattern.test(line))),
+  );
+});
+
+test.each(guides.filter(({ commands }) => commands.length > 0))(
+  "the commands of $name do what it says",
+  async ({ commands }) => {
+    const machine = await Machine.start();
+    const serves = commands.some(({ line }) => STARTS_A_SERVER.test(line));
+    if (!serves) await machine.run({ line: "sandboxer serve --store /path", shown: [] });
+    await runAll(machine, commands);
+  },
+);
+
+async function runAll(machine: Machine, commands: readonly Command[]): Promise<void> {
+  for (const command of commands) {
     const said = await machine.run(command);
     for (const shown of command.shown) expect(`${command.line}\n${said}`).toMatch(fits(shown));
   }
-});
+}

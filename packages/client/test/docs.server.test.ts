@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { stripTypeScriptTypes } from "node:module";
 import { describe, expect, test, vi } from "vitest";
 import * as sdk from "../src/index.ts";
@@ -18,13 +18,15 @@ interface Block {
   readonly code: string;
 }
 
-/** The examples of a page; those that say `no-run` need what is not here. */
+/** The examples of a page, except those with a line above them that says why they are not run. */
 async function blocksOf(page: string): Promise<Block[]> {
   const text = await readFile(new URL(`../../../${page}`, import.meta.url), "utf8");
-  return [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(({ 1: code = "", index }) => ({
-    name: `${page}:${text.slice(0, index).split("\n").length}`,
-    code,
-  }));
+  return [...text.matchAll(/^(\*Not run by our tests.*\*\n\n)?```ts\n([\s\S]*?)^```$/gm)]
+    .filter(([, reason]) => reason === undefined)
+    .map(({ 2: code = "", index }) => ({
+      name: `${page}:${text.slice(0, index).split("\n").length}`,
+      code,
+    }));
 }
 
 /** What `console.log` is said to print, by the comments behind it. */
@@ -46,7 +48,9 @@ async function run(code: string, scope: Readonly<Record<string, unknown>>): Prom
   await new AsyncFunction("load", ...Object.keys(scope), `{${body}}`)(load, ...Object.values(scope));
 }
 
-const blocks = [...(await blocksOf("docs/reference/sdk.md")), ...(await blocksOf("README.md"))];
+const guides = (await readdir(new URL("../../../docs/guides", import.meta.url))).map((name) => `docs/guides/${name}`);
+const pages = ["README.md", "docs/start/README.md", "docs/reference/sdk.md", ...guides];
+const blocks = (await Promise.all(pages.map(blocksOf))).flat();
 
 describe("every example runs, and prints what it says", () => {
   test("there are examples", () => {

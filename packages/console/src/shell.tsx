@@ -44,6 +44,7 @@ export function Shell({
               {title}
             </Link>
           ))}
+          <a href="/docs/">Docs</a>
         </nav>
         <div class="shell-facts">
           <span class={isLive ? "live live-on" : "live"} role="status">

@@ -88,6 +88,7 @@ export interface TestServerOptions {
   readonly requireSealed?: boolean;
   /** Absent: no console. */
   readonly consoleFolder?: string;
+  readonly docsFolder?: string;
   /** What the gateway says; absent: nobody hears it. */
   readonly log?: Logger;
 }
@@ -163,6 +164,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     authorize: authorizer(gate, audit),
     onMutation: mutationAudit(audit),
     consoleFolder: options.consoleFolder,
+    docsFolder: options.docsFolder ?? "/nonexistent",
   });
   const gateway = new WebSocketGateway(app.server, {
     gate,

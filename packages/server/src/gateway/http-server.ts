@@ -33,6 +33,8 @@ export interface HttpServerOptions extends ApiOptions {
   readonly bodyTimeoutMs: number;
   /** The folder of the built console; undefined: no console is served. */
   readonly consoleFolder: string | undefined;
+  /** The built documentation, or where it will be; served beside the console. */
+  readonly docsFolder: string;
 }
 
 const MAX_JSON_BYTES = 8 * 1024 * 1024;
@@ -102,8 +104,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     return options.condition() ?? {};
   });
   void app.register(async (scope) => registerApi(scope, options));
-  const { consoleFolder: folder } = options;
-  const serveConsole = folder === undefined ? undefined : consoleServer({ folder, gate });
+  const { consoleFolder: folder, docsFolder } = options;
+  const serveConsole = folder === undefined ? undefined : consoleServer({ folder, docsFolder, gate });
   app.setNotFoundHandler((request, reply) => {
     const served = serveConsole?.(request, reply);
     if (served !== undefined) return served;

@@ -95,6 +95,7 @@ export async function startServer(config: ServerConfig, hooks: { report: ReportS
     authorize: authorizer(gate, audit),
     onMutation: mutationAudit(audit),
     consoleFolder: config.console ? shippedFolder("console") : undefined,
+    docsFolder: shippedFolder("docs"),
   });
   const gateway = new WebSocketGateway(app.server, { ...config, gate, audit, manager: () => parts.manager, log });
   const metrics: Metrics = new Metrics({

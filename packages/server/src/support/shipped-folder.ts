@@ -5,10 +5,11 @@ import { dirname, join } from "node:path";
 const PLACES = {
   agent: ["agent", "../../agent"],
   console: ["console", "../console/dist"],
+  docs: ["docs", "../../docs/.vitepress/dist"],
   profiles: ["profiles"],
 } as const;
 
-/** A folder that comes with the server. It may be missing: the clone's console has to be built first. */
+/** A folder that comes with the server. It may be missing: the clone's console and docs have to be built first. */
 export function shippedFolder(name: keyof typeof PLACES): string {
   const places = PLACES[name].map((place) => join(packageFolder(), place));
   return places.find((place) => existsSync(place)) ?? places.at(-1) ?? "";

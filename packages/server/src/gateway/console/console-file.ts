@@ -3,7 +3,7 @@ import { lstat } from "node:fs/promises";
 import { extname, join } from "node:path";
 import type { Readable } from "node:stream";
 
-/** A file of the built console, in the form that the client can read. */
+/** A file of the built console or documentation, in the form that the client can read. */
 export interface ConsoleFile {
   readonly contentType: string;
   readonly sizeBytes: number;
@@ -28,7 +28,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 };
 
 /** Only plain names: no part begins with a dot, so that none leads outside the folder or to a hidden file. */
-const PLAIN_PATH = /^(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$/;
+const PLAIN_PATH = /^(\/[A-Za-z0-9@_-][A-Za-z0-9._-]*)+$/;
 
 /** Compressed variants that the build may put beside a file, in order of preference. */
 const ENCODINGS = [

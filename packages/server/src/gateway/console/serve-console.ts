@@ -12,11 +12,15 @@ import { consoleHeaders } from "./security-headers.ts";
 export interface ConsoleOptions {
   /** The output of `npm run build:console`. It may be missing. */
   readonly folder: string;
+  /** The site that `npm run docs` builds. It may be missing. */
+  readonly docsFolder: string;
   readonly gate: AccessGate;
 }
 
 /** Paths of the API: a page there would hide a 404. */
 const FOR_PROGRAMS = /^\/(v1|internal|healthz|readyz|metrics|openapi\.json)(\/|$)/;
+/** The documentation, which is a site of its own. */
+const DOCS = /^\/docs(?=\/|$)/;
 /** Files whose names change with their content. */
 const HASHED = /^\/assets\//;
 const NONCE_PLACEHOLDER = "__CSP_NONCE__";
@@ -37,7 +41,7 @@ export function consoleServer(
 }
 
 async function answer(
-  { folder, gate }: ConsoleOptions,
+  { folder, docsFolder, gate }: ConsoleOptions,
   path: string,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -45,6 +49,7 @@ async function answer(
   void reply.headers(consoleHeaders());
   const refusal = wayRefusal(gate.requestOf(request.raw), gate.authenticator, { visits: true });
   if (refusal !== undefined) return sendError(refusal, reply);
+  if (DOCS.test(path)) return sendDocs(docsFolder, path.replace(DOCS, ""), request, reply);
   const isPage = path === "/" || path === "/index.html";
   const file = isPage ? undefined : await findConsoleFile(folder, path, request.headers["accept-encoding"]);
   if (file !== undefined) return sendFile(file, HASHED.test(path), request, reply);
@@ -83,6 +88,30 @@ async function sendPage(folder: string, reply: FastifyReply): Promise<FastifyRep
     .type("text/html; charset=utf-8")
     .send(page.replaceAll(NONCE_PLACEHOLDER, nonce));
 }
+
+/** A page of the site is a file with the ending `.html`, which its address does not have. */
+async function sendDocs(
+  folder: string,
+  path: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  if (path === "") return reply.redirect("/docs/", 308);
+  const find = async (name: string): Promise<ConsoleFile | undefined> =>
+    await findConsoleFile(folder, name, request.headers["accept-encoding"]);
+  const found = (await find(path)) ?? (await find(path.endsWith("/") ? `${path}index.html` : `${path}.html`));
+  if (found !== undefined) return sendFile(found, HASHED.test(path), request, reply);
+  const missing = await find("/404.html");
+  if (missing !== undefined) return sendFile(missing, false, request, reply.code(404));
+  return reply.code(404).type("text/plain; charset=utf-8").send(DOCS_NOT_BUILT);
+}
+
+const DOCS_NOT_BUILT = `The documentation is not built. Run this where sandboxer is, and load this page again:
+
+    npm run docs
+
+The same pages are Markdown files in the folder docs; begin with docs/README.md.
+`;
 
 const NOT_BUILT = `The console is not built. Run this where sandboxer is, and load this page again:
 

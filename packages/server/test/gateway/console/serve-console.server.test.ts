@@ -157,6 +157,41 @@ test("nothing outside of the folder, hidden, linked or of an unknown kind is ser
   }
 });
 
+test("/docs serves the built documentation with the same policy, and nothing outside of its folder", async () => {
+  const docsFolder = builtConsole();
+  mkdirSync(join(docsFolder, "guides"));
+  writeFileSync(join(docsFolder, "guides", "limits.html"), "<title>Limits</title>");
+  writeFileSync(join(docsFolder, "404.html"), "<title>Not found</title>");
+  writeFileSync(join(docsFolder, "assets", "@search.a1b2.js"), "search");
+  const server = await start({ docsFolder });
+  const home = await raw(server, "/docs");
+  expect([home.status, home.headers["location"]]).toEqual([308, "/docs/"]);
+  const page = await raw(server, "/docs/guides/limits");
+  expect([page.status, page.body.toString()]).toEqual([200, "<title>Limits</title>"]);
+  expect(page.headers).toMatchObject({ "content-type": "text/html; charset=utf-8", "cache-control": "no-cache" });
+  expect(page.headers["content-security-policy"]).toBe(POLICY);
+  expect((await raw(server, "/docs/")).body.toString()).toContain("<title>page");
+  const asset = await raw(server, "/docs/assets/@search.a1b2.js");
+  expect(asset.headers["cache-control"]).toContain("immutable");
+  for (const path of [
+    "/docs/../secret.txt",
+    "/docs/%2e%2e/secret.txt",
+    "/docs/..%2fsecret",
+    "/docs/link.txt",
+    "/docs/.hidden",
+  ]) {
+    const { status, body } = await raw(server, path, HTML);
+    expect([path, status, body.toString()]).toEqual([path, 404, "<title>Not found</title>"]);
+  }
+  expect((await raw(server, "/docs/", { host: "rebound.example" })).status).toBe(403);
+});
+
+test("documentation that is not built says what to run", async () => {
+  const { status, headers, body } = await raw(await start(), "/docs/guides/limits", HTML);
+  expect([status, headers["content-type"]]).toEqual([404, "text/plain; charset=utf-8"]);
+  expect(body.toString()).toContain("npm run docs");
+});
+
 test("an open server answers to loopback names alone, one with keys to all, without a key", async () => {
   const open = await start();
   const evil = { host: "rebound.example" };

@@ -39,6 +39,7 @@ async function startingServer(): Promise<string> {
     onMutation: () => {},
     onFailure: () => {},
     consoleFolder: undefined,
+    docsFolder: "/nonexistent",
   });
   const gateway = new WebSocketGateway(app.server, {
     gate,
