@@ -1,18 +1,21 @@
 /**
  * Creates a sandbox, leaves a program running in it, saves it, takes it up again, and shows that the program never
- * noticed. No dependencies.
+ * noticed. No dependencies: it runs wherever you copy it, with Node 22 or newer.
  *
  *   node examples/hello.mjs [ws://127.0.0.1:8080]
  */
 import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const server = process.argv[2] ?? "ws://127.0.0.1:8080";
 
 if (typeof WebSocket === "undefined") {
-  // Node older than 22: the repository brings a newer one.
+  // Node older than 22: the clone brings a newer one.
   const node = fileURLToPath(new URL("../node_modules/.bin/node", import.meta.url));
-  process.exit(spawnSync(node, process.argv.slice(1), { stdio: "inherit" }).status ?? 1);
+  if (existsSync(node)) process.exit(spawnSync(node, process.argv.slice(1), { stdio: "inherit" }).status ?? 1);
+  console.error(`This example needs Node 22 or newer; this is ${process.version}.`);
+  process.exit(1);
 }
 
 const COUNTER = `
@@ -65,7 +68,7 @@ async function connect(url, firstMessage) {
   };
   await new Promise((resolve) => {
     socket.onopen = resolve;
-    socket.onerror = () => fail(`No server at ${url}. Start one with: npm start`);
+    socket.onerror = () => fail(`No server at ${url}. Start one with: npx @sandboxer/cli serve --default-store`);
   });
   if (firstMessage !== undefined) session.send(firstMessage);
   return session;

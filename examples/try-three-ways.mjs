@@ -2,20 +2,29 @@
  * Prepares a sandbox once, forks it three ways, tries something else in each, and keeps the best: what an agent does that
  * wants to look before it leaps. The forks begin with everything: files, memory, running programs.
  *
+ * Outside of the clone: npm install @sandboxer/client
+ *
  *   node examples/try-three-ways.mjs [http://127.0.0.1:8080]
  */
 import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const url = process.argv[2] ?? "http://127.0.0.1:8080";
 
 if (typeof WebSocket === "undefined") {
-  // Node older than 22: the repository brings a newer one.
+  // Node older than 22: the clone brings a newer one.
   const node = fileURLToPath(new URL("../node_modules/.bin/node", import.meta.url));
-  process.exit(spawnSync(node, process.argv.slice(1), { stdio: "inherit" }).status ?? 1);
+  if (existsSync(node)) process.exit(spawnSync(node, process.argv.slice(1), { stdio: "inherit" }).status ?? 1);
+  console.error(`This example needs Node 22 or newer; this is ${process.version}.`);
+  process.exit(1);
 }
 
-const { Sandbox, SandboxerError } = await import("@sandboxer/client");
+const { Sandbox, SandboxerError } = await import("@sandboxer/client").catch((error) => {
+  if (error.code !== "ERR_MODULE_NOT_FOUND") throw error;
+  console.error("This example needs the SDK: npm install @sandboxer/client");
+  process.exit(1);
+});
 
 try {
   const base = await Sandbox.create({ url, name: "prepared" });

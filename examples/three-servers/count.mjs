@@ -4,6 +4,11 @@
  *
  *   node examples/three-servers/count.mjs [ws://127.0.0.1:8080] [LAST NUMBER]        key, if any: SANDBOXER_API_KEY
  */
+if (typeof WebSocket === "undefined") {
+  console.error(`This example needs Node 22 or newer; this is ${process.version}.`);
+  process.exit(1);
+}
+
 const [server = "ws://127.0.0.1:8080", last = "100"] = process.argv.slice(2);
 const CODE = "i=0; while true; do i=$((i+1)); echo $i; sleep 0.1; done";
 // With extensions, output says where it is, so that nothing is missed or seen twice after a move.

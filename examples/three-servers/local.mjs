@@ -3,11 +3,14 @@
  *
  *   node examples/three-servers/local.mjs [--port 8080] [-- FLAGS OF sandboxer serve]
  *
+ * Outside of the clone: npm install @sandboxer/cli
+ *
  * Type `roll` to replace one server after the other; Ctrl-C ends all of them. The store is a folder of its own and is removed at the
  * end, unless the flags name another one.
  */
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -15,7 +18,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { startBalancer } from "./balancer.mjs";
 
-const COMMAND = fileURLToPath(new URL("../../packages/cli/bin/sandboxer.mjs", import.meta.url));
+const COMMAND = findCommand();
 const { values, positionals: flags } = parseArgs({
   options: { port: { type: "string", default: "8080" } },
   allowPositionals: true,
@@ -30,6 +33,18 @@ console.log(`Balancer      ws://127.0.0.1:${balancer.port}`);
 let ending = false;
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => void end());
 for await (const line of createInterface({ input: process.stdin })) if (line.trim() === "roll") await roll();
+
+/** The clone's command, or the installed one. */
+function findCommand() {
+  const ofClone = fileURLToPath(new URL("../../packages/cli/bin/sandboxer.mjs", import.meta.url));
+  if (existsSync(ofClone)) return ofClone;
+  try {
+    return join(createRequire(import.meta.url).resolve("@sandboxer/cli/package.json"), "../bin/sandboxer.mjs");
+  } catch {
+    console.error("This example needs the command: npm install @sandboxer/cli");
+    process.exit(1);
+  }
+}
 
 /** A server that is going gets no new connections: a balancer with a health check learns that from /readyz. */
 async function roll() {

@@ -104,10 +104,25 @@ describe("installed into an empty folder", () => {
     expect(await readdir(join(agent, "src"))).toContain("main.c");
   });
 
-  test("the examples of the SDK run", async () => {
+  test("the examples run", async () => {
     const url = await serve();
     expect(await outside.run(folder, ["node", "examples/try-three-ways.mjs", url])).toContain("Kept the one with 40\n");
+    const local = ["node", "examples/three-servers/local.mjs", "--port", "0", "--", "--backend", "fake"];
+    const [balancer = ""] = /ws:\S+/.exec(await outside.start(folder, local, /^Balancer.*\n/m)) ?? [];
+    const count = ["node", "examples/three-servers/count.mjs", balancer, "3"];
+    expect(await outside.run(folder, count)).toContain("every number up to 3 came once");
   });
+
+  test.each(["hello.mjs", "try-three-ways.mjs", "three-servers/count.mjs"])(
+    "%s says which Node it needs",
+    async (name) => {
+      // As on a Node older than 22.
+      const failed = outside.run(folder, ["node", "--no-experimental-websocket", `examples/${name}`]);
+      await expect(failed).rejects.toMatchObject({
+        stderr: expect.stringContaining("needs Node 22 or newer; this is v"),
+      });
+    },
+  );
 });
 
 test("installed globally, `sandboxer serve` and `sandboxer run` work, and hints name `sandboxer`", async () => {

@@ -122,7 +122,7 @@ test("with no server, the error says how to start one", async () => {
   const failed = await run(["ls", "--url", "http://127.0.0.1:1"]);
   expect(failed).toMatchObject({ code: 10, out: "" });
   expect(failed.err).toMatch(
-    /^sandboxer: No answer from http:\/\/127\.0\.0\.1:1.*\n {2}Start a server with `npm start` or `sandboxer serve`/,
+    /^sandboxer: No answer from http:\/\/127\.0\.0\.1:1.*\n {2}Start a server with `npx @sandboxer\/cli serve`/,
   );
   const json = await run(["ls", "--json", "--url", "http://127.0.0.1:1"]);
   expect(JSON.parse(json.out)).toMatchObject({ error: { code: "server_unreachable", retryable: true } });

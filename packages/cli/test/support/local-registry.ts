@@ -78,5 +78,5 @@ async function sendTarball(source: Source | undefined, response: ServerResponse)
   const { folder } = source;
   // npm takes off the first folder, whatever its name is.
   const argv = ["-cf", "-", "--exclude=node_modules", "-C", dirname(folder), basename(folder)];
-  await pipeline(spawn("tar", argv, { stdio: ["ignore", "pipe", "inherit"] }).stdout, response);
+  await pipeline(spawn("tar", argv, { stdio: ["ignore", "pipe", "ignore"] }).stdout, response);
 }

@@ -57,24 +57,33 @@ export class Outside {
     command: readonly string[],
     flags: readonly string[],
   ): Promise<{ readonly url: string; readonly banner: string }> {
-    const [program = "", ...rest] = command;
-    const argv = [...rest, "serve", "--port", "0", "--data-directory", join(folder, "data"), ...flags];
-    const server = spawn(program, argv, { cwd: folder, env: this.#env, stdio: ["ignore", "pipe", "pipe"] });
+    const argv = [...command, "serve", "--port", "0", "--data-directory", join(folder, "data"), ...flags];
+    const banner = await this.start(folder, argv, /^Try .*\n/m);
+    return { banner, url: /^Listening on +(\S+)/m.exec(banner)?.[1] ?? "" };
+  }
+
+  /** Starts a program that runs until the test has ended. Gives what it has printed when it is ready. */
+  async start(folder: string, [program = "", ...argv]: readonly string[], ready: RegExp): Promise<string> {
+    const child = spawn(program === "node" ? NODE : program, argv, {
+      cwd: folder,
+      env: this.#env,
+      stdio: ["pipe", "pipe", "pipe"],
+    });
     // Not `exit`: npx ends before the server that it has started.
-    const closed = once(server, "close");
+    const closed = once(child, "close");
     onTestFinished(async () => {
-      server.kill("SIGTERM");
+      child.kill("SIGTERM");
       await closed;
     });
-    let log = "";
-    server.stderr.on("data", (text: Buffer) => (log += text.toString()));
-    let banner = "";
-    for await (const text of server.stdout.setEncoding("utf8")) {
-      banner += text as string;
-      const [, url] = /^Listening on +(\S+)[^]*^Try/m.exec(banner) ?? [];
-      if (url !== undefined) return { url, banner };
-    }
-    throw new Error(`The server ended before it listened:\n${log}`);
+    const printed = { stdout: "", stderr: "" };
+    child.stderr.on("data", (text: Buffer) => (printed.stderr += text.toString()));
+    return await new Promise((resolve, reject) => {
+      child.stdout.on("data", (text: Buffer) => {
+        printed.stdout += text.toString();
+        if (ready.test(printed.stdout)) resolve(printed.stdout);
+      });
+      child.once("close", () => reject(new Error(`${program} ended before it was ready:\n${printed.stderr}`)));
+    });
   }
 
   /** Nothing of the clone, and nothing of whoever runs the test, but for the programs of this machine. */
