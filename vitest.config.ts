@@ -64,6 +64,14 @@ export default defineConfig({
         },
       },
       {
+        test: {
+          // Not part of `npm test`: `npm run test:long`.
+          ...patience,
+          name: "long",
+          include: filesWith("long"),
+        },
+      },
+      {
         test: { ...patience, name: "agent", include: filesWith("agent") },
       },
       {

@@ -24,7 +24,7 @@ import { inOwnNetwork } from "./testing/own-network.ts";
 import { Room } from "./testing/room.ts";
 import { runSuite } from "./testing/run-suite.ts";
 import { checkSkips } from "./testing/skips.ts";
-import { SIMULATION, STATIC_SUITES, titleOf, vitestSuite, type SuiteResult } from "./testing/suite.ts";
+import { simulation, STATIC_SUITES, titleOf, vitestSuite, type SuiteResult } from "./testing/suite.ts";
 import { summaryOf } from "./testing/summary.ts";
 
 const QUICK_TIMEOUT_MS = 12 * 60_000;
@@ -66,7 +66,7 @@ const lanes: readonly [weight: number, suites: () => Promise<readonly Planned[]>
   [1, async () => (await stores, [vitestSuite("stores", QUICK_TIMEOUT_MS)])],
   [2, async () => [vitestSuite("crash", QUICK_TIMEOUT_MS)]],
   [1, async () => [planAgent()]],
-  [1, async () => [SIMULATION]],
+  [1, async () => [simulation(2_000)]],
 ];
 // Each that runs listens for the end of this process.
 process.setMaxListeners(lanes.length + 10);

@@ -3,30 +3,52 @@ import { whyMissing } from "../../test/kit/store-servers/test-server.ts";
 import type { Planned } from "./engines.ts";
 
 const SCRIPT = new URL("../chaos.ts", import.meta.url).pathname;
-/** Two minutes for all four. */
-const SECONDS = "30";
-/** Other faults for each: together all of them. */
-const SEEDS = { fake: { directory: 5, s3: 12 }, gvisor: { directory: 20, s3: 6 } } as const;
-const TIMEOUT_MS = 10 * 60_000;
+const SPARE_MS = 10 * 60_000;
 
-/** Servers under faults: on the fake backend and on the newest engine, each with a directory and with a bucket. */
-export function planChaosSuites(gvisorSuites: readonly Planned[]): readonly Planned[] {
+type Backend = "fake" | "gvisor";
+type Store = "directory" | "s3";
+
+/** Every backend and every store once, with seeds that together have all faults: a minute and a half. */
+const USUAL = [
+  { backend: "fake", store: "s3", seed: 12, seconds: 45 },
+  { backend: "gvisor", store: "directory", seed: 20, seconds: 45 },
+] as const;
+
+/** Every backend on every store. */
+const ALL = (["fake", "gvisor"] as const).flatMap((backend) =>
+  (["directory", "s3"] as const).map((store) => ({ backend, store, seed: undefined, seconds: 300 })),
+);
+
+/** Servers under faults, on the fake backend and on the newest engine. */
+export function planChaosSuites(
+  gvisorSuites: readonly Planned[],
+  which: "usual" | "all" = "usual",
+): readonly Planned[] {
   const engine = gvisorSuites.findLast((suite) => "env" in suite) ?? gvisorSuites.at(-1);
-  return (["directory", "s3"] as const).flatMap((store) => [plan("fake", store, {}), planOn(engine, store)]);
+  return (which === "usual" ? USUAL : ALL).map((run) => plan(run, engine));
 }
 
-function planOn(engine: Planned | undefined, store: "directory" | "s3"): Planned {
-  if (engine !== undefined && "env" in engine && engine.env !== undefined) return plan("gvisor", store, engine.env);
-  const reason =
-    engine !== undefined && "skippedBecause" in engine ? engine.skippedBecause : "No engine was looked for.";
-  return { name: "chaos", on: `gvisor, ${store}`, skippedBecause: reason };
-}
-
-function plan(backend: "fake" | "gvisor", store: "directory" | "s3", env: Readonly<Record<string, string>>): Planned {
+function plan(
+  run: {
+    readonly backend: Backend;
+    readonly store: Store;
+    readonly seed: number | undefined;
+    readonly seconds: number;
+  },
+  engine: Planned | undefined,
+): Planned {
+  const { backend, store, seed, seconds } = run;
   const on = `${backend}, ${store}`;
-  const missing = store === "s3" ? whyMissing(minio) : undefined;
+  const missing =
+    (store === "s3" ? whyMissing(minio) : undefined) ?? (backend === "gvisor" ? whyNot(engine) : undefined);
   if (missing !== undefined) return { name: "chaos", on, skippedBecause: missing };
-  const seed = String(SEEDS[backend][store]);
-  const flags = ["--seconds", SECONDS, "--seed", seed, "--backend", backend, "--store", store];
-  return { name: "chaos", on, argv: [process.execPath, SCRIPT, ...flags], env, timeoutMs: TIMEOUT_MS, vitest: false };
+  const env = backend === "gvisor" && engine !== undefined && "env" in engine ? (engine.env ?? {}) : {};
+  const flags = ["--seconds", String(seconds), "--backend", backend, "--store", store];
+  const argv = [process.execPath, SCRIPT, ...flags, ...(seed === undefined ? [] : ["--seed", String(seed)])];
+  return { name: "chaos", on, argv, env, timeoutMs: SPARE_MS + seconds * 1000, vitest: false };
+}
+
+function whyNot(engine: Planned | undefined): string | undefined {
+  if (engine === undefined) return "No engine was looked for.";
+  return "skippedBecause" in engine ? engine.skippedBecause : undefined;
 }

@@ -29,14 +29,20 @@ export const context: SetupContext = {
   },
 };
 
-export type Planned = Suite | { readonly name: string; readonly on: string; readonly skippedBecause: string };
+export interface SkippedSuite {
+  readonly name: string;
+  readonly on: string;
+  readonly skippedBecause: string;
+}
+
+export type Planned = Suite | SkippedSuite;
 
 /**
  * The gVisor suite once for each engine: the pinned one of 2024, and the newest where Go can build it. What a run tests
  * is told to the tests by `SANDBOXER_TEST_RUNSC`, `…_RUNSC_VERSION`, `…_RUNSC_SHA256`, `…_PLATFORM` and `…_AGENT`; other
  * programs that they need are in the `PATH`.
  */
-export async function planGvisorSuites(): Promise<Planned[]> {
+export async function planGvisorSuites(which: "usual" | "all" = "usual"): Promise<Planned[]> {
   const why = whyNotGvisor(thisHost());
   if (why !== undefined) return [{ name: "gvisor", on: "any engine", skippedBecause: why.reason }];
   const tools = prepareGvisorTools((line) => void process.stdout.write(`${line}\n`));
@@ -45,13 +51,18 @@ export async function planGvisorSuites(): Promise<Planned[]> {
     findGo(context.searchPath) === undefined
       ? { name: "gvisor", on: "the newest engine", skippedBecause: "No Go here to build it." }
       : await plan("the newest engine", tools, () => buildNewestEngine(context));
-  if ("skippedBecause" in pinned || "skippedBecause" in newest) return [pinned, newest];
-  return [without(pinned, "newest"), without(newest, "pinned")];
+  if (which === "all") return [pinned, newest];
+  const areBoth = !("skippedBecause" in pinned || "skippedBecause" in newest);
+  return [
+    without(pinned, areBoth ? ["newest", "long"] : ["long"]),
+    without(newest, areBoth ? ["pinned", "long"] : ["long"]),
+  ];
 }
 
-/** Tests that need a real engine but are about the server: one engine is enough for them. */
-function without(suite: Suite, other: "pinned" | "newest"): Suite {
-  return { ...suite, argv: [...suite.argv, `--exclude=**/*.${other}.gvisor.test.ts`] };
+/** Tests that need a real engine but are about the server run on one engine. Those that take long run in `npm run test:long`. */
+function without(planned: Planned, kinds: readonly ("pinned" | "newest" | "long")[]): Planned {
+  if ("skippedBecause" in planned) return planned;
+  return { ...planned, argv: [...planned.argv, ...kinds.map((kind) => `--exclude=**/*.${kind}.gvisor.test.ts`)] };
 }
 
 async function plan(what: string, tools: Promise<void>, locate: () => Promise<Engine>): Promise<Planned> {

@@ -17,7 +17,6 @@ export const LONG_FILES = [
   "system/resume/docker.docker.test.ts",
   "backends/docker/contract.docker.test.ts",
   "console/test/accessibility.browser.test.ts",
-  "lease/model/model.server.test.ts",
   "system/resume/fake.server.test.ts",
   "cli/test/terminal/terminal.server.test.ts",
   "store/directory-races.server.test.ts",

@@ -21,8 +21,10 @@ export const SUITE_OF_SUFFIX = {
   docker: "docker",
   /** The console in Chromium. */
   browser: "console",
-  /** Once on each engine; `pinned.gvisor` and `newest.gvisor` only on that one, where both can run. */
+  /** Once on each engine; `pinned.gvisor` and `newest.gvisor` only on that one, where both can run; `long.gvisor` not here. */
   gvisor: "gvisor",
+  /** Not part of `npm test`: `npm run test:long`. */
+  long: "long",
 } as const;
 
 export type Suffix = keyof typeof SUITE_OF_SUFFIX;

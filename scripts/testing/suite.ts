@@ -53,7 +53,9 @@ export const STATIC_SUITES: readonly Suite[] = [
 ];
 
 /** Random schedules of faults against the core that decides on ownership. */
-export const SIMULATION: Suite = { ...script("sim", "--schedules", "2000"), name: "simulation" };
+export function simulation(schedules: number): Suite {
+  return { ...script("sim", "--schedules", String(schedules)), name: "simulation" };
+}
 
 export function vitestSuite(
   project: string,

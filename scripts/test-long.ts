@@ -1,0 +1,55 @@
+/**
+ * `npm run test:long`: what takes too long for every `npm test`, one part after the other, in about an hour. The parts are
+ * `long` (the model of the ownership protocol), `gvisor` (every test on both engines), `chaos` (every backend on every
+ * store), `simulation` and `hostile`; `npm run test:long -- long chaos` runs only those. `--log` adds the outcome to
+ * docs/reference/long-runs.md.
+ */
+import { execFileSync } from "node:child_process";
+import { appendFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { prepareStoreServers } from "../test/kit/store-servers/prepare.ts";
+import { planChaosSuites } from "./testing/chaos.ts";
+import { planGvisorSuites, type Planned, type SkippedSuite } from "./testing/engines.ts";
+import { runSuite } from "./testing/run-suite.ts";
+import { simulation, titleOf, vitestSuite, type SuiteResult } from "./testing/suite.ts";
+import { summaryOf } from "./testing/summary.ts";
+
+const PAGE = new URL("../docs/reference/long-runs.md", import.meta.url).pathname;
+const LIMIT_MS = 60 * 60_000;
+const { values, positionals } = parseArgs({
+  options: { log: { type: "boolean", default: false } },
+  allowPositionals: true,
+});
+const wanted = (name: string): boolean => positionals.length === 0 || positionals.includes(name);
+
+const hostile = vitestSuite("hostile", LIMIT_MS, "50000 inputs", { SANDBOXER_HOSTILE_INPUTS: "50000" });
+const engines = wanted("gvisor") || wanted("chaos") ? await planGvisorSuites("all") : [];
+if (wanted("chaos")) await prepareStoreServers((line) => void process.stdout.write(`${line}\n`));
+const parts: readonly Planned[] = [
+  vitestSuite("long", LIMIT_MS),
+  simulation(20_000),
+  ...engines,
+  ...planChaosSuites(engines, "all"),
+  { ...hostile, argv: [...hostile.argv, `--testTimeout=${LIMIT_MS}`] },
+];
+
+const results: SuiteResult[] = [];
+for (const part of parts.filter(({ name }) => wanted(name))) {
+  results.push("skippedBecause" in part ? skipped(part) : await runSuite(part));
+}
+process.stdout.write(summaryOf(results));
+process.exitCode = results.every(({ failed }) => failed === 0) ? 0 : 1;
+
+if (values.log) {
+  const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], { cwd: new URL("..", import.meta.url) });
+  const date = new Date().toISOString().slice(0, 10);
+  for (const { title, passed, failed, elapsedMs, skippedBecause } of results) {
+    const outcome = skippedBecause ?? `${passed} passed, ${failed} failed`;
+    const minutes = (elapsedMs / 60_000).toFixed(1);
+    appendFileSync(PAGE, `| ${date} | ${commit.toString().trim()} | ${title} | ${outcome} | ${minutes} min |\n`);
+  }
+}
+
+function skipped(part: SkippedSuite): SuiteResult {
+  return { title: titleOf(part), passed: 0, failed: 0, elapsedMs: 0, skippedTests: [], ...part };
+}
