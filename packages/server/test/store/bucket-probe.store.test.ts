@@ -164,8 +164,8 @@ describe("the probe says what is wrong with GCS", () => {
 
 describe("an address", () => {
   it.each([
-    ["s3://key:secret@bucket/prefix", "Credentials"],
-    ["s3://bucket/prefix?endpoint=http://key:secret@host", "Credentials"],
+    ["s3://key:secret@bucket/prefix", "must not contain credentials"],
+    ["s3://bucket/prefix?endpoint=http://key:secret@host", "must not contain credentials"],
     ["s3://bucket/prefix?endpoint=host", "not a URL"],
     ["s3://bucket/prefix?colour=red", "colour"],
     ["gs://bucket/prefix?region=x", "region"],

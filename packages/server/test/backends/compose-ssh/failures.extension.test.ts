@@ -70,7 +70,10 @@ describeServices("compose-ssh, when something is wrong", (services) => {
       .split(" ");
     await writeFile(wrong, `[127.0.0.1]:${server.port} ${type} ${text}\n`);
     const error = await refusal(await lab.repository(), await place({ known_hosts_file: wrong }));
-    expect(error).toMatchObject({ code: "backend_unavailable", message: expect.stringContaining("a host key that differs from the known one") });
+    expect(error).toMatchObject({
+      code: "backend_unavailable",
+      message: expect.stringContaining("a host key that differs from the known one"),
+    });
   });
 
   test("a key that is not accepted", async () => {
